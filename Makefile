@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+# A front for CMake, ctest and tools/. `make help` lists what there is.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+SEEDS ?= 1000
+SEED ?=
+TIME ?= 60
+ONLY ?=
+FILTER ?= .
+ARGS ?=
+WERROR := $(if $(CI),ON,OFF)
+# A build or a test run leaves the machine usable.
+NICE := nice
+
+define configure_and_build
+	@cmake --preset $(1) -DPARLEY_WERROR=$(if $(filter dev,$(1)),ON,$(WERROR)) > /dev/null
+	@$(NICE) cmake --build --preset $(1) $(2)
+endef
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install what is missing, with apt
+	@tools/setup
+
+.PHONY: build
+build: setup ## build everything; the program is build/parley
+	$(call configure_and_build,release)
+
+.PHONY: run
+run: build ## build and run the broker
+	@if build/parley --help | grep -q '^ *serve '; then exec build/parley serve $(ARGS); \
+	else exec build/parley --help; fi
+
+.PHONY: test
+test: setup ## build and run all tests and checks; ONLY=core for one folder of src
+	$(call configure_and_build,release,$(if $(ONLY),--target $(ONLY)_test))
+	@$(NICE) tools/run-tests build $(if $(ONLY),-L '^$(ONLY)$$')
+
+.PHONY: test-dev
+test-dev: setup ## the same, unoptimised, with the library's assertions
+	$(call configure_and_build,dev)
+	@$(NICE) tools/run-tests build/dev
+
+.PHONY: test-asan
+test-asan: setup ## the same, under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(call configure_and_build,asan)
+	@$(NICE) tools/run-tests build/asan
+
+.PHONY: test-tsan
+test-tsan: setup ## the same, under ThreadSanitizer
+	$(call configure_and_build,tsan)
+	@$(NICE) tools/run-tests build/tsan
+
+.PHONY: sim
+sim: build ## run the simulator: SEEDS=1000 of them, or the one SEED=7
+	@$(NICE) build/parley_sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(ARGS)
+
+.PHONY: bench
+bench: build ## run the benchmarks; FILTER=regex for some
+	@build/parley_bench --benchmark_filter='$(FILTER)' $(ARGS)
+
+.PHONY: fuzz
+fuzz: ## fuzz each target for TIME=60 seconds; ONLY=name for one
+	@tools/setup fuzz
+	$(call configure_and_build,fuzz,--target fuzz_programs)
+	@$(NICE) tools/fuzz $(TIME) $(ONLY)
+
+.PHONY: tidy
+tidy: ## run clang-tidy on src; ONLY=core for one folder
+	@tools/setup fuzz
+	@cmake --preset tidy > /dev/null
+	@$(NICE) tools/tidy $(ONLY)
+
+.PHONY: format
+format: ## format the files changed since the last commit
+	@tools/setup fuzz
+	@tools/format
+
+.PHONY: check
+check: build ## the checks alone: layout, and its own test
+	@tools/run-tests build -L '^tools$$'
+
+.PHONY: clean
+clean: ## remove all builds
+	rm -rf build

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the machine costs: one send and its ack, decoded and applied.
+#include <benchmark/benchmark.h>
+
+#include "entries.h"
+
+namespace parley::bench {
+namespace {
+
+const std::string body(1'024, 'b');
+
+// A receiver with an open stream; `state.range(0)` messages wait for another one meanwhile.
+void send_and_ack(benchmark::State& state) {
+  core::Machine machine;
+  Feeder feeder(machine);
+  feeder.apply(core::broker_name,
+               core::SetRules{.values = {{"queue_max", "10000000"}, {"agents_max", "100000"}}});
+  feeder.agent("ana");
+  feeder.agent("bo");
+  feeder.agent("cy");
+  for (int64_t n = 0; n < state.range(0); ++n) {
+    feeder.apply("ana", Feeder::send("ana", "cy", feeder.next(), body));
+  }
+  feeder.apply("bo", core::OpenStream{.stream = {1, 1}, .window = 64});
+  constexpr uint64_t pairs = 1'000;
+  std::vector<std::string> payloads;
+  while (state.KeepRunningBatch(pairs)) {
+    state.PauseTiming();  // what the sender and the edge pay
+    payloads.clear();
+    for (uint64_t n = 0; n < pairs; ++n) {
+      const base::Seq seq{feeder.next().n + 2 * n};
+      payloads.push_back(feeder.encode("ana", Feeder::send("ana", "bo", seq, body), 2 * n));
+      payloads.push_back(feeder.encode("bo", core::Ack{.target = {.seq = seq}}, 2 * n + 1));
+    }
+    state.ResumeTiming();
+    for (const std::string& payload : payloads) {
+      if (!feeder.apply(payload)) {
+        state.SkipWithError("refused");
+      }
+    }
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(send_and_ack)->Arg(0)->Arg(10'000)->Arg(1'000'000)->Unit(benchmark::kNanosecond);
+
+// One message to 100 subscribers with open streams, each of which acks it.
+void publish_to_100(benchmark::State& state) {
+  core::Machine machine;
+  Feeder feeder(machine);
+  feeder.agent("ana");
+  for (uint64_t n = 1; n <= 100; ++n) {
+    const std::string name = "s" + std::to_string(n);
+    feeder.agent(name);
+    feeder.apply(name, core::Subscribe{.topic = "task.status_changed"});
+    feeder.apply(name, core::OpenStream{.stream = {1, n}, .window = 64});
+  }
+  for (auto _ : state) {
+    const base::Seq seq = feeder.next();
+    feeder.apply("ana", Feeder::send("ana", "task.status_changed", seq, body));
+    for (uint64_t n = 1; n <= 100; ++n) {
+      feeder.apply("s" + std::to_string(n), core::Ack{.target = {.seq = seq}});
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * 100);
+}
+BENCHMARK(publish_to_100)->Unit(benchmark::kMicrosecond);
+
+// The whole state of `state.range(0)` waiting messages written and read back.
+void snapshot_and_restore(benchmark::State& state) {
+  core::Machine machine;
+  Feeder feeder(machine);
+  feeder.apply(core::broker_name, core::SetRules{.values = {{"queue_max", "10000000"}}});
+  feeder.agent("ana");
+  feeder.agent("bo");
+  for (int64_t n = 0; n < state.range(0); ++n) {
+    feeder.apply("ana", Feeder::send("ana", "bo", feeder.next(), body));
+  }
+  size_t bytes = 0;
+  for (auto _ : state) {
+    const std::string snapshot = machine.snapshot();
+    bytes = snapshot.size();
+    benchmark::DoNotOptimize(core::Machine::restore(snapshot));
+  }
+  state.counters["bytes_per_message"] =
+      static_cast<double>(bytes) / static_cast<double>(state.range(0));
+}
+BENCHMARK(snapshot_and_restore)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace parley::bench

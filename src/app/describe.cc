@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/describe.h"
+
+#include <array>
+
+namespace parley::app {
+
+namespace {
+
+using namespace core;
+
+constexpr std::array<std::string_view, 5> dialects = {"flow", "collab", "inbox", "superprompt",
+                                                      "squad"};
+constexpr std::array<std::string_view, 4> kinds = {"unknown", "agent", "human", "admin"};
+constexpr std::array<std::string_view, 4> priorities = {"low", "normal", "high", "critical"};
+constexpr std::array<std::string_view, 4> resolutions = {"pending", "retry", "discard",
+                                                         "escalate"};
+
+// Control bytes would let a name rewrite the reader's terminal.
+std::string quoted(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      out.append("\\x").push_back(digits[byte >> 4]);
+      out.push_back(digits[byte & 15]);
+    } else {
+      if (c == '"' || c == '\\') {
+        out.push_back('\\');
+      }
+      out.push_back(c);
+    }
+  }
+  return out + "\"";
+}
+
+std::string named(const Target& target) {
+  return target.seq.n != 0 ? "#" + std::to_string(target.seq.n) : base::format_uuid(target.id);
+}
+
+std::string named(const StreamId& stream) { return "stream " + std::to_string(stream.number); }
+
+std::string because(std::string_view reason) {
+  return reason.empty() ? std::string() : ": " + quoted(reason);
+}
+
+struct Teller {
+  std::string operator()(const Tick&) const { return "tick"; }
+  std::string operator()(const StartNode& c) const { return "start node " + quoted(c.node); }
+  std::string operator()(const AddWorkspace& c) const {
+    return "add workspace " + quoted(c.name);
+  }
+  std::string operator()(const SetRules& c) const {
+    std::string text = "set rules";
+    for (const auto& [name, value] : c.values) {
+      text += " " + std::string(name) + "=" + quoted(value);
+    }
+    return text;
+  }
+  std::string operator()(const Register& c) const {
+    return "register " + std::string(kinds[static_cast<size_t>(c.kind)]) + " " + quoted(c.name) +
+           " " + std::string(dialects[static_cast<size_t>(c.dialect)]) +
+           (c.role.empty() ? "" : " as " + quoted(c.role)) +
+           (c.token == TokenHash{} ? "" : ", new token");
+  }
+  std::string operator()(const Unregister& c) const { return "unregister " + quoted(c.name); }
+  std::string operator()(const Subscribe& c) const { return "subscribe " + quoted(c.topic); }
+  std::string operator()(const Unsubscribe& c) const { return "unsubscribe " + quoted(c.topic); }
+  std::string operator()(const Send& c) const {
+    const Envelope& e = c.envelope;
+    std::string text = "send " + base::format_uuid(e.id) + " to";
+    for (const std::string_view receiver : e.receivers) {
+      text += " " + quoted(receiver);
+    }
+    return text + ", " + std::string(dialects[static_cast<size_t>(e.dialect)]) + " " +
+           quoted(e.type) + " " + std::string(priorities[static_cast<size_t>(e.priority)]) + ", " +
+           std::to_string(e.body.size()) + " bytes";
+  }
+  std::string operator()(const Read& c) const { return "read " + named(c.target); }
+  std::string operator()(const Take& c) const { return "take " + std::to_string(c.count_max); }
+  std::string operator()(const Ack& c) const {
+    return "ack " + std::string(c.upto == stream_none ? "" : "up to ") + named(c.target);
+  }
+  std::string operator()(const Nack& c) const {
+    return "nack " + named(c.target) +
+           (c.delay.us == 0 ? "" : " for " + base::format_duration(c.delay)) + because(c.reason);
+  }
+  std::string operator()(const Reject& c) const {
+    return "reject " + named(c.target) + because(c.reason);
+  }
+  std::string operator()(const Extend& c) const { return "extend " + named(c.target); }
+  std::string operator()(const OpenStream& c) const {
+    return "open " + named(c.stream) + ", window " + std::to_string(c.window);
+  }
+  std::string operator()(const CloseStream& c) const { return "close " + named(c.stream); }
+  std::string operator()(const ResolveDeadLetter& c) const {
+    return std::string(resolutions[static_cast<size_t>(c.resolution)]) + " dead letter " +
+           std::to_string(c.id);
+  }
+};
+
+}  // namespace
+
+std::string describe(const Entry& entry) {
+  const std::string actor = entry.actor == broker_name ? "broker" : quoted(entry.actor);
+  const auto workspace = static_cast<uint32_t>(entry.workspace);
+  return "#" + std::to_string(entry.seq.n) + " " + base::format_time(entry.time) + " " +
+         (workspace == 0 ? "" : "workspace " + std::to_string(workspace) + " ") + actor + " " +
+         std::visit(Teller{}, entry.command);
+}
+
+}  // namespace parley::app

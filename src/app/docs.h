@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace parley::app {
+
+// Pages of docs/ that are made from the tables in the code. docs_test.cc holds the files to them.
+std::string rules_page();
+std::string errors_page();
+
+}  // namespace parley::app

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace parley::base {
+
+// Every public error code. The names are for ever: clients script against them. The numbers are
+// written into journals by nobody and may move.
+enum class Code : uint8_t {
+  bad_request,
+  malformed_record,
+  not_found,
+  forbidden,
+  conflict,
+  duplicate_id,
+  receiver_not_found,
+  not_delivered,
+  already_settled,
+  payload_too_large,
+  limit_reached,
+  queue_full,
+  overloaded,
+  storage_full,
+  storage_failed,
+  journal_damaged,
+  data_in_use,
+  unknown_rule,
+  bad_rule_value,
+  unavailable,
+};
+
+// One row of the table of codes: the public name, the HTTP status, a title, and what to do.
+struct CodeInfo {
+  Code code;
+  std::string_view name;
+  int http_status;
+  std::string_view title;
+  std::string_view advice;
+};
+
+const CodeInfo& info(Code code);
+
+// All rows, in the order of the enum.
+std::span<const CodeInfo> all_codes();
+
+// What went wrong, for the one who asked. `detail` says what was wanted, what was found and what
+// to do; `field` is a JSON pointer where one field is wrong, else empty.
+struct Error {
+  Code code = Code::bad_request;
+  std::string detail;
+  std::string field;
+
+  bool operator==(const Error&) const = default;
+};
+
+}  // namespace parley::base

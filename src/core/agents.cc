@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/agents.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "base/hash.h"
+
+namespace parley::core {
+
+namespace {
+
+struct RightName {
+  Right right;
+  std::string_view word;
+};
+
+constexpr std::array<RightName, 4> right_names = {{{Right::approver, "approver"},
+                                                   {Right::moderator, "moderator"},
+                                                   {Right::maintainer, "maintainer"},
+                                                   {Right::admin, "admin"}}};
+
+}  // namespace
+
+uint8_t parse_right(std::string_view word) {
+  const auto* const found = std::ranges::find(right_names, word, &RightName::word);
+  return found == right_names.end() ? uint8_t{0} : static_cast<uint8_t>(found->right);
+}
+
+std::vector<std::string_view> right_words(uint8_t rights) {
+  std::vector<std::string_view> words;
+  for (const RightName& name : right_names) {
+    if ((rights & static_cast<uint8_t>(name.right)) != 0) {
+      words.push_back(name.word);
+    }
+  }
+  return words;
+}
+
+uint64_t Agents::hash(std::string_view name) const { return base::hash64(name, seed_); }
+
+uint64_t Agents::hash(const TokenHash& token) const {
+  return base::hash64({reinterpret_cast<const char*>(token.data()), token.size()}, seed_);
+}
+
+AgentRef Agents::find(std::string_view name) const {
+  AgentRef found = none;
+  by_name_.find(hash(name), [&](AgentRef ref) {
+    if (agents_[ref].name == name) {
+      found = ref;
+    }
+    return found != none;
+  });
+  return found;
+}
+
+AgentRef Agents::find_token(const TokenHash& token) const {
+  AgentRef found = none;
+  by_token_.find(hash(token), [&](AgentRef ref) {
+    if (std::ranges::find(agents_[ref].tokens, token) != agents_[ref].tokens.end()) {
+      found = ref;
+    }
+    return found != none;
+  });
+  return found;
+}
+
+AgentRef Agents::intern(std::string_view name) {
+  AgentRef ref = find(name);
+  if (ref == none) {
+    Agent agent;
+    agent.name = name;
+    ref = agents_.add(std::move(agent));
+    used_.insert(ref);
+    by_name_.insert(hash(name), ref);
+  }
+  return ref;
+}
+
+void Agents::release(AgentRef ref) {
+  CHECK(agents_[ref].uses > 0);
+  --agents_[ref].uses;
+  free(ref);
+}
+
+void Agents::set_kind(AgentRef ref, PrincipalKind kind) {
+  CHECK(kind != PrincipalKind::unknown);
+  if (!agents_[ref].is_registered()) {
+    ++registered_;
+  }
+  agents_[ref].kind = kind;
+}
+
+void Agents::add_token(AgentRef ref, const TokenHash& token, size_t tokens_max) {
+  std::vector<TokenHash>& tokens = agents_[ref].tokens;
+  if (std::ranges::find(tokens, token) != tokens.end()) {
+    return;
+  }
+  while (tokens.size() >= tokens_max) {
+    drop_token(ref, 0);
+  }
+  tokens.push_back(token);
+  by_token_.insert(hash(token), ref);
+}
+
+void Agents::drop_token(AgentRef ref, size_t at) {
+  std::vector<TokenHash>& tokens = agents_[ref].tokens;
+  by_token_.erase(hash(tokens[at]), ref);
+  tokens.erase(tokens.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+void Agents::unregister(AgentRef ref) {
+  Agent& agent = agents_[ref];
+  CHECK(agent.is_registered());
+  CHECK(agent.subscriptions.empty() && agent.streams.empty() && agent.inbox.unsettled == 0);
+  while (!agent.tokens.empty()) {
+    drop_token(ref, 0);
+  }
+  Agent rest;
+  rest.name = std::move(agent.name);
+  rest.uses = agent.uses;
+  agent = std::move(rest);
+  --registered_;
+  free(ref);
+}
+
+void Agents::free(AgentRef ref) {
+  const Agent& agent = agents_[ref];
+  if (!agent.is_registered() && agent.uses == 0) {
+    by_name_.erase(hash(agent.name), ref);
+    used_.erase(ref);
+    agents_.remove(ref);
+  }
+}
+
+std::vector<AgentRef> Agents::sorted() const {
+  std::vector<AgentRef> refs(used_.begin(), used_.end());
+  std::ranges::sort(refs, {}, [this](AgentRef ref) -> const std::string& {
+    return agents_[ref].name;
+  });
+  return refs;
+}
+
+}  // namespace parley::core

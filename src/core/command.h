@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/envelope.h"
+
+namespace parley::core {
+
+// SHA-256 of a token. The token itself is never in a journal.
+using TokenHash = std::array<uint8_t, 32>;
+
+// A workspace's number; 0 is the one that every journal begins with.
+enum class WorkspaceId : uint32_t {};
+constexpr WorkspaceId workspace_first{0};
+
+// Written into journals: never renumber.
+enum class PrincipalKind : uint8_t { unknown = 0, agent = 1, human = 2, admin = 3 };
+constexpr PrincipalKind principal_kind_last = PrincipalKind::admin;
+
+// A connection through which messages are pushed: the node's origin and a number it gave.
+struct StreamId {
+  uint64_t origin = 0;
+  uint64_t number = 0;
+
+  auto operator<=>(const StreamId&) const = default;
+};
+constexpr StreamId stream_none{};
+
+// A message as its receiver names it: by place, or else by id.
+struct Target {
+  Seq seq;
+  MessageId id;
+
+  bool operator==(const Target&) const = default;
+};
+
+// Over 150 lines: the closed set of commands, in one place.
+
+// What can be asked of the broker. Texts are views, as in Envelope. The principal who asks is in
+// the Entry.
+
+// Adds a principal, or changes it: an empty token hash keeps the tokens it has.
+struct Register {
+  std::string_view name;
+  PrincipalKind kind = PrincipalKind::agent;
+  Dialect dialect = Dialect::flow;
+  std::string_view role;
+  std::vector<std::string_view> capabilities;
+  std::vector<std::string_view> rights;  // of a human: approver, moderator, maintainer, admin
+  TokenHash token{};
+  bool operator==(const Register&) const = default;
+};
+
+struct Unregister {
+  std::string_view name;
+  bool operator==(const Unregister&) const = default;
+};
+
+struct Subscribe {
+  std::string_view topic;
+  bool operator==(const Subscribe&) const = default;
+};
+
+struct Unsubscribe {
+  std::string_view topic;
+  bool operator==(const Unsubscribe&) const = default;
+};
+
+struct Send {
+  Envelope envelope;
+  bool operator==(const Send&) const = default;
+};
+
+// Marks a message as read and takes a lease on it.
+struct Read {
+  Target target;
+  bool operator==(const Read&) const = default;
+};
+
+// Hands out the most urgent waiting messages, each with a lease.
+struct Take {
+  uint32_t count_max = 1;
+  bool operator==(const Take&) const = default;
+};
+
+struct Ack {
+  Target target;
+  StreamId upto;  // not none: everything handed out on this stream up to the target
+  bool operator==(const Ack&) const = default;
+};
+
+// Gives a message back, to be handed out again after `delay`.
+struct Nack {
+  Target target;
+  Duration delay;
+  std::string_view reason;
+  bool operator==(const Nack&) const = default;
+};
+
+struct Reject {
+  Target target;
+  std::string_view reason;
+  bool operator==(const Reject&) const = default;
+};
+
+// Starts the lease anew.
+struct Extend {
+  Target target;
+  Duration lease;  // zero: the usual one
+  bool operator==(const Extend&) const = default;
+};
+
+// From now on up to `window` unsettled messages are pushed to the stream.
+struct OpenStream {
+  StreamId stream;
+  uint32_t window = 1;
+  bool operator==(const OpenStream&) const = default;
+};
+
+struct CloseStream {
+  StreamId stream;
+  bool operator==(const CloseStream&) const = default;
+};
+
+// What a person may do with a dead letter. Written into journals.
+enum class Resolution : uint8_t { pending = 0, retried = 1, discarded = 2, escalated = 3 };
+constexpr Resolution resolution_last = Resolution::escalated;
+
+struct ResolveDeadLetter {
+  uint64_t id = 0;
+  Resolution resolution = Resolution::discarded;
+  bool operator==(const ResolveDeadLetter&) const = default;
+};
+
+struct SetRules {
+  std::vector<std::pair<std::string_view, std::string_view>> values;  // name and value, all or none
+  bool operator==(const SetRules&) const = default;
+};
+
+struct AddWorkspace {
+  std::string_view name;
+  TokenHash admin_token{};
+  bool operator==(const AddWorkspace&) const = default;
+};
+
+// A node began to run: the streams of its former life are gone.
+struct StartNode {
+  std::string_view node;
+  bool operator==(const StartNode&) const = default;
+};
+
+// Time passed.
+struct Tick {
+  bool operator==(const Tick&) const = default;
+};
+
+// The position in this list is the tag in the journal: append only, never reorder.
+using Command = std::variant<Tick, StartNode, AddWorkspace, SetRules, Register, Unregister,
+                             Subscribe, Unsubscribe, Send, Read, Take, Ack, Nack, Reject, Extend,
+                             OpenStream, CloseStream, ResolveDeadLetter>;
+
+}  // namespace parley::core

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each command does, but for Send.
+#include <algorithm>
+
+#include "core/workspace.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+std::unexpected<Error> refuse(Code code, std::string detail, std::string field = {}) {
+  return std::unexpected(Error{code, std::move(detail), std::move(field)});
+}
+
+std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
+std::unexpected<Error> too_long(std::string_view what, uint64_t bytes_max, std::string field) {
+  return refuse(Code::bad_request,
+                std::string(what) + " must be 1 to " + std::to_string(bytes_max) +
+                    " bytes (name_bytes_max)",
+                std::move(field));
+}
+
+bool is_name(std::string_view text, const Rules& rules) {
+  return !text.empty() && text.size() <= rules.name_bytes_max;
+}
+
+}  // namespace
+
+Outcome Workspace::on(Turn&, const Tick&) { return Receipt{}; }
+
+// The machine does these two itself; in a workspace they mean nothing.
+Outcome Workspace::on(Turn&, const StartNode&) { return Receipt{}; }
+Outcome Workspace::on(Turn&, const AddWorkspace&) { return Receipt{}; }
+
+std::expected<void, Error> Workspace::may_administer(const Turn& turn, Right right) const {
+  if (turn.actor == none || t_.agents[turn.actor].kind == PrincipalKind::admin ||
+      t_.agents[turn.actor].has(Right::admin) || t_.agents[turn.actor].has(right)) {
+    return {};
+  }
+  return refuse(Code::forbidden, "only an admin may do this");
+}
+
+Outcome Workspace::on(Turn& turn, const SetRules& command) {
+  if (auto allowed = may_administer(turn, Right::admin); !allowed) {
+    return std::unexpected(allowed.error());
+  }
+  Rules changed = t_.rules;
+  for (const auto& [name, value] : command.values) {
+    if (auto set = set_rule(changed, name, value); !set) {
+      return std::unexpected(set.error());
+    }
+  }
+  t_.rules = changed;
+  return Receipt{};
+}
+
+std::expected<void, Error> Workspace::check(const Register& c) const {
+  if (!is_name(c.name, t_.rules)) {
+    return too_long("a name", t_.rules.name_bytes_max, "/id");
+  }
+  if (c.name == "*") {
+    return refuse(Code::bad_request, "\"*\" means everyone and is no agent's name", "/id");
+  }
+  if (c.kind == PrincipalKind::unknown) {
+    return refuse(Code::bad_request, "an agent, a human or an admin can be registered", "/kind");
+  }
+  if (c.role.size() > t_.rules.name_bytes_max) {
+    return too_long("a role", t_.rules.name_bytes_max, "/role");
+  }
+  if (c.capabilities.size() > t_.rules.capabilities_max) {
+    return refuse(Code::limit_reached,
+                  "an agent has at most " + std::to_string(t_.rules.capabilities_max) +
+                      " capabilities (capabilities_max)",
+                  "/capabilities");
+  }
+  for (const std::string_view capability : c.capabilities) {
+    if (!is_name(capability, t_.rules)) {
+      return too_long("a capability", t_.rules.name_bytes_max, "/capabilities");
+    }
+  }
+  for (const std::string_view right : c.rights) {
+    if (parse_right(right) == 0) {
+      return refuse(Code::bad_request,
+                    "a right is approver, moderator, maintainer or admin", "/rights");
+    }
+  }
+  const AgentRef found = t_.agents.find(c.name);
+  if (const AgentRef owner = t_.agents.find_token(c.token); owner != none && owner != found) {
+    return refuse(Code::conflict, "this token belongs to another principal");
+  }
+  const bool is_new = found == none || !t_.agents[found].is_registered();
+  if (is_new && t_.agents.registered() >= t_.rules.agents_max) {
+    return refuse(Code::limit_reached, "the workspace has " +
+                                           std::to_string(t_.rules.agents_max) +
+                                           " principals already (agents_max)");
+  }
+  return {};
+}
+
+Outcome Workspace::on(Turn& turn, const Register& command) {
+  if (auto good = check(command); !good) {
+    return std::unexpected(good.error());
+  }
+  const bool is_self = turn.actor != none && t_.agents[turn.actor].name == command.name;
+  if (auto allowed = may_administer(turn, Right::admin); !allowed) {
+    const bool same_standing = is_self && t_.agents[turn.actor].kind == command.kind &&
+                               t_.agents[turn.actor].role == command.role &&
+                               command.rights.empty() && command.token == TokenHash{};
+    if (!same_standing) {
+      return std::unexpected(allowed.error());
+    }
+  }
+  const AgentRef ref = t_.agents.intern(command.name);
+  if (!t_.agents[ref].is_registered()) {
+    t_.agents[ref].registered = t_.now;
+    t_.agents[ref].dialect = command.dialect;
+  }
+  t_.agents.set_kind(ref, command.kind);
+  if (t_.agents[ref].dialect != command.dialect) {
+    change_dialect(turn, ref, command.dialect);
+  }
+  Agent& agent = t_.agents[ref];
+  agent.role = command.role;
+  agent.capabilities.assign(command.capabilities.begin(), command.capabilities.end());
+  if (!command.rights.empty()) {
+    agent.rights = 0;
+    for (const std::string_view right : command.rights) {
+      agent.rights = static_cast<uint8_t>(agent.rights | parse_right(right));
+    }
+  }
+  if (command.token != TokenHash{}) {
+    t_.agents.add_token(ref, command.token, t_.rules.tokens_per_agent_max);
+  }
+  return Receipt{};
+}
+
+// The discipline follows the dialect: what waits is put into line anew.
+void Workspace::change_dialect(Turn& turn, AgentRef ref, Dialect dialect) {
+  Agent& agent = t_.agents[ref];
+  std::vector<DeliveryRef> waiting = turn.dispatch.unsettled_of(ref);
+  std::erase_if(waiting, [this](DeliveryRef d) { return is_held(t_.messages.delivery(d).state); });
+  for (const DeliveryRef delivery : waiting) {
+    agent.inbox.take(t_.messages, agent.discipline(), delivery);
+  }
+  agent.dialect = dialect;
+  for (const DeliveryRef delivery : waiting) {
+    agent.inbox.put(t_.messages, agent.discipline(), delivery);
+  }
+}
+
+Outcome Workspace::on(Turn& turn, const Unregister& command) {
+  const AgentRef ref = t_.agents.find(command.name);
+  const bool is_self = ref != none && ref == turn.actor;
+  if (auto allowed = may_administer(turn, Right::admin); !allowed && !is_self) {
+    return std::unexpected(allowed.error());
+  }
+  if (ref == none || !t_.agents[ref].is_registered()) {
+    return refuse(Code::not_found, "no principal is named " + quoted(command.name.substr(0, 256)));
+  }
+  while (!t_.agents[ref].streams.empty()) {
+    turn.dispatch.close_stream(t_.agents[ref].streams.back(), false);
+  }
+  while (!t_.agents[ref].subscriptions.empty()) {
+    const auto first = t_.agents[ref].subscriptions.begin();
+    t_.topics.unsubscribe(t_.topics.find(*first), ref);
+    t_.agents[ref].subscriptions.erase(first);
+  }
+  for (const DeliveryRef delivery : turn.dispatch.unsettled_of(ref)) {
+    turn.dispatch.bury(delivery, Reason::receiver_not_found, "the receiver was removed");
+  }
+  t_.agents.unregister(ref);
+  return Receipt{};
+}
+
+Outcome Workspace::on(Turn& turn, const Subscribe& command) {
+  if (turn.actor == none) {
+    return refuse(Code::forbidden, "only a registered principal can subscribe");
+  }
+  if (!is_name(command.topic, t_.rules)) {
+    return too_long("a topic", t_.rules.name_bytes_max, "/topic");
+  }
+  Agent& agent = t_.agents[turn.actor];
+  if (agent.subscriptions.contains(command.topic)) {
+    return Receipt{};
+  }
+  if (agent.subscriptions.size() >= t_.rules.subscriptions_per_agent_max) {
+    return refuse(Code::limit_reached,
+                  "an agent subscribes to at most " +
+                      std::to_string(t_.rules.subscriptions_per_agent_max) +
+                      " topics (subscriptions_per_agent_max)");
+  }
+  if (t_.topics.find(command.topic) == none && t_.topics.size() >= t_.rules.topics_max) {
+    return refuse(Code::limit_reached, "the workspace has " +
+                                           std::to_string(t_.rules.topics_max) +
+                                           " topics already (topics_max)");
+  }
+  const TopicRef topic = t_.topics.intern(command.topic);
+  t_.topics.subscribe(topic, turn.actor);
+  agent.subscriptions.emplace(command.topic);
+  // Late subscribers get what is retained, but nothing twice and nothing that they said.
+  uint32_t count = 0;
+  const std::deque<MessageRef> retained = t_.topics[topic].retained;
+  for (const MessageRef ref : retained) {
+    const Message& message = t_.messages.message(ref);
+    const bool in_time = message.time + t_.rules.topic_retention > t_.now &&
+                         message.expires > t_.now;
+    if (in_time && message.sender != turn.actor &&
+        t_.messages.delivery_to(ref, turn.actor) == none) {
+      turn.dispatch.deliver(ref, turn.actor);
+      ++count;
+    }
+  }
+  return Receipt{.message = {}, .count = count};
+}
+
+Outcome Workspace::on(Turn& turn, const Unsubscribe& command) {
+  if (turn.actor == none || !t_.agents[turn.actor].subscriptions.contains(command.topic)) {
+    return refuse(Code::not_found, "there is no subscription to " +
+                                       quoted(command.topic.substr(0, 256)));
+  }
+  // What is in the inbox already stays there: it was accepted for this receiver.
+  t_.agents[turn.actor].subscriptions.erase(std::string(command.topic));
+  t_.topics.unsubscribe(t_.topics.find(command.topic), turn.actor);
+  return Receipt{};
+}
+
+std::expected<DeliveryRef, Error> Workspace::find_delivery(const Turn& turn,
+                                                           const Target& target) const {
+  const MessageRef message = turn.actor == none ? none
+                             : target.seq.n != 0
+                                 ? t_.messages.find(target.seq)
+                                 : t_.messages.find_received(turn.actor, target.id);
+  const DeliveryRef delivery =
+      message == none ? none : t_.messages.delivery_to(message, turn.actor);
+  if (delivery == none) {
+    return refuse(Code::not_found, "no such message was sent to you");
+  }
+  return delivery;
+}
+
+// For what only the holder of a lease can do.
+std::expected<DeliveryRef, Error> Workspace::find_held(const Turn& turn,
+                                                       const Target& target) const {
+  const auto found = find_delivery(turn, target);
+  if (!found) {
+    return found;
+  }
+  const Delivery& delivery = t_.messages.delivery(*found);
+  if (is_final(delivery.state)) {
+    return refuse(Code::already_settled,
+                  "the message is " + std::string(state_name(delivery.state)) + " since " +
+                      base::format_time(delivery.changed));
+  }
+  if (!is_held(delivery.state)) {
+    return refuse(Code::not_delivered, delivery.attempts == 0
+                                           ? "the message waits in your inbox; read it first"
+                                           : "your lease on the message is over; read it again");
+  }
+  return found;
+}
+
+Outcome Workspace::on(Turn& turn, const Read& command) {
+  const auto found = find_delivery(turn, command.target);
+  if (!found) {
+    return std::unexpected(found.error());
+  }
+  Delivery& delivery = t_.messages.delivery(*found);
+  const Receipt receipt{.message = t_.messages.message_of(*found).seq, .count = 1};
+  if (is_final(delivery.state)) {
+    return receipt;
+  }
+  if (is_held(delivery.state)) {
+    delivery.state = State::read;
+    delivery.changed = t_.now;
+    turn.dispatch.hold(*found, default_lease(t_.rules, t_.agents[turn.actor].dialect));
+    return receipt;
+  }
+  if (t_.messages.message_of(*found).expires <= t_.now) {
+    turn.dispatch.bury(*found, Reason::ttl_expired, "expired before it was delivered");
+    return receipt;
+  }
+  turn.dispatch.hand_out(*found, none, State::read);
+  return receipt;
+}
+
+Outcome Workspace::on(Turn& turn, const Take& command) {
+  if (turn.actor == none) {
+    return refuse(Code::forbidden, "only a registered principal has an inbox");
+  }
+  if (command.count_max == 0 || command.count_max > t_.rules.window_max) {
+    return refuse(Code::bad_request,
+                  "take 1 to " + std::to_string(t_.rules.window_max) + " messages (window_max)");
+  }
+  Receipt receipt;
+  for (DeliveryRef next = turn.dispatch.next_waiting(turn.actor);
+       next != none && receipt.count < command.count_max;
+       next = turn.dispatch.next_waiting(turn.actor)) {
+    turn.dispatch.hand_out(next, none, State::offered);
+    ++receipt.count;
+  }
+  return receipt;
+}
+
+Outcome Workspace::on(Turn& turn, const Ack& command) {
+  const auto found = find_delivery(turn, command.target);
+  if (!found) {
+    return std::unexpected(found.error());
+  }
+  const Seq message = t_.messages.message_of(*found).seq;
+  const Delivery& delivery = t_.messages.delivery(*found);
+  if (command.upto != stream_none) {
+    const StreamRef stream = t_.streams.find(command.upto);
+    if (stream == none || delivery.stream != stream || t_.streams[stream].agent != turn.actor) {
+      return refuse(Code::not_delivered, "this stream does not hold the message");
+    }
+    Receipt receipt{.message = message};
+    for (DeliveryRef first = none; first != *found; ++receipt.count) {
+      first = t_.streams[stream].first;
+      turn.dispatch.settle(first, State::acked);
+    }
+    turn.dispatch.pump(turn.actor);
+    return receipt;
+  }
+  if (delivery.state == State::acked || delivery.state == State::answered) {
+    return Receipt{.message = message};  // told twice, done once
+  }
+  if (is_final(delivery.state)) {
+    return refuse(Code::already_settled,
+                  "the message is " + std::string(state_name(delivery.state)) + " since " +
+                      base::format_time(delivery.changed));
+  }
+  if (delivery.attempts == 0) {
+    return refuse(Code::not_delivered, "the message waits in your inbox; read it first");
+  }
+  // One whose lease is over may wait again: the work is done, so it is not handed out twice.
+  turn.dispatch.settle(*found, State::acked);
+  turn.dispatch.pump(turn.actor);
+  return Receipt{.message = message, .count = 1};
+}
+
+Outcome Workspace::on(Turn& turn, const Nack& command) {
+  const auto found = find_held(turn, command.target);
+  if (!found) {
+    return std::unexpected(found.error());
+  }
+  if (command.delay > t_.rules.nack_delay_max) {
+    return refuse(Code::bad_request,
+                  "a message can be put off by at most " +
+                      base::format_duration(t_.rules.nack_delay_max) + " (nack_delay_max)",
+                  "/retry_after");
+  }
+  turn.dispatch.give_back(*found, command.delay, true, command.reason);
+  turn.dispatch.pump(turn.actor);
+  return Receipt{.message = {}, .count = 1};
+}
+
+Outcome Workspace::on(Turn& turn, const Reject& command) {
+  const auto found = find_held(turn, command.target);
+  if (!found) {
+    return std::unexpected(found.error());
+  }
+  turn.dispatch.bury(*found, Reason::rejected, command.reason);
+  turn.dispatch.pump(turn.actor);
+  return Receipt{.message = {}, .count = 1};
+}
+
+Outcome Workspace::on(Turn& turn, const Extend& command) {
+  const auto found = find_held(turn, command.target);
+  if (!found) {
+    return std::unexpected(found.error());
+  }
+  if (command.lease > t_.rules.lease_max) {
+    return refuse(Code::bad_request,
+                  "a lease is at most " + base::format_duration(t_.rules.lease_max) +
+                      " (lease_max)",
+                  "/lease");
+  }
+  turn.dispatch.hold(*found, command.lease.us > 0
+                                 ? command.lease
+                                 : default_lease(t_.rules, t_.agents[turn.actor].dialect));
+  return Receipt{.message = {}, .count = 1};
+}
+
+Outcome Workspace::on(Turn& turn, const OpenStream& command) {
+  if (turn.actor == none) {
+    return refuse(Code::forbidden, "only a registered principal has an inbox");
+  }
+  if (command.stream.origin != turn.entry.id.origin || command.stream == stream_none) {
+    return refuse(Code::bad_request, "a stream belongs to the node that opens it");
+  }
+  if (command.window == 0 || command.window > t_.rules.window_max) {
+    return refuse(Code::bad_request,
+                  "a window is 1 to " + std::to_string(t_.rules.window_max) + " (window_max)");
+  }
+  if (t_.streams.find(command.stream) != none) {
+    return refuse(Code::conflict, "the stream is open already");
+  }
+  if (t_.streams.size() >= t_.rules.streams_max) {
+    return refuse(Code::limit_reached, "the workspace has " +
+                                           std::to_string(t_.rules.streams_max) +
+                                           " open streams already (streams_max)");
+  }
+  Stream stream;
+  stream.id = command.stream;
+  stream.agent = turn.actor;
+  stream.window = command.window;
+  t_.agents[turn.actor].streams.push_back(t_.streams.add(stream));
+  turn.dispatch.pump(turn.actor);
+  return Receipt{};
+}
+
+Outcome Workspace::on(Turn& turn, const CloseStream& command) {
+  const StreamRef stream = t_.streams.find(command.stream);
+  if (stream == none || (turn.actor != none && t_.streams[stream].agent != turn.actor)) {
+    return refuse(Code::not_found, "there is no such stream of yours");
+  }
+  turn.dispatch.close_stream(stream, true);
+  return Receipt{};
+}
+
+Outcome Workspace::on(Turn& turn, const ResolveDeadLetter& command) {
+  if (auto allowed = may_administer(turn, Right::maintainer); !allowed) {
+    return std::unexpected(allowed.error());
+  }
+  DeadLetter* const letter = t_.dead_letters.find(command.id);
+  if (letter == nullptr) {
+    return refuse(Code::not_found, "there is no dead letter " + std::to_string(command.id));
+  }
+  if (letter->resolution != Resolution::pending) {
+    return refuse(Code::conflict, "the dead letter was resolved by " + quoted(letter->resolved_by) +
+                                      " at " + base::format_time(letter->resolved_at));
+  }
+  if (command.resolution == Resolution::pending) {
+    return refuse(Code::bad_request, "a dead letter is retried, discarded or escalated");
+  }
+  if (command.resolution == Resolution::retried) {
+    return retry(turn, *letter);
+  }
+  turn.dispatch.release(*letter);
+  t_.dead_letters.resolve(*letter, command.resolution, turn.entry.actor, t_.now);
+  return Receipt{.message = letter->message};
+}
+
+Outcome Workspace::retry(Turn& turn, DeadLetter& letter) {
+  if (letter.reason == Reason::malformed) {
+    return refuse(Code::conflict, "a malformed message cannot be delivered; send it corrected");
+  }
+  const AgentRef receiver = t_.agents.find(letter.receiver);
+  if (receiver == none || !t_.agents[receiver].is_registered()) {
+    return refuse(Code::receiver_not_found, quoted(letter.receiver) + " is not registered");
+  }
+  if (t_.agents[receiver].inbox.unsettled >= t_.rules.queue_max) {
+    return refuse(Code::queue_full, "the inbox of " + quoted(letter.receiver) + " is full (" +
+                                        std::to_string(t_.rules.queue_max) + ", queue_max)");
+  }
+  const MessageRef message = t_.messages.find(letter.message);
+  turn.dispatch.revive(t_.messages.delivery_to(message, receiver));
+  turn.dispatch.release(letter);  // after it waits again, so that it is not taken for finished
+  t_.dead_letters.resolve(letter, Resolution::retried, turn.entry.actor, t_.now);
+  return Receipt{.message = letter.message, .count = 1};
+}
+
+}  // namespace parley::core

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/dispatch.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace parley::core {
+
+namespace {
+
+State state_for(Reason reason) {
+  switch (reason) {
+    case Reason::ttl_expired:
+      return State::expired;
+    case Reason::rejected:
+      return State::rejected;
+    case Reason::receiver_not_found:
+    case Reason::receiver_unavailable:
+    case Reason::malformed:
+    case Reason::queue_overflow:
+      return State::dead;
+  }
+  return State::dead;
+}
+
+}  // namespace
+
+void Dispatch::deliver(MessageRef message, AgentRef receiver) {
+  Agent& agent = t_.agents[receiver];
+  const DeliveryRef ref = t_.messages.add_delivery(message, receiver, t_.now);
+  t_.messages.start_expiry(message);
+  t_.agents.use(receiver);
+  const bool full = agent.inbox.unsettled >= t_.rules.queue_max;
+  ++agent.inbox.unsettled;
+  if (!agent.is_registered()) {
+    entomb(ref, Reason::receiver_not_found, "no agent or topic has this name");
+  } else if (full) {
+    entomb(ref, Reason::queue_overflow, "the inbox is full");
+  } else {
+    agent.inbox.put(t_.messages, agent.discipline(), ref);
+    pump(receiver);
+  }
+}
+
+void Dispatch::pump(AgentRef agent) {
+  for (DeliveryRef next = next_waiting(agent); next != none; next = next_waiting(agent)) {
+    const StreamRef stream = stream_with_room(t_.agents[agent]);
+    if (stream == none) {
+      emit(Mail{.receiver = agent});
+      return;
+    }
+    hand_out(next, stream, State::offered);
+  }
+}
+
+// The one that holds least, so that several share the work; the one opened first among equals.
+StreamRef Dispatch::stream_with_room(const Agent& agent) const {
+  StreamRef best = none;
+  for (const StreamRef ref : agent.streams) {
+    const Stream& stream = t_.streams[ref];
+    if (stream.held < stream.window && (best == none || stream.held < t_.streams[best].held)) {
+      best = ref;
+    }
+  }
+  return best;
+}
+
+DeliveryRef Dispatch::next_waiting(AgentRef agent) {
+  while (true) {
+    const DeliveryRef ref = t_.agents[agent].inbox.first();
+    if (ref == none || t_.messages.message_of(ref).expires > t_.now) {
+      return ref;
+    }
+    bury(ref, Reason::ttl_expired, "expired before it was delivered");
+  }
+}
+
+void Dispatch::hand_out(DeliveryRef ref, StreamRef stream_ref, State state) {
+  Delivery& delivery = t_.messages.delivery(ref);
+  leave(ref);
+  if (delivery.attempts < UINT16_MAX) {
+    ++delivery.attempts;
+  }
+  delivery.state = state;
+  delivery.changed = t_.now;
+  hold(ref, default_lease(t_.rules, t_.agents[delivery.receiver].dialect));
+  StreamId stream_id = stream_none;
+  if (stream_ref != none) {
+    Stream& stream = t_.streams[stream_ref];
+    stream_id = stream.id;
+    delivery.stream = stream_ref;
+    delivery.prev = stream.last;
+    (stream.last == none ? stream.first : t_.messages.delivery(stream.last).next) = ref;
+    stream.last = ref;
+    ++stream.held;
+  }
+  emit(Deliver{.receiver = delivery.receiver,
+               .stream = stream_id,
+               .message = t_.messages.message_of(ref).seq,
+               .attempt = delivery.attempts});
+}
+
+void Dispatch::hold(DeliveryRef ref, Duration lease) const {
+  t_.messages.start_due(ref, t_.now + lease);
+}
+
+// Takes an unsettled delivery out of where it is: the inbox where it waits, or the stream and the
+// lease by which it is held.
+void Dispatch::leave(DeliveryRef ref) {
+  Delivery& delivery = t_.messages.delivery(ref);
+  CHECK(!is_final(delivery.state));
+  if (!is_held(delivery.state)) {
+    Agent& agent = t_.agents[delivery.receiver];
+    agent.inbox.take(t_.messages, agent.discipline(), ref);
+  } else if (delivery.stream != none) {
+    Stream& stream = t_.streams[delivery.stream];
+    (delivery.prev == none ? stream.first : t_.messages.delivery(delivery.prev).next) =
+        delivery.next;
+    (delivery.next == none ? stream.last : t_.messages.delivery(delivery.next).prev) =
+        delivery.prev;
+    --stream.held;
+    delivery.stream = none;
+    delivery.prev = none;
+    delivery.next = none;
+  }
+  t_.messages.stop_due(ref);
+}
+
+void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::string_view error) {
+  Delivery& delivery = t_.messages.delivery(ref);
+  CHECK(is_held(delivery.state));
+  if (failed) {
+    ++delivery.failures;
+    if (!error.empty()) {
+      t_.messages.last_errors()[ref] = error.substr(0, t_.rules.reason_bytes_max);
+    }
+  }
+  if (delivery.failures >= t_.rules.attempts_max) {
+    bury(ref, Reason::receiver_unavailable, error);
+    return;
+  }
+  if (t_.messages.message_of(ref).expires <= t_.now) {
+    bury(ref, Reason::ttl_expired, "expired while it was held");
+    return;
+  }
+  leave(ref);
+  delivery.changed = t_.now;
+  delivery.state = delay.us > 0 ? State::delayed : State::queued;
+  if (delay.us > 0) {
+    t_.messages.start_due(ref, t_.now + delay);
+  }
+  Agent& agent = t_.agents[delivery.receiver];
+  agent.inbox.put(t_.messages, agent.discipline(), ref);
+}
+
+void Dispatch::settle(DeliveryRef ref, State state) {
+  Delivery& delivery = t_.messages.delivery(ref);
+  if (!is_final(delivery.state)) {
+    leave(ref);
+    end(ref, state);
+    return;
+  }
+  CHECK(delivery.state == State::acked);
+  CHECK(state == State::answered);
+  delivery.state = state;
+  delivery.changed = t_.now;
+  emit(Settled{.receiver = delivery.receiver,
+               .message = t_.messages.message_of(ref).seq,
+               .state = state});
+}
+
+void Dispatch::bury(DeliveryRef ref, Reason reason, std::string_view error) {
+  leave(ref);
+  entomb(ref, reason, error);
+}
+
+// The dead letter of a delivery that has left its inbox, or never was in one.
+void Dispatch::entomb(DeliveryRef ref, Reason reason, std::string_view error) {
+  const Delivery& delivery = t_.messages.delivery(ref);
+  Message& message = t_.messages.message(delivery.message);
+  DeadLetter letter;
+  letter.message = message.seq;
+  letter.receiver = t_.agents[delivery.receiver].name;
+  letter.reason = reason;
+  letter.failed_at = t_.now;
+  letter.retry_count = delivery.attempts;
+  letter.last_error = error.substr(0, t_.rules.reason_bytes_max);
+  ++message.dead_letters;
+  const uint64_t id = t_.dead_letters.add(std::move(letter));
+  emit(DeadLettered{.id = id, .message = message.seq, .reason = reason});
+  end(ref, state_for(reason));
+  while (t_.dead_letters.size() > t_.rules.dead_letters_max) {
+    const uint64_t dropped = t_.dead_letters.first_to_go();
+    release(*t_.dead_letters.find(dropped));
+    t_.dead_letters.remove(dropped);
+    ++t_.dead_letters_dropped;
+    emit(DeadLetterDropped{.id = dropped});
+  }
+}
+
+// The last step of every delivery: from here on it is final.
+void Dispatch::end(DeliveryRef ref, State state) {
+  CHECK(is_final(state));
+  Delivery& delivery = t_.messages.delivery(ref);
+  Message& message = t_.messages.message(delivery.message);
+  --t_.agents[delivery.receiver].inbox.unsettled;
+  --message.open;
+  delivery.state = state;
+  delivery.changed = t_.now;
+  emit(Settled{.receiver = delivery.receiver, .message = message.seq, .state = state});
+  finish(delivery.message);
+}
+
+void Dispatch::revive(DeliveryRef ref) {
+  Delivery& delivery = t_.messages.delivery(ref);
+  Message& message = t_.messages.message(delivery.message);
+  CHECK(is_final(delivery.state));
+  delivery.state = State::queued;
+  delivery.changed = t_.now;
+  delivery.attempts = 0;
+  delivery.failures = 0;
+  t_.messages.last_errors().erase(ref);
+  t_.messages.stop_expiry(delivery.message);
+  message.expires = message.ttl.us > 0 ? t_.now + message.ttl : base::time_max;
+  ++message.open;
+  t_.messages.start_expiry(delivery.message);
+  Agent& agent = t_.agents[delivery.receiver];
+  ++agent.inbox.unsettled;
+  agent.inbox.put(t_.messages, agent.discipline(), ref);
+  pump(delivery.receiver);
+}
+
+void Dispatch::release(const DeadLetter& letter) {
+  if (letter.resolution != Resolution::pending) {
+    return;  // released when it was resolved
+  }
+  const MessageRef ref = t_.messages.find(letter.message);
+  CHECK(ref != none);
+  --t_.messages.message(ref).dead_letters;
+  finish(ref);
+}
+
+void Dispatch::close_stream(StreamRef ref, bool failed) {
+  const StreamId id = t_.streams[ref].id;
+  const AgentRef agent = t_.streams[ref].agent;
+  std::erase(t_.agents[agent].streams, ref);
+  // From the newest to the oldest, so that each goes back to the front of its channel.
+  while (t_.streams[ref].last != none) {
+    const DeliveryRef last = t_.streams[ref].last;
+    const bool worked_on = last == t_.streams[ref].first;
+    give_back(last, Duration{}, failed && worked_on, "the receiver's connection was lost");
+  }
+  t_.streams.remove(ref);
+  emit(StreamClosed{.stream = id});
+  pump(agent);
+}
+
+void Dispatch::retain(MessageRef ref) {
+  Message& message = t_.messages.message(ref);
+  const TopicRef topic = message.topic;
+  if (t_.rules.topic_retained_max == 0 || t_.rules.topic_retention.us == 0) {
+    return;
+  }
+  message.retained = true;
+  t_.topics.retain(t_.messages, topic, ref);
+  while (t_.topics[topic].retained.size() > t_.rules.topic_retained_max) {
+    end_retention(topic);
+  }
+}
+
+void Dispatch::end_retention(TopicRef topic) {
+  const MessageRef ref = t_.topics.pop(t_.messages, topic);
+  t_.messages.message(ref).retained = false;
+  finish(ref);
+}
+
+// Remembers a message that nothing needs any more, for duplicates and questions.
+void Dispatch::finish(MessageRef ref) {
+  const Message& message = t_.messages.message(ref);
+  if (message.open > 0) {
+    return;
+  }
+  t_.messages.stop_expiry(ref);
+  if (!message.retained && message.dead_letters == 0) {
+    t_.messages.remembered().push_back({ref, t_.now});
+  }
+}
+
+void Dispatch::forget(MessageRef ref) {
+  const Message message = t_.messages.message(ref);
+  for (DeliveryRef next = message.deliveries; next != none;) {
+    const Delivery& delivery = t_.messages.delivery(next);
+    t_.agents.release(delivery.receiver);
+    next = delivery.sibling;
+  }
+  t_.messages.remove(ref);
+  t_.agents.release(message.sender);
+  if (message.topic != none) {
+    t_.topics.release(message.topic);
+  }
+}
+
+void Dispatch::advance() {
+  const Deadlines& deadlines = t_.messages.deadlines();
+  for (size_t n = 0; n < due_max && !deadlines.empty() && deadlines.first().at <= t_.now; ++n) {
+    const Deadlines::Due due = deadlines.first();
+    if (due.minor == 0) {
+      expire(due.slot);
+    } else {
+      on_due(due.slot);
+    }
+  }
+}
+
+// What waits has waited too long. What is held may still be finished: its lease decides.
+void Dispatch::expire(MessageRef ref) {
+  t_.messages.stop_expiry(ref);
+  for (DeliveryRef next = t_.messages.message(ref).deliveries; next != none;) {
+    const Delivery& delivery = t_.messages.delivery(next);
+    const DeliveryRef sibling = delivery.sibling;
+    if (!is_final(delivery.state) && !is_held(delivery.state)) {
+      bury(next, Reason::ttl_expired, "expired before it was delivered");
+    }
+    next = sibling;
+  }
+}
+
+void Dispatch::on_due(DeliveryRef ref) {
+  const Delivery& delivery = t_.messages.delivery(ref);
+  const AgentRef receiver = delivery.receiver;
+  if (is_held(delivery.state)) {
+    give_back(ref, Duration{}, true, "the lease ended without an answer");
+  } else {
+    Agent& agent = t_.agents[receiver];
+    agent.inbox.end_delay(t_.messages, agent.discipline(), ref);
+  }
+  pump(receiver);
+}
+
+void Dispatch::keep_house() {
+  for (size_t n = 0; n < due_max && t_.topics.oldest() != none &&
+                     t_.topics.oldest_time() + t_.rules.topic_retention <= t_.now;
+       ++n) {
+    end_retention(t_.topics.oldest());
+  }
+  std::deque<Messages::Remembered>& remembered = t_.messages.remembered();
+  for (size_t n = 0; !remembered.empty(); ++n) {
+    const bool too_many = remembered.size() > t_.rules.settled_max;
+    const bool too_old = remembered.front().since + t_.rules.settled_retention <= t_.now;
+    if (!too_many && (!too_old || n >= due_max)) {
+      return;
+    }
+    const MessageRef ref = remembered.front().message;
+    remembered.pop_front();
+    forget(ref);
+  }
+}
+
+std::vector<DeliveryRef> Dispatch::unsettled_of(AgentRef agent) const {
+  std::vector<DeliveryRef> refs;
+  t_.messages.each_delivery([&](DeliveryRef ref, const Delivery& delivery) {
+    if (delivery.receiver == agent && !is_final(delivery.state)) {
+      refs.push_back(ref);
+    }
+  });
+  std::ranges::sort(refs, {}, [this](DeliveryRef ref) { return t_.messages.message_of(ref).seq; });
+  return refs;
+}
+
+}  // namespace parley::core

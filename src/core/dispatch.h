@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/effect.h"
+#include "core/tables.h"
+
+namespace parley::core {
+
+// Moves deliveries from one state to the next: the only place where that happens. Every move keeps
+// the tables in step (inboxes, streams, deadlines, counts) and says what it did in the effects.
+// Made anew for each entry. A message stays in the tables until `keep_house`, so references are
+// good throughout an entry.
+class Dispatch {
+ public:
+  Dispatch(WorkspaceId workspace, Tables& tables, std::vector<Effect>& effects)
+      : workspace_(workspace), t_(tables), effects_(effects) {}
+
+  // Addresses the message to one more receiver: it waits in its inbox, or is handed out at once,
+  // or is buried where the receiver is not registered or its inbox is full.
+  void deliver(MessageRef message, AgentRef receiver);
+
+  // Hands out what waits, as far as the agent's streams have room, and says if more waits. Owed
+  // after each move that lets something wait or makes room.
+  void pump(AgentRef agent);
+
+  // The most urgent delivery that waits and has not expired; none when there is none.
+  DeliveryRef next_waiting(AgentRef agent);
+
+  // Hands a waiting delivery to its receiver, with a lease: to a stream, or none.
+  void hand_out(DeliveryRef ref, StreamRef stream, State state);
+
+  // Starts the lease of a held delivery anew.
+  void hold(DeliveryRef ref, Duration lease) const;
+
+  // Ends the hold: it waits again, after `delay`. One that failed too often is buried. Does not
+  // pump, so that several can be given back before any is handed out again.
+  void give_back(DeliveryRef ref, Duration delay, bool failed, std::string_view error);
+
+  // Ends an unsettled delivery as acked or answered, or marks an acked one as answered.
+  void settle(DeliveryRef ref, State state);
+
+  // Ends an unsettled delivery as a dead letter; its state follows from the reason.
+  void bury(DeliveryRef ref, Reason reason, std::string_view error);
+
+  // Brings a buried delivery back, with a fresh time to live and no attempts.
+  void revive(DeliveryRef ref);
+
+  // A resolved or dropped dead letter needs its message no more.
+  void release(const DeadLetter& letter);
+
+  // Gives back what the stream holds and removes it. If the receiver failed, it is counted against
+  // the message that it was working on: the oldest.
+  void close_stream(StreamRef ref, bool failed);
+
+  // Remembers a message that nothing needs any more. Done by each move that ends a delivery; owed
+  // for a message that has none.
+  void finish(MessageRef ref);
+
+  // Keeps a topic's message for late subscribers, within the topic's limit.
+  void retain(MessageRef message);
+
+  // Does what is due: at most `due_max` leases, delays and expiries.
+  void advance();
+
+  // Drops what is remembered beyond its time or number. At the end of each entry.
+  void keep_house();
+
+  // All unsettled deliveries of one receiver, oldest message first. Walks all there are.
+  std::vector<DeliveryRef> unsettled_of(AgentRef agent) const;
+
+  static constexpr size_t due_max = 4'096;
+
+ private:
+  void leave(DeliveryRef ref);
+  void entomb(DeliveryRef ref, Reason reason, std::string_view error);
+  void end(DeliveryRef ref, State state);
+  void forget(MessageRef ref);
+  void expire(MessageRef ref);
+  void on_due(DeliveryRef ref);
+  void end_retention(TopicRef topic);
+  StreamRef stream_with_room(const Agent& agent) const;
+
+  template <class E>
+  void emit(E effect) {
+    effect.workspace = workspace_;
+    effects_.push_back(effect);
+  }
+
+  WorkspaceId workspace_;
+  Tables& t_;
+  std::vector<Effect>& effects_;
+};
+
+}  // namespace parley::core

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <variant>
+#include <vector>
+
+#include "core/deadletters.h"
+#include "core/entry.h"
+#include "core/messages.h"
+
+namespace parley::core {
+
+// Facts that came of an entry, for those who act outside: hints, since all of them can be read
+// from the state. References are good until the next entry is applied.
+
+// A message is handed out: pushed to a stream, or taken by its receiver when there is none.
+struct Deliver {
+  WorkspaceId workspace{};
+  AgentRef receiver = none;
+  StreamId stream;
+  Seq message;
+  uint32_t attempt = 0;
+  bool operator==(const Deliver&) const = default;
+};
+
+// Something waits for a receiver that has no stream with room: wake it.
+struct Mail {
+  WorkspaceId workspace{};
+  AgentRef receiver = none;
+  bool operator==(const Mail&) const = default;
+};
+
+// A delivery reached a final state, or an acked one was answered.
+struct Settled {
+  WorkspaceId workspace{};
+  AgentRef receiver = none;
+  Seq message;
+  State state = State::acked;
+  bool operator==(const Settled&) const = default;
+};
+
+struct DeadLettered {
+  WorkspaceId workspace{};
+  uint64_t id = 0;
+  Seq message;
+  Reason reason = Reason::receiver_not_found;
+  bool operator==(const DeadLettered&) const = default;
+};
+
+// A dead letter had to go to make room for another.
+struct DeadLetterDropped {
+  WorkspaceId workspace{};
+  uint64_t id = 0;
+  bool operator==(const DeadLetterDropped&) const = default;
+};
+
+// The stream pushes no more.
+struct StreamClosed {
+  WorkspaceId workspace{};
+  StreamId stream;
+  bool operator==(const StreamClosed&) const = default;
+};
+
+using Effect =
+    std::variant<Deliver, Mail, Settled, DeadLettered, DeadLetterDropped, StreamClosed>;
+
+// What the one who asked is told when it was done.
+struct Receipt {
+  Seq message;             // of a send: where the message is
+  bool duplicate = false;  // of a send: it was accepted before, at `message`
+  uint32_t count = 0;      // messages taken, acked or read; receivers of a send
+  WorkspaceId workspace{};  // of AddWorkspace
+
+  bool operator==(const Receipt&) const = default;
+};
+
+// Each entry has one: done, or refused with the reason.
+using Outcome = std::expected<Receipt, Error>;
+
+}  // namespace parley::core

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+
+namespace parley::core {
+
+using base::Duration;
+using base::Id128;
+using base::MessageId;
+using base::Seq;
+using base::Time;
+
+class Reader;
+class Writer;
+
+// The enumerators below are written into journals: never renumber, never reuse a number.
+
+enum class Dialect : uint8_t { flow = 0, collab = 1, inbox = 2, superprompt = 3, squad = 4 };
+constexpr Dialect dialect_last = Dialect::squad;
+
+// What a message is for, in the words that all dialects share. The dialect's own word is `type`.
+enum class Kind : uint8_t {
+  notification = 0,  // flow notification, collab event, inbox status and error
+  request = 1,       // flow request, collab command, inbox task, task_delegation, handoff
+  query = 2,
+  response = 3,  // flow and collab response, inbox result, task_completion, squad response
+  broadcast = 4,
+  acknowledgement = 5,   // squad ack
+  challenge = 6,         // squad
+  escalation = 7,        // squad
+  approval_request = 8,  // superprompt hitl_approval_request
+  private_flag = 9,      // superprompt coc_violation_flag
+  health_report = 10,    // superprompt agent_health_check
+};
+constexpr Kind kind_last = Kind::health_report;
+
+enum class Priority : uint8_t { low = 0, normal = 1, high = 2, critical = 3 };
+constexpr Priority priority_last = Priority::critical;
+constexpr size_t priority_count = 4;
+
+enum class ContentType : uint8_t { json = 0, text = 1, artifact_ref = 2 };
+constexpr ContentType content_type_last = ContentType::artifact_ref;
+
+enum class Status : uint8_t { none = 0, success = 1, partial = 2, error = 3, declined = 4 };
+constexpr Status status_last = Status::declined;
+
+enum class OnTimeout : uint8_t { fail = 0, retry = 1, escalate = 2 };
+constexpr OnTimeout on_timeout_last = OnTimeout::escalate;
+
+// Whether a message must survive a crash, or is fire and forget.
+enum class Durability : uint8_t { disk = 0, memory = 1 };
+constexpr Durability durability_last = Durability::memory;
+
+// The canonical message: what every dialect is translated into and out of. A plain value whose
+// texts are views: whoever makes one keeps the bytes alive (a request's buffer, a journal record).
+// Empty text, a zero id and a zero duration mean that the sender left it out.
+struct Envelope {
+  MessageId id;
+  Dialect dialect = Dialect::flow;
+  Kind kind = Kind::notification;
+  Priority priority = Priority::normal;
+  ContentType content_type = ContentType::json;
+  Status status = Status::none;           // of a response
+  Durability durability = Durability::disk;
+  OnTimeout on_timeout = OnTimeout::fail;  // of a request
+  bool requires_ack = false;
+
+  std::string_view sender;
+  std::vector<std::string_view> receivers;  // agents, topics, or `*`; the machine resolves them
+  std::string_view reply_to;                // where answers go, if not to the sender
+
+  Time created;               // the sender's own timestamp
+  Duration ttl;               // zero: by the rules of the sender's dialect
+  Duration response_timeout;  // of a request; zero: by the rules
+  uint64_t sequence_number = 0;
+  int32_t confidence_ppm = -1;  // parts per million; -1: none given
+
+  MessageId in_reply_to;
+  Id128 idempotency_key;  // derived from the sender's key at the edge
+  Id128 trace_id;         // W3C trace context
+  uint64_t parent_span_id = 0;
+
+  std::string_view native_id;  // the sender's own id, where it is not the UUID in `id`
+  std::string_view type;       // the dialect's own word for `kind`
+  std::string_view thread;     // conversation_id, threadId, thread_id
+  std::string_view correlation;
+  std::string_view causation;
+  std::string_view session;
+  std::string_view action;   // collab action, superprompt approval_needed_for
+  std::string_view subject;  // squad subject, superprompt description, inbox title
+  std::string_view task;     // inbox taskId, superprompt task_id
+
+  std::string_view body;   // opaque: checked and sliced once, at the edge
+  std::string_view extra;  // what the dialect has beyond these fields, kept for the way back
+
+  bool operator==(const Envelope&) const = default;
+};
+
+void encode(const Envelope& envelope, Writer& out);
+
+// Leaves `in` failed when the bytes are not an envelope.
+Envelope decode_envelope(Reader& in);
+
+}  // namespace parley::core

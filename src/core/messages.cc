@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/messages.h"
+
+#include "base/hash.h"
+
+namespace parley::core {
+
+std::string_view state_name(State state) {
+  switch (state) {
+    case State::queued:
+    case State::delayed:
+      return "queued";
+    case State::offered:
+      return "offered";
+    case State::read:
+      return "read";
+    case State::acked:
+      return "acked";
+    case State::answered:
+      return "answered";
+    case State::expired:
+      return "expired";
+    case State::rejected:
+      return "rejected";
+    case State::dead:
+      return "dead";
+  }
+  return "unknown";
+}
+
+uint64_t Messages::hash(const Id128& id) const {
+  return base::mix64(base::mix64(seed_, id.high()), id.low());
+}
+
+uint64_t Messages::hash(Seq seq) const { return base::mix64(seed_, seq.n); }
+
+MessageRef Messages::add(const Message& message) {
+  const MessageRef ref = messages_.add(message);
+  by_seq_.insert(hash(message.seq), ref);
+  by_id_.insert(hash(message.id), ref);
+  if (!message.key.is_none()) {
+    by_key_.insert(hash(message.key), ref);
+  }
+  return ref;
+}
+
+DeliveryRef Messages::add_delivery(MessageRef message_ref, AgentRef receiver, Time now) {
+  Message& message = messages_[message_ref];
+  Delivery delivery;
+  delivery.changed = now;
+  delivery.message = message_ref;
+  delivery.receiver = receiver;
+  delivery.sibling = message.deliveries;
+  delivery.minor = ++message.delivery_count;
+  const DeliveryRef ref = deliveries_.add(delivery);
+  message.deliveries = ref;
+  ++message.open;
+  return ref;
+}
+
+void Messages::remove(MessageRef ref) {
+  const Message& message = messages_[ref];
+  DeliveryRef next = message.deliveries;
+  while (next != none) {
+    const DeliveryRef delivery = next;
+    next = deliveries_[delivery].sibling;
+    stop_due(delivery);
+    last_errors_.erase(delivery);
+    deliveries_.remove(delivery);
+  }
+  stop_expiry(ref);
+  by_seq_.erase(hash(message.seq), ref);
+  by_id_.erase(hash(message.id), ref);
+  if (!message.key.is_none()) {
+    by_key_.erase(hash(message.key), ref);
+  }
+  messages_.remove(ref);
+}
+
+MessageRef Messages::find(Seq seq) const {
+  MessageRef found = none;
+  by_seq_.find(hash(seq), [&](MessageRef ref) {
+    if (messages_[ref].seq == seq) {
+      found = ref;
+    }
+    return found != none;
+  });
+  return found;
+}
+
+MessageRef Messages::find_sent(AgentRef sender, const MessageId& id) const {
+  MessageRef found = none;
+  by_id_.find(hash(id), [&](MessageRef ref) {
+    if (messages_[ref].sender == sender && messages_[ref].id == id) {
+      found = ref;
+    }
+    return found != none;
+  });
+  return found;
+}
+
+MessageRef Messages::find_key(AgentRef sender, const Id128& key) const {
+  MessageRef found = none;
+  by_key_.find(hash(key), [&](MessageRef ref) {
+    if (messages_[ref].sender == sender && messages_[ref].key == key) {
+      found = ref;
+    }
+    return found != none;
+  });
+  return found;
+}
+
+MessageRef Messages::find_received(AgentRef receiver, const MessageId& id) const {
+  MessageRef found = none;
+  by_id_.find(hash(id), [&](MessageRef ref) {
+    if (messages_[ref].id == id && delivery_to(ref, receiver) != none &&
+        (found == none || messages_[found].seq < messages_[ref].seq)) {
+      found = ref;
+    }
+    return false;
+  });
+  return found;
+}
+
+DeliveryRef Messages::delivery_to(MessageRef message, AgentRef receiver) const {
+  DeliveryRef ref = messages_[message].deliveries;
+  while (ref != none && deliveries_[ref].receiver != receiver) {
+    ref = deliveries_[ref].sibling;
+  }
+  return ref;
+}
+
+void Messages::start_expiry(MessageRef ref) {
+  Message& message = messages_[ref];
+  if (message.expires != base::time_max && message.timer == none) {
+    message.timer = deadlines_.add({message.expires, message.seq, 0, ref});
+  }
+}
+
+void Messages::stop_expiry(MessageRef ref) {
+  Message& message = messages_[ref];
+  if (message.timer != none) {
+    deadlines_.remove(message.timer);
+    message.timer = none;
+  }
+}
+
+void Messages::start_due(DeliveryRef ref, Time at) {
+  stop_due(ref);
+  Delivery& delivery = deliveries_[ref];
+  delivery.due = at;
+  delivery.timer = deadlines_.add({at, message_of(ref).seq, delivery.minor, ref});
+}
+
+void Messages::stop_due(DeliveryRef ref) {
+  Delivery& delivery = deliveries_[ref];
+  if (delivery.timer != none) {
+    deadlines_.remove(delivery.timer);
+    delivery.timer = none;
+    delivery.due = Time{};
+  }
+}
+
+}  // namespace parley::core

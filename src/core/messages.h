@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "core/deadlines.h"
+#include "core/envelope.h"
+#include "core/index.h"
+#include "core/slots.h"
+#include "core/state.h"
+
+namespace parley::core {
+
+using MessageRef = uint32_t;
+using DeliveryRef = uint32_t;
+using AgentRef = uint32_t;
+using TopicRef = uint32_t;
+using StreamRef = uint32_t;
+
+// What the machine keeps of a message: a header. The rest stays in the journal, at `seq`.
+struct Message {
+  Seq seq;
+  Time time;     // when it was accepted
+  Time expires;  // time_max: never
+  Duration ttl;  // zero: never expires
+  MessageId id;
+  Id128 key;             // idempotency key, or none
+  uint64_t content = 0;  // hash that tells a repeated message from another with its id
+  AgentRef sender = none;
+  TopicRef topic = none;
+  DeliveryRef deliveries = none;  // linked by Delivery::sibling, newest first
+  uint32_t delivery_count = 0;
+  uint32_t open = 0;  // deliveries that are not final
+  uint32_t timer = none;
+  uint32_t bytes = 0;         // of its record
+  uint32_t dead_letters = 0;  // unresolved ones that need it
+  Priority priority = Priority::normal;
+  Kind kind = Kind::notification;
+  Dialect dialect = Dialect::flow;
+  Durability durability = Durability::disk;
+  bool retained = false;  // kept by its topic for late subscribers
+};
+
+// One message on its way to one receiver.
+struct Delivery {
+  Time changed;  // when `state` began
+  Time due;      // end of the lease or of the delay
+  MessageRef message = none;
+  AgentRef receiver = none;
+  DeliveryRef sibling = none;
+  DeliveryRef prev = none;  // in the channel while it waits, in the stream's list while held there
+  DeliveryRef next = none;
+  StreamRef stream = none;  // that it was pushed to, while held
+  uint32_t minor = 0;       // 1 for the message's first receiver, and so on
+  uint32_t timer = none;
+  uint16_t attempts = 0;  // times handed out
+  uint8_t failures = 0;   // those that were lost or refused
+  State state = State::queued;
+};
+
+// All messages and deliveries of a workspace with their look-ups and their deadlines, and the
+// settled ones that are remembered for a while. Knows nothing of inboxes and receivers.
+class Messages {
+ public:
+  struct Remembered {
+    MessageRef message;
+    Time since;
+  };
+
+  explicit Messages(uint64_t hash_seed) : seed_(hash_seed) {}
+
+  MessageRef add(const Message& message);
+  DeliveryRef add_delivery(MessageRef message, AgentRef receiver, Time now);
+  // Forgets the message and its deliveries.
+  void remove(MessageRef ref);
+
+  Message& message(MessageRef ref) { return messages_[ref]; }
+  const Message& message(MessageRef ref) const { return messages_[ref]; }
+  Delivery& delivery(DeliveryRef ref) { return deliveries_[ref]; }
+  const Delivery& delivery(DeliveryRef ref) const { return deliveries_[ref]; }
+  const Message& message_of(DeliveryRef ref) const {
+    return messages_[deliveries_[ref].message];
+  }
+
+  MessageRef find(Seq seq) const;
+  MessageRef find_sent(AgentRef sender, const MessageId& id) const;
+  MessageRef find_key(AgentRef sender, const Id128& key) const;
+  // The newest message with this id that was addressed to `receiver`.
+  MessageRef find_received(AgentRef receiver, const MessageId& id) const;
+  DeliveryRef delivery_to(MessageRef message, AgentRef receiver) const;
+
+  // All of them, in no order that means anything.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    messages_.each([&](MessageRef ref, const Message& message) {
+      if (message.seq.n != 0) {
+        visit(ref, message);
+      }
+    });
+  }
+  template <class Visit>
+  void each_delivery(Visit&& visit) const {
+    deliveries_.each([&](DeliveryRef ref, const Delivery& delivery) {
+      if (delivery.message != none) {
+        visit(ref, delivery);
+      }
+    });
+  }
+
+  // One deadline each: a message's is its expiry, a delivery's the end of its lease or delay.
+  void start_expiry(MessageRef ref);
+  void stop_expiry(MessageRef ref);
+  void start_due(DeliveryRef ref, Time at);
+  void stop_due(DeliveryRef ref);
+
+  const Deadlines& deadlines() const { return deadlines_; }
+  std::deque<Remembered>& remembered() { return remembered_; }
+  const std::deque<Remembered>& remembered() const { return remembered_; }
+  std::map<DeliveryRef, std::string>& last_errors() { return last_errors_; }
+  const std::map<DeliveryRef, std::string>& last_errors() const { return last_errors_; }
+
+  size_t size() const { return messages_.size(); }
+  size_t delivery_count() const { return deliveries_.size(); }
+
+ private:
+  uint64_t hash(const Id128& id) const;
+  uint64_t hash(Seq seq) const;
+
+  uint64_t seed_;
+  Slots<Message> messages_;
+  Slots<Delivery> deliveries_;
+  Index by_seq_;
+  Index by_id_;
+  Index by_key_;
+  Deadlines deadlines_;
+  std::deque<Remembered> remembered_;  // settled, oldest first
+  std::map<DeliveryRef, std::string> last_errors_;
+};
+
+}  // namespace parley::core

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+constexpr uint64_t second = 1'000'000;
+constexpr uint64_t day = 86'400 * second;
+constexpr uint64_t year = 366 * day;
+
+// A lower bound of one on everything whose absence would stop the broker from working at all.
+constexpr std::array<RuleInfo, 34> table = {{
+    {"agents_max", &Rules::agents_max, 1, 10'000'000, "principals in one workspace"},
+    {"attempts_max", &Rules::attempts_max, 1, 200,
+     "lost or refused deliveries after which a message is a dead letter"},
+    {"capabilities_max", &Rules::capabilities_max, 0, 10'000, "capabilities of one agent"},
+    {"collab.lease", &Rules::collab_lease, second / 1'000, year,
+     "how long a collab agent may hold a message"},
+    {"collab.ttl", &Rules::collab_ttl, 0, year,
+     "time to live of a message from a collab agent without expiresAt; 0s is none"},
+    {"dead_letters_max", &Rules::dead_letters_max, 1, 10'000'000,
+     "dead letters kept; beyond it the oldest is discarded and counted"},
+    {"flow.lease", &Rules::flow_lease, second / 1'000, year,
+     "how long a flow agent may hold a message"},
+    {"flow.ttl.critical", &Rules::flow_ttl_critical, second / 1'000, year,
+     "time to live of a critical message from a flow agent"},
+    {"flow.ttl.high", &Rules::flow_ttl_high, second / 1'000, year, "the same, high"},
+    {"flow.ttl.low", &Rules::flow_ttl_low, second / 1'000, year, "the same, low"},
+    {"flow.ttl.normal", &Rules::flow_ttl_normal, second / 1'000, year, "the same, normal"},
+    {"inbox.lease", &Rules::inbox_lease, second / 1'000, year,
+     "how long an inbox agent may hold a message"},
+    {"inbox.ttl", &Rules::inbox_ttl, 0, year,
+     "time to live of a message from an inbox agent; 0s is none"},
+    {"lease_max", &Rules::lease_max, second / 1'000, year, "the longest lease that can be asked"},
+    {"message_bytes_max", &Rules::message_bytes_max, 1'024, 64 * 1'024 * 1'024,
+     "a message with all its fields; each dialect has a smaller limit of its own"},
+    {"nack_delay_max", &Rules::nack_delay_max, 0, year,
+     "the longest time that a nack can put a message off"},
+    {"name_bytes_max", &Rules::name_bytes_max, 16, 4'096,
+     "names of principals, topics, roles and capabilities"},
+    {"queue_max", &Rules::queue_max, 1, 100'000'000, "unsettled messages in one inbox"},
+    {"reason_bytes_max", &Rules::reason_bytes_max, 0, 65'536,
+     "what is kept of the reason of a nack or reject"},
+    {"receivers_max", &Rules::receivers_max, 1, 100'000, "names in a message's list of receivers"},
+    {"settled_max", &Rules::settled_max, 0, 100'000'000,
+     "settled messages that the engine remembers for duplicates and delivery states"},
+    {"settled_retention", &Rules::settled_retention, 0, year, "how long it remembers them"},
+    {"squad.lease", &Rules::squad_lease, second / 1'000, year,
+     "how long a squad agent may hold a message"},
+    {"squad.ttl", &Rules::squad_ttl, 0, year,
+     "time to live of a message from a squad agent without ttl_hours; 0s is none"},
+    {"streams_max", &Rules::streams_max, 1, 10'000'000, "open streams in one workspace"},
+    {"subscriptions_per_agent_max", &Rules::subscriptions_per_agent_max, 0, 100'000,
+     "topics that one agent subscribes to"},
+    {"superprompt.lease", &Rules::superprompt_lease, second / 1'000, year,
+     "how long a superprompt agent may hold a message"},
+    {"superprompt.ttl", &Rules::superprompt_ttl, 0, year,
+     "time to live of a message from a superprompt agent; 0s is none"},
+    {"tokens_per_agent_max", &Rules::tokens_per_agent_max, 1, 1'000,
+     "tokens of one principal; a new one beyond it replaces the oldest"},
+    {"topic.retained_max", &Rules::topic_retained_max, 0, 10'000'000,
+     "messages that a topic keeps for late subscribers"},
+    {"topic.retention", &Rules::topic_retention, 0, year,
+     "how long a topic keeps a message for late subscribers"},
+    {"topics_max", &Rules::topics_max, 1, 10'000'000, "topics in one workspace"},
+    {"ttl_max", &Rules::ttl_max, second / 1'000, 10 * year,
+     "the longest time to live that a sender can ask for"},
+    {"window_max", &Rules::window_max, 1, 1'000'000,
+     "messages handed out and not settled on one stream, or by one take"},
+}};
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j < row.size(); ++j) {
+    row[j] = j;
+  }
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string_view nearest_name(std::string_view name) {
+  const std::string_view prefix = name.substr(0, 64);  // bounds the work on a client's input
+  return std::ranges::min_element(table, {}, [prefix](const RuleInfo& info) {
+           return edit_distance(prefix, info.name);
+         })->name;
+}
+
+std::optional<uint64_t> parse_count(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+bool is_duration(const RuleInfo& info) {
+  return std::holds_alternative<Duration Rules::*>(info.member);
+}
+
+std::optional<uint64_t> parse_value(const RuleInfo& info, std::string_view text) {
+  if (!is_duration(info)) {
+    return parse_count(text);
+  }
+  const std::optional<Duration> duration = base::parse_duration(text);
+  return duration ? std::optional(static_cast<uint64_t>(duration->us)) : std::nullopt;
+}
+
+std::string format_value(const RuleInfo& info, uint64_t value) {
+  return is_duration(info) ? base::format_duration(Duration{static_cast<int64_t>(value)})
+                           : std::to_string(value);
+}
+
+void store(Rules& rules, const RuleInfo& info, uint64_t value) {
+  if (const auto* duration = std::get_if<Duration Rules::*>(&info.member)) {
+    rules.*(*duration) = Duration{static_cast<int64_t>(value)};
+  } else {
+    rules.*std::get<uint64_t Rules::*>(info.member) = value;
+  }
+}
+
+}  // namespace
+
+std::span<const RuleInfo> all_rules() { return table; }
+
+std::string rule_value(const Rules& rules, const RuleInfo& info) {
+  if (const auto* duration = std::get_if<Duration Rules::*>(&info.member)) {
+    return format_value(info, static_cast<uint64_t>((rules.*(*duration)).us));
+  }
+  return format_value(info, rules.*std::get<uint64_t Rules::*>(info.member));
+}
+
+std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::string_view value) {
+  const auto* const found = std::ranges::find(table, name, &RuleInfo::name);
+  if (found == table.end()) {
+    return std::unexpected(Error{Code::unknown_rule,
+                                 "there is no rule \"" + std::string(name.substr(0, 64)) +
+                                     "\"; the nearest is \"" + std::string(nearest_name(name)) +
+                                     "\"",
+                                 {}});
+  }
+  const std::optional<uint64_t> parsed = parse_value(*found, value);
+  if (!parsed || *parsed < found->min || *parsed > found->max) {
+    return std::unexpected(Error{
+        Code::bad_rule_value,
+        std::string(name) + " takes " + (is_duration(*found) ? "a duration" : "a whole number") +
+            " from " + format_value(*found, found->min) + " to " +
+            format_value(*found, found->max) + ", not \"" + std::string(value.substr(0, 64)) + "\"",
+        {}});
+  }
+  store(rules, *found, *parsed);
+  return {};
+}
+
+Duration default_ttl(const Rules& rules, Dialect sender, Priority priority) {
+  switch (sender) {
+    case Dialect::flow:
+      switch (priority) {
+        case Priority::critical:
+          return rules.flow_ttl_critical;
+        case Priority::high:
+          return rules.flow_ttl_high;
+        case Priority::normal:
+          return rules.flow_ttl_normal;
+        case Priority::low:
+          return rules.flow_ttl_low;
+      }
+      break;
+    case Dialect::collab:
+      return rules.collab_ttl;
+    case Dialect::inbox:
+      return rules.inbox_ttl;
+    case Dialect::superprompt:
+      return rules.superprompt_ttl;
+    case Dialect::squad:
+      return rules.squad_ttl;
+  }
+  return {};
+}
+
+Duration default_lease(const Rules& rules, Dialect receiver) {
+  switch (receiver) {
+    case Dialect::flow:
+      return rules.flow_lease;
+    case Dialect::collab:
+      return rules.collab_lease;
+    case Dialect::inbox:
+      return rules.inbox_lease;
+    case Dialect::superprompt:
+      return rules.superprompt_lease;
+    case Dialect::squad:
+      return rules.squad_lease;
+  }
+  return rules.flow_lease;
+}
+
+}  // namespace parley::core

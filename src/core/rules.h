@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/error.h"
+#include "core/envelope.h"
+
+namespace parley::core {
+
+using base::Error;
+
+// Every limit and policy value of a workspace. Part of the state; changed only by SetRules.
+// A duration of zero means none where the help of the rule says so.
+struct Rules {
+  // Time to live when the sender gave none, by the sender's dialect.
+  Duration flow_ttl_critical = base::minutes(5);
+  Duration flow_ttl_high = base::hours(1);
+  Duration flow_ttl_normal = base::hours(24);
+  Duration flow_ttl_low = base::hours(72);
+  Duration collab_ttl{};
+  Duration inbox_ttl{};
+  Duration superprompt_ttl{};
+  Duration squad_ttl = base::hours(24);
+  Duration ttl_max = base::hours(24 * 30);
+
+  // How long a receiver may hold a message, by the receiver's dialect.
+  Duration flow_lease = base::seconds(60);
+  Duration collab_lease = base::seconds(60);
+  Duration inbox_lease = base::minutes(30);
+  Duration superprompt_lease = base::minutes(30);
+  Duration squad_lease = base::minutes(30);
+  Duration lease_max = base::hours(24);
+  Duration nack_delay_max = base::hours(1);
+
+  Duration topic_retention = base::hours(1);
+  Duration settled_retention = base::hours(24);
+
+  uint64_t attempts_max = 5;
+  uint64_t queue_max = 10'000;
+  uint64_t window_max = 4'096;
+  uint64_t receivers_max = 1'000;
+  uint64_t message_bytes_max = 1'280 * 1'024;
+  uint64_t name_bytes_max = 256;
+  uint64_t reason_bytes_max = 1'024;
+  uint64_t capabilities_max = 64;
+  uint64_t agents_max = 100'000;
+  uint64_t tokens_per_agent_max = 4;
+  uint64_t topics_max = 10'000;
+  uint64_t subscriptions_per_agent_max = 1'000;
+  uint64_t streams_max = 100'000;
+  uint64_t topic_retained_max = 10'000;
+  uint64_t dead_letters_max = 10'000;
+  uint64_t settled_max = 262'144;
+
+  bool operator==(const Rules&) const = default;
+};
+
+// One row of the table of rules: the public name, where it lies, and its bounds.
+struct RuleInfo {
+  using Member = std::variant<Duration Rules::*, uint64_t Rules::*>;
+
+  std::string_view name;
+  Member member;
+  uint64_t min;  // durations: microseconds
+  uint64_t max;
+  std::string_view help;
+};
+
+// All rules, sorted by name.
+std::span<const RuleInfo> all_rules();
+
+// The value as text: `5m`, `10000`.
+std::string rule_value(const Rules& rules, const RuleInfo& info);
+
+// Sets one rule from text; on error (unknown_rule, which names the nearest, or bad_rule_value)
+// `rules` is as it was.
+std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::string_view value);
+
+// The time to live that the rules give a message without one; zero is none.
+Duration default_ttl(const Rules& rules, Dialect sender, Priority priority);
+
+// How long a receiver of this dialect holds a message.
+Duration default_lease(const Rules& rules, Dialect receiver);
+
+}  // namespace parley::core

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a message is accepted: checked, told from a repeated one, routed, delivered.
+#include <algorithm>
+#include <variant>
+
+#include "base/hash.h"
+#include "core/workspace.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+std::unexpected<Error> refuse(Code code, std::string detail, std::string field = {}) {
+  return std::unexpected(Error{code, std::move(detail), std::move(field)});
+}
+
+// A repeated message has the same of these; its timestamp may differ.
+uint64_t content_hash(const Envelope& e) {
+  uint64_t hash = base::hash64(e.body, static_cast<uint64_t>(e.kind));
+  hash = base::hash64(e.extra, hash);
+  hash = base::hash64(e.thread, hash);
+  hash = base::hash64(e.type, hash);
+  for (const std::string_view receiver : e.receivers) {
+    hash = base::hash64(receiver, hash);
+  }
+  return base::mix64(hash, base::mix64(e.in_reply_to.high(), e.in_reply_to.low()));
+}
+
+// `domain.event_type`, or collab's `topic:NAME`.
+bool is_topic_name(std::string_view name) {
+  return name.starts_with("topic:") || name.find('.') != std::string_view::npos;
+}
+
+std::string_view topic_name(std::string_view name) {
+  constexpr std::string_view prefix = "topic:";
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+}  // namespace
+
+// Who gets a message: a topic's subscribers, everyone, or the agents named.
+struct Workspace::Route {
+  std::string_view topic;  // empty: none
+  bool everyone = false;
+  std::vector<AgentRef> agents;                 // registered
+  std::vector<std::string_view> unknown;        // names that no one has
+};
+
+Outcome Workspace::on(Turn& turn, const Send& command) {
+  const Envelope& envelope = command.envelope;
+  if (auto good = check(turn, envelope); !good) {
+    return std::unexpected(good.error());
+  }
+  const uint64_t content = content_hash(envelope);
+  const auto repeated = find_repeated(turn, envelope, content);
+  if (!repeated) {
+    return std::unexpected(repeated.error());
+  }
+  if (*repeated != none) {
+    const Message& first = t_.messages.message(*repeated);
+    return Receipt{.message = first.seq, .duplicate = true, .count = first.delivery_count};
+  }
+  const MessageRef question =
+      envelope.kind == Kind::response
+          ? t_.messages.find_received(turn.actor, envelope.in_reply_to)
+          : none;
+  if (envelope.kind == Kind::response && question == none) {
+    return refuse(Code::not_found, "in_reply_to names no message that was sent to you",
+                  "/in_reply_to");
+  }
+  const auto routed = route(turn, envelope);
+  if (!routed) {
+    return std::unexpected(routed.error());
+  }
+  const MessageRef message = add_message(turn, envelope, content);
+  std::vector<AgentRef> receivers = routed->agents;
+  if (!routed->topic.empty()) {
+    const TopicRef topic = t_.topics.intern(routed->topic);
+    t_.messages.message(message).topic = topic;
+    t_.topics.use(topic);
+    turn.dispatch.retain(message);
+    receivers = t_.topics[topic].subscribers;
+  }
+  for (const std::string_view name : routed->unknown) {
+    receivers.push_back(t_.agents.intern(name));
+  }
+  const bool fan_out = routed->everyone || !routed->topic.empty();
+  for (const AgentRef receiver : receivers) {
+    if (!fan_out || receiver != turn.actor) {
+      turn.dispatch.deliver(message, receiver);
+    }
+  }
+  if (t_.messages.message(message).delivery_count == 0) {
+    turn.dispatch.finish(message);
+  }
+  if (question != none) {
+    const DeliveryRef asked = t_.messages.delivery_to(question, turn.actor);
+    const State state = t_.messages.delivery(asked).state;
+    if (!is_final(state) || state == State::acked) {
+      turn.dispatch.settle(asked, State::answered);
+      turn.dispatch.pump(turn.actor);
+    }
+  }
+  return Receipt{.message = turn.entry.seq,
+                 .count = t_.messages.message(message).delivery_count};
+}
+
+std::expected<void, Error> Workspace::check(const Turn& turn, const Envelope& e) const {
+  if (turn.actor == none || e.sender != t_.agents[turn.actor].name) {
+    return refuse(Code::forbidden, "a message is sent by the principal who is authenticated",
+                  "/sender");
+  }
+  if (e.id.is_none()) {
+    return refuse(Code::bad_request, "a message has an id", "/id");
+  }
+  if (e.receivers.empty() || e.receivers.size() > t_.rules.receivers_max) {
+    return refuse(Code::bad_request,
+                  "a message has 1 to " + std::to_string(t_.rules.receivers_max) +
+                      " receivers (receivers_max)",
+                  "/receiver");
+  }
+  for (const std::string_view name : e.receivers) {
+    if (topic_name(name).empty() || name.size() > t_.rules.name_bytes_max) {
+      return refuse(Code::bad_request,
+                    "a receiver's name is 1 to " + std::to_string(t_.rules.name_bytes_max) +
+                        " bytes (name_bytes_max)",
+                    "/receiver");
+    }
+  }
+  const size_t bytes = e.body.size() + e.extra.size();
+  if (bytes > t_.rules.message_bytes_max) {
+    return refuse(Code::payload_too_large,
+                  "the message has " + std::to_string(bytes) + " bytes; at most " +
+                      std::to_string(t_.rules.message_bytes_max) +
+                      " are taken (message_bytes_max)");
+  }
+  if (e.ttl > t_.rules.ttl_max) {
+    return refuse(Code::bad_request,
+                  "a time to live is at most " + base::format_duration(t_.rules.ttl_max) +
+                      " (ttl_max)",
+                  "/ttl");
+  }
+  return {};
+}
+
+// The message that this one repeats, by idempotency key or by id; none when it is new.
+std::expected<MessageRef, Error> Workspace::find_repeated(const Turn& turn, const Envelope& e,
+                                                          uint64_t content) const {
+  if (!e.idempotency_key.is_none()) {
+    const MessageRef first = t_.messages.find_key(turn.actor, e.idempotency_key);
+    if (first != none) {
+      return first;
+    }
+  }
+  const MessageRef first = t_.messages.find_sent(turn.actor, e.id);
+  if (first != none && t_.messages.message(first).content != content) {
+    return refuse(Code::duplicate_id,
+                  "you sent another message with this id at " +
+                      base::format_time(t_.messages.message(first).time),
+                  "/id");
+  }
+  return first;
+}
+
+std::expected<Workspace::Route, Error> Workspace::route(const Turn&, const Envelope& e) {
+  Route route;
+  for (const std::string_view name : e.receivers) {
+    const AgentRef agent = t_.agents.find(name);
+    if (agent != none && t_.agents[agent].is_registered()) {
+      if (std::ranges::find(route.agents, agent) == route.agents.end()) {
+        route.agents.push_back(agent);
+      }
+    } else if (name == "*" || is_topic_name(name)) {
+      if (e.receivers.size() > 1) {
+        return refuse(Code::bad_request, "a topic or \"*\" is a message's only receiver",
+                      "/receiver");
+      }
+      route.everyone = name == "*";
+      route.topic = name == "*" ? std::string_view{} : topic_name(name);
+    } else if (std::ranges::find(route.unknown, name) == route.unknown.end()) {
+      route.unknown.push_back(name);
+    }
+  }
+  if (route.everyone) {
+    route.agents = t_.agents.sorted();
+    std::erase_if(route.agents, [this](AgentRef ref) {
+      return t_.agents[ref].kind != PrincipalKind::agent;
+    });
+  }
+  if (!route.topic.empty() && t_.topics.find(route.topic) == none &&
+      t_.topics.size() >= t_.rules.topics_max) {
+    return refuse(Code::limit_reached, "the workspace has " +
+                                           std::to_string(t_.rules.topics_max) +
+                                           " topics already (topics_max)");
+  }
+  if (e.receivers.size() == 1 && !route.everyone && route.agents.size() == 1 &&
+      t_.agents[route.agents.front()].inbox.unsettled >= t_.rules.queue_max) {
+    return refuse(Code::queue_full,
+                  "the inbox of \"" + t_.agents[route.agents.front()].name + "\" is full (" +
+                      std::to_string(t_.rules.queue_max) +
+                      "); send again when it has settled some, or raise queue_max");
+  }
+  return route;
+}
+
+MessageRef Workspace::add_message(const Turn& turn, const Envelope& e, uint64_t content) {
+  Message message;
+  message.seq = turn.entry.seq;
+  message.time = t_.now;
+  message.ttl = e.ttl.us > 0 ? e.ttl : default_ttl(t_.rules, e.dialect, e.priority);
+  message.expires = message.ttl.us > 0 ? t_.now + message.ttl : base::time_max;
+  message.id = e.id;
+  message.key = e.idempotency_key;
+  message.content = content;
+  message.sender = turn.actor;
+  message.bytes = static_cast<uint32_t>(e.body.size() + e.extra.size());
+  message.priority = e.priority;
+  message.kind = e.kind;
+  message.dialect = e.dialect;
+  message.durability = e.durability;
+  t_.agents.use(turn.actor);
+  return t_.messages.add(message);
+}
+
+}  // namespace parley::core

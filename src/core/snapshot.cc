@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/snapshot.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/tables.h"
+#include "core/wire.h"
+
+namespace parley::core {
+
+namespace {
+
+// The place of each slot in the canonical order, and the slot of each place.
+class Places {
+ public:
+  explicit Places(std::vector<uint32_t> slots) : slots_(std::move(slots)) {
+    for (size_t place = 0; place < slots_.size(); ++place) {
+      if (slots_[place] >= places_.size()) {
+        places_.resize(size_t{slots_[place]} + 1);
+      }
+      places_[slots_[place]] = place;
+    }
+  }
+  const std::vector<uint32_t>& slots() const { return slots_; }
+  uint64_t of(uint32_t slot) const { return places_[slot]; }
+
+ private:
+  std::vector<uint32_t> slots_;
+  std::vector<uint64_t> places_;
+};
+
+// The slot at a place read from a snapshot; fails the reader when there is no such place.
+uint32_t slot_at(Reader& in, const std::vector<uint32_t>& slots) {
+  const uint64_t place = in.varint();
+  if (place >= slots.size()) {
+    in.fail();
+    return none;
+  }
+  return slots[place];
+}
+
+void encode_rules(const Rules& rules, Writer& out) {
+  out.varint(all_rules().size());
+  for (const RuleInfo& info : all_rules()) {
+    out.text(info.name);
+    out.text(rule_value(rules, info));
+  }
+}
+
+// By name, so that a version with other rules can read it: what it does not know is left out.
+void decode_rules(Rules& rules, Reader& in) {
+  for (size_t left = in.count(2); left > 0; --left) {
+    const std::string_view name = in.text();
+    const std::string_view value = in.text();
+    if (const auto set = set_rule(rules, name, value);
+        !set && set.error().code != base::Code::unknown_rule) {
+      in.fail();
+    }
+  }
+}
+
+void encode_agents(const Tables& t, const Places& agents, Writer& out) {
+  out.varint(agents.slots().size());
+  for (const AgentRef ref : agents.slots()) {
+    const Agent& agent = t.agents[ref];
+    out.text(agent.name);
+    out.enumerator(agent.kind);
+    out.enumerator(agent.dialect);
+    out.u8(agent.rights);
+    out.text(agent.role);
+    out.time(agent.registered);
+    out.varint(agent.capabilities.size());
+    for (const std::string& capability : agent.capabilities) {
+      out.text(capability);
+    }
+    out.varint(agent.tokens.size());
+    for (const TokenHash& token : agent.tokens) {
+      out.text({reinterpret_cast<const char*>(token.data()), token.size()});
+    }
+  }
+}
+
+std::vector<AgentRef> decode_agents(Tables& t, Reader& in) {
+  std::vector<AgentRef> refs(in.count());
+  for (AgentRef& ref : refs) {
+    const std::string_view name = in.text();
+    const auto kind = in.enumerator(principal_kind_last);
+    if (!in.ok() || t.agents.find(name) != none) {
+      in.fail();
+      return {};
+    }
+    ref = t.agents.intern(name);
+    if (kind != PrincipalKind::unknown) {
+      t.agents.set_kind(ref, kind);
+    }
+    Agent& agent = t.agents[ref];
+    agent.dialect = in.enumerator(dialect_last);
+    agent.rights = in.u8();
+    agent.role = in.text();
+    agent.registered = in.time();
+    agent.capabilities.resize(in.count());
+    for (std::string& capability : agent.capabilities) {
+      capability = in.text();
+    }
+    for (size_t left = in.count(); left > 0; --left) {
+      const std::string_view bytes = in.text();
+      TokenHash token{};
+      if (bytes.size() != token.size() || kind == PrincipalKind::unknown) {
+        in.fail();
+        return {};
+      }
+      std::ranges::copy(bytes, reinterpret_cast<char*>(token.data()));
+      t.agents.add_token(ref, token, std::numeric_limits<size_t>::max());
+    }
+  }
+  return refs;
+}
+
+void encode_topics(const Tables& t, const Places& agents, Writer& out) {
+  out.varint(t.topics.size());
+  for (const auto& [name, ref] : t.topics.by_name()) {
+    out.text(name);
+    out.varint(t.topics[ref].subscribers.size());
+    for (const AgentRef subscriber : t.topics[ref].subscribers) {
+      out.varint(agents.of(subscriber));
+    }
+  }
+}
+
+std::vector<TopicRef> decode_topics(Tables& t, const std::vector<AgentRef>& agents, Reader& in) {
+  std::vector<TopicRef> refs(in.count());
+  for (TopicRef& ref : refs) {
+    const std::string_view name = in.text();
+    if (!in.ok() || t.topics.find(name) != none) {
+      in.fail();
+      return {};
+    }
+    ref = t.topics.intern(name);
+    for (size_t left = in.count(); left > 0; --left) {
+      const AgentRef subscriber = slot_at(in, agents);
+      if (!in.ok() || !t.agents[subscriber].is_registered() ||
+          !t.agents[subscriber].subscriptions.emplace(name).second) {
+        in.fail();
+        return {};
+      }
+      t.topics.subscribe(ref, subscriber);
+    }
+  }
+  return refs;
+}
+
+void encode_streams(const Tables& t, const Places& agents, Writer& out) {
+  // By agent and, for each, in the order they were opened: the order decides who gets a message.
+  out.varint(t.streams.size());
+  for (const AgentRef agent : agents.slots()) {
+    for (const StreamRef ref : t.agents[agent].streams) {
+      const Stream& stream = t.streams[ref];
+      out.fixed64(stream.id.origin);
+      out.varint(stream.id.number);
+      out.varint(agents.of(agent));
+      out.varint(stream.window);
+    }
+  }
+}
+
+std::vector<StreamRef> decode_streams(Tables& t, const std::vector<AgentRef>& agents, Reader& in) {
+  std::vector<StreamRef> refs(in.count());
+  for (StreamRef& ref : refs) {
+    Stream stream;
+    stream.id.origin = in.fixed64();
+    stream.id.number = in.varint();
+    stream.agent = slot_at(in, agents);
+    stream.window = static_cast<uint32_t>(in.varint());
+    if (!in.ok() || !t.agents[stream.agent].is_registered() ||
+        t.streams.find(stream.id) != none) {
+      in.fail();
+      return {};
+    }
+    ref = t.streams.add(stream);
+    t.agents[stream.agent].streams.push_back(ref);
+  }
+  return refs;
+}
+
+std::vector<MessageRef> messages_by_seq(const Tables& t) {
+  std::vector<MessageRef> refs;
+  refs.reserve(t.messages.size());
+  t.messages.each([&](MessageRef ref, const Message&) { refs.push_back(ref); });
+  std::ranges::sort(refs, {}, [&](MessageRef ref) { return t.messages.message(ref).seq; });
+  return refs;
+}
+
+void encode_delivery(const Tables& t, const Places& agents, DeliveryRef ref, Writer& out) {
+  const Delivery& delivery = t.messages.delivery(ref);
+  out.varint(agents.of(delivery.receiver));
+  out.enumerator(delivery.state);
+  out.time(delivery.changed);
+  if (delivery.timer != none) {
+    out.time(delivery.due);
+  }
+  out.varint(delivery.attempts);
+  out.u8(delivery.failures);
+  const auto error = t.messages.last_errors().find(ref);
+  out.text(error == t.messages.last_errors().end() ? std::string_view{} : error->second);
+}
+
+void encode_messages(const Tables& t, const Places& agents, const Places& topics, Writer& out) {
+  const std::vector<MessageRef> refs = messages_by_seq(t);
+  std::vector<DeliveryRef> deliveries;
+  out.varint(refs.size());
+  for (const MessageRef ref : refs) {
+    const Message& message = t.messages.message(ref);
+    out.seq(message.seq);
+    out.time(message.time);
+    out.time(message.expires);
+    out.duration(message.ttl);
+    out.boolean(message.timer != none);
+    out.id(message.id);
+    out.id(message.key);
+    out.fixed64(message.content);
+    out.varint(agents.of(message.sender));
+    out.varint(message.topic == none ? 0 : topics.of(message.topic) + 1);
+    out.varint(message.bytes);
+    out.enumerator(message.priority);
+    out.enumerator(message.kind);
+    out.enumerator(message.dialect);
+    out.enumerator(message.durability);
+    out.boolean(message.retained);
+    deliveries.clear();
+    for (DeliveryRef d = message.deliveries; d != none; d = t.messages.delivery(d).sibling) {
+      deliveries.push_back(d);
+    }
+    out.varint(deliveries.size());
+    for (auto at = deliveries.rbegin(); at != deliveries.rend(); ++at) {
+      encode_delivery(t, agents, *at, out);
+    }
+  }
+}
+
+void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>& agents,
+                     Reader& in) {
+  const AgentRef receiver = slot_at(in, agents);
+  const State state = in.enumerator(state_last);
+  const Time changed = in.time();
+  if (!in.ok() || t.messages.delivery_to(message, receiver) != none ||
+      (!is_final(state) && !t.agents[receiver].is_registered())) {
+    in.fail();
+    return;
+  }
+  const DeliveryRef ref = t.messages.add_delivery(message, receiver, changed);
+  Delivery& delivery = t.messages.delivery(ref);
+  delivery.state = state;
+  if (is_held(state) || state == State::delayed) {
+    t.messages.start_due(ref, in.time());
+  }
+  delivery.attempts = static_cast<uint16_t>(in.varint());
+  delivery.failures = in.u8();
+  if (const std::string_view error = in.text(); !error.empty()) {
+    t.messages.last_errors()[ref] = error;
+  }
+  Agent& agent = t.agents[receiver];
+  ++agent.uses;
+  if (is_final(state)) {
+    --t.messages.message(message).open;
+    return;
+  }
+  ++agent.inbox.unsettled;
+  if (!is_held(state)) {
+    agent.inbox.put(t.messages, agent.discipline(), ref);
+  }
+}
+
+void decode_message(Tables& t, const std::vector<AgentRef>& agents,
+                    const std::vector<TopicRef>& topics, Reader& in) {
+  Message message;
+  message.seq = in.seq();
+  message.time = in.time();
+  message.expires = in.time();
+  message.ttl = in.duration();
+  const bool has_timer = in.boolean();
+  message.id = in.id();
+  message.key = in.id();
+  message.content = in.fixed64();
+  message.sender = slot_at(in, agents);
+  const uint64_t topic = in.varint();
+  message.bytes = static_cast<uint32_t>(in.varint());
+  message.priority = in.enumerator(priority_last);
+  message.kind = in.enumerator(kind_last);
+  message.dialect = in.enumerator(dialect_last);
+  message.durability = in.enumerator(durability_last);
+  message.retained = in.boolean();
+  if (!in.ok() || topic > topics.size() || message.seq.n == 0 ||
+      (message.retained && topic == 0) || t.messages.find(message.seq) != none) {
+    in.fail();
+    return;
+  }
+  message.topic = topic == 0 ? none : topics[topic - 1];
+  const MessageRef ref = t.messages.add(message);
+  t.agents.use(message.sender);
+  if (message.topic != none) {
+    t.topics.use(message.topic);
+  }
+  if (message.retained) {
+    t.topics.retain(t.messages, message.topic, ref);
+  }
+  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
+    decode_delivery(t, ref, agents, in);
+  }
+  if (has_timer) {
+    t.messages.start_expiry(ref);
+  }
+}
+
+void encode_held(const Tables& t, const Places& agents, Writer& out) {
+  for (const AgentRef agent : agents.slots()) {
+    for (const StreamRef ref : t.agents[agent].streams) {
+      out.varint(t.streams[ref].held);
+      for (DeliveryRef d = t.streams[ref].first; d != none; d = t.messages.delivery(d).next) {
+        out.seq(t.messages.message_of(d).seq);
+      }
+    }
+  }
+}
+
+void decode_held(Tables& t, const std::vector<StreamRef>& streams, Reader& in) {
+  for (const StreamRef ref : streams) {
+    Stream& stream = t.streams[ref];
+    for (size_t left = in.count(); left > 0; --left) {
+      const MessageRef message = t.messages.find(in.seq());
+      const DeliveryRef d =
+          message == none ? none : t.messages.delivery_to(message, stream.agent);
+      if (d == none || !is_held(t.messages.delivery(d).state) ||
+          t.messages.delivery(d).stream != none) {
+        in.fail();
+        return;
+      }
+      t.messages.delivery(d).stream = ref;
+      t.messages.delivery(d).prev = stream.last;
+      (stream.last == none ? stream.first : t.messages.delivery(stream.last).next) = d;
+      stream.last = d;
+      ++stream.held;
+    }
+  }
+}
+
+void encode_remembered(const Tables& t, Writer& out) {
+  out.varint(t.messages.remembered().size());
+  for (const Messages::Remembered& item : t.messages.remembered()) {
+    out.seq(t.messages.message(item.message).seq);
+    out.time(item.since);
+  }
+}
+
+void decode_remembered(Tables& t, Reader& in) {
+  for (size_t left = in.count(); left > 0; --left) {
+    const MessageRef message = t.messages.find(in.seq());
+    if (message == none || t.messages.message(message).open > 0) {
+      in.fail();
+      return;
+    }
+    t.messages.remembered().push_back({message, in.time()});
+  }
+}
+
+void encode_dead_letters(const Tables& t, Writer& out) {
+  out.varint(t.dead_letters_dropped);
+  out.varint(t.dead_letters.next_id());
+  out.varint(t.dead_letters.size());
+  for (const auto& [id, letter] : t.dead_letters.all()) {
+    out.varint(id);
+    out.seq(letter.message);
+    out.text(letter.receiver);
+    out.enumerator(letter.reason);
+    out.time(letter.failed_at);
+    out.varint(letter.retry_count);
+    out.text(letter.last_error);
+    out.enumerator(letter.resolution);
+    out.text(letter.resolved_by);
+    out.time(letter.resolved_at);
+  }
+}
+
+void decode_dead_letters(Tables& t, Reader& in) {
+  t.dead_letters_dropped = in.varint();
+  const uint64_t next_id = in.varint();
+  std::map<uint64_t, DeadLetter> letters;
+  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
+    DeadLetter letter;
+    letter.id = in.varint();
+    letter.message = in.seq();
+    letter.receiver = in.text();
+    letter.reason = in.enumerator(reason_last);
+    letter.failed_at = in.time();
+    letter.retry_count = static_cast<uint32_t>(in.varint());
+    letter.last_error = in.text();
+    letter.resolution = in.enumerator(resolution_last);
+    letter.resolved_by = in.text();
+    letter.resolved_at = in.time();
+    if (letter.resolution == Resolution::pending) {
+      const MessageRef message = t.messages.find(letter.message);
+      if (message == none) {
+        in.fail();
+        return;
+      }
+      ++t.messages.message(message).dead_letters;
+    }
+    letters.emplace(letter.id, std::move(letter));
+  }
+  t.dead_letters.restore(next_id, std::move(letters));
+}
+
+}  // namespace
+
+void encode(const Tables& t, Writer& out) {
+  const Places agents(t.agents.sorted());
+  std::vector<TopicRef> topic_refs;
+  for (const auto& [name, ref] : t.topics.by_name()) {
+    topic_refs.push_back(ref);
+  }
+  const Places topics(std::move(topic_refs));
+  out.time(t.now);
+  encode_rules(t.rules, out);
+  encode_agents(t, agents, out);
+  encode_topics(t, agents, out);
+  encode_streams(t, agents, out);
+  encode_messages(t, agents, topics, out);
+  encode_held(t, agents, out);
+  encode_remembered(t, out);
+  encode_dead_letters(t, out);
+}
+
+bool decode(Tables& t, Reader& in) {
+  t.now = in.time();
+  decode_rules(t.rules, in);
+  const std::vector<AgentRef> agents = decode_agents(t, in);
+  const std::vector<TopicRef> topics = decode_topics(t, agents, in);
+  const std::vector<StreamRef> streams = decode_streams(t, agents, in);
+  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
+    decode_message(t, agents, topics, in);
+  }
+  if (in.ok()) {
+    decode_held(t, streams, in);
+    decode_remembered(t, in);
+    decode_dead_letters(t, in);
+  }
+  return in.ok();
+}
+
+}  // namespace parley::core

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/agents.h"
+#include "core/deadletters.h"
+#include "core/messages.h"
+#include "core/rules.h"
+#include "core/topics.h"
+
+namespace parley::core {
+
+// A connection that messages are pushed to. What it holds is linked by Delivery::next, in the
+// order in which it was handed out.
+struct Stream {
+  StreamId id;
+  AgentRef agent = none;
+  uint32_t window = 0;
+  uint32_t held = 0;
+  DeliveryRef first = none;
+  DeliveryRef last = none;
+};
+
+class Streams {
+ public:
+  Stream& operator[](StreamRef ref) { return streams_[ref]; }
+  const Stream& operator[](StreamRef ref) const { return streams_[ref]; }
+
+  StreamRef find(const StreamId& id) const {
+    const auto at = by_id_.find(id);
+    return at == by_id_.end() ? none : at->second;
+  }
+  StreamRef add(const Stream& stream) {
+    const StreamRef ref = streams_.add(stream);
+    by_id_.emplace(stream.id, ref);
+    return ref;
+  }
+  void remove(StreamRef ref) {
+    by_id_.erase(streams_[ref].id);
+    streams_.remove(ref);
+  }
+
+  const std::map<StreamId, StreamRef>& by_id() const { return by_id_; }
+  size_t size() const { return by_id_.size(); }
+
+ private:
+  Slots<Stream> streams_;
+  std::map<StreamId, StreamRef> by_id_;
+};
+
+// All state of one workspace: one table per concern. A new feature is a new table here, with its
+// part in snapshot.cc.
+struct Tables {
+  explicit Tables(uint64_t hash_seed) : agents(hash_seed), messages(hash_seed) {}
+
+  Rules rules;
+  Agents agents;
+  Messages messages;
+  Topics topics;
+  DeadLetters dead_letters;
+  Streams streams;
+  uint64_t dead_letters_dropped = 0;
+  Time now;  // of the newest entry
+};
+
+}  // namespace parley::core

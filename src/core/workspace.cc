@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/workspace.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "core/snapshot.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+// Old things are forgotten at whole minutes, so that an idle broker writes few ticks for it.
+Time next_minute(Time t) {
+  constexpr int64_t minute = 60'000'000;
+  return t.us > base::time_max.us - minute ? base::time_max
+                                           : Time{(t.us / minute + 1) * minute};
+}
+
+}  // namespace
+
+Workspace::Workspace(WorkspaceId id, std::string_view name, uint64_t hash_seed)
+    : id_(id), name_(name), t_(hash_seed) {}
+
+Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
+  t_.now = entry.time;
+  Turn turn{entry, Dispatch(id_, t_, effects), none};
+  turn.dispatch.advance();
+  if (entry.actor != broker_name) {
+    turn.actor = t_.agents.find(entry.actor);
+    if (turn.actor == none || !t_.agents[turn.actor].is_registered()) {
+      return std::unexpected(Error{Code::forbidden,
+                                   "\"" + std::string(entry.actor.substr(0, 256)) +
+                                       "\" is not registered in this workspace",
+                                   {}});
+    }
+  }
+  Outcome outcome =
+      std::visit([&](const auto& command) { return on(turn, command); }, entry.command);
+  turn.dispatch.keep_house();
+  return outcome;
+}
+
+void Workspace::advance(Time now, std::vector<Effect>& effects) {
+  t_.now = now;
+  Dispatch dispatch(id_, t_, effects);
+  dispatch.advance();
+  dispatch.keep_house();
+}
+
+void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& effects) {
+  t_.now = now;
+  Dispatch dispatch(id_, t_, effects);
+  const auto& by_id = t_.streams.by_id();
+  for (auto at = by_id.lower_bound(StreamId{origin, 0});
+       at != by_id.end() && at->first.origin == origin;
+       at = by_id.lower_bound(StreamId{origin, 0})) {
+    dispatch.close_stream(at->second, false);
+  }
+}
+
+void Workspace::add_admin(const TokenHash& token, Time now) {
+  const AgentRef ref = t_.agents.intern("admin");
+  t_.agents.set_kind(ref, PrincipalKind::admin);
+  t_.agents[ref].registered = now;
+  t_.agents.add_token(ref, token, t_.rules.tokens_per_agent_max);
+}
+
+Time Workspace::next_deadline() const {
+  Time next = base::time_max;
+  if (!t_.messages.deadlines().empty()) {
+    next = t_.messages.deadlines().first().at;
+  }
+  if (t_.topics.oldest() != none) {
+    next = std::min(next, next_minute(t_.topics.oldest_time() + t_.rules.topic_retention));
+  }
+  if (!t_.messages.remembered().empty()) {
+    next = std::min(next, next_minute(t_.messages.remembered().front().since +
+                                      t_.rules.settled_retention));
+  }
+  return next;
+}
+
+void Workspace::encode(Writer& out) const { core::encode(t_, out); }
+
+bool Workspace::decode(Reader& in) { return core::decode(t_, in); }
+
+}  // namespace parley::core

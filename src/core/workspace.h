@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dispatch.h"
+#include "core/effect.h"
+#include "core/tables.h"
+
+namespace parley::core {
+
+// One workspace: its tables, and what each command does to them. Isolated by construction: it
+// sees no other. What changes it is total and deterministic.
+class Workspace {
+ public:
+  Workspace(WorkspaceId id, std::string_view name, uint64_t hash_seed);
+
+  // Lets time pass up to the entry's, then does what it asks. Appends to `effects`.
+  Outcome apply(const Entry& entry, std::vector<Effect>& effects);
+
+  // Lets time pass: ends leases and delays, expires messages, forgets what is old. Does a bounded
+  // part of it when much is due at once; next_deadline() then still says so.
+  void advance(Time now, std::vector<Effect>& effects);
+
+  // Closes the streams of a node that is gone; what they held waits again.
+  void close_streams(uint64_t origin, Time now, std::vector<Effect>& effects);
+
+  // Makes the first admin, who can then register others.
+  void add_admin(const TokenHash& token, Time now);
+
+  // When there is work next; time_max when there is none.
+  Time next_deadline() const;
+
+  WorkspaceId id() const { return id_; }
+  const std::string& name() const { return name_; }
+  const Tables& tables() const { return t_; }
+
+  // The whole state in its one canonical form; `decode` is for a workspace that is new, and false
+  // when the bytes are no such state.
+  void encode(Writer& out) const;
+  bool decode(Reader& in);
+
+ private:
+  // What a command works with: the tables by way of dispatch, and who asked.
+  struct Turn {
+    const Entry& entry;
+    Dispatch dispatch;
+    AgentRef actor;  // none: the broker itself
+  };
+  struct Route;
+
+  // commands.cc
+  Outcome on(Turn& turn, const SetRules& command);
+  Outcome on(Turn& turn, const Register& command);
+  Outcome on(Turn& turn, const Unregister& command);
+  Outcome on(Turn& turn, const Subscribe& command);
+  Outcome on(Turn& turn, const Unsubscribe& command);
+  Outcome on(Turn& turn, const Read& command);
+  Outcome on(Turn& turn, const Take& command);
+  Outcome on(Turn& turn, const Ack& command);
+  Outcome on(Turn& turn, const Nack& command);
+  Outcome on(Turn& turn, const Reject& command);
+  Outcome on(Turn& turn, const Extend& command);
+  Outcome on(Turn& turn, const OpenStream& command);
+  Outcome on(Turn& turn, const CloseStream& command);
+  Outcome on(Turn& turn, const ResolveDeadLetter& command);
+  Outcome on(Turn& turn, const Tick& command);
+  Outcome on(Turn& turn, const StartNode& command);
+  Outcome on(Turn& turn, const AddWorkspace& command);
+  std::expected<void, Error> check(const Register& command) const;
+  void change_dialect(Turn& turn, AgentRef agent, Dialect dialect);
+  std::expected<DeliveryRef, Error> find_delivery(const Turn& turn, const Target& target) const;
+  std::expected<DeliveryRef, Error> find_held(const Turn& turn, const Target& target) const;
+  std::expected<void, Error> may_administer(const Turn& turn, Right right) const;
+  Outcome retry(Turn& turn, DeadLetter& letter);
+
+  // send.cc
+  Outcome on(Turn& turn, const Send& command);
+  std::expected<void, Error> check(const Turn& turn, const Envelope& envelope) const;
+  std::expected<MessageRef, Error> find_repeated(const Turn& turn, const Envelope& envelope,
+                                                 uint64_t content) const;
+  std::expected<Route, Error> route(const Turn& turn, const Envelope& envelope);
+  MessageRef add_message(const Turn& turn, const Envelope& envelope, uint64_t content);
+
+  WorkspaceId id_;
+  std::string name_;
+  Tables t_;
+};
+
+}  // namespace parley::core

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "journal/disk.h"
+#include "journal/journal.h"
+#include "journal/recovery.h"
+#include "journal/segment.h"
+
+namespace parley::journal {
+
+// All files of a journal but the segment that is being written: full segments, carried ones,
+// spares and snapshots. Its one thread, the housekeeper, does what would stall the appending:
+// it makes spares, stores snapshots and gives the space of trimmed records back. One mutex; never
+// held during a write or a sync.
+class Archive {
+ public:
+  struct Options {
+    std::string directory;
+    uint64_t segment_bytes = 0;
+    bool background = true;  // false: the work is done inside the call that asks for it
+  };
+
+  Archive(Disk& disk, Options options, Recovered&& recovered);
+
+  // Stores a snapshot that was handed over, drops other work, and ends the thread.
+  ~Archive();
+
+  // The path of a file that can become a segment: zeros or the bytes of an earlier life. It is
+  // the caller's. Takes a spare, or makes the file at once where none is ready. storage_full when
+  // there is no space.
+  std::expected<std::string, Error> take_file(uint64_t bytes);
+
+  // Asks for a spare to be made if there is none.
+  void want_spare();
+
+  // Takes over a segment that is full and synced.
+  void add(Segment segment);
+
+  // An open segment that holds `seq`, or may, and where in it to look.
+  struct Place {
+    File file;
+    std::string path;
+    SegmentHeader header;
+    Extent extent;
+  };
+  std::expected<std::vector<Place>, Error> places(Seq seq);
+
+  // As in Journal.
+  std::expected<void, Error> save(Snapshot snapshot);
+  Seq snapshot_seq();
+  std::expected<std::optional<Snapshot>, Error> load();
+  void trim(Seq upto, std::vector<Seq> keep);
+
+  // Waits until nothing is left to do.
+  void settle();
+
+  // What last went wrong behind the scenes, other than with a snapshot; each failure once.
+  std::optional<Error> take_trouble();
+
+ private:
+  struct Trim {
+    Seq upto;
+    std::vector<Seq> keep;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  void run();
+  void wake(Lock& lock);
+  bool work(Lock& lock);
+  void store(const Snapshot& snapshot, Lock& lock);
+  void give_back(const Trim& trim, Lock& lock);
+  std::vector<const Segment*> survey_all(const Trim& trim, std::vector<Segment*> segments);
+  void retire(const std::vector<const Segment*>& segments, Lock& lock);
+  std::expected<std::string, Error> make_file(uint64_t bytes);
+  void remove_old_snapshots(Seq newest, Seq older);
+
+  Disk& disk_;
+  const Options options_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  bool working_ = false;
+  // Only the housekeeper erases, so that it may look at a segment without the mutex.
+  std::map<Seq, Segment> logs_;
+  std::map<std::string, Segment> carried_;
+  std::vector<std::string> spares_;
+  std::vector<Seq> snapshots_;
+  bool spare_wanted_ = false;
+  bool spare_coming_ = false;
+  std::optional<Snapshot> snapshot_waiting_;
+  std::optional<Trim> trim_waiting_;
+  std::optional<Error> snapshot_failure_;
+  std::optional<Error> trouble_;
+
+  std::thread housekeeper_;  // last, so that all else is there when it starts
+};
+
+}  // namespace parley::journal

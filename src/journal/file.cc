@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "journal/file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/check.h"
+#include "journal/archive.h"
+
+namespace parley::journal {
+
+namespace {
+
+using Visit = std::function<void(const Record&)>;
+
+constexpr size_t pid_width = 20;
+
+uint64_t whole_blocks(uint64_t bytes) {
+  return (bytes + block_bytes - 1) / block_bytes * block_bytes;
+}
+
+Error not_there(Seq seq, std::string_view why) {
+  std::string detail = "record " + std::to_string(seq.n) + " is not in the journal: ";
+  return {base::Code::not_found, detail.append(why), {}};
+}
+
+// The lock ends with the process, however it ends; the pid in the file is only for the message.
+std::expected<File, Error> take_lock(Disk& disk, const std::string& directory) {
+  const std::string path = directory + "/lock";
+  auto file = File::open(disk, path, OpenMode::lock_file);
+  if (!file) {
+    return std::unexpected(storage_error("open", path, file.error()));
+  }
+  if (const auto locked = file->lock(); !locked) {
+    if (locked.error() != EWOULDBLOCK) {
+      return std::unexpected(storage_error("lock", path, locked.error()));
+    }
+    std::string pid(pid_width, '\0');
+    pid.resize(file->read(pid.data(), pid.size(), 0).value_or(0));
+    pid.resize(std::min(pid.find(' '), pid.size()));
+    return std::unexpected(Error{base::Code::data_in_use,
+                                 directory + " is in use by process " + pid +
+                                     "; stop it or name another directory",
+                                 {}});
+  }
+  std::string pid = std::to_string(::getpid());
+  pid.resize(pid_width, ' ');
+  if (const auto written = file->write(pid + "\n", 0); !written) {
+    return std::unexpected(storage_error("write", path, written.error()));
+  }
+  return std::move(*file);
+}
+
+}  // namespace
+
+FileJournal::FileJournal(std::unique_ptr<Disk> own_disk, Disk& disk, Options options,
+                         base::Clock& clock)
+    : own_disk_(std::move(own_disk)),
+      disk_(disk),
+      options_(std::move(options)),
+      directory_(options_.directory.string()),
+      clock_(clock) {}
+
+FileJournal::~FileJournal() = default;
+
+std::expected<std::unique_ptr<FileJournal>, Error> FileJournal::open(Options options,
+                                                                     base::Clock& clock) {
+  options.segment_bytes = std::max<size_t>(whole_blocks(options.segment_bytes), 2 * block_bytes);
+  std::unique_ptr<Disk> own_disk;
+  if (options.disk == nullptr) {
+    own_disk = std::make_unique<RealDisk>();
+  }
+  Disk& disk = own_disk ? *own_disk : *options.disk;
+  const std::string directory = options.directory.string();
+  if (const int failed = disk.make_directory(directory); failed < 0) {
+    return std::unexpected(storage_error("make", directory, -failed));
+  }
+  auto lock_file = take_lock(disk, directory);
+  if (!lock_file) {
+    return std::unexpected(lock_file.error());
+  }
+  std::unique_ptr<FileJournal> journal(
+      new FileJournal(std::move(own_disk), disk, std::move(options), clock));
+  if (auto started = journal->start(std::move(*lock_file)); !started) {
+    return std::unexpected(started.error());
+  }
+  return journal;
+}
+
+std::expected<void, Error> FileJournal::start(File lock_file) {
+  lock_file_ = std::move(lock_file);
+  auto recovered = recover(disk_, directory_, options_.segment_bytes);
+  if (!recovered) {
+    return std::unexpected(recovered.error());
+  }
+  report_ = recovered->report;
+  trimmed_ = recovered->readable_after;
+  std::optional<Segment> newest = std::move(recovered->newest);
+  archive_ = std::make_unique<Archive>(
+      disk_, Archive::Options{directory_, options_.segment_bytes, options_.background},
+      std::move(*recovered));
+  if (newest) {
+    auto file = File::open(disk_, newest->path, OpenMode::read_write);
+    if (!file) {
+      return std::unexpected(storage_error("open", newest->path, file.error()));
+    }
+    active_ = std::move(*newest);
+    active_file_ = std::move(*file);
+  } else if (auto rolled = roll(0); !rolled) {
+    return rolled;
+  }
+  synced_ = active_.last;
+  batch_first_ = active_.last.next();
+  archive_->want_spare();
+  return {};
+}
+
+std::expected<void, Error> FileJournal::append(std::span<const std::string_view> payloads,
+                                               Sync sync) {
+  if (failed_) {
+    return std::unexpected(*failed_);
+  }
+  uint64_t bytes = 0;
+  for (const std::string_view payload : payloads) {
+    if (payload.size() > payload_bytes_max) {
+      return std::unexpected(Error{base::Code::payload_too_large,
+                                   "a record of " + std::to_string(payload.size()) +
+                                       " bytes is larger than " +
+                                       std::to_string(payload_bytes_max),
+                                   {}});
+    }
+    bytes += record_bytes(payload.size());
+  }
+  if (active_.end + bytes > active_.header.bytes) {
+    if (auto rolled = roll(bytes); !rolled) {
+      return rolled;
+    }
+  }
+  if (!payloads.empty()) {
+    if (auto written = write_batch(payloads, sync); !written) {
+      return written;
+    }
+  }
+  return sync == Sync::yes ? sync_active() : std::expected<void, Error>{};
+}
+
+// Nothing of the batch counts, or can be read, before the write and the sync are done.
+std::expected<void, Error> FileJournal::write_batch(std::span<const std::string_view> payloads,
+                                                    Sync sync) {
+  const Time now = std::max(active_.last_time, clock_.now());
+  const uint32_t seed = active_.header.seed();
+  batch_first_ = active_.last.next();
+  batch_.clear();
+  for (Seq seq = batch_first_; const std::string_view payload : payloads) {
+    append_record(batch_, seed, {seq, now, synced_}, payload);
+    seq = seq.next();
+  }
+  const size_t records_bytes = batch_.size();
+  // Zeros up to the end of the block: it is written whole anyway, and the kernel need not read
+  // the rest of a recycled one first.
+  batch_.resize(static_cast<size_t>(whole_blocks(active_.end + records_bytes) - active_.end));
+  if (const auto written = active_file_.write(batch_, active_.end); !written) {
+    return std::unexpected(poison(storage_error("write", active_.path, written.error())));
+  }
+  batch_.resize(records_bytes);
+  if (sync == Sync::yes) {
+    if (const auto synced = active_file_.sync(); !synced) {
+      return std::unexpected(poison(storage_error("sync", active_.path, synced.error())));
+    }
+  }
+  for (const std::string_view payload : payloads) {
+    active_.add({active_.last.next(), now, {}}, record_bytes(payload.size()));
+  }
+  synced_ = sync == Sync::yes ? active_.last : synced_;
+  return {};
+}
+
+std::expected<void, Error> FileJournal::sync_active() {
+  if (synced_ == active_.last) {
+    return {};
+  }
+  if (const auto synced = active_file_.sync(); !synced) {
+    return std::unexpected(poison(storage_error("sync", active_.path, synced.error())));
+  }
+  synced_ = active_.last;
+  return {};
+}
+
+// After a failed write or sync nobody knows what is on the disk, and asking again may get a yes
+// that is not true: the kernel drops pages that it could not write.
+Error FileJournal::poison(Error error) {
+  error.code = base::Code::storage_failed;
+  error.detail += "; the journal takes nothing more until the broker is restarted";
+  failed_ = error;
+  return error;
+}
+
+// Begins a new segment. What is in the old one is synced first: a header with a base proves that
+// every record before it was stored.
+std::expected<void, Error> FileJournal::roll(uint64_t batch_bytes) {
+  if (auto synced = sync_active(); !synced) {
+    return synced;
+  }
+  const uint64_t bytes =
+      std::max<uint64_t>(options_.segment_bytes, whole_blocks(block_bytes + batch_bytes));
+  auto path = archive_->take_file(bytes);
+  if (!path) {
+    return std::unexpected(path.error());
+  }
+  const SegmentHeader header{SegmentKind::log, active_.last.next(), fresh_salt(), bytes,
+                             active_.last_time};
+  if (auto activated = activate(*path, header); !activated) {
+    return std::unexpected(poison(activated.error()));
+  }
+  archive_->want_spare();
+  return {};
+}
+
+// The header is durable before the name is: a log segment without a valid header is damage.
+std::expected<void, Error> FileJournal::activate(const std::string& path,
+                                                 const SegmentHeader& header) {
+  const std::string log_path = directory_ + "/" + log_name(header.base);
+  auto file = File::open(disk_, path, OpenMode::read_write);
+  if (!file) {
+    return std::unexpected(storage_error("open", path, file.error()));
+  }
+  Result done = file->write(encode_header(header), 0);
+  if (done) {
+    done = file->sync();
+  }
+  if (done) {
+    // An old segment that is still empty has the same name, and is replaced.
+    done = as_result(disk_.rename(path, log_path));
+  }
+  if (done) {
+    done = as_result(disk_.sync_directory(directory_));
+  }
+  if (!done) {
+    return std::unexpected(storage_error("begin", log_path, done.error()));
+  }
+  Segment next;
+  next.path = log_path;
+  next.header = header;
+  next.file_bytes = header.bytes;
+  next.last = active_.last;
+  next.last_time = active_.last_time;
+  if (active_.records > 0) {
+    archive_->add(std::move(active_));
+  }
+  active_ = std::move(next);
+  active_file_ = std::move(*file);
+  return {};
+}
+
+std::expected<void, Error> FileJournal::read(Seq after, size_t bytes_max, const Visit& visit) {
+  if (after < trimmed_) {
+    return std::unexpected(not_there(after.next(), "those up to " + std::to_string(trimmed_.n) +
+                                                       " are trimmed; begin with the snapshot"));
+  }
+  size_t left = std::max<size_t>(bytes_max, 1);
+  const Visit hand_out = [&](const Record& record) {
+    left -= std::min(left, record.payload.size() + record_header_bytes);
+    visit(record);
+  };
+  for (Seq from = after.next(); from <= active_.last && left > 0;) {
+    if (from >= batch_first_) {
+      from = read_batch(from, left, hand_out);
+      continue;
+    }
+    const auto reached = read_file(from, left, hand_out);
+    if (!reached) {
+      return std::unexpected(reached.error());
+    }
+    CHECK(*reached > from);
+    from = *reached;
+  }
+  return {};
+}
+
+// The batch appended last is in memory; reading it back touches no disk.
+Seq FileJournal::read_batch(Seq from, const size_t& left, const Visit& visit) const {
+  const uint32_t seed = active_.header.seed();
+  for (std::string_view rest = batch_; !rest.empty() && left > 0;) {
+    const auto head = decode_head(rest, seed);
+    CHECK(head.has_value());
+    if (head->place.seq == from) {
+      visit({from, head->place.time, rest.substr(record_header_bytes, head->payload_bytes)});
+      from = from.next();
+    }
+    rest.remove_prefix(static_cast<size_t>(head->bytes()));
+  }
+  return from;
+}
+
+// Hands out records of the one segment that holds `from`; returns the first that it did not.
+std::expected<Seq, Error> FileJournal::read_file(Seq from, const size_t& left,
+                                                 const Visit& visit) {
+  auto places = places_of(from);
+  if (!places) {
+    return std::unexpected(places.error());
+  }
+  const auto place = std::ranges::find(
+      *places, SegmentKind::log, [](const Archive::Place& p) { return p.header.kind; });
+  CHECK(place != places->end());
+  const size_t ahead = std::min(read_ahead_bytes, left + 2 * block_bytes);
+  SegmentReader reader(place->file, place->header, ahead);
+  for (uint64_t offset = place->extent.begin; offset < place->extent.end && left > 0;) {
+    const auto stored = reader.at(offset);
+    if (!stored) {
+      return std::unexpected(storage_error("read", place->path, stored.error()));
+    }
+    if (!*stored || (*stored)->record.seq > from) {
+      return std::unexpected(damaged_error(
+          place->path, offset, "record " + std::to_string(from.n) + " was here and is damaged"));
+    }
+    if ((*stored)->record.seq == from) {
+      visit((*stored)->record);
+      from = from.next();
+    }
+    offset += (*stored)->bytes;
+  }
+  return from;
+}
+
+std::expected<std::vector<Archive::Place>, Error> FileJournal::places_of(Seq seq) {
+  if (seq < active_.header.base) {
+    return archive_->places(seq);
+  }
+  auto file = File::open(disk_, active_.path, OpenMode::read);
+  if (!file) {
+    return std::unexpected(storage_error("open", active_.path, file.error()));
+  }
+  std::vector<Archive::Place> places;
+  places.push_back({std::move(*file), active_.path, active_.header,
+                    {active_.index.offset_before(seq), active_.end}});
+  return places;
+}
+
+std::expected<std::string, Error> FileJournal::fetch(Seq seq) {
+  if (seq == Seq{} || seq > active_.last) {
+    return std::unexpected(not_there(seq, "the last one is " + std::to_string(active_.last.n)));
+  }
+  if (seq >= batch_first_) {
+    std::string payload;
+    size_t left = 1;
+    read_batch(seq, left, [&](const Record& record) {
+      payload = record.payload;
+      left = 0;
+    });
+    return payload;
+  }
+  auto places = places_of(seq);
+  if (!places) {
+    return std::unexpected(places.error());
+  }
+  std::optional<Error> damage;
+  for (const Archive::Place& place : *places) {
+    SegmentReader reader(place.file, place.header, 2 * block_bytes);
+    const auto lookup = look_up(reader, place.extent, seq);
+    if (!lookup) {
+      return std::unexpected(storage_error("read", place.path, lookup.error()));
+    }
+    if (lookup->found) {
+      return std::string(lookup->found->record.payload);
+    }
+    if (lookup->damaged_at) {
+      damage = damaged_error(place.path, *lookup->damaged_at,
+                             "record " + std::to_string(seq.n) + " cannot be reached");
+    }
+  }
+  return std::unexpected(damage ? *damage : not_there(seq, "it was trimmed"));
+}
+
+// A snapshot must never be ahead of the records: they are synced first, if they are not yet.
+std::expected<void, Error> FileJournal::save(Snapshot snapshot) {
+  CHECK(snapshot.seq <= active_.last);
+  if (failed_) {
+    return std::unexpected(*failed_);
+  }
+  if (snapshot.seq > synced_) {
+    if (auto synced = sync_active(); !synced) {
+      return synced;
+    }
+  }
+  return archive_->save(std::move(snapshot));
+}
+
+Seq FileJournal::snapshot_seq() { return archive_->snapshot_seq(); }
+
+std::expected<std::optional<Snapshot>, Error> FileJournal::load() { return archive_->load(); }
+
+void FileJournal::trim(Seq upto, std::vector<Seq> keep) {
+  CHECK(upto <= snapshot_seq());
+  trimmed_ = std::max(trimmed_, upto);
+  archive_->trim(upto, std::move(keep));
+}
+
+void FileJournal::settle() { archive_->settle(); }
+
+std::optional<Error> FileJournal::take_trouble() { return archive_->take_trouble(); }
+
+}  // namespace parley::journal

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/time.h"
+#include "journal/archive.h"
+#include "journal/disk.h"
+#include "journal/journal.h"
+#include "journal/recovery.h"
+#include "journal/segment.h"
+
+namespace parley::journal {
+
+// A journal in a directory of segment files, for one process at a time: docs/journal-format.md.
+// A batch is one write and, with Sync::yes, one sync; `append` finishes at once. A write or sync
+// that fails makes every later append fail with storage_failed, until the journal is opened again;
+// a full disk does not.
+class FileJournal final : public Journal {
+ public:
+  struct Options {
+    std::filesystem::path directory;  // made when it does not exist
+    size_t segment_bytes = size_t{64} << 20;  // rounded up to whole blocks
+    // False does the work of the housekeeper inside the call that asks for it, so that tests and
+    // the simulator repeat exactly.
+    bool background = true;
+    Disk* disk = nullptr;  // the machine's own when null; outlives the journal
+  };
+
+  // Reads and checks the whole journal. data_in_use when another process has it open,
+  // journal_damaged when something that was stored is missing or altered.
+  static std::expected<std::unique_ptr<FileJournal>, Error> open(Options options,
+                                                                 base::Clock& clock);
+  ~FileJournal() override;
+
+  std::expected<void, Error> append(std::span<const std::string_view> payloads,
+                                    Sync sync) override;
+  Appending appending() override { return Appending::idle; }
+  std::expected<void, Error> read(Seq after, size_t bytes_max,
+                                  const std::function<void(const Record&)>& visit) override;
+  std::expected<std::string, Error> fetch(Seq seq) override;
+  Seq last() override { return active_.last; }
+  std::expected<void, Error> save(Snapshot snapshot) override;
+  Seq snapshot_seq() override;
+  std::expected<std::optional<Snapshot>, Error> load() override;
+  void trim(Seq upto, std::vector<Seq> keep) override;
+
+  // What opening found and did.
+  const OpenReport& report() const { return report_; }
+
+  // Waits until the housekeeper has nothing left to do.
+  void settle();
+
+  // What last went wrong behind the scenes, other than with a snapshot; each failure once. The
+  // journal goes on: there is no spare ready, or space that was not given back.
+  std::optional<Error> take_trouble();
+
+ private:
+  FileJournal(std::unique_ptr<Disk> own_disk, Disk& disk, Options options, base::Clock& clock);
+
+  std::expected<void, Error> start(File lock_file);
+  std::expected<void, Error> roll(uint64_t batch_bytes);
+  std::expected<void, Error> activate(const std::string& path, const SegmentHeader& header);
+  std::expected<void, Error> write_batch(std::span<const std::string_view> payloads, Sync sync);
+  std::expected<void, Error> sync_active();
+  Error poison(Error error);
+
+  // Both end when nothing is `left`, which `visit` counts down.
+  using Visit = std::function<void(const Record&)>;
+  Seq read_batch(Seq from, const size_t& left, const Visit& visit) const;
+  std::expected<Seq, Error> read_file(Seq from, const size_t& left, const Visit& visit);
+  std::expected<std::vector<Archive::Place>, Error> places_of(Seq seq);
+
+  std::unique_ptr<Disk> own_disk_;
+  Disk& disk_;
+  const Options options_;
+  const std::string directory_;
+  base::Clock& clock_;
+  OpenReport report_;
+  File lock_file_;
+  std::unique_ptr<Archive> archive_;
+
+  Segment active_;
+  File active_file_;
+  Seq synced_;   // the last record known to be durable
+  Seq trimmed_;  // the records up to here cannot be read in order
+  std::optional<Error> failed_;
+
+  std::string batch_;  // the batch appended last, as it lies in the file
+  Seq batch_first_;
+};
+
+}  // namespace parley::journal

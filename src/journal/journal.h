@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/time.h"
+
+namespace parley::journal {
+
+using base::Error;
+using base::Seq;
+using base::Time;
+
+// One record as it is read back. `payload` is valid only during the call that hands it out.
+struct Record {
+  Seq seq;
+  Time time;
+  std::string_view payload;
+};
+
+// The state of a machine after the record `seq`, as opaque bytes.
+struct Snapshot {
+  Seq seq;
+  std::string state;
+};
+
+// Whether the batch must be on disk before it counts as appended.
+enum class Sync : uint8_t { yes, no };
+
+// What became of the batch that was appended last.
+enum class Appending : uint8_t {
+  idle,     // there is none, or it is in the journal and can be read
+  pending,  // not known yet; ask again
+  lost,     // the answer was lost: it may be in the journal, or not, or get there later
+};
+
+// Durable, ordered records: the only source of order and of time. Record n+1 never has a smaller
+// time than record n. Several processes may share one journal, where the implementation says so;
+// then each reads the records of all, in the same order.
+//
+// One thread calls it. Nothing blocks longer than one write and one sync.
+class Journal {
+ public:
+  virtual ~Journal() = default;
+
+  // Starts to append the payloads in this order, all or none of them durable before any is read.
+  // Not to be called while `appending()` is `pending`. On error nothing was appended and nothing
+  // will be, and `appending()` is what it was; with one exception: after `storage_failed` a restart
+  // may still find the batch.
+  virtual std::expected<void, Error> append(std::span<const std::string_view> payloads,
+                                            Sync sync) = 0;
+
+  virtual Appending appending() = 0;
+
+  // Calls `visit` for the records after `after`, in order, without a gap, until there is none or
+  // about `bytes_max` were handed out (at least one record, if there is one). Records up to a
+  // trimmed place are gone: asking for them is an error.
+  virtual std::expected<void, Error> read(Seq after, size_t bytes_max,
+                                          const std::function<void(const Record&)>& visit) = 0;
+
+  // The payload of one record that is not trimmed, or was kept by `trim`.
+  virtual std::expected<std::string, Error> fetch(Seq seq) = 0;
+
+  // The newest record that can be read; 0 when there is none.
+  virtual Seq last() = 0;
+
+  // Starts to store `snapshot` in place of older ones; it counts once `snapshot_seq()` says so.
+  // A failure to store it is reported here by a later call and leaves the older one as it was.
+  virtual std::expected<void, Error> save(Snapshot snapshot) = 0;
+
+  // The newest snapshot that is stored durably; 0 when there is none.
+  virtual Seq snapshot_seq() = 0;
+
+  // The newest snapshot, if there is one.
+  virtual std::expected<std::optional<Snapshot>, Error> load() = 0;
+
+  // Says that of the records up to `upto` only those in `keep` (ascending) are still needed, for
+  // `fetch`. The journal gives their space back when it is worth it, in its own time. `upto`
+  // must not be beyond `snapshot_seq()`.
+  virtual void trim(Seq upto, std::vector<Seq> keep) = 0;
+};
+
+}  // namespace parley::journal

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/mailbox.h"
+
+#include <utility>
+
+namespace parley::node {
+
+std::expected<void, base::Error> Mailbox::put(const core::Entry& entry, bool needs_sync) {
+  Batch& batch = collecting_;
+  const size_t before = batch.bytes.size();
+  // One command may be larger than the rest of the room, so that a limit set too low stops none.
+  if (batch.ends.size() >= limits_.commands_max || before >= limits_.bytes_max) {
+    return std::unexpected(base::Error{
+        base::Code::overloaded,
+        "the broker has " + std::to_string(batch.ends.size()) + " commands (" +
+            std::to_string(before) + " bytes) waiting to be stored; send again after a pause",
+        {}});
+  }
+  core::encode(entry, batch.bytes);
+  batch.ends.push_back(batch.bytes.size());
+  batch.first = batch.first == 0 ? entry.id.number : batch.first;
+  batch.last = entry.id.number;
+  batch.needs_sync |= needs_sync;
+  return {};
+}
+
+void Mailbox::take(Batch& batch) {
+  std::swap(batch, collecting_);
+  collecting_.clear();
+}
+
+void Mailbox::Batch::clear() {
+  // A rare huge batch must not hold its memory for ever.
+  constexpr size_t keep_bytes = 4 * 1024 * 1024;
+  if (bytes.capacity() > keep_bytes) {
+    std::string().swap(bytes);
+  }
+  bytes.clear();
+  ends.clear();
+  first = 0;
+  last = 0;
+  needs_sync = false;
+}
+
+std::vector<std::string_view> Mailbox::Batch::payloads() const {
+  std::vector<std::string_view> views;
+  views.reserve(ends.size());
+  size_t begin = 0;
+  for (const size_t end : ends) {
+    views.push_back(std::string_view(bytes).substr(begin, end - begin));
+    begin = end;
+  }
+  return views;
+}
+
+}  // namespace parley::node

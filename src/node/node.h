@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/machine.h"
+#include "journal/journal.h"
+#include "node/fresh.h"
+#include "node/mailbox.h"
+
+namespace parley::node {
+
+using base::Error;
+using base::Seq;
+using base::Time;
+
+// Names one submitted command, for its outcome.
+using Ticket = uint64_t;
+
+// Where a node tells what happened. It is called only for what is in the journal (durable, if
+// that was promised), once per entry, in order.
+class Outlet {
+ public:
+  virtual ~Outlet() = default;
+
+  // The entry was applied. `ticket` is set when the command was submitted to this node.
+  virtual void applied(const core::Entry& entry, const core::Outcome& outcome,
+                       std::span<const core::Effect> effects, std::optional<Ticket> ticket) = 0;
+
+  // A submitted command did not get into the journal (but see Journal::append).
+  virtual void refused(Ticket ticket, const Error& error) = 0;
+};
+
+// Joins one machine to one journal. Single-threaded: `step` does all the work, on the thread of
+// the sockets, because waking another thread costs more than the sync it would hide.
+class Node {
+ public:
+  struct Options {
+    std::string name = "node";  // stays the same over restarts
+    uint64_t origin = 1;        // another one for each life: random
+    uint64_t hash_seed = 0;
+    Mailbox::Limits mailbox;
+    size_t fresh_bytes_max = 32 * 1024 * 1024;
+    size_t snapshot_bytes_min = 256 * 1024 * 1024;  // of records between two snapshots, at least
+  };
+
+  // Restores the newest snapshot and applies the records after it, without telling the outlet;
+  // then submits that the node started. Journal and outlet must outlive it.
+  static std::expected<std::unique_ptr<Node>, Error> start(journal::Journal& journal,
+                                                           Outlet& outlet, Options options);
+
+  // Takes a command for the next batch. OVERLOADED when too many wait. The actor must have been
+  // authenticated. Whether it may do this is decided when it is applied.
+  std::expected<Ticket, Error> submit(core::WorkspaceId workspace, std::string_view actor,
+                                      core::Command command);
+
+  // One turn: appends what collected as one batch, applies what can be read, tells the outlet.
+  // `now` decides whether a tick is due. On error the node can go no further: see `trouble`.
+  std::expected<void, Error> step(Time now);
+
+  // True when another step would do something now.
+  bool has_work(Time now) const;
+  // When it will, if nothing comes in.
+  Time next_deadline() const { return machine_.next_deadline(); }
+
+  const core::Machine& machine() const { return machine_; }
+
+  // The record of a live message; good until the next call of anything here.
+  std::expected<std::string_view, Error> record(Seq seq);
+
+  // Why commands are being refused: the disk is full, storage failed. None when all is well.
+  const std::optional<Error>& trouble() const { return trouble_; }
+
+ private:
+  Node(journal::Journal& journal, Outlet& outlet, const Options& options);
+
+  std::expected<void, Error> catch_up();
+  std::expected<void, Error> apply_new(bool tell);
+  std::expected<void, Error> apply_one(const journal::Record& record, bool tell);
+  void append_batch(Time now);
+  void refuse_batch(const Error& error);
+  void keep_snapshots();
+  bool batch_is_settled() const;
+
+  journal::Journal& journal_;
+  Outlet& outlet_;
+  Options options_;
+  core::Machine machine_;
+  Mailbox mailbox_;
+  Mailbox::Batch in_flight_;
+  FreshRecords fresh_;
+  std::string fetched_;
+  std::vector<core::Effect> effects_;
+  uint64_t next_number_ = 1;
+  size_t bytes_since_snapshot_ = 0;
+  size_t snapshot_bytes_ = 0;
+  Seq trimmed_;
+  std::optional<Error> trouble_;
+  bool broken_ = false;  // the machine cannot follow the journal any more
+};
+
+}  // namespace parley::node
