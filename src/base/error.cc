@@ -9,7 +9,7 @@ namespace parley::base {
 
 namespace {
 
-constexpr std::array<CodeInfo, 20> table = {{
+constexpr auto table = std::to_array<CodeInfo>({
     {Code::bad_request, "BAD_REQUEST", 400, "The request is not valid",
      "Correct what the detail names and send it again."},
     {Code::malformed_record, "MALFORMED_RECORD", 500, "A journal record cannot be decoded",
@@ -49,7 +49,33 @@ constexpr std::array<CodeInfo, 20> table = {{
      "See `parley config show` for the type and the range."},
     {Code::unavailable, "UNAVAILABLE", 503, "The broker cannot answer now",
      "Send again after a short pause."},
-}};
+    {Code::view_behind, "VIEW_BEHIND", 503, "The history is not up to date yet",
+     "Ask again after a short pause; the detail says how far it is behind."},
+    {Code::validation_failed, "VALIDATION_FAILED", 422, "The message does not fit its schema",
+     "Correct the field that is named; the schema of each dialect is in schemas/."},
+    {Code::sender_mismatch, "SENDER_MISMATCH", 403, "The message claims another sender",
+     "Name the token's own principal as the sender, or use the sender's token."},
+    {Code::unauthorized, "UNAUTHORIZED", 401, "There is no valid token",
+     "Send the header `Authorization: Bearer TOKEN`; `parley agent add` makes a token."},
+    {Code::host_refused, "HOST_REFUSED", 403, "The host name is not allowed",
+     "Use a loopback name, or allow the name with the key `hosts`."},
+    {Code::method_not_allowed, "METHOD_NOT_ALLOWED", 405, "The path takes other methods",
+     "Use a method that the header Allow names."},
+    {Code::timeout, "TIMEOUT", 504, "No answer came in time",
+     "The message is still there: ask for its delivery, or wait longer."},
+    {Code::unsupported_dialect, "UNSUPPORTED_DIALECT", 400, "This dialect has no codec yet",
+     "Send in the dialect flow."},
+    {Code::header_too_large, "HEADER_TOO_LARGE", 431, "The header of the request is too large",
+     "Send fewer or shorter header fields."},
+    {Code::request_timeout, "REQUEST_TIMEOUT", 408, "The request came too slowly",
+     "Send the whole request at once."},
+    {Code::version_not_supported, "VERSION_NOT_SUPPORTED", 505,
+     "The version of HTTP is not supported", "Use HTTP/1.1."},
+    {Code::upgrade_required, "UPGRADE_REQUIRED", 426, "The path wants a WebSocket",
+     "Connect with version 13 of the WebSocket protocol."},
+    {Code::address_in_use, "ADDRESS_IN_USE", 409, "The address is in use",
+     "Stop the other program, or choose another port with --listen."},
+});
 
 }  // namespace
 

@@ -31,6 +31,19 @@ enum class Code : uint8_t {
   unknown_rule,
   bad_rule_value,
   unavailable,
+  view_behind,
+  validation_failed,
+  sender_mismatch,
+  unauthorized,
+  host_refused,
+  method_not_allowed,
+  timeout,
+  unsupported_dialect,
+  header_too_large,
+  request_timeout,
+  version_not_supported,
+  upgrade_required,
+  address_in_use,
 };
 
 // One row of the table of codes: the public name, the HTTP status, a title, and what to do.

@@ -80,7 +80,7 @@ uint64_t hash64(std::string_view bytes, uint64_t seed) {
     state = mix64(load64(at) ^ state, load64(at + 8));
     other = mix64(load64(at + 16) ^ other, load64(at + 24));
   }
-  state ^= other;
+  state = mix64(state, other);
   if (left >= 16) {
     state = mix64(load64(at) ^ state, load64(at + 8));
     left -= 16;

@@ -149,6 +149,7 @@ void Workspace::change_dialect(Turn& turn, AgentRef ref, Dialect dialect) {
   for (const DeliveryRef delivery : waiting) {
     agent.inbox.put(t_.messages, agent.discipline(), delivery);
   }
+  turn.dispatch.pump(ref);
 }
 
 Outcome Workspace::on(Turn& turn, const Unregister& command) {
@@ -179,11 +180,12 @@ Outcome Workspace::on(Turn& turn, const Subscribe& command) {
   if (turn.actor == none) {
     return refuse(Code::forbidden, "only a registered principal can subscribe");
   }
-  if (!is_name(command.topic, t_.rules)) {
+  const std::string_view name = topic_name(command.topic);
+  if (!is_name(name, t_.rules)) {
     return too_long("a topic", t_.rules.name_bytes_max, "/topic");
   }
   Agent& agent = t_.agents[turn.actor];
-  if (agent.subscriptions.contains(command.topic)) {
+  if (agent.subscriptions.contains(name)) {
     return Receipt{};
   }
   if (agent.subscriptions.size() >= t_.rules.subscriptions_per_agent_max) {
@@ -192,14 +194,14 @@ Outcome Workspace::on(Turn& turn, const Subscribe& command) {
                       std::to_string(t_.rules.subscriptions_per_agent_max) +
                       " topics (subscriptions_per_agent_max)");
   }
-  if (t_.topics.find(command.topic) == none && t_.topics.size() >= t_.rules.topics_max) {
+  if (t_.topics.find(name) == none && t_.topics.size() >= t_.rules.topics_max) {
     return refuse(Code::limit_reached, "the workspace has " +
                                            std::to_string(t_.rules.topics_max) +
                                            " topics already (topics_max)");
   }
-  const TopicRef topic = t_.topics.intern(command.topic);
+  const TopicRef topic = t_.topics.intern(name);
   t_.topics.subscribe(topic, turn.actor);
-  agent.subscriptions.emplace(command.topic);
+  agent.subscriptions.emplace(name);
   // Late subscribers get what is retained, but nothing twice and nothing that they said.
   uint32_t count = 0;
   const std::deque<MessageRef> retained = t_.topics[topic].retained;
@@ -217,13 +219,14 @@ Outcome Workspace::on(Turn& turn, const Subscribe& command) {
 }
 
 Outcome Workspace::on(Turn& turn, const Unsubscribe& command) {
-  if (turn.actor == none || !t_.agents[turn.actor].subscriptions.contains(command.topic)) {
+  const std::string_view name = topic_name(command.topic);
+  if (turn.actor == none || !t_.agents[turn.actor].subscriptions.contains(name)) {
     return refuse(Code::not_found, "there is no subscription to " +
-                                       quoted(command.topic.substr(0, 256)));
+                                       quoted(name.substr(0, 256)));
   }
   // What is in the inbox already stays there: it was accepted for this receiver.
-  t_.agents[turn.actor].subscriptions.erase(std::string(command.topic));
-  t_.topics.unsubscribe(t_.topics.find(command.topic), turn.actor);
+  t_.agents[turn.actor].subscriptions.erase(std::string(name));
+  t_.topics.unsubscribe(t_.topics.find(name), turn.actor);
   return Receipt{};
 }
 
@@ -280,9 +283,10 @@ Outcome Workspace::on(Turn& turn, const Read& command) {
   }
   if (t_.messages.message_of(*found).expires <= t_.now) {
     turn.dispatch.bury(*found, Reason::ttl_expired, "expired before it was delivered");
-    return receipt;
+  } else {
+    turn.dispatch.hand_out(*found, none, State::read);
   }
-  turn.dispatch.hand_out(*found, none, State::read);
+  turn.dispatch.pump(turn.actor);  // a delayed one held its channel up
   return receipt;
 }
 
@@ -460,6 +464,7 @@ Outcome Workspace::retry(Turn& turn, DeadLetter& letter) {
   turn.dispatch.revive(t_.messages.delivery_to(message, receiver));
   turn.dispatch.release(letter);  // after it waits again, so that it is not taken for finished
   t_.dead_letters.resolve(letter, Resolution::retried, turn.entry.actor, t_.now);
+  turn.dispatch.pump(receiver);
   return Receipt{.message = letter.message, .count = 1};
 }
 

@@ -190,13 +190,6 @@ void Dispatch::entomb(DeliveryRef ref, Reason reason, std::string_view error) {
   const uint64_t id = t_.dead_letters.add(std::move(letter));
   emit(DeadLettered{.id = id, .message = message.seq, .reason = reason});
   end(ref, state_for(reason));
-  while (t_.dead_letters.size() > t_.rules.dead_letters_max) {
-    const uint64_t dropped = t_.dead_letters.first_to_go();
-    release(*t_.dead_letters.find(dropped));
-    t_.dead_letters.remove(dropped);
-    ++t_.dead_letters_dropped;
-    emit(DeadLetterDropped{.id = dropped});
-  }
 }
 
 // The last step of every delivery: from here on it is final.
@@ -228,7 +221,6 @@ void Dispatch::revive(DeliveryRef ref) {
   Agent& agent = t_.agents[delivery.receiver];
   ++agent.inbox.unsettled;
   agent.inbox.put(t_.messages, agent.discipline(), ref);
-  pump(delivery.receiver);
 }
 
 void Dispatch::release(const DeadLetter& letter) {
@@ -319,8 +311,12 @@ void Dispatch::expire(MessageRef ref) {
   for (DeliveryRef next = t_.messages.message(ref).deliveries; next != none;) {
     const Delivery& delivery = t_.messages.delivery(next);
     const DeliveryRef sibling = delivery.sibling;
+    const bool was_delayed = delivery.state == State::delayed;
     if (!is_final(delivery.state) && !is_held(delivery.state)) {
       bury(next, Reason::ttl_expired, "expired before it was delivered");
+    }
+    if (was_delayed) {
+      pump(delivery.receiver);  // it held its channel up
     }
     next = sibling;
   }
@@ -339,6 +335,13 @@ void Dispatch::on_due(DeliveryRef ref) {
 }
 
 void Dispatch::keep_house() {
+  while (t_.dead_letters.size() > t_.rules.dead_letters_max) {
+    const uint64_t dropped = t_.dead_letters.first_to_go();
+    release(*t_.dead_letters.find(dropped));
+    t_.dead_letters.remove(dropped);
+    ++t_.dead_letters_dropped;
+    emit(DeadLetterDropped{.id = dropped});
+  }
   for (size_t n = 0; n < due_max && t_.topics.oldest() != none &&
                      t_.topics.oldest_time() + t_.rules.topic_retention <= t_.now;
        ++n) {

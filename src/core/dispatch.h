@@ -45,7 +45,7 @@ class Dispatch {
   // Ends an unsettled delivery as a dead letter; its state follows from the reason.
   void bury(DeliveryRef ref, Reason reason, std::string_view error);
 
-  // Brings a buried delivery back, with a fresh time to live and no attempts.
+  // Brings a buried delivery back, with a fresh time to live and no attempts. Does not pump.
   void revive(DeliveryRef ref);
 
   // A resolved or dropped dead letter needs its message no more.
@@ -65,7 +65,7 @@ class Dispatch {
   // Does what is due: at most `due_max` leases, delays and expiries.
   void advance();
 
-  // Drops what is remembered beyond its time or number. At the end of each entry.
+  // Drops what is kept or remembered beyond its time or number. At the end of each entry.
   void keep_house();
 
   // All unsettled deliveries of one receiver, oldest message first. Walks all there are.

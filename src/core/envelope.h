@@ -47,7 +47,7 @@ constexpr size_t priority_count = 4;
 enum class ContentType : uint8_t { json = 0, text = 1, artifact_ref = 2 };
 constexpr ContentType content_type_last = ContentType::artifact_ref;
 
-enum class Status : uint8_t { none = 0, success = 1, partial = 2, error = 3, declined = 4 };
+enum class Status : uint8_t { unset = 0, success = 1, partial = 2, error = 3, declined = 4 };
 constexpr Status status_last = Status::declined;
 
 enum class OnTimeout : uint8_t { fail = 0, retry = 1, escalate = 2 };
@@ -66,7 +66,7 @@ struct Envelope {
   Kind kind = Kind::notification;
   Priority priority = Priority::normal;
   ContentType content_type = ContentType::json;
-  Status status = Status::none;           // of a response
+  Status status = Status::unset;          // of a response
   Durability durability = Durability::disk;
   OnTimeout on_timeout = OnTimeout::fail;  // of a request
   bool requires_ack = false;

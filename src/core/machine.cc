@@ -2,6 +2,7 @@
 #include "core/machine.h"
 
 #include <algorithm>
+#include <limits>
 #include <ranges>
 
 #include "base/check.h"
@@ -61,11 +62,15 @@ bool Machine::first_time(const Entry& entry) {
     return false;
   }
   origins_[entry.id.origin] = Origin{entry.id.number, entry.seq};
+  forget_origins();
+  return true;
+}
+
+void Machine::forget_origins() {
   if (origins_.size() > origins_max) {
     origins_.erase(std::ranges::min_element(
         origins_, {}, [](const auto& item) { return item.second.seen; }));
   }
-  return true;
 }
 
 void Machine::on_tick(Time now, std::vector<Effect>& effects) {
@@ -86,13 +91,30 @@ Outcome Machine::on_start(const Entry& entry, const StartNode& command,
     return refuse(Code::limit_reached,
                   "the journal knows " + std::to_string(nodes_max) + " nodes already");
   }
-  if (at != nodes_.end()) {
+  if (at != nodes_.end() && entry.id.origin < at->second) {
+    end_life(entry.id.origin);
+    return refuse(Code::conflict, "a later life of this node has begun");
+  }
+  if (at != nodes_.end() && at->second != entry.id.origin) {
+    end_life(at->second);
     for (auto& [id, workspace] : workspaces_) {
       workspace.close_streams(at->second, entry.time, effects);
     }
   }
   nodes_[std::string(command.node)] = entry.id.origin;
   return Receipt{};
+}
+
+// Whatever of it is still on its way to the journal does nothing: no one waits for it any more,
+// and a stream that it opened would stay open.
+void Machine::end_life(uint64_t origin) {
+  origins_[origin] = Origin{std::numeric_limits<uint64_t>::max(), seq_};
+  forget_origins();
+}
+
+uint64_t Machine::life_of(std::string_view node) const {
+  const auto at = nodes_.find(node);
+  return at == nodes_.end() ? 0 : at->second;
 }
 
 Outcome Machine::on_add(const Entry& entry, const AddWorkspace& command) {
@@ -186,10 +208,19 @@ std::expected<Machine, Error> Machine::restore(std::string_view bytes, uint64_t 
   }
   machine.workspaces_.clear();
   for (size_t left = in.count(); left > 0; --left) {
-    const auto id = static_cast<WorkspaceId>(in.varint());
+    // They are numbered without a gap.
+    const auto id = static_cast<WorkspaceId>(machine.workspaces_.size());
+    const bool in_order = in.varint() == machine.workspaces_.size();
     const std::string_view name = in.text();
-    const auto [at, is_new] = machine.workspaces_.try_emplace(id, id, name, hash_seed);
-    if (!is_new || !at->second.decode(in)) {
+    Workspace& added = machine.workspaces_.try_emplace(id, id, name, hash_seed).first->second;
+    if (!in_order || !added.decode(in)) {
+      return damaged();
+    }
+    bool from_later = false;
+    added.tables().messages.each([&](MessageRef, const Message& message) {
+      from_later |= message.seq > machine.seq_;
+    });
+    if (from_later) {
       return damaged();
     }
   }

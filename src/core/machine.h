@@ -39,6 +39,10 @@ class Machine {
   // True if the command was applied already, so that appending it again would change nothing.
   bool was_applied(const CommandId& id) const;
 
+  // The origin of a node's present life; 0 when it never started. A later life has a greater one,
+  // and with it nothing of the earlier ones is applied any more.
+  uint64_t life_of(std::string_view node) const;
+
   // The state as bytes, and a machine from such bytes; an error when they are damaged or of
   // another version. The digest is the same for equal states.
   std::string snapshot() const;
@@ -61,6 +65,8 @@ class Machine {
   };
 
   bool first_time(const Entry& entry);
+  void forget_origins();
+  void end_life(uint64_t origin);
   Outcome on_start(const Entry& entry, const StartNode& command, std::vector<Effect>& effects);
   Outcome on_add(const Entry& entry, const AddWorkspace& command);
   void on_tick(Time now, std::vector<Effect>& effects);

@@ -33,9 +33,18 @@ bool is_topic_name(std::string_view name) {
   return name.starts_with("topic:") || name.find('.') != std::string_view::npos;
 }
 
-std::string_view topic_name(std::string_view name) {
-  constexpr std::string_view prefix = "topic:";
-  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+// What a message takes up, with all its texts.
+size_t text_bytes(const Envelope& e) {
+  size_t bytes = 0;
+  for (const std::string_view text :
+       {e.sender, e.reply_to, e.native_id, e.type, e.thread, e.correlation, e.causation, e.session,
+        e.action, e.subject, e.task, e.body, e.extra}) {
+    bytes += text.size();
+  }
+  for (const std::string_view receiver : e.receivers) {
+    bytes += receiver.size();
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -129,7 +138,7 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const Envelope& e)
                     "/receiver");
     }
   }
-  const size_t bytes = e.body.size() + e.extra.size();
+  const size_t bytes = text_bytes(e);
   if (bytes > t_.rules.message_bytes_max) {
     return refuse(Code::payload_too_large,
                   "the message has " + std::to_string(bytes) + " bytes; at most " +

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "core/tables.h"
 #include "core/wire.h"
@@ -355,12 +356,29 @@ void encode_remembered(const Tables& t, Writer& out) {
 void decode_remembered(Tables& t, Reader& in) {
   for (size_t left = in.count(); left > 0; --left) {
     const MessageRef message = t.messages.find(in.seq());
-    if (message == none || t.messages.message(message).open > 0) {
+    if (message == none) {
       in.fail();
       return;
     }
     t.messages.remembered().push_back({message, in.time()});
   }
+}
+
+// What nothing needs any more is remembered, once, and nothing else is.
+bool remembers_what_is_settled(const Tables& t) {
+  std::set<MessageRef> remembered;
+  for (const Messages::Remembered& item : t.messages.remembered()) {
+    const Message& message = t.messages.message(item.message);
+    if (message.open > 0 || message.retained || message.dead_letters > 0 ||
+        !remembered.insert(item.message).second) {
+      return false;
+    }
+  }
+  size_t settled = 0;
+  t.messages.each([&](MessageRef, const Message& message) {
+    settled += message.open == 0 && !message.retained && message.dead_letters == 0 ? 1 : 0;
+  });
+  return settled == remembered.size();
 }
 
 void encode_dead_letters(const Tables& t, Writer& out) {
@@ -385,6 +403,7 @@ void decode_dead_letters(Tables& t, Reader& in) {
   t.dead_letters_dropped = in.varint();
   const uint64_t next_id = in.varint();
   std::map<uint64_t, DeadLetter> letters;
+  std::set<DeliveryRef> pending;  // each has one letter at most
   for (size_t left = in.count(); left > 0 && in.ok(); --left) {
     DeadLetter letter;
     letter.id = in.varint();
@@ -399,13 +418,20 @@ void decode_dead_letters(Tables& t, Reader& in) {
     letter.resolved_at = in.time();
     if (letter.resolution == Resolution::pending) {
       const MessageRef message = t.messages.find(letter.message);
-      if (message == none) {
+      const AgentRef receiver = t.agents.find(letter.receiver);
+      const DeliveryRef delivery =
+          message == none || receiver == none ? none : t.messages.delivery_to(message, receiver);
+      if (delivery == none || t.messages.delivery(delivery).state <= State::answered ||
+          !pending.insert(delivery).second) {
         in.fail();
         return;
       }
       ++t.messages.message(message).dead_letters;
     }
-    letters.emplace(letter.id, std::move(letter));
+    if (letter.id >= next_id || !letters.emplace(letter.id, std::move(letter)).second) {
+      in.fail();
+      return;
+    }
   }
   t.dead_letters.restore(next_id, std::move(letters));
 }
@@ -444,7 +470,7 @@ bool decode(Tables& t, Reader& in) {
     decode_remembered(t, in);
     decode_dead_letters(t, in);
   }
-  return in.ok();
+  return in.ok() && remembers_what_is_settled(t);
 }
 
 }  // namespace parley::core

@@ -32,6 +32,25 @@ inline TokenHash token_of(std::string_view name) {
   return token;
 }
 
+// The same numbers for the same seed, on every machine.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(base::mix64(seed, 0x5eed)) {}
+
+  // From 0 to `end` - 1.
+  uint32_t below(size_t end) {
+    state_ += 0x9e3779b97f4a7c15;
+    return static_cast<uint32_t>((base::mix64(state_, 0) >> 32) * end >> 32);
+  }
+  template <class T>
+  const T& pick(const std::vector<T>& values) {
+    return values[below(values.size())];
+  }
+
+ private:
+  uint64_t state_;
+};
+
 // a_send("ana", "m1").to("bo").urgent(Priority::high): texts are views, so give it literals.
 struct SendBuilder {
   Send send;

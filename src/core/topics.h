@@ -13,6 +13,12 @@
 
 namespace parley::core {
 
+// The topic that a name stands for: collab writes `topic:X` for X.
+constexpr std::string_view topic_name(std::string_view name) {
+  constexpr std::string_view prefix = "topic:";
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
 // A named channel with many readers. It exists while someone subscribes to it, it keeps a message
 // for late subscribers, or a message names it.
 struct Topic {

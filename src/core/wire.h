@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -26,7 +27,10 @@ class Writer {
   void id(const base::Id128& value) { raw(value.bytes.data(), value.bytes.size()); }
   void seq(base::Seq value) { varint(value.n); }
   void time(base::Time value) { fixed64(static_cast<uint64_t>(value.us)); }
-  void duration(base::Duration value) { varint(static_cast<uint64_t>(value.us)); }
+  // A negative one is written as none: Reader refuses it, and a record must be readable.
+  void duration(base::Duration value) {
+    varint(static_cast<uint64_t>(std::max<int64_t>(value.us, 0)));
+  }
   void text(std::string_view value) {
     varint(value.size());
     out_.append(value);

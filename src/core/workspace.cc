@@ -31,6 +31,7 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   if (entry.actor != broker_name) {
     turn.actor = t_.agents.find(entry.actor);
     if (turn.actor == none || !t_.agents[turn.actor].is_registered()) {
+      turn.dispatch.keep_house();
       return std::unexpected(Error{Code::forbidden,
                                    "\"" + std::string(entry.actor.substr(0, 256)) +
                                        "\" is not registered in this workspace",
@@ -59,13 +60,16 @@ void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& ef
        at = by_id.lower_bound(StreamId{origin, 0})) {
     dispatch.close_stream(at->second, false);
   }
+  dispatch.keep_house();
 }
 
 void Workspace::add_admin(const TokenHash& token, Time now) {
   const AgentRef ref = t_.agents.intern("admin");
   t_.agents.set_kind(ref, PrincipalKind::admin);
   t_.agents[ref].registered = now;
-  t_.agents.add_token(ref, token, t_.rules.tokens_per_agent_max);
+  if (token != TokenHash{}) {
+    t_.agents.add_token(ref, token, t_.rules.tokens_per_agent_max);
+  }
 }
 
 Time Workspace::next_deadline() const {

@@ -83,10 +83,24 @@ int RealDisk::rename(const std::string& from, const std::string& to) {
 
 int RealDisk::remove(const std::string& path) { return ::unlink(path.c_str()) < 0 ? -errno : 0; }
 
+// Syncs the parent of each directory it makes: a journal whose directory is gone after a power loss
+// is lost, however well its files were synced.
 int RealDisk::make_directory(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::create_directories(path, error)) {
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all, error);
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  std::filesystem::path made;
+  for (const std::filesystem::path& part : whole) {
+    const std::filesystem::path parent = made;
+    made /= part;
+    if (error || std::filesystem::exists(made, error) || part.empty()) {
+      continue;
+    }
+    if (::mkdir(made.c_str(), 0700) < 0 && errno != EEXIST) {
+      return -errno;
+    }
+    if (const int synced = sync_directory(parent.string()); synced < 0) {
+      return synced;
+    }
   }
   return error ? -error.value() : 0;
 }

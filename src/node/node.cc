@@ -59,11 +59,10 @@ std::expected<std::unique_ptr<Node>, Error> Node::start(journal::Journal& journa
   if (auto caught_up = node->catch_up(); !caught_up) {
     return std::unexpected(caught_up.error());
   }
-  const auto ticket = node->submit(core::workspace_first, core::broker_name,
-                                   core::StartNode{.node = node->options_.name});
-  if (!ticket) {
-    return std::unexpected(ticket.error());
-  }
+  // The clock may have gone back since the last life.
+  node->options_.origin =
+      std::max(options.origin, node->machine_.life_of(node->options_.name) + 1);
+  node->append_batch(node->machine_.time());
   return node;
 }
 
@@ -87,6 +86,9 @@ std::expected<void, Error> Node::catch_up() {
 
 std::expected<Ticket, Error> Node::submit(core::WorkspaceId workspace, std::string_view actor,
                                           core::Command command) {
+  if (broken_) {
+    return std::unexpected(*trouble_);
+  }
   core::Entry entry;
   entry.id = {options_.origin, next_number_};
   entry.workspace = workspace;
@@ -107,6 +109,12 @@ std::expected<void, Error> Node::step(Time now) {
   if (applied && journal_.appending() != Appending::pending) {
     append_batch(now);
     applied = apply_new(true);
+  }
+  if (applied && machine_.life_of(options_.name) > options_.origin) {
+    applied = std::unexpected(Error{base::Code::data_in_use,
+                                    "another process has started as node \"" + options_.name +
+                                        "\"; give each its own name",
+                                    {}});
   }
   if (!applied) {
     broken_ = true;
@@ -130,11 +138,7 @@ void Node::append_batch(Time now) {
   const bool again = !batch_is_settled();
   if (!again) {
     in_flight_.clear();
-    if (machine_.next_deadline() <= now) {
-      // A full mailbox has commands, and any command lets time pass in its workspace.
-      (void)submit(core::workspace_first, core::broker_name, core::Tick{});
-    }
-    mailbox_.take(in_flight_);
+    fill_batch(now);
   } else if (journal_.appending() != Appending::lost) {
     return;  // it is in the journal and will be read
   }
@@ -149,8 +153,31 @@ void Node::append_batch(Time now) {
   }
   trouble_ = appended.error();
   if (!again) {  // the fate of a batch that was lost before is still unknown: it stays
+    if (in_flight_.first == start_number) {  // no one asked for it, and it is tried again
+      mailbox_.take(in_flight_);
+    }
     refuse_batch(appended.error());
   }
+}
+
+// That the node started comes before all else of its life, alone: else a stream could be opened
+// that nothing closes when the node starts again.
+void Node::fill_batch(Time now) {
+  if (!machine_.was_applied({options_.origin, start_number})) {
+    core::Entry entry;
+    entry.id = {options_.origin, start_number};
+    entry.command = core::StartNode{.node = options_.name};
+    core::encode(entry, in_flight_.bytes);
+    in_flight_.ends.push_back(in_flight_.bytes.size());
+    in_flight_.first = start_number;
+    in_flight_.last = start_number;
+    return;
+  }
+  if (machine_.next_deadline() <= now) {
+    // A full mailbox has commands, and any command lets time pass in its workspace.
+    (void)submit(core::workspace_first, core::broker_name, core::Tick{});
+  }
+  mailbox_.take(in_flight_);
 }
 
 void Node::refuse_batch(const Error& error) {
@@ -158,7 +185,7 @@ void Node::refuse_batch(const Error& error) {
     return;
   }
   for (uint64_t number = in_flight_.first; number <= in_flight_.last; ++number) {
-    if (!machine_.was_applied({options_.origin, number})) {
+    if (number > newest_told_) {
       outlet_.refused(number, error);
     }
   }
@@ -166,11 +193,12 @@ void Node::refuse_batch(const Error& error) {
 }
 
 std::expected<void, Error> Node::apply_new(bool tell) {
-  while (journal_.last() > machine_.seq()) {
+  const Seq upto = tell ? journal_.last() : std::min(journal_.last(), options_.tell_after);
+  while (machine_.seq() < upto) {
     std::expected<void, Error> applied;
     const auto read =
         journal_.read(machine_.seq(), read_bytes, [&](const journal::Record& record) {
-          if (applied) {
+          if (applied && record.seq <= upto) {
             applied = apply_one(record, tell);
           }
         });
@@ -200,6 +228,7 @@ std::expected<void, Error> Node::apply_one(const journal::Record& record, bool t
     fresh_.add(record.seq, record.payload);
   }
   const bool is_ours = entry->id.origin == options_.origin;
+  newest_told_ = is_ours ? entry->id.number : newest_told_;
   outlet_.applied(*entry, outcome, effects_,
                   is_ours ? std::optional<Ticket>(entry->id.number) : std::nullopt);
   return {};
@@ -207,19 +236,28 @@ std::expected<void, Error> Node::apply_one(const journal::Record& record, bool t
 
 // Often enough that a restart is quick, seldom enough that the work is small beside the records.
 void Node::keep_snapshots() {
-  if (bytes_since_snapshot_ >= std::max(options_.snapshot_bytes_min, 4 * snapshot_bytes_)) {
-    journal::Snapshot snapshot{machine_.seq(), machine_.snapshot()};
+  if (!snapshot_held_ &&
+      bytes_since_snapshot_ >= std::max(options_.snapshot_bytes_min, 4 * snapshot_bytes_)) {
+    snapshot_held_ = journal::Snapshot{machine_.seq(), machine_.snapshot()};
+    live_held_ = machine_.live();
     bytes_since_snapshot_ = 0;
-    snapshot_bytes_ = snapshot.state.size();
-    if (const auto saved = journal_.save(std::move(snapshot)); !saved) {
+    snapshot_bytes_ = snapshot_held_->state.size();
+  }
+  // What came before a stored snapshot is never told again, so the view must have it.
+  if (snapshot_held_ &&
+      (!options_.view_position || options_.view_position() >= snapshot_held_->seq)) {
+    saved_ = snapshot_held_->seq;
+    live_saved_ = std::move(live_held_);
+    const auto saved = journal_.save(std::move(*snapshot_held_));
+    snapshot_held_.reset();
+    if (!saved) {
       trouble_ = saved.error();
     }
   }
-  if (const Seq stored = journal_.snapshot_seq(); stored > trimmed_) {
-    trimmed_ = stored;
-    std::vector<Seq> keep = machine_.live();
-    std::erase_if(keep, [stored](Seq seq) { return seq > stored; });
-    journal_.trim(stored, std::move(keep));
+  // What lived then, not what lives now: a power loss may take back what was not synced since.
+  if (journal_.snapshot_seq() > trimmed_ && journal_.snapshot_seq() == saved_) {
+    trimmed_ = saved_;
+    journal_.trim(saved_, std::move(live_saved_));
   }
 }
 
@@ -228,6 +266,7 @@ bool Node::has_work(Time now) const {
     return false;
   }
   return journal_.last() > machine_.seq() || !batch_is_settled() || !mailbox_.empty() ||
+         !machine_.was_applied({options_.origin, start_number}) ||
          machine_.next_deadline() <= now;
 }
 

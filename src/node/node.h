@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/machine.h"
 #include "journal/journal.h"
@@ -43,20 +45,30 @@ class Node {
  public:
   struct Options {
     std::string name = "node";  // stays the same over restarts
-    uint64_t origin = 1;        // another one for each life: random
+    // Of this life: greater than that of each before it, and no other node's. The time at which it
+    // began, with random low bits. `start` makes it greater than those that the journal knows.
+    uint64_t origin = 1;
     uint64_t hash_seed = 0;
     Mailbox::Limits mailbox;
     size_t fresh_bytes_max = 32 * 1024 * 1024;
     size_t snapshot_bytes_min = 256 * 1024 * 1024;  // of records between two snapshots, at least
+    // What a view folds entries up to must not be lost with the records. Entries after this one
+    // that the journal holds at the start are left to the first step, which tells them, without a
+    // ticket; none by default.
+    Seq tell_after{UINT64_MAX};
+    // How far a view has come, durably; a snapshot is stored once it is there. Empty: no view.
+    std::function<Seq()> view_position;
   };
 
-  // Restores the newest snapshot and applies the records after it, without telling the outlet;
-  // then submits that the node started. Journal and outlet must outlive it.
+  // Restores the newest snapshot and applies the records after it, without telling the outlet
+  // (up to `tell_after`: what follows is for the first step, when all who listen are in place);
+  // then appends that the node started. Journal and outlet must outlive it.
   static std::expected<std::unique_ptr<Node>, Error> start(journal::Journal& journal,
                                                            Outlet& outlet, Options options);
 
-  // Takes a command for the next batch. OVERLOADED when too many wait. The actor must have been
-  // authenticated. Whether it may do this is decided when it is applied.
+  // Takes a command for the next batch. OVERLOADED when too many wait; the error of `step` when the
+  // node can go no further. The actor must have been authenticated. Whether it may do this is
+  // decided when it is applied.
   std::expected<Ticket, Error> submit(core::WorkspaceId workspace, std::string_view actor,
                                       core::Command command);
 
@@ -69,6 +81,7 @@ class Node {
   // When it will, if nothing comes in.
   Time next_deadline() const { return machine_.next_deadline(); }
 
+  uint64_t origin() const { return options_.origin; }
   const core::Machine& machine() const { return machine_; }
 
   // The record of a live message; good until the next call of anything here.
@@ -84,6 +97,7 @@ class Node {
   std::expected<void, Error> apply_new(bool tell);
   std::expected<void, Error> apply_one(const journal::Record& record, bool tell);
   void append_batch(Time now);
+  void fill_batch(Time now);
   void refuse_batch(const Error& error);
   void keep_snapshots();
   bool batch_is_settled() const;
@@ -97,9 +111,16 @@ class Node {
   FreshRecords fresh_;
   std::string fetched_;
   std::vector<core::Effect> effects_;
-  uint64_t next_number_ = 1;
+  static constexpr uint64_t start_number = 1;  // of the command that says that the node started
+
+  uint64_t next_number_ = start_number + 1;
+  uint64_t newest_told_ = 0;  // of our commands
   size_t bytes_since_snapshot_ = 0;
   size_t snapshot_bytes_ = 0;
+  std::optional<journal::Snapshot> snapshot_held_;  // until the view has passed its place
+  std::vector<Seq> live_held_;   // the messages that lived at `snapshot_held_`
+  Seq saved_;                    // the snapshot that was given to the journal last
+  std::vector<Seq> live_saved_;  // and what lived at it
   Seq trimmed_;
   std::optional<Error> trouble_;
   bool broken_ = false;  // the machine cannot follow the journal any more

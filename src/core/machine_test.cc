@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/machine.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "core/random_test.h"
+#include "core/testing.h"
+
+namespace parley::core {
+namespace {
+
+using base::Code;
+using testing::a_send;
+using testing::an_agent;
+using testing::Bench;
+using testing::Random;
+using testing::RandomCommands;
+using testing::target;
+using testing::token_of;
+
+Bench with_ana_and_bo() {
+  Bench bench;
+  bench.apply(broker_name, an_agent("ana"));
+  bench.apply(broker_name, an_agent("bo"));
+  return bench;
+}
+
+// What must be true of the tables after every entry; empty when it is.
+std::string fault_in(const Tables& t) {
+  std::map<AgentRef, uint64_t> unsettled;
+  std::map<Seq, uint32_t> pending;
+  std::set<MessageRef> remembered;
+  for (const auto& [id, letter] : t.dead_letters.all()) {
+    pending[letter.message] += letter.resolution == Resolution::pending ? 1 : 0;
+  }
+  for (const auto& item : t.messages.remembered()) {
+    if (!remembered.insert(item.message).second) {
+      return "remembered twice";
+    }
+  }
+  std::string fault;
+  t.messages.each([&](MessageRef ref, const Message& message) {
+    uint32_t open = 0;
+    for (DeliveryRef d = message.deliveries; d != none; d = t.messages.delivery(d).sibling) {
+      const Delivery& delivery = t.messages.delivery(d);
+      open += is_final(delivery.state) ? 0 : 1;
+      unsettled[delivery.receiver] += is_final(delivery.state) ? 0 : 1;
+      const bool timed = is_held(delivery.state) || delivery.state == State::delayed;
+      fault = timed == (delivery.timer != none) ? fault : "lease or delay without its deadline";
+    }
+    const bool needed = open > 0 || message.retained || pending[message.seq] > 0;
+    fault = open == message.open ? fault : "wrong count of open deliveries";
+    fault = pending[message.seq] == message.dead_letters ? fault : "wrong count of dead letters";
+    fault = needed != remembered.contains(ref) ? fault : "remembered and needed, or neither";
+  });
+  for (const AgentRef ref : t.agents.sorted()) {
+    const Agent& agent = t.agents[ref];
+    fault = agent.inbox.unsettled == unsettled[ref] ? fault : "wrong count of unsettled";
+    for (const StreamRef stream : agent.streams) {
+      const Stream& s = t.streams[stream];
+      // Nothing waits that could be handed out while a stream has room.
+      fault = s.held >= s.window || agent.inbox.first() == none ? fault : "a stream starves";
+    }
+  }
+  fault = remembered.size() <= t.rules.settled_max ? fault : "settled_max exceeded";
+  fault = t.dead_letters.size() <= t.rules.dead_letters_max ? fault : "dead_letters_max exceeded";
+  return fault;
+}
+
+TEST(Machine, CommandAppliedTwiceActsOnce) {
+  Bench bench = with_ana_and_bo();
+  const Entry entry{bench.machine.seq().next(), bench.now, {7, 100}, workspace_first, "ana",
+                    a_send("ana", "m1").to("bo")};
+  EXPECT_FALSE(bench.machine.was_applied({7, 100}));
+  EXPECT_TRUE(bench.apply(entry).has_value());
+  EXPECT_TRUE(bench.machine.was_applied({7, 100}));
+  Entry again = entry;
+  again.seq = bench.machine.seq().next();
+  const Outcome repeated = bench.apply(again);
+  ASSERT_FALSE(repeated.has_value());
+  EXPECT_EQ(repeated.error().code, Code::conflict);
+  EXPECT_TRUE(bench.effects.empty());
+  EXPECT_EQ(bench.tables().messages.size(), 1u);
+}
+
+TEST(Machine, CommandsOfOtherOriginsAreOthers) {
+  Bench bench = with_ana_and_bo();
+  bench.number = 100;
+  EXPECT_TRUE(bench.apply("ana", a_send("ana", "m1").to("bo")).has_value());
+  bench.origin = 8;
+  bench.number = 0;
+  EXPECT_TRUE(bench.apply("ana", a_send("ana", "m2").to("bo")).has_value());
+}
+
+TEST(Machine, CommandsOfAnEndedLifeDoNothing) {
+  Bench bench = with_ana_and_bo();
+  bench.apply(broker_name, StartNode{"n"});
+  EXPECT_EQ(bench.machine.life_of("n"), 7u);
+  EXPECT_EQ(bench.machine.life_of("other"), 0u);
+  bench.origin = 8;
+  EXPECT_TRUE(bench.apply(broker_name, StartNode{"n"}).has_value());
+  EXPECT_EQ(bench.machine.life_of("n"), 8u);
+  bench.origin = 7;
+  EXPECT_TRUE(bench.machine.was_applied({7, 1'000'000}));
+  EXPECT_FALSE(bench.apply("bo", OpenStream{{7, 1}, 1}).has_value());
+  EXPECT_EQ(bench.tables().streams.size(), 0u);
+  // One that is late to start is refused, with all that it sends.
+  bench.origin = 6;
+  EXPECT_EQ(bench.apply(broker_name, StartNode{"n"}).error().code, Code::conflict);
+  EXPECT_FALSE(bench.apply("ana", a_send("ana", "m1").to("bo")).has_value());
+  EXPECT_EQ(bench.machine.life_of("n"), 8u);
+}
+
+TEST(Machine, StartToldTwiceClosesNothing) {
+  Bench bench = with_ana_and_bo();
+  bench.apply(broker_name, StartNode{"n"});
+  bench.apply("bo", OpenStream{{bench.origin, 1}, 1});
+  bench.apply(broker_name, StartNode{"n"});
+  EXPECT_EQ(bench.tables().streams.size(), 1u);
+}
+
+TEST(Machine, RemembersABoundedNumberOfOrigins) {
+  Bench bench;
+  bench.apply(broker_name, Tick{});
+  const CommandId first{bench.origin, bench.number};
+  bench.number = 0;
+  for (size_t n = 0; n < Machine::origins_max; ++n) {
+    EXPECT_TRUE(bench.machine.was_applied(first));
+    bench.origin = 1'000 + n;
+    bench.apply(broker_name, Tick{});
+  }
+  EXPECT_FALSE(bench.machine.was_applied(first));
+  EXPECT_TRUE(bench.machine.was_applied({bench.origin, 1}));
+}
+
+TEST(Machine, KnowsABoundedNumberOfNodesAndWorkspaces) {
+  Bench bench;
+  std::vector<std::string> names;
+  for (size_t n = 0; n <= Machine::workspaces_max; ++n) {
+    names.push_back("name " + std::to_string(n));
+  }
+  for (size_t n = 0; n < Machine::nodes_max; ++n) {
+    EXPECT_TRUE(bench.apply(broker_name, StartNode{names[n]}).has_value());
+  }
+  EXPECT_EQ(bench.apply(broker_name, StartNode{"one more"}).error().code, Code::limit_reached);
+  EXPECT_TRUE(bench.apply(broker_name, StartNode{names[0]}).has_value());
+  EXPECT_EQ(bench.apply("ana", StartNode{names[0]}).error().code, Code::forbidden);
+  for (size_t n = 1; n < Machine::workspaces_max; ++n) {
+    EXPECT_TRUE(bench.apply(broker_name, AddWorkspace{names[n], token_of(names[n])}).has_value());
+  }
+  EXPECT_EQ(bench.apply(broker_name, AddWorkspace{"one more", token_of("t")}).error().code,
+            Code::limit_reached);
+}
+
+TEST(Machine, WorkspacesMayBeAddedWithoutATokenForTheirAdmin) {
+  Bench bench;
+  EXPECT_TRUE(bench.apply(broker_name, AddWorkspace{"one", {}}).has_value());
+  EXPECT_TRUE(bench.apply(broker_name, AddWorkspace{"two", {}}).has_value());
+  EXPECT_EQ(bench.machine.find(WorkspaceId{1})->tables().agents.find_token({}), none);
+}
+
+TEST(Machine, UnknownWorkspaceIsNotFound) {
+  Bench bench;
+  EXPECT_EQ(bench.apply(broker_name, an_agent("ana"), WorkspaceId{5}).error().code,
+            Code::not_found);
+}
+
+// The letters that a retry's own hand-outs bring about may push the retried one out.
+TEST(Machine, RetriedLetterMayBeDroppedByTheRetry) {
+  Bench bench = with_ana_and_bo();
+  bench.apply("ana", a_send("ana", "first").to("bo").ttl(base::hours(1)));
+  bench.apply("bo", Take{1});
+  bench.apply("bo", Reject{target("first"), ""});
+  std::vector<std::string> names;
+  for (size_t n = 0; n < Dispatch::due_max + 10; ++n) {
+    names.push_back(std::to_string(n));
+    bench.apply("ana", a_send("ana", names.back()).to("bo").ttl(base::seconds(1)));
+  }
+  ASSERT_TRUE(bench.set("dead_letters_max", std::to_string(Dispatch::due_max + 2)).has_value());
+  bench.now = bench.now + base::seconds(2);
+  EXPECT_TRUE(bench.apply(broker_name, ResolveDeadLetter{1, Resolution::retried}).has_value());
+  EXPECT_EQ(fault_in(bench.tables()), "");
+  bench.apply("bo", Take{1});
+  EXPECT_EQ(bench.seen<Deliver>().size(), 1u);
+}
+
+TEST(Machine, WorkDueAtOnceIsDoneInPartsAndTheRestIsStillDue) {
+  Bench bench = with_ana_and_bo();
+  std::vector<std::string> names;
+  for (size_t n = 0; n < Dispatch::due_max + 1; ++n) {
+    names.push_back(std::to_string(n));
+    bench.apply("ana", a_send("ana", names.back()).to("bo").ttl(base::seconds(1)));
+  }
+  bench.wait(base::seconds(1));
+  EXPECT_EQ(bench.seen<DeadLettered>().size(), Dispatch::due_max);
+  EXPECT_LE(bench.machine.next_deadline(), bench.now);
+  bench.wait({});
+  EXPECT_EQ(bench.seen<DeadLettered>().size(), 1u);
+  EXPECT_GT(bench.machine.next_deadline(), bench.now);
+}
+
+// Whatever path an entry takes, it leaves no table above its limit.
+TEST(Machine, LimitsHoldAfterARefusedEntryAndAfterANodeStarts) {
+  Bench bench = with_ana_and_bo();
+  bench.apply(broker_name, StartNode{"n"});
+  bench.apply(broker_name, SetRules{{{"settled_max", "0"}, {"dead_letters_max", "1"}}});
+  bench.apply("ana", a_send("ana", "m1").to("zed"));
+  bench.apply("ana", a_send("ana", "m2").to("bo").ttl(base::seconds(1)));
+  bench.now = bench.now + base::seconds(1);
+  EXPECT_FALSE(bench.apply("stranger", Take{1}).has_value());
+  EXPECT_EQ(fault_in(bench.tables()), "");
+
+  bench.apply("bo", OpenStream{{bench.origin, 1}, 1});
+  bench.apply("ana", a_send("ana", "m3").to("bo").ttl(base::seconds(1)));
+  bench.now = bench.now + base::seconds(1);
+  bench.origin = 8;
+  EXPECT_TRUE(bench.apply(broker_name, StartNode{"n"}).has_value());
+  EXPECT_EQ(bench.seen<StreamClosed>().size(), 1u);
+  EXPECT_EQ(fault_in(bench.tables()), "");
+}
+
+TEST(Machine, LiveNamesTheMessagesInOrder) {
+  Bench bench = with_ana_and_bo();
+  const Seq first = bench.apply("ana", a_send("ana", "m1").to("bo"))->message;
+  const Seq second = bench.apply("ana", a_send("ana", "m2").to("bo"))->message;
+  EXPECT_EQ(bench.machine.live(), (std::vector<Seq>{first, second}));
+  bench.set("settled_max", "0");
+  bench.apply("bo", Take{1});
+  bench.apply("bo", Ack{target("m1"), {}});
+  EXPECT_EQ(bench.machine.live(), (std::vector<Seq>{second}));
+}
+
+TEST(Machine, DigestTellsStatesApart) {
+  Bench bench = with_ana_and_bo();
+  const uint64_t before = bench.machine.digest();
+  bench.apply("bo", Subscribe{"a.b"});
+  EXPECT_NE(bench.machine.digest(), before);
+}
+
+TEST(Machine, TablesAgreeWithEachOtherUnderRandomWork) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomCommands commands(seed);
+    Bench bench;
+    for (int step = 0; step < 1'500; ++step) {
+      const auto asked = commands.next();
+      bench.now = bench.now + commands.pause();
+      bench.apply(asked.actor, asked.command, asked.workspace);
+      for (const auto& [id, workspace] : bench.machine.workspaces()) {
+        ASSERT_EQ(fault_in(workspace.tables()), "") << "step " << step;
+      }
+    }
+  }
+}
+
+// Two seeds of the look-up tables, and one machine made anew from a snapshot now and then.
+TEST(Machine, SameEntriesGiveTheSameState) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomCommands commands(seed);
+    Random random(seed);
+    Bench one(1);
+    Bench two(0xfeedface);
+    Bench three(3);
+    for (int step = 0; step < 600; ++step) {
+      const auto asked = commands.next();
+      one.now = one.now + commands.pause();
+      two.now = one.now;
+      three.now = one.now;
+      const Outcome outcome = one.apply(asked.actor, asked.command, asked.workspace);
+      ASSERT_EQ(two.apply(asked.actor, asked.command, asked.workspace), outcome);
+      ASSERT_EQ(three.apply(asked.actor, asked.command, asked.workspace), outcome);
+      ASSERT_EQ(one.effects.size(), three.effects.size());
+      ASSERT_EQ(one.effects, two.effects);
+      ASSERT_EQ(one.machine.digest(), two.machine.digest()) << "step " << step;
+      ASSERT_EQ(one.machine.digest(), three.machine.digest()) << "step " << step;
+      ASSERT_EQ(one.machine.next_deadline(), three.machine.next_deadline());
+      if (random.below(10) == 0) {
+        three.machine = Machine::restore(one.machine.snapshot(), step).value();
+      }
+    }
+  }
+}
+
+// Bytes of real commands with some of them changed: whatever decodes has an outcome.
+TEST(Machine, EveryEntryThatDecodesHasAnOutcome) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomCommands commands(seed);
+    Random random(seed);
+    Bench bench;
+    for (int step = 0; step < 1'500; ++step) {
+      const auto asked = commands.next();
+      std::string bytes;
+      encode(Entry{{}, {}, {7, ++bench.number}, asked.workspace, asked.actor, asked.command},
+             bytes);
+      for (uint32_t left = random.below(3); left > 0; --left) {
+        bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+      }
+      const auto entry = decode_entry(bench.machine.seq().next(), bench.now, bytes);
+      if (entry) {
+        bench.apply(*entry);
+        bench.number = std::max(bench.number, entry->id.number == ~uint64_t{0} ? 0 : bench.number);
+        bench.now = bench.now + commands.pause();
+      }
+    }
+    ASSERT_EQ(fault_in(bench.tables()), "");
+    ASSERT_TRUE(Machine::restore(bench.machine.snapshot()).has_value());
+  }
+}
+
+}  // namespace
+}  // namespace parley::core

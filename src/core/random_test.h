@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/testing.h"
+
+namespace parley::core::testing {
+
+// A busy little workspace: commands of every kind, most of them sensible, some not. Texts are
+// literals, so commands can be kept.
+class RandomCommands {
+ public:
+  explicit RandomCommands(uint64_t seed) : random_(seed) {}
+
+  struct Asked {
+    std::string_view actor;
+    WorkspaceId workspace;
+    Command command;
+  };
+
+  Asked next() {
+    const WorkspaceId workspace{random_.below(12) == 0 ? 1u : 0u};
+    const uint32_t dice = random_.below(100);
+    if (dice < 6) {
+      return {broker_name, workspace, registration()};
+    }
+    if (dice < 10) {
+      return {random_.below(3) == 0 ? any_name() : "root", workspace, administration()};
+    }
+    const std::string_view actor = any_name();
+    if (dice < 45) {
+      return {actor, workspace, message(actor)};
+    }
+    return {actor, workspace, settling(dice)};
+  }
+
+  Duration pause() {
+    return random_.below(4) == 0 ? base::seconds(random_.below(100)) : Duration{};
+  }
+
+ private:
+  std::string_view any_name() { return random_.pick(names_); }
+  Id128 any_id() { return id_of(random_.pick(labels_)); }
+  Target any_target() {
+    return random_.below(2) == 0 ? Target{{}, any_id()} : Target{Seq{1 + random_.below(2'000)}, {}};
+  }
+  StreamId any_stream() { return {7, 1 + random_.below(6)}; }
+
+  Command registration() {
+    Register command;
+    command.name = any_name();
+    command.dialect = static_cast<Dialect>(random_.below(5));
+    command.kind = command.name == "root" ? PrincipalKind::admin : PrincipalKind::agent;
+    command.token = random_.below(2) == 0 ? token_of(command.name) : TokenHash{};
+    return command;
+  }
+
+  Command administration() {
+    static const std::vector<std::pair<std::string_view, std::string_view>> rules = {
+        {"queue_max", "5"},          {"queue_max", "1000"},    {"attempts_max", "2"},
+        {"attempts_max", "5"},       {"settled_max", "10"},    {"settled_max", "1000"},
+        {"dead_letters_max", "3"},   {"dead_letters_max", "100"}, {"topic.retained_max", "2"},
+        {"topic.retention", "30s"},  {"flow.lease", "5s"},     {"settled_retention", "2m"},
+        {"flow.ttl.normal", "20s"},  {"no.such.rule", "1"},    {"collab.ttl", "10s"}};
+    switch (random_.below(5)) {
+      case 0:
+        return Unregister{any_name()};
+      case 1:
+        return SetRules{{random_.pick(rules)}};
+      case 2:
+        return AddWorkspace{"lab", token_of("lab")};
+      default:
+        return ResolveDeadLetter{1 + random_.below(60),
+                                 static_cast<Resolution>(random_.below(4))};
+    }
+  }
+
+  Command message(std::string_view actor) {
+    Send send;
+    Envelope& e = send.envelope;
+    e.id = random_.below(3) == 0 ? any_id() : id_of(std::to_string(++sent_));
+    e.sender = actor;
+    e.dialect = static_cast<Dialect>(random_.below(5));
+    e.priority = static_cast<Priority>(random_.below(4));
+    e.ttl = random_.below(3) == 0 ? base::seconds(1 + random_.below(60)) : Duration{};
+    e.body = random_.pick(names_);
+    if (random_.below(8) == 0) {
+      e.idempotency_key = any_id();
+    }
+    if (random_.below(6) == 0) {
+      e.kind = Kind::response;
+      e.in_reply_to = any_id();
+    }
+    const uint32_t dice = random_.below(10);
+    if (dice == 0) {
+      e.receivers = {"*"};
+    } else if (dice < 3) {
+      e.receivers = {random_.pick(topics_)};
+    } else {
+      for (uint32_t left = 1 + random_.below(3); left > 0; --left) {
+        e.receivers.push_back(any_name());
+      }
+    }
+    return send;
+  }
+
+  Command settling(uint32_t dice) {
+    if (dice < 55) {
+      return Take{1 + random_.below(3)};
+    }
+    if (dice < 70) {
+      return Ack{any_target(), random_.below(5) == 0 ? any_stream() : stream_none};
+    }
+    if (dice < 76) {
+      return Nack{any_target(), base::seconds(random_.below(30)), "later"};
+    }
+    switch (random_.below(9)) {
+      case 0:
+        return Reject{any_target(), "no"};
+      case 1:
+        return Extend{any_target(), base::seconds(random_.below(100))};
+      case 2:
+        return Read{any_target()};
+      case 3:
+        return Subscribe{random_.pick(topics_)};
+      case 4:
+        return Unsubscribe{random_.pick(topics_)};
+      case 5:
+      case 6:
+        return OpenStream{any_stream(), 1 + random_.below(4)};
+      case 7:
+        return CloseStream{any_stream()};
+      default:
+        return Tick{};
+    }
+  }
+
+  Random random_;
+  uint64_t sent_ = 0;
+  std::vector<std::string_view> names_ = {"ana", "bo", "cy", "di", "ed", "root"};
+  std::vector<std::string_view> topics_ = {"a.b", "a.c", "topic:news"};
+  std::vector<std::string_view> labels_ = {"1", "2", "5", "10", "20", "40", "60", "80", "100"};
+};
+
+}  // namespace parley::core::testing

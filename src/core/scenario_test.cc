@@ -1,0 +1,763 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the scripts of tests/scenarios, one test each: docs/scenarios.md describes the language.
+#include <gtest/gtest.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "core/scenario_test.h"
+#include "core/testing.h"
+
+namespace parley::core {
+namespace {
+
+using testing::Seen;
+using testing::Words;
+using testing::id_of;
+using testing::join;
+using testing::split;
+
+class Script {
+ public:
+  explicit Script(std::string file) : file_(std::move(file)) {
+    node_ = "n1";
+    start_node(node_);
+  }
+
+  // The first thing that is not as the script says, as `file:line: what`; empty when all is.
+  std::string run(std::istream& in) {
+    std::string text;
+    for (line_ = 1; std::getline(in, text); ++line_) {
+      text = text.substr(0, text.find('#'));
+      const size_t arrow = text.find("->");
+      Words words(text.substr(0, arrow));
+      if (words.done()) {
+        continue;
+      }
+      expected_ = arrow == std::string::npos ? std::string() : text.substr(arrow + 2);
+      step(words);
+      if (problem_.empty() && !words.done()) {
+        fail("do not understand \"" + std::string(words.peek()) + "\" here");
+      }
+      if (!problem_.empty()) {
+        return file_ + ":" + std::to_string(line_) + ": " + problem_;
+      }
+    }
+    return {};
+  }
+
+ private:
+  using Step = void (Script::*)(Words&);
+  using Verb = Command (Script::*)(Words&);
+
+  void fail(const std::string& what) { problem_ = problem_.empty() ? what : problem_; }
+
+  void step(Words& words) {
+    static const std::map<std::string_view, Step> steps = {
+        {"agent", &Script::on_agent},       {"human", &Script::on_principal},
+        {"admin", &Script::on_principal},   {"rules", &Script::on_rules},
+        {"wait", &Script::on_wait},         {"restart", &Script::on_restart},
+        {"node", &Script::on_node},         {"in", &Script::on_workspace},
+        {"delivery", &Script::on_delivery}, {"letter", &Script::on_letter},
+        {"expect", &Script::on_expect}};
+    static const std::map<std::string_view, Verb> verbs = {
+        {"sends", &Script::sends},           {"takes", &Script::takes},
+        {"reads", &Script::reads},           {"acks", &Script::acks},
+        {"nacks", &Script::nacks},           {"rejects", &Script::rejects},
+        {"extends", &Script::extends},       {"opens", &Script::opens},
+        {"closes", &Script::closes},         {"subscribes", &Script::subscribes},
+        {"unsubscribes", &Script::unsubscribes}, {"registers", &Script::registers},
+        {"unregisters", &Script::unregisters},   {"sets", &Script::sets},
+        {"retries", &Script::resolves},      {"discards", &Script::resolves},
+        {"escalates", &Script::resolves},    {"adds", &Script::adds}};
+    const bool has_actor = verbs.contains(words.peek(1));
+    if (const auto at = steps.find(words.peek()); at != steps.end() && !has_actor) {
+      (this->*at->second)(words);
+      return;
+    }
+    actor_ = words.next();
+    verb_ = words.next();
+    const auto at = verbs.find(verb_);
+    if (at == verbs.end()) {
+      fail("no such verb: \"" + verb_ + "\"");
+      return;
+    }
+    label_.clear();
+    origin_ = origins_[node_];
+    const std::string_view actor = actor_ == "broker" ? broker_name : std::string_view(actor_);
+    const Command command = (this->*at->second)(words);
+    if (problem_.empty() && words.done()) {
+      compare(apply(actor, command));
+    }
+  }
+
+  // The parts of sentences.
+
+  template <class E>
+  E one_of(std::string_view word, const std::vector<std::string_view>& names) {
+    const auto at = std::ranges::find(names, word);
+    if (at == names.end()) {
+      fail("do not understand \"" + std::string(word) + "\"");
+      return E{};
+    }
+    return static_cast<E>(at - names.begin());
+  }
+  Dialect dialect(std::string_view word) {
+    return one_of<Dialect>(word, {"flow", "collab", "inbox", "superprompt", "squad"});
+  }
+  uint64_t number(std::string_view word) {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (word.empty() || error != std::errc{} || end != word.data() + word.size()) {
+      fail("\"" + std::string(word) + "\" is not a number");
+    }
+    return value;
+  }
+  Duration duration(std::string_view word) {
+    const auto value = base::parse_duration(word);
+    if (!value) {
+      fail("\"" + std::string(word) + "\" is not a duration such as 5s");
+    }
+    return value.value_or(Duration{});
+  }
+  Seq seq_of(std::string_view label) {
+    const auto at = seqs_.find(label);
+    if (at == seqs_.end()) {
+      fail("no message \"" + std::string(label) + "\" was accepted");
+    }
+    return at == seqs_.end() ? Seq{} : at->second;
+  }
+  Target target(Words& words) {
+    const std::string_view label = words.next();
+    if (words.accept("by")) {
+      return words.accept("id") ? Target{{}, id_of(label)} : (fail("by what?"), Target{});
+    }
+    return Target{seq_of(label), {}};
+  }
+  StreamId stream(std::string_view name) {
+    if (!streams_.contains(name)) {
+      fail("no stream \"" + std::string(name) + "\" was opened");
+      return {};
+    }
+    return streams_.find(name)->second;
+  }
+  const Tables& tables() const { return machine_.find(workspace_)->tables(); }
+
+  // Verbs: what the actor asks.
+
+  Command sends(Words& words) {
+    Envelope e;
+    label_ = words.next();
+    e.id = id_of(label_);
+    e.sender = actor_;
+    if (const AgentRef ref = tables().agents.find(actor_); ref != none) {
+      e.dialect = tables().agents[ref].dialect;
+    }
+    if (!words.accept("to")) {
+      fail("sends WHAT to WHOM");
+    }
+    receivers_ = split(words.next(), ',');
+    e.receivers.assign(receivers_.begin(), receivers_.end());
+    while (!words.done() && problem_.empty()) {
+      option(words, e);
+    }
+    return Send{e};
+  }
+  void option(Words& words, Envelope& e) {
+    if (words.accept("priority")) {
+      e.priority = one_of<Priority>(words.next(), {"low", "normal", "high", "critical"});
+    } else if (words.accept("ttl")) {
+      e.ttl = duration(words.next());
+    } else if (words.accept("key")) {
+      e.idempotency_key = id_of(words.next());
+    } else if (words.accept("answers")) {
+      e.kind = Kind::response;
+      e.in_reply_to = id_of(words.next());
+    } else if (words.accept("body")) {
+      e.body = words.next();
+    } else if (words.accept("bytes")) {
+      body_.assign(number(words.next()), 'x');
+      e.body = body_;
+    } else if (words.accept("subject-bytes")) {
+      body_.assign(number(words.next()), 'x');
+      e.subject = body_;
+    } else if (words.accept("from")) {
+      e.sender = words.next();
+    } else if (words.accept("id")) {
+      e.id = id_of(words.next());
+    } else if (words.accept("without-id")) {
+      e.id = {};
+    } else {
+      fail("do not understand \"" + std::string(words.peek()) + "\" here");
+    }
+  }
+  Command takes(Words& words) {
+    return Take{static_cast<uint32_t>(number(words.next()))};
+  }
+  Command reads(Words& words) { return Read{target(words)}; }
+  Command acks(Words& words) {
+    Ack ack{target(words), {}};
+    if (words.accept("and") && words.accept("before") && words.accept("on")) {
+      ack.upto = stream(words.next());
+    }
+    return ack;
+  }
+  Command nacks(Words& words) {
+    Nack nack{target(words), {}, {}};
+    if (words.accept("delay")) {
+      nack.delay = duration(words.next());
+    }
+    if (words.accept("because")) {
+      nack.reason = words.next();
+    }
+    return nack;
+  }
+  Command rejects(Words& words) {
+    Reject reject{target(words), {}};
+    if (words.accept("because")) {
+      reject.reason = words.next();
+    }
+    return reject;
+  }
+  Command extends(Words& words) {
+    Extend extend{target(words), {}};
+    if (words.accept("for")) {
+      extend.lease = duration(words.next());
+    }
+    return extend;
+  }
+  Command opens(Words& words) {
+    const std::string name(words.next());
+    const uint32_t window =
+        words.accept("window") ? static_cast<uint32_t>(number(words.next())) : 1;
+    if (words.accept("on")) {
+      origin_ = origins_[std::string(words.next())];
+    }
+    if (!streams_.contains(name)) {
+      const StreamId id{origin_, streams_.size() + 1};
+      streams_[name] = id;
+      stream_names_[id] = name;
+    }
+    return OpenStream{streams_[name], window};
+  }
+  Command closes(Words& words) { return CloseStream{stream(words.next())}; }
+  Command subscribes(Words& words) { return Subscribe{words.next()}; }
+  Command unsubscribes(Words& words) { return Unsubscribe{words.next()}; }
+  Command registers(Words& words) {
+    Register command;
+    command.name = words.next();
+    while (!words.done() && problem_.empty()) {
+      if (words.accept("as")) {
+        command.kind =
+            one_of<PrincipalKind>(words.next(), {"unknown", "agent", "human", "admin"});
+      } else if (words.accept("speaking")) {
+        command.dialect = dialect(words.next());
+      } else if (words.accept("role")) {
+        command.role = words.next();
+      } else if (words.accept("token")) {
+        command.token = testing::token_of(words.next());
+      } else if (words.accept("rights")) {
+        rights_ = split(words.next(), ',');
+        command.rights.assign(rights_.begin(), rights_.end());
+      } else if (words.accept("can")) {
+        capabilities_ = split(words.next(), ',');
+        command.capabilities.assign(capabilities_.begin(), capabilities_.end());
+      } else {
+        fail("do not understand \"" + std::string(words.peek()) + "\" here");
+      }
+    }
+    return command;
+  }
+  Command unregisters(Words& words) { return Unregister{words.next()}; }
+  Command sets(Words& words) {
+    SetRules command;
+    while (!words.done()) {
+      const std::string_view name = words.next();
+      command.values.emplace_back(name, words.next());
+    }
+    return command;
+  }
+  Command resolves(Words& words) {
+    ResolveDeadLetter command;
+    command.resolution = verb_ == "retries"    ? Resolution::retried
+                         : verb_ == "discards" ? Resolution::discarded
+                                               : Resolution::escalated;
+    if (!words.accept("letter")) {
+      fail(verb_ + " letter NUMBER");
+    }
+    command.id = number(words.next());
+    return command;
+  }
+  Command adds(Words& words) {
+    if (!words.accept("workspace")) {
+      fail("adds workspace NAME");
+    }
+    AddWorkspace command;
+    command.name = words.next();
+    label_ = command.name;
+    command.admin_token = testing::token_of(words.accept("token") ? words.next() : command.name);
+    return command;
+  }
+
+  // Steps without an actor.
+
+  void on_agent(Words& words) {
+    words.next();
+    Register command;
+    command.name = words.next();
+    command.dialect = dialect(words.next());
+    if (words.accept("role")) {
+      command.role = words.next();
+    }
+    compare(apply(broker_name, command));
+  }
+  void on_principal(Words& words) {
+    Register command;
+    command.kind = words.next() == "human" ? PrincipalKind::human : PrincipalKind::admin;
+    command.name = words.next();
+    if (words.accept("rights")) {
+      rights_ = split(words.next(), ',');
+      command.rights.assign(rights_.begin(), rights_.end());
+    }
+    compare(apply(broker_name, command));
+  }
+  void on_rules(Words& words) {
+    words.next();
+    compare(apply(broker_name, sets(words)));
+  }
+  void on_node(Words& words) {
+    words.next();
+    const std::string name(words.next());
+    if (!words.accept("starts")) {
+      fail("node NAME starts");
+      return;
+    }
+    compare(start_node(name));
+  }
+  void on_workspace(Words& words) {
+    words.next();
+    if (!words.accept("workspace") || !workspaces_.contains(words.peek())) {
+      fail("in workspace NAME, of one that was added");
+      return;
+    }
+    workspace_ = workspaces_.find(words.next())->second;
+  }
+  // Ticks come when the machine asks for them, as a node would send them.
+  void on_wait(Words& words) {
+    words.next();
+    const Time until = now_ + duration(words.next());
+    Seen seen;
+    for (int ticks = 0; machine_.next_deadline() <= until && problem_.empty(); ++ticks) {
+      if (ticks == 10'000) {
+        fail("the machine asks for ticks without end");
+      }
+      now_ = std::max(now_, machine_.next_deadline());
+      seen.add(apply(broker_name, Tick{}));
+    }
+    now_ = until;
+    seen.outcome = "done";
+    compare(seen);
+  }
+  void on_restart(Words& words) {
+    words.next();
+    auto restored = Machine::restore(machine_.snapshot(), 99);
+    if (!restored) {
+      fail("the snapshot is refused: " + restored.error().detail);
+      return;
+    }
+    machine_ = std::move(*restored);
+  }
+
+  // Questions about the state.
+
+  void on_delivery(Words& words) {
+    words.next();
+    const Seq seq = seq_of(words.next());
+    const std::string_view separator = words.next();
+    const AgentRef receiver = tables().agents.find(words.next());
+    const MessageRef message = tables().messages.find(seq);
+    const DeliveryRef ref = message == none || receiver == none
+                                ? none
+                                : tables().messages.delivery_to(message, receiver);
+    const std::string_view is = words.next();
+    if (separator != "to" || is != "is") {
+      fail("delivery WHAT to WHOM is STATE");
+    }
+    const std::string_view found =
+        ref == none ? "none" : state_name(tables().messages.delivery(ref).state);
+    check_equal(std::string(words.next()), std::string(found));
+    if (words.accept("attempt")) {
+      check_equal(std::string(words.next()),
+                  ref == none ? "none" : std::to_string(tables().messages.delivery(ref).attempts));
+    }
+  }
+  void on_letter(Words& words) {
+    words.next();
+    const uint64_t id = number(words.next());
+    const auto at = tables().dead_letters.all().find(id);
+    if (at == tables().dead_letters.all().end()) {
+      check_equal(join(words.rest()), "is gone");
+      return;
+    }
+    static const std::map<Resolution, std::string> names = {{Resolution::pending, "pending"},
+                                                            {Resolution::retried, "retried"},
+                                                            {Resolution::discarded, "discarded"},
+                                                            {Resolution::escalated, "escalated"}};
+    const DeadLetter& letter = at->second;
+    while (!words.done() && problem_.empty()) {
+      if (words.accept("is")) {
+        check_equal(std::string(words.next()), names.at(letter.resolution));
+      } else if (words.accept("by")) {
+        check_equal(std::string(words.next()), letter.resolved_by);
+      } else if (words.accept("tried")) {
+        check_equal(std::string(words.next()), std::to_string(letter.retry_count));
+      } else if (words.accept("for")) {
+        check_equal(std::string(words.next()), letter.receiver);
+      } else if (words.accept("says")) {
+        check_equal(std::string(words.next()), letter.last_error);
+      } else {
+        fail("do not understand \"" + std::string(words.peek()) + "\" here");
+      }
+    }
+  }
+  void on_expect(Words& words) {
+    words.next();
+    const std::string_view what = words.next();
+    if (what == "inbox") {
+      expect_inbox(words);
+    } else if (what == "dead:") {
+      std::vector<std::string> found;
+      for (const auto& [id, letter] : tables().dead_letters.all()) {
+        if (letter.resolution == Resolution::pending) {
+          found.push_back(label_of(letter.message) + " " +
+                          std::string(reason_name(letter.reason)));
+        }
+      }
+      check_equal(join(words.rest()), join(found));
+    } else if (what == "unsettled") {
+      const AgentRef ref = tables().agents.find(trimmed(words.next()));
+      check_equal(std::string(words.next()),
+                  ref == none ? "none" : std::to_string(tables().agents[ref].inbox.unsettled));
+    } else if (what == "rule") {
+      const std::string_view name = trimmed(words.next());
+      const auto infos = all_rules();
+      const auto info = std::ranges::find(infos, name, &RuleInfo::name);
+      check_equal(std::string(words.next()),
+                  info == infos.end() ? "none" : rule_value(tables().rules, *info));
+    } else if (what == "remembered" || what == "forgotten") {
+      const bool known = tables().messages.find(seq_of(words.next())) != none;
+      check_equal(std::string(what), known ? "remembered" : "forgotten");
+    } else if (what == "principals:") {
+      check_equal(std::string(words.next()), std::to_string(tables().agents.registered()));
+    } else {
+      fail("cannot expect \"" + std::string(what) + "\"");
+    }
+  }
+  void expect_inbox(Words& words) {
+    const AgentRef ref = tables().agents.find(trimmed(words.next()));
+    std::vector<std::string> found;
+    if (ref != none) {
+      tables().agents[ref].inbox.walk(tables().messages, [&](DeliveryRef d) {
+        found.push_back(label_of(tables().messages.message_of(d).seq));
+        return true;
+      });
+    }
+    check_equal(join(words.rest()), join(found));
+  }
+  static std::string_view trimmed(std::string_view word) {
+    return word.ends_with(':') ? word.substr(0, word.size() - 1) : word;
+  }
+  void check_equal(const std::string& wanted, const std::string& found) {
+    if (wanted != found) {
+      fail("expected " + wanted + ", found " + found);
+    }
+  }
+
+  // Applying and comparing.
+
+  Seen start_node(const std::string& name) {
+    origins_[name] = ++last_origin_;
+    origin_ = last_origin_;
+    return apply(broker_name, StartNode{name});
+  }
+
+  // Applies the command in its encoded form. A machine that is made anew from a snapshot before
+  // each entry, with another seed, must do and be the same.
+  Seen apply(std::string_view actor, const Command& command) {
+    auto other = Machine::restore(machine_.snapshot(), 1234);
+    if (!other || other->digest() != machine_.digest()) {
+      fail("a machine restored from the snapshot differs");
+      return {};
+    }
+    Entry entry{machine_.seq().next(), now_, {origin_, ++numbers_[origin_]}, workspace_, actor,
+                command};
+    std::string bytes;
+    encode(entry, bytes);
+    const auto decoded = decode_entry(entry.seq, entry.time, bytes);
+    if (!decoded || *decoded != entry) {
+      fail("the entry does not survive encoding");
+      return {};
+    }
+    const Seen seen = apply(machine_, *decoded);
+    if (apply(*other, *decoded) != seen || other->digest() != machine_.digest()) {
+      fail("a machine restored from the snapshot goes another way");
+    }
+    return seen;
+  }
+
+  Seen apply(Machine& machine, const Entry& entry) {
+    std::vector<Effect> effects;
+    const Outcome outcome = machine.apply(entry, effects);
+    Seen seen;
+    seen.refused = !outcome;
+    if (!outcome) {
+      seen.outcome = base::info(outcome.error().code).name;
+      seen.detail = outcome.error().detail;
+    } else {
+      seen.count = outcome->count;
+      seen.outcome = std::holds_alternative<Send>(entry.command)
+                         ? (outcome->duplicate ? "duplicate" : "accepted")
+                         : "done";
+      if (seen.outcome == "accepted" && !label_.empty()) {
+        seqs_[label_] = outcome->message;
+        labels_[outcome->message] = label_;
+      }
+      if (std::holds_alternative<AddWorkspace>(entry.command)) {
+        workspaces_[label_] = outcome->workspace;
+      }
+    }
+    for (const Effect& effect : effects) {
+      std::visit([&](const auto& one) { describe(machine, one, seen); }, effect);
+    }
+    return seen;
+  }
+
+  std::string label_of(Seq seq) const {
+    const auto at = labels_.find(seq);
+    return at == labels_.end() ? "?" + std::to_string(seq.n) : at->second;
+  }
+
+  void describe(const Machine&, const Deliver& effect, Seen& seen) const {
+    const std::string label = label_of(effect.message);
+    if (effect.stream == stream_none) {
+      seen.taken.push_back(label);
+      return;
+    }
+    seen.pushed.push_back(label);
+    seen.by_stream[stream_names_.at(effect.stream)].push_back(label);
+  }
+  void describe(const Machine& machine, const Mail& effect, Seen& seen) const {
+    const Tables& t = machine.find(effect.workspace)->tables();
+    seen.mail.push_back(t.agents[effect.receiver].name);
+  }
+  void describe(const Machine&, const Settled& effect, Seen& seen) const {
+    seen.settled.push_back(label_of(effect.message) + " " +
+                           std::string(state_name(effect.state)));
+  }
+  void describe(const Machine&, const DeadLettered& effect, Seen& seen) const {
+    seen.dead.push_back(label_of(effect.message) + " " + std::string(reason_name(effect.reason)));
+  }
+  void describe(const Machine&, const DeadLetterDropped& effect, Seen& seen) const {
+    seen.dropped.push_back(std::to_string(effect.id));
+  }
+  void describe(const Machine&, const StreamClosed& effect, Seen& seen) const {
+    seen.closed.push_back(stream_names_.at(effect.stream));
+  }
+
+  // Hand-outs and dead letters must be those that the line names, all of them; what else is named
+  // must be there.
+  void compare(const Seen& seen) {
+    std::vector<std::string> taken;
+    std::optional<std::vector<std::string>> pushed;
+    std::map<std::string, std::vector<std::string>> by_stream;
+    std::vector<std::string> dead;
+    bool outcome_named = false;
+    for (const std::string& clause : split(expected_, ',')) {
+      Words words(clause);
+      const std::string_view first = words.peek();
+      if (words.done()) {
+        continue;
+      }
+      if (is_outcome(first)) {
+        outcome_named = true;
+        compare_outcome(words, seen);
+      } else if (words.accept("nothing")) {
+        // The lists stay empty.
+      } else if (words.accept("pushed")) {
+        pushed = words.rest();
+      } else if (words.peek(1) == "gets") {
+        auto& labels = by_stream[std::string(words.next())];
+        words.next();
+        labels = words.rest();
+      } else if (words.accept("dead")) {
+        dead.push_back(join(words.rest()));
+      } else if (!compare_hint(words, seen)) {
+        taken = words.rest();
+      }
+      if (!words.done()) {
+        fail("do not understand \"" + std::string(words.peek()) + "\" here");
+      }
+    }
+    if (!outcome_named && seen.refused) {
+      fail("refused: " + seen.outcome + ": " + seen.detail);
+    }
+    compare_list("handed out", taken, seen.taken);
+    if (by_stream.empty()) {
+      compare_list("pushed", pushed.value_or(std::vector<std::string>{}), seen.pushed);
+    } else if (by_stream != seen.by_stream) {
+      for (const auto& [stream, labels] : seen.by_stream) {
+        compare_list("pushed to " + stream, by_stream[stream], labels);
+      }
+      fail("a stream got less than expected");
+    }
+    compare_list("dead", dead, seen.dead);
+  }
+  static bool is_outcome(std::string_view word) {
+    return word == "accepted" || word == "duplicate" || word == "done" ||
+           std::ranges::all_of(word, [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; });
+  }
+  void compare_outcome(Words& words, const Seen& seen) {
+    if (const std::string_view wanted = words.next(); wanted != seen.outcome) {
+      fail("expected " + std::string(wanted) + ", found " + seen.outcome +
+           (seen.detail.empty() ? "" : ": " + seen.detail));
+    }
+    if (words.accept("count")) {
+      check_equal("count " + std::string(words.next()), "count " + std::to_string(seen.count));
+    }
+    if (words.accept("saying")) {
+      const std::string wanted(words.next());
+      if (seen.detail.find(wanted) == std::string::npos) {
+        fail("expected a detail with \"" + wanted + "\", found \"" + seen.detail + "\"");
+      }
+    }
+  }
+  // False when the clause is none of these.
+  bool compare_hint(Words& words, const Seen& seen) {
+    const auto contains = [&](const std::vector<std::string>& list, std::string_view what) {
+      const std::string wanted = join(words.rest());
+      if (std::ranges::find(list, wanted) == list.end()) {
+        fail("expected " + std::string(what) + " " + wanted + ", found " + join(list));
+      }
+    };
+    if (words.accept("no")) {
+      if (!words.accept("mail") || !seen.mail.empty()) {
+        fail("expected no mail, found it for " + join(seen.mail));
+      }
+    } else if (words.accept("mail")) {
+      contains(seen.mail, "mail for");
+    } else if (words.accept("settled")) {
+      contains(seen.settled, "settled");
+    } else if (words.accept("dropped")) {
+      words.accept("letter");
+      contains(seen.dropped, "dropped letter");
+    } else if (words.accept("closed")) {
+      contains(seen.closed, "closed");
+    } else {
+      return false;
+    }
+    return true;
+  }
+  void compare_list(const std::string& what, const std::vector<std::string>& wanted,
+                    const std::vector<std::string>& found) {
+    if (wanted != found) {
+      fail("expected " + what + ": " + join(wanted) + "; found: " + join(found));
+    }
+  }
+
+  std::string file_;
+  size_t line_ = 0;
+  std::string problem_;
+  std::string expected_;  // what stands behind the arrow
+
+  Machine machine_{1};
+  Time now_ = testing::start_time;
+  WorkspaceId workspace_ = workspace_first;
+  std::string node_;
+  uint64_t last_origin_ = 100;
+  uint64_t origin_ = 0;
+  std::map<std::string, uint64_t> origins_;    // of each node's present life
+  std::map<uint64_t, uint64_t> numbers_;       // newest command of each origin
+  std::map<std::string, Seq, std::less<>> seqs_;
+  std::map<Seq, std::string> labels_;
+  std::map<std::string, StreamId, std::less<>> streams_;
+  std::map<StreamId, std::string> stream_names_;
+  std::map<std::string, WorkspaceId, std::less<>> workspaces_ = {{"default", workspace_first}};
+
+  // The sentence in hand; the command's texts are views of these.
+  std::string actor_;
+  std::string verb_;
+  std::string label_;
+  std::string body_;
+  std::vector<std::string> receivers_;
+  std::vector<std::string> rights_;
+  std::vector<std::string> capabilities_;
+};
+
+std::string run_text(const std::string& text) {
+  std::istringstream in(text);
+  return Script("text").run(in);
+}
+
+std::vector<std::string> all_scripts() {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(PARLEY_SCENARIOS, error)) {
+    if (entry.path().extension() == ".txt") {
+      paths.push_back(entry.path().string());
+    }
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+class Scenario : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Scenario, HoldsFromFirstToLastLine) {
+  std::ifstream in(GetParam());
+  ASSERT_TRUE(in.is_open()) << GetParam();
+  EXPECT_EQ(Script(GetParam()).run(in), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Scripts, Scenario, ::testing::ValuesIn(all_scripts()),
+                         [](const auto& script) {
+                           return std::filesystem::path(script.param).stem().string();
+                         });
+
+TEST(ScenarioRunner, FindsScripts) { EXPECT_GT(all_scripts().size(), 10u) << PARLEY_SCENARIOS; }
+
+TEST(ScenarioRunner, NamesTheLineOfAWrongExpectation) {
+  EXPECT_EQ(run_text("agent ana flow\nagent bo flow\n\nana sends m1 to bo -> duplicate\n"),
+            "text:4: expected duplicate, found accepted");
+}
+
+TEST(ScenarioRunner, DoesNotOverlookAHandOut) {
+  EXPECT_EQ(run_text("agent ana flow\nana sends m1 to ana\nana takes 1\n"),
+            "text:3: expected handed out: nothing; found: m1");
+}
+
+TEST(ScenarioRunner, DoesNotOverlookADeadLetter) {
+  EXPECT_EQ(run_text("agent ana flow\nana sends m1 to nobody\n"),
+            "text:2: expected dead: nothing; found: m1 receiver_not_found");
+}
+
+TEST(ScenarioRunner, DoesNotOverlookARefusal) {
+  EXPECT_EQ(run_text("agent ana flow\nana takes 0\n").substr(0, 28),
+            "text:2: refused: BAD_REQUEST");
+}
+
+TEST(ScenarioRunner, RefusesWhatItDoesNotUnderstand) {
+  EXPECT_EQ(run_text("agent ana flow\nana dances\n"), "text:2: no such verb: \"dances\"");
+  EXPECT_EQ(run_text("agent ana klingon\n"), "text:1: do not understand \"klingon\"");
+  EXPECT_EQ(run_text("wait long\n"), "text:1: \"long\" is not a duration such as 5s");
+  EXPECT_EQ(run_text("agent ana flow\nana acks m1\n"), "text:2: no message \"m1\" was accepted");
+  EXPECT_EQ(run_text("agent ana flow -> done perhaps\n"),
+            "text:1: do not understand \"perhaps\" here");
+}
+
+}  // namespace
+}  // namespace parley::core

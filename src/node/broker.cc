@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/broker.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "base/check.h"
+
+namespace parley::node {
+
+std::expected<std::unique_ptr<Broker>, Error> Broker::start(journal::Journal& journal,
+                                                            Node::Options options) {
+  std::unique_ptr<Broker> broker(new Broker);
+  auto node = Node::start(journal, *broker, std::move(options));
+  if (!node) {
+    return std::unexpected(node.error());
+  }
+  broker->node_ = std::move(*node);
+  broker->origin_ = broker->node_->origin();
+  broker->origin_ = broker->node_->origin();
+  return broker;
+}
+
+void Broker::ask(core::WorkspaceId workspace, std::string_view actor, core::Command command,
+                 Done done) {
+  const auto ticket = node_->submit(workspace, actor, std::move(command));
+  if (!ticket) {
+    done(std::unexpected(ticket.error()), {});
+    return;
+  }
+  // The node has submitted commands of its own in between: those have no asker.
+  while (first_ticket_ + askers_.size() < *ticket) {
+    askers_.emplace_back();
+  }
+  askers_.push_back(std::move(done));
+}
+
+core::StreamId Broker::open(core::WorkspaceId workspace, std::string_view actor, uint32_t window,
+                            Receiver& receiver, Done done) {
+  const core::StreamId stream{origin_, next_stream_++};
+  receivers_.emplace(stream.number, &receiver);
+  ask(workspace, actor, core::OpenStream{.stream = stream, .window = window},
+      [this, stream, done = std::move(done)](const core::Outcome& outcome,
+                                             std::span<const core::Effect> effects) mutable {
+        if (!outcome) {
+          receivers_.erase(stream.number);
+        }
+        done(outcome, effects);
+      });
+  return stream;
+}
+
+void Broker::close(core::WorkspaceId workspace, const core::StreamId& stream) {
+  if (receivers_.erase(stream.number) > 0) {
+    ask(workspace, core::broker_name, core::CloseStream{.stream = stream},
+        [](const core::Outcome&, std::span<const core::Effect>) {});
+  }
+}
+
+Broker::Waiter Broker::on_mail(core::WorkspaceId workspace, core::AgentRef agent,
+                               std::function<void()> wake) {
+  mail_[{workspace, agent}].push_back({next_waiter_, std::move(wake)});
+  return {.workspace = workspace, .agent = agent, .id = next_waiter_++};
+}
+
+Broker::Waiter Broker::on_answer(core::WorkspaceId workspace, Seq question,
+                                 std::function<void(Seq)> answered) {
+  answers_[{workspace, question}].push_back({next_waiter_, std::move(answered)});
+  return {.workspace = workspace, .question = question, .id = next_waiter_++};
+}
+
+void Broker::forget(const Waiter& waiter) {
+  const auto drop = [&waiter](auto& waiters, const auto& key) {
+    const auto at = waiters.find(key);
+    if (at == waiters.end()) {
+      return;
+    }
+    std::erase_if(at->second, [&waiter](const auto& held) { return held.id == waiter.id; });
+    if (at->second.empty()) {
+      waiters.erase(at);
+    }
+  };
+  drop(mail_, std::pair{waiter.workspace, waiter.agent});
+  drop(answers_, std::pair{waiter.workspace, waiter.question});
+}
+
+Broker::Done Broker::take_asker(Ticket ticket) {
+  // Outcomes come in the order of the tickets; what was refused before is gone already.
+  Done done;
+  while (!askers_.empty() && first_ticket_ <= ticket) {
+    done = std::move(askers_.front());
+    askers_.pop_front();
+    ++first_ticket_;
+  }
+  return done;
+}
+
+void Broker::applied(const core::Entry& entry, const core::Outcome& outcome,
+                     std::span<const core::Effect> effects, std::optional<Ticket> ticket) {
+  for (const Observer& observer : observers_) {
+    observer(entry, outcome, effects);
+  }
+  if (ticket) {
+    if (Done done = take_asker(*ticket)) {
+      done(outcome, effects);
+    }
+  }
+  for (const core::Effect& effect : effects) {
+    route(entry, effect);
+  }
+}
+
+void Broker::refused(Ticket ticket, const Error& error) {
+  if (Done done = take_asker(ticket)) {
+    done(std::unexpected(error), {});
+  }
+}
+
+void Broker::route(const core::Entry& entry, const core::Effect& effect) {
+  if (const auto* deliver = std::get_if<core::Deliver>(&effect)) {
+    if (deliver->stream.origin == origin_) {
+      if (const auto at = receivers_.find(deliver->stream.number); at != receivers_.end()) {
+        at->second->deliver(*deliver);
+      }
+    }
+  } else if (const auto* mail = std::get_if<core::Mail>(&effect)) {
+    wake_mail(mail->workspace, mail->receiver);
+  } else if (const auto* closed = std::get_if<core::StreamClosed>(&effect)) {
+    if (closed->stream.origin == origin_) {
+      if (const auto node = receivers_.extract(closed->stream.number)) {
+        node.mapped()->stream_closed();
+      }
+    }
+  } else if (const auto* settled = std::get_if<core::Settled>(&effect)) {
+    if (settled->state == core::State::answered) {
+      tell_answer(settled->workspace, settled->message, entry.seq);
+    }
+  }
+}
+
+void Broker::wake_mail(core::WorkspaceId workspace, core::AgentRef agent) {
+  auto node = mail_.extract({workspace, agent});
+  if (node) {
+    for (const MailWaiter& waiter : node.mapped()) {
+      waiter.wake();
+    }
+  }
+}
+
+void Broker::tell_answer(core::WorkspaceId workspace, Seq question, Seq answer) {
+  auto node = answers_.extract({workspace, question});
+  if (node) {
+    for (const AnswerWaiter& waiter : node.mapped()) {
+      waiter.answered(answer);
+    }
+  }
+}
+
+}  // namespace parley::node

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "node/node.h"
+
+namespace parley::node {
+
+// Where the messages of one stream go.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  virtual void deliver(const core::Deliver& delivery) = 0;
+  // The machine closed the stream: its agent was removed.
+  virtual void stream_closed() = 0;
+};
+
+// The front of a node that edges call: asks on behalf of principals, and brings what happens to
+// those who wait for it. Single-threaded, like the node.
+class Broker final : private Outlet {
+ public:
+  using Done =
+      std::move_only_function<void(const core::Outcome&, std::span<const core::Effect>)>;
+  using Observer = std::function<void(const core::Entry&, const core::Outcome&,
+                                      std::span<const core::Effect>)>;
+
+  static std::expected<std::unique_ptr<Broker>, Error> start(journal::Journal& journal,
+                                                             Node::Options options);
+
+  // Asks for `command`; `done` hears the outcome, after it is durable, in a later step. When the
+  // mailbox is full it hears so at once.
+  void ask(core::WorkspaceId workspace, std::string_view actor, core::Command command, Done done);
+
+  // Opens a stream for the actor; messages for it go to `receiver` until `close`.
+  core::StreamId open(core::WorkspaceId workspace, std::string_view actor, uint32_t window,
+                      Receiver& receiver, Done done);
+  void close(core::WorkspaceId workspace, const core::StreamId& stream);
+
+  // One who waits; to be forgotten when it waits no longer.
+  struct Waiter {
+    core::WorkspaceId workspace{};
+    core::AgentRef agent = core::none;  // waits for mail of this agent, or
+    Seq question;                       // for the answer to this message
+    uint64_t id = 0;
+  };
+  // Calls `wake` once, when something waits for the agent.
+  Waiter on_mail(core::WorkspaceId workspace, core::AgentRef agent, std::function<void()> wake);
+  // Calls `answered` once with the place of the answer to the message at `question`.
+  Waiter on_answer(core::WorkspaceId workspace, Seq question,
+                   std::function<void(Seq answer)> answered);
+  void forget(const Waiter& waiter);
+
+  // Called for every entry, before those who asked hear of it.
+  void observe(Observer observer) { observers_.push_back(std::move(observer)); }
+
+  std::expected<void, Error> step(Time now) { return node_->step(now); }
+  bool has_work(Time now) const { return node_->has_work(now); }
+  Time next_deadline() const { return node_->next_deadline(); }
+  const core::Machine& machine() const { return node_->machine(); }
+  std::expected<std::string_view, Error> record(Seq seq) { return node_->record(seq); }
+  const std::optional<Error>& trouble() const { return node_->trouble(); }
+
+ private:
+  Broker() = default;
+
+  void applied(const core::Entry& entry, const core::Outcome& outcome,
+               std::span<const core::Effect> effects, std::optional<Ticket> ticket) override;
+  void refused(Ticket ticket, const Error& error) override;
+
+  Done take_asker(Ticket ticket);
+  void route(const core::Entry& entry, const core::Effect& effect);
+  void wake_mail(core::WorkspaceId workspace, core::AgentRef agent);
+  void tell_answer(core::WorkspaceId workspace, Seq question, Seq answer);
+
+  struct MailWaiter {
+    uint64_t id;
+    std::function<void()> wake;
+  };
+  struct AnswerWaiter {
+    uint64_t id;
+    std::function<void(Seq)> answered;
+  };
+
+  std::unique_ptr<Node> node_;
+  uint64_t origin_ = 0;
+  Ticket first_ticket_ = 1;      // of askers_.front()
+  std::deque<Done> askers_;      // by ticket, without a gap; the node's own commands have none
+  uint64_t next_stream_ = 1;
+  uint64_t next_waiter_ = 1;
+  std::unordered_map<uint64_t, Receiver*> receivers_;  // by stream number
+  std::map<std::pair<core::WorkspaceId, core::AgentRef>, std::vector<MailWaiter>> mail_;
+  std::map<std::pair<core::WorkspaceId, Seq>, std::vector<AnswerWaiter>> answers_;
+  std::vector<Observer> observers_;
+};
+
+}  // namespace parley::node

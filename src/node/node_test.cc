@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/node.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/testing.h"
+#include "journal/memory.h"
+
+namespace parley::node {
+namespace {
+
+using base::Code;
+using core::broker_name;
+using core::Command;
+using core::workspace_first;
+using core::testing::a_send;
+using core::testing::an_agent;
+using core::testing::start_time;
+using core::testing::target;
+using journal::Appending;
+using journal::Sync;
+
+// A journal in memory that fails, holds answers back and loses them, as it is told.
+class TroubledJournal final : public journal::Journal {
+ public:
+  struct Append {
+    size_t count;
+    Sync sync;
+  };
+
+  explicit TroubledJournal(journal::MemoryLog& log) : inner_(log) {}
+
+  std::optional<Error> append_error;
+  std::optional<Error> read_error;
+  bool hold = false;           // batches stay pending
+  bool lose_batch = false;     // they never arrive, and no one says so
+  bool lose_answer = false;    // they arrive, and no one says so
+  std::vector<Append> appends;
+  size_t fetches = 0;
+
+  // What is pending arrives.
+  void let_go() {
+    hold = false;
+    for (const std::string& payload : held_) {
+      const std::string_view view = payload;
+      ASSERT_TRUE(inner_.append(std::span(&view, 1), Sync::yes).has_value());
+    }
+    held_.clear();
+  }
+
+  std::expected<void, Error> append(std::span<const std::string_view> payloads,
+                                    Sync sync) override {
+    if (append_error) {
+      return std::unexpected(*append_error);
+    }
+    appends.push_back({payloads.size(), sync});
+    lost_ = lose_batch || lose_answer;
+    if (hold) {
+      held_.assign(payloads.begin(), payloads.end());
+      return {};
+    }
+    return lose_batch ? std::expected<void, Error>() : inner_.append(payloads, sync);
+  }
+  Appending appending() override {
+    return !held_.empty() ? Appending::pending : lost_ ? Appending::lost : Appending::idle;
+  }
+  std::expected<void, Error> read(
+      Seq after, size_t bytes_max,
+      const std::function<void(const journal::Record&)>& visit) override {
+    return read_error ? std::unexpected(*read_error) : inner_.read(after, bytes_max, visit);
+  }
+  std::expected<std::string, Error> fetch(Seq seq) override {
+    ++fetches;
+    return inner_.fetch(seq);
+  }
+  Seq last() override { return inner_.last(); }
+  std::expected<void, Error> save(journal::Snapshot snapshot) override {
+    return inner_.save(std::move(snapshot));
+  }
+  Seq snapshot_seq() override { return inner_.snapshot_seq(); }
+  std::expected<std::optional<journal::Snapshot>, Error> load() override { return inner_.load(); }
+  void trim(Seq upto, std::vector<Seq> keep) override { inner_.trim(upto, std::move(keep)); }
+
+ private:
+  journal::MemoryJournal inner_;
+  std::vector<std::string> held_;
+  bool lost_ = false;
+};
+
+// Writes down what it is told.
+class Notes final : public Outlet {
+ public:
+  std::map<Ticket, core::Outcome> outcomes;
+  std::vector<Ticket> order;
+  std::map<Ticket, Error> refusals;
+  std::vector<Seq> delivered;
+  size_t entries = 0;
+
+  void applied(const core::Entry&, const core::Outcome& outcome,
+               std::span<const core::Effect> effects, std::optional<Ticket> ticket) override {
+    ++entries;
+    if (ticket) {
+      EXPECT_TRUE(outcomes.emplace(*ticket, outcome).second) << "told twice: " << *ticket;
+      order.push_back(*ticket);
+    }
+    for (const core::Effect& effect : effects) {
+      if (const auto* deliver = std::get_if<core::Deliver>(&effect)) {
+        delivered.push_back(deliver->message);
+      }
+    }
+  }
+  void refused(Ticket ticket, const Error& error) override {
+    EXPECT_TRUE(refusals.emplace(ticket, error).second) << "refused twice: " << ticket;
+  }
+};
+
+// One node, its journal and its outlet.
+struct Bench {
+  base::ManualClock clock{start_time};
+  journal::MemoryLog log{clock};
+  TroubledJournal journal{log};
+  Notes notes;
+  Node::Options options;
+  std::unique_ptr<Node> node;
+
+  Bench() {
+    options.origin = 10;
+    start();
+  }
+  void start() {
+    node.reset();
+    auto started = Node::start(journal, notes, options);
+    ASSERT_TRUE(started.has_value()) << started.error().detail;
+    node = std::move(*started);
+  }
+  // The next life: as after a crash.
+  void restart() {
+    ++options.origin;
+    start();
+  }
+  Ticket submit(std::string_view actor, Command command) {
+    return node->submit(workspace_first, actor, std::move(command)).value();
+  }
+  bool step() { return node->step(clock.now()).has_value(); }
+  // Steps until there is nothing to do.
+  void settle() {
+    for (int n = 0; n < 100 && node->has_work(clock.now()); ++n) {
+      ASSERT_TRUE(step());
+    }
+    ASSERT_FALSE(node->has_work(clock.now()));
+  }
+  core::Outcome ask(std::string_view actor, Command command) {
+    const Ticket ticket = submit(actor, std::move(command));
+    settle();
+    return notes.outcomes.at(ticket);
+  }
+  void register_both() {
+    ASSERT_TRUE(ask(broker_name, an_agent("ana")).has_value());
+    ASSERT_TRUE(ask(broker_name, an_agent("bo")).has_value());
+  }
+  const core::Tables& tables() const { return node->machine().find(workspace_first)->tables(); }
+};
+
+Error storage_full() { return {Code::storage_full, "no space", {}}; }
+
+TEST(Node, CommandsOfOneTurnAreOneAppend) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.appends.clear();
+  std::vector<Ticket> tickets;
+  for (const std::string_view name : {"m1", "m2", "m3"}) {
+    tickets.push_back(bench.submit("ana", a_send("ana", name).to("bo")));
+  }
+  bench.notes.order.clear();
+  ASSERT_TRUE(bench.step());
+  ASSERT_EQ(bench.journal.appends.size(), 1u);
+  EXPECT_EQ(bench.journal.appends[0].count, 3u);
+  EXPECT_EQ(bench.notes.order, tickets);
+  EXPECT_FALSE(bench.node->has_work(bench.clock.now()));
+  ASSERT_TRUE(bench.step());
+  EXPECT_EQ(bench.journal.appends.size(), 1u) << "nothing to append";
+}
+
+TEST(Node, RefusalsOfTheMachineAreOutcomesToo) {
+  Bench bench;
+  bench.register_both();
+  EXPECT_EQ(bench.ask("stranger", core::Take{1}).error().code, Code::forbidden);
+  EXPECT_TRUE(bench.notes.refusals.empty());
+}
+
+TEST(Node, NothingIsToldBeforeItIsInTheJournal) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.hold = true;
+  const Ticket first = bench.submit("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_TRUE(bench.step());
+  // The next batch collects while the first is on its way.
+  const Ticket second = bench.submit("ana", a_send("ana", "m2").to("bo"));
+  ASSERT_TRUE(bench.step());
+  EXPECT_FALSE(bench.notes.outcomes.contains(first));
+  EXPECT_EQ(bench.tables().messages.size(), 0u);
+  bench.journal.let_go();
+  bench.settle();
+  EXPECT_TRUE(bench.notes.outcomes.contains(first));
+  EXPECT_TRUE(bench.notes.outcomes.contains(second));
+  EXPECT_EQ(bench.tables().messages.size(), 2u);
+}
+
+TEST(Node, SyncsOnlyForWhatIsPromised) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.appends.clear();
+  bench.ask("bo", core::Take{1});
+  EXPECT_EQ(bench.journal.appends.back().sync, Sync::no);
+  auto in_memory = a_send("ana", "m1").to("bo");
+  in_memory.send.envelope.durability = core::Durability::memory;
+  bench.ask("ana", in_memory);
+  EXPECT_EQ(bench.journal.appends.back().sync, Sync::no);
+  bench.submit("bo", core::Take{1});
+  bench.ask("ana", a_send("ana", "m2").to("bo"));
+  EXPECT_EQ(bench.journal.appends.back().sync, Sync::yes);
+  EXPECT_EQ(bench.journal.appends.back().count, 2u);
+}
+
+TEST(Node, FullMailboxRefusesAndGoesOnAfterTheNextTurn) {
+  Bench bench;
+  bench.options.mailbox.commands_max = 2;
+  bench.restart();
+  bench.register_both();
+  bench.submit("ana", core::Take{1});
+  bench.submit("ana", core::Take{1});
+  const auto refused = bench.node->submit(workspace_first, "ana", core::Take{1});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::overloaded);
+  bench.settle();
+  EXPECT_TRUE(bench.ask("ana", core::Take{1}).has_value());
+}
+
+TEST(Node, FullDiskRefusesAndGoesOnWhenThereIsRoom) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.append_error = storage_full();
+  const Ticket ticket = bench.submit("ana", a_send("ana", "m1").to("bo"));
+  EXPECT_TRUE(bench.step());
+  ASSERT_TRUE(bench.notes.refusals.contains(ticket));
+  EXPECT_EQ(bench.notes.refusals.at(ticket).code, Code::storage_full);
+  ASSERT_TRUE(bench.node->trouble().has_value());
+  EXPECT_EQ(bench.node->trouble()->code, Code::storage_full);
+  EXPECT_EQ(bench.tables().messages.size(), 0u);
+
+  bench.journal.append_error.reset();
+  EXPECT_TRUE(bench.ask("ana", a_send("ana", "m1").to("bo")).has_value());
+  EXPECT_FALSE(bench.node->trouble().has_value());
+  EXPECT_EQ(bench.tables().messages.size(), 1u);
+}
+
+TEST(Node, FailedStorageIsNeverReportedAsSuccess) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.append_error = Error{Code::storage_failed, "fsync", {}};
+  const Ticket one = bench.submit("ana", a_send("ana", "m1").to("bo"));
+  EXPECT_TRUE(bench.step());
+  const Ticket two = bench.submit("ana", a_send("ana", "m2").to("bo"));
+  EXPECT_TRUE(bench.step());
+  for (const Ticket ticket : {one, two}) {
+    EXPECT_FALSE(bench.notes.outcomes.contains(ticket));
+    EXPECT_EQ(bench.notes.refusals.at(ticket).code, Code::storage_failed);
+  }
+}
+
+TEST(Node, UnreadableJournalStopsItAndRefusesAllThatWaits) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.hold = true;
+  const Ticket in_flight = bench.submit("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_TRUE(bench.step());
+  const Ticket waiting = bench.submit("ana", a_send("ana", "m2").to("bo"));
+  bench.journal.let_go();
+  bench.journal.read_error = Error{Code::journal_damaged, "bad block", {}};
+  EXPECT_FALSE(bench.step());
+  EXPECT_EQ(bench.notes.refusals.at(in_flight).code, Code::journal_damaged);
+  EXPECT_EQ(bench.notes.refusals.at(waiting).code, Code::journal_damaged);
+  EXPECT_FALSE(bench.step());
+  EXPECT_FALSE(bench.node->has_work(bench.clock.now()));
+  // Nobody waits for ever for what will never be done.
+  const auto late = bench.node->submit(workspace_first, "ana", core::Take{1});
+  ASSERT_FALSE(late.has_value());
+  EXPECT_EQ(late.error().code, Code::journal_damaged);
+}
+
+TEST(Node, RecordOfAnotherVersionStopsIt) {
+  Bench bench;
+  bench.register_both();
+  journal::MemoryJournal other(bench.log);
+  const std::string_view nonsense = "\xff nonsense";
+  ASSERT_TRUE(other.append(std::span(&nonsense, 1), Sync::yes).has_value());
+  EXPECT_FALSE(bench.step());
+  EXPECT_EQ(bench.node->trouble()->code, Code::malformed_record);
+  EXPECT_FALSE(Node::start(bench.journal, bench.notes, bench.options).has_value());
+}
+
+TEST(Node, RestartReachesTheSameStateAndTellsNobody) {
+  Bench bench;
+  bench.register_both();
+  bench.ask("ana", a_send("ana", "m1").to("bo"));
+  bench.ask("bo", core::Take{1});
+  const size_t told = bench.notes.entries;
+  const std::unique_ptr<Node> former = std::move(bench.node);
+  ++bench.options.origin;
+  bench.start();
+  EXPECT_EQ(bench.notes.entries, told);
+  EXPECT_EQ(bench.node->machine().seq(), former->machine().seq());
+  EXPECT_EQ(bench.node->machine().digest(), former->machine().digest());
+  bench.notes.outcomes.clear();
+  EXPECT_TRUE(bench.ask("bo", core::Ack{target("m1"), {}}).has_value());
+}
+
+TEST(Node, RestartClosesTheStreamsOfTheFormerLife) {
+  Bench bench;
+  bench.register_both();
+  bench.ask("bo", core::OpenStream{{bench.options.origin, 1}, 4});
+  bench.ask("ana", a_send("ana", "m1").to("bo"));
+  EXPECT_EQ(bench.tables().streams.size(), 1u);
+  bench.notes.outcomes.clear();
+  bench.restart();
+  bench.settle();
+  EXPECT_EQ(bench.tables().streams.size(), 0u);
+}
+
+// Without it, the streams of the former life would go on being served.
+TEST(Node, StartIsSaidEvenIfTheDiskWasFullAtFirst) {
+  Bench bench;
+  bench.register_both();
+  bench.ask("bo", core::OpenStream{{bench.options.origin, 1}, 4});
+  bench.notes.outcomes.clear();
+  bench.journal.append_error = storage_full();
+  bench.restart();
+  const Ticket ticket = bench.submit("ana", core::Take{1});
+  ASSERT_TRUE(bench.step());
+  EXPECT_TRUE(bench.notes.refusals.contains(ticket));
+  EXPECT_EQ(bench.tables().streams.size(), 1u);
+  bench.journal.append_error.reset();
+  bench.settle();
+  EXPECT_EQ(bench.tables().streams.size(), 0u);
+  EXPECT_TRUE(bench.ask("ana", core::Take{1}).has_value());
+}
+
+TEST(Node, LifeThatIsNotLaterTakesALaterOrigin) {
+  Bench bench;
+  bench.register_both();
+  uint64_t before = bench.node->origin();
+  for (const uint64_t origin : {before, before - 1}) {
+    bench.options.origin = origin;
+    Notes notes;
+    const auto again = Node::start(bench.journal, notes, bench.options);
+    ASSERT_TRUE(again.has_value());
+    EXPECT_GT((*again)->origin(), before);
+    ASSERT_TRUE((*again)->step(bench.clock.now()).has_value());
+    before = (*again)->origin();
+  }
+}
+
+TEST(Node, StopsWhenALaterLifeOfItsNameHasBegun) {
+  Bench bench;
+  bench.register_both();
+  journal::MemoryJournal other_journal(bench.log);
+  Notes other_notes;
+  Node::Options options;
+  options.origin = 11;
+  const auto other = Node::start(other_journal, other_notes, options);
+  ASSERT_TRUE(other.has_value());
+  ASSERT_TRUE((*other)->step(bench.clock.now()).has_value());
+  const Ticket ticket = bench.submit("ana", core::Take{1});
+  EXPECT_FALSE(bench.step());
+  EXPECT_EQ(bench.node->trouble()->code, Code::data_in_use);
+  EXPECT_TRUE(bench.notes.refusals.contains(ticket));
+}
+
+TEST(Node, TwoNodesOnOneJournalReachTheSameState) {
+  Bench bench;
+  bench.register_both();
+  journal::MemoryJournal other_journal(bench.log);
+  Notes other_notes;
+  Node::Options options;
+  options.name = "other";
+  options.origin = 500;
+  options.hash_seed = 99;
+  auto other = Node::start(other_journal, other_notes, options);
+  ASSERT_TRUE(other.has_value());
+  ASSERT_TRUE((*other)->submit(workspace_first, "ana", a_send("ana", "m1").to("bo")).has_value());
+  ASSERT_TRUE((*other)->step(bench.clock.now()).has_value());
+  ASSERT_TRUE((*other)->step(bench.clock.now()).has_value());
+  bench.settle();
+  EXPECT_EQ(bench.tables().messages.size(), 1u);
+  EXPECT_EQ(bench.node->machine().digest(), (*other)->machine().digest());
+}
+
+TEST(Node, BatchWhoseAnswerIsLostActsOnce) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.lose_answer = true;
+  const Ticket ticket = bench.submit("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_TRUE(bench.step());
+  ASSERT_TRUE(bench.step());
+  bench.journal.lose_answer = false;
+  bench.settle();
+  EXPECT_TRUE(bench.notes.outcomes.contains(ticket));
+  EXPECT_EQ(bench.tables().messages.size(), 1u);
+}
+
+TEST(Node, BatchThatIsLostIsAppendedAgain) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.lose_batch = true;
+  const Ticket ticket = bench.submit("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_TRUE(bench.step());
+  ASSERT_TRUE(bench.step());
+  EXPECT_FALSE(bench.notes.outcomes.contains(ticket));
+  // A full disk does not settle its fate.
+  bench.journal.append_error = storage_full();
+  ASSERT_TRUE(bench.step());
+  EXPECT_FALSE(bench.notes.refusals.contains(ticket));
+  bench.journal.append_error.reset();
+  bench.journal.lose_batch = false;
+  bench.settle();
+  EXPECT_TRUE(bench.notes.outcomes.contains(ticket));
+}
+
+TEST(Node, BatchThatArrivesTwiceIsToldOnce) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.hold = true;
+  const Ticket ticket = bench.submit("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_TRUE(bench.step());
+  journal::MemoryJournal other(bench.log);
+  core::Entry entry;
+  entry.id = {bench.options.origin, ticket};
+  entry.actor = "ana";
+  entry.command = a_send("ana", "m1").to("bo");
+  std::string bytes;
+  core::encode(entry, bytes);
+  const std::string_view payload = bytes;
+  ASSERT_TRUE(other.append(std::span(&payload, 1), Sync::yes).has_value());
+  bench.journal.let_go();
+  bench.settle();  // Notes fails when it is told twice
+  EXPECT_EQ(bench.tables().messages.size(), 1u);
+}
+
+TEST(Node, TickComesWhenItIsDueAndNotBefore) {
+  Bench bench;
+  bench.register_both();
+  bench.ask("ana", a_send("ana", "m1").to("bo").ttl(base::seconds(5)));
+  EXPECT_EQ(bench.node->next_deadline(), bench.clock.now() + base::seconds(5));
+  bench.journal.appends.clear();
+  bench.clock.advance(base::seconds(4));
+  EXPECT_FALSE(bench.node->has_work(bench.clock.now()));
+  ASSERT_TRUE(bench.step());
+  EXPECT_TRUE(bench.journal.appends.empty());
+  bench.clock.advance(base::seconds(1));
+  EXPECT_TRUE(bench.node->has_work(bench.clock.now()));
+  bench.settle();
+  EXPECT_EQ(bench.journal.appends.size(), 1u);
+  EXPECT_EQ(bench.tables().dead_letters.size(), 1u);
+}
+
+TEST(Node, FreshRecordsAreNotFetched) {
+  Bench bench;
+  bench.register_both();
+  const Seq seq = bench.ask("ana", a_send("ana", "m1").to("bo").body("hello"))->message;
+  const auto fresh = bench.node->record(seq);
+  ASSERT_TRUE(fresh.has_value());
+  EXPECT_NE(fresh->find("hello"), std::string_view::npos);
+  EXPECT_EQ(bench.journal.fetches, 0u);
+  // After a restart nothing is fresh.
+  bench.notes.outcomes.clear();
+  bench.restart();
+  const auto fetched = bench.node->record(seq);
+  ASSERT_TRUE(fetched.has_value());
+  EXPECT_NE(fetched->find("hello"), std::string_view::npos);
+  EXPECT_EQ(bench.journal.fetches, 1u);
+  EXPECT_FALSE(bench.node->record(Seq{9'999}).has_value());
+}
+
+TEST(Node, SnapshotsFreeTheJournalButKeepLiveRecords) {
+  Bench bench;
+  bench.options.snapshot_bytes_min = 2'000;
+  bench.options.fresh_bytes_max = 0;
+  bench.restart();
+  bench.register_both();
+  bench.ask(broker_name, core::SetRules{{{"settled_max", "0"}}});
+  const Seq live = bench.ask("ana", a_send("ana", "keep").to("ana").body("precious"))->message;
+  for (int n = 0; n < 300; ++n) {
+    const std::string name = std::to_string(n);
+    bench.ask("ana", a_send("ana", name).to("bo").body("passing by"));
+    bench.ask("bo", core::Take{1});
+    bench.ask("bo", core::Ack{target(name), {}});
+  }
+  EXPECT_GT(bench.journal.snapshot_seq(), live);
+  EXPECT_LT(bench.log.records_held(), 450u) << "of more than 900";
+  EXPECT_NE(bench.node->record(live).value().find("precious"), std::string_view::npos);
+
+  const uint64_t digest = bench.node->machine().digest();
+  bench.notes.outcomes.clear();
+  bench.restart();
+  EXPECT_EQ(bench.node->machine().digest(), digest);
+  EXPECT_NE(bench.node->record(live).value().find("precious"), std::string_view::npos);
+  bench.settle();
+  EXPECT_TRUE(bench.ask("ana", core::Take{1}).has_value());
+  EXPECT_EQ(bench.notes.delivered.back(), live);
+}
+
+TEST(Node, DamagedSnapshotIsRefused) {
+  Bench bench;
+  bench.register_both();
+  const Seq last = bench.journal.last();
+  ASSERT_TRUE(bench.journal.save({last, "nonsense"}).has_value());
+  ++bench.options.origin;
+  const auto started = Node::start(bench.journal, bench.notes, bench.options);
+  ASSERT_FALSE(started.has_value());
+  EXPECT_EQ(started.error().code, Code::malformed_record);
+}
+
+}  // namespace
+}  // namespace parley::node

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits and counters, after each entry.
+
+#include <algorithm>
+#include <ranges>
+
+#include "sim/ledger.h"
+#include "sim/text.h"
+
+namespace parley::sim {
+
+void Ledger::audit(const Step& step) {
+  check_streams(step);
+  check_letters(step);
+  recount(step);
+  check_limits(step);
+}
+
+void Ledger::check_streams(const Step& step) {
+  const core::Tables& t = step.after.tables();
+  if (t.streams.size() != streams_.size()) {
+    fail(Check::window, step,
+         text("{} streams are open, told of {}", t.streams.size(), streams_.size()));
+  }
+  std::map<core::StreamId, uint32_t> held;
+  for (const auto& [seq, sent] : sent_) {
+    for (const Pair& pair : sent.pairs) {
+      if (core::is_held(pair.state) && pair.stream != core::stream_none) {
+        ++held[pair.stream];
+      }
+    }
+  }
+  for (const auto& [id, ref] : t.streams.by_id()) {
+    const auto opened = streams_.find(id);
+    if (opened == streams_.end() || t.agents[t.streams[ref].agent].name != opened->second.agent) {
+      fail(Check::window, step, "a stream is open that no one opened");
+      return;
+    }
+    if (held[id] != t.streams[ref].held) {
+      fail(Check::recount, step, "a stream holds another number than it says");
+    }
+    if (held[id] > opened->second.window) {
+      fail(Check::window, step,
+           text("a stream with a window of {} holds {}", opened->second.window, held[id]));
+    }
+    if (ended_.contains(id.origin)) {
+      fail(Check::life, step, text("stream {}.{} is of a life that is over", id.origin, id.number));
+    }
+  }
+}
+
+void Ledger::check_letters(const Step& step) {
+  const auto& all = step.after.tables().dead_letters.all();
+  const bool same = std::ranges::equal(std::views::keys(all), std::views::keys(letters_));
+  if (!same) {
+    fail(Check::letter, step,
+         text("{} dead letters are kept, told of {}", all.size(), letters_.size()));
+    return;
+  }
+  for (const auto& [id, letter] : all) {
+    const Letter& told = letters_.at(id);
+    if (letter.message != told.message || letter.reason != told.reason ||
+        letter.receiver != told.receiver) {
+      fail(Check::letter, step, text("letter {} is not as it was told", id));
+    }
+  }
+}
+
+void Ledger::recount(const Step& step) {
+  const core::Tables& t = step.after.tables();
+  std::map<std::string_view, uint64_t> unsettled;
+  std::map<std::string_view, uint64_t> uses;
+  std::map<Seq, uint32_t> letters;
+  for (const auto& [id, letter] : t.dead_letters.all()) {
+    letters[letter.message] += letter.resolution == core::Resolution::pending ? 1 : 0;
+  }
+  t.messages.each([&](core::MessageRef ref, const core::Message& message) {
+    uint32_t open = 0;
+    uint32_t count = 0;
+    ++uses[t.agents[message.sender].name];
+    for (core::DeliveryRef d = message.deliveries; d != core::none;
+         d = t.messages.delivery(d).sibling) {
+      const core::Delivery& delivery = t.messages.delivery(d);
+      const std::string_view receiver = t.agents[delivery.receiver].name;
+      ++uses[receiver];
+      ++count;
+      if (!core::is_final(delivery.state)) {
+        ++open;
+        ++unsettled[receiver];
+      }
+      if (delivery.message != ref) {
+        fail(Check::recount, step, "a delivery is in another message's list");
+      }
+    }
+    if (open != message.open || count != message.delivery_count) {
+      fail(Check::recount, step,
+           text("message {} says {} of {} open, has {} of {}", message.seq.n, message.open,
+                message.delivery_count, open, count));
+    }
+    if (letters[message.seq] != message.dead_letters) {
+      fail(Check::recount, step,
+           text("message {} says {} letters, has {}", message.seq.n, message.dead_letters,
+                letters[message.seq]));
+    }
+  });
+  size_t registered = 0;
+  for (const core::AgentRef ref : t.agents.sorted()) {
+    const core::Agent& agent = t.agents[ref];
+    registered += agent.is_registered() ? 1 : 0;
+    if (agent.inbox.unsettled + step.miscount != unsettled[agent.name] ||
+        agent.uses != uses[agent.name]) {
+      fail(Check::recount, step,
+           text("{} says {} unsettled and {} uses, has {} and {}", agent.name,
+                agent.inbox.unsettled, agent.uses, unsettled[agent.name], uses[agent.name]));
+    }
+  }
+  if (registered != t.agents.registered() || registered != members_.size()) {
+    fail(Check::recount, step, "the number of principals is wrong");
+  }
+}
+
+void Ledger::at_most(std::string_view what, uint64_t size, uint64_t limit, uint64_t before) {
+  if (size > std::max(limit, before)) {
+    verdict_.fail(Check::limit, text("{}: {}, at most {}", what, size, limit));
+  }
+}
+
+void Ledger::check_limits(const Step& step) {
+  const core::Tables& t = step.after.tables();
+  Sizes sizes;
+  for (const core::AgentRef ref : t.agents.sorted()) {
+    const core::Agent& agent = t.agents[ref];
+    sizes.queues[agent.name] = agent.inbox.unsettled;
+    sizes.subscriptions[agent.name] = agent.subscriptions.size();
+    at_most("inbox of " + agent.name, agent.inbox.unsettled, rules_.queue_max,
+            sizes_.queues[agent.name]);
+    at_most("subscriptions of " + agent.name, agent.subscriptions.size(),
+            rules_.subscriptions_per_agent_max, sizes_.subscriptions[agent.name]);
+  }
+  for (const auto& [name, ref] : t.topics.by_name()) {
+    sizes.retained[name] = t.topics[ref].retained.size();
+    at_most("retained by " + name, sizes.retained[name], rules_.topic_retained_max,
+            sizes_.retained[name]);
+  }
+  sizes.letters = t.dead_letters.size();
+  sizes.streams = t.streams.size();
+  sizes.topics = t.topics.size();
+  sizes.agents = t.agents.registered();
+  at_most("dead letters", sizes.letters, rules_.dead_letters_max, sizes_.letters);
+  at_most("streams", sizes.streams, rules_.streams_max, sizes_.streams);
+  at_most("topics", sizes.topics, rules_.topics_max, sizes_.topics);
+  at_most("principals", sizes.agents, rules_.agents_max, sizes_.agents);
+  at_most("remembered", t.messages.remembered().size(), rules_.settled_max, 0);
+  sizes_ = std::move(sizes);
+}
+
+}  // namespace parley::sim

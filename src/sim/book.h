@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/workspace.h"
+#include "sim/facts.h"
+
+// What the ledger writes down: plain values.
+namespace parley::sim {
+
+using base::Seq;
+using base::Time;
+using core::State;
+
+// One entry and what came of it in one workspace: as it was written, and as it was told.
+struct Step {
+  const core::Entry& entry;
+  const core::Outcome& outcome;
+  std::vector<Fact> facts;       // of this workspace
+  const core::Workspace& after;  // the workspace as it is now
+  bool is_here = false;          // the command was for this workspace
+  uint32_t miscount = 0;         // a canary's
+};
+
+// One message on its way to one receiver.
+struct Pair {
+  std::string receiver;
+  State state = State::queued;
+  Time due;  // end of the lease or delay
+  core::StreamId stream;
+  uint32_t attempts = 0;
+  Seq touched;  // the entry that moved it last
+  bool seen = false;
+};
+
+struct Sent {
+  Seq seq;
+  Time expires;
+  Time expires_before;  // as it was before the entry: a retry gives a new time to live
+  core::Duration ttl;
+  core::MessageId id;
+  core::Id128 key;
+  core::Priority priority = core::Priority::normal;
+  std::string sender;
+  std::string topic;
+  Time since;  // the newest change of any pair
+  std::vector<Pair> pairs;
+};
+
+struct Member {
+  core::PrincipalKind kind = core::PrincipalKind::agent;
+  core::Dialect dialect = core::Dialect::flow;
+  std::set<std::string> topics;
+};
+
+struct Opened {
+  std::string agent;
+  uint32_t window = 0;
+};
+
+struct Letter {
+  Seq message;
+  std::string receiver;
+  core::Reason reason = core::Reason::receiver_not_found;
+};
+
+// Sizes after the entry before: a limit that was lowered is only not to be exceeded further.
+struct Sizes {
+  std::map<std::string, uint64_t> queues;
+  std::map<std::string, uint64_t> retained;
+  std::map<std::string, uint64_t> subscriptions;
+  uint64_t letters = 0;
+  uint64_t streams = 0;
+  uint64_t topics = 0;
+  uint64_t agents = 0;
+};
+
+}  // namespace parley::sim

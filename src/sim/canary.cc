@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/canary.h"
+
+#include <algorithm>
+#include <array>
+#include <variant>
+
+#include "base/time.h"
+
+namespace parley::sim {
+
+namespace {
+
+using core::Entry;
+
+constexpr std::array<CanaryInfo, 30> table = {{
+    {Canary::ack_dropped, "ack_dropped", Check::settle},
+    {Canary::nack_dropped, "nack_dropped", Check::settle},
+    {Canary::lease_too_long, "lease_too_long", Check::lease},
+    {Canary::ttl_ignored, "ttl_ignored", Check::expiry},
+    {Canary::priority_ignored, "priority_ignored", Check::order},
+    {Canary::limits_ignored, "limits_ignored", Check::limit},
+    {Canary::forgets_early, "forgets_early", Check::visible},
+    {Canary::window_ignored, "window_ignored", Check::window},
+    {Canary::window_shrunk, "window_shrunk", Check::idle},
+    {Canary::receiver_left_out, "receiver_left_out", Check::receivers},
+    {Canary::command_acts_twice, "command_acts_twice", Check::once},
+    {Canary::repeat_accepted, "repeat_accepted", Check::duplicate},
+    {Canary::start_ignored, "start_ignored", Check::life},
+    {Canary::tie_by_node, "tie_by_node", Check::equal},
+    {Canary::entry_skipped, "entry_skipped", Check::equal},
+    {Canary::delivered_twice, "delivered_twice", Check::holder},
+    {Canary::order_swapped, "order_swapped", Check::order},
+    {Canary::letter_unrecorded, "letter_unrecorded", Check::letter},
+    {Canary::settled_twice, "settled_twice", Check::settle},
+    {Canary::mail_forgotten, "mail_forgotten", Check::idle},
+    {Canary::wrong_first, "wrong_first", Check::duplicate},
+    {Canary::told_twice, "told_twice", Check::answer},
+    {Canary::promised_unsynced, "promised_unsynced", Check::promise},
+    {Canary::synced_lost, "synced_lost", Check::promise},
+    {Canary::stored_though_refused, "stored_though_refused", Check::promise},
+    {Canary::append_forgotten, "append_forgotten", Check::answer},
+    {Canary::snapshot_altered, "snapshot_altered", Check::snapshot},
+    {Canary::clock_back, "clock_back", Check::time},
+    {Canary::body_lost, "body_lost", Check::body},
+    {Canary::miscounted, "miscounted", Check::recount},
+}};
+
+bool is_table_limit(std::string_view rule) {
+  constexpr std::array<std::string_view, 5> limits = {
+      "queue_max", "dead_letters_max", "topic.retained_max", "streams_max", "topics_max"};
+  return std::ranges::find(limits, rule) != limits.end();
+}
+
+bool plant_send(Canary canary, const ReadBy& by, core::Envelope& e) {
+  if (canary == Canary::ttl_ignored && e.ttl.us > 0) {
+    e.ttl = base::milliseconds(e.ttl.us);
+  } else if (canary == Canary::priority_ignored) {
+    e.priority = core::Priority::normal;
+  } else if (canary == Canary::receiver_left_out && e.receivers.size() > 2) {
+    e.receivers.pop_back();
+  } else if (canary == Canary::repeat_accepted && by.seq.n % 2 == 0) {
+    e.id.bytes[0] = static_cast<uint8_t>(e.id.bytes[0] ^ 0x80);
+    e.idempotency_key = {};
+  } else if (canary == Canary::tie_by_node && by.node == 0) {
+    std::ranges::reverse(e.receivers);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool plant_rules(Canary canary, core::SetRules& rules) {
+  if (canary == Canary::limits_ignored) {
+    std::erase_if(rules.values, [](const auto& value) { return is_table_limit(value.first); });
+    return true;
+  }
+  if (canary == Canary::forgets_early) {
+    rules.values.emplace_back("settled_max", "0");
+    return true;
+  }
+  return false;
+}
+
+// Puts another command in its place; false when the canary has none.
+bool plant_other(Canary canary, const ReadBy& by, core::Command& command) {
+  const auto* const ack = std::get_if<core::Ack>(&command);
+  const auto* const nack = std::get_if<core::Nack>(&command);
+  if (canary == Canary::ack_dropped && ack != nullptr) {
+    command = core::Read{core::Target(ack->target)};
+  } else if (canary == Canary::nack_dropped && nack != nullptr) {
+    command = core::Extend{core::Target(nack->target), {}};
+  } else if (canary == Canary::start_ignored && std::holds_alternative<core::StartNode>(command)) {
+    command = core::Tick{};
+  } else if (canary == Canary::entry_skipped && by.node == 1 && by.seq.n % 37 == 0) {
+    command = core::Tick{};
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// Alters the entry, or returns false.
+bool plant(Canary canary, const ReadBy& by, Entry& entry) {
+  if (canary == Canary::command_acts_twice && by.repeated) {
+    entry.id.origin = ~by.seq.n;
+    return true;
+  }
+  if (auto* extend = std::get_if<core::Extend>(&entry.command);
+      extend != nullptr && canary == Canary::lease_too_long) {
+    extend->lease.us *= 2;
+    return true;
+  }
+  if (auto* open = std::get_if<core::OpenStream>(&entry.command);
+      open != nullptr && open->window > 1 &&
+      (canary == Canary::window_shrunk || canary == Canary::window_ignored)) {
+    open->window = canary == Canary::window_shrunk ? 1 : open->window + 1;
+    return true;
+  }
+  if (auto* send = std::get_if<core::Send>(&entry.command);
+      send != nullptr && plant_send(canary, by, send->envelope)) {
+    return true;
+  }
+  if (auto* rules = std::get_if<core::SetRules>(&entry.command);
+      rules != nullptr && plant_rules(canary, *rules)) {
+    return true;
+  }
+  return plant_other(canary, by, entry.command);
+}
+
+void repeat_first(std::vector<Fact>& facts, Fact::Kind kind) {
+  const auto at = std::ranges::find(facts, kind, &Fact::kind);
+  if (at != facts.end()) {
+    facts.insert(at, Fact(*at));
+  }
+}
+
+void swap_deliveries(std::vector<Fact>& facts) {
+  const auto first = std::ranges::find(facts, Fact::Kind::deliver, &Fact::kind);
+  if (first == facts.end()) {
+    return;
+  }
+  const auto second = std::find_if(first + 1, facts.end(), [&](const Fact& fact) {
+    return fact.kind == Fact::Kind::deliver && fact.receiver == first->receiver;
+  });
+  if (second != facts.end()) {
+    std::swap(*first, *second);
+  }
+}
+
+}  // namespace
+
+std::span<const CanaryInfo> all_canaries() { return table; }
+
+std::optional<std::string> planted_record(Canary canary, const ReadBy& by,
+                                          std::string_view payload) {
+  if (canary == Canary::none) {
+    return std::nullopt;
+  }
+  auto entry = core::decode_entry(by.seq, {}, payload);
+  if (!entry || !plant(canary, by, *entry)) {
+    return std::nullopt;
+  }
+  std::string altered;
+  core::encode(*entry, altered);
+  return altered;
+}
+
+void plant_facts(Canary canary, core::Outcome& outcome, std::vector<Fact>& facts) {
+  if (canary == Canary::delivered_twice) {
+    repeat_first(facts, Fact::Kind::deliver);
+  } else if (canary == Canary::settled_twice) {
+    repeat_first(facts, Fact::Kind::settled);
+  } else if (canary == Canary::order_swapped) {
+    swap_deliveries(facts);
+  } else if (canary == Canary::letter_unrecorded) {
+    std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::dead_lettered; });
+  } else if (canary == Canary::mail_forgotten) {
+    std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::mail; });
+  } else if (canary == Canary::wrong_first && outcome && outcome->duplicate) {
+    outcome->message = outcome->message.next();
+  }
+}
+
+std::string altered_snapshot(const std::string& state) {
+  // From the end: there lie the newest messages, which the tail is most likely to touch.
+  for (size_t at = state.size(); at > 0; --at) {
+    std::string altered = state;
+    altered[at - 1] = static_cast<char>(altered[at - 1] ^ 1);
+    const auto before = core::Machine::restore(state);
+    const auto restored = core::Machine::restore(altered);
+    if (before && restored && restored->seq() == before->seq()) {
+      return altered;
+    }
+  }
+  return state;
+}
+
+}  // namespace parley::sim

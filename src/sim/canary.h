@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/facts.h"
+#include "sim/verdict.h"
+
+namespace parley::sim {
+
+// A planted bug. All are planted in the simulator's own layer: in what a journal hands to its
+// readers (the checker sees what was written), in what is told of an entry, or in the journal's
+// conduct. So the core has no hooks for tests.
+enum class Canary : uint8_t {
+  none,
+  // In what is read, on every node alike: as if the command were done wrong.
+  ack_dropped,
+  nack_dropped,
+  lease_too_long,
+  ttl_ignored,
+  priority_ignored,
+  limits_ignored,
+  forgets_early,
+  window_ignored,
+  window_shrunk,
+  receiver_left_out,
+  command_acts_twice,
+  repeat_accepted,
+  start_ignored,
+  // In what is read, on one node.
+  tie_by_node,
+  entry_skipped,
+  // In what is told.
+  delivered_twice,
+  order_swapped,
+  letter_unrecorded,
+  settled_twice,
+  mail_forgotten,
+  wrong_first,
+  told_twice,
+  // In the journal's conduct, and in what the checker reads of the tables.
+  promised_unsynced,
+  synced_lost,
+  stored_though_refused,
+  append_forgotten,
+  snapshot_altered,
+  clock_back,
+  body_lost,
+  miscounted,
+};
+
+struct CanaryInfo {
+  Canary canary;
+  std::string_view name;
+  Check caught_by;  // the check that it is for; another may catch it first
+};
+
+// All but `none`.
+std::span<const CanaryInfo> all_canaries();
+
+// Who reads a record: a node by its number, or the checker's own replay.
+struct ReadBy {
+  int node = 0;
+  core::Seq seq;
+  bool repeated = false;  // the command is in the journal already, further up
+};
+constexpr int replay = -1;
+
+// The record as the canary alters it; nullopt when it leaves it alone.
+std::optional<std::string> planted_record(Canary canary, const ReadBy& by,
+                                          std::string_view payload);
+
+// Alters what is told of an entry.
+void plant_facts(Canary canary, core::Outcome& outcome, std::vector<Fact>& facts);
+
+// A snapshot with one byte changed that can still be restored.
+std::string altered_snapshot(const std::string& state);
+
+}  // namespace parley::sim

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/facts.h"
+
+#include <array>
+#include <variant>
+
+#include "base/hash.h"
+#include "sim/text.h"
+
+namespace parley::sim {
+
+namespace {
+
+constexpr std::array<std::string_view, std::variant_size_v<core::Command>> command_names = {
+    "tick",      "start_node",  "add_workspace", "set_rules",   "register",     "unregister",
+    "subscribe", "unsubscribe", "send",          "read",        "take",         "ack",
+    "nack",      "reject",      "extend",        "open_stream", "close_stream", "resolve"};
+
+struct Translate {
+  const core::Machine& machine;
+  Fact fact;
+
+  std::string name(core::WorkspaceId workspace, core::AgentRef ref) const {
+    return machine.find(workspace)->tables().agents[ref].name;
+  }
+
+  void operator()(const core::Deliver& e) {
+    fact.kind = Fact::Kind::deliver;
+    fact.receiver = name(e.workspace, e.receiver);
+    fact.stream = e.stream;
+    fact.message = e.message;
+    fact.attempt = e.attempt;
+  }
+  void operator()(const core::Mail& e) {
+    fact.kind = Fact::Kind::mail;
+    fact.receiver = name(e.workspace, e.receiver);
+  }
+  void operator()(const core::Settled& e) {
+    fact.kind = Fact::Kind::settled;
+    fact.receiver = name(e.workspace, e.receiver);
+    fact.message = e.message;
+    fact.state = e.state;
+  }
+  void operator()(const core::DeadLettered& e) {
+    fact.kind = Fact::Kind::dead_lettered;
+    fact.letter = e.id;
+    fact.message = e.message;
+    fact.reason = e.reason;
+  }
+  void operator()(const core::DeadLetterDropped& e) {
+    fact.kind = Fact::Kind::letter_dropped;
+    fact.letter = e.id;
+  }
+  void operator()(const core::StreamClosed& e) {
+    fact.kind = Fact::Kind::stream_closed;
+    fact.stream = e.stream;
+  }
+};
+
+}  // namespace
+
+std::vector<Fact> facts_of(const core::Machine& machine, std::span<const core::Effect> effects) {
+  std::vector<Fact> facts;
+  facts.reserve(effects.size());
+  for (const core::Effect& effect : effects) {
+    Translate translate{machine, {}};
+    translate.fact.workspace = std::visit([](const auto& e) { return e.workspace; }, effect);
+    std::visit(translate, effect);
+    facts.push_back(std::move(translate.fact));
+  }
+  return facts;
+}
+
+uint64_t digest_of(const core::Outcome& outcome, std::span<const Fact> facts) {
+  uint64_t hash = outcome.has_value() ? 1 : 2;
+  if (outcome) {
+    hash = base::mix64(hash, outcome->message.n);
+    hash = base::mix64(hash, outcome->count * 2 + (outcome->duplicate ? 1 : 0));
+    hash = base::mix64(hash, static_cast<uint64_t>(outcome->workspace));
+  } else {
+    hash = base::hash64(outcome.error().detail, hash);
+    hash = base::mix64(hash, static_cast<uint64_t>(outcome.error().code));
+  }
+  for (const Fact& fact : facts) {
+    hash = base::mix64(hash, static_cast<uint64_t>(fact.kind));
+    hash = base::mix64(hash, static_cast<uint64_t>(fact.workspace));
+    hash = base::hash64(fact.receiver, hash);
+    hash = base::mix64(hash, fact.stream.origin);
+    hash = base::mix64(hash, fact.stream.number);
+    hash = base::mix64(hash, fact.message.n);
+    hash = base::mix64(hash, fact.attempt);
+    hash = base::mix64(hash, static_cast<uint64_t>(fact.state));
+    hash = base::mix64(hash, fact.letter);
+    hash = base::mix64(hash, static_cast<uint64_t>(fact.reason));
+  }
+  return hash;
+}
+
+std::string_view kind_name(Fact::Kind kind) {
+  switch (kind) {
+    case Fact::Kind::deliver:
+      return "deliver";
+    case Fact::Kind::mail:
+      return "mail";
+    case Fact::Kind::settled:
+      return "settled";
+    case Fact::Kind::dead_lettered:
+      return "dead_lettered";
+    case Fact::Kind::letter_dropped:
+      return "letter_dropped";
+    case Fact::Kind::stream_closed:
+      return "stream_closed";
+  }
+  return "unknown";
+}
+
+std::string_view command_name(const core::Command& command) {
+  return command_names[command.index()];
+}
+
+std::string describe(const Fact& fact) {
+  std::string line(kind_name(fact.kind));
+  if (fact.message.n != 0) {
+    line += text(" #{}", fact.message.n);
+  }
+  if (!fact.receiver.empty()) {
+    line += " to " + fact.receiver;
+  }
+  if (fact.stream != core::stream_none) {
+    line += text(" on {}.{}", fact.stream.origin, fact.stream.number);
+  }
+  if (fact.kind == Fact::Kind::settled) {
+    line += text(" {}", core::state_name(fact.state));
+  }
+  if (fact.letter != 0) {
+    line += text(" letter {}", fact.letter);
+  }
+  if (fact.kind == Fact::Kind::dead_lettered) {
+    line += text(" {}", core::reason_name(fact.reason));
+  }
+  return line;
+}
+
+}  // namespace parley::sim

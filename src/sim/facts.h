@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/machine.h"
+
+namespace parley::sim {
+
+// An effect with names in place of references, so that those of two nodes can be compared and kept.
+struct Fact {
+  enum class Kind : uint8_t {
+    deliver,
+    mail,
+    settled,
+    dead_lettered,
+    letter_dropped,
+    stream_closed,
+  };
+
+  Kind kind = Kind::mail;
+  core::WorkspaceId workspace{};
+  std::string receiver;
+  core::StreamId stream;
+  core::Seq message;
+  uint32_t attempt = 0;
+  core::State state = core::State::queued;
+  uint64_t letter = 0;
+  core::Reason reason = core::Reason::receiver_not_found;
+
+  bool operator==(const Fact&) const = default;
+};
+
+// Must be called before the machine applies another entry.
+std::vector<Fact> facts_of(const core::Machine& machine, std::span<const core::Effect> effects);
+
+// The same for equal outcomes and facts.
+uint64_t digest_of(const core::Outcome& outcome, std::span<const Fact> facts);
+
+std::string_view kind_name(Fact::Kind kind);
+std::string_view command_name(const core::Command& command);
+std::string describe(const Fact& fact);
+
+}  // namespace parley::sim

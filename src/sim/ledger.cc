@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/ledger.h"
+
+#include <algorithm>
+
+#include "sim/text.h"
+
+namespace parley::sim {
+
+namespace {
+
+// Written anew, not taken from the core: a list has agents; alone, a name with a dot or with the
+// prefix `topic:` that no agent has is a topic.
+std::string plain_topic(std::string_view name) {
+  return std::string(name.starts_with("topic:") ? name.substr(6) : name);
+}
+
+std::string topic_in(std::string_view name) {
+  if (name.starts_with("topic:")) {
+    return plain_topic(name);
+  }
+  return name.find('.') == std::string_view::npos ? std::string{} : std::string(name);
+}
+
+}  // namespace
+
+void Ledger::observe(const Step& step) {
+  now_ = step.after.tables().now;
+  closed_.clear();
+  told_mail_.clear();
+  moved_.clear();
+  letter_ = nullptr;
+  letters_max_ = rules_.dead_letters_max;
+  learn(step);
+  const auto* retry = done<core::ResolveDeadLetter>(step);
+  bool resolved = retry == nullptr || learn_resolved(step, *retry);
+  for (const Fact& fact : step.facts) {
+    on(step, fact);
+    resolved = resolved || learn_resolved(step, *retry);  // the letter may be of this entry
+  }
+  if (!resolved) {
+    fail(Check::letter, step, "resolved a dead letter that was never told of");
+  }
+  if (letter_ != nullptr) {
+    fail(Check::letter, step, text("letter {} settles nothing", letter_->letter));
+  }
+  reconcile(step);
+  check_asked(step);
+  learn_members(step);
+  forget(step);
+  check_overdue(step);
+  check_idle(step);
+  audit(step);
+}
+
+void Ledger::fail(Check check, const Step& step, const std::string& detail) {
+  verdict_.fail(check, text("entry {} ({} by \"{}\"): {}", step.entry.seq.n,
+                            command_name(step.entry.command), step.entry.actor, detail));
+}
+
+void Ledger::add_member(const std::string& name, core::PrincipalKind kind) {
+  members_[name].kind = kind;
+}
+
+uint64_t Ledger::unsettled() const {
+  uint64_t count = 0;
+  for (const auto& [seq, sent] : sent_) {
+    count += static_cast<uint64_t>(std::ranges::count_if(
+        sent.pairs, [](const Pair& pair) { return !core::is_final(pair.state); }));
+  }
+  return count;
+}
+
+Pair* Ledger::find(Sent& sent, const std::string& receiver) {
+  const auto at = std::ranges::find(sent.pairs, receiver, &Pair::receiver);
+  return at == sent.pairs.end() ? nullptr : &*at;
+}
+
+Pair* Ledger::find(Seq message, const std::string& receiver) {
+  const auto at = sent_.find(message);
+  return at == sent_.end() ? nullptr : find(at->second, receiver);
+}
+
+core::Discipline Ledger::discipline_of(const std::string& receiver) const {
+  const auto at = members_.find(receiver);
+  return core::discipline_of(at == members_.end() ? core::Dialect::flow : at->second.dialect);
+}
+
+// What the command itself brings about, before anything is told of it.
+void Ledger::learn(const Step& step) {
+  if (const auto* send = step.is_here ? std::get_if<core::Send>(&step.entry.command) : nullptr) {
+    check_repeat(step, *send);
+    if (step.outcome && !step.outcome->duplicate) {
+      accept(step, *send);
+    }
+  }
+  if (done<core::Send>(step) != nullptr || done<core::Subscribe>(step) != nullptr) {
+    add_pairs(step);
+  }
+  if (const auto* send = done<core::Send>(step); send != nullptr && !step.outcome->duplicate) {
+    check_receivers(step, *send);
+  }
+  if (const auto* open = done<core::OpenStream>(step)) {
+    streams_[open->stream] = Opened{std::string(step.entry.actor), open->window};
+  }
+  if (const auto* rules = done<core::SetRules>(step)) {
+    core::Rules changed = rules_;
+    for (const auto& [name, value] : rules->values) {
+      (void)core::set_rule(changed, name, value);
+    }
+    letters_max_ = std::min(letters_max_, changed.dead_letters_max);
+  }
+  if (const auto* change = done<core::Register>(step)) {
+    const auto at = members_.find(std::string(change->name));
+    if (at != members_.end() && at->second.dialect != change->dialect) {
+      moved_ = change->name;
+    }
+  }
+}
+
+void Ledger::accept(const Step& step, const core::Send& command) {
+  const core::Envelope& e = command.envelope;
+  Sent sent;
+  sent.seq = step.entry.seq;
+  sent.ttl = e.ttl.us > 0 ? e.ttl : core::default_ttl(rules_, e.dialect, e.priority);
+  sent.expires = sent.ttl.us > 0 ? step.entry.time + sent.ttl : base::time_max;
+  sent.expires_before = sent.expires;
+  sent.id = e.id;
+  sent.key = e.idempotency_key;
+  sent.priority = e.priority;
+  sent.sender = e.sender;
+  sent.topic = topic_of(e);
+  sent.since = now_;
+  if (step.outcome->message != step.entry.seq) {
+    fail(Check::duplicate, step, "a new message has the place of another");
+  }
+  sent_.emplace(sent.seq, std::move(sent));
+}
+
+void Ledger::check_repeat(const Step& step, const core::Send& command) {
+  const core::Envelope& e = command.envelope;
+  const auto is_first = [&](const auto& item) {
+    const Sent& sent = item.second;
+    return sent.sender == e.sender &&
+           (sent.id == e.id || (!sent.key.is_none() && sent.key == e.idempotency_key));
+  };
+  const bool known = std::ranges::any_of(sent_, is_first);
+  if (step.outcome && step.outcome->duplicate) {
+    const auto first = sent_.find(step.outcome->message);
+    if (first == sent_.end() || !is_first(*first)) {
+      fail(Check::duplicate, step,
+           text("told a duplicate of {}, which it is not", step.outcome->message.n));
+    } else if (step.outcome->count != first->second.pairs.size()) {
+      fail(Check::duplicate, step, "told another number of receivers than the first");
+    }
+    coverage_.count("told", "duplicate");
+  } else if (step.outcome && known) {
+    // What the time that passed made the core forget is no longer known to it.
+    const auto first = std::ranges::find_if(sent_, is_first);
+    const bool settled = std::ranges::all_of(
+        first->second.pairs, [](const Pair& pair) { return core::is_final(pair.state); });
+    if (!settled || step.after.tables().messages.find(first->first) != core::none) {
+      fail(Check::duplicate, step, text("accepted again, though it is message {}", first->first.n));
+    }
+  } else if (!step.outcome && step.outcome.error().code == base::Code::duplicate_id && !known) {
+    fail(Check::duplicate, step, "refused as a repeated id, which it is not");
+  }
+}
+
+// Every delivery in the tables that the book does not have is new: this command must have made it.
+void Ledger::add_pairs(const Step& step) {
+  const core::Tables& t = step.after.tables();
+  const auto* subscribe = done<core::Subscribe>(step);
+  uint32_t count = 0;
+  t.messages.each_delivery([&](core::DeliveryRef ref, const core::Delivery& delivery) {
+    const core::Message& message = t.messages.message_of(ref);
+    const std::string& receiver = t.agents[delivery.receiver].name;
+    const auto at = sent_.find(message.seq);
+    if (at == sent_.end() || find(at->second, receiver) != nullptr) {
+      return;  // one without an accepted message is found by `reconcile`
+    }
+    const bool late = subscribe != nullptr && receiver == step.entry.actor &&
+                      at->second.topic == plain_topic(subscribe->topic) &&
+                      at->second.sender != receiver;
+    if (message.seq != step.entry.seq && !late) {
+      fail(Check::receivers, step, text("{} was not addressed to {}", message.seq.n, receiver));
+    }
+    Pair pair;
+    pair.receiver = receiver;
+    pair.touched = step.entry.seq;
+    at->second.pairs.push_back(std::move(pair));
+    ++count;
+  });
+  if (!step.outcome->duplicate && step.outcome->count != count) {
+    fail(Check::receivers, step, text("told {} receivers, has {}", step.outcome->count, count));
+  }
+  if (subscribe != nullptr && count > 0) {
+    coverage_.count("told", "retained", count);
+  }
+}
+
+std::string Ledger::topic_of(const core::Envelope& e) const {
+  const std::string only(e.receivers.size() == 1 ? e.receivers.front() : std::string_view{});
+  return is_registered(only) || only == "*" ? std::string{} : topic_in(only);
+}
+
+std::set<std::string> Ledger::receivers_of(const core::Envelope& e) const {
+  const std::string topic = topic_of(e);
+  std::set<std::string> names;
+  if (!topic.empty()) {
+    for (const auto& [name, member] : members_) {
+      if (member.topics.contains(topic) && name != e.sender) {
+        names.insert(name);
+      }
+    }
+    return names;
+  }
+  if (e.receivers.size() == 1 && e.receivers.front() == "*") {
+    for (const auto& [name, member] : members_) {
+      if (member.kind == core::PrincipalKind::agent && name != e.sender) {
+        names.insert(name);
+      }
+    }
+    return names;
+  }
+  names.insert(e.receivers.begin(), e.receivers.end());
+  return names;
+}
+
+void Ledger::check_receivers(const Step& step, const core::Send& command) {
+  std::set<std::string> found;
+  for (const Pair& pair : sent_.at(step.entry.seq).pairs) {
+    found.insert(pair.receiver);
+  }
+  const std::set<std::string> wanted = receivers_of(command.envelope);
+  if (found != wanted) {
+    fail(Check::receivers, step,
+         text("is for {} receivers, wanted {}", found.size(), wanted.size()));
+  }
+}
+
+// False while there is no such letter, or its delivery is not yet told to have failed.
+bool Ledger::learn_resolved(const Step& step, const core::ResolveDeadLetter& command) {
+  const auto at = letters_.find(command.id);
+  if (at == letters_.end() || at->second.receiver.empty()) {
+    return false;
+  }
+  if (command.resolution != core::Resolution::retried) {
+    return true;
+  }
+  const auto sent = sent_.find(at->second.message);
+  Pair* const pair = find(at->second.message, at->second.receiver);
+  if (pair == nullptr || !core::is_final(pair->state)) {
+    fail(Check::settle, step, "retried what was not settled");
+    return true;
+  }
+  pair->state = State::queued;
+  pair->attempts = 0;
+  pair->touched = step.entry.seq;
+  sent->second.expires_before = sent->second.expires;
+  sent->second.expires = sent->second.ttl.us > 0 ? now_ + sent->second.ttl : base::time_max;
+  return true;
+}
+
+void Ledger::learn_members(const Step& step) {
+  if (const auto* command = done<core::Register>(step)) {
+    Member& member = members_[std::string(command->name)];
+    member.kind = command->kind;
+    member.dialect = command->dialect;
+  } else if (const auto* gone = done<core::Unregister>(step)) {
+    members_.erase(std::string(gone->name));
+  } else if (const auto* subscribe = done<core::Subscribe>(step)) {
+    members_[std::string(step.entry.actor)].topics.insert(plain_topic(subscribe->topic));
+  } else if (const auto* unsubscribe = done<core::Unsubscribe>(step)) {
+    members_[std::string(step.entry.actor)].topics.erase(plain_topic(unsubscribe->topic));
+  } else if (const auto* rules = done<core::SetRules>(step)) {
+    for (const auto& [name, value] : rules->values) {
+      (void)core::set_rule(rules_, name, value);
+    }
+  }
+}
+
+}  // namespace parley::sim

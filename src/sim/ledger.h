@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/workspace.h"
+#include "sim/book.h"
+#include "sim/coverage.h"
+#include "sim/verdict.h"
+
+namespace parley::sim {
+
+// A slow and simple book of one workspace: who was sent what, and where each of it stands. Written
+// from what was asked and told; compared with the tables after each entry. It knows nothing of how
+// the core does its work.
+class Ledger {
+ public:
+  Ledger(Verdict& verdict, Coverage& coverage) : verdict_(verdict), coverage_(coverage) {}
+
+  void observe(const Step& step);
+
+  // A member that no Register made: the admin of a new workspace.
+  void add_member(const std::string& name, core::PrincipalKind kind);
+
+  // No stream may be left of a life that is over.
+  void end_life(uint64_t origin) { ended_.insert(origin); }
+
+  uint64_t unsettled() const;
+
+ private:
+  // ledger.cc: what was asked, what was told, what the tables say.
+  void learn(const Step& step);
+  void accept(const Step& step, const core::Send& command);
+  bool learn_resolved(const Step& step, const core::ResolveDeadLetter& command);
+  void add_pairs(const Step& step);
+  void check_repeat(const Step& step, const core::Send& command);
+  void check_receivers(const Step& step, const core::Send& command);
+  std::set<std::string> receivers_of(const core::Envelope& envelope) const;
+  std::string topic_of(const core::Envelope& envelope) const;
+  void learn_members(const Step& step);
+
+  // told.cc: each fact, one after the other.
+  void on(const Step& step, const Fact& fact);
+  void on_deliver(const Step& step, const Fact& fact);
+  void on_settled(const Step& step, const Fact& fact);
+  void check_reason(const Step& step, const Fact& fact, const Sent& sent);
+  bool may_be_free(const Step& step, const Sent& sent, const Pair& pair) const;
+  bool is_target(const Step& step, const core::Target& target, const Sent& sent,
+                 const Pair& pair) const;
+  void reconcile(const Step& step);
+  void reconcile_pair(const Step& step, Sent& sent, Pair& pair, const core::Delivery& delivery);
+  void check_lease(const Step& step, const Sent& sent, const Pair& pair,
+                   const core::Delivery& delivery);
+  void check_asked(const Step& step);
+  void forget(const Step& step);
+  void check_overdue(const Step& step);
+
+  // order.cc
+  void check_order(const Step& step, const Sent& sent, const Pair& pair);
+  void check_bands(const Step& step, const Sent& sent, const Pair& pair);
+  void check_channels(const Step& step, const Sent& sent, const Pair& pair);
+  bool is_certain(const Step& step, const Sent& sent, const Pair& pair) const;
+  std::map<std::string, Seq> ready(bool with_expired) const;
+  void check_idle(const Step& step);
+
+  // audit.cc
+  void audit(const Step& step);
+  void check_streams(const Step& step);
+  void check_letters(const Step& step);
+  void recount(const Step& step);
+  void check_limits(const Step& step);
+  void at_most(std::string_view what, uint64_t size, uint64_t limit, uint64_t before);
+
+  void fail(Check check, const Step& step, const std::string& detail);
+  Pair* find(Seq message, const std::string& receiver);
+  static Pair* find(Sent& sent, const std::string& receiver);
+  bool is_registered(const std::string& name) const { return members_.contains(name); }
+  core::Discipline discipline_of(const std::string& receiver) const;
+  template <class C>
+  static const C* done(const Step& step);
+
+  Verdict& verdict_;
+  Coverage& coverage_;
+  core::Rules rules_;
+  Time now_;
+  std::map<Seq, Sent> sent_;
+  std::map<std::string, Member> members_;
+  std::map<core::StreamId, Opened> streams_;
+  std::map<uint64_t, Letter> letters_;
+  std::set<uint64_t> ended_;
+  Sizes sizes_;
+  std::map<std::string, Seq> ready_before_;  // after the entry before
+
+  // Of the entry at hand.
+  std::set<core::StreamId> closed_;
+  std::set<std::string> told_mail_;
+  const Fact* letter_ = nullptr;  // told, and its Settled not yet
+  uint64_t letters_max_ = 0;      // before or after a change of the rules
+  std::string moved_;             // the receiver whose discipline changed
+};
+
+// The command, if it was for this workspace and was done.
+template <class C>
+const C* Ledger::done(const Step& step) {
+  return step.is_here && step.outcome ? std::get_if<C>(&step.entry.command) : nullptr;
+}
+
+}  // namespace parley::sim

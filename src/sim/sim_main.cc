@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the simulator for one seed or many.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include "sim/text.h"
+#include "sim/world.h"
+
+namespace {
+
+using namespace parley;
+
+struct Range {
+  uint64_t from = 1;
+  uint64_t to = 200;
+};
+
+std::optional<Range> parse_range(const std::string& text) {
+  Range range;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, range.from);
+  if (first.ec != std::errc{} || std::string_view(first.ptr, end).substr(0, 2) != "..") {
+    return std::nullopt;
+  }
+  const auto second = std::from_chars(first.ptr + 2, end, range.to);
+  if (second.ec != std::errc{} || second.ptr != end || range.to < range.from) {
+    return std::nullopt;
+  }
+  return range;
+}
+
+std::optional<sim::Canary> parse_canary(const std::string& name) {
+  for (const sim::CanaryInfo& info : sim::all_canaries()) {
+    if (info.name == name) {
+      return info.canary;
+    }
+  }
+  return name.empty() ? std::optional(sim::Canary::none) : std::nullopt;
+}
+
+void report(const sim::Options& options, const sim::Result& result) {
+  constexpr size_t lines_max = 30;
+  std::cout << "seed " << options.seed << " fails the check `"
+            << sim::check_name(result.failure->check) << "`: " << result.failure->detail << '\n';
+  const size_t skip = result.history.size() - std::min(result.history.size(), lines_max);
+  for (size_t n = skip; n < result.history.size() && !options.verbose; ++n) {
+    std::cout << "  " << result.history[n] << '\n';
+  }
+  std::cout << "replay: " << sim::replay_command(options) << std::endl;
+}
+
+int run_all(const Range& range, sim::Options options) {
+  sim::Coverage coverage;
+  uint64_t entries = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  int failures = 0;
+  for (uint64_t seed = range.from; seed <= range.to && failures < 5; ++seed) {
+    options.seed = seed;
+    const sim::Result result = sim::run(options);
+    coverage.add(result.coverage);
+    entries += result.entries;
+    if (result.failure) {
+      report(options, result);
+      ++failures;
+    }
+  }
+  const auto took = std::chrono::steady_clock::now() - begin;
+  const uint64_t seeds = range.to - range.from + 1;
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
+  std::cout << sim::text(
+      "{} seeds of {} steps: {} entries, {} messages, {} deliveries, {} faults, "
+      "{} failures; {} ms, {} entries/s\n",
+      seeds, options.steps, entries, coverage.of("done send"), coverage.of("effect deliver"),
+      coverage.sum("fault"), failures, ms,
+      entries * 1'000 / static_cast<uint64_t>(std::max<int64_t>(ms, 1)));
+  for (const std::string& name : sim::Coverage::wanted()) {
+    if (coverage.of(name) == 0 && seeds >= 100) {
+      std::cout << "never reached: " << name << '\n';
+    }
+  }
+  if (options.verbose) {
+    for (const auto& [name, times] : coverage.all()) {
+      std::cout << times << ' ' << name << '\n';
+    }
+  }
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("The whole of Parley in one thread from one seed, with faults and checks.");
+  std::string seeds = "1..200";
+  std::string canary;
+  uint64_t seed = 0;
+  sim::Options options;
+  app.add_option("--seeds", seeds, "FROM..TO");
+  app.add_option("--seed", seed, "one seed");
+  app.add_option("--steps", options.steps, "steps of one run");
+  app.add_option("--canary", canary, "plant a bug that the checks must catch");
+  app.add_flag("--verbose", options.verbose, "print every entry and fault");
+  CLI11_PARSE(app, argc, argv);
+  const auto range = seed != 0 ? std::optional(Range{seed, seed}) : parse_range(seeds);
+  const auto planted = parse_canary(canary);
+  if (!range || !planted) {
+    std::cerr << "wanted --seeds FROM..TO, and for --canary one of:";
+    for (const sim::CanaryInfo& info : sim::all_canaries()) {
+      std::cerr << ' ' << info.name;
+    }
+    std::cerr << '\n';
+    return 2;
+  }
+  options.canary = *planted;
+  return run_all(*range, options);
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ledger is told of an entry, and how the tables must look after it.
+
+#include <algorithm>
+
+#include "sim/ledger.h"
+#include "sim/text.h"
+
+namespace parley::sim {
+
+namespace {
+
+std::string named(Seq message, const std::string& receiver) {
+  return text("message {} to {}", message.n, receiver);
+}
+
+State state_for(core::Reason reason) {
+  return reason == core::Reason::ttl_expired ? State::expired
+         : reason == core::Reason::rejected  ? State::rejected
+                                             : State::dead;
+}
+
+}  // namespace
+
+void Ledger::on(const Step& step, const Fact& fact) {
+  switch (fact.kind) {
+    case Fact::Kind::deliver:
+      on_deliver(step, fact);
+      return;
+    case Fact::Kind::settled:
+      on_settled(step, fact);
+      return;
+    case Fact::Kind::mail:
+      told_mail_.insert(fact.receiver);
+      return;
+    case Fact::Kind::dead_lettered:
+      coverage_.count("reason", core::reason_name(fact.reason));
+      if (letter_ != nullptr || !letters_.emplace(fact.letter, Letter{}).second) {
+        fail(Check::letter, step, text("letter {} is told twice", fact.letter));
+      }
+      letters_[fact.letter] = Letter{fact.message, {}, fact.reason};
+      letter_ = &fact;
+      return;
+    case Fact::Kind::letter_dropped:
+      if (letters_.size() <= letters_max_ || letters_.erase(fact.letter) == 0) {
+        fail(Check::letter, step, text("letter {} need not go", fact.letter));
+      }
+      return;
+    case Fact::Kind::stream_closed:
+      streams_.erase(fact.stream);
+      closed_.insert(fact.stream);
+      return;
+  }
+}
+
+// Whether something in this entry can have taken a held message from its holder.
+bool Ledger::may_be_free(const Step& step, const Sent& sent, const Pair& pair) const {
+  if (!core::is_held(pair.state) || pair.due <= now_ || closed_.contains(pair.stream)) {
+    return true;
+  }
+  const auto* nack = done<core::Nack>(step);
+  return nack != nullptr && is_target(step, nack->target, sent, pair);
+}
+
+// Whether the actor means this message: by place, or the newest that it received with this id.
+bool Ledger::is_target(const Step& step, const core::Target& target, const Sent& sent,
+                       const Pair& pair) const {
+  if (pair.receiver != step.entry.actor) {
+    return false;
+  }
+  if (target.seq.n != 0) {
+    return sent.seq == target.seq;
+  }
+  const auto newest = std::find_if(sent_.rbegin(), sent_.rend(), [&](const auto& item) {
+    return item.second.id == target.id &&
+           std::ranges::find(item.second.pairs, pair.receiver, &Pair::receiver) !=
+               item.second.pairs.end();
+  });
+  return newest != sent_.rend() && newest->first == sent.seq;
+}
+
+void Ledger::on_deliver(const Step& step, const Fact& fact) {
+  Pair* const pair = find(fact.message, fact.receiver);
+  if (pair == nullptr) {
+    fail(Check::receivers, step, named(fact.message, fact.receiver) + " was never accepted");
+    return;
+  }
+  const Sent& sent = sent_.at(fact.message);
+  if (core::is_final(pair->state)) {
+    fail(Check::settle, step,
+         named(fact.message, fact.receiver) + " is handed out though it is " +
+             std::string(core::state_name(pair->state)));
+  }
+  if (!may_be_free(step, sent, *pair)) {
+    fail(Check::holder, step, named(fact.message, fact.receiver) + " has a holder already");
+  }
+  if (sent.expires <= now_) {
+    fail(Check::expiry, step, named(fact.message, fact.receiver) + " is handed out expired");
+  }
+  const auto* read = done<core::Read>(step);
+  const bool by_name = read != nullptr && is_target(step, read->target, sent, *pair);
+  if (!by_name) {
+    check_order(step, sent, *pair);
+  }
+  if (fact.stream == core::stream_none) {
+    const bool asked = by_name || done<core::Take>(step) != nullptr;
+    if (!asked || step.entry.actor != fact.receiver) {
+      fail(Check::receivers, step, named(fact.message, fact.receiver) + " was not asked for");
+    }
+  } else if (!streams_.contains(fact.stream) || streams_[fact.stream].agent != fact.receiver) {
+    fail(Check::receivers, step, named(fact.message, fact.receiver) + " goes to no open stream");
+  }
+  pair->state = by_name ? State::read : State::offered;
+  pair->stream = fact.stream;
+  pair->touched = step.entry.seq;
+  pair->due = base::time_max;  // `reconcile` reads it
+  ++pair->attempts;
+  if (pair->attempts != fact.attempt) {
+    fail(Check::recount, step,
+         text("{} is attempt {}, not {}", named(fact.message, fact.receiver), pair->attempts,
+              fact.attempt));
+  }
+  if (pair->attempts > 1) {
+    coverage_.count("told", "redelivered");
+  }
+}
+
+void Ledger::on_settled(const Step& step, const Fact& fact) {
+  Pair* const pair = find(fact.message, fact.receiver);
+  if (pair == nullptr) {
+    fail(Check::receivers, step, named(fact.message, fact.receiver) + " was never accepted");
+    return;
+  }
+  Sent& sent = sent_.at(fact.message);
+  const bool answered_later = pair->state == State::acked && fact.state == State::answered;
+  if (core::is_final(pair->state) && !answered_later) {
+    fail(Check::settle, step, named(fact.message, fact.receiver) + " settles twice");
+  }
+  const auto* ack = done<core::Ack>(step);
+  const auto* send = done<core::Send>(step);
+  const auto* reject = done<core::Reject>(step);
+  const bool by_receiver = step.entry.actor == fact.receiver;
+  const bool asked =
+      fact.state == State::acked
+          ? ack != nullptr && by_receiver &&
+                (ack->upto == core::stream_none ? is_target(step, ack->target, sent, *pair)
+                                                : pair->stream == ack->upto)
+      : fact.state == State::answered
+          ? send != nullptr && by_receiver && send->envelope.in_reply_to == sent.id
+      : fact.state == State::rejected
+          ? reject != nullptr && is_target(step, reject->target, sent, *pair)
+          : true;
+  if (!asked) {
+    fail(Check::settle, step,
+         named(fact.message, fact.receiver) + " settles unasked as " +
+             std::string(core::state_name(fact.state)));
+  }
+  if (fact.state != State::acked && fact.state != State::answered) {
+    check_reason(step, fact, sent);
+  }
+  pair->state = fact.state;
+  pair->stream = core::stream_none;
+  pair->touched = step.entry.seq;
+  if (!answered_later) {
+    sent.since = now_;
+  }
+}
+
+void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) {
+  if (letter_ == nullptr || letter_->message != fact.message ||
+      state_for(letter_->reason) != fact.state) {
+    fail(Check::letter, step, named(fact.message, fact.receiver) + " fails without a letter");
+    return;
+  }
+  bool is_true = true;
+  switch (letter_->reason) {
+    case core::Reason::receiver_not_found:
+      is_true = !is_registered(fact.receiver) || done<core::Unregister>(step) != nullptr;
+      break;
+    case core::Reason::ttl_expired:
+      is_true = std::min(sent.expires, sent.expires_before) <= now_;
+      break;
+    case core::Reason::rejected:
+      is_true = done<core::Reject>(step) != nullptr;
+      break;
+    case core::Reason::receiver_unavailable:
+      is_true = find(fact.message, fact.receiver)->attempts > 0;
+      break;
+    case core::Reason::queue_overflow:
+      is_true = sizes_.queues[fact.receiver] >= rules_.queue_max ||
+                done<core::Subscribe>(step) != nullptr;
+      break;
+    case core::Reason::malformed:
+      is_true = false;
+      break;
+  }
+  if (!is_true) {
+    fail(Check::letter, step,
+         text("{} did not fail as {}", named(fact.message, fact.receiver),
+              core::reason_name(letter_->reason)));
+  }
+  if (const auto at = letters_.find(letter_->letter); at != letters_.end()) {
+    at->second.receiver = fact.receiver;
+  }
+  letter_ = nullptr;
+}
+
+// Every delivery in the tables stands where the book says, or where it may have gone untold: a
+// message that was held waits again, a delay is over, a reader has begun to read.
+void Ledger::reconcile(const Step& step) {
+  const core::Tables& t = step.after.tables();
+  for (auto& [seq, sent] : sent_) {
+    for (Pair& pair : sent.pairs) {
+      pair.seen = false;
+    }
+  }
+  t.messages.each_delivery([&](core::DeliveryRef ref, const core::Delivery& delivery) {
+    const Seq message = t.messages.message_of(ref).seq;
+    const std::string& receiver = t.agents[delivery.receiver].name;
+    Pair* const pair = find(message, receiver);
+    if (pair == nullptr) {
+      fail(Check::receivers, step, named(message, receiver) + " comes from nowhere");
+      return;
+    }
+    pair->seen = true;
+    reconcile_pair(step, sent_.at(message), *pair, delivery);
+  });
+}
+
+void Ledger::reconcile_pair(const Step& step, Sent& sent, Pair& pair,
+                            const core::Delivery& delivery) {
+  const auto wrong = [&](Check check) {
+    fail(check, step,
+         text("{} is {}, should be {}", named(sent.seq, pair.receiver),
+              core::state_name(delivery.state), core::state_name(pair.state)));
+  };
+  const core::StreamId stream = delivery.stream == core::none
+                                    ? core::stream_none
+                                    : step.after.tables().streams[delivery.stream].id;
+  if (core::is_final(pair.state) || core::is_final(delivery.state)) {
+    if (pair.state != delivery.state) {
+      wrong(Check::settle);
+    }
+  } else if (core::is_held(pair.state) && !core::is_held(delivery.state)) {
+    if (!may_be_free(step, sent, pair)) {
+      wrong(Check::holder);
+    }
+  } else if (core::is_held(pair.state)) {
+    if (stream != pair.stream) {
+      wrong(Check::holder);
+    }
+    check_lease(step, sent, pair, delivery);
+  } else if (core::is_held(delivery.state)) {
+    wrong(Check::receivers);
+  } else if (pair.state == State::delayed && delivery.state == State::queued && pair.due > now_) {
+    coverage_.count("told", "hurried");
+  }
+  if (delivery.attempts != pair.attempts) {
+    fail(Check::recount, step, named(sent.seq, pair.receiver) + " has other attempts than told");
+  }
+  if (pair.state != delivery.state) {
+    pair.touched = step.entry.seq;
+  }
+  pair.state = delivery.state;
+  pair.due = delivery.timer == core::none ? base::time_max : delivery.due;
+  pair.stream = stream;
+  if (pair.touched == step.entry.seq) {
+    coverage_.count("state",
+                    pair.state == State::delayed ? "delayed" : core::state_name(pair.state));
+  }
+}
+
+void Ledger::check_lease(const Step& step, const Sent& sent, const Pair& pair,
+                         const core::Delivery& delivery) {
+  const auto* extend = done<core::Extend>(step);
+  const auto* read = done<core::Read>(step);
+  const bool extended = extend != nullptr && is_target(step, extend->target, sent, pair);
+  const bool is_read = read != nullptr && is_target(step, read->target, sent, pair);
+  if (moved_ == pair.receiver) {
+    return;
+  }
+  Time due = pair.due;
+  if (extended && extend->lease.us > 0) {
+    due = now_ + extend->lease;
+  } else if (extended || is_read || pair.due == base::time_max) {
+    due = now_ + core::default_lease(rules_, members_[pair.receiver].dialect);
+  }
+  if (delivery.due != due || delivery.timer == core::none) {
+    fail(Check::lease, step,
+         text("{} is leased until {}, should be {}", named(sent.seq, pair.receiver),
+              delivery.due.us, due.us));
+  }
+}
+
+// What was asked and said to be done was done.
+void Ledger::check_asked(const Step& step) {
+  const auto* ack = done<core::Ack>(step);
+  const auto* nack = done<core::Nack>(step);
+  const auto* take = done<core::Take>(step);
+  const auto* unregister = done<core::Unregister>(step);
+  const auto* retry = done<core::ResolveDeadLetter>(step);
+  for (const auto& [seq, sent] : sent_) {
+    for (const Pair& pair : sent.pairs) {
+      const bool settled = pair.state == State::acked || pair.state == State::answered;
+      if (ack != nullptr && is_target(step, ack->target, sent, pair) && !settled) {
+        fail(Check::settle, step, named(seq, pair.receiver) + " was acked and is not");
+      }
+      if (nack != nullptr && is_target(step, nack->target, sent, pair) &&
+          pair.touched != step.entry.seq) {
+        fail(Check::settle, step, named(seq, pair.receiver) + " was given back and is not");
+      }
+      if (unregister != nullptr && pair.receiver == unregister->name &&
+          !core::is_final(pair.state)) {
+        fail(Check::settle, step, named(seq, pair.receiver) + " has no receiver and is not dead");
+      }
+    }
+  }
+  if (take != nullptr && step.outcome->count < take->count_max &&
+      ready(false).contains(std::string(step.entry.actor))) {
+    fail(Check::idle, step, "fewer were taken than wait");
+  }
+  if (ack != nullptr && ack->upto != core::stream_none) {
+    coverage_.count("told", "upto");
+  }
+  if (ack != nullptr && step.outcome->count == 0) {
+    coverage_.count("told", "again");
+  }
+  if (retry != nullptr) {
+    constexpr std::array<std::string_view, 4> names = {"pending", "retried", "discarded",
+                                                       "escalated"};
+    coverage_.count("resolution", names[static_cast<size_t>(retry->resolution)]);
+  }
+}
+
+// What is gone from the tables was settled, and either its time is over or there are too many.
+void Ledger::forget(const Step& step) {
+  const core::Tables& t = step.after.tables();
+  const bool full = t.messages.remembered().size() >= rules_.settled_max;
+  for (auto at = sent_.begin(); at != sent_.end();) {
+    Sent& sent = at->second;
+    sent.expires_before = sent.expires;
+    const bool there = t.messages.find(sent.seq) != core::none;
+    for (const Pair& pair : sent.pairs) {
+      if (pair.seen) {
+        continue;
+      }
+      const bool over = full || sent.since + rules_.settled_retention <= now_;
+      if (there || !core::is_final(pair.state) || !over) {
+        fail(Check::visible, step,
+             named(sent.seq, pair.receiver) + " vanished, " +
+                 std::string(core::state_name(pair.state)));
+      }
+      coverage_.count("told", "forgotten");
+    }
+    at = there ? std::next(at) : sent_.erase(at);
+  }
+}
+
+// Time has passed for all of the workspace, but for the start of a node, which only ends streams.
+void Ledger::check_overdue(const Step& step) {
+  if (std::holds_alternative<core::StartNode>(step.entry.command)) {
+    return;
+  }
+  for (const auto& [seq, sent] : sent_) {
+    for (const Pair& pair : sent.pairs) {
+      const bool timed = core::is_held(pair.state) || pair.state == State::delayed;
+      if (timed && pair.due <= now_) {
+        fail(Check::lease, step, named(seq, pair.receiver) + " should be free by now");
+      }
+      const bool waits = pair.state == State::queued || pair.state == State::delayed;
+      if (waits && sent.expires <= now_) {
+        fail(Check::expiry, step, named(seq, pair.receiver) + " waits though it is expired");
+      }
+    }
+  }
+}
+
+}  // namespace parley::sim

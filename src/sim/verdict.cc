@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/verdict.h"
+
+namespace parley::sim {
+
+std::string_view check_name(Check check) {
+  switch (check) {
+    case Check::promise:
+      return "promise";
+    case Check::answer:
+      return "answer";
+    case Check::equal:
+      return "equal";
+    case Check::snapshot:
+      return "snapshot";
+    case Check::time:
+      return "time";
+    case Check::once:
+      return "once";
+    case Check::receivers:
+      return "receivers";
+    case Check::settle:
+      return "settle";
+    case Check::letter:
+      return "letter";
+    case Check::visible:
+      return "visible";
+    case Check::order:
+      return "order";
+    case Check::idle:
+      return "idle";
+    case Check::holder:
+      return "holder";
+    case Check::lease:
+      return "lease";
+    case Check::expiry:
+      return "expiry";
+    case Check::window:
+      return "window";
+    case Check::life:
+      return "life";
+    case Check::duplicate:
+      return "duplicate";
+    case Check::limit:
+      return "limit";
+    case Check::recount:
+      return "recount";
+    case Check::body:
+      return "body";
+  }
+  return "unknown";
+}
+
+}  // namespace parley::sim

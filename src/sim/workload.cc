@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/workload.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "sim/text.h"
+
+namespace parley::sim {
+
+namespace {
+
+using core::Command;
+
+constexpr size_t agents = 9;  // the last ones are registered late or never
+constexpr std::array<std::string_view, 4> topics = {"build.done", "build.failed", "topic:news",
+                                                    "ops.alert"};
+
+struct RuleChoice {
+  std::string_view name;
+  std::array<std::string_view, 4> values;
+};
+
+// Small values, so that every limit is reached within a few hundred steps.
+constexpr std::array<RuleChoice, 29> rule_choices = {{
+    {"message_bytes_max", {"1024", "1024", "2048", "1310720"}},
+    {"queue_max", {"2", "4", "12", "60"}},
+    {"dead_letters_max", {"1", "3", "10", "60"}},
+    {"settled_max", {"0", "2", "20", "200"}},
+    {"topic.retained_max", {"0", "1", "3", "20"}},
+    {"attempts_max", {"1", "2", "3", "5"}},
+    {"topics_max", {"2", "3", "4", "10"}},
+    {"streams_max", {"1", "3", "8", "30"}},
+    {"agents_max", {"5", "8", "20", "30"}},
+    {"window_max", {"1", "3", "8", "100"}},
+    {"receivers_max", {"1", "3", "8", "100"}},
+    {"subscriptions_per_agent_max", {"0", "1", "2", "8"}},
+    {"tokens_per_agent_max", {"1", "2", "3", "4"}},
+    {"capabilities_max", {"0", "1", "2", "8"}},
+    {"reason_bytes_max", {"0", "4", "64", "1024"}},
+    {"flow.lease", {"20ms", "300ms", "2s", "60s"}},
+    {"collab.lease", {"20ms", "300ms", "2s", "60s"}},
+    {"inbox.lease", {"20ms", "300ms", "2s", "30m"}},
+    {"superprompt.lease", {"20ms", "300ms", "2s", "30m"}},
+    {"squad.lease", {"20ms", "300ms", "2s", "30m"}},
+    {"flow.ttl.normal", {"50ms", "1s", "60s", "24h"}},
+    {"flow.ttl.critical", {"50ms", "1s", "60s", "5m"}},
+    {"collab.ttl", {"0s", "200ms", "5s", "1h"}},
+    {"inbox.ttl", {"0s", "200ms", "5s", "1h"}},
+    {"nack_delay_max", {"0s", "200ms", "2s", "1h"}},
+    {"lease_max", {"100ms", "2s", "10m", "24h"}},
+    {"ttl_max", {"500ms", "10s", "1h", "24h"}},
+    {"topic.retention", {"0s", "500ms", "30s", "1h"}},
+    {"settled_retention", {"0s", "1s", "2m", "24h"}},
+}};
+
+template <class Deque, class Item>
+void remember(Deque& items, Item item, size_t max) {
+  items.push_back(std::move(item));
+  if (items.size() > max) {
+    items.pop_front();
+  }
+}
+
+std::string agent_name(uint64_t n) { return text("a{}", n); }
+
+core::Dialect dialect_of(uint64_t n) { return static_cast<core::Dialect>(n % 5); }
+
+}  // namespace
+
+std::string_view Workload::keep(std::string text) { return texts_.emplace_back(std::move(text)); }
+
+core::MessageId Workload::new_id() {
+  core::MessageId id;
+  const uint64_t n = next_id_++;
+  for (size_t at = 0; at < 8; ++at) {
+    id.bytes[15 - at] = static_cast<uint8_t>(n >> (8 * at));
+  }
+  id.bytes[0] = 7;
+  return id;
+}
+
+std::string Workload::some_agent() {
+  return agent_name(setting_.random.below(setting_.random.chance(800) ? agents - 3 : agents));
+}
+
+// Mostly one that was handed out not long ago.
+const Workload::Held& Workload::some_held() {
+  const uint64_t one = setting_.random.below(held_.size());
+  const uint64_t other = setting_.random.below(held_.size());
+  return held_[std::max(one, other)];
+}
+
+core::WorkspaceId Workload::some_workspace_id() {
+  return setting_.random.chance(850)
+             ? core::workspace_first
+             : static_cast<core::WorkspaceId>(setting_.random.below(workspaces_));
+}
+
+std::vector<Ask> Workload::opening() {
+  texts_.clear();
+  std::vector<Ask> asks;
+  Ask rules;
+  rules.command = some_rules(rules);
+  asks.push_back(std::move(rules));
+  for (uint64_t n = 0; n + 3 < agents; ++n) {
+    core::Register command;
+    command.name = keep(agent_name(n));
+    command.dialect = dialect_of(n);
+    asks.push_back(Ask{core::workspace_first, {}, command});
+  }
+  return asks;
+}
+
+Ask Workload::next(uint64_t origin) {
+  texts_.clear();
+  Ask ask;
+  ask.workspace = some_workspace_id();
+  ask.actor = some_agent();
+  ask.command = some_command(origin, ask);
+  if (setting_.random.chance(15)) {
+    ask.actor = "ghost";
+  }
+  return ask;
+}
+
+Command Workload::some_command(uint64_t origin, Ask& ask) {
+  Random& random = setting_.random;
+  const uint64_t roll = random.below(1'000);
+  if (roll < 300) {
+    return some_send(ask);
+  }
+  if (roll < 360) {
+    return send_again(ask);
+  }
+  if (roll < 640) {
+    return some_settling(ask);
+  }
+  if (roll < 740) {
+    constexpr std::array<uint32_t, 6> counts = {1, 1, 2, 3, 8, 0};
+    return core::Take{random.pick(counts)};
+  }
+  if (roll < 810) {
+    return some_stream(origin, ask);
+  }
+  if (roll < 860) {
+    std::string topic(random.pick(topics));
+    topic = topic.starts_with("topic:") ? topic.substr(6) : topic;
+    if (random.chance(300)) {
+      return core::Unsubscribe{keep(std::move(topic))};
+    }
+    return core::Subscribe{keep(random.chance(30) ? std::string() : std::move(topic))};
+  }
+  if (roll < 900) {
+    return some_register(ask);
+  }
+  if (roll < 920) {
+    return some_rules(ask);
+  }
+  if (roll < 965) {
+    return some_resolve(ask);
+  }
+  return roll < 972 ? some_workspace(ask) : nonsense(origin, ask);
+}
+
+std::vector<std::string> Workload::some_receivers() {
+  Random& random = setting_.random;
+  const uint64_t roll = random.below(100);
+  if (roll < 60) {
+    // Few receivers get most of it, so that queues form.
+    return {agent_name(random.chance(600) ? random.below(3) : random.below(agents))};
+  }
+  if (roll < 75) {
+    std::vector<std::string> names;
+    for (uint64_t left = 2 + random.below(4); left > 0; --left) {
+      names.push_back(random.chance(100) ? text("nobody{}", random.below(3)) : some_agent());
+    }
+    return names;
+  }
+  if (roll < 90) {
+    return {std::string(random.pick(topics))};
+  }
+  return {roll < 96 ? std::string("*") : text("nobody{}", random.below(3))};
+}
+
+Command Workload::some_send(Ask& ask) {
+  Random& random = setting_.random;
+  Sent sent;
+  sent.workspace = ask.workspace;
+  sent.sender = ask.actor = agent_name(random.chance(600) ? random.below(3) : random.below(agents));
+  sent.id = new_id();
+  if (random.chance(200)) {
+    sent.key.bytes[3] = static_cast<uint8_t>(1 + random.below(20));
+  }
+  sent.body = text("body {}", random.below(1'000'000));
+  if (random.chance(20)) {
+    sent.body.assign(2'500, 'x');
+  }
+  sent.receivers = some_receivers();
+  core::Send send;
+  core::Envelope& e = send.envelope;
+  constexpr std::array<int64_t, 5> ttls_ms = {0, 0, 40, 700, 30'000};
+  e.ttl = base::milliseconds(random.pick(ttls_ms));
+  e.priority = static_cast<core::Priority>(random.below(core::priority_count));
+  e.dialect = sent.dialect = dialect_of(random.below(5));
+  e.durability = random.chance(250) ? core::Durability::memory : core::Durability::disk;
+  e.kind = random.chance(300) ? core::Kind::request : core::Kind::notification;
+  if (random.chance(180) && !held_.empty()) {
+    const Held& question = some_held();
+    e.kind = core::Kind::response;
+    e.in_reply_to = random.chance(50) ? new_id() : question.id;
+    sent.sender = ask.actor = question.receiver;
+    sent.workspace = ask.workspace = question.workspace;
+  }
+  e.id = sent.id;
+  e.idempotency_key = sent.key;
+  e.sender = keep(sent.sender);
+  e.body = keep(sent.body);
+  for (const std::string& receiver : sent.receivers) {
+    e.receivers.push_back(keep(receiver));
+  }
+  if (e.kind != core::Kind::response && sent.body.size() < 100) {
+    remember(sent_, std::move(sent), 24);
+  }
+  return send;
+}
+
+// As a sender does that got no answer; sometimes with its id for something else.
+Command Workload::send_again(Ask& ask) {
+  Random& random = setting_.random;
+  if (sent_.empty()) {
+    return some_send(ask);
+  }
+  const Sent& sent = sent_[random.below(sent_.size())];
+  ask.actor = sent.sender;
+  ask.workspace = sent.workspace;
+  core::Send send;
+  core::Envelope& e = send.envelope;
+  e.id = random.chance(150) ? new_id() : sent.id;
+  e.idempotency_key = sent.key;
+  e.dialect = sent.dialect;
+  e.sender = keep(sent.sender);
+  e.body = keep(random.chance(200) ? "something else" : sent.body);
+  for (const std::string& receiver : sent.receivers) {
+    e.receivers.push_back(keep(receiver));
+  }
+  return send;
+}
+
+core::Target Workload::some_target(const Held& held) {
+  if (setting_.random.chance(20)) {
+    return core::Target{core::Seq{setting_.random.below(2'000)}, {}};
+  }
+  return setting_.random.chance(500) ? core::Target{held.message, {}} : core::Target{{}, held.id};
+}
+
+Command Workload::some_settling(Ask& ask) {
+  Random& random = setting_.random;
+  if (held_.empty()) {
+    return core::Take{1};
+  }
+  const Held& held = some_held();
+  const core::Target target = some_target(held);
+  ask.actor = held.receiver;
+  ask.workspace = held.workspace;
+  const uint64_t roll = random.below(100);
+  if (roll < 45) {
+    core::Ack ack{target, {}};
+    if (random.chance(300) && held.stream != core::stream_none) {
+      ack = core::Ack{core::Target{held.message, {}}, held.stream};
+    }
+    return ack;
+  }
+  if (roll < 68) {
+    constexpr std::array<int64_t, 4> delays_ms = {0, 0, 150, 1'500};
+    return core::Nack{target, base::milliseconds(random.pick(delays_ms)),
+                      keep(random.chance(500) ? "not now, thank you" : "")};
+  }
+  if (roll < 78) {
+    return core::Reject{target, keep("cannot read it")};
+  }
+  if (roll < 88) {
+    constexpr std::array<int64_t, 4> leases_ms = {0, 50, 1'000, 600'000};
+    return core::Extend{target, base::milliseconds(random.pick(leases_ms))};
+  }
+  return core::Read{target};
+}
+
+Command Workload::some_register(Ask& ask) {
+  Random& random = setting_.random;
+  const uint64_t n = random.below(agents);
+  ask.actor = random.chance(700)   ? std::string(core::broker_name)
+              : random.chance(500) ? agent_name(n)
+                                   : "admin";
+  if (random.chance(250)) {
+    return core::Unregister{keep(agent_name(n))};
+  }
+  core::Register command;
+  command.name = keep(agent_name(n));
+  command.dialect = random.chance(700) ? dialect_of(n) : dialect_of(random.below(5));
+  constexpr std::array<core::PrincipalKind, 5> kinds = {
+      core::PrincipalKind::agent, core::PrincipalKind::agent, core::PrincipalKind::agent,
+      core::PrincipalKind::human, core::PrincipalKind::admin};
+  command.kind = random.pick(kinds);
+  if (random.chance(300)) {
+    command.token[0] = static_cast<uint8_t>(1 + random.below(12));
+  }
+  if (random.chance(200)) {
+    command.rights.push_back(keep(random.chance(800) ? "maintainer" : "owner"));
+  }
+  for (uint64_t left = random.below(4); left > 0; --left) {
+    command.capabilities.push_back(keep("write"));
+  }
+  return command;
+}
+
+Command Workload::some_rules(Ask& ask) {
+  Random& random = setting_.random;
+  ask.actor = random.chance(950) ? std::string(core::broker_name) : some_agent();
+  core::SetRules command;
+  const bool first = texts_.empty() && next_id_ == 1;
+  for (uint64_t left = first ? 12 : 1 + random.below(4); left > 0; --left) {
+    const RuleChoice& choice = random.pick(rule_choices);
+    command.values.emplace_back(choice.name, random.pick(choice.values));
+  }
+  if (!first && random.chance(60)) {
+    command.values.emplace_back("queue_maximum", "3");
+  }
+  if (!first && random.chance(60)) {
+    command.values.emplace_back("attempts_max", "a lot");
+  }
+  return command;
+}
+
+Command Workload::some_stream(uint64_t origin, Ask& ask) {
+  Random& random = setting_.random;
+  if (random.chance(600) || opened_.empty()) {
+    const core::StreamId stream{random.chance(970) ? origin : origin + 1, next_stream_++};
+    constexpr std::array<uint32_t, 6> windows = {1, 2, 3, 5, 20, 0};
+    remember(opened_, Opened{ask.workspace, ask.actor, stream}, 16);
+    return core::OpenStream{stream, random.pick(windows)};
+  }
+  const Opened& opened = opened_[random.below(opened_.size())];
+  ask.actor = random.chance(200) ? std::string(core::broker_name) : opened.agent;
+  ask.workspace = opened.workspace;
+  if (random.chance(100)) {
+    return core::OpenStream{opened.stream, 2};
+  }
+  return core::CloseStream{opened.stream};
+}
+
+Command Workload::some_resolve(Ask& ask) {
+  Random& random = setting_.random;
+  core::ResolveDeadLetter command;
+  command.id = random.below(40);
+  if (!letters_.empty() && random.chance(900)) {
+    const auto& [workspace, id] = random.pick(letters_);
+    ask.workspace = workspace;
+    command.id = id;
+  }
+  ask.actor = random.chance(850) ? std::string(core::broker_name) : some_agent();
+  constexpr std::array<core::Resolution, 8> resolutions = {
+      core::Resolution::retried,   core::Resolution::retried, core::Resolution::retried,
+      core::Resolution::retried,   core::Resolution::retried, core::Resolution::discarded,
+      core::Resolution::escalated, core::Resolution::pending};
+  command.resolution = random.pick(resolutions);
+  return command;
+}
+
+Command Workload::some_workspace(Ask& ask) {
+  Random& random = setting_.random;
+  ask.actor = random.chance(800) ? std::string(core::broker_name) : some_agent();
+  ask.workspace = core::workspace_first;
+  core::AddWorkspace command;
+  command.name = keep(text("space{}", random.below(3)));
+  command.admin_token[1] = static_cast<uint8_t>(1 + random.below(100));
+  return command;
+}
+
+// Values that no well-behaved edge lets through; each must have an outcome.
+Command Workload::nonsense(uint64_t origin, Ask& ask) {
+  Random& random = setting_.random;
+  const core::Duration below_zero{-1 - static_cast<int64_t>(random.below(1'000))};
+  const core::Duration endless{std::numeric_limits<int64_t>::max()};
+  const core::Target target{held_.empty() ? core::Seq{1} : held_.back().message, {}};
+  ask.actor =
+      held_.empty() || random.chance(200) ? std::string(core::broker_name) : held_.back().receiver;
+  core::Register bad;
+  switch (random.below(12)) {
+    case 0:
+      return core::Nack{target, below_zero, {}};
+    case 1:
+      return core::Extend{target, below_zero};
+    case 2:
+      return core::Extend{target, endless};
+    case 3:
+      return core::Take{std::numeric_limits<uint32_t>::max()};
+    case 4:
+      return core::OpenStream{core::stream_none, 1};
+    case 5:
+      return core::OpenStream{core::StreamId{origin, next_stream_++},
+                              std::numeric_limits<uint32_t>::max()};
+    case 6:
+      return core::Ack{core::Target{}, core::StreamId{origin, 1}};
+    case 7:
+      ask.workspace = static_cast<core::WorkspaceId>(4'000'000'000);
+      return core::Take{1};
+    case 8:
+      bad.name = keep(random.chance(500) ? "*" : std::string(5'000, 'n'));
+      return bad;
+    case 9:
+      ask.actor = "ghost";
+      return core::StartNode{keep(std::string(3, '\0'))};
+    case 10: {
+      core::Send send;
+      send.envelope.sender = keep(ask.actor);
+      send.envelope.id = random.chance(500) ? core::MessageId{} : new_id();
+      send.envelope.ttl = random.chance(500) ? below_zero : endless;
+      send.envelope.created = core::Time{std::numeric_limits<int64_t>::min()};
+      send.envelope.receivers = {"", keep("topic:"), "*"};
+      return send;
+    }
+    default: {
+      core::Send send;
+      send.envelope.sender = keep(ask.actor);
+      send.envelope.id = new_id();
+      send.envelope.receivers.assign(1 + random.below(3), keep(some_agent()));
+      send.envelope.ttl = below_zero;
+      send.envelope.confidence_ppm = std::numeric_limits<int32_t>::min();
+      return send;
+    }
+  }
+}
+
+void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
+                   const std::vector<Fact>& facts) {
+  if (std::holds_alternative<core::AddWorkspace>(entry.command) && outcome) {
+    workspaces_ = std::max(workspaces_, static_cast<uint32_t>(outcome->workspace) + 1);
+  }
+  if (const auto* send = std::get_if<core::Send>(&entry.command)) {
+    ids_[entry.seq] = send->envelope.id;
+  }
+  for (const Fact& fact : facts) {
+    if (fact.kind == Fact::Kind::deliver) {
+      remember(held_,
+               Held{fact.workspace, fact.receiver, fact.message, ids_[fact.message], fact.stream},
+               24);
+    } else if (fact.kind == Fact::Kind::dead_lettered) {
+      letters_.emplace_back(fact.workspace, fact.letter);
+      if (letters_.size() > 30) {
+        letters_.erase(letters_.begin());
+      }
+    }
+  }
+}
+
+}  // namespace parley::sim

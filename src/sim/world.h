@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node/node.h"
+#include "sim/checker.h"
+#include "sim/faulty_journal.h"
+#include "sim/workload.h"
+
+namespace parley::sim {
+
+struct Options {
+  uint64_t seed = 1;
+  uint32_t steps = 400;
+  Canary canary = Canary::none;
+  bool verbose = false;
+};
+
+struct Result {
+  std::optional<Failure> failure;
+  std::vector<std::string> history;  // what happened last, oldest first
+  Coverage coverage;
+  uint64_t entries = 0;
+};
+
+// The whole system in one thread from one seed: nodes, the log they share, agents, faults, time,
+// and the checks after every step. The same options give the same run, everywhere.
+Result run(const Options& options);
+
+// The command line that runs the same again.
+std::string replay_command(const Options& options);
+
+}  // namespace parley::sim
