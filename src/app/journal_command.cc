@@ -79,7 +79,8 @@ int dump_journal(const std::string& data, uint64_t from, uint64_t to) {
         if (record.record.seq.n < from || record.record.seq.n > to) {
           return;
         }
-        const auto entry = core::decode_entry(record.record.seq, record.record.time, record.record.payload);
+        const journal::Record& stored = record.record;
+        const auto entry = core::decode_entry(stored.seq, stored.time, stored.payload);
         if (entry) {
           std::printf("%s\n", describe(*entry).c_str());
         } else {

@@ -10,8 +10,9 @@ using namespace parley;
 
 // Subcommands set the exit code; 2 is a wrong call.
 int run(int argc, char** argv) {
-  CLI::App app("Parley is a durable message broker for AI agents and the people who supervise them.",
-               "parley");
+  CLI::App app(
+      "Parley is a durable message broker for AI agents and the people who supervise them.",
+      "parley");
   app.set_version_flag("--version", "parley " PARLEY_VERSION, "Print the version and exit");
   app.require_subcommand(1);
   int exit_code = 0;
