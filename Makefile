@@ -31,9 +31,11 @@ build: setup ## build everything; the program is build/parley
 	$(call configure_and_build,release)
 
 .PHONY: run
-run: build ## build and run the broker
-	@if build/parley --help | grep -q '^ *serve '; then exec build/parley serve $(ARGS); \
-	else exec build/parley --help; fi
+run: build ## build and run the broker; ARGS= for its flags
+	@echo "The first message, from another terminal:"
+	@echo "  ANA=\$$(build/parley agent add ana); BO=\$$(build/parley agent add bo)"
+	@echo "  PARLEY_TOKEN=\$$ANA build/parley send --to bo 'hello'; PARLEY_TOKEN=\$$BO build/parley inbox"
+	@exec build/parley serve $(ARGS)
 
 .PHONY: test
 test: setup ## build and run all tests and checks; ONLY=core for one folder of src

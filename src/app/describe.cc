@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "app/terminal.h"
+
 namespace parley::app {
 
 namespace {
@@ -13,26 +15,18 @@ constexpr std::array<std::string_view, 5> dialects = {"flow", "collab", "inbox",
                                                       "squad"};
 constexpr std::array<std::string_view, 4> kinds = {"unknown", "agent", "human", "admin"};
 constexpr std::array<std::string_view, 4> priorities = {"low", "normal", "high", "critical"};
-constexpr std::array<std::string_view, 4> resolutions = {"pending", "retry", "discard",
-                                                         "escalate"};
+constexpr std::array<std::string_view, 4> resolutions = {"pending", "retry", "discard", "escalate"};
 
-// Control bytes would let a name rewrite the reader's terminal.
+// A name in quotes; one that holds control bytes must not rewrite the reader's terminal.
 std::string quoted(std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out = "\"";
+  std::string escaped;
   for (const char c : text) {
-    const auto byte = static_cast<uint8_t>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out.append("\\x").push_back(digits[byte >> 4]);
-      out.push_back(digits[byte & 15]);
-    } else {
-      if (c == '"' || c == '\\') {
-        out.push_back('\\');
-      }
-      out.push_back(c);
+    if (c == '"' || c == '\\') {
+      escaped.push_back('\\');
     }
+    escaped.push_back(c);
   }
-  return out + "\"";
+  return "\"" + printable(escaped) + "\"";
 }
 
 std::string named(const Target& target) {
@@ -48,9 +42,7 @@ std::string because(std::string_view reason) {
 struct Teller {
   std::string operator()(const Tick&) const { return "tick"; }
   std::string operator()(const StartNode& c) const { return "start node " + quoted(c.node); }
-  std::string operator()(const AddWorkspace& c) const {
-    return "add workspace " + quoted(c.name);
-  }
+  std::string operator()(const AddWorkspace& c) const { return "add workspace " + quoted(c.name); }
   std::string operator()(const SetRules& c) const {
     std::string text = "set rules";
     for (const auto& [name, value] : c.values) {

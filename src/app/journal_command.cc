@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/journal_command.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 
+#include "app/commands.h"
 #include "app/describe.h"
 #include "journal/inspect.h"
 
@@ -12,11 +15,6 @@ namespace parley::app {
 namespace {
 
 using journal::FileReport;
-
-int complain(const base::Error& error) {
-  std::fprintf(stderr, "parley: %s\n", error.detail.c_str());
-  return 1;
-}
 
 std::string journal_of(const std::string& data) {
   return (std::filesystem::path(data) / "journal").string();
@@ -45,9 +43,10 @@ void print(const FileReport& file) {
     std::printf("          damaged: %s\n", file.damage->detail.c_str());
   }
   if (file.torn_at) {
-    std::printf("          torn tail at byte %llu: a write that was not finished and never "
-                "acknowledged; the next start cuts it off\n",
-                static_cast<unsigned long long>(*file.torn_at));
+    std::printf(
+        "          torn tail at byte %llu: a write that was not finished and never "
+        "acknowledged; the next start cuts it off\n",
+        static_cast<unsigned long long>(*file.torn_at));
   }
 }
 
@@ -57,7 +56,7 @@ int verify_journal(const std::string& data) {
   journal::RealDisk disk;
   const auto report = journal::verify(disk, journal_of(data));
   if (!report) {
-    return complain(report.error());
+    return complain(failure_of(report.error()));
   }
   std::printf("%-8s  %10s  %10s  %10s  %12s  %s\n", "kind", "first", "last", "records", "bytes",
               "file");
@@ -79,8 +78,8 @@ int dump_journal(const std::string& data, uint64_t from, uint64_t to) {
         if (record.record.seq.n < from || record.record.seq.n > to) {
           return;
         }
-        const journal::Record& stored = record.record;
-        const auto entry = core::decode_entry(stored.seq, stored.time, stored.payload);
+        const auto entry =
+            core::decode_entry(record.record.seq, record.record.time, record.record.payload);
         if (entry) {
           std::printf("%s\n", describe(*entry).c_str());
         } else {
@@ -89,9 +88,38 @@ int dump_journal(const std::string& data, uint64_t from, uint64_t to) {
         }
       });
   if (!visited) {
-    return complain(visited.error());
+    return complain(failure_of(visited.error()));
   }
   return good ? 0 : 1;
+}
+
+void add_journal(CLI::App& app, int& exit_code) {
+  struct Options {
+    std::string data;
+    uint64_t from = 1;
+    uint64_t to = UINT64_MAX;
+  };
+  const auto options = std::make_shared<Options>();  // CLI11 copies the closures
+  CLI::App* group = app.add_subcommand("journal", "Look into the journal of a stopped broker");
+  group->require_subcommand(1);
+  const auto run = [options, &exit_code](const std::function<int(const std::string&)>& look) {
+    const auto data = data_directory(options->data, environment());
+    exit_code = data ? look(*data) : complain(failure_of(data.error()));
+  };
+
+  CLI::App* verifying = group->add_subcommand("verify", "Check every segment and snapshot");
+  verifying->add_option("--data", options->data, "The broker's data directory")->type_name("DIR");
+  add_example(*verifying, "parley journal verify --data DIR");
+  verifying->callback([run] { run(verify_journal); });
+
+  CLI::App* dumping = group->add_subcommand("dump", "Print the records, one a line");
+  dumping->add_option("--data", options->data, "The broker's data directory")->type_name("DIR");
+  dumping->add_option("--from", options->from, "The first record to print");
+  dumping->add_option("--to", options->to, "The last record to print");
+  add_example(*dumping, "parley journal dump --data DIR --from 10");
+  dumping->callback([run, options] {
+    run([&](const std::string& data) { return dump_journal(data, options->from, options->to); });
+  });
 }
 
 }  // namespace parley::app

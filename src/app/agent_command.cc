@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/terminal.h"
+#include "lib/json_writer.h"
+
+namespace parley::app {
+
+namespace {
+
+using lib::Json;
+using lib::JsonWriter;
+
+// Shared by the closures of one group, because CLI11 copies them.
+struct Options {
+  ClientOptions client;
+  std::string id;
+  std::string dialect = "flow";
+  std::string name;
+  std::string role;
+  std::vector<std::string> capabilities;
+  std::vector<std::string> topics;
+  std::vector<std::string> rights;
+};
+
+void write_list(JsonWriter& writer, std::string_view key, const std::vector<std::string>& items) {
+  if (items.empty()) {
+    return;
+  }
+  writer.key(key).array();
+  for (const std::string& item : items) {
+    writer.text(item);
+  }
+  writer.end_array();
+}
+
+void write_text(JsonWriter& writer, std::string_view key, const std::string& value) {
+  if (!value.empty()) {
+    writer.key(key).text(value);
+  }
+}
+
+// The token alone on standard output, so that `TOKEN=$(parley agent add ...)` works; what to do
+// with it beside that.
+int show_token(const std::string& what, Json answer) {
+  const std::string token = text_of(answer, "token");
+  if (token.empty()) {
+    std::fprintf(stderr, "%s is up to date; its token is the one it has.\n", what.c_str());
+    return 0;
+  }
+  std::fprintf(stderr, "%s is registered. This is its token; it is shown only this once:\n",
+               what.c_str());
+  std::printf("%s\n", printable(token).c_str());
+  std::fflush(stdout);
+  std::fprintf(stderr,
+               "Give it to whoever speaks for %s, as PARLEY_TOKEN:\n"
+               "  PARLEY_TOKEN=... parley inbox\n",
+               what.c_str());
+  return 0;
+}
+
+int add(const Options& options) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.object().key("id").text(options.id).key("dialect").text(options.dialect);
+  write_text(writer, "name", options.name);
+  write_text(writer, "role", options.role);
+  write_list(writer, "capabilities", options.capabilities);
+  write_list(writer, "subscriptions", options.topics);
+  writer.end_object();
+  return ask_and_show(options.client, {"POST", "/v1/agents", body, {}}, [&](Json answer) {
+    return show_token("agent " + printable(options.id), answer);
+  });
+}
+
+Colour colour_of(std::string_view status) {
+  if (status == "online" || status == "available" || status == "idle") {
+    return Colour::green;
+  }
+  return status == "offline" ? Colour::dim : Colour::plain;
+}
+
+int list(const Options& options) {
+  return ask_and_show(options.client, {"GET", "/v1/agents"}, [](Json answer) {
+    Table table({"ID", "KIND", "DIALECT", "ROLE", "STATUS", "QUEUED"});
+    const Json agents = answer.find("agents");
+    for (const Json agent : agents ? agents.elements() : Json::Elements()) {
+      const std::string status = text_of(agent, "status");
+      table.add({{text_of(agent, "id")},
+                 {text_of(agent, "kind")},
+                 {text_of(agent, "dialect")},
+                 {text_of(agent, "role")},
+                 {status, colour_of(status)},
+                 {text_of(agent, "queue_depth")}});
+    }
+    if (table.empty()) {
+      std::printf("no agents; add one with `parley agent add ID --dialect flow`\n");
+    } else {
+      std::printf("%s", table.render(wants_colours()).c_str());
+    }
+    return 0;
+  });
+}
+
+int show(const Options& options) {
+  const Call call{"GET", "/v1/agents/" + encoded(options.id)};
+  return ask_and_show(options.client, call, [](Json answer) {
+    Table table({"FIELD", "VALUE"});
+    for (const auto& [key, value] : answer.members()) {
+      table.add({{std::string(key)}, {text_of(answer, key)}});
+    }
+    std::printf("%s", table.render(wants_colours()).c_str());
+    return 0;
+  });
+}
+
+int remove(const Options& options) {
+  const Call call{"DELETE", "/v1/agents/" + encoded(options.id)};
+  return ask_and_show(options.client, call, [&](Json) {
+    std::printf("agent %s is removed\n", printable(options.id).c_str());
+    return 0;
+  });
+}
+
+int add_a_human(const Options& options) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.object().key("name").text(options.id);
+  write_list(writer, "rights", options.rights);
+  writer.end_object();
+  return ask_and_show(options.client, {"POST", "/v1/humans", body, {}}, [&](Json answer) {
+    return show_token("human:" + printable(options.id), answer);
+  });
+}
+
+int add_a_workspace(const Options& options) {
+  std::string body;
+  JsonWriter(body).object().key("name").text(options.id).end_object();
+  return ask_and_show(options.client, {"POST", "/v1/workspaces", body, {}}, [&](Json answer) {
+    return show_token("the admin of workspace " + printable(options.id), answer);
+  });
+}
+
+int list_workspaces(const Options& options) {
+  return ask_and_show(options.client, {"GET", "/v1/workspaces"}, [](Json answer) {
+    Table table({"NAME"});
+    const Json workspaces = answer.find("workspaces");
+    for (const Json workspace : workspaces ? workspaces.elements() : Json::Elements()) {
+      const auto name = workspace.as_string();
+      table.add({{name ? std::string(*name) : text_of(workspace, "name")}});
+    }
+    std::printf("%s", table.render(wants_colours()).c_str());
+    return 0;
+  });
+}
+
+void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Options>& options) {
+  CLI::App* agent = app.add_subcommand("agent", "Register, list and remove agents");
+  agent->require_subcommand(1);
+
+  CLI::App* adding = agent->add_subcommand("add", "Register an agent; prints its token once");
+  adding->add_option("ID", options->id, "Its name")->required();
+  adding->add_option("--dialect", options->dialect, "The protocol it speaks; flow if not given")
+      ->check(CLI::IsMember({"flow", "collab", "inbox", "superprompt", "squad"}));
+  adding->add_option("--name", options->name, "A name for people");
+  adding->add_option("--role", options->role, "Its role in its dialect, such as orchestrator");
+  adding->add_option("--capability", options->capabilities, "What it can do; may be repeated")
+      ->allow_extra_args(false);
+  adding->add_option("--subscribe", options->topics, "A topic it listens to; may be repeated")
+      ->allow_extra_args(false);
+  add_client_options(*adding, options->client);
+  add_example(*adding, "parley agent add bo --dialect flow --capability review");
+  adding->callback([=, &exit_code] { exit_code = add(*options); });
+
+  CLI::App* listing = agent->add_subcommand("list", "List who is registered");
+  add_client_options(*listing, options->client);
+  add_example(*listing, "parley agent list --json");
+  listing->callback([=, &exit_code] { exit_code = list(*options); });
+
+  CLI::App* showing = agent->add_subcommand("show", "Show one agent with its health figures");
+  showing->add_option("ID", options->id, "Its name")->required();
+  add_client_options(*showing, options->client);
+  add_example(*showing, "parley agent show bo");
+  showing->callback([=, &exit_code] { exit_code = show(*options); });
+
+  CLI::App* removing = agent->add_subcommand("remove", "Remove an agent; its token ends");
+  removing->add_option("ID", options->id, "Its name")->required();
+  add_client_options(*removing, options->client);
+  add_example(*removing, "parley agent remove bo");
+  removing->callback([=, &exit_code] { exit_code = remove(*options); });
+}
+
+}  // namespace
+
+void add_agent(CLI::App& app, int& exit_code) {
+  const auto options = std::make_shared<Options>();
+  add_agent_group(app, exit_code, options);
+
+  CLI::App* human = app.add_subcommand("human", "Register people");
+  human->require_subcommand(1);
+  CLI::App* adding = human->add_subcommand("add", "Register a person; prints the token once");
+  adding->add_option("NAME", options->id, "The name; others write human:NAME")->required();
+  adding->add_option("--right", options->rights, "A right the person has; may be repeated")
+      ->check(CLI::IsMember({"approver", "moderator", "maintainer", "admin"}))
+      ->allow_extra_args(false);
+  add_client_options(*adding, options->client);
+  add_example(*adding, "parley human add ada --right approver");
+  adding->callback([=, &exit_code] { exit_code = add_a_human(*options); });
+
+  CLI::App* workspace = app.add_subcommand("workspace", "Workspaces: nothing crosses between them");
+  workspace->require_subcommand(1);
+  CLI::App* making = workspace->add_subcommand("add", "Make one; prints its admin's token once");
+  making->add_option("NAME", options->id, "Its name")->required();
+  add_client_options(*making, options->client);
+  add_example(*making, "parley workspace add research");
+  making->callback([=, &exit_code] { exit_code = add_a_workspace(*options); });
+  CLI::App* listing = workspace->add_subcommand("list", "List them");
+  add_client_options(*listing, options->client);
+  add_example(*listing, "parley workspace list");
+  listing->callback([=, &exit_code] { exit_code = list_workspaces(*options); });
+}
+
+}  // namespace parley::app

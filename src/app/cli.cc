@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "app/commands.h"
+#include "app/serve.h"
+
+namespace parley::app {
+
+namespace {
+
+// One clear line, and where to read on.
+std::string usage_failure(const CLI::App* app, const CLI::Error& error) {
+  std::string path = app->get_name();
+  for (const CLI::App* at = app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    path += " " + at->get_name();
+  }
+  return std::string("parley: ") + error.what() + "\nSee `" + path + " --help`.\n";
+}
+
+void hide(char* secret) { std::memset(secret, '*', std::strlen(secret)); }
+
+}  // namespace
+
+int run(std::vector<std::string> arguments) {
+  CLI::App app(
+      "Parley is a durable message broker for AI agents and the people who supervise them.",
+      "parley");
+  app.set_version_flag("--version", "parley " PARLEY_VERSION, "Print the version and exit");
+  app.require_subcommand(1);
+  app.failure_message(usage_failure);
+  app.get_formatter()->column_width(34);
+  int exit_code = 0;
+  add_serve(app, exit_code);
+  add_agent(app, exit_code);
+  add_message(app, exit_code);
+  add_wait(app, exit_code);
+  add_dead(app, exit_code);
+  add_config(app, exit_code);
+  add_journal(app, exit_code);
+  add_doctor(app, exit_code);
+  // A further group of commands, such as bench, is added here.
+
+  std::ranges::reverse(arguments);  // CLI11 takes them from the back
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  // A token that was printed into a full disk is lost, and must not look like success.
+  if (std::fflush(stdout) != 0) {
+    return complain({{}, "standard output cannot be written", {}});
+  }
+  return exit_code;
+}
+
+std::vector<std::string> take_arguments(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  for (int i = 1; i < argc; ++i) {
+    constexpr std::string_view flag = "--token";
+    const std::string_view argument = argv[i];
+    if (argument == flag && i + 1 < argc) {
+      hide(argv[i + 1]);
+    } else if (argument.starts_with("--token=")) {
+      hide(argv[i] + flag.size() + 1);
+    }
+  }
+  return arguments;
+}
+
+}  // namespace parley::app

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace parley::app {
+
+// Runs the program with these arguments, without its name. Returns the exit code: 0 done, 1 refused
+// or failed, 2 a wrong call.
+int run(std::vector<std::string> arguments);
+
+// The arguments as strings. Overwrites what follows --token in `argv` itself, so that no listing of
+// processes shows it.
+std::vector<std::string> take_arguments(int argc, char** argv);
+
+}  // namespace parley::app

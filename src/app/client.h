@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <expected>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "lib/json.h"
+
+namespace parley::app {
+
+// What every client subcommand takes.
+struct ClientOptions {
+  std::string url;    // --url
+  std::string token;  // --token: the token, or @FILE
+  std::string ca;     // --ca: a PEM file to trust, for a broker with a certificate of its own
+  std::string data;   // --data: where to look for the local broker
+  bool json = false;  // --json
+};
+
+// What is told when something is refused or fails: `parley: DETAIL (CODE)` and the advice.
+struct Failure {
+  std::string code;
+  std::string detail;
+  std::string advice;
+
+  bool operator==(const Failure&) const = default;
+};
+
+Failure failure_of(const base::Error& error);
+
+// Prints it on standard error and returns the exit code, 1.
+int complain(const Failure& failure);
+
+// What a running broker leaves in its data directory: DIR/broker.json.
+struct LocalBroker {
+  std::string url;
+  pid_t pid = 0;
+  bool alive = false;
+};
+std::optional<LocalBroker> local_broker(const std::string& data);
+
+// The broker to talk to, and as whom.
+struct Target {
+  std::string url;
+  std::string token;
+  std::string ca;
+};
+
+// From the flags, the environment, or the data directory of a broker on this machine. The admin
+// token of the data directory goes to that broker alone, never to another address.
+std::expected<Target, Failure> find_broker(const ClientOptions& options);
+
+struct Call {
+  std::string method = "GET";
+  std::string path;  // with its query
+  std::string body;  // JSON; may be empty
+  std::vector<std::pair<std::string, std::string>> headers;
+  base::Duration patience = base::seconds(10);  // beyond what the broker itself waits
+};
+
+struct Reply {
+  int status = 0;
+  std::string body;
+  std::string date;  // the header
+};
+
+// One request, whatever its status. Fails when there is no answer at all.
+std::expected<Reply, Failure> exchange(const Target& target, const Call& call);
+
+// Finds the broker and makes the call; everything but 2xx is a failure, with the code and detail
+// that the broker gave and the advice of the table of codes.
+std::expected<Reply, Failure> ask(const ClientOptions& options, const Call& call);
+
+// The whole of most commands: asks, then prints the answer as it is with --json, else lets `show`
+// print it. Returns the exit code.
+int ask_and_show(const ClientOptions& options, const Call& call,
+                 const std::function<int(lib::Json)>& show);
+
+void print_json(std::string_view json);
+
+// One segment of a path, or one value of a query, percent-encoded.
+std::string encoded(std::string_view text);
+
+// A member as text: a string as it is, another value as its JSON; empty when there is none.
+std::string text_of(lib::Json object, std::string_view key);
+
+}  // namespace parley::app

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/compose.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "base/size.h"
+#include "lib/json_writer.h"
+
+namespace parley::app {
+
+namespace {
+
+// More than any dialect takes, so that the broker's own limit is the one that speaks.
+constexpr size_t body_bytes_max = size_t{8} << 20;
+
+Failure unreadable(const std::string& what, const std::string& why) {
+  return {"BAD_REQUEST", "the body cannot be read from " + what + ": " + why,
+          "Give the text itself, `-` for standard input, or @FILE."};
+}
+
+std::expected<std::string, Failure> read_stream(std::FILE* stream, const std::string& name) {
+  std::string text(body_bytes_max + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), stream));
+  if (std::ferror(stream) != 0) {
+    return std::unexpected(unreadable(name, std::generic_category().message(errno)));
+  }
+  if (text.size() > body_bytes_max) {
+    return std::unexpected(Failure{"PAYLOAD_TOO_LARGE",
+                                   name + " has more than " + base::format_size(body_bytes_max),
+                                   "Send a reference to an artifact instead."});
+  }
+  return text;
+}
+
+std::expected<std::string, Failure> read_source(const std::string& source) {
+  if (source == "-") {
+    return read_stream(stdin, "standard input");
+  }
+  if (!source.starts_with('@')) {
+    return source;
+  }
+  const std::string path = source.substr(1);
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return std::unexpected(unreadable(path, "it is a directory"));
+  }
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
+      std::fopen(path.c_str(), "rb"), [](std::FILE* f) { return std::fclose(f); });
+  if (!file) {
+    return std::unexpected(unreadable(path, std::generic_category().message(errno)));
+  }
+  return read_stream(file.get(), path);
+}
+
+}  // namespace
+
+std::expected<std::string, Failure> read_body(const Draft& draft) {
+  auto body = read_source(draft.body);
+  if (!body || draft.as != "json") {
+    return body;
+  }
+  lib::JsonDocument document;
+  const auto json = document.parse(*body, {.bytes_max = body_bytes_max});
+  if (!json || !json->is_object()) {
+    return std::unexpected(Failure{
+        "BAD_REQUEST",
+        json ? "the body is JSON, but no object" : "the body is no JSON: " + json.error().detail,
+        "Give an object such as '{\"task\": 42}', or leave --as json out to send it as text."});
+  }
+  return std::string(json->raw());
+}
+
+std::string compose(const Draft& draft, std::string_view body, const base::Id128& id,
+                    base::Time now) {
+  const bool wants_answer = draft.type == "request" || draft.type == "query";
+  std::string text;
+  lib::JsonWriter writer(text);
+  writer.object().key("id").uuid(id).key("conversation_id");
+  if (draft.thread.empty()) {
+    writer.uuid(id);  // a conversation of its own, named by its first message
+  } else {
+    writer.text(draft.thread);
+  }
+  writer.key("type").text(draft.type).key("priority").text(draft.priority);
+  writer.key("receiver").text(draft.to);
+  if (!draft.status.empty()) {
+    writer.key("status").text(draft.status);
+  }
+  if (!draft.response_timeout.empty()) {
+    writer.key("response_timeout").text(draft.response_timeout);
+  }
+  writer.key("payload").object().key("content_type").text(draft.as).key("body");
+  if (draft.as == "json") {
+    writer.raw(body);
+  } else {
+    writer.text(body);
+  }
+  writer.end_object().key("metadata").object().key("timestamp").time(now);
+  if (!draft.ttl.empty()) {
+    writer.key("ttl").text(draft.ttl);
+  }
+  writer.key("requires_ack").boolean(wants_answer);
+  if (!draft.in_reply_to.empty()) {
+    writer.key("in_reply_to").text(draft.in_reply_to);
+  }
+  writer.end_object().end_object();
+  return text;
+}
+
+}  // namespace parley::app

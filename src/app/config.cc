@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/config.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <variant>
+
+#include "app/terminal.h"
+#include "base/check.h"
+#include "base/nearest.h"
+#include "base/size.h"
+#include "core/rules.h"
+#include "lib/toml.h"
+
+namespace parley::app {
+
+namespace {
+
+using base::Code;
+using base::Duration;
+using Limits = net::Server::Limits;
+
+constexpr size_t file_bytes_max = size_t{1} << 20;
+constexpr std::array<std::string_view, 4> log_levels = {"error", "warning", "info", "debug"};
+
+struct Count {
+  size_t Limits::* member;
+};
+struct Bytes {
+  size_t Limits::* member;
+};
+using Member =
+    std::variant<std::string Config::*, bool Config::*, Address Config::*, LogLevel Config::*,
+                 std::vector<std::string> Config::*, Count, Bytes, Duration Limits::*>;
+
+struct Key {
+  std::string_view name;
+  Member member;
+  uint64_t min;  // durations: microseconds
+  uint64_t max;
+  std::string_view help;
+};
+
+constexpr uint64_t second = 1'000'000;
+constexpr uint64_t day = 86'400 * second;
+constexpr uint64_t gigabyte = uint64_t{1} << 30;
+
+// The broker's own keys; the rules have their table in core.
+constexpr std::array<Key, 16> table = {{
+    {"allowed_hosts", &Config::allowed_hosts, 0, 0,
+     "names that a request may give in Host and Origin, beside the loopback ones and `listen`"},
+    {"data", &Config::data, 0, 0, "the data directory: journal, views, tokens"},
+    {"insecure", &Config::insecure, 0, 0,
+     "allows listening beyond this machine without TLS: tokens travel in the clear"},
+    {"listen", &Config::listen, 0, 0, "where the broker listens; port 0 takes a free one"},
+    {"log.level", &Config::log_level, 0, 0, "what is logged: this and what is worse"},
+    {"server.body_bytes_max", Bytes{&Limits::body_bytes_max}, 1'024, gigabyte,
+     "the body of one request"},
+    {"server.buffered_max", Bytes{&Limits::buffered_max}, 65'536, gigabyte,
+     "output that waits for one slow reader; at twice that its connection ends"},
+    {"server.connections_max", Count{&Limits::connections_max}, 1, 1'000'000, "open connections"},
+    {"server.header_bytes_max", Bytes{&Limits::header_bytes_max}, 1'024, 1'048'576,
+     "the headers of one request"},
+    {"server.idle_timeout", &Limits::idle_timeout, second, day,
+     "how long a connection may rest between requests"},
+    {"server.message_bytes_max", Bytes{&Limits::message_bytes_max}, 1'024, gigabyte,
+     "one WebSocket message"},
+    {"server.ping_interval", &Limits::ping_interval, second, day,
+     "how often a WebSocket is asked whether it lives; two unanswered end it"},
+    {"server.pipelined_max", Count{&Limits::pipelined_max}, 1, 1'000'000,
+     "unanswered requests of one connection; then reading pauses"},
+    {"server.request_timeout", &Limits::request_timeout, second, day,
+     "from the first byte of a request to its last"},
+    {"tls.certificate", &Config::tls_certificate, 0, 0, "the server's certificate chain, PEM"},
+    {"tls.key", &Config::tls_key, 0, 0, "its private key, PEM"},
+}};
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+Error bad_value(std::string detail) { return {Code::bad_rule_value, std::move(detail), {}}; }
+
+std::string range(const std::string& what, const std::string& min, const std::string& max) {
+  return what + " from " + min + " to " + max;
+}
+
+std::string duration_text(uint64_t us) {
+  return base::format_duration(Duration{static_cast<int64_t>(us)});
+}
+
+// What a key takes, in words.
+std::string type_of(const Key& key) {
+  return std::visit(
+      Overloaded{
+          [&](std::string Config::*) -> std::string { return "a path"; },
+          [&](bool Config::*) -> std::string { return "true or false"; },
+          [&](Address Config::*) -> std::string { return "HOST:PORT"; },
+          [&](LogLevel Config::*) -> std::string { return "error, warning, info or debug"; },
+          [&](std::vector<std::string> Config::*) -> std::string { return "a list of names"; },
+          [&](Count) {
+            return range("a whole number", std::to_string(key.min), std::to_string(key.max));
+          },
+          [&](Bytes) {
+            return range("a size", base::format_size(key.min), base::format_size(key.max));
+          },
+          [&](Duration Limits::*) {
+            return range("a duration", duration_text(key.min), duration_text(key.max));
+          },
+      },
+      key.member);
+}
+
+bool rule_is_size(const core::RuleInfo& rule) { return rule.name.find("bytes") != rule.name.npos; }
+
+std::string type_of(const core::RuleInfo& rule) {
+  if (std::holds_alternative<Duration core::Rules::*>(rule.member)) {
+    return range("a duration", duration_text(rule.min), duration_text(rule.max));
+  }
+  if (rule_is_size(rule)) {
+    return range("a size", base::format_size(rule.min), base::format_size(rule.max));
+  }
+  return range("a whole number", std::to_string(rule.min), std::to_string(rule.max));
+}
+
+std::string default_of(const core::RuleInfo& rule) { return core::rule_value(core::Rules{}, rule); }
+
+std::string joined(const std::vector<std::string>& items) {
+  std::string all;
+  for (const std::string& item : items) {
+    all += (all.empty() ? "" : ",") + item;
+  }
+  return all;
+}
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> items;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    std::string_view item = text.substr(0, comma);
+    item.remove_prefix(std::min(item.find_first_not_of(' '), item.size()));
+    item = item.substr(0, item.find_last_not_of(' ') + 1);
+    if (!item.empty()) {
+      items.emplace_back(item);
+    }
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return items;
+}
+
+std::string value_text(const Config& config, const Key& key) {
+  return std::visit(
+      Overloaded{
+          [&](std::string Config::* at) { return config.*at; },
+          [&](bool Config::* at) -> std::string { return config.*at ? "true" : "false"; },
+          [&](Address Config::* at) { return format_address(config.*at); },
+          [&](LogLevel Config::* at) {
+            return std::string(log_levels[static_cast<size_t>(config.*at)]);
+          },
+          [&](std::vector<std::string> Config::* at) { return joined(config.*at); },
+          [&](Count at) { return std::to_string(config.server.*at.member); },
+          [&](Bytes at) { return base::format_size(config.server.*at.member); },
+          [&](Duration Limits::* at) { return base::format_duration(config.server.*at); },
+      },
+      key.member);
+}
+
+std::optional<uint64_t> parse_count(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole ? std::optional(value) : std::nullopt;
+}
+
+std::optional<uint64_t> within(const Key& key, std::optional<uint64_t> value) {
+  return value && *value >= key.min && *value <= key.max ? value : std::nullopt;
+}
+
+// False when the text is not what the key takes; the config is then as it was.
+bool store(Config& config, const Key& key, std::string_view text) {
+  const auto put = [&](size_t Limits::* member, std::optional<uint64_t> value) {
+    if (const auto good = within(key, value)) {
+      config.server.*member = *good;
+      return true;
+    }
+    return false;
+  };
+  return std::visit(Overloaded{
+                        [&](std::string Config::* at) {
+                          config.*at = text;
+                          return true;
+                        },
+                        [&](bool Config::* at) {
+                          const bool is_flag = text == "true" || text == "false";
+                          config.*at = is_flag ? text == "true" : config.*at;
+                          return is_flag;
+                        },
+                        [&](Address Config::* at) {
+                          auto address = parse_address(text);
+                          if (address) {
+                            config.*at = std::move(*address);
+                          }
+                          return address.has_value();
+                        },
+                        [&](LogLevel Config::* at) {
+                          const auto* const found = std::ranges::find(log_levels, text);
+                          if (found == log_levels.end()) {
+                            return false;
+                          }
+                          config.*at = static_cast<LogLevel>(found - log_levels.begin());
+                          return true;
+                        },
+                        [&](std::vector<std::string> Config::* at) {
+                          config.*at = split(text);
+                          return true;
+                        },
+                        [&](Count at) { return put(at.member, parse_count(text)); },
+                        [&](Bytes at) { return put(at.member, base::parse_size(text)); },
+                        [&](Duration Limits::* at) {
+                          const auto duration = base::parse_duration(text);
+                          const auto us = within(
+                              key, duration ? std::optional<uint64_t>(duration->us) : std::nullopt);
+                          if (us) {
+                            config.server.*at = Duration{static_cast<int64_t>(*us)};
+                          }
+                          return us.has_value();
+                        },
+                    },
+                    key.member);
+}
+
+const Key* find_key(std::string_view name) {
+  const auto* const found = std::ranges::find(table, name, &Key::name);
+  return found == table.end() ? nullptr : found;
+}
+
+const core::RuleInfo* find_rule(std::string_view name) {
+  const auto rules = core::all_rules();
+  const auto found = std::ranges::find(rules, name, &core::RuleInfo::name);
+  return found == rules.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const Key& key : table) {
+    names.emplace_back(key.name);
+  }
+  for (const core::RuleInfo& rule : core::all_rules()) {
+    names.emplace_back(rule.name);
+  }
+  return names;
+}
+
+Error wrong_value(std::string_view name, const std::string& type, std::string_view value) {
+  return bad_value(std::string(name) + " takes " + type + ", not \"" +
+                   printable(value.substr(0, 64)) + "\"");
+}
+
+// The machine knows counts only, so that `1MB` becomes 1048576 here.
+std::expected<void, Error> set_rule(Config& config, const core::RuleInfo& rule,
+                                    std::string_view value) {
+  std::string text(value);
+  if (rule_is_size(rule)) {
+    if (const auto bytes = base::parse_size(value)) {
+      text = std::to_string(*bytes);
+    }
+  }
+  core::Rules scratch;
+  if (!core::set_rule(scratch, rule.name, text)) {
+    return std::unexpected(wrong_value(rule.name, type_of(rule), value));
+  }
+  // In one form, so that `300s` and `5m` are not taken for a change.
+  config.rules[std::string(rule.name)] = core::rule_value(scratch, rule);
+  return {};
+}
+
+std::expected<void, Error> set(Config& config, std::string_view name, std::string_view value) {
+  if (const core::RuleInfo* rule = find_rule(name)) {
+    return set_rule(config, *rule, value);
+  }
+  const Key* key = find_key(name);
+  if (key == nullptr) {
+    return std::unexpected(Error{Code::unknown_rule,
+                                 "there is no key \"" + printable(name.substr(0, 64)) +
+                                     "\"; the nearest is \"" +
+                                     std::string(base::nearest(name, all_names())) + "\"",
+                                 {}});
+  }
+  if (!store(config, *key, value)) {
+    return std::unexpected(wrong_value(name, type_of(*key), value));
+  }
+  return {};
+}
+
+struct Setting {
+  std::string_view name;
+  std::string_view value;
+  std::string origin;
+};
+
+// Sets the key and remembers from where; an error names the place.
+std::expected<void, Error> set_from(Config& config, const Setting& setting) {
+  if (auto done = set(config, setting.name, setting.value); !done) {
+    done.error().detail = setting.origin + ": " + done.error().detail;
+    return done;
+  }
+  config.origins[std::string(setting.name)] = setting.origin;
+  return {};
+}
+
+std::optional<std::string> look_up(const Pairs& environment, std::string_view name) {
+  for (const auto& [key, value] : environment) {
+    if (key == name && !value.empty()) {
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+std::expected<std::string, Error> read_whole(const std::string& path) {
+  const auto fail = [&](std::string_view why) {
+    return std::unexpected(Error{Code::bad_request,
+                                 "the configuration " + path + " cannot be read: " +
+                                     std::string(why) + "; name another with --config",
+                                 {}});
+  };
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return fail("it is a directory");
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return fail(std::generic_category().message(errno));
+  }
+  std::string text(file_bytes_max + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > file_bytes_max) {
+    return fail("it is larger than " + base::format_size(file_bytes_max));
+  }
+  return text;
+}
+
+struct File {
+  std::string path;
+  bool in_data;  // found in the data directory, not named
+};
+
+std::expected<void, Error> take_file(Config& config, const File& file) {
+  const auto text = read_whole(file.path);
+  if (!text) {
+    return std::unexpected(text.error());
+  }
+  auto entries = lib::read_toml(*text);
+  if (!entries) {
+    entries.error().detail = file.path + ": " + entries.error().detail;
+    return std::unexpected(entries.error());
+  }
+  // In the order of the lines, so that the first mistake is told first.
+  std::ranges::stable_sort(*entries, {}, &lib::TomlEntry::line);
+  for (const lib::TomlEntry& entry : *entries) {
+    const std::string place = file.path + ":" + std::to_string(entry.line);
+    if (file.in_data && entry.name == "data") {
+      return std::unexpected(Error{Code::bad_request,
+                                   place + ": data cannot be set in the file that was found in the "
+                                           "data directory; use --data or PARLEY_DATA",
+                                   {}});
+    }
+    if (auto done = set_from(config, {entry.name, entry.value, place}); !done) {
+      return done;
+    }
+  }
+  return {};
+}
+
+// Variables that are read elsewhere, and those that Kubernetes makes for a service named `parley`.
+bool is_foreign(std::string_view variable) {
+  constexpr std::array<std::string_view, 6> others = {"PARLEY_URL",    "PARLEY_TOKEN",
+                                                      "PARLEY_CONFIG", "PARLEY_PORT",
+                                                      "PARLEY_CA",     "PARLEY_UPDATE_DOCS"};
+  return std::ranges::find(others, variable) != others.end() ||
+         variable.starts_with("PARLEY_PORT_") || variable.starts_with("PARLEY_SERVICE_");
+}
+
+std::expected<void, Error> take_environment(Config& config, const Pairs& environment) {
+  std::map<std::string, std::string, std::less<>> names;
+  std::vector<std::string> variables;
+  for (const std::string& name : all_names()) {
+    names[variable_of(name)] = name;
+    variables.push_back(variable_of(name));
+  }
+  for (const auto& [variable, value] : environment) {
+    if (!variable.starts_with("PARLEY_") || is_foreign(variable)) {
+      continue;
+    }
+    const auto found = names.find(variable);
+    if (found == names.end()) {
+      return std::unexpected(Error{Code::unknown_rule,
+                                   "the environment has " + printable(variable) +
+                                       ", which is no key; the nearest is " +
+                                       std::string(base::nearest(variable, variables)),
+                                   {}});
+    }
+    if (auto done = set_from(config, {found->second, value, variable}); !done) {
+      return done;
+    }
+  }
+  return {};
+}
+
+std::expected<void, Error> check_whole(const Config& config) {
+  if (config.tls_certificate.empty() != config.tls_key.empty()) {
+    return std::unexpected(
+        bad_value("tls.certificate and tls.key belong together; only one is set"));
+  }
+  if (!is_loopback(config.listen.host) && config.tls_certificate.empty() && !config.insecure) {
+    return std::unexpected(Error{
+        Code::bad_request,
+        "listening on " + format_address(config.listen) +
+            " without TLS would send tokens in the clear; set tls.certificate and tls.key, or give "
+            "--insecure if the network is trusted",
+        {}});
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<KeyInfo> all_keys() {
+  std::vector<KeyInfo> keys;
+  for (const Key& key : table) {
+    keys.push_back(
+        {std::string(key.name), type_of(key), value_text(Config{}, key), std::string(key.help)});
+    if (key.name == "data") {
+      keys.back().default_value = "$XDG_STATE_HOME/parley or ~/.local/state/parley";
+    }
+  }
+  for (const core::RuleInfo& rule : core::all_rules()) {
+    keys.push_back(
+        {std::string(rule.name), type_of(rule), default_of(rule), std::string(rule.help), true});
+  }
+  std::ranges::sort(keys, {}, &KeyInfo::name);
+  return keys;
+}
+
+std::string value_of(const Config& config, std::string_view key) {
+  if (const core::RuleInfo* rule = find_rule(key)) {
+    const auto found = config.rules.find(std::string(key));
+    return found == config.rules.end() ? default_of(*rule) : found->second;
+  }
+  const Key* found = find_key(key);
+  CHECK(found != nullptr);
+  return value_text(config, *found);
+}
+
+std::string variable_of(std::string_view key) {
+  std::string variable = "PARLEY_";
+  for (const char c : key) {
+    const bool is_lower = c >= 'a' && c <= 'z';
+    variable.push_back(is_lower ? static_cast<char>(c - 'a' + 'A') : c == '.' ? '_' : c);
+  }
+  return variable;
+}
+
+std::expected<Config, Error> load_config(const ConfigSources& sources) {
+  Config config;
+  std::string data_flag;
+  for (const Flag& flag : sources.flags) {
+    data_flag = flag.key == "data" ? flag.value : data_flag;
+  }
+  File file{sources.file, false};
+  if (file.path.empty()) {
+    file.path = look_up(sources.environment, "PARLEY_CONFIG").value_or("");
+  }
+  const auto data = data_directory(data_flag, sources.environment);
+  config.data = data.value_or("");
+  if (file.path.empty() && data) {
+    const auto found = std::filesystem::path(*data) / "parley.toml";
+    std::error_code error;
+    // A file that exists and cannot be looked at is an error of reading, not a missing file.
+    if (std::filesystem::exists(found, error) || error) {
+      file = {found.string(), true};
+    }
+  }
+  if (!file.path.empty()) {
+    if (auto done = take_file(config, file); !done) {
+      return std::unexpected(done.error());
+    }
+  }
+  if (auto done = take_environment(config, sources.environment); !done) {
+    return std::unexpected(done.error());
+  }
+  for (const Flag& flag : sources.flags) {
+    if (auto done = set_from(config, {flag.key, flag.value, flag.flag}); !done) {
+      return std::unexpected(done.error());
+    }
+  }
+  if (config.data.empty()) {
+    return std::unexpected(data.error());
+  }
+  if (auto done = check_whole(config); !done) {
+    return std::unexpected(done.error());
+  }
+  return config;
+}
+
+std::expected<std::string, Error> data_directory(std::string_view flag, const Pairs& environment) {
+  if (!flag.empty()) {
+    return std::string(flag);
+  }
+  if (const auto data = look_up(environment, "PARLEY_DATA")) {
+    return *data;
+  }
+  // The XDG specification says that a relative path is to be ignored.
+  const auto state = look_up(environment, "XDG_STATE_HOME");
+  if (state && state->starts_with('/')) {
+    return *state + "/parley";
+  }
+  auto home = look_up(environment, "HOME");
+  if (!home) {
+    const passwd* user = ::getpwuid(::getuid());
+    if (user == nullptr) {
+      return std::unexpected(Error{Code::bad_request,
+                                   "there is no data directory: neither --data nor PARLEY_DATA, "
+                                   "XDG_STATE_HOME or HOME is set; give --data DIR",
+                                   {}});
+    }
+    home = user->pw_dir;
+  }
+  return *home + "/.local/state/parley";
+}
+
+Pairs environment() {
+  Pairs all;
+  for (char** at = ::environ; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view variable = *at;
+    const size_t equals = variable.find('=');
+    if (equals != variable.npos) {
+      all.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
+    }
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+std::expected<Address, Error> parse_address(std::string_view text) {
+  const auto fail = [&] {
+    return std::unexpected(bad_value("\"" + printable(text.substr(0, 64)) +
+                                     "\" is no HOST:PORT; an example is 127.0.0.1:7455"));
+  };
+  const size_t colon = text.rfind(':');
+  if (colon == text.npos) {
+    return fail();
+  }
+  const auto port = parse_count(text.substr(colon + 1));
+  std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != host.npos) {
+    return fail();
+  }
+  if (!port || *port > UINT16_MAX || host.empty()) {
+    return fail();
+  }
+  return Address{std::string(host), static_cast<uint16_t>(*port)};
+}
+
+std::string format_address(const Address& address) {
+  const bool is_v6 = address.host.find(':') != std::string::npos;
+  return (is_v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+}
+
+bool is_loopback(std::string_view host) {
+  return host == "localhost" || host == "::1" ||
+         (host.starts_with("127.") &&
+          std::ranges::all_of(host, [](char c) { return c == '.' || (c >= '0' && c <= '9'); }));
+}
+
+}  // namespace parley::app

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/compose.h"
+#include "app/notifications.h"
+#include "app/terminal.h"
+#include "lib/crypto.h"
+#include "lib/json_writer.h"
+
+namespace parley::app {
+
+namespace {
+
+using lib::Json;
+using lib::JsonWriter;
+
+// Shared by the closures of the commands, because CLI11 copies them.
+struct Options {
+  ClientOptions client;
+  Draft draft;
+  std::string key;  // of idempotency
+  std::string timeout = "30s";
+  std::string id;
+  std::string reason;
+  std::string retry_after;
+  std::string wait;
+  std::string dialect;
+  uint64_t limit = 100;
+};
+
+std::vector<std::pair<std::string, std::string>> headers_of(const Options& options) {
+  std::vector<std::pair<std::string, std::string>> headers = {{"Parley-Dialect", "flow"}};
+  if (!options.key.empty()) {
+    headers.emplace_back("Idempotency-Key", options.key);
+  }
+  return headers;
+}
+
+std::expected<std::string, Failure> message_of(const Draft& draft) {
+  const auto body = read_body(draft);
+  if (!body) {
+    return std::unexpected(body.error());
+  }
+  base::SystemClock clock;
+  return compose(draft, *body, lib::random_uuid(), clock.now());
+}
+
+// The id alone on standard output, for scripts; what needs attention beside it.
+int show_receipt(Json answer) {
+  std::printf("%s\n", printable(text_of(answer, "id")).c_str());
+  const std::string state = text_of(answer, "state");
+  if (!state.empty() && state != "accepted") {
+    const std::string delay = text_of(answer, "delay");
+    std::fprintf(stderr, "parley: %s%s\n", printable(state).c_str(),
+                 delay.empty() ? "" : (", delivered in " + printable(delay)).c_str());
+  }
+  const Json warnings = answer.find("warnings");
+  for (const Json warning : warnings ? warnings.elements() : Json::Elements()) {
+    std::fprintf(stderr, "parley: warning: %s\n",
+                 printable(warning.as_string().value_or(warning.raw())).c_str());
+  }
+  return 0;
+}
+
+int post(const Options& options, const Draft& draft) {
+  const auto message = message_of(draft);
+  if (!message) {
+    return complain(message.error());
+  }
+  return ask_and_show(options.client, {"POST", "/v1/messages", *message, headers_of(options)},
+                      show_receipt);
+}
+
+// Fills in what follows from the message that is answered: to whom, and in which thread.
+std::expected<void, Failure> follow(const Options& options, Draft& draft) {
+  const auto reply =
+      ask(options.client, {"GET", "/v1/messages/" + encoded(draft.in_reply_to) + "?dialect=flow"});
+  if (!reply) {
+    return std::unexpected(reply.error());
+  }
+  lib::JsonDocument document;
+  const auto original = document.parse(reply->body);
+  if (!original) {
+    return std::unexpected(failure_of(original.error()));
+  }
+  draft.in_reply_to =
+      text_of(*original, "id").empty() ? draft.in_reply_to : text_of(*original, "id");
+  draft.to = draft.to.empty() ? text_of(*original, "sender") : draft.to;
+  draft.thread = draft.thread.empty() ? text_of(*original, "conversation_id") : draft.thread;
+  return {};
+}
+
+int send(const Options& options) {
+  Draft draft = options.draft;
+  if (!draft.in_reply_to.empty()) {
+    if (auto done = follow(options, draft); !done) {
+      return complain(done.error());
+    }
+    draft.type = draft.type.empty() ? "response" : draft.type;
+    draft.status = draft.status.empty() && draft.type == "response" ? "success" : draft.status;
+  }
+  draft.type = draft.type.empty() ? "notification" : draft.type;
+  return post(options, draft);
+}
+
+int publish(const Options& options) {
+  Draft draft = options.draft;
+  if (draft.type.empty()) {
+    draft.type = draft.to == "*" ? "broadcast" : "notification";
+  }
+  return post(options, draft);
+}
+
+// The body of an answer; an answer that says no is a failure to the script that asked.
+int show_answer(Json answer) {
+  const Json response = answer.find("response");
+  const Json payload = response ? response.find("payload") : Json();
+  const std::string body = text_of(payload, "body");
+  std::printf("%s\n", printable_lines(body).c_str());
+  const std::string status = text_of(response, "status");
+  if (status == "error" || status == "declined") {
+    std::fprintf(stderr, "parley: %s answered with status %s\n",
+                 printable(text_of(response, "sender")).c_str(), status.c_str());
+    return 1;
+  }
+  return 0;
+}
+
+int request(const Options& options) {
+  Draft draft = options.draft;
+  draft.type = draft.type.empty() ? "request" : draft.type;
+  draft.response_timeout = options.timeout;
+  const auto message = message_of(draft);
+  if (!message) {
+    return complain(message.error());
+  }
+  Call call{"POST", "/v1/messages?wait=" + options.timeout, *message, headers_of(options)};
+  call.patience.us += base::parse_duration(options.timeout).value_or(base::Duration{}).us;
+  return ask_and_show(options.client, call, show_answer);
+}
+
+int list_inbox(const Options& options) {
+  Call call{"GET", "/v1/inbox?limit=" + std::to_string(options.limit)};
+  if (!options.wait.empty()) {
+    call.path += "&wait=" + options.wait;
+    call.patience.us += base::parse_duration(options.wait).value_or(base::Duration{}).us;
+  }
+  return ask_and_show(options.client, call, [](Json answer) {
+    const std::string text = notifications_table(answer);
+    std::printf("%s", text.empty() ? "no mail\n" : text.c_str());
+    return 0;
+  });
+}
+
+void print_field(const char* name, const std::string& value) {
+  if (!value.empty()) {
+    const std::string label =
+        std::string(name) + std::string(10 - std::string_view(name).size(), ' ');
+    std::printf("%s%s\n", coloured(label, Colour::dim, wants_colours()).c_str(),
+                printable(value).c_str());
+  }
+}
+
+int show_message(Json message) {
+  const Json metadata = message.find("metadata");
+  const Json payload = message.find("payload");
+  print_field("id", text_of(message, "id"));
+  print_field("from", text_of(message, "sender"));
+  print_field("to", text_of(message, "receiver"));
+  print_field("type", text_of(message, "type"));
+  print_field("status", text_of(message, "status"));
+  print_field("priority", text_of(message, "priority"));
+  print_field("sent", text_of(metadata, "timestamp"));
+  print_field("thread", text_of(message, "conversation_id"));
+  print_field("reply to", text_of(metadata, "in_reply_to"));
+  std::printf("\n%s\n",
+              printable_lines(payload ? text_of(payload, "body") : message.raw()).c_str());
+  return 0;
+}
+
+// For people in flow's words, whatever the caller speaks; for programs in the caller's dialect.
+int read(const Options& options) {
+  std::string path = "/v1/messages/" + encoded(options.id);
+  if (!options.dialect.empty()) {
+    path += "?dialect=" + encoded(options.dialect);
+  } else if (!options.client.json) {
+    path += "?dialect=flow";
+  }
+  return ask_and_show(options.client, {"GET", path}, show_message);
+}
+
+int settle(const Options& options, const std::string& act, const char* done) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.object();
+  if (!options.reason.empty()) {
+    writer.key("reason").text(options.reason);
+  }
+  if (!options.retry_after.empty()) {
+    writer.key("retry_after").text(options.retry_after);
+  }
+  writer.end_object();
+  const Call call{"POST", "/v1/messages/" + encoded(options.id) + "/" + act, body, {}};
+  return ask_and_show(options.client, call, [&](Json) {
+    std::printf("%s %s\n", done, printable(options.id).c_str());
+    return 0;
+  });
+}
+
+// What send, request and publish have in common.
+void add_draft_options(CLI::App& command, Options& options, const std::set<std::string>& types) {
+  Draft& draft = options.draft;
+  command.add_option("BODY", draft.body, "The text, `-` for standard input, or @FILE")->required();
+  command.add_option("--type", draft.type, "What kind of message it is")
+      ->check(CLI::IsMember(types));
+  command.add_option("--priority", draft.priority, "normal if not given")
+      ->check(CLI::IsMember({"critical", "high", "normal", "low"}));
+  takes_duration(*command.add_option("--ttl", draft.ttl, "How long it is worth delivering"));
+  command.add_option("--thread", draft.thread, "The conversation it belongs to")->type_name("ID");
+  command.add_option("--as", draft.as, "What BODY is; text if not given")
+      ->check(CLI::IsMember({"text", "json"}));
+  command.add_option("--key", options.key, "Sent twice with the same key it is delivered once")
+      ->type_name("TEXT");
+  add_client_options(command, options.client);
+}
+
+void add_sending(CLI::App& app, int& exit_code, const std::shared_ptr<Options>& options) {
+  Draft& draft = options->draft;
+  draft.type.clear();
+
+  CLI::App* sending = app.add_subcommand("send", "Send a message; prints its id");
+  CLI::Option_group* whom = sending->add_option_group("To whom", "One of these, or both");
+  whom->add_option("--to", draft.to, "An agent, human:NAME, a topic, or *")->type_name("ID");
+  whom->add_option("--reply-to", draft.in_reply_to, "Answer this message, to its sender")
+      ->type_name("ID");
+  whom->require_option(1, 2);
+  add_draft_options(*sending, *options,
+                    {"notification", "request", "response", "query", "broadcast"});
+  sending->add_option("--status", draft.status, "Of a response; success if not given")
+      ->check(CLI::IsMember({"success", "partial", "error", "declined"}));
+  add_example(*sending, "parley send --to bo --priority high 'the build is red'");
+  sending->callback([=, &exit_code] { exit_code = send(*options); });
+
+  CLI::App* asking = app.add_subcommand("request", "Send a request and wait for the answer");
+  asking->add_option("--to", draft.to, "Who is asked")->required();
+  takes_duration(*asking->add_option("--timeout", options->timeout, "30s if not given"));
+  add_draft_options(*asking, *options, {"request", "query"});
+  add_example(*asking, "parley request --to bo --timeout 2m 'which files changed?'");
+  asking->callback([=, &exit_code] { exit_code = request(*options); });
+
+  CLI::App* publishing = app.add_subcommand("publish", "Send to all who subscribe to a topic");
+  publishing->add_option("TOPIC", draft.to, "Such as task.done, or * for everybody")->required();
+  add_draft_options(*publishing, *options, {"notification", "broadcast"});
+  add_example(*publishing, "parley publish task.done --as json '{\"task\": 42}'");
+  publishing->callback([=, &exit_code] { exit_code = publish(*options); });
+}
+
+void add_settling(CLI::App& app, int& exit_code, const std::shared_ptr<Options>& options) {
+  CLI::App* acking = app.add_subcommand("ack", "Settle a message: it is done");
+  acking->add_option("ID", options->id, "The message")->required();
+  add_client_options(*acking, options->client);
+  add_example(*acking, "parley ack 9f0c1f5e-0d1a-4c7e-8a55-0c5a3c9e7b11");
+  acking->callback([=, &exit_code] { exit_code = settle(*options, "ack", "acked"); });
+
+  CLI::App* nacking = app.add_subcommand("nack", "Give a message back, to be delivered again");
+  nacking->add_option("ID", options->id, "The message")->required();
+  nacking->add_option("--reason", options->reason, "Why");
+  takes_duration(*nacking->add_option("--retry-after", options->retry_after, "Not before then"));
+  add_client_options(*nacking, options->client);
+  add_example(*nacking, "parley nack 9f0c1f5e-0d1a-4c7e-8a55-0c5a3c9e7b11 --retry-after 5s");
+  nacking->callback([=, &exit_code] { exit_code = settle(*options, "nack", "gave back"); });
+
+  CLI::App* rejecting = app.add_subcommand("reject", "Refuse a message for good");
+  rejecting->add_option("ID", options->id, "The message")->required();
+  rejecting->add_option("--reason", options->reason, "Why; the sender reads it")->required();
+  add_client_options(*rejecting, options->client);
+  add_example(*rejecting,
+              "parley reject 9f0c1f5e-0d1a-4c7e-8a55-0c5a3c9e7b11 --reason 'not my task'");
+  rejecting->callback([=, &exit_code] { exit_code = settle(*options, "reject", "rejected"); });
+}
+
+}  // namespace
+
+void add_message(CLI::App& app, int& exit_code) {
+  const auto options = std::make_shared<Options>();
+  add_sending(app, exit_code, options);
+
+  CLI::App* listing = app.add_subcommand("inbox", "List what waits for you, most urgent first");
+  takes_duration(*listing->add_option("--wait", options->wait, "Wait so long for mail"));
+  listing->add_option("--limit", options->limit, "At most so many; 100 if not given")
+      ->check(CLI::Range(1, 1'000));
+  add_client_options(*listing, options->client);
+  add_example(*listing, "parley inbox --wait 30s");
+  listing->callback([=, &exit_code] { exit_code = list_inbox(*options); });
+
+  CLI::App* reading = app.add_subcommand("read", "Show a message; marks it read");
+  reading->add_option("ID", options->id, "The message")->required();
+  reading->add_option("--dialect", options->dialect, "Write it in this protocol's form");
+  add_client_options(*reading, options->client);
+  add_example(*reading, "parley read 9f0c1f5e-0d1a-4c7e-8a55-0c5a3c9e7b11");
+  reading->callback([=, &exit_code] { exit_code = read(*options); });
+
+  add_settling(app, exit_code, options);
+}
+
+}  // namespace parley::app

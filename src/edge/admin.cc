@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dead letters, rules, health.
+#include <charconv>
+
+#include "edge/api.h"
+#include "edge/render.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using lib::Json;
+using lib::JsonWriter;
+
+constexpr uint64_t list_max = 1'000;
+
+uint64_t parse_id(const std::string& text) {
+  uint64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  return error == std::errc{} && end == text.data() + text.size() ? id : 0;
+}
+
+}  // namespace
+
+void Api::list_dead_letters(Call& call) {
+  const auto limit = call.count("limit", 100, list_max);
+  if (!limit) {
+    refuse(call.exchange, limit.error());
+    return;
+  }
+  if (!require(call, call.caller.is_maintainer(), "only a maintainer or an admin")) {
+    return;
+  }
+  const core::Tables& t = tables(call);
+  const bool pending_only = call.parameter("state") == "pending";
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("count").number(uint64_t{t.dead_letters.size()});
+  out.key("dropped").number(t.dead_letters_dropped).key("dead_letters").array();
+  uint64_t listed = 0;
+  for (auto at = t.dead_letters.all().rbegin(); at != t.dead_letters.all().rend(); ++at) {
+    if (listed == *limit) {
+      break;
+    }
+    if (!pending_only || at->second.resolution == core::Resolution::pending) {
+      render_dead_letter(at->second, out);
+      ++listed;
+    }
+  }
+  out.end_array().end_object();
+  respond(call.exchange, json_response(200, std::move(text)));
+}
+
+void Api::show_dead_letter(Call& call) {
+  if (!require(call, call.caller.is_maintainer(), "only a maintainer or an admin")) {
+    return;
+  }
+  const auto& letters = tables(call).dead_letters.all();
+  const auto at = letters.find(parse_id(call.arguments[0]));
+  if (at == letters.end()) {
+    refuse(call.exchange, Error{Code::not_found, "there is no such dead letter", {}});
+    return;
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("dead_letter");
+  render_dead_letter(at->second, out);
+  const auto original =
+      message_text(broker_, at->second.message, call.caller.dialect, at->second.receiver);
+  if (original) {
+    out.key("original_message").raw(*original);
+  }
+  out.end_object();
+  respond(call.exchange, json_response(200, std::move(text)));
+}
+
+void Api::retry_dead_letter(Call& call) { resolve_dead_letter(call, core::Resolution::retried); }
+
+void Api::discard_dead_letter(Call& call) {
+  resolve_dead_letter(call, core::Resolution::discarded);
+}
+
+void Api::resolve_dead_letter(Call& call, core::Resolution resolution) {
+  broker_.ask(call.caller.workspace, call.caller.name,
+              core::ResolveDeadLetter{.id = parse_id(call.arguments[0]), .resolution = resolution},
+              reply_done(call.exchange));
+}
+
+void Api::show_rules(Call& call) {
+  const core::Rules defaults;
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("rules").array();
+  for (const core::RuleInfo& info : core::all_rules()) {
+    out.object().key("name").text(info.name);
+    out.key("value").text(core::rule_value(tables(call).rules, info));
+    out.key("default").text(core::rule_value(defaults, info));
+    out.key("help").text(info.help).end_object();
+  }
+  out.end_array().end_object();
+  respond(call.exchange, json_response(200, std::move(text)));
+}
+
+void Api::change_rules(Call& call) {
+  const auto body = body_object(call);
+  if (!body) {
+    refuse(call.exchange, body.error());
+    return;
+  }
+  core::SetRules command;
+  for (const lib::JsonMember member : body->members()) {
+    // A number may be written as one.
+    const auto value = member.value.as_string();
+    command.values.emplace_back(member.key, value ? *value : member.value.raw());
+  }
+  broker_.ask(call.caller.workspace, call.caller.name, std::move(command),
+              reply_done(call.exchange));
+}
+
+void Api::health(Call& call) {
+  const core::Tables& t = tables(call);
+  uint64_t pending = 0;
+  for (const auto& [id, letter] : t.dead_letters.all()) {
+    pending += letter.resolution == core::Resolution::pending ? 1 : 0;
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("status").text(broker_.trouble() ? "failing" : "healthy");
+  if (broker_.trouble()) {
+    out.key("trouble").text(broker_.trouble()->detail);
+  }
+  out.key("version").text(options_.version).key("time").time(clock_.now());
+  out.key("seq").number(broker_.machine().seq().n);
+  out.key("agents").number(uint64_t{t.agents.registered()});
+  out.key("messages").number(uint64_t{t.messages.size()});
+  out.key("streams").number(uint64_t{t.streams.size()});
+  out.key("dead_letters").object();
+  out.key("total").number(uint64_t{t.dead_letters.size()});
+  out.key("pending").number(pending);
+  out.key("dropped").number(t.dead_letters_dropped);
+  if (call.caller.is_maintainer()) {
+    out.key("newest").array();
+    size_t listed = 0;
+    for (auto at = t.dead_letters.all().rbegin(); at != t.dead_letters.all().rend() && listed < 10;
+         ++at, ++listed) {
+      render_dead_letter(at->second, out);
+    }
+    out.end_array();
+  }
+  out.end_object().end_object();
+  respond(call.exchange, json_response(200, std::move(text)));
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way of a request: host, authentication, route. And the turn of the loop.
+#include "edge/api.h"
+
+#include <algorithm>
+#include <array>
+
+#include "edge/push.h"
+#include "lib/json_writer.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+
+std::string_view without_port(std::string_view host) {
+  if (host.starts_with('[')) {
+    return host.substr(0, std::min(host.find(']') + 1, host.size()));
+  }
+  return host.substr(0, std::min(host.find(':'), host.size()));
+}
+
+std::string_view origin_host(std::string_view origin) {
+  const size_t scheme = origin.find("://");
+  return without_port(scheme == std::string_view::npos ? origin : origin.substr(scheme + 3));
+}
+
+// The arguments of the path when it fits the pattern.
+std::optional<std::vector<std::string>> match(const std::vector<std::string_view>& pattern,
+                                              const std::vector<std::string_view>& path) {
+  if (pattern.size() != path.size()) {
+    return std::nullopt;
+  }
+  std::vector<std::string> arguments;
+  for (size_t n = 0; n < path.size(); ++n) {
+    if (pattern[n] == "{}") {
+      auto decoded = percent_decoded(path[n], false);
+      if (!decoded || decoded->empty()) {
+        return std::nullopt;
+      }
+      arguments.push_back(std::move(*decoded));
+    } else if (pattern[n] != path[n]) {
+      return std::nullopt;
+    }
+  }
+  return arguments;
+}
+
+}  // namespace
+
+const std::vector<Api::Route>& Api::routes() {
+  static const std::vector<Route> table = {
+      {"POST", "/v1/messages", &Api::send},
+      {"GET", "/v1/inbox", &Api::inbox},
+      {"GET", "/v1/messages/{}", &Api::show_message},
+      {"GET", "/v1/messages/{}/delivery", &Api::show_delivery},
+      {"POST", "/v1/messages/{}/ack", &Api::ack},
+      {"POST", "/v1/messages/{}/nack", &Api::nack},
+      {"POST", "/v1/messages/{}/reject", &Api::reject},
+      {"POST", "/v1/messages/{}/extend", &Api::extend},
+      {"GET", "/v1/stream", &Api::open_events},
+      {"GET", "/v1/ws", &Api::open_socket},
+      {"POST", "/v1/agents", &Api::add_agent},
+      {"GET", "/v1/agents", &Api::list_agents},
+      {"GET", "/v1/agents/{}", &Api::show_agent},
+      {"DELETE", "/v1/agents/{}", &Api::remove_agent},
+      {"POST", "/v1/humans", &Api::add_human},
+      {"POST", "/v1/workspaces", &Api::add_workspace},
+      {"GET", "/v1/workspaces", &Api::list_workspaces},
+      {"PUT", "/v1/topics/{}/subscription", &Api::subscribe},
+      {"DELETE", "/v1/topics/{}/subscription", &Api::unsubscribe},
+      {"GET", "/v1/topics", &Api::list_topics},
+      {"GET", "/v1/dead-letters", &Api::list_dead_letters},
+      {"GET", "/v1/dead-letters/{}", &Api::show_dead_letter},
+      {"POST", "/v1/dead-letters/{}/retry", &Api::retry_dead_letter},
+      {"POST", "/v1/dead-letters/{}/discard", &Api::discard_dead_letter},
+      {"GET", "/v1/rules", &Api::show_rules},
+      {"PATCH", "/v1/rules", &Api::change_rules},
+      {"GET", "/v1/health", &Api::health},
+  };
+  return table;
+}
+
+Api::Api(node::Broker& broker, base::Clock& clock, Options options)
+    : broker_(broker), clock_(clock), options_(std::move(options)) {}
+
+Api::~Api() = default;
+
+// A page of another site must not reach a broker on loopback by a name that resolves to it.
+bool Api::host_allowed(const net::Request& request) const {
+  constexpr std::array<std::string_view, 3> loopback = {"localhost", "127.0.0.1", "[::1]"};
+  const auto known = [&](std::string_view host) {
+    return std::ranges::find(loopback, host) != loopback.end() ||
+           std::ranges::find(options_.hosts, host) != options_.hosts.end();
+  };
+  const std::string_view origin = request.header("origin");
+  return known(without_port(request.header("host"))) &&
+         (origin.empty() || known(origin_host(origin)));
+}
+
+void Api::on_request(const net::Exchange& exchange, const net::Request& request) {
+  if (!host_allowed(request)) {
+    refuse(exchange, Error{Code::host_refused,
+                           "this broker does not answer to the name in Host or Origin; allow it "
+                           "with the key `hosts`",
+                           {}});
+    return;
+  }
+  if (answer_open(exchange, request)) {
+    return;
+  }
+  auto caller = authenticate(broker_.machine(), request.header("authorization"));
+  if (!caller) {
+    net::Response response = problem(Error{
+        Code::unauthorized, "send `Authorization: Bearer TOKEN` with a token of this broker", {}});
+    response.headers.emplace_back("WWW-Authenticate", "Bearer");
+    respond(exchange, std::move(response));
+    return;
+  }
+  const std::vector<std::string_view> path = path_segments(request.path);
+  std::string allowed;
+  for (const Route& route : routes()) {
+    auto arguments = match(path_segments(route.pattern), path);
+    if (!arguments) {
+      continue;
+    }
+    if (route.method == request.method) {
+      Call call{exchange, request, std::move(*caller), std::move(*arguments)};
+      (this->*route.handler)(call);
+      return;
+    }
+    allowed.append(allowed.empty() ? "" : ", ").append(route.method);
+  }
+  if (allowed.empty()) {
+    refuse(exchange,
+           Error{Code::not_found, "there is nothing at this path; see /openapi.json", {}});
+    return;
+  }
+  net::Response response =
+      problem(Error{Code::method_not_allowed, "this path takes " + allowed, {}});
+  response.headers.emplace_back("Allow", allowed);
+  respond(exchange, std::move(response));
+}
+
+// What needs no token.
+bool Api::answer_open(const net::Exchange& exchange, const net::Request& request) {
+  if (request.path == "/livez") {
+    respond(exchange, json_response(200, R"({"status":"alive"})"));
+    return true;
+  }
+  if (request.path == "/readyz") {
+    if (broker_.trouble()) {
+      refuse(exchange, *broker_.trouble());
+    } else {
+      respond(exchange, json_response(200, R"({"status":"ready"})"));
+    }
+    return true;
+  }
+  return false;
+}
+
+void Api::on_message(net::ConnectionId connection, std::string_view text) {
+  if (const auto at = pushes_.find(connection); at != pushes_.end()) {
+    at->second->on_message(text);
+  }
+}
+
+void Api::on_drained(net::ConnectionId connection) {
+  if (const auto at = pushes_.find(connection); at != pushes_.end()) {
+    at->second->on_drained();
+  }
+}
+
+void Api::on_closed(net::ConnectionId connection) {
+  if (const auto at = pushes_.find(connection); at != pushes_.end()) {
+    at->second->close();
+    pushes_.erase(at);
+  }
+  // Whatever waits for an answer on this connection waits no longer.
+  auto at = waiting_.lower_bound(net::Exchange{connection, 0});
+  while (at != waiting_.end() && at->first.connection == connection) {
+    const std::function<void()> undo = std::move(at->second);
+    at = waiting_.erase(at);
+    undo();
+  }
+}
+
+base::Time Api::on_turn() {
+  const base::Time now = clock_.now();
+  waits_.run(now);
+  (void)broker_.step(now);  // what went wrong is in trouble(), and each asker was told
+  texts_.clear();
+  const base::Time after = clock_.now();
+  return broker_.has_work(after) ? after : std::min(broker_.next_deadline(), waits_.next());
+}
+
+void Api::respond(const net::Exchange& exchange, net::Response response) {
+  waiting_.erase(exchange);
+  server_->respond(exchange, std::move(response));
+}
+
+void Api::refuse(const net::Exchange& exchange, const Error& error) {
+  respond(exchange, problem(error));
+}
+
+node::Broker::Done Api::reply_done(const net::Exchange& exchange, std::string body) {
+  return [this, exchange, body = std::move(body)](const core::Outcome& outcome,
+                                                  std::span<const core::Effect>) mutable {
+    if (outcome) {
+      respond(exchange, json_response(200, std::move(body)));
+    } else {
+      refuse(exchange, outcome.error());
+    }
+  };
+}
+
+std::expected<lib::Json, Error> Api::body_object(const Call& call) {
+  auto parsed = document_.parse(call.request.body.empty() ? "{}" : call.request.body);
+  if (parsed && !parsed->is_object()) {
+    return std::unexpected(Error{Code::bad_request, "the body must be a JSON object", {}});
+  }
+  return parsed;
+}
+
+const core::Tables& Api::tables(const Call& call) const {
+  return broker_.machine().find(call.caller.workspace)->tables();
+}
+
+bool Api::require(const Call& call, bool allowed, std::string_view who) {
+  if (!allowed) {
+    refuse(call.exchange, Error{Code::forbidden, std::string(who) + " may do this", {}});
+  }
+  return allowed;
+}
+
+}  // namespace parley::edge

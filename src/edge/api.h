@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/command.h"
+#include "dialect/dialect.h"
+#include "edge/call.h"
+#include "edge/waits.h"
+#include "lib/json.h"
+#include "net/server.h"
+#include "node/broker.h"
+
+namespace parley::edge {
+
+class Push;
+
+// The public interface over HTTP, server-sent events and WebSocket: authenticates, checks, asks the
+// broker, answers. Runs on the server's thread; each turn of the loop is one step of the node.
+class Api final : public net::Handler {
+ public:
+  struct Options {
+    std::string version;
+    std::vector<std::string> hosts;  // besides loopback names; what `Host` and `Origin` may name
+  };
+
+  Api(node::Broker& broker, base::Clock& clock, Options options);
+  ~Api() override;
+
+  // Must be called before the server runs.
+  void attach(net::Server& server) { server_ = &server; }
+
+  void on_request(const net::Exchange& exchange, const net::Request& request) override;
+  void on_message(net::ConnectionId connection, std::string_view text) override;
+  void on_closed(net::ConnectionId connection) override;
+  void on_drained(net::ConnectionId connection) override;
+  base::Time on_turn() override;
+
+ private:
+  friend class Push;
+  using Handler = void (Api::*)(Call&);
+  struct Route {
+    std::string_view method;
+    std::string_view pattern;  // `{}` stands for one segment
+    Handler handler;
+  };
+  static const std::vector<Route>& routes();
+
+  // api.cc
+  bool answer_open(const net::Exchange& exchange, const net::Request& request);
+  bool host_allowed(const net::Request& request) const;
+  void respond(const net::Exchange& exchange, net::Response response);
+  void refuse(const net::Exchange& exchange, const Error& error);
+  node::Broker::Done reply_done(const net::Exchange& exchange, std::string body = "{}");
+  std::expected<lib::Json, Error> body_object(const Call& call);
+  const core::Tables& tables(const Call& call) const;
+  bool require(const Call& call, bool allowed, std::string_view who);
+
+  // principals.cc
+  void add_agent(Call& call);
+  void update_agent(Call& call, lib::Json body, const std::string& name);
+  void list_agents(Call& call);
+  void show_agent(Call& call);
+  void remove_agent(Call& call);
+  void add_human(Call& call);
+  void add_workspace(Call& call);
+  void list_workspaces(Call& call);
+  void subscribe(Call& call);
+  void unsubscribe(Call& call);
+  void list_topics(Call& call);
+
+  // messages.cc
+  void send(Call& call);
+  void send_one(Call& call, lib::Json message);
+  void send_batch(Call& call, lib::Json messages);
+  void await_answer(const net::Exchange& exchange, const Principal& caller, base::Seq question,
+                    const base::MessageId& id, Duration wait);
+  void give_answer(const net::Exchange& exchange, const Principal& caller, base::Seq answer,
+                   const base::MessageId& question);
+  void inbox(Call& call);
+  void answer_inbox(const net::Exchange& exchange, const Principal& caller, uint64_t limit);
+  std::string inbox_text(const Principal& caller, uint64_t limit, uint64_t& count);
+  void show_message(Call& call);
+  void show_delivery(Call& call);
+  void ack(Call& call);
+  void nack(Call& call);
+  void reject(Call& call);
+  void extend(Call& call);
+  std::expected<dialect::Codec, Error> codec_for(const Call& call) const;
+  std::expected<core::Envelope, Error> decode(const Principal& caller, const dialect::Codec& codec,
+                                              lib::Json message, std::string_view idempotency_key);
+  std::string receipt_text(const Principal& caller, const core::Receipt& receipt) const;
+
+  // admin.cc
+  void list_dead_letters(Call& call);
+  void show_dead_letter(Call& call);
+  void retry_dead_letter(Call& call);
+  void discard_dead_letter(Call& call);
+  void resolve_dead_letter(Call& call, core::Resolution resolution);
+  void show_rules(Call& call);
+  void change_rules(Call& call);
+  void health(Call& call);
+
+  // push.cc
+  void open_events(Call& call);
+  void open_socket(Call& call);
+
+  node::Broker& broker_;
+  base::Clock& clock_;
+  Options options_;
+  net::Server* server_ = nullptr;
+  lib::JsonDocument document_;
+  dialect::Texts texts_;
+  Waits waits_;
+  std::unordered_map<net::ConnectionId, std::unique_ptr<Push>> pushes_;
+  std::map<net::Exchange, std::function<void()>> waiting_;  // what to undo when a waiter is gone
+};
+
+}  // namespace parley::edge

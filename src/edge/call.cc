@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/call.h"
+
+#include <charconv>
+
+#include "lib/json_writer.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') {
+    return c - '0';
+  }
+  if (c >= 'a' && c <= 'f') {
+    return c - 'a' + 10;
+  }
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+std::optional<uint64_t> parse_number(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && !text.empty()
+             ? std::optional(value)
+             : std::nullopt;
+}
+
+std::unexpected<Error> bad_parameter(std::string_view name, const std::string& wanted) {
+  return std::unexpected(Error{Code::bad_request,
+                               "the parameter " + std::string(name) + " must be " + wanted, {}});
+}
+
+}  // namespace
+
+std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (size_t n = 0; n < text.size(); ++n) {
+    if (text[n] == '+' && plus_is_space) {
+      decoded.push_back(' ');
+    } else if (text[n] != '%') {
+      decoded.push_back(text[n]);
+    } else {
+      const bool complete = n + 2 < text.size();
+      const int high = complete ? hex_value(text[n + 1]) : -1;
+      const int low = complete ? hex_value(text[n + 2]) : -1;
+      if (high < 0 || low < 0) {
+        return std::nullopt;
+      }
+      decoded.push_back(static_cast<char>(high * 16 + low));
+      n += 2;
+    }
+  }
+  return decoded;
+}
+
+std::vector<std::string_view> path_segments(std::string_view path) {
+  std::vector<std::string_view> segments;
+  size_t at = path.starts_with('/') ? 1 : 0;
+  while (at <= path.size()) {
+    const size_t slash = std::min(path.find('/', at), path.size());
+    segments.push_back(path.substr(at, slash - at));
+    at = slash + 1;
+  }
+  return segments;
+}
+
+std::optional<std::string> Call::parameter(std::string_view name) const {
+  std::string_view rest = request.query;
+  while (!rest.empty()) {
+    const size_t ampersand = std::min(rest.find('&'), rest.size());
+    const std::string_view pair = rest.substr(0, ampersand);
+    rest.remove_prefix(std::min(ampersand + 1, rest.size()));
+    const size_t equals = std::min(pair.find('='), pair.size());
+    if (percent_decoded(pair.substr(0, equals), true) == name) {
+      return percent_decoded(pair.substr(std::min(equals + 1, pair.size())), true);
+    }
+  }
+  return std::nullopt;
+}
+
+std::expected<uint64_t, Error> Call::count(std::string_view name, uint64_t fallback,
+                                           uint64_t max) const {
+  const std::optional<std::string> text = parameter(name);
+  if (!text) {
+    return fallback;
+  }
+  const std::optional<uint64_t> value = parse_number(*text);
+  if (!value || *value > max) {
+    return bad_parameter(name, "a whole number up to " + std::to_string(max));
+  }
+  return *value;
+}
+
+std::expected<Duration, Error> Call::duration(std::string_view name, Duration fallback,
+                                              Duration max) const {
+  const std::optional<std::string> text = parameter(name);
+  if (!text) {
+    return fallback;
+  }
+  const std::optional<Duration> value = base::parse_duration(*text);
+  if (!value || *value > max) {
+    return bad_parameter(name, "a duration such as 30s, up to " + base::format_duration(max));
+  }
+  return *value;
+}
+
+std::expected<core::Target, Error> parse_target(std::string_view text) {
+  if (const auto id = base::parse_uuid(text); id && !id->is_none()) {
+    return core::Target{.seq = {}, .id = *id};
+  }
+  if (const auto seq = parse_number(text); seq && *seq > 0) {
+    return core::Target{.seq = base::Seq{*seq}, .id = {}};
+  }
+  return std::unexpected(
+      Error{Code::not_found, "a message is named by its UUID or by its seq", {}});
+}
+
+net::Response problem(const Error& error) {
+  const base::CodeInfo& info = base::info(error.code);
+  net::Response response;
+  response.status = info.http_status;
+  response.content_type = "application/problem+json";
+  lib::JsonWriter out(response.body);
+  out.object()
+      .key("type")
+      .text("urn:parley:error:" + std::string(info.name))
+      .key("title")
+      .text(info.title)
+      .key("status")
+      .number(info.http_status)
+      .key("detail")
+      .text(error.detail)
+      .key("code")
+      .text(info.name);
+  if (!error.field.empty()) {
+    out.key("field").text(error.field);
+  }
+  out.key("advice").text(info.advice).end_object();
+  return response;
+}
+
+net::Response json_response(int status, std::string body) {
+  net::Response response;
+  response.status = status;
+  response.body = std::move(body);
+  return response;
+}
+
+}  // namespace parley::edge

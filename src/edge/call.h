@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "core/command.h"
+#include "edge/principal.h"
+#include "net/server.h"
+
+namespace parley::edge {
+
+using base::Duration;
+using base::Error;
+
+// One authenticated request on its way through a handler. The views are good only during the call
+// of the handler; what comes later keeps copies.
+struct Call {
+  net::Exchange exchange;
+  const net::Request& request;
+  Principal caller;
+  std::vector<std::string> arguments;  // of the path, decoded: {id} in /v1/messages/{id}
+
+  // A parameter of the query, decoded; none when it is not there.
+  std::optional<std::string> parameter(std::string_view name) const;
+  // Errors name the parameter. `fallback` where it is not there.
+  std::expected<uint64_t, Error> count(std::string_view name, uint64_t fallback,
+                                       uint64_t max) const;
+  std::expected<Duration, Error> duration(std::string_view name, Duration fallback,
+                                          Duration max) const;
+};
+
+// `%41` and, in a query, `+`; none when the text is not well-formed.
+std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space);
+
+// The segments of a path; the first slash begins the first one.
+std::vector<std::string_view> path_segments(std::string_view path);
+
+// A message by its UUID or by its place: `17`.
+std::expected<core::Target, Error> parse_target(std::string_view text);
+
+// The answer to what went wrong: RFC 9457.
+net::Response problem(const Error& error);
+
+// An answer with a JSON body.
+net::Response json_response(int status, std::string body);
+
+}  // namespace parley::edge

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sending, reading and settling messages over HTTP.
+#include <memory>
+
+#include "edge/api.h"
+#include "edge/render.h"
+#include "lib/crypto.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using lib::Json;
+using lib::JsonWriter;
+
+constexpr uint64_t batch_max = 1'000;
+constexpr uint64_t inbox_max = 1'000;
+constexpr uint64_t recipients_listed_max = 100;
+constexpr Duration wait_max = base::minutes(10);
+
+base::Id128 key_hash(std::string_view key) { return lib::derived_id("idempotency", key); }
+
+// The outcomes of a batch, as they come in; the answer leaves with the last.
+struct BatchAnswer {
+  std::vector<std::string> results;
+  size_t left = 0;
+};
+
+std::string joined(const BatchAnswer& batch) {
+  std::string text = "{\"results\":[";
+  for (size_t n = 0; n < batch.results.size(); ++n) {
+    text.append(n == 0 ? "" : ",").append(batch.results[n]);
+  }
+  return text + "]}";
+}
+
+}  // namespace
+
+std::expected<dialect::Codec, Error> Api::codec_for(const Call& call) const {
+  const std::string_view wanted = call.request.header("parley-dialect");
+  const dialect::Codec* codec =
+      wanted.empty() ? dialect::find_codec(call.caller.dialect) : dialect::find_codec(wanted);
+  if (codec == nullptr) {
+    return std::unexpected(
+        Error{Code::unsupported_dialect,
+              "the dialect " +
+                  std::string(wanted.empty() ? dialect::name_of(call.caller.dialect) : wanted) +
+                  " cannot be spoken yet; add the header `Parley-Dialect: flow`",
+              {}});
+  }
+  return *codec;
+}
+
+std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
+                                                 const dialect::Codec& codec, Json message,
+                                                 std::string_view idempotency_key) {
+  dialect::DecodeContext context;
+  context.sender = caller.name;
+  context.received = clock_.now();
+  context.fallback_id = lib::random_uuid();
+  context.lenient = true;
+  context.key_hash = &key_hash;
+  auto envelope = codec.decode(message, context, texts_);
+  if (envelope && !idempotency_key.empty()) {
+    envelope->idempotency_key = key_hash(idempotency_key);
+  }
+  if (envelope && envelope->thread.empty()) {
+    // A message without a conversation begins one of its own.
+    texts_.push_back(base::format_uuid(envelope->id));
+    envelope->thread = texts_.back();
+  }
+  return envelope;
+}
+
+void Api::send(Call& call) {
+  const auto parsed = document_.parse(call.request.body);
+  if (!parsed) {
+    refuse(call.exchange, parsed.error());
+    return;
+  }
+  if (parsed->kind() == lib::JsonKind::array) {
+    send_batch(call, *parsed);
+  } else {
+    send_one(call, *parsed);
+  }
+}
+
+void Api::send_one(Call& call, Json message) {
+  const auto wait = call.duration("wait", Duration{}, wait_max);
+  const auto codec = codec_for(call);
+  auto envelope = codec
+                      ? decode(call.caller, *codec, message, call.request.header("idempotency-key"))
+                      : std::unexpected(codec.error());
+  if (!wait || !envelope) {
+    refuse(call.exchange, !wait ? wait.error() : envelope.error());
+    return;
+  }
+  const base::MessageId id = envelope->id;
+  broker_.ask(call.caller.workspace, call.caller.name, core::Send{std::move(*envelope)},
+              [this, exchange = call.exchange, caller = call.caller, id, wait = *wait](
+                  const core::Outcome& outcome, std::span<const core::Effect>) {
+                if (!outcome) {
+                  refuse(exchange, outcome.error());
+                } else if (wait.us > 0) {
+                  await_answer(exchange, caller, outcome->message, id, wait);
+                } else {
+                  respond(exchange, json_response(202, receipt_text(caller, *outcome)));
+                }
+              });
+}
+
+void Api::send_batch(Call& call, Json messages) {
+  const auto codec = codec_for(call);
+  if (!codec) {
+    refuse(call.exchange, codec.error());
+    return;
+  }
+  const auto batch = std::make_shared<BatchAnswer>();
+  for (const Json message : messages.elements()) {
+    (void)message;
+    ++batch->left;
+  }
+  if (batch->left == 0 || batch->left > batch_max) {
+    refuse(call.exchange, Error{Code::bad_request,
+                                "a batch has 1 to " + std::to_string(batch_max) + " messages",
+                                {}});
+    return;
+  }
+  batch->results.resize(batch->left);
+  const auto settle = [this, batch, exchange = call.exchange](size_t at, std::string text) {
+    batch->results[at] = std::move(text);
+    if (--batch->left == 0) {
+      respond(exchange, json_response(202, joined(*batch)));
+    }
+  };
+  size_t at = 0;
+  for (const Json message : messages.elements()) {
+    auto envelope = decode(call.caller, *codec, message, {});
+    if (!envelope) {
+      settle(at++, problem(envelope.error()).body);
+      continue;
+    }
+    broker_.ask(call.caller.workspace, call.caller.name, core::Send{std::move(*envelope)},
+                [this, settle, at, caller = call.caller](const core::Outcome& outcome,
+                                                         std::span<const core::Effect>) {
+                  settle(at,
+                         outcome ? receipt_text(caller, *outcome) : problem(outcome.error()).body);
+                });
+    ++at;
+  }
+}
+
+std::string Api::receipt_text(const Principal& caller, const core::Receipt& receipt) const {
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  const core::MessageRef ref = t.messages.find(receipt.message);
+  std::string text;
+  JsonWriter out(text);
+  out.object();
+  if (ref != core::none) {
+    out.key("id").uuid(t.messages.message(ref).id);
+  }
+  out.key("seq").number(receipt.message.n).key("state").text("accepted");
+  if (receipt.duplicate) {
+    out.key("duplicate").boolean(true);
+  }
+  out.key("recipients");
+  if (ref != core::none && receipt.count <= recipients_listed_max) {
+    render_deliveries(t, ref, out);
+  } else {
+    out.array().end_array();
+  }
+  out.key("recipient_count").number(uint64_t{receipt.count});
+  out.key("warnings").array();
+  if (ref != core::none && t.messages.message(ref).dead_letters > 0) {
+    out.text("not every receiver could be reached: see the states and GET /v1/dead-letters");
+  }
+  if (receipt.count == 0) {
+    out.text("nobody subscribes to this topic now; it is kept for late subscribers");
+  }
+  out.end_array().end_object();
+  return text;
+}
+
+// Answers when the answer comes, or when the time is over. Whoever hangs up before waits no more.
+void Api::await_answer(const net::Exchange& exchange, const Principal& caller, base::Seq question,
+                       const base::MessageId& id, Duration wait) {
+  const auto timer = std::make_shared<Waits::Id>(0);
+  const node::Broker::Waiter waiter = broker_.on_answer(
+      caller.workspace, question, [this, exchange, caller, id, timer](base::Seq s) {
+        waits_.remove(*timer);
+        waiting_.erase(exchange);
+        give_answer(exchange, caller, s, id);
+      });
+  *timer = waits_.add(clock_.now() + wait, [this, exchange, waiter, id, wait] {
+    broker_.forget(waiter);
+    refuse(exchange,
+           Error{Code::timeout,
+                 "no answer to " + base::format_uuid(id) + " within " + base::format_duration(wait),
+                 {}});
+  });
+  waiting_[exchange] = [this, waiter, timer] {
+    waits_.remove(*timer);
+    broker_.forget(waiter);
+  };
+}
+
+// The waiting caller has the answer with this: it is read and acknowledged in its name.
+void Api::give_answer(const net::Exchange& exchange, const Principal& caller, base::Seq answer,
+                      const base::MessageId& question) {
+  const core::Target target{.seq = answer, .id = {}};
+  broker_.ask(caller.workspace, caller.name, core::Read{target},
+              [](const core::Outcome&, std::span<const core::Effect>) {});
+  broker_.ask(
+      caller.workspace, caller.name, core::Ack{target, {}},
+      [this, exchange, caller, answer, question](const core::Outcome&,
+                                                 std::span<const core::Effect>) {
+        const auto text = message_text(broker_, answer, caller.dialect, caller.name);
+        if (!text) {
+          refuse(exchange, text.error());
+          return;
+        }
+        std::string body;
+        JsonWriter(body).object().key("id").uuid(question).key("response").raw(*text).end_object();
+        respond(exchange, json_response(200, std::move(body)));
+      });
+}
+
+void Api::inbox(Call& call) {
+  const auto limit = call.count("limit", 100, inbox_max);
+  const auto wait = call.duration("wait", Duration{}, wait_max);
+  if (!limit || !wait) {
+    refuse(call.exchange, !limit ? limit.error() : wait.error());
+    return;
+  }
+  if (wait->us == 0 || tables(call).agents[call.caller.ref].inbox.first() != core::none) {
+    answer_inbox(call.exchange, call.caller, *limit);
+    return;
+  }
+  const net::Exchange exchange = call.exchange;
+  const auto timer = std::make_shared<Waits::Id>(0);
+  const auto answer = [this, exchange, caller = call.caller, limit = *limit] {
+    waiting_.erase(exchange);
+    answer_inbox(exchange, caller, limit);
+  };
+  const node::Broker::Waiter waiter =
+      broker_.on_mail(call.caller.workspace, call.caller.ref, [this, timer, answer] {
+        waits_.remove(*timer);
+        answer();
+      });
+  *timer = waits_.add(clock_.now() + *wait, [this, waiter, answer] {
+    broker_.forget(waiter);
+    answer();
+  });
+  waiting_[exchange] = [this, waiter, timer] {
+    waits_.remove(*timer);
+    broker_.forget(waiter);
+  };
+}
+
+void Api::answer_inbox(const net::Exchange& exchange, const Principal& caller, uint64_t limit) {
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  const core::AgentRef ref = t.agents.find(caller.name);
+  std::vector<base::Seq> listed;
+  if (ref != core::none) {
+    t.agents[ref].inbox.walk(t.messages, [&](core::DeliveryRef d) {
+      listed.push_back(t.messages.message_of(d).seq);
+      return listed.size() < limit;
+    });
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("count").number(uint64_t{listed.size()}).key("notifications").array();
+  for (const base::Seq seq : listed) {
+    const auto envelope = envelope_at(broker_, seq);
+    if (envelope) {
+      render_notification(*envelope, t.messages.message(t.messages.find(seq)), out);
+    }
+  }
+  out.end_array().end_object();
+  respond(exchange, json_response(200, std::move(text)));
+}
+
+void Api::show_message(Call& call) {
+  const auto target = parse_target(call.arguments[0]);
+  const core::Tables& t = tables(call);
+  core::MessageRef ref = core::none;
+  if (target) {
+    ref = target->seq.n != 0 ? t.messages.find(target->seq)
+                             : t.messages.find_received(call.caller.ref, target->id);
+    if (ref == core::none && target->seq.n == 0) {
+      ref = t.messages.find_sent(call.caller.ref, target->id);
+    }
+  }
+  const bool received =
+      ref != core::none && t.messages.delivery_to(ref, call.caller.ref) != core::none;
+  const bool sent = ref != core::none && t.messages.message(ref).sender == call.caller.ref;
+  if (!received && !sent) {
+    refuse(call.exchange, Error{Code::not_found, "no such message was sent to you or by you", {}});
+    return;
+  }
+  const base::Seq seq = t.messages.message(ref).seq;
+  const auto show = [this, exchange = call.exchange, caller = call.caller, seq] {
+    const core::Tables& now = broker_.machine().find(caller.workspace)->tables();
+    const auto text = message_text(broker_, seq, caller.dialect, caller.name);
+    if (!text) {
+      refuse(exchange, text.error());
+      return;
+    }
+    net::Response response = json_response(200, *text);
+    const core::MessageRef message = now.messages.find(seq);
+    const auto envelope = envelope_at(broker_, seq);
+    if (message != core::none && envelope) {
+      std::string provenance;
+      JsonWriter out(provenance);
+      render_provenance(*envelope, now.messages.message(message), out);
+      response.headers.emplace_back("Parley-Provenance", std::move(provenance));
+    }
+    respond(exchange, std::move(response));
+  };
+  if (!received) {
+    show();
+    return;
+  }
+  broker_.ask(call.caller.workspace, call.caller.name,
+              core::Read{core::Target{.seq = seq, .id = {}}},
+              [this, show, exchange = call.exchange](const core::Outcome& outcome,
+                                                     std::span<const core::Effect>) {
+                if (outcome) {
+                  show();
+                } else {
+                  refuse(exchange, outcome.error());
+                }
+              });
+}
+
+void Api::show_delivery(Call& call) {
+  const auto target = parse_target(call.arguments[0]);
+  const core::Tables& t = tables(call);
+  core::MessageRef ref = core::none;
+  if (target) {
+    ref = target->seq.n != 0 ? t.messages.find(target->seq)
+                             : t.messages.find_sent(call.caller.ref, target->id);
+  }
+  if (ref == core::none ||
+      (t.messages.message(ref).sender != call.caller.ref && !call.caller.is_maintainer())) {
+    refuse(call.exchange, Error{Code::not_found, "you sent no such message", {}});
+    return;
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("id").uuid(t.messages.message(ref).id);
+  out.key("seq").number(t.messages.message(ref).seq.n).key("deliveries");
+  render_deliveries(t, ref, out);
+  out.end_object();
+  respond(call.exchange, json_response(200, std::move(text)));
+}
+
+void Api::ack(Call& call) {
+  const auto target = parse_target(call.arguments[0]);
+  if (!target) {
+    refuse(call.exchange, target.error());
+    return;
+  }
+  broker_.ask(call.caller.workspace, call.caller.name, core::Ack{*target, {}},
+              reply_done(call.exchange));
+}
+
+void Api::nack(Call& call) {
+  const auto target = parse_target(call.arguments[0]);
+  const auto body = body_object(call);
+  if (!target || !body) {
+    refuse(call.exchange, !target ? target.error() : body.error());
+    return;
+  }
+  const Json reason = body->find("reason");
+  const Json delay = body->find("retry_after");
+  const auto parsed =
+      !delay ? std::optional(Duration{}) : base::parse_duration(delay.as_string().value_or(""));
+  if (!parsed || (reason && !reason.as_string())) {
+    refuse(call.exchange, Error{Code::bad_request, "reason is a string, retry_after a duration",
+                                parsed ? "/reason" : "/retry_after"});
+    return;
+  }
+  broker_.ask(call.caller.workspace, call.caller.name,
+              core::Nack{*target, *parsed, reason ? *reason.as_string() : std::string_view{}},
+              reply_done(call.exchange));
+}
+
+void Api::reject(Call& call) {
+  const auto target = parse_target(call.arguments[0]);
+  const auto body = body_object(call);
+  if (!target || !body) {
+    refuse(call.exchange, !target ? target.error() : body.error());
+    return;
+  }
+  const Json reason = body->find("reason");
+  if (reason && !reason.as_string()) {
+    refuse(call.exchange, Error{Code::bad_request, "reason is a string", "/reason"});
+    return;
+  }
+  broker_.ask(call.caller.workspace, call.caller.name,
+              core::Reject{*target, reason ? *reason.as_string() : std::string_view{}},
+              reply_done(call.exchange));
+}
+
+void Api::extend(Call& call) {
+  const auto target = parse_target(call.arguments[0]);
+  const auto body = body_object(call);
+  if (!target || !body) {
+    refuse(call.exchange, !target ? target.error() : body.error());
+    return;
+  }
+  const Json lease = body->find("lease");
+  const auto parsed =
+      !lease ? std::optional(Duration{}) : base::parse_duration(lease.as_string().value_or(""));
+  if (!parsed) {
+    refuse(call.exchange, Error{Code::bad_request, "lease is a duration such as 5m", "/lease"});
+    return;
+  }
+  broker_.ask(call.caller.workspace, call.caller.name, core::Extend{*target, *parsed},
+              reply_done(call.exchange));
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/principal.h"
+
+#include "lib/crypto.h"
+
+namespace parley::edge {
+
+namespace {
+
+constexpr size_t token_bytes_max = 256;
+
+// The scheme's name is case-insensitive (RFC 9110).
+std::string_view bearer_token(std::string_view authorization) {
+  constexpr std::string_view scheme = "bearer ";
+  if (authorization.size() <= scheme.size()) {
+    return {};
+  }
+  for (size_t n = 0; n < scheme.size(); ++n) {
+    const char c = authorization[n];
+    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) != scheme[n]) {
+      return {};
+    }
+  }
+  return authorization.substr(scheme.size());
+}
+
+}  // namespace
+
+std::optional<Principal> authenticate(const core::Machine& machine,
+                                      std::string_view authorization) {
+  const std::string_view token = bearer_token(authorization);
+  if (token.empty() || token.size() > token_bytes_max) {
+    return std::nullopt;
+  }
+  const core::TokenHash hash = lib::sha256(token);
+  for (const auto& [id, workspace] : machine.workspaces()) {
+    const core::Agents& agents = workspace.tables().agents;
+    const core::AgentRef ref = agents.find_token(hash);
+    if (ref != core::none) {
+      const core::Agent& agent = agents[ref];
+      return Principal{id, ref, agent.name, agent.kind, agent.dialect, agent.rights};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace parley::edge

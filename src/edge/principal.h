@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/machine.h"
+
+namespace parley::edge {
+
+// Who a token belongs to. A value: it is looked up anew for each request, because agents go.
+struct Principal {
+  core::WorkspaceId workspace{};
+  core::AgentRef ref = core::none;
+  std::string name;
+  core::PrincipalKind kind = core::PrincipalKind::unknown;
+  core::Dialect dialect = core::Dialect::flow;
+  uint8_t rights = 0;
+
+  bool is_admin() const {
+    return kind == core::PrincipalKind::admin ||
+           (rights & static_cast<uint8_t>(core::Right::admin)) != 0;
+  }
+  bool is_maintainer() const {
+    return is_admin() || (rights & static_cast<uint8_t>(core::Right::maintainer)) != 0;
+  }
+};
+
+// The principal of an `Authorization: Bearer TOKEN` header; none when there is no such token. The
+// look-up is by the token's hash, so that its time tells nothing of the token.
+std::optional<Principal> authenticate(const core::Machine& machine, std::string_view authorization);
+
+}  // namespace parley::edge

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Agents, humans, workspaces, and what agents subscribe to.
+#include <algorithm>
+#include <array>
+
+#include "edge/api.h"
+#include "edge/render.h"
+#include "lib/crypto.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using lib::Json;
+using lib::JsonWriter;
+
+struct Roles {
+  core::Dialect dialect;
+  std::vector<std::string_view> names;  // the empty one: no role is one
+};
+
+const std::array<Roles, 5>& known_roles() {
+  static const std::array<Roles, 5> roles = {{
+      {core::Dialect::flow, {"", "orchestrator"}},
+      {core::Dialect::collab, {"coordinator", "worker", "specialist", "observer"}},
+      {core::Dialect::inbox, {"director", "specialist"}},
+      {core::Dialect::superprompt, {"orchestrator", "worker"}},
+      {core::Dialect::squad, {"main", "subagent", "council", "reviewer", "cron"}},
+  }};
+  return roles;
+}
+
+std::unexpected<Error> wrong(std::string detail, std::string field) {
+  return std::unexpected(Error{Code::bad_request, std::move(detail), std::move(field)});
+}
+
+std::expected<std::string_view, Error> text_member(Json body, std::string_view key,
+                                                   std::string_view fallback) {
+  const Json value = body.find(key);
+  if (!value || value.is_null()) {
+    return fallback;
+  }
+  if (const auto text = value.as_string()) {
+    return *text;
+  }
+  return wrong(std::string(key) + " must be a string", "/" + std::string(key));
+}
+
+std::expected<std::vector<std::string_view>, Error> texts_member(Json body, std::string_view key) {
+  std::vector<std::string_view> texts;
+  const Json value = body.find(key);
+  if (!value || value.is_null()) {
+    return texts;
+  }
+  if (value.kind() != lib::JsonKind::array) {
+    return wrong(std::string(key) + " must be an array of strings", "/" + std::string(key));
+  }
+  for (const Json element : value.elements()) {
+    const auto text = element.as_string();
+    if (!text) {
+      return wrong(std::string(key) + " must be an array of strings", "/" + std::string(key));
+    }
+    texts.push_back(*text);
+  }
+  return texts;
+}
+
+std::expected<core::Dialect, Error> parse_dialect(std::string_view name) {
+  for (const Roles& roles : known_roles()) {
+    if (dialect::name_of(roles.dialect) == name) {
+      return roles.dialect;
+    }
+  }
+  return wrong("dialect is flow, collab, inbox, superprompt or squad", "/dialect");
+}
+
+std::expected<void, Error> check_role(core::Dialect dialect, std::string_view role) {
+  const Roles& roles = known_roles()[static_cast<size_t>(dialect)];
+  if (std::ranges::find(roles.names, role) != roles.names.end()) {
+    return {};
+  }
+  std::string wanted;
+  for (const std::string_view name : roles.names) {
+    wanted.append(wanted.empty() ? "" : ", ").append(name.empty() ? "none" : name);
+  }
+  return wrong(
+      "the role of a " + std::string(dialect::name_of(dialect)) + " agent is one of " + wanted,
+      "/role");
+}
+
+}  // namespace
+
+void Api::add_agent(Call& call) {
+  const auto body = body_object(call);
+  if (!body) {
+    refuse(call.exchange, body.error());
+    return;
+  }
+  const auto name = text_member(*body, "id", "");
+  if (!name || name->empty()) {
+    refuse(call.exchange,
+           name ? Error{Code::bad_request, "an agent has an id", "/id"} : name.error());
+    return;
+  }
+  if (name->starts_with("human:")) {
+    refuse(call.exchange, Error{Code::bad_request,
+                                "names with human: are for people; use POST /v1/humans", "/id"});
+    return;
+  }
+  update_agent(call, *body, std::string(*name));
+}
+
+void Api::update_agent(Call& call, Json body, const std::string& name) {
+  const core::AgentRef found = tables(call).agents.find(name);
+  const bool is_new = found == core::none || !tables(call).agents[found].is_registered();
+  const core::Agent* before = is_new ? nullptr : &tables(call).agents[found];
+  core::Register command;
+  command.name = name;
+  const auto dialect = text_member(
+      body, "dialect", dialect::name_of(before == nullptr ? core::Dialect::flow : before->dialect));
+  const auto role = text_member(body, "role", before == nullptr ? "" : before->role);
+  const auto capabilities = texts_member(body, "capabilities");
+  const auto subscriptions = texts_member(body, "subscriptions");
+  const auto parsed = dialect ? parse_dialect(*dialect) : std::unexpected(dialect.error());
+  std::expected<void, Error> good;
+  if (!parsed) {
+    good = std::unexpected(parsed.error());
+  } else if (!role) {
+    good = std::unexpected(role.error());
+  } else if (!capabilities) {
+    good = std::unexpected(capabilities.error());
+  } else if (!subscriptions) {
+    good = std::unexpected(subscriptions.error());
+  } else {
+    good = check_role(*parsed, *role);
+  }
+  if (!good) {
+    refuse(call.exchange, good.error());
+    return;
+  }
+  command.dialect = *parsed;
+  command.role = *role;
+  command.capabilities = *capabilities;
+  const bool rotate = body.find("rotate_token") && body.find("rotate_token").as_bool() == true;
+  const std::string token = is_new || rotate ? lib::random_token() : std::string();
+  if (!token.empty()) {
+    command.token = lib::sha256(token);
+  }
+  const std::vector<std::string> topics(subscriptions->begin(), subscriptions->end());
+  broker_.ask(call.caller.workspace, call.caller.name, std::move(command),
+              [this, exchange = call.exchange, workspace = call.caller.workspace, name, token,
+               topics](const core::Outcome& outcome, std::span<const core::Effect>) {
+                if (!outcome) {
+                  refuse(exchange, outcome.error());
+                  return;
+                }
+                for (const std::string& topic : topics) {
+                  broker_.ask(workspace, name, core::Subscribe{.topic = topic},
+                              [](const core::Outcome&, std::span<const core::Effect>) {});
+                }
+                std::string text;
+                JsonWriter out(text);
+                out.object().key("id").text(name);
+                if (!token.empty()) {
+                  out.key("token").text(token);
+                }
+                out.end_object();
+                respond(exchange, json_response(token.empty() ? 200 : 201, std::move(text)));
+              });
+}
+
+void Api::list_agents(Call& call) {
+  const core::Tables& t = tables(call);
+  const auto capability = call.parameter("capability");
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("agents").array();
+  for (const core::AgentRef ref : t.agents.sorted()) {
+    const core::Agent& agent = t.agents[ref];
+    const bool wanted = !capability || std::ranges::find(agent.capabilities, *capability) !=
+                                           agent.capabilities.end();
+    if (agent.is_registered() && wanted) {
+      render_agent(t, ref, out);
+    }
+  }
+  out.end_array().end_object();
+  respond(call.exchange, json_response(200, std::move(text)));
+}
+
+void Api::show_agent(Call& call) {
+  const core::Tables& t = tables(call);
+  const core::AgentRef ref = t.agents.find(call.arguments[0]);
+  if (ref == core::none || !t.agents[ref].is_registered()) {
+    refuse(call.exchange, Error{Code::not_found, "no principal has this name", {}});
+    return;
+  }
+  std::string text;
+  JsonWriter out(text);
+  render_agent(t, ref, out);
+  respond(call.exchange, json_response(200, std::move(text)));
+}
+
+void Api::remove_agent(Call& call) {
+  broker_.ask(call.caller.workspace, call.caller.name, core::Unregister{.name = call.arguments[0]},
+              reply_done(call.exchange));
+}
+
+void Api::add_human(Call& call) {
+  const auto body = body_object(call);
+  const auto name = body ? text_member(*body, "name", "") : std::unexpected(body.error());
+  const auto rights = body ? texts_member(*body, "rights") : std::unexpected(body.error());
+  if (!name || name->empty() || !rights) {
+    refuse(call.exchange, !name     ? name.error()
+                          : !rights ? rights.error()
+                                    : Error{Code::bad_request, "a human has a name", "/name"});
+    return;
+  }
+  const std::string id = "human:" + std::string(*name);
+  const std::string token = lib::random_token();
+  std::string text;
+  JsonWriter(text).object().key("id").text(id).key("token").text(token).end_object();
+  broker_.ask(call.caller.workspace, call.caller.name,
+              core::Register{.name = id,
+                             .kind = core::PrincipalKind::human,
+                             .rights = *rights,
+                             .token = lib::sha256(token)},
+              [this, exchange = call.exchange, text = std::move(text)](
+                  const core::Outcome& outcome, std::span<const core::Effect>) {
+                if (outcome) {
+                  respond(exchange, json_response(201, text));
+                } else {
+                  refuse(exchange, outcome.error());
+                }
+              });
+}
+
+void Api::add_workspace(Call& call) {
+  const auto body = body_object(call);
+  const auto name = body ? text_member(*body, "name", "") : std::unexpected(body.error());
+  if (!name) {
+    refuse(call.exchange, name.error());
+    return;
+  }
+  const std::string token = lib::random_token();
+  std::string text;
+  JsonWriter(text).object().key("name").text(*name).key("token").text(token).end_object();
+  broker_.ask(call.caller.workspace, call.caller.name,
+              core::AddWorkspace{.name = *name, .admin_token = lib::sha256(token)},
+              [this, exchange = call.exchange, text = std::move(text)](
+                  const core::Outcome& outcome, std::span<const core::Effect>) {
+                if (outcome) {
+                  respond(exchange, json_response(201, text));
+                } else {
+                  refuse(exchange, outcome.error());
+                }
+              });
+}
+
+void Api::list_workspaces(Call& call) {
+  const bool first = call.caller.workspace == core::workspace_first;
+  if (!require(call, call.caller.is_admin(), "only an admin")) {
+    return;
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("workspaces").array();
+  for (const auto& [id, workspace] : broker_.machine().workspaces()) {
+    if (first || id == call.caller.workspace) {
+      out.object().key("name").text(workspace.name());
+      out.key("agents").number(uint64_t{workspace.tables().agents.registered()});
+      out.key("messages").number(uint64_t{workspace.tables().messages.size()}).end_object();
+    }
+  }
+  out.end_array().end_object();
+  respond(call.exchange, json_response(200, std::move(text)));
+}
+
+void Api::subscribe(Call& call) {
+  broker_.ask(call.caller.workspace, call.caller.name, core::Subscribe{.topic = call.arguments[0]},
+              reply_done(call.exchange));
+}
+
+void Api::unsubscribe(Call& call) {
+  broker_.ask(call.caller.workspace, call.caller.name,
+              core::Unsubscribe{.topic = call.arguments[0]}, reply_done(call.exchange));
+}
+
+void Api::list_topics(Call& call) {
+  const core::Tables& t = tables(call);
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("topics").array();
+  for (const auto& [name, ref] : t.topics.by_name()) {
+    render_topic(t, ref, out);
+  }
+  out.end_array().end_object();
+  respond(call.exchange, json_response(200, std::move(text)));
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/push.h"
+
+#include "edge/render.h"
+#include "lib/json_writer.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using base::Error;
+using lib::Json;
+using lib::JsonWriter;
+
+constexpr uint64_t window_default = 64;
+constexpr uint64_t operations_max = 10'000;
+constexpr size_t buffered_mark = 1 << 20;
+constexpr uint16_t policy_violation = 1008;
+constexpr uint16_t going_away = 1001;
+
+}  // namespace
+
+void Api::open_events(Call& call) {
+  const auto window = call.count("window", window_default, UINT32_MAX);
+  const auto after = call.count("after", 0, UINT64_MAX);
+  if (!window || !after) {
+    refuse(call.exchange, !window ? window.error() : after.error());
+    return;
+  }
+  net::Response head;
+  head.content_type = "text/event-stream";
+  head.headers.emplace_back("Cache-Control", "no-store");
+  server_->start_stream(call.exchange, std::move(head));
+  auto push =
+      std::make_unique<Push>(*this, call.exchange.connection, call.caller, Push::Kind::events);
+  push->open(static_cast<uint32_t>(*window), base::Seq{*after});
+  pushes_[call.exchange.connection] = std::move(push);
+}
+
+void Api::open_socket(Call& call) {
+  const auto window = call.count("window", window_default, UINT32_MAX);
+  const auto after = call.count("after", 0, UINT64_MAX);
+  if (!call.request.wants_websocket || !window || !after) {
+    refuse(call.exchange,
+           !window ? window.error()
+           : !after
+               ? after.error()
+               : Error{Code::bad_request, "this path takes a WebSocket handshake (RFC 6455)", {}});
+    return;
+  }
+  server_->accept_websocket(call.exchange);
+  auto push =
+      std::make_unique<Push>(*this, call.exchange.connection, call.caller, Push::Kind::websocket);
+  if (*window > 0) {  // a window of 0 is for those who only send
+    push->open(static_cast<uint32_t>(*window), base::Seq{*after});
+  }
+  pushes_[call.exchange.connection] = std::move(push);
+}
+
+Push::Push(Api& api, net::ConnectionId connection, Principal owner, Kind kind)
+    : api_(api), connection_(connection), owner_(std::move(owner)), kind_(kind) {}
+
+void Push::open(uint32_t window, base::Seq after) {
+  after_ = after;
+  stream_ = api_.broker_.open(owner_.workspace, owner_.name, window, *this,
+                              [&api = api_, connection = connection_](
+                                  const core::Outcome& outcome, std::span<const core::Effect>) {
+                                if (!outcome) {
+                                  api.server_->close(connection, policy_violation,
+                                                     outcome.error().detail);
+                                }
+                              });
+}
+
+void Push::close() {
+  if (stream_ != core::stream_none) {
+    api_.broker_.close(owner_.workspace, stream_);
+  }
+}
+
+void Push::stream_closed() {
+  api_.server_->close(connection_, going_away, "the agent was removed");
+}
+
+void Push::deliver(const core::Deliver& delivery) {
+  if (delivery.attempt > 1 && delivery.message <= after_) {
+    return;
+  }
+  waiting_.push_back({delivery.message, delivery.attempt});
+  push_waiting();
+}
+
+void Push::on_drained() { push_waiting(); }
+
+void Push::push_waiting() {
+  while (!waiting_.empty() && api_.server_->buffered(connection_) < buffered_mark) {
+    const Waiting next = waiting_.front();
+    waiting_.pop_front();
+    push(next);
+  }
+}
+
+void Push::push(const Waiting& waiting) {
+  const core::Tables& t = api_.broker_.machine().find(owner_.workspace)->tables();
+  const core::MessageRef ref = t.messages.find(waiting.message);
+  if (ref == core::none) {
+    return;  // settled meanwhile, by another connection of the agent
+  }
+  const auto envelope = envelope_at(api_.broker_, waiting.message);
+  if (!envelope) {
+    return;  // its lease ends; the journal has reported why
+  }
+  const dialect::Codec* codec = dialect::find_codec(owner_.dialect);
+  if (codec == nullptr) {
+    codec = dialect::find_codec(core::Dialect::flow);
+  }
+  text_.clear();
+  if (kind_ == Kind::events) {
+    text_.append("id: ").append(std::to_string(waiting.message.n));
+    text_.append("\nevent: message\ndata: ");
+  }
+  text_.append(R"({"op":"message","seq":)").append(std::to_string(waiting.message.n));
+  text_.append(R"(,"attempt":)").append(std::to_string(waiting.attempt));
+  text_.append(R"(,"message":)");
+  codec->encode(*envelope, {.recipient = owner_.name}, text_);
+  text_.append(R"(,"provenance":)");
+  JsonWriter provenance(text_);
+  render_provenance(*envelope, t.messages.message(ref), provenance);
+  text_.append(kind_ == Kind::events ? "}\n\n" : "}");
+  send_text(text_);
+}
+
+void Push::send_text(std::string_view text) { api_.server_->send(connection_, text); }
+
+void Push::on_message(std::string_view text) {
+  const auto parsed = api_.document_.parse(text);
+  if (!parsed) {
+    reply_error("", parsed.error());
+    return;
+  }
+  if (parsed->kind() != lib::JsonKind::array) {
+    operation(*parsed);
+    return;
+  }
+  uint64_t count = 0;
+  for (const Json op : parsed->elements()) {
+    if (++count > operations_max) {
+      reply_error("", Error{Code::bad_request,
+                            "a batch has at most " + std::to_string(operations_max) + " operations",
+                            {}});
+      return;
+    }
+    operation(op);
+  }
+}
+
+void Push::operation(Json op) {
+  if (!op.is_object()) {
+    reply_error("", Error{Code::bad_request, "an operation is a JSON object", {}});
+    return;
+  }
+  const Json ref_value = op.find("ref");
+  const std::string_view ref = ref_value && ref_value.raw().size() <= 64 ? ref_value.raw() : "";
+  const std::string_view name = op.find("op") ? op.find("op").as_string().value_or("") : "";
+  if (name == "send") {
+    op_send(op, ref);
+  } else if (name == "ack" || name == "nack" || name == "reject" || name == "extend") {
+    op_settle(op, ref, name);
+  } else if (name == "subscribe" || name == "unsubscribe") {
+    op_subscribe(op, ref, name == "subscribe");
+  } else {
+    reply_error(ref,
+                Error{Code::bad_request,
+                      "op is send, ack, nack, reject, extend, subscribe or unsubscribe", "/op"});
+  }
+}
+
+void Push::op_send(Json op, std::string_view ref) {
+  const dialect::Codec* codec = dialect::find_codec(owner_.dialect);
+  const Json message = op.find("message");
+  if (!message || codec == nullptr) {
+    reply_error(ref, codec == nullptr
+                         ? Error{Code::unsupported_dialect, "this dialect has no codec yet", {}}
+                         : Error{Code::bad_request, "send needs a message", "/message"});
+    return;
+  }
+  const Json key = op.find("idempotency_key");
+  auto envelope =
+      api_.decode(owner_, *codec, message, key ? key.as_string().value_or("") : std::string_view{});
+  if (!envelope) {
+    reply_error(ref, envelope.error());
+    return;
+  }
+  api_.broker_.ask(owner_.workspace, owner_.name, core::Send{std::move(*envelope)},
+                   [&api = api_, connection = connection_, ref = std::string(ref)](
+                       const core::Outcome& outcome, std::span<const core::Effect>) {
+                     const auto at = api.pushes_.find(connection);
+                     if (at != api.pushes_.end()) {
+                       at->second->reply(ref, outcome);
+                     }
+                   });
+}
+
+void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
+  core::Target target;
+  const Json id = op.find("id");
+  const Json seq = op.find("seq");
+  const Json upto = op.find("upto");
+  if (const auto place = upto ? upto.as_uint64() : seq ? seq.as_uint64() : std::nullopt) {
+    target.seq = base::Seq{*place};
+  } else if (const auto parsed =
+                 parse_target(id ? id.as_string().value_or("") : std::string_view{})) {
+    target = *parsed;
+  } else {
+    reply_error(ref, parsed.error());
+    return;
+  }
+  const Json reason_value = op.find("reason");
+  const std::string_view reason = reason_value ? reason_value.as_string().value_or("") : "";
+  const Json time = op.find(name == "extend" ? "lease" : "retry_after");
+  const auto duration =
+      time ? base::parse_duration(time.as_string().value_or("")) : std::optional(Duration{});
+  if (!duration) {
+    reply_error(ref, Error{Code::bad_request, "a duration is written as 500ms, 30s, 5m or 1h",
+                           name == "extend" ? "/lease" : "/retry_after"});
+    return;
+  }
+  core::Command command = core::Ack{target, upto ? stream_ : core::stream_none};
+  if (name == "nack") {
+    command = core::Nack{target, *duration, reason};
+  } else if (name == "reject") {
+    command = core::Reject{target, reason};
+  } else if (name == "extend") {
+    command = core::Extend{target, *duration};
+  }
+  api_.broker_.ask(owner_.workspace, owner_.name, std::move(command),
+                   [&api = api_, connection = connection_, ref = std::string(ref)](
+                       const core::Outcome& outcome, std::span<const core::Effect>) {
+                     const auto at = api.pushes_.find(connection);
+                     if (at != api.pushes_.end() && (!outcome || !ref.empty())) {
+                       at->second->reply(ref, outcome);
+                     }
+                   });
+}
+
+void Push::op_subscribe(Json op, std::string_view ref, bool subscribe) {
+  const Json topic = op.find("topic");
+  const std::string_view name = topic ? topic.as_string().value_or("") : "";
+  core::Command command = core::Subscribe{.topic = name};
+  if (!subscribe) {
+    command = core::Unsubscribe{.topic = name};
+  }
+  api_.broker_.ask(owner_.workspace, owner_.name, std::move(command),
+                   [&api = api_, connection = connection_, ref = std::string(ref)](
+                       const core::Outcome& outcome, std::span<const core::Effect>) {
+                     const auto at = api.pushes_.find(connection);
+                     if (at != api.pushes_.end()) {
+                       at->second->reply(ref, outcome);
+                     }
+                   });
+}
+
+void Push::reply(std::string_view ref, const core::Outcome& outcome) {
+  if (!outcome) {
+    reply_error(ref, outcome.error());
+    return;
+  }
+  text_.assign(R"({"ref":)").append(ref.empty() ? "null" : ref);
+  text_.append(R"(,"ok":true)");
+  if (outcome->message.n != 0) {
+    text_.append(R"(,"seq":)").append(std::to_string(outcome->message.n));
+  }
+  if (outcome->duplicate) {
+    text_.append(R"(,"duplicate":true)");
+  }
+  text_.append(R"(,"count":)").append(std::to_string(outcome->count)).append("}");
+  send_text(text_);
+}
+
+void Push::reply_error(std::string_view ref, const Error& error) {
+  std::string text = R"({"ref":)";
+  text.append(ref.empty() ? "null" : ref).append(R"(,"ok":false,"error":)");
+  text.append(problem(error).body).append("}");
+  send_text(text);
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "core/workspace.h"
+#include "lib/json_writer.h"
+#include "node/broker.h"
+
+namespace parley::edge {
+
+// JSON of what the machine holds, for the answers of the API.
+
+void render_agent(const core::Tables& tables, core::AgentRef ref, lib::JsonWriter& out);
+void render_topic(const core::Tables& tables, core::TopicRef ref, lib::JsonWriter& out);
+void render_dead_letter(const core::DeadLetter& letter, lib::JsonWriter& out);
+void render_delivery(const core::Tables& tables, core::DeliveryRef ref, lib::JsonWriter& out);
+// All receivers of a message, each with its state.
+void render_deliveries(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);
+
+// An entry of the inbox: who, what, and how it begins.
+void render_notification(const core::Envelope& envelope, const core::Message& message,
+                         lib::JsonWriter& out);
+
+// Where a message comes from, as the broker knows it.
+void render_provenance(const core::Envelope& envelope, const core::Message& message,
+                       lib::JsonWriter& out);
+
+// The message at `seq` in the words of `dialect`, for `recipient`.
+std::expected<std::string, base::Error> message_text(node::Broker& broker, base::Seq seq,
+                                                     core::Dialect dialect,
+                                                     std::string_view recipient);
+
+// The envelope of the message at `seq`; its texts are good until the broker's next step or record.
+std::expected<core::Envelope, base::Error> envelope_at(node::Broker& broker, base::Seq seq);
+
+std::string_view kind_name(core::PrincipalKind kind);
+std::string_view priority_name(core::Priority priority);
+
+}  // namespace parley::edge

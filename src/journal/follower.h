@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "journal/disk.h"
+#include "journal/format.h"
+#include "journal/journal.h"
+
+namespace parley::journal {
+
+// Reads the records of a journal's directory in order while a FileJournal keeps writing it, by
+// files of its own: for a thread beside the node's. Takes no lock and changes nothing.
+//
+// What it reads must not be trimmed: whoever follows holds the trimming back. What it is told to
+// read up to must be applied, so that its bytes are in the files.
+class Follower {
+ public:
+  // The disk is the machine's own when null; else it outlives the follower.
+  explicit Follower(std::string directory, Disk* disk = nullptr);
+
+  // Hands out the records after `after` up to and with `upto`, in order, without a gap. Going on
+  // where the last call ended is quick; records between are passed over, and an earlier place is
+  // searched from the begin of its segment. An error when a
+  // record is not there or damaged; those before it have been handed out.
+  std::expected<void, Error> read(Seq after, Seq upto,
+                                  const std::function<void(const Record&)>& visit);
+
+ private:
+  struct Open {
+    File file;
+    std::string path;
+    SegmentHeader header;
+  };
+
+  std::expected<void, Error> seek(Seq seq);
+  std::expected<void, Error> open(const std::string& path);
+  std::expected<bool, Error> read_segment(Seq after, Seq upto,
+                                          const std::function<void(const Record&)>& visit);
+
+  std::string directory_;
+  std::unique_ptr<Disk> own_disk_;
+  Disk& disk_;
+  std::optional<Open> segment_;
+  uint64_t offset_ = 0;  // in it, of the record `next_` if it is there
+  Seq next_;
+};
+
+}  // namespace parley::journal

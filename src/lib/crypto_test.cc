@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/crypto.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace parley::lib {
+namespace {
+
+TEST(Crypto, Sha256OfKnownInputs) {
+  const auto hash = sha256("abc");
+  EXPECT_EQ(hash[0], 0xba);
+  EXPECT_EQ(hash[1], 0x78);
+  EXPECT_EQ(hash[31], 0xad);
+  EXPECT_EQ(sha256("")[0], 0xe3);
+}
+
+TEST(Crypto, TokensAreLongUrlSafeAndDifferent) {
+  std::set<std::string> seen;
+  for (int n = 0; n < 100; ++n) {
+    const std::string token = random_token();
+    EXPECT_EQ(token.size(), 4 + 43u);
+    EXPECT_TRUE(token.starts_with("prl_"));
+    EXPECT_EQ(token.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789-_"),
+              std::string::npos);
+    seen.insert(token);
+  }
+  EXPECT_EQ(seen.size(), 100u);
+}
+
+TEST(Crypto, RandomUuidsAreOfVersionFour) {
+  const std::string text = base::format_uuid(random_uuid());
+  EXPECT_EQ(text[14], '4');
+  EXPECT_NE(std::string("89ab").find(text[19]), std::string::npos) << text;
+}
+
+TEST(Crypto, DerivedIdsDependOnScopeAndName) {
+  EXPECT_EQ(derived_id("ana", "k1"), derived_id("ana", "k1"));
+  EXPECT_NE(derived_id("ana", "k1"), derived_id("bo", "k1"));
+  EXPECT_NE(derived_id("a", "bc"), derived_id("ab", "c"));
+}
+
+}  // namespace
+}  // namespace parley::lib

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/toml.h"
+
+#include <gtest/gtest.h>
+
+namespace parley::lib {
+namespace {
+
+TEST(Toml, TablesAndDottedKeysBecomeDottedNamesWithLines) {
+  const auto entries = read_toml(
+      "listen = \"127.0.0.1:1\"\n"
+      "flow.ttl.high = \"1h\"\n"
+      "[server]\n"
+      "connections_max = 10\n"
+      "[tls]\n"
+      "on = true\n"
+      "hosts = [\"a\", \"b\"]\n");
+  ASSERT_TRUE(entries.has_value()) << entries.error().detail;
+  const std::vector<TomlEntry> wanted = {{"flow.ttl.high", "1h", 2},
+                                         {"listen", "127.0.0.1:1", 1},
+                                         {"server.connections_max", "10", 4},
+                                         {"tls.hosts", "a,b", 7},
+                                         {"tls.on", "true", 6}};
+  EXPECT_EQ(*entries, wanted);
+}
+
+TEST(Toml, WhatIsNoTomlIsRefusedWithItsLine) {
+  const auto entries = read_toml("a = 1\nb = \n");
+  ASSERT_FALSE(entries.has_value());
+  EXPECT_TRUE(entries.error().detail.starts_with("line 2: ")) << entries.error().detail;
+}
+
+TEST(Toml, ValuesOfOtherTypesAreRefused) {
+  for (const char* text : {"a = 1.5", "a = 2026-01-01", "a = [[1]]", "a = [{b = 1}]"}) {
+    EXPECT_FALSE(read_toml(text).has_value()) << text;
+  }
+}
+
+TEST(Toml, DeepNestingIsRefusedNotFollowed) {
+  EXPECT_FALSE(read_toml("a = " + std::string(100'000, '[')).has_value());
+}
+
+}  // namespace
+}  // namespace parley::lib

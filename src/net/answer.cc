@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writing half of http.h; apart from Beast, which only reads.
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <ctime>
+#include <iterator>
+
+#include "net/http.h"
+
+namespace parley::net {
+
+namespace {
+
+std::string_view reason_phrase(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    case 204:
+      return "No Content";
+    case 301:
+      return "Moved Permanently";
+    case 302:
+      return "Found";
+    case 303:
+      return "See Other";
+    case 304:
+      return "Not Modified";
+    case 307:
+      return "Temporary Redirect";
+    case 308:
+      return "Permanent Redirect";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 410:
+      return "Gone";
+    case 411:
+      return "Length Required";
+    case 412:
+      return "Precondition Failed";
+    case 413:
+      return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 421:
+      return "Misdirected Request";
+    case 422:
+      return "Unprocessable Content";
+    case 426:
+      return "Upgrade Required";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 502:
+      return "Bad Gateway";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    case 507:
+      return "Insufficient Storage";
+    default:
+      return "Status";
+  }
+}
+
+void append_number(std::string& out, size_t number, int base) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr;
+  out.append(digits.data(), end);
+}
+
+void append_field(std::string& out, std::string_view name, std::string_view value) {
+  out += name;
+  out += ": ";
+  for (const char c : value) {
+    out += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
+  }
+  out += "\r\n";
+}
+
+void append_json_string(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+}  // namespace
+
+void append_response(std::string& out, const Response& response, const Framing& framing,
+                     std::string_view date) {
+  const bool has_body = response.status != 204 && response.status != 304;
+  out += framing.to_http_1_0 ? "HTTP/1.0 " : "HTTP/1.1 ";
+  append_number(out, static_cast<size_t>(response.status), 10);
+  out += ' ';
+  out += reason_phrase(response.status);
+  out += "\r\nDate: ";
+  out += date;
+  out += "\r\n";
+  if (has_body && !response.content_type.empty()) {
+    append_field(out, "Content-Type", response.content_type);
+  }
+  for (const auto& [name, value] : response.headers) {
+    append_field(out, name, value);
+  }
+  if (framing.is_stream) {
+    out += framing.to_http_1_0 ? "" : "Transfer-Encoding: chunked\r\n";
+  } else if (has_body) {
+    out += "Content-Length: ";
+    append_number(out, response.body.size(), 10);
+    out += "\r\n";
+  }
+  if (!framing.keep_alive) {
+    out += "Connection: close\r\n";
+  } else if (framing.to_http_1_0) {
+    out += "Connection: keep-alive\r\n";
+  }
+  out += "\r\n";
+  if (has_body && !framing.to_head && !framing.is_stream) {
+    out += response.body;
+  }
+}
+
+void append_chunk(std::string& out, std::string_view bytes) {
+  if (bytes.empty()) {
+    return;
+  }
+  append_number(out, bytes.size(), 16);
+  out += "\r\n";
+  out += bytes;
+  out += "\r\n";
+}
+
+std::string http_date(Time time) {
+  const time_t seconds = static_cast<time_t>(time.us / 1'000'000);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  // Not strftime: its names follow the locale.
+  constexpr std::array<std::string_view, 7> days = {"Sun", "Mon", "Tue", "Wed",
+                                                    "Thu", "Fri", "Sat"};
+  constexpr std::array<std::string_view, 12> months = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  return fmt::format("{}, {:02} {} {} {:02}:{:02}:{:02} GMT", days[size_t(parts.tm_wday) % 7],
+                     parts.tm_mday, months[size_t(parts.tm_mon) % 12], parts.tm_year + 1900,
+                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+Response problem(const Error& error) {
+  const base::CodeInfo& code = base::info(error.code);
+  Response response;
+  response.status = code.http_status;
+  response.content_type = "application/problem+json";
+  std::string& body = response.body;
+  body = "{\"type\":\"about:blank\",\"title\":";
+  append_json_string(body, code.title);
+  fmt::format_to(std::back_inserter(body), ",\"status\":{},\"detail\":", code.http_status);
+  append_json_string(body, error.detail);
+  body += ",\"code\":";
+  append_json_string(body, code.name);
+  if (!error.field.empty()) {
+    body += ",\"field\":";
+    append_json_string(body, error.field);
+  }
+  body += '}';
+  return response;
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  };
+  if (a.size() != b.size()) {
+    return false;
+  }
+  for (size_t at = 0; at < a.size(); ++at) {
+    if (lower(a[at]) != lower(b[at])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool list_holds(std::string_view list, std::string_view token) {
+  while (!list.empty()) {
+    const size_t comma = list.find(',');
+    std::string_view item = list.substr(0, comma);
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+    const size_t first = item.find_first_not_of(" \t");
+    item = first == std::string_view::npos ? std::string_view{} : item.substr(first);
+    item = item.substr(0, item.find_last_not_of(" \t") + 1);
+    if (equal_ignoring_case(item, token)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace parley::net

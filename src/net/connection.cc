@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/connection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace parley::net {
+
+namespace {
+
+constexpr uint8_t pings_unanswered_max = 2;
+constexpr Duration trim_after = base::seconds(1);
+
+}  // namespace
+
+Connection::Connection(ConnectionId id, const Surroundings& around)
+    : id_(id),
+      around_(around),
+      parser_({around.limits.header_bytes_max, around.limits.body_bytes_max}),
+      active_(around.now),
+      progress_(around.now),
+      pinged_(around.now) {}
+
+bool Connection::is_paused() const {
+  if (buffered() > around_.limits.buffered_max) {
+    return true;
+  }
+  if (mode_ != Mode::http) {
+    return false;
+  }
+  // The bytes behind an upgrade are frames or requests: which, the answer says.
+  const bool upgrade_waits = waiting() > 0 && slots_.back().is_upgrade;
+  return upgrade_waits || waiting() >= around_.limits.pipelined_max;
+}
+
+bool Connection::wants_input() const {
+  return !ended_ && phase_ != Phase::dead && (phase_ == Phase::closing || !is_paused());
+}
+
+void Connection::feed(std::span<char> bytes) {
+  active_ = around_.now;
+  while (!bytes.empty() && take(bytes)) {
+  }
+  kept_.assign(bytes.data(), bytes.size());
+  const bool pending = phase_ == Phase::open && mode_ == Mode::http && !is_paused() &&
+                       (!kept_.empty() || parser_.started());
+  if (pending && !request_pending_) {
+    request_began_ = around_.now;
+  }
+  request_pending_ = pending;
+}
+
+void Connection::resume() {
+  std::string kept;
+  kept.swap(kept_);
+  feed(kept);
+}
+
+bool Connection::take(std::span<char>& bytes) {
+  if (mode_ == Mode::websocket && phase_ != Phase::dead && !close_received_) {
+    return take_frame(bytes);
+  }
+  if (phase_ == Phase::open && mode_ == Mode::http && !last_request_) {
+    return take_request(bytes);
+  }
+  bytes = {};  // nothing would answer it
+  return false;
+}
+
+bool Connection::take_request(std::span<char>& bytes) {
+  if (is_paused()) {
+    return false;
+  }
+  bytes = bytes.subspan(parser_.feed({bytes.data(), bytes.size()}));
+  switch (parser_.state()) {
+    case RequestParser::State::need_more:
+      if (parser_.expects_continue() && bytes.empty()) {
+        continue_due_ = !continue_sent_;
+        send_continue();
+      }
+      return false;
+    case RequestParser::State::failed:
+      refuse(parser_.error());
+      return true;
+    case RequestParser::State::complete:
+      request_complete();
+      return true;
+  }
+  return false;
+}
+
+void Connection::request_complete() {
+  Slot slot;
+  slot.framing = {.keep_alive = parser_.keep_alive(),
+                  .to_head = parser_.method() == "HEAD",
+                  .to_http_1_0 = parser_.is_http_1_0()};
+  slot.is_upgrade = parser_.wants_websocket();
+  if (slot.is_upgrade) {
+    accept_ = websocket_accept(parser_.header("sec-websocket-key"));
+  }
+  last_request_ = !slot.framing.keep_alive;
+  request_pending_ = false;
+  continue_due_ = false;
+  continue_sent_ = false;
+  slots_.push_back(std::move(slot));
+  ++number_;
+  Request request;
+  request.method = parser_.method();
+  request.path = parser_.path();
+  request.query = parser_.query();
+  request.body = parser_.body();
+  request.wants_websocket = parser_.wants_websocket();
+  request.header = [this](std::string_view name) { return parser_.header(name); };
+  around_.handler->on_request(Exchange{id_, number_}, request);
+  parser_.reset();
+}
+
+void Connection::send_continue() {
+  if (continue_due_ && waiting() == 0) {
+    out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    continue_due_ = false;
+    continue_sent_ = true;
+  }
+}
+
+bool Connection::take_frame(std::span<char>& bytes) {
+  if (phase_ == Phase::open && is_paused()) {
+    return false;
+  }
+  const FrameReader::Event event = frames_->next(bytes);
+  switch (event.kind) {
+    case FrameReader::Kind::need_more:
+      return false;
+    case FrameReader::Kind::text:
+    case FrameReader::Kind::binary:
+      pings_unanswered_ = 0;
+      // After our close frame the rest is read only to find the peer's.
+      if (phase_ == Phase::open) {
+        around_.handler->on_message(id_, event.data);
+      }
+      return true;
+    case FrameReader::Kind::ping:
+      if (phase_ == Phase::open) {
+        append_last([&](std::string& out) { append_frame(out, Opcode::pong, event.data); });
+      }
+      return true;
+    case FrameReader::Kind::pong:
+      pings_unanswered_ = 0;
+      return true;
+    case FrameReader::Kind::close:
+      close_received_ = true;
+      close_is_mutual_ = true;
+      append_close(event.code, {});
+      return true;
+    case FrameReader::Kind::failed:
+      // No frame behind this one can be found any more: what follows is dropped.
+      close_received_ = true;
+      append_close(event.code, event.data);
+      return true;
+  }
+  return false;
+}
+
+void Connection::input_ended() { ended_ = true; }
+
+void Connection::wrote(size_t size) {
+  progress_ = around_.now;
+  out_at_ += size;
+  CHECK(out_at_ <= out_.size());
+  if (out_at_ == out_.size()) {
+    out_.clear();
+    out_at_ = 0;
+    closing_since_ = around_.now;  // of a closing one: the peer could not know before
+  } else if (out_at_ > out_.size() / 2) {
+    // Not at every write: moving the rest each time would cost the square of it.
+    out_.erase(0, out_at_);
+    out_at_ = 0;
+  }
+  if (over_mark_ && buffered() <= around_.limits.buffered_max / 2) {
+    over_mark_ = false;
+    if (phase_ == Phase::open) {
+      around_.handler->on_drained(id_);
+    }
+  }
+}
+
+void Connection::end_of_turn() {
+  // After both close frames the server ends first (RFC 6455, 7.1.1), without a linger.
+  if ((ended_ || close_is_mutual_) && output().empty()) {
+    phase_ = Phase::dead;
+  }
+}
+
+bool Connection::output_ended() const {
+  return phase_ == Phase::closing && output().empty() &&
+         (mode_ != Mode::websocket || close_received_);
+}
+
+Connection::Slot* Connection::find(uint64_t number) {
+  if (phase_ != Phase::open || number < first_ || number - first_ >= waiting()) {
+    return nullptr;
+  }
+  Slot& slot = slots_[slots_at_ + static_cast<size_t>(number - first_)];
+  return slot.is_answered ? nullptr : &slot;
+}
+
+void Connection::answered(Slot& slot) {
+  slot.is_answered = true;
+  queued_bytes_ += slot.bytes.size();
+  release();
+}
+
+void Connection::release() {
+  while (waiting() > 0 && slots_[slots_at_].is_answered) {
+    Slot& slot = slots_[slots_at_];
+    queued_bytes_ -= slot.bytes.size();
+    out_ += slot.bytes;
+    slot.bytes = {};
+    const bool keep_alive = slot.framing.keep_alive;
+    ++slots_at_;
+    ++first_;
+    if (!keep_alive) {
+      begin_closing();
+      return;
+    }
+  }
+  if (waiting() == 0) {
+    slots_.clear();
+    slots_at_ = 0;
+    active_ = around_.now;
+    send_continue();
+  } else if (slots_at_ > around_.limits.pipelined_max) {
+    slots_.erase(slots_.begin(), slots_.begin() + static_cast<ptrdiff_t>(slots_at_));
+    slots_at_ = 0;
+  }
+}
+
+void Connection::respond(uint64_t number, const Response& response) {
+  Slot* slot = find(number);
+  if (slot == nullptr) {
+    return;
+  }
+  if (buffered() > 2 * around_.limits.buffered_max) {
+    phase_ = Phase::dead;
+    return;
+  }
+  append_response(sink(*slot), response, slot->framing, around_.date);
+  slot->is_upgrade = false;
+  answered(*slot);
+}
+
+void Connection::start_stream(uint64_t number, const Response& head) {
+  Slot* slot = find(number);
+  if (slot == nullptr) {
+    return;
+  }
+  Framing framing = slot->framing;
+  framing.is_stream = true;
+  framing.keep_alive = !framing.to_http_1_0 && !framing.to_head;
+  append_response(sink(*slot), head, framing, around_.date);
+  if (framing.to_head) {
+    slot->framing.keep_alive = false;  // there is no body to come
+  } else {
+    // The body has no end, so requests behind this one will never be answered.
+    slots_.resize(slots_at_ + static_cast<size_t>(number - first_) + 1);
+    slot = &slots_.back();
+    slot->framing.keep_alive = true;
+    stream_is_chunked_ = !framing.to_http_1_0;
+    mode_ = Mode::stream;
+  }
+  slot->is_upgrade = false;
+  answered(*slot);
+}
+
+void Connection::accept_websocket(uint64_t number, std::string_view protocol) {
+  Slot* slot = find(number);
+  if (slot == nullptr) {
+    return;
+  }
+  if (!slot->is_upgrade) {
+    return respond(number, problem({Code::upgrade_required,
+                                    "this is a WebSocket: connect with `Upgrade: websocket`",
+                                    {}}));
+  }
+  std::string& out = sink(*slot);
+  out += "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n";
+  out += "Sec-WebSocket-Accept: " + std::exchange(accept_, {}) + "\r\n";
+  if (!protocol.empty()) {
+    out += "Sec-WebSocket-Protocol: ";
+    out += protocol;
+    out += "\r\n";
+  }
+  out += "\r\n";
+  slot->is_upgrade = false;
+  slot->framing.keep_alive = true;
+  last_request_ = false;
+  mode_ = Mode::websocket;
+  frames_.emplace(Side::server, around_.limits.message_bytes_max);
+  pinged_ = around_.now;
+  answered(*slot);
+}
+
+template <class Append>
+void Connection::append_last(const Append& append) {
+  if (waiting() == 0) {
+    append(out_);
+    return;
+  }
+  std::string& bytes = slots_.back().bytes;
+  const size_t before = bytes.size();
+  append(bytes);
+  queued_bytes_ += bytes.size() - before;
+}
+
+void Connection::send(std::string_view bytes) {
+  if (phase_ != Phase::open || mode_ == Mode::http) {
+    return;
+  }
+  append_last([&](std::string& out) {
+    if (mode_ == Mode::websocket) {
+      append_frame(out, Opcode::text, bytes);
+    } else if (stream_is_chunked_) {
+      append_chunk(out, bytes);
+    } else {
+      out += bytes;
+    }
+  });
+  if (buffered() > around_.limits.buffered_max) {
+    over_mark_ = true;
+  }
+  if (buffered() > 2 * around_.limits.buffered_max) {
+    phase_ = Phase::dead;
+  }
+}
+
+void Connection::close(uint16_t code, std::string_view reason) {
+  if (phase_ != Phase::open) {
+    return;
+  }
+  switch (mode_) {
+    case Mode::websocket:
+      append_close(CloseCode::may_be_sent(code) ? code : CloseCode::normal, reason);
+      break;
+    case Mode::stream:
+      append_last([&](std::string& out) { out += stream_is_chunked_ ? "0\r\n\r\n" : ""; });
+      begin_closing();
+      break;
+    case Mode::http:
+      begin_closing();
+      break;
+  }
+}
+
+void Connection::append_close(uint16_t code, std::string_view reason) {
+  if (!std::exchange(close_sent_, true)) {
+    append_last(
+        [&](std::string& out) { append_frame(out, Opcode::close, close_payload(code, reason)); });
+    begin_closing();
+  }
+}
+
+void Connection::begin_closing() {
+  phase_ = Phase::closing;
+  closing_since_ = around_.now;
+  slots_.clear();
+  slots_at_ = 0;
+  queued_bytes_ = 0;
+}
+
+void Connection::refuse(const Error& error) {
+  Response response = problem(error);
+  if (error.code == Code::upgrade_required) {
+    response.headers.emplace_back("Upgrade", "websocket");
+    response.headers.emplace_back("Sec-WebSocket-Version", "13");
+  }
+  Slot& slot = slots_.emplace_back();
+  slot.framing.keep_alive = false;
+  last_request_ = true;
+  request_pending_ = false;
+  append_response(sink(slot), response, slot.framing, around_.date);
+  answered(slot);
+}
+
+void Connection::tick() {
+  if (output().empty()) {
+    progress_ = around_.now;
+  } else if (around_.now - progress_ > around_.limits.idle_timeout) {
+    phase_ = Phase::dead;  // the peer does not read
+  }
+  if (phase_ == Phase::open) {
+    tick_open();
+  } else if (phase_ == Phase::closing && output().empty() &&
+             around_.now - closing_since_ > linger) {
+    phase_ = Phase::dead;
+  }
+}
+
+void Connection::tick_open() {
+  const Server::Limits& limits = around_.limits;
+  // Who connects has something to ask: a handshake of TLS that never ends is not worth the wait.
+  const Duration idle_max =
+      is_known() ? limits.idle_timeout : std::min(limits.idle_timeout, limits.request_timeout);
+  if (mode_ == Mode::websocket) {
+    ping();
+  } else if (request_pending_ && around_.now - request_began_ > limits.request_timeout) {
+    refuse({Code::request_timeout,
+            "the request was not whole after " + base::format_duration(limits.request_timeout) +
+                "; send it again",
+            {}});
+  } else if (mode_ == Mode::http && waiting() == 0 && !request_pending_ && output().empty() &&
+             around_.now - active_ > idle_max) {
+    phase_ = Phase::dead;
+  }
+  if (around_.now - active_ > trim_after && output().empty() && kept_.empty() && waiting() == 0) {
+    trim();
+  }
+}
+
+void Connection::ping() {
+  if (around_.now - pinged_ < around_.limits.ping_interval) {
+    return;
+  }
+  pinged_ = around_.now;
+  if (pings_unanswered_ >= pings_unanswered_max) {
+    phase_ = Phase::dead;
+    return;
+  }
+  ++pings_unanswered_;
+  append_last([](std::string& out) { append_frame(out, Opcode::ping, {}); });
+}
+
+void Connection::trim() {
+  out_.shrink_to_fit();
+  kept_.shrink_to_fit();
+  slots_.shrink_to_fit();
+  if (!parser_.started()) {
+    parser_.trim();
+  }
+  if (frames_) {
+    frames_->trim();
+  }
+}
+
+}  // namespace parley::net

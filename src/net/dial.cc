@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/dial.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <utility>
+
+namespace parley::net {
+
+namespace {
+
+using base::Code;
+using base::Error;
+
+std::unexpected<Error> refuse(Code code, std::string detail) {
+  return std::unexpected(Error{code, std::move(detail), {}});
+}
+
+struct FreeAddresses {
+  void operator()(addrinfo* addresses) const { ::freeaddrinfo(addresses); }
+};
+
+// Waits until a connection that was begun is made. 0, or an errno.
+int finish_connect(int fd, const Deadline& deadline) {
+  pollfd wanted{fd, POLLOUT, 0};
+  int ready = 0;
+  do {
+    ready = ::poll(&wanted, 1, deadline.left_ms());
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) {
+    return ETIMEDOUT;
+  }
+  int error = 0;
+  socklen_t size = sizeof error;
+  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+// A connected socket, or a negative errno.
+int connect_to(const addrinfo& address, const Deadline& deadline) {
+  const int fd = ::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) {
+    return -errno;
+  }
+  int error = 0;
+  if (::connect(fd, address.ai_addr, address.ai_addrlen) != 0) {
+    error = errno == EINPROGRESS ? finish_connect(fd, deadline) : errno;
+  }
+  if (error != 0) {
+    ::close(fd);
+    return -error;
+  }
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return fd;
+}
+
+Error not_connected(const Url& url, int error) {
+  if (error == ECONNREFUSED) {
+    return {Code::unavailable,
+            fmt::format("no broker answers at {}; start one with `parley serve`", url.text),
+            {}};
+  }
+  if (error == ETIMEDOUT) {
+    return no_answer_in_time(url);
+  }
+  return {Code::unavailable,
+          fmt::format("cannot connect to {}: {}", url.text, std::strerror(error)),
+          {}};
+}
+
+}  // namespace
+
+Error no_answer_in_time(const Url& url) {
+  return {
+      Code::timeout,
+      fmt::format("no answer from {} in time; is the broker busy or the network slow?", url.text),
+      {}};
+}
+
+Error connection_lost(const Url& url) {
+  return {Code::unavailable,
+          fmt::format("the connection to {} was lost before the answer came", url.text),
+          {}};
+}
+
+std::string Url::authority() const {
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return fmt::format("{}{}{}:{}", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port);
+}
+
+std::expected<Url, Error> Url::parse(std::string_view text) {
+  const auto bad = [&] {
+    return refuse(Code::bad_request,
+                  fmt::format("\"{}\" is not a URL such as http://127.0.0.1:7455", text));
+  };
+  Url url;
+  const size_t scheme_end = text.find("://");
+  if (scheme_end == std::string_view::npos) {
+    return bad();
+  }
+  const std::string_view scheme = text.substr(0, scheme_end);
+  url.is_tls = scheme == "https" || scheme == "wss";
+  if (!url.is_tls && scheme != "http" && scheme != "ws") {
+    return bad();
+  }
+  std::string_view rest = text.substr(scheme_end + 3);
+  const size_t path_at = rest.find('/');
+  std::string_view authority = rest.substr(0, path_at);
+  std::string_view prefix =
+      path_at == std::string_view::npos ? std::string_view{} : rest.substr(path_at);
+  while (prefix.ends_with('/')) {
+    prefix.remove_suffix(1);
+  }
+  const size_t bracket = authority.starts_with('[') ? authority.find(']') : 0;
+  if (bracket == std::string_view::npos) {
+    return bad();
+  }
+  const size_t colon = authority.find(':', bracket);
+  std::string_view host = authority.substr(0, colon);
+  if (bracket > 0) {
+    host = host.substr(1, bracket - 1);
+  }
+  const std::string_view port =
+      colon == std::string_view::npos ? (url.is_tls ? "443" : "80") : authority.substr(colon + 1);
+  const bool is_number = port.find_first_not_of("0123456789") == std::string_view::npos;
+  const bool has_bad_byte =
+      std::ranges::any_of(text, [](char c) { return c <= ' ' || c == '\x7f'; });
+  if (host.empty() || port.empty() || port.size() > 5 || !is_number || has_bad_byte) {
+    return bad();
+  }
+  url.text = text;
+  url.host = host;
+  url.port = port;
+  url.prefix = prefix;
+  return url;
+}
+
+Deadline::Deadline(base::Duration timeout)
+    // A year stands for any longer time: adding more to a point in time could overflow.
+    : at_(std::chrono::steady_clock::now() +
+          std::chrono::microseconds(std::clamp<int64_t>(timeout.us, 0, base::hours(8760).us))) {}
+
+int Deadline::left_ms() const {
+  const auto left = at_ - std::chrono::steady_clock::now();
+  const int64_t ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  return static_cast<int>(std::clamp<int64_t>(ms, 0, std::numeric_limits<int>::max()));
+}
+
+Dialed::Dialed(int fd) : fd_(fd) {}
+
+Dialed::Dialed(Dialed&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      context_(std::move(other.context_)),
+      stream_(std::move(other.stream_)) {}
+
+Dialed& Dialed::operator=(Dialed&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(context_, other.context_);
+  std::swap(stream_, other.stream_);
+  return *this;
+}
+
+Dialed::~Dialed() {
+  stream_.reset();
+  if (fd_ >= 0) {
+    ::close(fd_);
+  }
+}
+
+std::expected<Dialed, Error> Dialed::connect(const Url& url, const std::string& trusted_file,
+                                             const Deadline& deadline) {
+  std::optional<lib::TlsContext> context;
+  if (url.is_tls) {
+    auto made = lib::TlsContext::client(trusted_file);
+    if (!made) {
+      return std::unexpected(made.error());
+    }
+    context.emplace(std::move(*made));
+  }
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int failed = ::getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &found);
+  if (failed != 0) {
+    return refuse(Code::unavailable, fmt::format("cannot find the host \"{}\" of {}: {}", url.host,
+                                                 url.text, ::gai_strerror(failed)));
+  }
+  const std::unique_ptr<addrinfo, FreeAddresses> addresses(found);
+  int fd = -EADDRNOTAVAIL;
+  for (const addrinfo* each = found; each != nullptr && fd < 0; each = each->ai_next) {
+    fd = connect_to(*each, deadline);
+  }
+  if (fd < 0) {
+    return std::unexpected(not_connected(url, -fd));
+  }
+  Dialed dialed(fd);
+  if (!context) {
+    dialed.stream_.emplace(fd);
+    return dialed;
+  }
+  dialed.context_ = std::move(context);
+  dialed.stream_.emplace(fd, *dialed.context_, url.host);
+  if (auto shaken = dialed.handshake(url, deadline); !shaken) {
+    return std::unexpected(shaken.error());
+  }
+  return dialed;
+}
+
+std::expected<void, Error> Dialed::handshake(const Url& url, const Deadline& deadline) {
+  while (true) {
+    const lib::IoResult result = stream_->tls()->handshake();
+    switch (result.status) {
+      case Stream::Status::done:
+        return {};
+      case Stream::Status::wants_read:
+      case Stream::Status::wants_write: {
+        pollfd wanted{fd_, POLLIN, 0};
+        wanted.events = result.status == Stream::Status::wants_write ? POLLOUT : POLLIN;
+        if (::poll(&wanted, 1, deadline.left_ms()) == 0) {
+          return std::unexpected(no_answer_in_time(url));
+        }
+        break;
+      }
+      case Stream::Status::ended:
+      case Stream::Status::failed:
+        return refuse(Code::unavailable,
+                      fmt::format("no TLS with {}: {}", url.text, stream_->tls()->failure()));
+    }
+  }
+}
+
+Dialed::Outcome Dialed::try_read(char* to, size_t size, size_t& bytes) {
+  const lib::IoResult result = stream_->read(to, size);
+  bytes = result.bytes;
+  read_wants_write_ = result.status == Stream::Status::wants_write;
+  switch (result.status) {
+    case Stream::Status::done:
+      return Outcome::done;
+    case Stream::Status::wants_read:
+    case Stream::Status::wants_write:
+      return Outcome::nothing;
+    case Stream::Status::ended:
+    case Stream::Status::failed:
+      break;
+  }
+  return Outcome::ended;
+}
+
+Dialed::Outcome Dialed::try_write(std::string_view from, size_t& bytes) {
+  const lib::IoResult result = stream_->write(from);
+  bytes = result.bytes;
+  switch (result.status) {
+    case Stream::Status::done:
+      return Outcome::done;
+    case Stream::Status::wants_read:
+    case Stream::Status::wants_write:
+      return Outcome::nothing;
+    case Stream::Status::ended:
+    case Stream::Status::failed:
+      break;
+  }
+  return Outcome::ended;
+}
+
+bool Dialed::wait(bool to_write, const Deadline& deadline) {
+  pollfd wanted{fd_, POLLIN, 0};
+  if (to_write || read_wants_write_) {
+    wanted.events |= POLLOUT;
+  }
+  int ready = 0;
+  do {
+    ready = ::poll(&wanted, 1, deadline.left_ms());
+  } while (ready < 0 && errno == EINTR);
+  return ready > 0;
+}
+
+bool Dialed::is_stale() {
+  pollfd wanted{fd_, POLLIN, 0};
+  return ::poll(&wanted, 1, 0) != 0;
+}
+
+}  // namespace parley::net

@@ -1,0 +1,632 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only source that includes Asio: it costs several seconds to compile. One thread runs it, so
+// it needs no fences, which ThreadSanitizer does not know.
+#define BOOST_ASIO_DISABLE_FENCED_BLOCK
+#define BOOST_DISABLE_ASSERTS  // as http.cc, which says why: both share Boost's inline code
+#include "net/server.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "net/connection.h"
+#include "net/stream.h"
+
+namespace parley::net {
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using AsioError = boost::system::error_code;
+using base::seconds;
+
+// What one read takes at most. One buffer for all connections: an idle one has none.
+constexpr size_t read_bytes_max = 256 * 1024;
+// What a turn reads before it works.
+constexpr size_t turn_bytes_max = 1024 * 1024;
+// Connections over the limit that get an answer; further ones are closed without.
+constexpr size_t refused_max = 64;
+constexpr Duration wait_max = seconds(1);
+constexpr Duration stop_max = seconds(2);
+// How long no connection is accepted after the system had no descriptor for one.
+constexpr Duration accept_pause = seconds(1);
+
+Time monotonic_now() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return Time{std::chrono::duration_cast<std::chrono::microseconds>(since).count()};
+}
+
+// How often the times of all connections are looked at: fine enough for the shortest of them.
+Duration sweep_interval(const Server::Limits& limits) {
+  const Duration shortest =
+      std::min({limits.request_timeout, limits.idle_timeout, limits.ping_interval});
+  return std::clamp(Duration{shortest.us / 8}, base::milliseconds(2), wait_max);
+}
+
+}  // namespace
+
+class Server::Loop {
+ public:
+  Loop(const Options& options, Handler& handler)
+      : acceptor_(context_),
+        wake_(context_),
+        read_buffer_(
+            std::max(read_bytes_max, options.limits.header_bytes_max + read_bytes_max / 2)),
+        sweep_interval_(sweep_interval(options.limits)) {
+    around_.limits = options.limits;
+    around_.handler = &handler;
+  }
+
+  std::expected<void, Error> listen(const Options& options);
+  uint16_t port() const { return port_; }
+  size_t connections() const { return peers_.size(); }
+
+  void run();
+  void stop();
+  void post(std::function<void()> work);
+
+  const Connection* find(ConnectionId id) const;
+  // Calls `act` with the connection, if it is there, and sees to what it has to write.
+  template <class Act>
+  void with(ConnectionId id, const Act& act);
+
+ private:
+  // A connection and its socket.
+  struct Peer {
+    Peer(ConnectionId id, const Surroundings& around, tcp::socket&& accepted, Stream&& made)
+        : connection(id, around), socket(std::move(accepted)), stream(std::move(made)) {}
+
+    Connection connection;
+    tcp::socket socket;
+    Stream stream;
+    bool waits_to_read = false;
+    bool waits_to_write = false;
+    bool is_dirty = false;  // in dirty_
+    bool is_dead = false;   // in dead_
+    bool has_ended = false;
+  };
+
+  void bind(const tcp::endpoint& endpoint, const Options& options, AsioError& ec);
+  void accept();
+  void accepted(tcp::socket&& socket);
+  void wait_for_wake();
+  void turn();
+  Duration wait_time(Time due) const;
+  void update_time();
+  void run_posted();
+  void sweep();
+  void reap();
+  void flush();
+  void flush(Peer& peer);
+  void write(Peer& peer);
+  void read(Peer& peer);
+  void wait_to_read(Peer& peer);
+  void wait_to_write(Peer& peer);
+  void mark_dirty(Peer& peer);
+  void note_death(Peer& peer);
+  Peer* peer(ConnectionId id);
+  void finish();
+
+  // One thread runs the context, and the others reach it through `wake_` only: no locks.
+  asio::io_context context_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE};
+  tcp::acceptor acceptor_;
+  asio::posix::stream_descriptor wake_;
+  std::optional<lib::TlsContext> tls_;
+  uint16_t port_ = 0;
+
+  Surroundings around_;
+  base::SystemClock clock_;
+  std::unordered_map<ConnectionId, std::unique_ptr<Peer>> peers_;
+  ConnectionId last_id_ = 0;
+  std::vector<ConnectionId> dirty_;  // have something to write, or an end to be seen to
+  std::vector<ConnectionId> dead_;   // to be dropped
+  std::vector<char> read_buffer_;
+  size_t read_bytes_ = 0;  // in this turn
+  Time due_{};
+  Duration sweep_interval_;
+  Time next_sweep_;
+  int64_t date_second_ = -1;
+  bool accepting_ = false;
+  Time accept_after_;
+
+  std::atomic<bool> stopping_ = false;
+  std::mutex mutex_;
+  std::vector<std::function<void()>> posted_;  // under mutex_
+};
+
+std::expected<void, Error> Server::Loop::listen(const Options& options) {
+  const auto refuse = [&](Code code, std::string detail) {
+    return std::unexpected(Error{code, std::move(detail), {}});
+  };
+  if (options.tls_certificate.empty() != options.tls_key.empty()) {
+    return refuse(Code::bad_request, "TLS wants both a certificate and a key file; one is missing");
+  }
+  if (!options.tls_certificate.empty()) {
+    auto context = lib::TlsContext::server(options.tls_certificate, options.tls_key);
+    if (!context) {
+      return std::unexpected(context.error());
+    }
+    tls_.emplace(std::move(*context));
+  }
+  AsioError ec;
+  tcp::resolver resolver(context_);
+  const auto found = resolver.resolve(options.host, std::to_string(options.port),
+                                      tcp::resolver::passive | tcp::resolver::numeric_service, ec);
+  if (ec || found.empty()) {
+    return refuse(Code::bad_request, fmt::format("cannot listen on \"{}\": no such address ({})",
+                                                 options.host, ec.message()));
+  }
+  bind(found.begin()->endpoint(), options, ec);
+  const std::string where = fmt::format("{}:{}", options.host, options.port);
+  if (ec == asio::error::address_in_use) {
+    return refuse(Code::address_in_use,
+                  fmt::format("cannot listen on {}: the port is in use; stop the other program or "
+                              "choose another port with --listen",
+                              where));
+  }
+  if (ec == asio::error::access_denied) {
+    return refuse(Code::forbidden, fmt::format("cannot listen on {}: ports under 1024 need a "
+                                               "privilege; choose a higher one",
+                                               where));
+  }
+  if (ec) {
+    return refuse(Code::bad_request, fmt::format("cannot listen on {}: {}", where, ec.message()));
+  }
+  const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (fd < 0) {
+    return refuse(Code::overloaded,
+                  fmt::format("cannot make an event descriptor: {}", std::strerror(errno)));
+  }
+  wake_.assign(fd, ec);
+  if (ec) {
+    ::close(fd);
+    return refuse(Code::overloaded, fmt::format("cannot watch a descriptor: {}", ec.message()));
+  }
+  wait_for_wake();
+  update_time();
+  accept();
+  return {};
+}
+
+void Server::Loop::bind(const tcp::endpoint& endpoint, const Options&, AsioError& ec) {
+  acceptor_.open(endpoint.protocol(), ec);
+  if (!ec) {
+    acceptor_.set_option(tcp::acceptor::reuse_address(true), ec);
+  }
+  if (!ec) {
+    acceptor_.bind(endpoint, ec);
+  }
+  if (!ec) {
+    acceptor_.listen(tcp::acceptor::max_listen_connections, ec);
+  }
+  if (!ec) {
+    port_ = acceptor_.local_endpoint(ec).port();
+  }
+}
+
+void Server::Loop::accept() {
+  accepting_ = true;
+  acceptor_.async_accept([this](AsioError ec, tcp::socket socket) {
+    accepting_ = false;
+    if (ec == asio::error::operation_aborted || stopping_) {
+      return;
+    }
+    if (ec) {
+      // Most likely out of descriptors: trying again at once would only spin.
+      const bool is_peers = ec == asio::error::connection_aborted;
+      accept_after_ = is_peers ? around_.now : around_.now + accept_pause;
+    } else {
+      accepted(std::move(socket));
+    }
+    if (accept_after_ <= around_.now) {
+      accept();
+    }
+  });
+}
+
+void Server::Loop::accepted(tcp::socket&& socket) {
+  const size_t max = around_.limits.connections_max;
+  const bool is_over = peers_.size() >= max;
+  if (is_over && (tls_ || peers_.size() >= max + refused_max)) {
+    return;  // closes it
+  }
+  AsioError ec;
+  socket.non_blocking(true, ec);
+  if (!ec) {
+    // Fails only for a peer that is gone already, which reading will tell.
+    AsioError ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+  }
+  if (ec) {
+    return;
+  }
+  const int fd = socket.native_handle();
+  const ConnectionId id = ++last_id_;
+  auto made =
+      std::make_unique<Peer>(id, around_, std::move(socket), tls_ ? Stream(fd, *tls_) : Stream(fd));
+  Peer& peer = *made;
+  peers_.emplace(id, std::move(made));
+  if (is_over) {
+    peer.connection.refuse({Code::overloaded,
+                            fmt::format("{} connections are open, no more are allowed; close some "
+                                        "or raise connections_max",
+                                        max),
+                            {}});
+    mark_dirty(peer);
+  }
+  wait_to_read(peer);
+}
+
+void Server::Loop::wait_for_wake() {
+  wake_.async_wait(asio::posix::stream_descriptor::wait_read, [this](AsioError ec) {
+    if (ec) {
+      return;
+    }
+    uint64_t count = 0;
+    (void)!::read(wake_.native_handle(), &count, sizeof count);
+    wait_for_wake();
+  });
+}
+
+void Server::Loop::stop() {
+  // Nothing but what a signal handler may do.
+  const int saved = errno;
+  stopping_ = true;
+  const uint64_t one = 1;
+  (void)!::write(wake_.native_handle(), &one, sizeof one);
+  errno = saved;
+}
+
+void Server::Loop::post(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(work));
+  }
+  const uint64_t one = 1;
+  (void)!::write(wake_.native_handle(), &one, sizeof one);
+}
+
+void Server::Loop::run() {
+  while (!stopping_) {
+    turn();
+  }
+  finish();
+}
+
+void Server::Loop::turn() {
+  read_bytes_ = 0;
+  const Duration wait = wait_time(due_);
+  if (wait.us > 0) {
+    context_.run_one_for(std::chrono::microseconds(wait.us));
+  }
+  update_time();
+  while (read_bytes_ < turn_bytes_max && context_.poll_one() > 0) {
+  }
+  run_posted();
+  if (around_.now >= next_sweep_) {
+    sweep();
+  }
+  reap();
+  due_ = around_.handler->on_turn();
+  flush();
+}
+
+Duration Server::Loop::wait_time(Time due) const {
+  if (!dirty_.empty() || !dead_.empty()) {
+    return {};
+  }
+  // Never long: the clock of `due` may be set while we wait.
+  base::SystemClock clock;
+  const Duration until_due = due - clock.now();
+  const Duration until_sweep = next_sweep_ - monotonic_now();
+  return std::min({until_due, until_sweep, wait_max});
+}
+
+void Server::Loop::update_time() {
+  around_.now = monotonic_now();
+  const Time now = clock_.now();
+  if (now.us / 1'000'000 != date_second_) {
+    date_second_ = now.us / 1'000'000;
+    around_.date = http_date(now);
+  }
+}
+
+void Server::Loop::run_posted() {
+  std::vector<std::function<void()>> work;
+  {
+    const std::lock_guard lock(mutex_);
+    work.swap(posted_);
+  }
+  for (const auto& each : work) {
+    each();
+  }
+}
+
+void Server::Loop::sweep() {
+  next_sweep_ = around_.now + sweep_interval_;
+  for (const auto& [id, peer] : peers_) {
+    peer->connection.tick();
+    if (!peer->connection.output().empty() || peer->connection.phase() != Connection::Phase::open) {
+      mark_dirty(*peer);
+    }
+  }
+  if (!accepting_ && !stopping_ && accept_after_ <= around_.now) {
+    accept();
+  }
+}
+
+// Drops the connections that are dead, and tells the handler: here, where nobody works with them.
+void Server::Loop::reap() {
+  std::vector<ConnectionId> gone;
+  gone.swap(dead_);
+  for (const ConnectionId id : gone) {
+    const auto found = peers_.find(id);
+    const bool is_known = found->second->connection.is_known();
+    peers_.erase(found);
+    if (is_known) {
+      around_.handler->on_closed(id);
+    }
+  }
+}
+
+void Server::Loop::flush() {
+  // What becomes dirty by this is seen to in the next turn, which comes at once.
+  std::vector<ConnectionId> work;
+  work.swap(dirty_);
+  for (const ConnectionId id : work) {
+    if (Peer* each = peer(id)) {
+      each->is_dirty = false;
+      flush(*each);
+    }
+  }
+}
+
+void Server::Loop::flush(Peer& peer) {
+  Connection& connection = peer.connection;
+  if (!peer.waits_to_write) {
+    write(peer);
+  }
+  if (connection.output_ended() && !peer.has_ended) {
+    peer.has_ended = true;
+    peer.stream.end();
+    if (stopping_) {
+      connection.fail();  // no linger: a stop is not held up by clients that stay
+    }
+  }
+  connection.end_of_turn();
+  note_death(peer);
+  if (connection.wants_input() && !peer.waits_to_read) {
+    if (!connection.kept().empty()) {
+      connection.resume();
+      mark_dirty(peer);
+    }
+    // Not while it is paused: then it must come here again, for what it keeps.
+    if (connection.wants_input()) {
+      wait_to_read(peer);
+    }
+  }
+}
+
+void Server::Loop::write(Peer& peer) {
+  Connection& connection = peer.connection;
+  while (!connection.output().empty() && connection.phase() != Connection::Phase::dead) {
+    const lib::IoResult result = peer.stream.write(connection.output());
+    switch (result.status) {
+      case Stream::Status::done:
+        connection.wrote(result.bytes);
+        break;
+      case Stream::Status::wants_write:
+        wait_to_write(peer);
+        return;
+      case Stream::Status::wants_read:  // TLS: reading goes on by itself and then marks it dirty
+        return;
+      case Stream::Status::ended:
+      case Stream::Status::failed:
+        connection.fail();
+        return;
+    }
+  }
+}
+
+void Server::Loop::wait_to_write(Peer& peer) {
+  if (std::exchange(peer.waits_to_write, true)) {
+    return;
+  }
+  peer.socket.async_wait(tcp::socket::wait_write, [this, id = peer.connection.id()](AsioError) {
+    Peer* found = this->peer(id);
+    if (found == nullptr) {
+      return;
+    }
+    found->waits_to_write = false;
+    mark_dirty(*found);
+    if (found->stream.is_tls()) {
+      read(*found);  // it may be TLS that had to write before it could read
+    }
+  });
+}
+
+void Server::Loop::wait_to_read(Peer& peer) {
+  if (std::exchange(peer.waits_to_read, true)) {
+    return;
+  }
+  peer.socket.async_wait(tcp::socket::wait_read, [this, id = peer.connection.id()](AsioError) {
+    if (Peer* found = this->peer(id)) {
+      found->waits_to_read = false;
+      read(*found);
+    }
+  });
+}
+
+void Server::Loop::read(Peer& peer) {
+  Connection& connection = peer.connection;
+  if (!connection.wants_input()) {
+    mark_dirty(peer);
+    return;
+  }
+  // TLS gives at most one record at a time, and tells by no event that it has more: so it is read
+  // until it has not.
+  const std::string& kept = connection.kept();
+  size_t size = kept.size();
+  lib::IoResult result{Stream::Status::done, 0};
+  do {
+    result = peer.stream.read(read_buffer_.data() + size, read_buffer_.size() - size);
+    size += result.bytes;
+  } while (peer.stream.is_tls() && result.status == Stream::Status::done &&
+           size < read_buffer_.size());
+  if (size > kept.size()) {
+    read_bytes_ += size - kept.size();
+    std::ranges::copy(kept, read_buffer_.begin());
+    connection.feed(std::span(read_buffer_).first(size));
+  }
+  switch (result.status) {
+    case Stream::Status::done:
+    case Stream::Status::wants_read:
+      break;
+    case Stream::Status::wants_write:
+      wait_to_write(peer);
+      break;
+    case Stream::Status::ended:
+      connection.input_ended();
+      break;
+    case Stream::Status::failed:
+      connection.fail();
+      break;
+  }
+  if (connection.wants_input()) {
+    if (peer.stream.is_tls() && result.status == Stream::Status::done) {
+      asio::post(context_, [this, id = connection.id()] {
+        if (Peer* found = this->peer(id)) {
+          read(*found);
+        }
+      });
+    } else {
+      wait_to_read(peer);
+    }
+  }
+  if (!connection.output().empty() || !connection.wants_input() ||
+      connection.phase() != Connection::Phase::open) {
+    mark_dirty(peer);
+  }
+}
+
+void Server::Loop::mark_dirty(Peer& peer) {
+  if (!std::exchange(peer.is_dirty, true)) {
+    dirty_.push_back(peer.connection.id());
+  }
+  note_death(peer);
+}
+
+void Server::Loop::note_death(Peer& peer) {
+  if (peer.connection.phase() == Connection::Phase::dead && !std::exchange(peer.is_dead, true)) {
+    dead_.push_back(peer.connection.id());
+  }
+}
+
+Server::Loop::Peer* Server::Loop::peer(ConnectionId id) {
+  const auto found = peers_.find(id);
+  return found == peers_.end() ? nullptr : found->second.get();
+}
+
+const Connection* Server::Loop::find(ConnectionId id) const {
+  const auto found = peers_.find(id);
+  return found == peers_.end() ? nullptr : &found->second->connection;
+}
+
+template <class Act>
+void Server::Loop::with(ConnectionId id, const Act& act) {
+  if (Peer* found = peer(id)) {
+    act(found->connection);
+    mark_dirty(*found);
+  }
+}
+
+// Lets what is buffered leave, then closes all.
+void Server::Loop::finish() {
+  AsioError ignored;
+  acceptor_.close(ignored);
+  for (const auto& [id, peer] : peers_) {
+    peer->connection.close(CloseCode::going_away, "the server stops");
+    mark_dirty(*peer);
+  }
+  const Time until = monotonic_now() + stop_max;
+  while (!peers_.empty() && around_.now < until) {
+    flush();
+    reap();
+    context_.run_one_for(std::chrono::milliseconds(50));
+    while (context_.poll_one() > 0) {
+    }
+    update_time();
+  }
+  for (const auto& [id, peer] : peers_) {
+    peer->connection.fail();
+    note_death(*peer);
+  }
+  reap();
+}
+
+std::expected<std::unique_ptr<Server>, Error> Server::listen(const Options& options,
+                                                             Handler& handler) {
+  try {
+    auto loop = std::make_unique<Loop>(options, handler);
+    if (auto listening = loop->listen(options); !listening) {
+      return std::unexpected(listening.error());
+    }
+    return std::unique_ptr<Server>(new Server(std::move(loop)));
+  } catch (const boost::system::system_error& thrown) {
+    return std::unexpected(
+        Error{Code::overloaded, fmt::format("cannot start a server: {}", thrown.what()), {}});
+  }
+}
+
+Server::Server(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+Server::~Server() = default;
+
+uint16_t Server::port() const { return loop_->port(); }
+size_t Server::connections() const { return loop_->connections(); }
+void Server::run() { loop_->run(); }
+void Server::stop() { loop_->stop(); }
+void Server::post(std::function<void()> work) { loop_->post(std::move(work)); }
+
+void Server::respond(const Exchange& exchange, const Response& response) {
+  loop_->with(exchange.connection,
+              [&](Connection& each) { each.respond(exchange.number, response); });
+}
+
+void Server::start_stream(const Exchange& exchange, const Response& head) {
+  loop_->with(exchange.connection,
+              [&](Connection& each) { each.start_stream(exchange.number, head); });
+}
+
+void Server::accept_websocket(const Exchange& exchange, std::string_view protocol) {
+  loop_->with(exchange.connection,
+              [&](Connection& each) { each.accept_websocket(exchange.number, protocol); });
+}
+
+void Server::send(ConnectionId connection, std::string_view bytes) {
+  loop_->with(connection, [&](Connection& each) { each.send(bytes); });
+}
+
+size_t Server::buffered(ConnectionId connection) const {
+  const Connection* found = loop_->find(connection);
+  return found == nullptr ? 0 : found->buffered();
+}
+
+void Server::close(ConnectionId connection, uint16_t code, std::string_view reason) {
+  loop_->with(connection, [&](Connection& each) { each.close(code, reason); });
+}
+
+}  // namespace parley::net

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/time.h"
+
+namespace parley::net {
+
+using base::Duration;
+using base::Error;
+using base::Time;
+
+// One accepted socket; never used again for another.
+using ConnectionId = uint64_t;
+
+// One request on a connection, until it is answered. Pipelined requests are answered in any order;
+// the answers leave in the order of the requests.
+struct Exchange {
+  ConnectionId connection = 0;
+  uint64_t number = 0;
+
+  auto operator<=>(const Exchange&) const = default;
+};
+
+// A whole request. The views are good only during the call.
+struct Request {
+  std::string_view method;
+  std::string_view path;   // decoded as far as to tell segments: still percent-encoded
+  std::string_view query;  // without the `?`
+  std::string_view body;
+  bool wants_websocket = false;  // a valid upgrade request
+
+  // The value of a header, by its lower-case name; empty when it is not there.
+  std::function<std::string_view(std::string_view name)> header;
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+// What a server calls, all on its thread. It may call the server back from within.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+
+  // A whole request. Answer it by `respond`, `start_stream` or `accept_websocket`, now or later.
+  virtual void on_request(const Exchange& exchange, const Request& request) = 0;
+  // A whole text or binary message of a WebSocket; text is valid UTF-8. The view is good only
+  // during the call.
+  virtual void on_message(ConnectionId connection, std::string_view text) = 0;
+  // The connection is gone, however it ended. Nothing more comes of it. Only for connections of
+  // which a request was seen; never from within a call of the server.
+  virtual void on_closed(ConnectionId connection) = 0;
+  // What was buffered for a stream or WebSocket has left down to half of the mark, after `buffered`
+  // was over it.
+  virtual void on_drained(ConnectionId connection) = 0;
+  // Once per turn of the loop, after all ready sockets were read: do the work, answer. Returns
+  // when the next turn is due even if nothing comes in. Turns also come without need, at least
+  // one a second.
+  virtual Time on_turn() = 0;
+};
+
+// An HTTP/1.1 and WebSocket server on one thread, the thread of `run`. Each turn of its loop reads
+// all ready sockets (until nothing is ready or 1 MiB came in), calls `on_turn`, then writes each
+// connection's answers as one buffer. What is wrong with a request at this level (malformed, too
+// large, too slow, a version it does not speak) is answered here as problem+json, and the
+// connection closed. Everything but `stop` and `post` is called on the thread of `run`, or before
+// it runs.
+class Server {
+ public:
+  struct Limits {
+    size_t connections_max = 10'000;  // one more is answered 503
+    size_t header_bytes_max = 16 * 1024;
+    size_t body_bytes_max = 2 * 1024 * 1024;
+    size_t message_bytes_max = 2 * 1024 * 1024;  // of a WebSocket
+    size_t pipelined_max = 1'024;                // unanswered requests; then reading pauses
+    size_t buffered_max =
+        4 * 1024 * 1024;  // output of one connection: the mark; then it pauses too
+    // From the first byte to the last of a request, and from the connection to its first request.
+    Duration request_timeout = base::seconds(30);
+    Duration idle_timeout = base::minutes(5);    // between requests, or while a peer reads nothing
+    Duration ping_interval = base::seconds(30);  // of a WebSocket; two unanswered end it
+  };
+  struct Options {
+    std::string host = "127.0.0.1";
+    uint16_t port = 0;
+    std::string tls_certificate;  // PEM files; both or none
+    std::string tls_key;
+    Limits limits;
+  };
+
+  // Binds and listens. The error says what to do: port in use, no such address, no permission, …
+  static std::expected<std::unique_ptr<Server>, Error> listen(const Options& options,
+                                                              Handler& handler);
+  ~Server();
+
+  uint16_t port() const;
+  size_t connections() const;
+  // Runs until `stop`; then writes what is buffered, for two seconds at most, and closes all:
+  // `on_closed` is called for each, but no `on_turn` any more.
+  void run();
+  // From any thread, also within a signal handler: lets the turn end, then ends `run`.
+  void stop();
+  // From any thread: runs `work` on the server's thread, in the next turn, before its `on_turn`.
+  void post(std::function<void()> work);
+
+  // The answer to an exchange; ignored when the connection is gone. A client that ends its side
+  // early gets what is answered within the turn; after that it counts as gone.
+  void respond(const Exchange& exchange, const Response& response);
+  // Answers with a body that has no end (text/event-stream): more of it follows by `send`. Requests
+  // behind it on the connection are dropped. To HEAD it is a whole answer.
+  void start_stream(const Exchange& exchange, const Response& head);
+  // Answers the upgrade, with the subprotocol if there is one: from here on the connection is a
+  // WebSocket. A request that wants none is answered 426.
+  void accept_websocket(const Exchange& exchange, std::string_view protocol = {});
+  // A text message on a WebSocket, which must be UTF-8, or the next part of a stream. Buffered
+  // until the turn ends.
+  void send(ConnectionId connection, std::string_view bytes);
+  // Bytes of the connection that wait to be written. Above `buffered_max` the caller must hold back
+  // until `on_drained`; at twice that the connection is closed.
+  size_t buffered(ConnectionId connection) const;
+  // Closes it after what is buffered has left; for a WebSocket with this code and reason.
+  void close(ConnectionId connection, uint16_t code, std::string_view reason);
+
+ private:
+  class Loop;
+  explicit Server(std::unique_ptr<Loop> loop);
+
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace parley::net

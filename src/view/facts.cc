@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view/facts.h"
+
+#include <variant>
+
+namespace parley::view {
+
+namespace {
+
+using core::none;
+
+}  // namespace
+
+// One entry and the tables after it.
+struct Facts::Turn {
+  const core::Entry& entry;
+  const core::Tables& tables;
+  std::span<const core::Effect> effects;
+  WorkspaceId workspace;
+  Seq told;  // the message that this entry sent, with all its deliveries, if it did
+};
+
+void Facts::add(const core::Machine& machine, const core::Entry& entry,
+                const core::Outcome& outcome, std::span<const core::Effect> effects) {
+  const bool done = outcome.has_value();
+  const core::Workspace* home = done ? machine.find(entry.workspace) : nullptr;
+  Seq told;
+  if (home != nullptr) {
+    const Turn turn{entry, home->tables(), effects, entry.workspace, {}};
+    if (std::holds_alternative<core::Send>(entry.command) && !outcome->duplicate) {
+      told = add_send(turn);
+    } else if (const auto* resolve = std::get_if<core::ResolveDeadLetter>(&entry.command)) {
+      add_resolved(turn, *resolve);
+    }
+  }
+  for (size_t at = 0; at < effects.size(); ++at) {
+    const WorkspaceId workspace =
+        std::visit([](const auto& effect) { return effect.workspace; }, effects[at]);
+    if (const core::Workspace* place = machine.find(workspace)) {
+      add_effect({entry, place->tables(), effects, workspace, told}, at);
+    }
+  }
+  // These change a delivery without an effect that says so.
+  if (home != nullptr) {
+    const Turn turn{entry, home->tables(), effects, entry.workspace, told};
+    if (const auto* read = std::get_if<core::Read>(&entry.command)) {
+      add_target(turn, read->target);
+    } else if (const auto* nack = std::get_if<core::Nack>(&entry.command)) {
+      add_target(turn, nack->target);
+    }
+  }
+}
+
+// Tells the message with all its deliveries and returns its place; or none, when the engine forgot
+// it within the entry: then the effects tell what is left to tell.
+Seq Facts::add_send(const Turn& turn) {
+  put(turn, Fact::Kind::sent, turn.entry.seq);
+  const core::Messages& messages = turn.tables.messages;
+  const core::MessageRef message = messages.find(turn.entry.seq);
+  if (message == none) {
+    return {};
+  }
+  for (core::DeliveryRef ref = messages.message(message).deliveries; ref != none;) {
+    add_delivery(turn, ref);
+    ref = messages.delivery(ref).sibling;
+  }
+  return turn.entry.seq;
+}
+
+void Facts::add_effect(const Turn& turn, size_t at) {
+  const core::Messages& messages = turn.tables.messages;
+  const auto add_state = [&](Seq message, core::AgentRef receiver, core::State state,
+                             uint16_t attempts) {
+    if (message == turn.told) {
+      return;
+    }
+    const core::MessageRef ref = messages.find(message);
+    const core::DeliveryRef delivery =
+        ref == none ? none : messages.delivery_to(ref, receiver);
+    if (delivery != none) {
+      add_delivery(turn, delivery);
+      return;
+    }
+    // The engine has forgotten it within this entry. A name that is gone as well was that of
+    // nobody who could ask.
+    if (const std::string& name = turn.tables.agents[receiver].name; !name.empty()) {
+      Fact& fact = put(turn, Fact::Kind::delivery, message);
+      fact.word = static_cast<uint8_t>(state);
+      fact.attempts = attempts;
+      fact.name = keep_name(name);
+    }
+  };
+  const core::Effect& effect = turn.effects[at];
+  if (const auto* deliver = std::get_if<core::Deliver>(&effect)) {
+    add_state(deliver->message, deliver->receiver, core::State::offered,
+              static_cast<uint16_t>(deliver->attempt));
+  } else if (const auto* settled = std::get_if<core::Settled>(&effect)) {
+    add_state(settled->message, settled->receiver, settled->state, Fact::attempts_unknown);
+  } else if (const auto* dead = std::get_if<core::DeadLettered>(&effect)) {
+    const auto letter = turn.tables.dead_letters.all().find(dead->id);
+    Fact& fact = put(turn, Fact::Kind::dead_letter, dead->message);
+    fact.letter = dead->id;
+    fact.word = static_cast<uint8_t>(dead->reason);
+    if (letter != turn.tables.dead_letters.all().end()) {
+      fact.attempts = static_cast<uint16_t>(letter->second.retry_count);
+      fact.name = keep_name(letter->second.receiver);
+      fact.error = keep(letter->second.last_error);
+    } else if (at + 1 < turn.effects.size()) {
+      fact.attempts = Fact::attempts_unknown;
+      // Dropped in the same entry. The end of its delivery is told right after it.
+      if (const auto* end = std::get_if<core::Settled>(&turn.effects[at + 1])) {
+        fact.name = keep_name(turn.tables.agents[end->receiver].name);
+      }
+    }
+  } else if (const auto* dropped = std::get_if<core::DeadLetterDropped>(&effect)) {
+    put(turn, Fact::Kind::dropped, {}).letter = dropped->id;
+  }
+}
+
+void Facts::add_delivery(const Turn& turn, core::DeliveryRef ref) {
+  const core::Delivery& delivery = turn.tables.messages.delivery(ref);
+  Fact& fact = put(turn, Fact::Kind::delivery, turn.tables.messages.message_of(ref).seq);
+  fact.time = delivery.changed;
+  fact.attempts = delivery.attempts;
+  fact.word = static_cast<uint8_t>(delivery.state);
+  fact.name = keep_name(turn.tables.agents[delivery.receiver].name);
+  const auto& errors = turn.tables.messages.last_errors();
+  if (!errors.empty()) {
+    if (const auto error = errors.find(ref); error != errors.end()) {
+      fact.error = keep(error->second);
+    }
+  }
+}
+
+void Facts::add_target(const Turn& turn, const core::Target& target) {
+  const core::Messages& messages = turn.tables.messages;
+  const core::AgentRef actor = turn.tables.agents.find(turn.entry.actor);
+  if (actor == none) {
+    return;
+  }
+  const core::MessageRef message = target.seq.n != 0 ? messages.find(target.seq)
+                                                     : messages.find_received(actor, target.id);
+  const core::DeliveryRef ref = message == none ? none : messages.delivery_to(message, actor);
+  if (ref != none) {
+    add_delivery(turn, ref);
+  }
+}
+
+void Facts::add_resolved(const Turn& turn, const core::ResolveDeadLetter& command) {
+  const auto& letters = turn.tables.dead_letters.all();
+  const auto letter = letters.find(command.id);
+  Fact& fact = put(turn, Fact::Kind::resolved, {});
+  fact.letter = command.id;
+  fact.word = static_cast<uint8_t>(command.resolution);
+  fact.name = keep_name(turn.entry.actor);
+  if (command.resolution != core::Resolution::retried || letter == letters.end()) {
+    return;
+  }
+  const core::Messages& messages = turn.tables.messages;
+  const core::MessageRef message = messages.find(letter->second.message);
+  const core::AgentRef receiver = turn.tables.agents.find(letter->second.receiver);
+  const core::DeliveryRef ref = message == none || receiver == none
+                                    ? none
+                                    : messages.delivery_to(message, receiver);
+  if (ref != none) {
+    add_delivery(turn, ref);
+  }
+}
+
+Fact& Facts::put(const Turn& turn, Fact::Kind kind, Seq message) {
+  Fact& fact = facts_.emplace_back();
+  fact.entry = turn.entry.seq;
+  fact.message = message;
+  fact.time = turn.entry.time;
+  fact.workspace = turn.workspace;
+  fact.kind = kind;
+  return fact;
+}
+
+Fact::Text Facts::keep(std::string_view text) {
+  const Fact::Text kept{static_cast<uint32_t>(texts_.size()), static_cast<uint32_t>(text.size())};
+  texts_.append(text);
+  return kept;
+}
+
+// A busy receiver is named once for a whole run of its messages.
+Fact::Text Facts::keep_name(std::string_view name) {
+  if (text(last_name_) != name) {
+    last_name_ = keep(name);
+  }
+  return last_name_;
+}
+
+}  // namespace parley::view

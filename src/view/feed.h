@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "view/facts.h"
+
+namespace parley::view {
+
+// What the node's thread hands to the view's thread: the facts of each entry, in order, and the
+// questions "tell me when you are there". The only place where the two threads meet; one lock,
+// held for the copying of a few facts.
+class Feed {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // Whether the view got there in time; and how many entries it is behind.
+  struct Reached {
+    bool there = false;
+    Seq position;
+    uint64_t behind = 0;  // entries from there to the newest
+  };
+  using Tell = std::function<void(const Reached&)>;
+  // Runs a function on the thread that asked; called by either thread.
+  using Post = std::function<void(std::function<void()>)>;
+
+  struct Options {
+    // Beyond these `full` says so. What is not folded in also holds the journal's space.
+    size_t bytes_max = size_t{128} << 20;         // of facts
+    size_t record_bytes_max = size_t{4} << 30;    // of messages in the journal
+    size_t part_entries = 20'000;  // one transaction; as many wake the view before its interval
+    size_t part_bytes = size_t{16} << 20;         // of messages
+    std::chrono::milliseconds interval{50};       // at least, between two wake-ups
+    size_t waiters_max = 10'000;
+  };
+
+  Feed(const Options& options, Post post, Seq position);
+
+  // The node's thread.
+
+  // Adds what came of an entry. Never blocks for longer than the view takes to swap two buffers.
+  void push(const core::Machine& machine, const core::Entry& entry, const core::Outcome& outcome,
+            std::span<const core::Effect> effects);
+
+  // True when the view is so far behind that nothing more should be accepted.
+  bool full() const { return full_.load(std::memory_order_relaxed); }
+
+  // Tells once: when the view has reached `seq`, or at `deadline`, how far it is. Beyond
+  // `waiters_max` at once.
+  void wait_for(Seq seq, TimePoint deadline, Tell tell);
+
+  // Any thread.
+  Seq position() const { return Seq{position_.load(std::memory_order_acquire)}; }
+  Seq durable() const { return Seq{durable_.load(std::memory_order_acquire)}; }
+  // Entries that were applied and are not folded in.
+  uint64_t lag() const;
+
+  // The view's thread.
+
+  // What is folded in by one transaction.
+  struct Part {
+    Facts facts;
+    Seq upto;  // the last entry; facts may end before it
+    size_t entries = 0;
+    uint64_t record_bytes = 0;
+  };
+  enum class Woken : uint8_t { facts, idle, stopped };
+  // Waits until there is something to fold in and it is time to, and moves it all into `parts`; or
+  // until `idle_at`. Tells those whose deadline has come.
+  Woken take(std::deque<Part>& parts, TimePoint idle_at);
+  // True when it was told to stop; waits until then or until `deadline`.
+  bool stopped(TimePoint deadline);
+
+  // The part is in the tables.
+  void committed(const Part& part);
+  void made_durable(Seq position);
+
+  // Why the view makes no progress; none when all is well. Any thread.
+  void set_trouble(std::optional<Error> trouble);
+  std::optional<Error> trouble();
+
+  void stop();  // any thread
+
+ private:
+  struct Waiter {
+    Seq seq;
+    TimePoint deadline;
+    Tell tell;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  TimePoint next_wake(TimePoint idle_at) const;
+  TimePoint next_deadline() const;
+  bool is_due(TimePoint now) const;
+  void tell_waiters(Lock& lock, TimePoint now);
+  void update_full();
+  Part& open_part();
+  Reached reached(const Waiter& waiter) const;
+
+  const Options options_;
+  const Post post_;
+  std::atomic<uint64_t> position_;
+  std::atomic<uint64_t> durable_;
+  std::atomic<uint64_t> applied_;
+  std::atomic<bool> full_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Part> collecting_;  // in parts, so that growing never copies much
+  Seq last_;                     // the newest entry
+  size_t entries_ = 0;           // in `collecting_`
+  size_t bytes_ = 0;             // of all facts that are not committed
+  uint64_t record_bytes_ = 0;
+  TimePoint last_taken_;
+  bool sleeping_ = false;     // until something comes in
+  bool hurry_ = false;        // someone waits
+  bool stop_ = false;
+  std::optional<Error> trouble_;
+  std::vector<Waiter> waiters_;
+};
+
+}  // namespace parley::view

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view/history.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <string>
+
+#include "view/reader.h"
+#include "view/world_test.h"
+
+namespace parley::view {
+namespace {
+
+using core::State;
+using core::workspace_first;
+
+using testing::a_send;
+using testing::an_agent;
+using testing::Folder;
+using testing::id_of;
+using testing::target;
+using testing::World;
+
+constexpr Reader::Viewer admin{workspace_first, std::nullopt};
+
+Reader reader_of(const World& world) {
+  auto reader = Reader::open(world.history_path());
+  EXPECT_TRUE(reader) << reader.error().detail;
+  return std::move(*reader);
+}
+
+std::vector<Seq> seqs_of(const std::expected<std::vector<StoredMessage>, Error>& found) {
+  EXPECT_TRUE(found);
+  std::vector<Seq> seqs;
+  for (const StoredMessage& message : *found) {
+    seqs.push_back(message.seq);
+  }
+  return seqs;
+}
+
+Reader::Viewer as(std::string_view name) { return {workspace_first, name}; }
+
+core::Send in_thread(core::Command command, std::string_view thread) {
+  core::Send send = std::get<core::Send>(command);
+  send.envelope.thread = thread;
+  return send;
+}
+
+void add_agents(World& world) {
+  for (const char* name : {"ana", "bo", "cy"}) {
+    ASSERT_TRUE(world.ask("", an_agent(name)));
+  }
+}
+
+TEST(History, MessageIsThereWholeWithItsDelivery) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  const auto sent = world.ask("ana", a_send("ana", "m1").to("bo").body("{\"hello\":1}"));
+  ASSERT_TRUE(sent);
+  folder.fold();
+  EXPECT_EQ(folder.history->position(), world.last());
+  Reader reader = reader_of(world);
+  const auto found = reader.find(as("bo"), id_of("m1"));
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ((*found)->seq, sent->message);
+  const auto entry = (*found)->entry();
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(std::get<core::Send>(entry->command).envelope.body, "{\"hello\":1}");
+  EXPECT_EQ(reader.deliveries(sent->message).value(),
+            (std::vector<StoredDelivery>{{"bo", State::queued, world.clock.now(), 0, ""}}));
+  ASSERT_TRUE(world.ask("bo", core::Take{}));
+  world.clock.advance(base::seconds(1));
+  ASSERT_TRUE(world.ask("bo", core::Ack{target("m1"), {}}));
+  folder.fold();
+  EXPECT_EQ(reader.deliveries(sent->message).value(),
+            (std::vector<StoredDelivery>{{"bo", State::acked, world.clock.now(), 1, ""}}));
+  EXPECT_EQ(reader.position().value(), world.last());
+}
+
+TEST(History, OnlySenderAndReceiversAndAdminFindAMessage) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  const Seq seq = world.ask("ana", a_send("ana", "m1").to("bo"))->message;
+  folder.fold();
+  Reader reader = reader_of(world);
+  for (const auto& viewer : {as("ana"), as("bo"), admin}) {
+    EXPECT_TRUE(reader.find(viewer, id_of("m1"))->has_value());
+    EXPECT_TRUE(reader.find(viewer, seq)->has_value());
+  }
+  for (const auto& viewer :
+       {as("cy"), as("nobody"), Reader::Viewer{core::WorkspaceId{1}, std::nullopt}}) {
+    EXPECT_FALSE(reader.find(viewer, id_of("m1"))->has_value());
+    EXPECT_FALSE(reader.find(viewer, seq)->has_value());
+  }
+  EXPECT_FALSE(reader.find(admin, id_of("m2"))->has_value());
+}
+
+TEST(History, RefusedAndRepeatedSendsLeaveNoRow) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  EXPECT_FALSE(world.ask("bo", a_send("ana", "m1").to("bo")));
+  const Seq first = world.ask("ana", a_send("ana", "m2").to("bo"))->message;
+  EXPECT_TRUE(world.ask("ana", a_send("ana", "m2").to("bo"))->duplicate);
+  folder.fold();
+  Reader reader = reader_of(world);
+  EXPECT_FALSE(reader.find(admin, id_of("m1"))->has_value());
+  EXPECT_EQ(seqs_of(reader.agent(workspace_first, {.agent = "ana"})), std::vector{first});
+}
+
+TEST(History, PagesByThreadAndAgentAndTime) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  std::vector<Seq> seqs;
+  std::vector<Time> times;
+  for (int n = 0; n < 10; ++n) {
+    world.clock.advance(base::seconds(1));
+    times.push_back(world.clock.now());
+    const std::string name = "m" + std::to_string(n);
+    seqs.push_back(
+        world.ask("ana", in_thread(a_send("ana", name).to("bo"), n % 2 == 0 ? "even" : ""))
+            ->message);
+  }
+  folder.fold();
+  Reader reader = reader_of(world);
+  EXPECT_EQ(seqs_of(reader.thread(as("bo"), {.thread = "even", .limit = 2})),
+            (std::vector{seqs[0], seqs[2]}));
+  EXPECT_EQ(seqs_of(reader.thread(as("bo"), {.thread = "even", .after = seqs[2]})),
+            (std::vector{seqs[4], seqs[6], seqs[8]}));
+  EXPECT_TRUE(reader.thread(as("cy"), {.thread = "even"})->empty());
+  EXPECT_TRUE(reader.thread(admin, {.thread = ""})->empty());
+  using Side = Reader::Side;
+  for (const auto& [agent, side] :
+       {std::pair{"ana", Side::sent}, std::pair{"bo", Side::received}}) {
+    Reader::AgentPage page{.agent = agent, .side = side, .limit = 3};
+    EXPECT_EQ(seqs_of(reader.agent(workspace_first, page)),
+              (std::vector{seqs[9], seqs[8], seqs[7]}));
+    page.before = seqs[7];
+    EXPECT_EQ(seqs_of(reader.agent(workspace_first, page)),
+              (std::vector{seqs[6], seqs[5], seqs[4]}));
+    page = {.agent = agent, .side = side, .from = times[2], .to = times[5]};
+    EXPECT_EQ(seqs_of(reader.agent(workspace_first, page)),
+              (std::vector{seqs[4], seqs[3], seqs[2]}));
+    page.from = times[9] + base::seconds(1);
+    page.to = base::time_max;
+    EXPECT_TRUE(reader.agent(workspace_first, page)->empty());
+  }
+  EXPECT_TRUE(reader.agent(workspace_first, {.agent = "bo"})->empty());
+}
+
+TEST(History, DeadLettersAsTheyCameAndWereResolved) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  const Seq lost = world.ask("ana", a_send("ana", "m1").to("nobody"))->message;
+  const Seq refused = world.ask("ana", a_send("ana", "m2").to("bo"))->message;
+  ASSERT_TRUE(world.ask("bo", core::Take{}));
+  ASSERT_TRUE(world.ask("bo", core::Reject{target("m2"), "no such task"}));
+  folder.fold();
+  Reader reader = reader_of(world);
+  auto letters = reader.dead_letters(refused).value();
+  ASSERT_EQ(letters.size(), 1u);
+  EXPECT_EQ(letters[0].reason, core::Reason::rejected);
+  EXPECT_EQ(letters[0].last_error, "no such task");
+  EXPECT_EQ(letters[0].receiver, "bo");
+  EXPECT_EQ(reader.deliveries(refused)->front(),
+            (StoredDelivery{"bo", State::rejected, world.clock.now(), 1, "no such task"}));
+  EXPECT_EQ(reader.deliveries(lost)->front().state, State::dead);
+  EXPECT_EQ(reader.deliveries(lost)->front().last_error, "no agent or topic has this name");
+
+  ASSERT_TRUE(world.ask("", core::ResolveDeadLetter{letters[0].id, core::Resolution::retried}));
+  folder.fold();
+  letters = reader.dead_letters(refused).value();
+  EXPECT_EQ(letters[0].resolution, core::Resolution::retried);
+  EXPECT_EQ(letters[0].resolved_at, world.clock.now());
+  EXPECT_EQ(reader.deliveries(refused)->front(),
+            (StoredDelivery{"bo", State::queued, world.clock.now(), 0, ""}));
+}
+
+TEST(History, DroppedDeadLetterSaysSo) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  ASSERT_TRUE(world.ask("", core::SetRules{{{"dead_letters_max", "1"}}}));
+  const Seq first = world.ask("ana", a_send("ana", "m1").to("nobody"))->message;
+  const Seq second = world.ask("ana", a_send("ana", "m2").to("no one"))->message;
+  folder.fold();
+  Reader reader = reader_of(world);
+  EXPECT_TRUE(reader.dead_letters(first)->front().dropped);
+  EXPECT_FALSE(reader.dead_letters(second)->front().dropped);
+}
+
+TEST(History, MessageThatTheEngineForgetsAtOnceIsStillTold) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  ASSERT_TRUE(world.ask("", core::SetRules{{{"settled_max", "0"}}}));
+  const Seq seq = world.ask("ana", a_send("ana", "m1").to("bo"))->message;
+  ASSERT_TRUE(world.ask("bo", core::Take{}));
+  ASSERT_TRUE(world.ask("bo", core::Ack{target("m1"), {}}));
+  ASSERT_EQ(world.machine->find(workspace_first)->tables().messages.size(), 0u);
+  folder.fold();
+  Reader reader = reader_of(world);
+  EXPECT_EQ(reader.deliveries(seq).value(),
+            (std::vector<StoredDelivery>{{"bo", State::acked, world.clock.now(), 1, ""}}));
+}
+
+// A random conversation; every part is folded, some starts anew in between.
+void converse(World& world, std::mt19937& random, size_t steps,
+              const std::function<void()>& between) {
+  const char* names[] = {"ana", "bo", "cy"};
+  const auto pick = [&](size_t n) { return random() % n; };
+  size_t sent = 0;
+  for (size_t n = 0; n < steps; ++n) {
+    const std::string who = names[pick(3)];
+    const std::string name = "m" + std::to_string(sent == 0 ? 0 : pick(sent));
+    switch (pick(8)) {
+      case 0:
+      case 1:
+      case 2: {
+        const std::string fresh = "m" + std::to_string(sent++);
+        const std::string to = pick(6) == 0 ? "*" : pick(9) == 0 ? "nobody" : names[pick(3)];
+        world.ask(who, a_send(who, fresh).to(to).body("text"));
+        break;
+      }
+      case 3:
+        world.ask(who, core::Take{2});
+        break;
+      case 4:
+        world.ask(who, core::Ack{target(name), {}});
+        break;
+      case 5:
+        world.ask(who, core::Nack{target(name), {}, "later"});
+        break;
+      case 6:
+        if (pick(2) == 0) {
+          world.ask(who, core::Reject{target(name), "no"});
+        } else {
+          world.ask(who, core::Read{target(name)});
+        }
+        break;
+      case 7:
+        if (pick(3) == 0) {
+          world.wait(base::minutes(10));
+        } else {
+          world.ask("", core::ResolveDeadLetter{pick(5), core::Resolution::retried});
+        }
+        break;
+    }
+    between();
+  }
+}
+
+using Rows = std::map<Seq, std::pair<std::string, std::vector<StoredDelivery>>>;
+
+Rows rows_of(const World& world) {
+  Reader reader = reader_of(world);
+  Rows rows;
+  for (Seq seq{1}; seq <= world.last(); seq = seq.next()) {
+    if (auto found = reader.find(admin, seq); found && *found) {
+      rows[seq] = {(*found)->record, reader.deliveries(seq).value()};
+      EXPECT_EQ(reader.dead_letters(seq).has_value(), true);
+    }
+  }
+  return rows;
+}
+
+TEST(History, AnyPartsAndRestartsGiveTheSameRowsAndAgreeWithTheMachine) {
+  for (uint32_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    World world;
+    Rows in_parts;
+    {
+      Folder folder(world);
+      add_agents(world);
+      converse(world, random, 250, [&] {
+        if (random() % 5 == 0) {
+          folder.fold();
+        }
+        if (random() % 40 == 0) {  // a crash: what was not folded in is told again
+          folder.open();
+          world.again();
+        }
+      });
+      folder.fold();
+      in_parts = rows_of(world);
+    }
+    // Final states are as the machine has them.
+    const core::Messages& messages = world.machine->find(workspace_first)->tables().messages;
+    const core::Agents& agents = world.machine->find(workspace_first)->tables().agents;
+    messages.each([&](core::MessageRef, const core::Message& message) {
+      ASSERT_TRUE(in_parts.contains(message.seq));
+      for (const StoredDelivery& row : in_parts[message.seq].second) {
+        const core::Delivery& truth = messages.delivery(
+            messages.delivery_to(messages.find(message.seq), agents.find(row.receiver)));
+        EXPECT_EQ(core::is_final(truth.state), core::is_final(row.state));
+        if (core::is_final(truth.state)) {
+          EXPECT_EQ(truth.state, row.state);
+          EXPECT_EQ(truth.changed, row.time);
+          EXPECT_EQ(truth.attempts, row.attempts);
+        }
+      }
+    });
+    std::filesystem::remove(world.history_path());
+    std::filesystem::remove(world.history_path() + "-wal");
+    std::filesystem::remove(world.history_path() + "-shm");
+    Folder folder(world);
+    world.again();
+    folder.fold();
+    EXPECT_EQ(rows_of(world), in_parts);
+  }
+}
+
+TEST(History, PartThatCannotBeReadLeavesNothing) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  world.ask("ana", a_send("ana", "m1").to("bo"));
+  const auto done =
+      folder.history->fold(folder.facts, world.last(), [](Seq, Seq, const VisitRecord&) {
+        return std::expected<void, Error>(std::unexpected(Error{base::Code::not_found, "x", {}}));
+      });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(folder.history->position(), Seq{});
+  Reader reader = reader_of(world);
+  EXPECT_EQ(reader.position().value(), Seq{});
+  EXPECT_FALSE(reader.find(admin, id_of("m1"))->has_value());
+  folder.fold();
+  EXPECT_TRUE(reader.find(admin, id_of("m1"))->has_value());
+}
+
+TEST(History, DamagedFileIsSetAsideAndMadeAnewFromTheJournal) {
+  World world;
+  {
+    Folder folder(world);
+    add_agents(world);
+    world.ask("ana", a_send("ana", "m1").to("bo"));
+    folder.fold();
+    ASSERT_TRUE(folder.history->make_durable().value());
+  }
+  std::ofstream(world.history_path()) << std::string(8'192, 'x');
+  Folder folder(world);
+  EXPECT_NE(folder.history->report().set_aside.find(".aside-1"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(world.history_path() + ".aside-1"));
+  EXPECT_EQ(folder.history->position(), Seq{});
+  EXPECT_EQ(folder.history->report().missing_from, Seq{});
+  world.again();
+  folder.fold();
+  Reader reader = reader_of(world);
+  EXPECT_TRUE(reader.find(admin, id_of("m1"))->has_value());
+}
+
+TEST(History, DamageFoundLaterSetsTheFileAsideAtTheNextOpen) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  for (int n = 0; n < 50; ++n) {
+    world.ask("ana", a_send("ana", "m" + std::to_string(n)).to("bo"));
+  }
+  folder.fold();
+  ASSERT_TRUE(folder.history->make_durable().value());
+  {  // all pages but the first two
+    std::fstream file(world.history_path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(8'192);
+    file << std::string(std::filesystem::file_size(world.history_path()) - 8'192, 'x');
+  }
+  folder.open();  // the position may still be read
+  if (folder.history->report().set_aside.empty()) {
+    world.ask("ana", a_send("ana", "more").to("bo"));
+    ASSERT_FALSE(folder.try_fold());
+    EXPECT_TRUE(folder.history->is_damaged());
+    folder.open();
+  }
+  EXPECT_FALSE(folder.history->report().set_aside.empty());
+}
+
+TEST(History, AnotherVersionIsSetAside) {
+  World world;
+  { const Folder folder(world); }
+  {
+    auto database = lib::Database::open(world.history_path(), lib::Database::Mode::read_write);
+    ASSERT_TRUE(database->run("PRAGMA user_version=99"));
+  }
+  const Folder folder(world);
+  EXPECT_NE(folder.history->report().set_aside.find("version 99"), std::string::npos);
+}
+
+TEST(History, LostViewBeginsAtTheSnapshotAndSaysWhatIsMissing) {
+  World world;
+  Folder folder(world);
+  folder.open(Seq{0});
+  add_agents(world);
+  folder.fold();
+  folder.open(Seq{2});
+  EXPECT_EQ(folder.history->report().missing_from, Seq{});
+  for (int n = 0; n < 5; ++n) {
+    world.ask("ana", a_send("ana", "m" + std::to_string(n)).to("bo"));
+  }
+  folder.open(Seq{6});
+  EXPECT_EQ(folder.history->report().missing_from, Seq{4});
+  EXPECT_EQ(folder.history->report().missing_upto, Seq{6});
+  EXPECT_EQ(folder.history->position(), Seq{6});
+}
+
+TEST(History, WhatTheJournalLostIsRemoved) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  world.ask("ana", a_send("ana", "kept").to("bo"));
+  const Seq kept = world.last();
+  world.ask("ana", a_send("ana", "lost").to("bo"));
+  folder.fold();
+  auto opened = History::open({world.history_path(), {}, kept});
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(opened->report().removed, 1u);
+  EXPECT_EQ(opened->position(), kept);
+  Reader reader = reader_of(world);
+  EXPECT_TRUE(reader.find(admin, id_of("kept"))->has_value());
+  EXPECT_FALSE(reader.find(admin, id_of("lost"))->has_value());
+}
+
+TEST(History, OldMessagesAreForgottenInSmallSteps) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  std::vector<Seq> seqs;
+  for (int n = 0; n < 10; ++n) {
+    world.clock.advance(base::seconds(1));
+    seqs.push_back(world.ask("ana", a_send("ana", "m" + std::to_string(n)).to("nobody"))->message);
+  }
+  folder.fold();
+  const Time before = world.clock.now() + base::seconds(-2);  // of the last three
+  EXPECT_EQ(folder.history->forget(before, 4).value(), 4u);
+  EXPECT_EQ(folder.history->forget(before, 4).value(), 3u);
+  EXPECT_EQ(folder.history->forget(before, 4).value(), 0u);
+  Reader reader = reader_of(world);
+  EXPECT_FALSE(reader.find(admin, seqs[6])->has_value());
+  EXPECT_TRUE(reader.deliveries(seqs[6])->empty());
+  EXPECT_TRUE(reader.dead_letters(seqs[6])->empty());
+  EXPECT_TRUE(reader.find(admin, seqs[7])->has_value());
+  EXPECT_EQ(reader.dead_letters(seqs[7])->size(), 1u);
+  EXPECT_EQ(reader.position().value(), world.last());
+}
+
+}  // namespace
+}  // namespace parley::view

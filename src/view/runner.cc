@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view/runner.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace parley::view {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds retry_after{1};
+constexpr std::chrono::seconds checkpoint_after{5};  // of the first commit since the last one
+constexpr std::chrono::minutes forget_every{1};
+constexpr std::chrono::milliseconds forget_pause{100};
+constexpr size_t forget_step = 500;
+
+}  // namespace
+
+std::expected<std::unique_ptr<Runner>, Error> Runner::start(Options options) {
+  auto history = History::open({options.path, options.first, options.journal_last});
+  if (!history) {
+    return std::unexpected(history.error());
+  }
+  return std::unique_ptr<Runner>(new Runner(std::move(options), std::move(*history)));
+}
+
+Runner::Runner(Options options, History history)
+    : options_(std::move(options)),
+      history_(std::move(history)),
+      report_(history_.report()),
+      follower_(options_.directory),
+      feed_(options_.feed, options_.post, history_.position()),
+      next_forget_(options_.retention.us > 0 ? steady_clock::now() : Feed::TimePoint::max()),
+      thread_([this] { run(); }) {}
+
+Runner::~Runner() {
+  feed_.stop();
+  thread_.join();
+}
+
+void Runner::run() {
+  // On Linux this is the thread's own. Where it is not allowed the view runs like the others.
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), options_.nice);
+  std::deque<Feed::Part> parts;
+  while (true) {
+    const Feed::Woken woken = feed_.take(parts, next_work());
+    if (woken == Feed::Woken::stopped || !fold(parts)) {
+      return;
+    }
+    keep_house();
+  }
+}
+
+// False when it was told to stop. What cannot be written is tried again: meanwhile the feed fills,
+// and the broker takes no more when it is full.
+bool Runner::fold(std::deque<Feed::Part>& parts) {
+  const auto read = [this](Seq after, Seq upto, const VisitRecord& visit) {
+    return follower_.read(after, upto, [&visit](const journal::Record& record) {
+      visit(record.seq, record.time, record.payload);
+    });
+  };
+  for (; !parts.empty(); parts.pop_front()) {
+    const Feed::Part& part = parts.front();
+    while (true) {
+      if (feed_.stopped(Feed::TimePoint::min())) {
+        return false;
+      }
+      const auto folded = history_.fold(part.facts, part.upto, read);
+      if (folded) {
+        break;
+      }
+      feed_.set_trouble(folded.error());
+      if (feed_.stopped(steady_clock::now() + retry_after)) {
+        return false;
+      }
+    }
+    feed_.committed(part);
+    bytes_since_checkpoint_ += part.record_bytes;
+    next_checkpoint_ = std::min(next_checkpoint_, steady_clock::now() + checkpoint_after);
+    keep_house();
+  }
+  return true;
+}
+
+Feed::TimePoint Runner::next_work() const { return std::min(next_checkpoint_, next_forget_); }
+
+void Runner::keep_house() {
+  const Feed::TimePoint now = steady_clock::now();
+  std::optional<Error> trouble;
+  if (now >= next_checkpoint_ || bytes_since_checkpoint_ >= options_.checkpoint_bytes) {
+    const auto done = history_.make_durable();
+    bytes_since_checkpoint_ = 0;
+    next_checkpoint_ = done && *done ? Feed::TimePoint::max() : now + checkpoint_after;
+    if (done && *done) {
+      feed_.made_durable(history_.position());
+    } else if (!done) {
+      trouble = done.error();
+    }
+  }
+  if (now >= next_forget_) {
+    const base::Time before{base::saturating_subtract(options_.now().us, options_.retention.us)};
+    const auto forgotten = history_.forget(before, forget_step);
+    next_forget_ = now + (forgotten && *forgotten == forget_step
+                              ? Feed::TimePoint::duration(forget_pause)
+                              : Feed::TimePoint::duration(forget_every));
+    if (!forgotten) {
+      trouble = forgotten.error();
+    }
+  }
+  feed_.set_trouble(std::move(trouble));
+}
+
+}  // namespace parley::view

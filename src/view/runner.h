@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/time.h"
+#include "journal/follower.h"
+#include "view/feed.h"
+#include "view/history.h"
+
+namespace parley::view {
+
+// Folds what the feed brings into the history, on a thread of its own with a low priority: it may
+// lag in a burst and must not slow the node. It reads the records by itself.
+//
+// To start: the runner, then a node with `tell_after = feed().position()`, `view_position` from
+// feed().durable() and an observer that calls feed().push, then the node's first step.
+class Runner {
+ public:
+  struct Options {
+    std::string path;       // of the database
+    std::string directory;  // of the journal
+    Seq first;              // the journal's snapshot_seq()
+    Seq journal_last;       // the journal's last()
+    Feed::Options feed;
+    Feed::Post post;
+    base::Duration retention;  // of messages; zero: for ever
+    std::function<base::Time()> now = [] { return base::SystemClock().now(); };
+    int nice = 10;
+    size_t checkpoint_bytes = size_t{64} << 20;  // of messages, folded in since the last one
+  };
+
+  // Opens the history, as History::open says, and starts the thread.
+  static std::expected<std::unique_ptr<Runner>, Error> start(Options options);
+
+  // Stops within one transaction. What is not folded in then is told again by the next start.
+  ~Runner();
+
+  Feed& feed() { return feed_; }
+  const History::Report& report() const { return report_; }
+
+ private:
+  Runner(Options options, History history);
+
+  void run();
+  bool fold(std::deque<Feed::Part>& parts);
+  void keep_house();
+  Feed::TimePoint next_work() const;
+
+  const Options options_;
+  History history_;  // the thread's
+  const History::Report report_;
+  journal::Follower follower_;
+  Feed feed_;
+  size_t bytes_since_checkpoint_ = 0;
+  Feed::TimePoint next_checkpoint_ = Feed::TimePoint::max();
+  Feed::TimePoint next_forget_;
+  std::thread thread_;  // last, so that all else is there when it starts
+};
+
+}  // namespace parley::view

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view/runner.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <mutex>
+#include <string>
+
+#include "view/reader.h"
+#include "view/world_test.h"
+
+namespace parley::view {
+namespace {
+
+using testing::a_send;
+using testing::an_agent;
+using testing::id_of;
+using testing::World;
+using std::chrono::steady_clock;
+
+constexpr Reader::Viewer admin{core::workspace_first, std::nullopt};
+
+// What was posted, to be run by the test's thread.
+class Mailroom {
+ public:
+  std::function<void(std::function<void()>)> post() {
+    return [this](std::function<void()> work) {
+      {
+        const std::lock_guard lock(mutex_);
+        posted_.push_back(std::move(work));
+      }
+      changed_.notify_one();
+    };
+  }
+  // Runs the next one; false when none comes for far too long.
+  bool run_one() {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, std::chrono::seconds(30), [this] { return !posted_.empty(); })) {
+      return false;
+    }
+    const std::function<void()> work = std::move(posted_.front());
+    posted_.pop_front();
+    lock.unlock();
+    work();
+    return true;
+  }
+  bool empty() {
+    const std::lock_guard lock(mutex_);
+    return posted_.empty();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> posted_;
+};
+
+// A running view of a world.
+struct Running {
+  World& world;
+  Mailroom mailroom;
+  std::unique_ptr<Runner> runner;
+
+  explicit Running(World& w, const std::function<void(Runner::Options&)>& change = {}) : world(w) {
+    Runner::Options options;
+    options.path = world.history_path();
+    options.directory = world.journal_path();
+    options.first = world.journal->snapshot_seq();
+    options.journal_last = world.journal->last();
+    options.post = mailroom.post();
+    if (change) {
+      change(options);
+    }
+    auto started = Runner::start(std::move(options));
+    EXPECT_TRUE(started) << started.error().detail;
+    runner = std::move(*started);
+    world.listener = [this](const auto&... told) { runner->feed().push(told...); };
+  }
+  ~Running() { world.listener = {}; }
+
+  // Waits until the view has all that was applied.
+  Feed::Reached reach(Seq seq, std::chrono::seconds patience = std::chrono::seconds(30)) {
+    Feed::Reached result;
+    runner->feed().wait_for(seq, steady_clock::now() + patience,
+                            [&](const Feed::Reached& reached) { result = reached; });
+    EXPECT_TRUE(mailroom.run_one());
+    return result;
+  }
+};
+
+void send(World& world, size_t count, const std::string& prefix = "m") {
+  for (size_t n = 0; n < count; ++n) {
+    world.ask("ana", a_send("ana", prefix + std::to_string(n)).to("bo"));
+  }
+}
+
+void add_agents(World& world) {
+  world.ask("", an_agent("ana"));
+  world.ask("", an_agent("bo"));
+}
+
+// Rows and position agree: every message up to the position is there, and none after it.
+void expect_agreement(const World& world, const std::string& path) {
+  auto reader = Reader::open(path);
+  ASSERT_TRUE(reader) << reader.error().detail;
+  const Seq position = reader->position().value();
+  const core::Messages& messages =
+      world.machine->find(core::workspace_first)->tables().messages;
+  messages.each([&](core::MessageRef, const core::Message& message) {
+    EXPECT_EQ(reader->find(admin, message.seq)->has_value(), message.seq <= position);
+    EXPECT_EQ(reader->deliveries(message.seq)->empty(), message.seq > position);
+  });
+}
+
+TEST(Runner, FoldsWhatIsPushedAndTellsWhoWaits) {
+  World world;
+  Running view(world);
+  add_agents(world);
+  send(world, 200);
+  const auto reached = view.reach(world.last());
+  EXPECT_TRUE(reached.there);
+  EXPECT_GE(reached.position, world.last());
+  EXPECT_EQ(view.runner->feed().position(), world.last());
+  EXPECT_EQ(view.runner->feed().lag(), 0u);
+  EXPECT_FALSE(view.runner->feed().trouble());
+  expect_agreement(world, world.history_path());
+  EXPECT_TRUE(view.reach(world.last()).there);  // at once
+}
+
+TEST(Runner, SaysHowFarItIsBehindAtTheDeadline) {
+  World world;
+  Running view(world);
+  add_agents(world);
+  view.reach(world.last());
+  const auto late = view.reach(Seq{world.last().n + 10}, std::chrono::seconds(0));
+  EXPECT_FALSE(late.there);
+  EXPECT_EQ(late.position, world.last());
+}
+
+TEST(Runner, GoesOnAfterItWasDroppedInTheMiddle) {
+  World world;
+  for (int life = 0; life < 5; ++life) {
+    Running view(world, [](Runner::Options& options) { options.feed.part_entries = 7; });
+    EXPECT_FALSE(view.runner->report().missing_from.n);
+    world.again();
+    if (life == 0) {
+      add_agents(world);
+    }
+    send(world, 100, "life" + std::to_string(life) + "-");
+    if (life % 2 == 1) {
+      view.reach(Seq{world.last().n - 50});
+    }
+    view.runner.reset();
+    world.listener = {};
+    expect_agreement(world, world.history_path());
+  }
+  Running view(world);
+  world.again();
+  EXPECT_TRUE(view.reach(world.last()).there);
+  expect_agreement(world, world.history_path());
+}
+
+TEST(Runner, FilesCopiedInTheMiddleAreAWholeView) {
+  World world;
+  add_agents(world);
+  Running view(world, [](Runner::Options& options) {
+    options.feed.part_entries = 10;
+    options.feed.interval = std::chrono::milliseconds(0);
+  });
+  world.again();
+  for (int copy = 0; copy < 10; ++copy) {
+    send(world, 60, "copy" + std::to_string(copy) + "-");
+    const std::string path = world.directory.path + "/copy" + std::to_string(copy) + ".db";
+    std::filesystem::copy_file(world.history_path(), path);
+    std::filesystem::copy_file(world.history_path() + "-wal", path + "-wal");
+    auto opened = History::open({path, {}, world.journal->last()});
+    ASSERT_TRUE(opened) << opened.error().detail;
+    EXPECT_TRUE(opened->report().set_aside.empty()) << opened->report().set_aside;
+    expect_agreement(world, path);
+  }
+  EXPECT_TRUE(view.reach(world.last()).there);
+}
+
+TEST(Runner, RefusesNothingUntilItIsFullAndRecovers) {
+  World world;
+  Running view(world, [&](Runner::Options& options) {
+    options.directory += "-not-there-yet";
+    options.feed.bytes_max = 10'000;
+  });
+  add_agents(world);
+  EXPECT_FALSE(view.runner->feed().full());
+  send(world, 200);
+  EXPECT_TRUE(view.runner->feed().full());
+  EXPECT_GT(view.runner->feed().lag(), 0u);
+  const auto late = view.reach(world.last(), std::chrono::seconds(0));
+  EXPECT_FALSE(late.there);
+  EXPECT_GT(late.behind, 0u);
+  // The records can be read from now on: it tries again by itself.
+  std::filesystem::create_directory_symlink(world.journal_path(),
+                                            world.journal_path() + "-not-there-yet");
+  EXPECT_TRUE(view.reach(world.last()).there);
+  EXPECT_FALSE(view.runner->feed().full());
+  expect_agreement(world, world.history_path());
+}
+
+TEST(Runner, ForgetsWhatIsOlderThanItsRetention) {
+  World world;
+  {
+    Running view(world);
+    add_agents(world);
+    send(world, 20);
+    view.reach(world.last());
+  }
+  Running view(world, [&](Runner::Options& options) {
+    options.retention = base::hours(1);
+    options.now = [now = world.clock.now()] { return now + base::hours(2); };
+  });
+  // It looks for old messages when it starts, at the latest between two transactions.
+  for (int n = 0; n < 2; ++n) {
+    world.ask("", core::Tick{});
+    EXPECT_TRUE(view.reach(world.last()).there);
+  }
+  auto reader = Reader::open(world.history_path());
+  ASSERT_TRUE(reader);
+  EXPECT_FALSE(reader->find(admin, id_of("m0"))->has_value());
+  EXPECT_EQ(reader->position().value(), world.last());
+}
+
+TEST(Feed, TooManyWaitersAreToldAtOnce) {
+  Mailroom mailroom;
+  Feed feed({.waiters_max = 1}, mailroom.post(), Seq{5});
+  size_t told = 0;
+  const auto tell = [&](const Feed::Reached& reached) {
+    EXPECT_FALSE(reached.there);
+    ++told;
+  };
+  feed.wait_for(Seq{6}, Feed::TimePoint::max(), tell);
+  EXPECT_TRUE(mailroom.empty());
+  feed.wait_for(Seq{6}, Feed::TimePoint::max(), tell);
+  EXPECT_TRUE(mailroom.run_one());
+  feed.stop();
+  EXPECT_TRUE(mailroom.run_one());
+  EXPECT_EQ(told, 2u);
+}
+
+TEST(Feed, EntriesFoldedInAlreadyAreNotTaken) {
+  World world;
+  Mailroom mailroom;
+  Feed feed({.interval = std::chrono::milliseconds(0)}, mailroom.post(), Seq{2});
+  world.listener = [&](const auto&... told) { feed.push(told...); };
+  add_agents(world);
+  send(world, 3);
+  std::deque<Feed::Part> parts;
+  ASSERT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::facts);
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].entries, 3u);
+  EXPECT_EQ(parts[0].upto, Seq{5});
+  EXPECT_EQ(parts[0].facts.all().front().entry, Seq{3});
+  EXPECT_EQ(feed.lag(), 3u);
+  EXPECT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::idle);
+}
+
+}  // namespace
+}  // namespace parley::view
