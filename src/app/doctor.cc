@@ -347,7 +347,7 @@ std::vector<Finding> examine(const ConfigSources& sources, const ClientOptions& 
   if (loaded) {
     config = *loaded;
     findings.push_back(
-        {"config", Status::ok, std::to_string(config.origins.size()) + " keys set", {}});
+        {"config", Status::ok, "keys set: " + std::to_string(config.origins.size()), {}});
   } else {
     // The rest can still be looked at, with what is known without the configuration.
     findings.push_back({"config", Status::fail, loaded.error().detail,

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "app/scripted_broker_test.h"
 #include "journal/file.h"
@@ -44,25 +45,31 @@ class Doctor : public testing::Test {
     return worst == nullptr ? Finding{} : *worst;
   }
 
-  std::unique_ptr<journal::FileJournal> open_journal(base::Time time = now) const {
-    base::ManualClock clock(time);
+  std::unique_ptr<journal::FileJournal> open_journal(base::Duration ahead = {}) {
+    clock_.advance(ahead);
     auto journal = journal::FileJournal::open(
-        {.directory = surroundings_.data() + "/journal", .segment_bytes = 64 * 1024}, clock);
+        {.directory = surroundings_.data() + "/journal", .segment_bytes = 64 * 1024}, clock_);
     EXPECT_TRUE(journal.has_value());
-    const std::string_view payload = "payload";
+    const std::string_view payload = "xxxxxxxx";
     EXPECT_TRUE((*journal)->append({&payload, 1}, journal::Sync::yes).has_value());
     EXPECT_TRUE((*journal)->append({&payload, 1}, journal::Sync::yes).has_value());
     return std::move(*journal);
   }
 
-  // Writes into the log segment at this offset.
-  void scribble(std::streamoff at, const std::string& bytes) const {
+  // Changes a byte of the first record's payload, or of the last one's.
+  enum class Which : uint8_t { first, last };
+  void damage(Which which) const {
     for (const auto& file :
          std::filesystem::directory_iterator(surroundings_.data() + "/journal")) {
-      if (file.path().filename().string().find("log") != std::string::npos) {
-        std::fstream stream(file.path(), std::ios::in | std::ios::out | std::ios::binary);
-        stream.seekp(at);
-        stream << bytes;
+      if (file.path().filename().string().find("log") == std::string::npos) {
+        continue;
+      }
+      std::fstream stream(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+      const size_t at = which == Which::first ? bytes.find("xxxx") : bytes.rfind("xxxx");
+      if (at != bytes.npos) {
+        stream.seekp(static_cast<std::streamoff>(at));
+        stream.put('y');
       }
     }
   }
@@ -74,6 +81,7 @@ class Doctor : public testing::Test {
     ::chmod((surroundings_.data() + "/admin.token").c_str(), 0600);
   }
 
+  base::ManualClock clock_{now};  // outlives the journals
   Surroundings surroundings_;
   ConfigSources sources_;
   ClientOptions client_;
@@ -118,20 +126,28 @@ TEST_F(Doctor, ASoundJournalIsSaidSo) {
 
 TEST_F(Doctor, ADamagedJournalFailsWithTheFileToRestore) {
   open_journal();
-  scribble(4096 + 34, "X");  // the first record, which a later one proves to have been stored
+  damage(Which::first);  // a later record proves that it was stored
   const Finding finding = found("journal");
   EXPECT_EQ(finding.status, Status::fail);
   EXPECT_NE(finding.advice.find("backup"), std::string::npos);
 }
 
+TEST_F(Doctor, ATornTailIsOnlyAWarning) {
+  open_journal();
+  damage(Which::last);
+  const Finding finding = found("journal");
+  EXPECT_EQ(finding.status, Status::warn) << finding.detail;
+  EXPECT_NE(finding.detail.find("never acknowledged"), std::string::npos) << finding.detail;
+}
+
 TEST_F(Doctor, AClockBehindTheJournalIsSeen) {
-  open_journal(now + base::seconds(30));
+  open_journal(base::seconds(30));
   EXPECT_EQ(found("clock").status, Status::warn);
   EXPECT_NE(found("clock").detail.find("30s ahead"), std::string::npos) << found("clock").detail;
 }
 
 TEST_F(Doctor, AClockFarBehindTheJournalFails) {
-  open_journal(now + base::hours(1));
+  open_journal(base::hours(1));
   EXPECT_EQ(found("clock").status, Status::fail);
 }
 
