@@ -59,7 +59,7 @@ test-tsan: setup ## the same, under ThreadSanitizer
 
 .PHONY: sim
 sim: build ## run the simulator: SEEDS=1000 of them, or the one SEED=7
-	@$(NICE) build/parley_sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(ARGS)
+	@$(NICE) build/parley_sim $(if $(SEED),--seed $(SEED),--seeds 1..$(SEEDS)) $(ARGS)
 
 .PHONY: bench
 bench: build ## run the benchmarks; FILTER=regex for some

@@ -90,6 +90,13 @@ struct Teller {
     return std::string(resolutions[static_cast<size_t>(c.resolution)]) + " dead letter " +
            std::to_string(c.id);
   }
+  std::string operator()(const Heartbeat& c) const {
+    return "heartbeat" + (c.status.empty() ? "" : " " + quoted(c.status)) +
+           (c.task.empty() ? "" : " on " + quoted(c.task));
+  }
+  std::string operator()(const Malformed& c) const {
+    return "malformed message, " + std::to_string(c.text.size()) + " bytes" + because(c.error);
+  }
 };
 
 }  // namespace

@@ -75,6 +75,8 @@ constexpr auto table = std::to_array<CodeInfo>({
      "Connect with version 13 of the WebSocket protocol."},
     {Code::address_in_use, "ADDRESS_IN_USE", 409, "The address is in use",
      "Stop the other program, or choose another port with --listen."},
+    {Code::rate_limited, "RATE_LIMITED", 429, "Too many in too short a time",
+     "Wait as long as the answer says, then send again."},
 });
 
 }  // namespace

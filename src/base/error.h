@@ -44,6 +44,7 @@ enum class Code : uint8_t {
   version_not_supported,
   upgrade_required,
   address_in_use,
+  rate_limited,
 };
 
 // One row of the table of codes: the public name, the HTTP status, a title, and what to do.

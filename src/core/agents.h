@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -32,7 +33,14 @@ struct Agent {
   std::vector<TokenHash> tokens;           // oldest first
   std::set<std::string, std::less<>> subscriptions;  // topics
   std::vector<StreamRef> streams;          // open ones, in the order they were opened
+  std::string profile;                     // opaque
+  std::string status;                      // of its last heartbeat
+  std::string task;
   Time registered;
+  Time seen;  // when it last asked for something
+  std::map<uint64_t, uint64_t> numbers;  // of its newest message on each channel, by its hash
+  Time malformed_since;                  // the minute in which they are counted
+  uint64_t malformed = 0;
   uint64_t uses = 0;  // messages and deliveries that name it
   Inbox inbox;
 

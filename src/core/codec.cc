@@ -94,6 +94,7 @@ void put(const Register& c, Writer& out) {
   encode_texts(c.capabilities, out);
   encode_texts(c.rights, out);
   encode_hash(c.token, out);
+  out.text(c.profile);
 }
 void get(Register& c, Reader& in) {
   c.name = in.text();
@@ -103,6 +104,7 @@ void get(Register& c, Reader& in) {
   c.capabilities = decode_texts(in);
   c.rights = decode_texts(in);
   c.token = decode_hash(in);
+  c.profile = in.text();
 }
 
 void put(const Unregister& c, Writer& out) { out.text(c.name); }
@@ -114,8 +116,14 @@ void get(Subscribe& c, Reader& in) { c.topic = in.text(); }
 void put(const Unsubscribe& c, Writer& out) { out.text(c.topic); }
 void get(Unsubscribe& c, Reader& in) { c.topic = in.text(); }
 
-void put(const Send& c, Writer& out) { encode(c.envelope, out); }
-void get(Send& c, Reader& in) { c.envelope = decode_envelope(in); }
+void put(const Send& c, Writer& out) {
+  encode(c.envelope, out);
+  out.varint(c.notice_of);
+}
+void get(Send& c, Reader& in) {
+  c.envelope = decode_envelope(in);
+  c.notice_of = in.varint();
+}
 
 void put(const Read& c, Writer& out) { put(c.target, out); }
 void get(Read& c, Reader& in) { get(c.target, in); }
@@ -182,6 +190,24 @@ void get(ResolveDeadLetter& c, Reader& in) {
   c.resolution = in.enumerator(resolution_last);
 }
 
+void put(const Heartbeat& c, Writer& out) {
+  out.text(c.status);
+  out.text(c.task);
+}
+void get(Heartbeat& c, Reader& in) {
+  c.status = in.text();
+  c.task = in.text();
+}
+
+void put(const Malformed& c, Writer& out) {
+  out.text(c.text);
+  out.text(c.error);
+}
+void get(Malformed& c, Reader& in) {
+  c.text = in.text();
+  c.error = in.text();
+}
+
 // Makes the alternative with this tag, reads it, and returns false if there is no such tag.
 template <size_t tag = 0>
 bool decode_command(size_t wanted, Reader& in, Command& command) {
@@ -229,6 +255,9 @@ void encode(const Envelope& e, Writer& out) {
   out.text(e.action);
   out.text(e.subject);
   out.text(e.task);
+  out.enumerator(e.via);
+  out.enumerator(e.sender_kind);
+  encode_texts(e.on_behalf_of, out);
   out.text(e.body);
   out.text(e.extra);
 }
@@ -265,6 +294,9 @@ Envelope decode_envelope(Reader& in) {
   e.action = in.text();
   e.subject = in.text();
   e.task = in.text();
+  e.via = in.enumerator(via_last);
+  e.sender_kind = in.enumerator(principal_kind_last);
+  e.on_behalf_of = decode_texts(in);
   e.body = in.text();
   e.extra = in.text();
   return e;

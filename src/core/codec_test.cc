@@ -44,6 +44,9 @@ Envelope full_envelope() {
   e.action = "action";
   e.subject = "subject";
   e.task = "task";
+  e.via = Via::websocket;
+  e.sender_kind = PrincipalKind::human;
+  e.on_behalf_of = {"human:di", "cy"};
   e.body = std::string_view("bo\0dy", 5);
   e.extra = "extra";
   return e;
@@ -56,11 +59,11 @@ std::vector<Command> every_command() {
           AddWorkspace{"lab", token_of("admin")},
           SetRules{{{"queue_max", "5"}, {"", "x"}}},
           Register{"ana", PrincipalKind::human, Dialect::collab, "role", {"a", "b"}, {"approver"},
-                   token_of("ana")},
+                   token_of("ana"), "profile"},
           Unregister{"ana"},
           Subscribe{"a.b"},
           Unsubscribe{"a.c"},
-          Send{full_envelope()},
+          Send{full_envelope(), 12},
           Read{by_both},
           Take{0xffffffff},
           Ack{by_both, {5, 6}},
@@ -69,7 +72,9 @@ std::vector<Command> every_command() {
           Extend{by_both, base::seconds(8)},
           OpenStream{{~uint64_t{0}, 4}, 3},
           CloseStream{{1, 2}},
-          ResolveDeadLetter{~uint64_t{0}, Resolution::escalated}};
+          ResolveDeadLetter{~uint64_t{0}, Resolution::escalated},
+          Heartbeat{"busy", "task"},
+          Malformed{"{\"id\": 1}", "id must be a string"}};
 }
 
 Entry entry_with(Command command) {

@@ -19,10 +19,6 @@ using TokenHash = std::array<uint8_t, 32>;
 enum class WorkspaceId : uint32_t {};
 constexpr WorkspaceId workspace_first{0};
 
-// Written into journals: never renumber.
-enum class PrincipalKind : uint8_t { unknown = 0, agent = 1, human = 2, admin = 3 };
-constexpr PrincipalKind principal_kind_last = PrincipalKind::admin;
-
 // A connection through which messages are pushed: the node's origin and a number it gave.
 struct StreamId {
   uint64_t origin = 0;
@@ -54,6 +50,7 @@ struct Register {
   std::vector<std::string_view> capabilities;
   std::vector<std::string_view> rights;  // of a human: approver, moderator, maintainer, admin
   TokenHash token{};
+  std::string_view profile;  // what the edges keep of it; opaque
   bool operator==(const Register&) const = default;
 };
 
@@ -74,6 +71,7 @@ struct Unsubscribe {
 
 struct Send {
   Envelope envelope;
+  uint64_t notice_of = 0;  // of the broker's own: the dead letter whose sender is told by it
   bool operator==(const Send&) const = default;
 };
 
@@ -155,6 +153,20 @@ struct StartNode {
   bool operator==(const StartNode&) const = default;
 };
 
+// The agent is there; what it says it is doing.
+struct Heartbeat {
+  std::string_view status;
+  std::string_view task;
+  bool operator==(const Heartbeat&) const = default;
+};
+
+// The actor sent what is no message of its dialect. Kept as a dead letter, few and short.
+struct Malformed {
+  std::string_view text;   // as it was sent: cut, and without secrets
+  std::string_view error;  // what is wrong with it
+  bool operator==(const Malformed&) const = default;
+};
+
 // Time passed.
 struct Tick {
   bool operator==(const Tick&) const = default;
@@ -163,6 +175,6 @@ struct Tick {
 // The position in this list is the tag in the journal: append only, never reorder.
 using Command = std::variant<Tick, StartNode, AddWorkspace, SetRules, Register, Unregister,
                              Subscribe, Unsubscribe, Send, Read, Take, Ack, Nack, Reject, Extend,
-                             OpenStream, CloseStream, ResolveDeadLetter>;
+                             OpenStream, CloseStream, ResolveDeadLetter, Heartbeat, Malformed>;
 
 }  // namespace parley::core

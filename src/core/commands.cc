@@ -2,6 +2,7 @@
 // What each command does, but for Send.
 #include <algorithm>
 
+#include "base/text.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -64,6 +65,10 @@ std::expected<void, Error> Workspace::check(const Register& c) const {
   if (c.name == "*") {
     return refuse(Code::bad_request, "\"*\" means everyone and is no agent's name", "/id");
   }
+  if (c.name == broker_sender) {
+    return refuse(Code::bad_request,
+                  quoted(c.name) + " is the broker's own name; choose another", "/id");
+  }
   if (c.kind == PrincipalKind::unknown) {
     return refuse(Code::bad_request, "an agent, a human or an admin can be registered", "/kind");
   }
@@ -86,6 +91,14 @@ std::expected<void, Error> Workspace::check(const Register& c) const {
       return refuse(Code::bad_request,
                     "a right is approver, moderator, maintainer or admin", "/rights");
     }
+  }
+  if (c.kind == PrincipalKind::agent && !c.rights.empty()) {
+    return refuse(Code::bad_request, "rights are for humans", "/rights");
+  }
+  if (c.profile.size() > t_.rules.profile_bytes_max) {
+    return refuse(Code::limit_reached,
+                  "what an agent says of itself has at most " +
+                      std::to_string(t_.rules.profile_bytes_max) + " bytes (profile_bytes_max)");
   }
   const AgentRef found = t_.agents.find(c.name);
   if (const AgentRef owner = t_.agents.find_token(c.token); owner != none && owner != found) {
@@ -125,6 +138,7 @@ Outcome Workspace::on(Turn& turn, const Register& command) {
   Agent& agent = t_.agents[ref];
   agent.role = command.role;
   agent.capabilities.assign(command.capabilities.begin(), command.capabilities.end());
+  agent.profile = command.profile;
   if (!command.rights.empty()) {
     agent.rights = 0;
     for (const std::string_view right : command.rights) {
@@ -161,6 +175,9 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
   if (ref == none || !t_.agents[ref].is_registered()) {
     return refuse(Code::not_found, "no principal is named " + quoted(command.name.substr(0, 256)));
   }
+  if (t_.agents[ref].kind == PrincipalKind::admin) {
+    return refuse(Code::conflict, "the admin cannot be removed: no one could register it again");
+  }
   while (!t_.agents[ref].streams.empty()) {
     turn.dispatch.close_stream(t_.agents[ref].streams.back(), false);
   }
@@ -172,6 +189,7 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
   for (const DeliveryRef delivery : turn.dispatch.unsettled_of(ref)) {
     turn.dispatch.bury(delivery, Reason::receiver_not_found, "the receiver was removed");
   }
+  t_.dead_letters.forget_sender(command.name);
   t_.agents.unregister(ref);
   return Receipt{};
 }
@@ -423,6 +441,39 @@ Outcome Workspace::on(Turn& turn, const CloseStream& command) {
   }
   turn.dispatch.close_stream(stream, true);
   return Receipt{};
+}
+
+Outcome Workspace::on(Turn& turn, const Heartbeat& command) {
+  if (turn.actor == none) {
+    return refuse(Code::forbidden, "only a registered principal has a heartbeat");
+  }
+  for (const auto& [text, field] : {std::pair{command.status, "/status"},
+                                    std::pair{command.task, "/currentTask"}}) {
+    if (text.size() > t_.rules.name_bytes_max) {
+      return refuse(Code::bad_request,
+                    "status and task have at most " + std::to_string(t_.rules.name_bytes_max) +
+                        " bytes (name_bytes_max)",
+                    field);
+    }
+  }
+  t_.agents[turn.actor].status = command.status;
+  t_.agents[turn.actor].task = command.task;
+  return Receipt{};
+}
+
+Outcome Workspace::on(Turn& turn, const Malformed& command) {
+  if (turn.actor == none) {
+    return refuse(Code::forbidden, "only a registered principal sends messages");
+  }
+  if (command.text.size() > t_.rules.malformed_bytes_max) {
+    return refuse(Code::payload_too_large,
+                  "at most " + std::to_string(t_.rules.malformed_bytes_max) +
+                      " bytes are kept of a malformed message (malformed_bytes_max)");
+  }
+  if (!turn.dispatch.entomb_malformed(turn.actor, turn.entry.seq, command.error)) {
+    return refuse(Code::rate_limited, "more malformed messages than are kept per minute");
+  }
+  return Receipt{.message = turn.entry.seq};
 }
 
 Outcome Workspace::on(Turn& turn, const ResolveDeadLetter& command) {

@@ -25,10 +25,12 @@ constexpr Reason reason_last = Reason::queue_overflow;
 std::string_view reason_name(Reason reason);
 
 // A message that did not reach one of its receivers. The original is in the journal at `message`;
-// the machine keeps its header until the entry is resolved.
+// the machine keeps its header until the entry is resolved. A malformed one has no header and no
+// receiver.
 struct DeadLetter {
   uint64_t id = 0;
   Seq message;
+  std::string sender;
   std::string receiver;
   Reason reason = Reason::receiver_not_found;
   Time failed_at;
@@ -37,6 +39,7 @@ struct DeadLetter {
   Resolution resolution = Resolution::pending;
   std::string resolved_by;
   Time resolved_at;
+  bool sender_told = false;  // or there is no one to tell
 
   bool operator==(const DeadLetter&) const = default;
 };
@@ -52,6 +55,13 @@ class DeadLetters {
   void remove(uint64_t id);
   void resolve(DeadLetter& letter, Resolution resolution, std::string_view by, Time at);
 
+  // The sender knows of it.
+  void set_told(DeadLetter& letter);
+  // There is no such sender any more, so there is no one to tell.
+  void forget_sender(std::string_view name);
+  // Those whose senders do not.
+  const std::set<uint64_t>& untold() const { return untold_; }
+
   const std::map<uint64_t, DeadLetter>& all() const { return letters_; }
   size_t size() const { return letters_.size(); }
 
@@ -63,6 +73,7 @@ class DeadLetters {
   uint64_t next_id_ = 1;
   std::map<uint64_t, DeadLetter> letters_;
   std::set<uint64_t> resolved_;
+  std::set<uint64_t> untold_;
 };
 
 }  // namespace parley::core

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace parley::core {
 
@@ -31,7 +32,8 @@ void Dispatch::deliver(MessageRef message, AgentRef receiver) {
   const DeliveryRef ref = t_.messages.add_delivery(message, receiver, t_.now);
   t_.messages.start_expiry(message);
   t_.agents.use(receiver);
-  const bool full = agent.inbox.unsettled >= t_.rules.queue_max;
+  const bool full = agent.inbox.unsettled >= t_.rules.queue_max &&
+                    !is_from_broker(t_.messages.message(message));
   ++agent.inbox.unsettled;
   if (!agent.is_registered()) {
     entomb(ref, Reason::receiver_not_found, "no agent or topic has this name");
@@ -133,7 +135,7 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
   if (failed) {
     ++delivery.failures;
     if (!error.empty()) {
-      t_.messages.last_errors()[ref] = error.substr(0, t_.rules.reason_bytes_max);
+      t_.messages.last_errors()[ref] = base::cut(error, t_.rules.reason_bytes_max);
     }
   }
   if (delivery.failures >= t_.rules.attempts_max) {
@@ -175,21 +177,53 @@ void Dispatch::bury(DeliveryRef ref, Reason reason, std::string_view error) {
   entomb(ref, reason, error);
 }
 
-// The dead letter of a delivery that has left its inbox, or never was in one.
+bool Dispatch::is_from_broker(const Message& message) const {
+  return t_.agents[message.sender].name == broker_sender;
+}
+
+// The dead letter of a delivery that has left its inbox, or never was in one. What the broker sent
+// by itself, such as the news of a dead letter, leaves none.
 void Dispatch::entomb(DeliveryRef ref, Reason reason, std::string_view error) {
   const Delivery& delivery = t_.messages.delivery(ref);
   Message& message = t_.messages.message(delivery.message);
+  if (is_from_broker(message)) {
+    end(ref, state_for(reason));
+    return;
+  }
   DeadLetter letter;
   letter.message = message.seq;
+  letter.sender = t_.agents[message.sender].name;
+  letter.sender_told = !t_.agents[message.sender].is_registered();
   letter.receiver = t_.agents[delivery.receiver].name;
   letter.reason = reason;
   letter.failed_at = t_.now;
   letter.retry_count = delivery.attempts;
-  letter.last_error = error.substr(0, t_.rules.reason_bytes_max);
+  letter.last_error = base::cut(error, t_.rules.reason_bytes_max);
   ++message.dead_letters;
   const uint64_t id = t_.dead_letters.add(std::move(letter));
   emit(DeadLettered{.id = id, .message = message.seq, .reason = reason});
   end(ref, state_for(reason));
+}
+
+bool Dispatch::entomb_malformed(AgentRef sender, Seq seq, std::string_view error) {
+  Agent& agent = t_.agents[sender];
+  if (agent.malformed_since + base::minutes(1) <= t_.now) {
+    agent.malformed_since = t_.now;
+    agent.malformed = 0;
+  }
+  if (agent.malformed >= t_.rules.malformed_per_min) {
+    return false;
+  }
+  ++agent.malformed;
+  DeadLetter letter;
+  letter.message = seq;
+  letter.sender = agent.name;
+  letter.reason = Reason::malformed;
+  letter.failed_at = t_.now;
+  letter.last_error = base::cut(error, t_.rules.reason_bytes_max);
+  const uint64_t id = t_.dead_letters.add(std::move(letter));
+  emit(DeadLettered{.id = id, .message = seq, .reason = Reason::malformed});
+  return true;
 }
 
 // The last step of every delivery: from here on it is final.
@@ -224,8 +258,8 @@ void Dispatch::revive(DeliveryRef ref) {
 }
 
 void Dispatch::release(const DeadLetter& letter) {
-  if (letter.resolution != Resolution::pending) {
-    return;  // released when it was resolved
+  if (letter.resolution != Resolution::pending || letter.reason == Reason::malformed) {
+    return;  // released when it was resolved; a malformed one has no header
   }
   const MessageRef ref = t_.messages.find(letter.message);
   CHECK(ref != none);

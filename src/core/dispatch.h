@@ -45,6 +45,10 @@ class Dispatch {
   // Ends an unsettled delivery as a dead letter; its state follows from the reason.
   void bury(DeliveryRef ref, Reason reason, std::string_view error);
 
+  // A dead letter of what the agent sent at `seq` and what is no message. False, and nothing is
+  // kept, when it sent too many of them within a minute.
+  bool entomb_malformed(AgentRef sender, Seq seq, std::string_view error);
+
   // Brings a buried delivery back, with a fresh time to live and no attempts. Does not pump.
   void revive(DeliveryRef ref);
 
@@ -81,6 +85,7 @@ class Dispatch {
   void expire(MessageRef ref);
   void on_due(DeliveryRef ref);
   void end_retention(TopicRef topic);
+  bool is_from_broker(const Message& message) const;
   StreamRef stream_with_room(const Agent& agent) const;
 
   template <class E>

@@ -70,6 +70,7 @@ using Effect =
 struct Receipt {
   Seq message;             // of a send: where the message is
   bool duplicate = false;  // of a send: it was accepted before, at `message`
+  uint64_t number = 0;     // of a send: in its channel; 0: none
   uint32_t count = 0;      // messages taken, acked or read; receivers of a send
   WorkspaceId workspace{};  // of AddWorkspace
 

@@ -24,6 +24,8 @@ struct CommandId {
 
 // The broker itself, as the one who asks. No principal can have this name.
 constexpr std::string_view broker_name = "";
+// As the sender of messages the broker has a name, which no principal can have.
+constexpr std::string_view broker_sender = "parley";
 
 // One record of the journal, decoded. `seq` and `time` are the journal's.
 struct Entry {

@@ -57,6 +57,22 @@ constexpr OnTimeout on_timeout_last = OnTimeout::escalate;
 enum class Durability : uint8_t { disk = 0, memory = 1 };
 constexpr Durability durability_last = Durability::memory;
 
+// Who a principal is. What a person says must be told from what an agent says.
+enum class PrincipalKind : uint8_t { unknown = 0, agent = 1, human = 2, admin = 3 };
+constexpr PrincipalKind principal_kind_last = PrincipalKind::admin;
+
+// The edge through which a message came in; the broker's own come through none.
+enum class Via : uint8_t {
+  broker = 0,
+  http = 1,
+  websocket = 2,
+  mcp = 3,
+  a2a = 4,
+  file = 5,
+  webhook = 6,
+};
+constexpr Via via_last = Via::webhook;
+
 // The canonical message: what every dialect is translated into and out of. A plain value whose
 // texts are views: whoever makes one keeps the bytes alive (a request's buffer, a journal record).
 // Empty text, a zero id and a zero duration mean that the sender left it out.
@@ -95,6 +111,11 @@ struct Envelope {
   std::string_view action;   // collab action, superprompt approval_needed_for
   std::string_view subject;  // squad subject, superprompt description, inbox title
   std::string_view task;     // inbox taskId, superprompt task_id
+
+  // Where it comes from, as the edge knows it: nothing of this is the sender's own word.
+  Via via = Via::broker;
+  PrincipalKind sender_kind = PrincipalKind::unknown;
+  std::vector<std::string_view> on_behalf_of;  // who caused it, the first cause first
 
   std::string_view body;   // opaque: checked and sliced once, at the edge
   std::string_view extra;  // what the dialect has beyond these fields, kept for the way back

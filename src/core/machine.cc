@@ -49,6 +49,14 @@ Outcome Machine::apply(const Entry& entry, std::vector<Effect>& effects) {
   if (at == workspaces_.end()) {
     return refuse(Code::not_found, "there is no such workspace");
   }
+  // A token names one principal in one workspace.
+  if (const auto* add = std::get_if<Register>(&entry.command)) {
+    for (const auto& [id, workspace] : workspaces_) {
+      if (id != entry.workspace && workspace.tables().agents.find_token(add->token) != none) {
+        return refuse(Code::conflict, "this token belongs to another principal");
+      }
+    }
+  }
   return at->second.apply(entry, effects);
 }
 
@@ -237,6 +245,11 @@ std::vector<Seq> Machine::live() const {
   for (const auto& [id, workspace] : workspaces_) {
     workspace.tables().messages.each(
         [&](MessageRef, const Message& message) { seqs.push_back(message.seq); });
+    for (const auto& [number, letter] : workspace.tables().dead_letters.all()) {
+      if (letter.reason == Reason::malformed && letter.resolution == Resolution::pending) {
+        seqs.push_back(letter.message);
+      }
+    }
   }
   std::ranges::sort(seqs);
   return seqs;

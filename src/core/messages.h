@@ -28,6 +28,7 @@ struct Message {
   Duration ttl;  // zero: never expires
   MessageId id;
   Id128 key;             // idempotency key, or none
+  uint64_t number = 0;   // in its channel
   uint64_t content = 0;  // hash that tells a repeated message from another with its id
   AgentRef sender = none;
   TopicRef topic = none;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+// Over 150 lines: one generator for all commands.
 
 #include <string>
 #include <string_view>
@@ -28,7 +29,9 @@ class RandomCommands {
       return {broker_name, workspace, registration()};
     }
     if (dice < 10) {
-      return {random_.below(3) == 0 ? any_name() : "root", workspace, administration()};
+      const uint32_t who = random_.below(6);
+      return {who < 2 ? any_name() : who == 2 ? broker_name : "root", workspace,
+              administration()};
     }
     const std::string_view actor = any_name();
     if (dice < 45) {
@@ -65,7 +68,9 @@ class RandomCommands {
         {"dead_letters_max", "3"},   {"dead_letters_max", "100"}, {"topic.retained_max", "2"},
         {"topic.retention", "30s"},  {"flow.lease", "5s"},     {"settled_retention", "2m"},
         {"flow.ttl.normal", "20s"},  {"no.such.rule", "1"},    {"collab.ttl", "10s"}};
-    switch (random_.below(5)) {
+    switch (random_.below(6)) {
+      case 5:
+        return notice();
       case 0:
         return Unregister{any_name()};
       case 1:
@@ -76,6 +81,16 @@ class RandomCommands {
         return ResolveDeadLetter{1 + random_.below(60),
                                  static_cast<Resolution>(random_.below(4))};
     }
+  }
+
+  // As the broker tells a sender; asked by others it is refused.
+  Command notice() {
+    Send send;
+    send.envelope.id = id_of("notice " + std::to_string(++sent_));
+    send.envelope.sender = broker_sender;
+    send.envelope.receivers = {any_name()};
+    send.notice_of = 1 + random_.below(60);
+    return send;
   }
 
   Command message(std::string_view actor) {
@@ -117,7 +132,11 @@ class RandomCommands {
     if (dice < 76) {
       return Nack{any_target(), base::seconds(random_.below(30)), "later"};
     }
-    switch (random_.below(9)) {
+    switch (random_.below(11)) {
+      case 9:
+        return Heartbeat{random_.pick(names_), "task"};
+      case 10:
+        return Malformed{"text", "wrong"};
       case 0:
         return Reject{any_target(), "no"};
       case 1:

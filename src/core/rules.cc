@@ -5,8 +5,8 @@
 #include <array>
 #include <charconv>
 #include <optional>
-#include <vector>
 
+#include "base/nearest.h"
 #include "base/time.h"
 
 namespace parley::core {
@@ -20,7 +20,7 @@ constexpr uint64_t day = 86'400 * second;
 constexpr uint64_t year = 366 * day;
 
 // A lower bound of one on everything whose absence would stop the broker from working at all.
-constexpr std::array<RuleInfo, 34> table = {{
+constexpr std::array<RuleInfo, 38> table = {{
     {"agents_max", &Rules::agents_max, 1, 10'000'000, "principals in one workspace"},
     {"attempts_max", &Rules::attempts_max, 1, 200,
      "lost or refused deliveries after which a message is a dead letter"},
@@ -43,12 +43,20 @@ constexpr std::array<RuleInfo, 34> table = {{
     {"inbox.ttl", &Rules::inbox_ttl, 0, year,
      "time to live of a message from an inbox agent; 0s is none"},
     {"lease_max", &Rules::lease_max, second / 1'000, year, "the longest lease that can be asked"},
+    {"malformed_bytes_max", &Rules::malformed_bytes_max, 0, 1'024 * 1'024,
+     "what is kept of a malformed message"},
+    {"malformed_per_min", &Rules::malformed_per_min, 0, 1'000'000,
+     "malformed messages of one sender that are kept as dead letters, per minute"},
     {"message_bytes_max", &Rules::message_bytes_max, 1'024, 64 * 1'024 * 1'024,
      "a message with all its fields; each dialect has a smaller limit of its own"},
     {"nack_delay_max", &Rules::nack_delay_max, 0, year,
      "the longest time that a nack can put a message off"},
     {"name_bytes_max", &Rules::name_bytes_max, 16, 4'096,
      "names of principals, topics, roles and capabilities"},
+    {"numbered_channels_max", &Rules::numbered_channels_max, 0, 10'000'000,
+     "channels of one sender on which the broker numbers its messages"},
+    {"profile_bytes_max", &Rules::profile_bytes_max, 0, 1'024 * 1'024,
+     "what an agent says of itself beyond role and capabilities"},
     {"queue_max", &Rules::queue_max, 1, 100'000'000, "unsettled messages in one inbox"},
     {"reason_bytes_max", &Rules::reason_bytes_max, 0, 65'536,
      "what is kept of the reason of a nack or reject"},
@@ -80,27 +88,9 @@ constexpr std::array<RuleInfo, 34> table = {{
      "messages handed out and not settled on one stream, or by one take"},
 }};
 
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j < row.size(); ++j) {
-    row[j] = j;
-  }
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 std::string_view nearest_name(std::string_view name) {
-  const std::string_view prefix = name.substr(0, 64);  // bounds the work on a client's input
-  return std::ranges::min_element(table, {}, [prefix](const RuleInfo& info) {
-           return edit_distance(prefix, info.name);
+  return std::ranges::min_element(table, {}, [name](const RuleInfo& info) {
+           return base::edit_distance(name, info.name);
          })->name;
 }
 

@@ -49,6 +49,10 @@ struct Rules {
   uint64_t name_bytes_max = 256;
   uint64_t reason_bytes_max = 1'024;
   uint64_t capabilities_max = 64;
+  uint64_t profile_bytes_max = 16 * 1'024;
+  uint64_t malformed_per_min = 60;
+  uint64_t malformed_bytes_max = 4'096;
+  uint64_t numbered_channels_max = 10'000;
   uint64_t agents_max = 100'000;
   uint64_t tokens_per_agent_max = 4;
   uint64_t topics_max = 10'000;

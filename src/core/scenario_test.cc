@@ -66,15 +66,15 @@ class Script {
         {"delivery", &Script::on_delivery}, {"letter", &Script::on_letter},
         {"expect", &Script::on_expect}};
     static const std::map<std::string_view, Verb> verbs = {
-        {"sends", &Script::sends},           {"takes", &Script::takes},
-        {"reads", &Script::reads},           {"acks", &Script::acks},
-        {"nacks", &Script::nacks},           {"rejects", &Script::rejects},
-        {"extends", &Script::extends},       {"opens", &Script::opens},
-        {"closes", &Script::closes},         {"subscribes", &Script::subscribes},
+        {"sends", &Script::sends}, {"takes", &Script::takes}, {"reads", &Script::reads},
+        {"acks", &Script::acks}, {"nacks", &Script::nacks}, {"rejects", &Script::rejects},
+        {"extends", &Script::extends}, {"opens", &Script::opens}, {"closes", &Script::closes},
+        {"subscribes", &Script::subscribes},
         {"unsubscribes", &Script::unsubscribes}, {"registers", &Script::registers},
         {"unregisters", &Script::unregisters},   {"sets", &Script::sets},
         {"retries", &Script::resolves},      {"discards", &Script::resolves},
-        {"escalates", &Script::resolves},    {"adds", &Script::adds}};
+        {"escalates", &Script::resolves},    {"adds", &Script::adds},
+        {"beats", &Script::beats},           {"garbles", &Script::garbles}};
     const bool has_actor = verbs.contains(words.peek(1));
     if (const auto at = steps.find(words.peek()); at != steps.end() && !has_actor) {
       (this->*at->second)(words);
@@ -89,6 +89,7 @@ class Script {
     }
     label_.clear();
     origin_ = origins_[node_];
+    notice_of_ = 0;
     const std::string_view actor = actor_ == "broker" ? broker_name : std::string_view(actor_);
     const Command command = (this->*at->second)(words);
     if (problem_.empty() && words.done()) {
@@ -154,7 +155,7 @@ class Script {
     Envelope e;
     label_ = words.next();
     e.id = id_of(label_);
-    e.sender = actor_;
+    e.sender = actor_ == "broker" ? broker_sender : std::string_view(actor_);
     if (const AgentRef ref = tables().agents.find(actor_); ref != none) {
       e.dialect = tables().agents[ref].dialect;
     }
@@ -166,7 +167,7 @@ class Script {
     while (!words.done() && problem_.empty()) {
       option(words, e);
     }
-    return Send{e};
+    return Send{e, notice_of_};
   }
   void option(Words& words, Envelope& e) {
     if (words.accept("priority")) {
@@ -190,6 +191,10 @@ class Script {
       e.sender = words.next();
     } else if (words.accept("id")) {
       e.id = id_of(words.next());
+    } else if (words.accept("numbered")) {
+      e.sequence_number = number(words.next());
+    } else if (words.accept("about") && words.accept("letter")) {
+      notice_of_ = number(words.next());
     } else if (words.accept("without-id")) {
       e.id = {};
     } else {
@@ -292,6 +297,17 @@ class Script {
     }
     command.id = number(words.next());
     return command;
+  }
+  Command beats(Words& words) {
+    Heartbeat command;
+    command.status = words.next();
+    command.task = words.accept("on") ? words.next() : std::string_view{};
+    return command;
+  }
+  Command garbles(Words& words) {
+    label_ = words.next();
+    body_.assign(words.accept("bytes") ? number(words.next()) : 1, 'x');
+    return Malformed{body_, words.accept("because") ? words.next() : std::string_view{}};
   }
   Command adds(Words& words) {
     if (!words.accept("workspace")) {
@@ -418,6 +434,11 @@ class Script {
         check_equal(std::string(words.next()), std::to_string(letter.retry_count));
       } else if (words.accept("for")) {
         check_equal(std::string(words.next()), letter.receiver);
+      } else if (words.accept("from")) {
+        check_equal(std::string(words.next()), letter.sender);
+      } else if (words.peek() == "told" || words.peek() == "untold") {
+        const bool untold = tables().dead_letters.untold().contains(id);
+        check_equal(std::string(words.next()), untold ? "untold" : "told");
       } else if (words.accept("says")) {
         check_equal(std::string(words.next()), letter.last_error);
       } else {
@@ -452,6 +473,15 @@ class Script {
     } else if (what == "remembered" || what == "forgotten") {
       const bool known = tables().messages.find(seq_of(words.next())) != none;
       check_equal(std::string(what), known ? "remembered" : "forgotten");
+    } else if (what == "number") {
+      const MessageRef ref = tables().messages.find(seq_of(trimmed(words.next())));
+      check_equal(std::string(words.next()),
+                  ref == none ? "none" : std::to_string(tables().messages.message(ref).number));
+    } else if (what == "status") {
+      const AgentRef ref = tables().agents.find(trimmed(words.next()));
+      const Agent& agent = tables().agents[ref == none ? 0 : ref];
+      check_equal(join(words.rest()),
+                  agent.status + (agent.task.empty() ? "" : " on " + agent.task));
     } else if (what == "principals:") {
       check_equal(std::string(words.next()), std::to_string(tables().agents.registered()));
     } else {
@@ -530,6 +560,13 @@ class Script {
       if (std::holds_alternative<AddWorkspace>(entry.command)) {
         workspaces_[label_] = outcome->workspace;
       }
+    }
+    if (!label_.empty() && !effects.empty() &&
+        std::ranges::any_of(effects, [&](const Effect& effect) {
+          const auto* dead = std::get_if<DeadLettered>(&effect);
+          return dead != nullptr && dead->message == entry.seq;
+        })) {
+      labels_[entry.seq] = label_;
     }
     for (const Effect& effect : effects) {
       std::visit([&](const auto& one) { describe(machine, one, seen); }, effect);
@@ -692,6 +729,7 @@ class Script {
   std::string actor_;
   std::string verb_;
   std::string label_;
+  uint64_t notice_of_ = 0;
   std::string body_;
   std::vector<std::string> receivers_;
   std::vector<std::string> rights_;
@@ -755,8 +793,7 @@ TEST(ScenarioRunner, RefusesWhatItDoesNotUnderstand) {
   EXPECT_EQ(run_text("agent ana klingon\n"), "text:1: do not understand \"klingon\"");
   EXPECT_EQ(run_text("wait long\n"), "text:1: \"long\" is not a duration such as 5s");
   EXPECT_EQ(run_text("agent ana flow\nana acks m1\n"), "text:2: no message \"m1\" was accepted");
-  EXPECT_EQ(run_text("agent ana flow -> done perhaps\n"),
-            "text:1: do not understand \"perhaps\" here");
+  EXPECT_EQ(run_text("human a -> done what\n"), "text:1: do not understand \"what\" here");
 }
 
 }  // namespace

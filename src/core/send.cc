@@ -18,7 +18,10 @@ std::unexpected<Error> refuse(Code code, std::string detail, std::string field =
 
 // A repeated message has the same of these; its timestamp may differ.
 uint64_t content_hash(const Envelope& e) {
-  uint64_t hash = base::hash64(e.body, static_cast<uint64_t>(e.kind));
+  uint64_t hash = base::hash64(e.body, static_cast<uint64_t>(e.kind) * priority_count +
+                                           static_cast<uint64_t>(e.priority));
+  hash = base::mix64(hash, static_cast<uint64_t>(e.ttl.us));
+  hash = base::hash64(e.subject, hash);
   hash = base::hash64(e.extra, hash);
   hash = base::hash64(e.thread, hash);
   hash = base::hash64(e.type, hash);
@@ -57,19 +60,39 @@ struct Workspace::Route {
   std::vector<std::string_view> unknown;        // names that no one has
 };
 
+// What is wrong with the message itself leaves a dead letter; what is wrong with the moment does
+// not.
 Outcome Workspace::on(Turn& turn, const Send& command) {
+  Outcome outcome = send(turn, command);
+  if (!outcome && turn.actor != none &&
+      (outcome.error().code == Code::bad_request || outcome.error().code == Code::not_found ||
+       outcome.error().code == Code::payload_too_large)) {
+    (void)turn.dispatch.entomb_malformed(turn.actor, turn.entry.seq, outcome.error().detail);
+  }
+  return outcome;
+}
+
+Outcome Workspace::send(Turn& turn, const Send& command) {
   const Envelope& envelope = command.envelope;
   if (auto good = check(turn, envelope); !good) {
     return std::unexpected(good.error());
   }
+  DeadLetter* const told_of = t_.dead_letters.find(command.notice_of);
+  if (command.notice_of != 0 && (turn.actor != none || told_of == nullptr ||
+                                 told_of->sender_told)) {
+    return refuse(Code::conflict, "the sender of the dead letter was told, or it is gone");
+  }
   const uint64_t content = content_hash(envelope);
-  const auto repeated = find_repeated(turn, envelope, content);
+  const auto repeated = find_repeated(envelope, content);
   if (!repeated) {
     return std::unexpected(repeated.error());
   }
   if (*repeated != none) {
     const Message& first = t_.messages.message(*repeated);
-    return Receipt{.message = first.seq, .duplicate = true, .count = first.delivery_count};
+    return Receipt{.message = first.seq,
+                   .duplicate = true,
+                   .number = first.number,
+                   .count = first.delivery_count};
   }
   const MessageRef question =
       envelope.kind == Kind::response
@@ -83,7 +106,7 @@ Outcome Workspace::on(Turn& turn, const Send& command) {
   if (!routed) {
     return std::unexpected(routed.error());
   }
-  const MessageRef message = add_message(turn, envelope, content);
+  const MessageRef message = add_message(turn, envelope, *routed, content);
   std::vector<AgentRef> receivers = routed->agents;
   if (!routed->topic.empty()) {
     const TopicRef topic = t_.topics.intern(routed->topic);
@@ -112,12 +135,16 @@ Outcome Workspace::on(Turn& turn, const Send& command) {
       turn.dispatch.pump(turn.actor);
     }
   }
+  if (told_of != nullptr) {
+    t_.dead_letters.set_told(*told_of);
+  }
   return Receipt{.message = turn.entry.seq,
+                 .number = t_.messages.message(message).number,
                  .count = t_.messages.message(message).delivery_count};
 }
 
 std::expected<void, Error> Workspace::check(const Turn& turn, const Envelope& e) const {
-  if (turn.actor == none || e.sender != t_.agents[turn.actor].name) {
+  if (e.sender != (turn.actor == none ? broker_sender : t_.agents[turn.actor].name)) {
     return refuse(Code::forbidden, "a message is sent by the principal who is authenticated",
                   "/sender");
   }
@@ -155,15 +182,16 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const Envelope& e)
 }
 
 // The message that this one repeats, by idempotency key or by id; none when it is new.
-std::expected<MessageRef, Error> Workspace::find_repeated(const Turn& turn, const Envelope& e,
+std::expected<MessageRef, Error> Workspace::find_repeated(const Envelope& e,
                                                           uint64_t content) const {
+  const AgentRef sender = t_.agents.find(e.sender);
   if (!e.idempotency_key.is_none()) {
-    const MessageRef first = t_.messages.find_key(turn.actor, e.idempotency_key);
+    const MessageRef first = t_.messages.find_key(sender, e.idempotency_key);
     if (first != none) {
       return first;
     }
   }
-  const MessageRef first = t_.messages.find_sent(turn.actor, e.id);
+  const MessageRef first = t_.messages.find_sent(sender, e.id);
   if (first != none && t_.messages.message(first).content != content) {
     return refuse(Code::duplicate_id,
                   "you sent another message with this id at " +
@@ -173,7 +201,7 @@ std::expected<MessageRef, Error> Workspace::find_repeated(const Turn& turn, cons
   return first;
 }
 
-std::expected<Workspace::Route, Error> Workspace::route(const Turn&, const Envelope& e) {
+std::expected<Workspace::Route, Error> Workspace::route(const Turn& turn, const Envelope& e) {
   Route route;
   for (const std::string_view name : e.receivers) {
     const AgentRef agent = t_.agents.find(name);
@@ -204,7 +232,8 @@ std::expected<Workspace::Route, Error> Workspace::route(const Turn&, const Envel
                                            std::to_string(t_.rules.topics_max) +
                                            " topics already (topics_max)");
   }
-  if (e.receivers.size() == 1 && !route.everyone && route.agents.size() == 1 &&
+  if (turn.actor != none && e.receivers.size() == 1 && !route.everyone &&
+      route.agents.size() == 1 &&
       t_.agents[route.agents.front()].inbox.unsettled >= t_.rules.queue_max) {
     return refuse(Code::queue_full,
                   "the inbox of \"" + t_.agents[route.agents.front()].name + "\" is full (" +
@@ -214,8 +243,30 @@ std::expected<Workspace::Route, Error> Workspace::route(const Turn&, const Envel
   return route;
 }
 
-MessageRef Workspace::add_message(const Turn& turn, const Envelope& e, uint64_t content) {
+// The sender's own number, or else the next one of its channel: to an agent, to a topic, to
+// everyone, or to several. 0 when it has too many channels.
+uint64_t Workspace::next_number(AgentRef sender, const Envelope& e, const Route& route) {
+  if (e.sequence_number != 0 || !t_.agents[sender].is_registered()) {
+    return e.sequence_number;
+  }
+  enum Channel : uint64_t { everyone, several, topic, agent };
+  const uint64_t channel = route.everyone            ? base::hash64("", everyone)
+                           : !route.topic.empty()    ? base::hash64(route.topic, topic)
+                           : e.receivers.size() == 1 ? base::hash64(e.receivers.front(), agent)
+                                                     : base::hash64("", several);
+  std::map<uint64_t, uint64_t>& numbers = t_.agents[sender].numbers;
+  const auto at = numbers.find(channel);
+  if (at != numbers.end()) {
+    return ++at->second;
+  }
+  return numbers.size() < t_.rules.numbered_channels_max ? numbers[channel] = 1 : 0;
+}
+
+MessageRef Workspace::add_message(const Turn& turn, const Envelope& e, const Route& route,
+                                  uint64_t content) {
+  const AgentRef sender = turn.actor == none ? t_.agents.intern(broker_sender) : turn.actor;
   Message message;
+  message.number = next_number(sender, e, route);
   message.seq = turn.entry.seq;
   message.time = t_.now;
   message.ttl = e.ttl.us > 0 ? e.ttl : default_ttl(t_.rules, e.dialect, e.priority);
@@ -223,13 +274,13 @@ MessageRef Workspace::add_message(const Turn& turn, const Envelope& e, uint64_t 
   message.id = e.id;
   message.key = e.idempotency_key;
   message.content = content;
-  message.sender = turn.actor;
+  message.sender = sender;
   message.bytes = static_cast<uint32_t>(e.body.size() + e.extra.size());
   message.priority = e.priority;
   message.kind = e.kind;
   message.dialect = e.dialect;
   message.durability = e.durability;
-  t_.agents.use(turn.actor);
+  t_.agents.use(sender);
   return t_.messages.add(message);
 }
 

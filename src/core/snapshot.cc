@@ -71,6 +71,17 @@ void encode_agents(const Tables& t, const Places& agents, Writer& out) {
     out.u8(agent.rights);
     out.text(agent.role);
     out.time(agent.registered);
+    out.time(agent.seen);
+    out.text(agent.profile);
+    out.text(agent.status);
+    out.text(agent.task);
+    out.time(agent.malformed_since);
+    out.varint(agent.malformed);
+    out.varint(agent.numbers.size());
+    for (const auto& [channel, number] : agent.numbers) {
+      out.fixed64(channel);
+      out.varint(number);
+    }
     out.varint(agent.capabilities.size());
     for (const std::string& capability : agent.capabilities) {
       out.text(capability);
@@ -100,6 +111,16 @@ std::vector<AgentRef> decode_agents(Tables& t, Reader& in) {
     agent.rights = in.u8();
     agent.role = in.text();
     agent.registered = in.time();
+    agent.seen = in.time();
+    agent.profile = in.text();
+    agent.status = in.text();
+    agent.task = in.text();
+    agent.malformed_since = in.time();
+    agent.malformed = in.varint();
+    for (size_t left = in.count(9); left > 0; --left) {
+      const uint64_t channel = in.fixed64();
+      agent.numbers[channel] = in.varint();
+    }
     agent.capabilities.resize(in.count());
     for (std::string& capability : agent.capabilities) {
       capability = in.text();
@@ -219,6 +240,7 @@ void encode_messages(const Tables& t, const Places& agents, const Places& topics
     out.boolean(message.timer != none);
     out.id(message.id);
     out.id(message.key);
+    out.varint(message.number);
     out.fixed64(message.content);
     out.varint(agents.of(message.sender));
     out.varint(message.topic == none ? 0 : topics.of(message.topic) + 1);
@@ -282,6 +304,7 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   const bool has_timer = in.boolean();
   message.id = in.id();
   message.key = in.id();
+  message.number = in.varint();
   message.content = in.fixed64();
   message.sender = slot_at(in, agents);
   const uint64_t topic = in.varint();
@@ -388,6 +411,8 @@ void encode_dead_letters(const Tables& t, Writer& out) {
   for (const auto& [id, letter] : t.dead_letters.all()) {
     out.varint(id);
     out.seq(letter.message);
+    out.text(letter.sender);
+    out.boolean(letter.sender_told);
     out.text(letter.receiver);
     out.enumerator(letter.reason);
     out.time(letter.failed_at);
@@ -408,6 +433,8 @@ void decode_dead_letters(Tables& t, Reader& in) {
     DeadLetter letter;
     letter.id = in.varint();
     letter.message = in.seq();
+    letter.sender = in.text();
+    letter.sender_told = in.boolean();
     letter.receiver = in.text();
     letter.reason = in.enumerator(reason_last);
     letter.failed_at = in.time();
@@ -416,7 +443,7 @@ void decode_dead_letters(Tables& t, Reader& in) {
     letter.resolution = in.enumerator(resolution_last);
     letter.resolved_by = in.text();
     letter.resolved_at = in.time();
-    if (letter.resolution == Resolution::pending) {
+    if (letter.resolution == Resolution::pending && letter.reason != Reason::malformed) {
       const MessageRef message = t.messages.find(letter.message);
       const AgentRef receiver = t.agents.find(letter.receiver);
       const DeliveryRef delivery =

@@ -38,6 +38,9 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
                                    {}});
     }
   }
+  if (turn.actor != none) {
+    t_.agents[turn.actor].seen = t_.now;
+  }
   Outcome outcome =
       std::visit([&](const auto& command) { return on(turn, command); }, entry.command);
   turn.dispatch.keep_house();

@@ -67,6 +67,8 @@ class Workspace {
   Outcome on(Turn& turn, const OpenStream& command);
   Outcome on(Turn& turn, const CloseStream& command);
   Outcome on(Turn& turn, const ResolveDeadLetter& command);
+  Outcome on(Turn& turn, const Heartbeat& command);
+  Outcome on(Turn& turn, const Malformed& command);
   Outcome on(Turn& turn, const Tick& command);
   Outcome on(Turn& turn, const StartNode& command);
   Outcome on(Turn& turn, const AddWorkspace& command);
@@ -80,10 +82,13 @@ class Workspace {
   // send.cc
   Outcome on(Turn& turn, const Send& command);
   std::expected<void, Error> check(const Turn& turn, const Envelope& envelope) const;
-  std::expected<MessageRef, Error> find_repeated(const Turn& turn, const Envelope& envelope,
+  std::expected<MessageRef, Error> find_repeated(const Envelope& envelope,
                                                  uint64_t content) const;
   std::expected<Route, Error> route(const Turn& turn, const Envelope& envelope);
-  MessageRef add_message(const Turn& turn, const Envelope& envelope, uint64_t content);
+  MessageRef add_message(const Turn& turn, const Envelope& envelope, const Route& route,
+                         uint64_t content);
+  uint64_t next_number(AgentRef sender, const Envelope& envelope, const Route& route);
+  Outcome send(Turn& turn, const Send& command);
 
   WorkspaceId id_;
   std::string name_;

@@ -67,7 +67,10 @@ void Api::show_dead_letter(Call& call) {
   out.object().key("dead_letter");
   render_dead_letter(at->second, out);
   const auto original =
-      message_text(broker_, at->second.message, call.caller.dialect, at->second.receiver);
+      at->second.reason == core::Reason::malformed
+          ? malformed_text(broker_, call.caller.workspace, at->second.message)
+          : message_text(broker_, call.caller.workspace, at->second.message, call.caller.dialect,
+                         at->second.receiver);
   if (original) {
     out.key("original_message").raw(*original);
   }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "edge/push.h"
+#include "edge/render.h"
 #include "lib/json_writer.h"
 
 namespace parley::edge {
@@ -65,6 +66,7 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", "/v1/agents", &Api::list_agents},
       {"GET", "/v1/agents/{}", &Api::show_agent},
       {"DELETE", "/v1/agents/{}", &Api::remove_agent},
+      {"POST", "/v1/agents/{}/heartbeat", &Api::heartbeat},
       {"POST", "/v1/humans", &Api::add_human},
       {"POST", "/v1/workspaces", &Api::add_workspace},
       {"GET", "/v1/workspaces", &Api::list_workspaces},
@@ -83,7 +85,9 @@ const std::vector<Api::Route>& Api::routes() {
 }
 
 Api::Api(node::Broker& broker, base::Clock& clock, Options options)
-    : broker_(broker), clock_(clock), options_(std::move(options)) {}
+    : broker_(broker), clock_(clock), options_(std::move(options)) {
+  broker_.tell_senders(&notice_text);
+}
 
 Api::~Api() = default;
 

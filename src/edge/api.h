@@ -63,6 +63,7 @@ class Api final : public net::Handler {
   // principals.cc
   void add_agent(Call& call);
   void update_agent(Call& call, lib::Json body, const std::string& name);
+  void heartbeat(Call& call);
   void list_agents(Call& call);
   void show_agent(Call& call);
   void remove_agent(Call& call);
@@ -78,7 +79,7 @@ class Api final : public net::Handler {
   void send_one(Call& call, lib::Json message);
   void send_batch(Call& call, lib::Json messages);
   void await_answer(const net::Exchange& exchange, const Principal& caller, base::Seq question,
-                    const base::MessageId& id, Duration wait);
+                    Duration wait);
   void give_answer(const net::Exchange& exchange, const Principal& caller, base::Seq answer,
                    const base::MessageId& question);
   void inbox(Call& call);
@@ -91,9 +92,21 @@ class Api final : public net::Handler {
   void reject(Call& call);
   void extend(Call& call);
   std::expected<dialect::Codec, Error> codec_for(const Call& call) const;
+  // How a message came in, and what its sender asked for beside it.
+  struct Submission {
+    core::Via via = core::Via::http;
+    bool lenient = false;  // fills in id, sender, conversation and timestamp
+    std::string_view idempotency_key;
+  };
+  // Checks a message and sends it. What is wrong with it is told, and kept as a dead letter.
+  void submit(const Principal& caller, const dialect::Codec& codec, lib::Json message,
+              const Submission& submission, node::Broker::Done done);
   std::expected<core::Envelope, Error> decode(const Principal& caller, const dialect::Codec& codec,
-                                              lib::Json message, std::string_view idempotency_key);
-  std::string receipt_text(const Principal& caller, const core::Receipt& receipt) const;
+                                              lib::Json message, const Submission& submission);
+  void add_causes(const Principal& caller, core::Envelope& envelope);
+  void keep_malformed(const Principal& caller, std::string_view text, const Error& error,
+                      node::Broker::Done done);
+  std::string receipt_text(const Principal& caller, const core::Receipt& receipt);
 
   // admin.cc
   void list_dead_letters(Call& call);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sending, reading and settling messages over HTTP.
+#include <algorithm>
 #include <memory>
 
+#include "base/text.h"
 #include "edge/api.h"
+#include "edge/mask.h"
 #include "edge/render.h"
 #include "lib/crypto.h"
 
@@ -17,6 +20,7 @@ using lib::JsonWriter;
 constexpr uint64_t batch_max = 1'000;
 constexpr uint64_t inbox_max = 1'000;
 constexpr uint64_t recipients_listed_max = 100;
+constexpr size_t causes_max = 16;
 constexpr Duration wait_max = base::minutes(10);
 
 base::Id128 key_hash(std::string_view key) { return lib::derived_id("idempotency", key); }
@@ -54,23 +58,91 @@ std::expected<dialect::Codec, Error> Api::codec_for(const Call& call) const {
 
 std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
                                                  const dialect::Codec& codec, Json message,
-                                                 std::string_view idempotency_key) {
+                                                 const Submission& submission) {
   dialect::DecodeContext context;
   context.sender = caller.name;
   context.received = clock_.now();
   context.fallback_id = lib::random_uuid();
-  context.lenient = true;
+  context.lenient = submission.lenient;
   context.key_hash = &key_hash;
   auto envelope = codec.decode(message, context, texts_);
-  if (envelope && !idempotency_key.empty()) {
-    envelope->idempotency_key = key_hash(idempotency_key);
+  if (!envelope) {
+    return envelope;
   }
-  if (envelope && envelope->thread.empty()) {
+  if (!submission.idempotency_key.empty()) {
+    envelope->idempotency_key = key_hash(submission.idempotency_key);
+  }
+  if (envelope->thread.empty()) {
     // A message without a conversation begins one of its own.
     texts_.push_back(base::format_uuid(envelope->id));
     envelope->thread = texts_.back();
   }
+  envelope->via = submission.via;
+  envelope->sender_kind = caller.kind;
+  add_causes(caller, *envelope);
   return envelope;
+}
+
+// The message that this one answers, or that it names as its cause, has causes of its own: they
+// all stand behind this one. Only what the sender received counts, so that no one can lend itself
+// another's authority.
+void Api::add_causes(const Principal& caller, core::Envelope& envelope) {
+  const auto causation = base::parse_uuid(envelope.causation);
+  const base::MessageId cause = !envelope.in_reply_to.is_none() ? envelope.in_reply_to
+                                : causation                     ? *causation
+                                                                : base::MessageId{};
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  const core::MessageRef ref =
+      cause.is_none() ? core::none : t.messages.find_received(caller.ref, cause);
+  if (ref == core::none) {
+    return;
+  }
+  const auto before = envelope_at(broker_, caller.workspace, t.messages.message(ref).seq);
+  if (!before) {
+    return;
+  }
+  const auto add = [&](std::string_view name) {
+    auto& causes = envelope.on_behalf_of;
+    if (causes.size() < causes_max && name != caller.name &&
+        std::ranges::find(causes, name) == causes.end()) {
+      texts_.emplace_back(name);
+      causes.push_back(texts_.back());
+    }
+  };
+  std::ranges::for_each(before->on_behalf_of, add);
+  add(before->sender);
+}
+
+void Api::submit(const Principal& caller, const dialect::Codec& codec, Json message,
+                 const Submission& submission, node::Broker::Done done) {
+  auto envelope = decode(caller, codec, message, submission);
+  if (envelope) {
+    broker_.ask(caller.workspace, caller.name, core::Send{std::move(*envelope)}, std::move(done));
+  } else if (message.is_object() && envelope.error().code != Code::sender_mismatch) {
+    keep_malformed(caller, message.raw(), envelope.error(), std::move(done));
+  } else {
+    done(std::unexpected(envelope.error()), {});
+  }
+}
+
+// The sender hears what is wrong once the dead letter is there. Beyond the limit none is asked for,
+// so that a flood of nonsense costs no disk.
+void Api::keep_malformed(const Principal& caller, std::string_view text, const Error& error,
+                         node::Broker::Done done) {
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  const core::Agent& agent = t.agents[caller.ref];
+  if (agent.malformed >= t.rules.malformed_per_min &&
+      agent.malformed_since + base::minutes(1) > clock_.now()) {
+    done(std::unexpected(error), {});
+    return;
+  }
+  std::string kept(base::cut(masked(text), t.rules.malformed_bytes_max));
+  const std::string what = error.field.empty() ? error.detail : error.field + ": " + error.detail;
+  broker_.ask(caller.workspace, caller.name, core::Malformed{.text = kept, .error = what},
+              [error, done = std::move(done)](const core::Outcome&,
+                                              std::span<const core::Effect>) mutable {
+                done(std::unexpected(error), {});
+              });
 }
 
 void Api::send(Call& call) {
@@ -89,25 +161,23 @@ void Api::send(Call& call) {
 void Api::send_one(Call& call, Json message) {
   const auto wait = call.duration("wait", Duration{}, wait_max);
   const auto codec = codec_for(call);
-  auto envelope = codec
-                      ? decode(call.caller, *codec, message, call.request.header("idempotency-key"))
-                      : std::unexpected(codec.error());
-  if (!wait || !envelope) {
-    refuse(call.exchange, !wait ? wait.error() : envelope.error());
+  if (!wait || !codec) {
+    refuse(call.exchange, !wait ? wait.error() : codec.error());
     return;
   }
-  const base::MessageId id = envelope->id;
-  broker_.ask(call.caller.workspace, call.caller.name, core::Send{std::move(*envelope)},
-              [this, exchange = call.exchange, caller = call.caller, id, wait = *wait](
-                  const core::Outcome& outcome, std::span<const core::Effect>) {
-                if (!outcome) {
-                  refuse(exchange, outcome.error());
-                } else if (wait.us > 0) {
-                  await_answer(exchange, caller, outcome->message, id, wait);
-                } else {
-                  respond(exchange, json_response(202, receipt_text(caller, *outcome)));
-                }
-              });
+  submit(call.caller, *codec, message,
+         {.lenient = call.parameter("lenient") == "true",
+          .idempotency_key = call.request.header("idempotency-key")},
+         [this, exchange = call.exchange, caller = call.caller, wait = *wait](
+             const core::Outcome& outcome, std::span<const core::Effect>) {
+           if (!outcome) {
+             refuse(exchange, outcome.error());
+           } else if (wait.us > 0) {
+             await_answer(exchange, caller, outcome->message, wait);
+           } else {
+             respond(exchange, json_response(202, receipt_text(caller, *outcome)));
+           }
+         });
 }
 
 void Api::send_batch(Call& call, Json messages) {
@@ -128,30 +198,23 @@ void Api::send_batch(Call& call, Json messages) {
     return;
   }
   batch->results.resize(batch->left);
-  const auto settle = [this, batch, exchange = call.exchange](size_t at, std::string text) {
-    batch->results[at] = std::move(text);
-    if (--batch->left == 0) {
-      respond(exchange, json_response(202, joined(*batch)));
-    }
-  };
+  const Submission submission{.lenient = call.parameter("lenient") == "true"};
   size_t at = 0;
   for (const Json message : messages.elements()) {
-    auto envelope = decode(call.caller, *codec, message, {});
-    if (!envelope) {
-      settle(at++, problem(envelope.error()).body);
-      continue;
-    }
-    broker_.ask(call.caller.workspace, call.caller.name, core::Send{std::move(*envelope)},
-                [this, settle, at, caller = call.caller](const core::Outcome& outcome,
-                                                         std::span<const core::Effect>) {
-                  settle(at,
-                         outcome ? receipt_text(caller, *outcome) : problem(outcome.error()).body);
-                });
+    submit(call.caller, *codec, message, submission,
+           [this, batch, at, exchange = call.exchange, caller = call.caller](
+               const core::Outcome& outcome, std::span<const core::Effect>) {
+             batch->results[at] =
+                 outcome ? receipt_text(caller, *outcome) : problem(outcome.error()).body;
+             if (--batch->left == 0) {
+               respond(exchange, json_response(202, joined(*batch)));
+             }
+           });
     ++at;
   }
 }
 
-std::string Api::receipt_text(const Principal& caller, const core::Receipt& receipt) const {
+std::string Api::receipt_text(const Principal& caller, const core::Receipt& receipt) {
   const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
   const core::MessageRef ref = t.messages.find(receipt.message);
   std::string text;
@@ -163,6 +226,12 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   out.key("seq").number(receipt.message.n).key("state").text("accepted");
   if (receipt.duplicate) {
     out.key("duplicate").boolean(true);
+  }
+  if (const auto sent = envelope_at(broker_, caller.workspace, receipt.message)) {
+    out.key("thread").text(sent->thread);
+  }
+  if (receipt.number != 0) {
+    out.key("sequence_number").number(receipt.number);
   }
   out.key("recipients");
   if (ref != core::none && receipt.count <= recipients_listed_max) {
@@ -184,7 +253,9 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
 
 // Answers when the answer comes, or when the time is over. Whoever hangs up before waits no more.
 void Api::await_answer(const net::Exchange& exchange, const Principal& caller, base::Seq question,
-                       const base::MessageId& id, Duration wait) {
+                       Duration wait) {
+  const core::Messages& messages = broker_.machine().find(caller.workspace)->tables().messages;
+  const base::MessageId id = messages.message(messages.find(question)).id;
   const auto timer = std::make_shared<Waits::Id>(0);
   const node::Broker::Waiter waiter = broker_.on_answer(
       caller.workspace, question, [this, exchange, caller, id, timer](base::Seq s) {
@@ -215,7 +286,8 @@ void Api::give_answer(const net::Exchange& exchange, const Principal& caller, ba
       caller.workspace, caller.name, core::Ack{target, {}},
       [this, exchange, caller, answer, question](const core::Outcome&,
                                                  std::span<const core::Effect>) {
-        const auto text = message_text(broker_, answer, caller.dialect, caller.name);
+        const auto text =
+            message_text(broker_, caller.workspace, answer, caller.dialect, caller.name);
         if (!text) {
           refuse(exchange, text.error());
           return;
@@ -272,7 +344,7 @@ void Api::answer_inbox(const net::Exchange& exchange, const Principal& caller, u
   JsonWriter out(text);
   out.object().key("count").number(uint64_t{listed.size()}).key("notifications").array();
   for (const base::Seq seq : listed) {
-    const auto envelope = envelope_at(broker_, seq);
+    const auto envelope = envelope_at(broker_, caller.workspace, seq);
     if (envelope) {
       render_notification(*envelope, t.messages.message(t.messages.find(seq)), out);
     }
@@ -302,14 +374,14 @@ void Api::show_message(Call& call) {
   const base::Seq seq = t.messages.message(ref).seq;
   const auto show = [this, exchange = call.exchange, caller = call.caller, seq] {
     const core::Tables& now = broker_.machine().find(caller.workspace)->tables();
-    const auto text = message_text(broker_, seq, caller.dialect, caller.name);
+    const auto text = message_text(broker_, caller.workspace, seq, caller.dialect, caller.name);
     if (!text) {
       refuse(exchange, text.error());
       return;
     }
     net::Response response = json_response(200, *text);
     const core::MessageRef message = now.messages.find(seq);
-    const auto envelope = envelope_at(broker_, seq);
+    const auto envelope = envelope_at(broker_, caller.workspace, seq);
     if (message != core::none && envelope) {
       std::string provenance;
       JsonWriter out(provenance);

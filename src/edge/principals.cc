@@ -89,6 +89,70 @@ std::expected<void, Error> check_role(core::Dialect dialect, std::string_view ro
       "/role");
 }
 
+constexpr size_t webhook_bytes_max = 2'048;
+
+std::expected<void, Error> check_profile(std::string_view key, Json value) {
+  const std::string pointer = "/" + std::string(key);
+  if (key == "supportedActions") {
+    bool texts = value.kind() == lib::JsonKind::array;
+    if (texts) {
+      for (const Json element : value.elements()) {
+        texts = texts && element.as_string().has_value();
+      }
+    }
+    return texts ? std::expected<void, Error>{}
+                 : wrong("supportedActions must be an array of strings", pointer);
+  }
+  if (key == "scope") {
+    return {};  // the dialect's own matter
+  }
+  const auto text = value.as_string();
+  if (!text) {
+    return wrong(std::string(key) + " must be a string", pointer);
+  }
+  if (key == "webhook" && (!(text->starts_with("https://") || text->starts_with("http://")) ||
+                           text->size() > webhook_bytes_max)) {
+    return wrong("webhook must be an http or https URL of at most " +
+                     std::to_string(webhook_bytes_max) + " bytes",
+                 pointer);
+  }
+  return {};
+}
+
+// What an agent says of itself beyond what the machine acts on: the members of `body` that are
+// there, else those of `before`. A null takes one away.
+std::expected<std::string, Error> profile_of(Json body, std::string_view before) {
+  constexpr std::array<std::string_view, 5> keys = {"name", "supportedActions", "spawner", "scope",
+                                                    "webhook"};
+  std::string text;
+  JsonWriter out(text);
+  out.object();
+  bool any = false;
+  for (const std::string_view key : keys) {
+    std::string_view value;
+    if (const Json given = body.find(key)) {
+      if (given.is_null()) {
+        continue;
+      }
+      if (auto good = check_profile(key, given); !good) {
+        return std::unexpected(good.error());
+      }
+      value = given.raw();
+    } else {
+      lib::JsonSlice member;
+      for (lib::JsonSlices members(before); members.next(member);) {
+        value = member.key == "\"" + std::string(key) + "\"" ? member.value : value;
+      }
+    }
+    if (!value.empty()) {
+      out.key(key).raw(value);
+      any = true;
+    }
+  }
+  out.end_object();
+  return any ? text : std::string();
+}
+
 }  // namespace
 
 void Api::add_agent(Call& call) {
@@ -120,7 +184,12 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
   const auto dialect = text_member(
       body, "dialect", dialect::name_of(before == nullptr ? core::Dialect::flow : before->dialect));
   const auto role = text_member(body, "role", before == nullptr ? "" : before->role);
-  const auto capabilities = texts_member(body, "capabilities");
+  auto capabilities = texts_member(body, "capabilities");
+  if (capabilities && !body.find("capabilities") && before != nullptr) {
+    capabilities->assign(before->capabilities.begin(), before->capabilities.end());
+  }
+  const auto profile =
+      profile_of(body, before == nullptr ? std::string_view{} : std::string_view(before->profile));
   const auto subscriptions = texts_member(body, "subscriptions");
   const auto parsed = dialect ? parse_dialect(*dialect) : std::unexpected(dialect.error());
   std::expected<void, Error> good;
@@ -132,6 +201,8 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
     good = std::unexpected(capabilities.error());
   } else if (!subscriptions) {
     good = std::unexpected(subscriptions.error());
+  } else if (!profile) {
+    good = std::unexpected(profile.error());
   } else {
     good = check_role(*parsed, *role);
   }
@@ -142,6 +213,7 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
   command.dialect = *parsed;
   command.role = *role;
   command.capabilities = *capabilities;
+  command.profile = *profile;
   const bool rotate = body.find("rotate_token") && body.find("rotate_token").as_bool() == true;
   const std::string token = is_new || rotate ? lib::random_token() : std::string();
   if (!token.empty()) {
@@ -170,6 +242,21 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
               });
 }
 
+void Api::heartbeat(Call& call) {
+  const auto body = body_object(call);
+  const auto status = body ? text_member(*body, "status", "") : std::unexpected(body.error());
+  const auto task = body ? text_member(*body, "currentTask", "") : std::unexpected(body.error());
+  if (!status || !task) {
+    refuse(call.exchange, !status ? status.error() : task.error());
+    return;
+  }
+  if (!require(call, call.arguments[0] == call.caller.name, "only the agent itself")) {
+    return;
+  }
+  broker_.ask(call.caller.workspace, call.caller.name,
+              core::Heartbeat{.status = *status, .task = *task}, reply_done(call.exchange));
+}
+
 void Api::list_agents(Call& call) {
   const core::Tables& t = tables(call);
   const auto capability = call.parameter("capability");
@@ -181,7 +268,7 @@ void Api::list_agents(Call& call) {
     const bool wanted = !capability || std::ranges::find(agent.capabilities, *capability) !=
                                            agent.capabilities.end();
     if (agent.is_registered() && wanted) {
-      render_agent(t, ref, out);
+      render_agent(t, ref, call.caller.is_admin() || ref == call.caller.ref, out);
     }
   }
   out.end_array().end_object();
@@ -197,7 +284,7 @@ void Api::show_agent(Call& call) {
   }
   std::string text;
   JsonWriter out(text);
-  render_agent(t, ref, out);
+  render_agent(t, ref, call.caller.is_admin() || ref == call.caller.ref, out);
   respond(call.exchange, json_response(200, std::move(text)));
 }
 

@@ -107,7 +107,7 @@ void Push::push(const Waiting& waiting) {
   if (ref == core::none) {
     return;  // settled meanwhile, by another connection of the agent
   }
-  const auto envelope = envelope_at(api_.broker_, waiting.message);
+  const auto envelope = envelope_at(api_.broker_, owner_.workspace, waiting.message);
   if (!envelope) {
     return;  // its lease ends; the journal has reported why
   }
@@ -167,12 +167,15 @@ void Push::operation(Json op) {
     op_send(op, ref);
   } else if (name == "ack" || name == "nack" || name == "reject" || name == "extend") {
     op_settle(op, ref, name);
+  } else if (name == "heartbeat") {
+    op_heartbeat(op, ref);
   } else if (name == "subscribe" || name == "unsubscribe") {
     op_subscribe(op, ref, name == "subscribe");
   } else {
     reply_error(ref,
                 Error{Code::bad_request,
-                      "op is send, ack, nack, reject, extend, subscribe or unsubscribe", "/op"});
+                      "op is send, ack, nack, reject, extend, subscribe, unsubscribe or heartbeat",
+                      "/op"});
   }
 }
 
@@ -186,13 +189,11 @@ void Push::op_send(Json op, std::string_view ref) {
     return;
   }
   const Json key = op.find("idempotency_key");
-  auto envelope =
-      api_.decode(owner_, *codec, message, key ? key.as_string().value_or("") : std::string_view{});
-  if (!envelope) {
-    reply_error(ref, envelope.error());
-    return;
-  }
-  api_.broker_.ask(owner_.workspace, owner_.name, core::Send{std::move(*envelope)},
+  const Json lenient = op.find("lenient");
+  api_.submit(owner_, *codec, message,
+              {.via = core::Via::websocket,
+               .lenient = lenient && lenient.as_bool() == true,
+               .idempotency_key = key ? key.as_string().value_or("") : std::string_view{}},
                    [&api = api_, connection = connection_, ref = std::string(ref)](
                        const core::Outcome& outcome, std::span<const core::Effect>) {
                      const auto at = api.pushes_.find(connection);
@@ -256,6 +257,21 @@ void Push::op_subscribe(Json op, std::string_view ref, bool subscribe) {
                        const core::Outcome& outcome, std::span<const core::Effect>) {
                      const auto at = api.pushes_.find(connection);
                      if (at != api.pushes_.end()) {
+                       at->second->reply(ref, outcome);
+                     }
+                   });
+}
+
+void Push::op_heartbeat(Json op, std::string_view ref) {
+  const Json status = op.find("status");
+  const Json task = op.find("currentTask");
+  api_.broker_.ask(owner_.workspace, owner_.name,
+                   core::Heartbeat{.status = status ? status.as_string().value_or("") : "",
+                                   .task = task ? task.as_string().value_or("") : ""},
+                   [&api = api_, connection = connection_, ref = std::string(ref)](
+                       const core::Outcome& outcome, std::span<const core::Effect>) {
+                     const auto at = api.pushes_.find(connection);
+                     if (at != api.pushes_.end() && (!outcome || !ref.empty())) {
                        at->second->reply(ref, outcome);
                      }
                    });

@@ -40,6 +40,7 @@ class Push final : public node::Receiver {
   void operation(lib::Json op);
   void op_send(lib::Json op, std::string_view ref);
   void op_settle(lib::Json op, std::string_view ref, std::string_view name);
+  void op_heartbeat(lib::Json op, std::string_view ref);
   void op_subscribe(lib::Json op, std::string_view ref, bool subscribe);
   void reply(std::string_view ref, const core::Outcome& outcome);
   void reply_error(std::string_view ref, const base::Error& error);

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "dialect/dialect.h"
+#include "edge/mask.h"
+#include "lib/json.h"
 
 namespace parley::edge {
 
@@ -22,16 +25,18 @@ std::string_view resolution_name(core::Resolution resolution) {
   return names[static_cast<size_t>(resolution)];
 }
 
-// The beginning of the body, cut between characters.
-std::string_view preview_of(std::string_view body) {
-  if (body.size() <= preview_bytes) {
-    return body;
+// The beginning of what it says: text without its quotes.
+std::string preview_of(const core::Envelope& envelope) {
+  if (!envelope.subject.empty()) {
+    return std::string(base::cut(envelope.subject, preview_bytes));
   }
-  size_t end = preview_bytes;
-  while (end > 0 && (static_cast<uint8_t>(body[end]) & 0xc0) == 0x80) {
-    --end;
+  if (envelope.content_type == core::ContentType::text) {
+    lib::JsonDocument document;
+    if (const auto parsed = document.parse(envelope.body)) {
+      return std::string(base::cut(parsed->as_string().value_or(envelope.body), preview_bytes));
+    }
   }
-  return body.substr(0, end);
+  return std::string(base::cut(envelope.body, preview_bytes));
 }
 
 }  // namespace
@@ -46,7 +51,14 @@ std::string_view priority_name(core::Priority priority) {
   return names[static_cast<size_t>(priority)];
 }
 
-void render_agent(const core::Tables& tables, core::AgentRef ref, JsonWriter& out) {
+std::string_view via_name(core::Via via) {
+  constexpr std::array<std::string_view, 7> names = {"broker", "http", "websocket", "mcp",
+                                                     "a2a",    "file", "webhook"};
+  return names[static_cast<size_t>(via)];
+}
+
+void render_agent(const core::Tables& tables, core::AgentRef ref, bool confidential,
+                  JsonWriter& out) {
   const core::Agent& agent = tables.agents[ref];
   out.object().key("id").text(agent.name).key("kind").text(kind_name(agent.kind));
   out.key("dialect").text(dialect::name_of(agent.dialect)).key("role").text(agent.role);
@@ -66,7 +78,23 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, JsonWriter& ou
     }
     out.end_array();
   }
+  lib::JsonSlice member;
+  for (lib::JsonSlices members(agent.profile); members.next(member);) {
+    if (confidential || member.key != "\"webhook\"") {
+      out.raw_key(member.key).raw(member.value);
+    }
+  }
   out.key("registered").time(agent.registered);
+  if (agent.seen.us != 0) {
+    out.key("last_seen").time(agent.seen);
+  }
+  out.key("connected").boolean(!agent.streams.empty());
+  if (!agent.status.empty()) {
+    out.key("status").text(agent.status);
+  }
+  if (!agent.task.empty()) {
+    out.key("currentTask").text(agent.task);
+  }
   out.key("queue_depth").number(agent.inbox.unsettled);
   out.key("streams").number(uint64_t{agent.streams.size()});
   out.end_object();
@@ -84,7 +112,8 @@ void render_topic(const core::Tables& tables, core::TopicRef ref, JsonWriter& ou
 void render_dead_letter(const core::DeadLetter& letter, JsonWriter& out) {
   out.object().key("id").number(letter.id).key("seq").number(letter.message.n);
   out.key("reason").text(core::reason_name(letter.reason));
-  out.key("failed_at").time(letter.failed_at).key("receiver").text(letter.receiver);
+  out.key("failed_at").time(letter.failed_at).key("sender").text(letter.sender);
+  out.key("receiver").text(letter.receiver).key("sender_told").boolean(letter.sender_told);
   out.key("retry_count").number(letter.retry_count).key("last_error").text(letter.last_error);
   out.key("resolution").object().key("status").text(resolution_name(letter.resolution));
   if (letter.resolution != core::Resolution::pending) {
@@ -131,18 +160,26 @@ void render_notification(const core::Envelope& envelope, const core::Message& me
   out.object().key("id").uuid(message.id).key("seq").number(message.seq.n);
   out.key("from").text(envelope.sender).key("type").text(envelope.type);
   out.key("priority").text(priority_name(message.priority));
-  out.key("preview").text(preview_of(envelope.subject.empty() ? envelope.body : envelope.subject));
+  out.key("preview").text(preview_of(envelope));
   out.key("timestamp").time(message.time).key("thread").text(envelope.thread).end_object();
 }
 
 void render_provenance(const core::Envelope& envelope, const core::Message& message,
                        JsonWriter& out) {
   out.object().key("sender").text(envelope.sender);
-  out.key("dialect").text(dialect::name_of(message.dialect));
-  out.key("accepted").time(message.time).end_object();
+  out.key("sender_kind").plain(
+      envelope.sender == core::broker_sender ? "broker" : kind_name(envelope.sender_kind));
+  out.key("via").plain(via_name(envelope.via));
+  out.key("dialect").plain(dialect::name_of(message.dialect));
+  out.key("on_behalf_of").array();
+  for (const std::string_view name : envelope.on_behalf_of) {
+    out.text(name);
+  }
+  out.end_array().key("accepted").time(message.time).end_object();
 }
 
-std::expected<core::Envelope, Error> envelope_at(node::Broker& broker, base::Seq seq) {
+std::expected<core::Envelope, Error> envelope_at(node::Broker& broker, core::WorkspaceId workspace,
+                                                 base::Seq seq) {
   const auto record = broker.record(seq);
   if (!record) {
     return std::unexpected(record.error());
@@ -152,15 +189,21 @@ std::expected<core::Envelope, Error> envelope_at(node::Broker& broker, base::Seq
     return std::unexpected(entry.error());
   }
   auto* send = std::get_if<core::Send>(&entry->command);
-  if (send == nullptr) {
+  if (send == nullptr || entry->workspace != workspace) {
     return std::unexpected(Error{Code::not_found, "there is no message at this place", {}});
+  }
+  if (send->envelope.sequence_number == 0) {
+    const core::Messages& messages = broker.machine().find(workspace)->tables().messages;
+    const core::MessageRef ref = messages.find(seq);
+    send->envelope.sequence_number = ref == core::none ? 0 : messages.message(ref).number;
   }
   return std::move(send->envelope);
 }
 
-std::expected<std::string, Error> message_text(node::Broker& broker, base::Seq seq,
-                                               core::Dialect dialect, std::string_view recipient) {
-  const auto envelope = envelope_at(broker, seq);
+std::expected<std::string, Error> message_text(node::Broker& broker, core::WorkspaceId workspace,
+                                               base::Seq seq, core::Dialect dialect,
+                                               std::string_view recipient) {
+  const auto envelope = envelope_at(broker, workspace, seq);
   if (!envelope) {
     return std::unexpected(envelope.error());
   }
@@ -170,6 +213,43 @@ std::expected<std::string, Error> message_text(node::Broker& broker, base::Seq s
   }
   std::string text;
   codec->encode(*envelope, {.recipient = recipient}, text);
+  return text;
+}
+
+std::expected<std::string, Error> malformed_text(node::Broker& broker, core::WorkspaceId workspace,
+                                                 base::Seq seq) {
+  const auto record = broker.record(seq);
+  if (!record) {
+    return std::unexpected(record.error());
+  }
+  const auto entry = core::decode_entry(seq, base::Time{}, *record);
+  if (!entry || entry->workspace != workspace) {
+    return std::unexpected(Error{Code::not_found, "there is nothing at this place", {}});
+  }
+  std::string text;
+  if (const auto* malformed = std::get_if<core::Malformed>(&entry->command)) {
+    JsonWriter(text).text(malformed->text);
+  } else {  // it was a message to the edge, but not to the machine
+    const auto message = message_text(broker, workspace, seq, core::Dialect::flow, "");
+    if (!message) {
+      return message;
+    }
+    JsonWriter(text).text(masked(*message));
+  }
+  return text;
+}
+
+std::string notice_text(const core::DeadLetter& letter) {
+  const bool malformed = letter.reason == core::Reason::malformed;
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("event").plain(malformed ? "message_malformed" : "delivery_failed");
+  out.key("seq").number(letter.message.n);
+  if (!malformed) {
+    out.key("receiver").text(letter.receiver).key("attempts").number(letter.retry_count);
+  }
+  out.key("reason").plain(core::reason_name(letter.reason)).key("detail").text(letter.last_error);
+  out.key("failed_at").time(letter.failed_at).key("dead_letter").number(letter.id).end_object();
   return text;
 }
 

@@ -12,7 +12,9 @@ namespace parley::edge {
 
 // JSON of what the machine holds, for the answers of the API.
 
-void render_agent(const core::Tables& tables, core::AgentRef ref, lib::JsonWriter& out);
+// `confidential`: also what is for the agent itself and for admins.
+void render_agent(const core::Tables& tables, core::AgentRef ref, bool confidential,
+                  lib::JsonWriter& out);
 void render_topic(const core::Tables& tables, core::TopicRef ref, lib::JsonWriter& out);
 void render_dead_letter(const core::DeadLetter& letter, lib::JsonWriter& out);
 void render_delivery(const core::Tables& tables, core::DeliveryRef ref, lib::JsonWriter& out);
@@ -28,14 +30,25 @@ void render_provenance(const core::Envelope& envelope, const core::Message& mess
                        lib::JsonWriter& out);
 
 // The message at `seq` in the words of `dialect`, for `recipient`.
-std::expected<std::string, base::Error> message_text(node::Broker& broker, base::Seq seq,
+std::expected<std::string, base::Error> message_text(node::Broker& broker,
+                                                     core::WorkspaceId workspace, base::Seq seq,
                                                      core::Dialect dialect,
                                                      std::string_view recipient);
 
-// The envelope of the message at `seq`; its texts are good until the broker's next step or record.
-std::expected<core::Envelope, base::Error> envelope_at(node::Broker& broker, base::Seq seq);
+// What was sent at `seq` and is no message, as a JSON string and without secrets.
+std::expected<std::string, base::Error> malformed_text(node::Broker& broker,
+                                                       core::WorkspaceId workspace, base::Seq seq);
+
+// The envelope of the message at `seq`, with its number in its channel; its texts are good until
+// the broker's next step or record.
+std::expected<core::Envelope, base::Error> envelope_at(node::Broker& broker,
+                                                       core::WorkspaceId workspace, base::Seq seq);
+
+// The body of the message that tells a sender of a dead letter.
+std::string notice_text(const core::DeadLetter& letter);
 
 std::string_view kind_name(core::PrincipalKind kind);
 std::string_view priority_name(core::Priority priority);
+std::string_view via_name(core::Via via);
 
 }  // namespace parley::edge

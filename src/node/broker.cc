@@ -17,8 +17,36 @@ std::expected<std::unique_ptr<Broker>, Error> Broker::start(journal::Journal& jo
   }
   broker->node_ = std::move(*node);
   broker->origin_ = broker->node_->origin();
-  broker->origin_ = broker->node_->origin();
   return broker;
+}
+
+std::expected<void, Error> Broker::step(Time now) {
+  now_ = now;
+  submit_notices(now);
+  return node_->step(now);
+}
+
+void Broker::tell_senders(Notices::Body body) {
+  notices_.emplace(std::move(body));
+  notices_->start(machine());
+}
+
+void Broker::submit_notices(Time now) {
+  if (notices_due() > now) {
+    return;
+  }
+  notices_->run(
+      machine(), now, [this](Seq seq) { return record(seq); },
+      [this](const Notices::Letter& letter, core::Send send) {
+        ask(letter.workspace, core::broker_name, std::move(send),
+            [this, letter](const core::Outcome& outcome, std::span<const core::Effect>) {
+              // What the machine refused, it refuses again; what did not get there is tried again.
+              const bool lost = !outcome && base::info(outcome.error().code).http_status >= 500;
+              if (lost) {
+                notices_->put_off(letter, now_);
+              }
+            });
+      });
 }
 
 void Broker::ask(core::WorkspaceId workspace, std::string_view actor, core::Command command,
@@ -107,6 +135,9 @@ void Broker::applied(const core::Entry& entry, const core::Outcome& outcome,
   }
   for (const core::Effect& effect : effects) {
     route(entry, effect);
+  }
+  if (notices_) {
+    notices_->add(effects);
   }
 }
 

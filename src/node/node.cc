@@ -39,6 +39,8 @@ bool needs_sync(const core::Command& command) {
     bool operator()(const core::OpenStream&) const { return false; }
     bool operator()(const core::CloseStream&) const { return false; }
     bool operator()(const core::ResolveDeadLetter&) const { return true; }
+    bool operator()(const core::Heartbeat&) const { return false; }
+    bool operator()(const core::Malformed&) const { return true; }
   } visitor;
   return std::visit(visitor, command);
 }

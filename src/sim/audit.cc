@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <utility>
 
 #include "sim/ledger.h"
 #include "sim/text.h"
@@ -11,6 +12,7 @@ namespace parley::sim {
 
 void Ledger::audit(const Step& step) {
   check_streams(step);
+  check_told(step);
   check_letters(step);
   recount(step);
   check_limits(step);
@@ -62,6 +64,27 @@ void Ledger::check_letters(const Step& step) {
     if (letter.message != told.message || letter.reason != told.reason ||
         letter.receiver != told.receiver) {
       fail(Check::letter, step, text("letter {} is not as it was told", id));
+    }
+  }
+}
+
+void Ledger::check_told(const Step& step) {
+  if (const auto* send = done<core::Send>(step); send != nullptr && send->notice_of != 0) {
+    const auto at = letters_.find(send->notice_of);
+    if (at != letters_.end() && std::exchange(at->second.told, true)) {
+      fail(Check::notice, step, text("the sender of letter {} is told twice", send->notice_of));
+    }
+    coverage_.count("told", "notice");
+  }
+  if (const auto* gone = done<core::Unregister>(step)) {
+    for (auto& [id, letter] : letters_) {
+      letter.told = letter.told || letter.sender == gone->name;  // there is no one to tell
+    }
+  }
+  for (const auto& [id, letter] : step.after.tables().dead_letters.all()) {
+    const auto at = letters_.find(id);
+    if (at != letters_.end() && at->second.told != letter.sender_told) {
+      fail(Check::notice, step, text("letter {} does not know whether its sender is told", id));
     }
   }
 }
@@ -128,12 +151,15 @@ void Ledger::at_most(std::string_view what, uint64_t size, uint64_t limit, uint6
 void Ledger::check_limits(const Step& step) {
   const core::Tables& t = step.after.tables();
   Sizes sizes;
+  // An inbox takes the broker's own when it is full, too.
+  const auto* send = done<core::Send>(step);
+  const uint64_t news = send != nullptr && send->envelope.sender == core::broker_sender ? 1 : 0;
   for (const core::AgentRef ref : t.agents.sorted()) {
     const core::Agent& agent = t.agents[ref];
     sizes.queues[agent.name] = agent.inbox.unsettled;
     sizes.subscriptions[agent.name] = agent.subscriptions.size();
-    at_most("inbox of " + agent.name, agent.inbox.unsettled, rules_.queue_max,
-            sizes_.queues[agent.name]);
+    at_most("inbox of " + agent.name, agent.inbox.unsettled,
+            rules_.queue_max, sizes_.queues[agent.name] + news);
     at_most("subscriptions of " + agent.name, agent.subscriptions.size(),
             rules_.subscriptions_per_agent_max, sizes_.subscriptions[agent.name]);
   }

@@ -13,7 +13,7 @@ namespace {
 
 using core::Entry;
 
-constexpr std::array<CanaryInfo, 30> table = {{
+constexpr std::array<CanaryInfo, 32> table = {{
     {Canary::ack_dropped, "ack_dropped", Check::settle},
     {Canary::nack_dropped, "nack_dropped", Check::settle},
     {Canary::lease_too_long, "lease_too_long", Check::lease},
@@ -27,6 +27,7 @@ constexpr std::array<CanaryInfo, 30> table = {{
     {Canary::command_acts_twice, "command_acts_twice", Check::once},
     {Canary::repeat_accepted, "repeat_accepted", Check::duplicate},
     {Canary::start_ignored, "start_ignored", Check::life},
+    {Canary::notice_unmarked, "notice_unmarked", Check::notice},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -43,6 +44,7 @@ constexpr std::array<CanaryInfo, 30> table = {{
     {Canary::snapshot_altered, "snapshot_altered", Check::snapshot},
     {Canary::clock_back, "clock_back", Check::time},
     {Canary::body_lost, "body_lost", Check::body},
+    {Canary::notice_forgotten, "notice_forgotten", Check::notice},
     {Canary::miscounted, "miscounted", Check::recount},
 }};
 
@@ -115,6 +117,11 @@ bool plant(Canary canary, const ReadBy& by, Entry& entry) {
       open != nullptr && open->window > 1 &&
       (canary == Canary::window_shrunk || canary == Canary::window_ignored)) {
     open->window = canary == Canary::window_shrunk ? 1 : open->window + 1;
+    return true;
+  }
+  if (auto* send = std::get_if<core::Send>(&entry.command);
+      send != nullptr && send->notice_of != 0 && canary == Canary::notice_unmarked) {
+    send->notice_of = 0;
     return true;
   }
   if (auto* send = std::get_if<core::Send>(&entry.command);

@@ -32,6 +32,7 @@ enum class Canary : uint8_t {
   command_acts_twice,
   repeat_accepted,
   start_ignored,
+  notice_unmarked,
   // In what is read, on one node.
   tie_by_node,
   entry_skipped,
@@ -51,6 +52,7 @@ enum class Canary : uint8_t {
   snapshot_altered,
   clock_back,
   body_lost,
+  notice_forgotten,
   miscounted,
 };
 

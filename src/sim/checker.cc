@@ -267,4 +267,12 @@ uint64_t Checker::unsettled() const {
   return count;
 }
 
+uint64_t Checker::untold() const {
+  uint64_t count = 0;
+  for (const auto& [id, ledger] : ledgers_) {
+    count += ledger.untold();
+  }
+  return count;
+}
+
 }  // namespace parley::sim

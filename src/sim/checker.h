@@ -55,6 +55,7 @@ class Checker {
 
   const core::Machine& machine() const { return *machine_; }
   uint64_t unsettled() const;
+  uint64_t untold() const;
 
  private:
   struct Life {

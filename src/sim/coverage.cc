@@ -5,7 +5,6 @@ namespace parley::sim {
 
 namespace {
 
-// Left out on purpose: the reason `malformed`, which nothing in the core gives yet.
 constexpr const char* names[] = {
     "command tick",
     "command start_node",
@@ -25,6 +24,8 @@ constexpr const char* names[] = {
     "command open_stream",
     "command close_stream",
     "command resolve",
+    "command heartbeat",
+    "command malformed",
     "done start_node",
     "done add_workspace",
     "done set_rules",
@@ -42,6 +43,8 @@ constexpr const char* names[] = {
     "done open_stream",
     "done close_stream",
     "done resolve",
+    "done heartbeat",
+    "done malformed",
     "refused add_workspace",
     "refused set_rules",
     "refused register",
@@ -58,6 +61,8 @@ constexpr const char* names[] = {
     "refused open_stream",
     "refused close_stream",
     "refused resolve",
+    "refused heartbeat",
+    "refused malformed",
     "code BAD_REQUEST",
     "code NOT_FOUND",
     "code FORBIDDEN",
@@ -69,6 +74,7 @@ constexpr const char* names[] = {
     "code PAYLOAD_TOO_LARGE",
     "code LIMIT_REACHED",
     "code QUEUE_FULL",
+    "code RATE_LIMITED",
     "code UNKNOWN_RULE",
     "code BAD_RULE_VALUE",
     "code OVERLOADED",
@@ -85,6 +91,7 @@ constexpr const char* names[] = {
     "reason ttl_expired",
     "reason rejected",
     "reason queue_overflow",
+    "reason malformed",
     "state queued",
     "state delayed",
     "state offered",
@@ -104,6 +111,7 @@ constexpr const char* names[] = {
     "told retained",
     "told upto",
     "told hurried",
+    "told notice",
     "fault refused",
     "fault failed",
     "fault slow",

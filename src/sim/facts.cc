@@ -14,7 +14,8 @@ namespace {
 constexpr std::array<std::string_view, std::variant_size_v<core::Command>> command_names = {
     "tick",      "start_node",  "add_workspace", "set_rules",   "register",     "unregister",
     "subscribe", "unsubscribe", "send",          "read",        "take",         "ack",
-    "nack",      "reject",      "extend",        "open_stream", "close_stream", "resolve"};
+    "nack",      "reject",      "extend",        "open_stream", "close_stream", "resolve",
+    "heartbeat", "malformed"};
 
 struct Translate {
   const core::Machine& machine;

@@ -71,6 +71,11 @@ uint64_t Ledger::unsettled() const {
   return count;
 }
 
+uint64_t Ledger::untold() const {
+  return static_cast<uint64_t>(
+      std::ranges::count_if(letters_, [](const auto& item) { return !item.second.told; }));
+}
+
 Pair* Ledger::find(Sent& sent, const std::string& receiver) {
   const auto at = std::ranges::find(sent.pairs, receiver, &Pair::receiver);
   return at == sent.pairs.end() ? nullptr : &*at;
@@ -242,10 +247,12 @@ void Ledger::check_receivers(const Step& step, const core::Send& command) {
 // False while there is no such letter, or its delivery is not yet told to have failed.
 bool Ledger::learn_resolved(const Step& step, const core::ResolveDeadLetter& command) {
   const auto at = letters_.find(command.id);
-  if (at == letters_.end() || at->second.receiver.empty()) {
+  const bool malformed =
+      at != letters_.end() && at->second.reason == core::Reason::malformed;
+  if (at == letters_.end() || (at->second.receiver.empty() && !malformed)) {
     return false;
   }
-  if (command.resolution != core::Resolution::retried) {
+  if (command.resolution != core::Resolution::retried || malformed) {
     return true;
   }
   const auto sent = sent_.find(at->second.message);

@@ -32,6 +32,8 @@ class Ledger {
   void end_life(uint64_t origin) { ended_.insert(origin); }
 
   uint64_t unsettled() const;
+  // Dead letters whose senders should know of them and do not.
+  uint64_t untold() const;
 
  private:
   // ledger.cc: what was asked, what was told, what the tables say.
@@ -47,6 +49,7 @@ class Ledger {
 
   // told.cc: each fact, one after the other.
   void on(const Step& step, const Fact& fact);
+  void add_letter(const Step& step, const Fact& fact);
   void on_deliver(const Step& step, const Fact& fact);
   void on_settled(const Step& step, const Fact& fact);
   void check_reason(const Step& step, const Fact& fact, const Sent& sent);
@@ -73,6 +76,7 @@ class Ledger {
   void audit(const Step& step);
   void check_streams(const Step& step);
   void check_letters(const Step& step);
+  void check_told(const Step& step);
   void recount(const Step& step);
   void check_limits(const Step& step);
   void at_most(std::string_view what, uint64_t size, uint64_t limit, uint64_t before);

@@ -38,8 +38,7 @@ void Ledger::on(const Step& step, const Fact& fact) {
       if (letter_ != nullptr || !letters_.emplace(fact.letter, Letter{}).second) {
         fail(Check::letter, step, text("letter {} is told twice", fact.letter));
       }
-      letters_[fact.letter] = Letter{fact.message, {}, fact.reason};
-      letter_ = &fact;
+      add_letter(step, fact);
       return;
     case Fact::Kind::letter_dropped:
       if (letters_.size() <= letters_max_ || letters_.erase(fact.letter) == 0) {
@@ -50,6 +49,23 @@ void Ledger::on(const Step& step, const Fact& fact) {
       streams_.erase(fact.stream);
       closed_.insert(fact.stream);
       return;
+  }
+}
+
+void Ledger::add_letter(const Step& step, const Fact& fact) {
+  Letter& letter = letters_[fact.letter];
+  letter = Letter{fact.message, {}, fact.reason, std::string(step.entry.actor), false};
+  if (fact.reason != core::Reason::malformed) {
+    const auto sent = sent_.find(fact.message);
+    letter.sender = sent == sent_.end() ? std::string() : sent->second.sender;
+    letter.told = !is_registered(letter.sender);
+    letter_ = &fact;
+    return;
+  }
+  const bool refused = std::holds_alternative<core::Send>(step.entry.command) && !step.outcome;
+  if (fact.message != step.entry.seq ||
+      (!refused && done<core::Malformed>(step) == nullptr)) {
+    fail(Check::letter, step, text("{} is told malformed and is not", fact.message.n));
   }
 }
 
@@ -167,6 +183,9 @@ void Ledger::on_settled(const Step& step, const Fact& fact) {
 }
 
 void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) {
+  if (sent.sender == core::broker_sender && letter_ == nullptr) {
+    return;  // no news of news
+  }
   if (letter_ == nullptr || letter_->message != fact.message ||
       state_for(letter_->reason) != fact.state) {
     fail(Check::letter, step, named(fact.message, fact.receiver) + " fails without a letter");

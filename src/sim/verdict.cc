@@ -23,6 +23,8 @@ std::string_view check_name(Check check) {
       return "settle";
     case Check::letter:
       return "letter";
+    case Check::notice:
+      return "notice";
     case Check::visible:
       return "visible";
     case Check::order:

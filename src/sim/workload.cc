@@ -23,7 +23,7 @@ struct RuleChoice {
 };
 
 // Small values, so that every limit is reached within a few hundred steps.
-constexpr std::array<RuleChoice, 29> rule_choices = {{
+constexpr std::array<RuleChoice, 31> rule_choices = {{
     {"message_bytes_max", {"1024", "1024", "2048", "1310720"}},
     {"queue_max", {"2", "4", "12", "60"}},
     {"dead_letters_max", {"1", "3", "10", "60"}},
@@ -48,6 +48,8 @@ constexpr std::array<RuleChoice, 29> rule_choices = {{
     {"flow.ttl.critical", {"50ms", "1s", "60s", "5m"}},
     {"collab.ttl", {"0s", "200ms", "5s", "1h"}},
     {"inbox.ttl", {"0s", "200ms", "5s", "1h"}},
+    {"malformed_per_min", {"0", "1", "3", "60"}},
+    {"numbered_channels_max", {"0", "1", "3", "100"}},
     {"nack_delay_max", {"0s", "200ms", "2s", "1h"}},
     {"lease_max", {"100ms", "2s", "10m", "24h"}},
     {"ttl_max", {"500ms", "10s", "1h", "24h"}},
@@ -158,8 +160,14 @@ Command Workload::some_command(uint64_t origin, Ask& ask) {
   if (roll < 920) {
     return some_rules(ask);
   }
-  if (roll < 965) {
+  if (roll < 955) {
     return some_resolve(ask);
+  }
+  if (roll < 960) {
+    return core::Heartbeat{keep(std::string(random.chance(900) ? 4 : 5'000, 's')), {}};
+  }
+  if (roll < 965) {
+    return core::Malformed{keep(std::string(random.chance(900) ? 10 : 5'000, 'm')), "wrong"};
   }
   return roll < 972 ? some_workspace(ask) : nonsense(origin, ask);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "node/notices.h"
 #include "sim/text.h"
 
 namespace parley::sim {
@@ -20,6 +21,7 @@ bool promises(const core::Command& command) {
          !std::holds_alternative<core::Read>(command) &&
          !std::holds_alternative<core::Take>(command) &&
          !std::holds_alternative<core::Extend>(command) &&
+         !std::holds_alternative<core::Heartbeat>(command) &&
          !std::holds_alternative<core::OpenStream>(command) &&
          !std::holds_alternative<core::CloseStream>(command);
 }
@@ -58,10 +60,14 @@ class Seat final : public node::Outlet {
       checker_.told(told);
     }
     workload_.saw(entry, altered, facts);
+    notices.add(effects);
   }
 
   void refused(node::Ticket ticket, const Error& error) override {
     checker_.refused(number_, ticket, error);
+    if (const auto at = telling.find(ticket); at != telling.end()) {
+      notices.put_off(at->second, setting_.clock.now());
+    }
   }
 
   int number() const { return number_; }
@@ -70,6 +76,8 @@ class Seat final : public node::Outlet {
   FaultyJournal journal;
   std::unique_ptr<node::Node> node;
   uint64_t origin = 0;
+  node::Notices notices{[](const core::DeadLetter&) { return std::string("{}"); }};
+  std::map<node::Ticket, node::Notices::Letter> telling;
 
  private:
   int number_;
@@ -90,6 +98,7 @@ class World {
   void lose_power();
   void ask(Seat& seat, const Ask& ask);
   void step(Seat& seat);
+  void tell_senders(Seat& seat);
   void move_clock();
   void talk_rubbish(Seat& seat);
   void check_body(Seat& seat, Seq seq);
@@ -253,6 +262,9 @@ void World::start(Seat& seat) {
   setting_.note(
       text("node {} starts as {} at {}", seat.number(), seat.origin, seat.node->machine().seq().n));
   checker_.started(seat.number(), seat.origin, seat.node->machine());
+  seat.notices = node::Notices([](const core::DeadLetter&) { return std::string("{}"); });
+  seat.notices.start(seat.node->machine());
+  seat.telling.clear();
   checker_.compare(seat.number(), seat.node->machine(), Check::snapshot);
   check_bodies(seat);
 }
@@ -288,7 +300,28 @@ void World::ask(Seat& seat, const Ask& ask) {
   }
 }
 
+// As the front of a broker does it.
+void World::tell_senders(Seat& seat) {
+  if (setting_.canary == Canary::notice_forgotten) {
+    return;
+  }
+  seat.notices.run(
+      seat.node->machine(), setting_.clock.now(),
+      [&seat](Seq seq) { return seat.node->record(seq); },
+      [&](const node::Notices::Letter& letter, core::Send send) {
+        const auto ticket =
+            seat.node->submit(letter.workspace, core::broker_name, std::move(send));
+        if (ticket) {
+          checker_.submitted(seat.number(), *ticket);
+          seat.telling[*ticket] = letter;
+        } else {
+          seat.notices.put_off(letter, setting_.clock.now());
+        }
+      });
+}
+
 void World::step(Seat& seat) {
+  tell_senders(seat);
   const auto stepped = seat.node->step(setting_.clock.now());
   checker_.catch_up();
   if (!stepped) {
@@ -402,6 +435,9 @@ void World::finish() {
     checker_.check_answered(seat->number());
     check_bodies(*seat);
   }
+  if (checker_.untold() > 0) {
+    verdict_.fail(Check::notice, text("{} senders are never told", checker_.untold()));
+  }
   const auto full = core::Machine::restore(checker_.machine().snapshot());
   if (!full || full->snapshot() != checker_.machine().snapshot()) {
     verdict_.fail(Check::snapshot, "the last state does not restore to itself");
@@ -419,6 +455,11 @@ void World::quiesce() {
         return;
       }
       busy |= seat->node->has_work(setting_.clock.now());
+      const Time next = seat->notices.next();
+      if (next != base::time_max && setting_.canary != Canary::notice_forgotten) {
+        busy = true;
+        setting_.clock.advance(std::max(base::Duration{}, next - setting_.clock.now()));
+      }
     }
     after_step();
     if (!busy && round > 8) {

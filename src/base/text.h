@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace parley::base {
+
+// The first `bytes_max` bytes of UTF-8 text, or a few less: a character is not cut in two.
+inline std::string_view cut(std::string_view text, size_t bytes_max) {
+  if (text.size() <= bytes_max) {
+    return text;
+  }
+  size_t end = bytes_max;
+  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) {
+    --end;
+  }
+  return text.substr(0, end);
+}
+
+}  // namespace parley::base

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/mask.h"
+
+#include <gtest/gtest.h>
+
+namespace parley::edge {
+
+TEST(Mask, LeavesWhatIsNoSecret) {
+  const std::string text = R"({"id":"x","n":[1,2,{"a":"b \"c\" d"}],"note":"a token of love"})";
+  EXPECT_EQ(masked(text), text);
+}
+
+TEST(Mask, HidesTheValuesOfMembersNamedLikeOne) {
+  EXPECT_EQ(masked(R"({"password":"hunter2","a":1})"), R"({"password":"***","a":1})");
+  EXPECT_EQ(masked(R"({"API_Key" : "k" , "a":1})"), R"({"API_Key" : "***" , "a":1})");
+  EXPECT_EQ(masked(R"({"x-auth-token":12345})"), R"({"x-auth-token":"***"})");
+  EXPECT_EQ(masked(R"({"credentials":{"user":"u","pw":"p"},"b":2})"),
+            R"({"credentials":"***","b":2})");
+  EXPECT_EQ(masked(R"({"secrets":["a","b]"],"b":2})"), R"({"secrets":"***","b":2})");
+}
+
+TEST(Mask, HidesKnownKindsOfTokensAnywhere) {
+  EXPECT_EQ(masked(R"(["use prl_0123456789abcdef now"])"), R"(["use *** now"])");
+  EXPECT_EQ(masked(R"({"h":"Bearer eyJhbGciOi.J9.abc_-"})"), R"({"h":"Bearer ***"})");
+  EXPECT_EQ(masked(R"({"short":"sk-1"})"), R"({"short":"sk-1"})");
+}
+
+TEST(Mask, HidesWhatIsCut) {
+  EXPECT_EQ(masked(R"({"a":1,"password":"hunt)"), R"({"a":1,"password":"***")");
+  EXPECT_EQ(masked(R"({"a":1,"password":)"), R"({"a":1,"password":"***")");
+  EXPECT_EQ(masked(R"({"a":"ghp_0123456789ab)"), R"({"a":"***)");
+  EXPECT_EQ(masked("\"\\"), "\"\\");
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the broker tells of a message: to its sender, to its receiver, to those who look after it.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Agent, Broker, message } from './harness.mjs';
+
+describe('an honest broker', () => {
+  let broker, ana, bo, cy;
+  before(async () => {
+    broker = await Broker.start();
+    ana = await broker.addAgent('ana');
+    bo = await broker.addAgent('bo');
+    cy = await broker.addAgent('cy');
+  });
+  after(() => broker.remove());
+
+  // Reads and settles what waits, oldest first.
+  async function emptied(agent, query = '') {
+    const bodies = [];
+    for (const { id } of (await agent.inbox(query)).json.notifications) {
+      const read = await agent.read(id);
+      bodies.push({ ...read.json, provenance: JSON.parse(read.headers.get('parley-provenance')) });
+      await agent.ack(id);
+    }
+    return bodies;
+  }
+  const letters = async () => (await broker.call('GET', '/v1/dead-letters')).json.dead_letters;
+
+  // FL-02
+  it('refuses what is no message, keeps it as a dead letter and tells its sender', async () => {
+    const wrong = { ...message('ana', 'bo', {}), priority: 'urgent', password: 'hunter2' };
+    const sent = await ana.call('POST', '/v1/messages', { body: wrong });
+    assert.equal(sent.status, 422, sent.text);
+    assert.equal(sent.json.field, '/priority');
+    const [letter] = await letters();
+    assert.equal(letter.reason, 'malformed');
+    assert.equal(letter.sender, 'ana');
+    const shown = await broker.call('GET', `/v1/dead-letters/${letter.id}`);
+    assert.match(shown.json.original_message, /"priority":"urgent"/);
+    assert.doesNotMatch(shown.text, /hunter2/);
+    const [notice] = await emptied(ana, '?wait=10s');
+    assert.equal(notice.sender, 'parley');
+    assert.equal(notice.payload.body.event, 'message_malformed');
+    assert.match(notice.payload.body.detail, /priority/);
+    assert.equal(notice.payload.body.dead_letter, letter.id);
+    assert.equal((await letters())[0].sender_told, true);
+    const retried = await broker.call('POST', `/v1/dead-letters/${letter.id}/retry`);
+    assert.equal(retried.status, 409);
+    await broker.call('POST', `/v1/dead-letters/${letter.id}/discard`);
+  });
+
+  for (const field of ['id', 'conversation_id', 'type', 'sender', 'receiver', 'payload', 'metadata']) {
+    it(`names ${field} when it is missing`, async () => {
+      const { [field]: gone, ...rest } = message('ana', 'bo', {});
+      const sent = await ana.call('POST', '/v1/messages', { body: rest });
+      assert.equal(sent.status, 422, sent.text);
+      assert.ok(sent.json.field.startsWith(`/${field}`), sent.text);
+    });
+  }
+
+  it('fills in what a simple client leaves out, when asked to', async () => {
+    await emptied(ana, '?wait=1s');
+    const body = { type: 'notification', receiver: 'bo', payload: { content_type: 'text', body: 'hi' } };
+    const sent = await ana.call('POST', '/v1/messages?lenient=true', { body });
+    assert.equal(sent.status, 202, sent.text);
+    assert.equal(sent.json.thread, sent.json.id);
+    const { notifications } = (await bo.inbox()).json;
+    assert.equal(notifications[0].preview, 'hi');
+    const [got] = await emptied(bo);
+    assert.equal(got.sender, 'ana');
+    assert.equal(got.conversation_id, sent.json.id);
+  });
+
+  it('keeps no more malformed messages of one sender than the rule says', async () => {
+    const set = (value) => broker.call('PATCH', '/v1/rules', { body: { malformed_per_min: value } });
+    const before = (await letters()).length;
+    const eve = await broker.addAgent('eve');
+    await set(3);
+    for (let n = 0; n < 10; ++n) {
+      const sent = await eve.call('POST', '/v1/messages', { body: { id: n } });
+      assert.equal(sent.status, 422);
+    }
+    assert.equal((await letters()).length - before, 3);
+    await set(60);
+  });
+
+  it('keeps nothing of what is no JSON object, or has another sender', async () => {
+    const before = (await letters()).length;
+    for (const body of ['{"id":', '[1, "x"]', '7', '"text"']) {
+      await ana.call('POST', '/v1/messages', { body });
+    }
+    const lie = await ana.call('POST', '/v1/messages', { body: message('bo', 'cy', {}) });
+    assert.equal(lie.json.code, 'SENDER_MISMATCH');
+    const stranger = await broker.call('POST', '/v1/messages', { token: 'prl_x', body: { id: 1 } });
+    assert.equal(stranger.status, 401);
+    assert.equal((await letters()).length, before);
+  });
+
+  it('keeps a response to nothing as malformed', async () => {
+    const sent = await ana.send('bo', {},
+      { type: 'response', status: 'success', metadata: { in_reply_to: crypto.randomUUID() } });
+    assert.equal(sent.json.field, '/in_reply_to');
+    const [letter] = await letters();
+    assert.equal(letter.reason, 'malformed');
+    await emptied(ana, '?wait=10s');
+  });
+
+  // XD-09: told of every final failure, in the conversation of the message, and once.
+  it('tells the sender what became of a message that no one got', async () => {
+    const sent = await ana.send('nobody', { n: 1 });
+    assert.equal(sent.status, 202);
+    assert.equal(sent.json.recipients[0].state, 'dead');
+    const [notice] = await emptied(ana, '?wait=10s');
+    assert.equal(notice.payload.body.event, 'delivery_failed');
+    assert.equal(notice.payload.body.reason, 'receiver_not_found');
+    assert.equal(notice.payload.body.receiver, 'nobody');
+    assert.equal(notice.conversation_id, sent.json.thread);
+    assert.equal(notice.metadata.in_reply_to, sent.json.id);
+    assert.equal(notice.provenance.sender_kind, 'broker');
+    const rejected = await ana.send('bo', { n: 2 });
+    await bo.read(rejected.json.id);
+    await bo.call('POST', `/v1/messages/${rejected.json.id}/reject`, { body: { reason: 'not mine' } });
+    const [told] = await emptied(ana, '?wait=10s');
+    assert.equal(told.payload.body.reason, 'rejected');
+    assert.equal(told.payload.body.detail, 'not mine');
+    await broker.stop();
+    await broker.run();
+    assert.equal((await ana.inbox()).json.count, 0);
+  });
+
+  // XD-12
+  it('says who sent it, how, and on whose behalf', async () => {
+    const human = await broker.call('POST', '/v1/humans', { body: { name: 'di' } });
+    const di = new Agent(broker, 'human:di', human.json.token);
+    const asked = await di.send('ana', { please: 1 }, { type: 'request' });
+    assert.equal(asked.status, 202, asked.text);
+    const [request] = await emptied(ana);
+    assert.equal(request.provenance.sender, 'human:di');
+    assert.equal(request.provenance.sender_kind, 'human');
+    assert.equal(request.provenance.via, 'http');
+    assert.equal(request.provenance.dialect, 'flow');
+    assert.deepEqual(request.provenance.on_behalf_of, []);
+    await ana.send('bo', {}, { metadata: { in_reply_to: asked.json.id } });
+    const [work] = await emptied(bo);
+    assert.equal(work.provenance.sender_kind, 'agent');
+    assert.deepEqual(work.provenance.on_behalf_of, ['human:di']);
+    await bo.send('cy', {}, { metadata: { in_reply_to: work.id } });
+    const [more] = await emptied(cy);
+    assert.deepEqual(more.provenance.on_behalf_of, ['human:di', 'ana']);
+    // Naming a message that one never got lends no one's authority.
+    await cy.send('bo', {}, { metadata: { in_reply_to: asked.json.id } });
+    const [claimed] = await emptied(bo);
+    assert.deepEqual(claimed.provenance.on_behalf_of, []);
+  });
+
+  // FL-01
+  it('numbers messages by sender and channel', async () => {
+    const numbers = [];
+    for (const receiver of ['bo', 'bo', 'cy', 'bo']) {
+      numbers.push((await eveSends(receiver)).json.sequence_number);
+    }
+    assert.deepEqual(numbers, [1, 2, 1, 3]);
+    const got = await emptied(bo);
+    assert.deepEqual(got.map((one) => one.metadata.sequence_number), [1, 2, 3]);
+    await emptied(cy);
+  });
+  let fay;
+  async function eveSends(receiver) {
+    fay ??= await broker.addAgent('fay');
+    return fay.send(receiver, {});
+  }
+
+  it('takes an agent\'s word on what it does', async () => {
+    const beat = await ana.call('POST', '/v1/agents/ana/heartbeat',
+      { body: { status: 'busy', currentTask: 'T-1' } });
+    assert.equal(beat.status, 200, beat.text);
+    const { json } = await bo.call('GET', '/v1/agents/ana');
+    assert.equal(json.status, 'busy');
+    assert.equal(json.currentTask, 'T-1');
+    assert.ok(Date.parse(json.last_seen) >= Date.parse(json.registered));
+    assert.equal((await bo.call('POST', '/v1/agents/ana/heartbeat', { body: {} })).status, 403);
+  });
+
+  it('keeps what an agent says of itself, and shows its webhook to itself and the admin', async () => {
+    const gus = await broker.addAgent('gus', {
+      name: 'Gus', supportedActions: ['review'], capabilities: ['c++'], webhook: 'https://example.org/x' });
+    assert.equal((await gus.call('GET', '/v1/agents/gus')).json.webhook, 'https://example.org/x');
+    assert.equal((await ana.call('GET', '/v1/agents/gus')).json.webhook, undefined);
+    assert.equal((await ana.call('GET', '/v1/agents/gus')).json.name, 'Gus');
+    await gus.call('POST', '/v1/agents', { body: { id: 'gus', name: 'Gustav' } });
+    const { json } = await gus.call('GET', '/v1/agents/gus');
+    assert.equal(json.name, 'Gustav');
+    assert.deepEqual(json.supportedActions, ['review']);
+    assert.deepEqual(json.capabilities, ['c++']);
+    const bad = await gus.call('POST', '/v1/agents', { body: { id: 'gus', webhook: 'ftp://x' } });
+    assert.equal(bad.json.field, '/webhook');
+  });
+
+  it('does not let the admin remove itself', async () => {
+    assert.equal((await broker.call('DELETE', '/v1/agents/admin')).status, 409);
+  });
+});
