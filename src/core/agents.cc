@@ -130,8 +130,15 @@ void Agents::free(AgentRef ref) {
   if (!agent.is_registered() && agent.uses == 0) {
     by_name_.erase(hash(agent.name), ref);
     used_.erase(ref);
+    gone_.push_back(ref);
+  }
+}
+
+void Agents::sweep() {
+  for (const AgentRef ref : gone_) {
     agents_.remove(ref);
   }
+  gone_.clear();
 }
 
 std::vector<AgentRef> Agents::sorted() const {

@@ -75,10 +75,13 @@ class Agents {
   // Makes a registered one unknown: tokens, role and rights go, and it too if nothing names it.
   void unregister(AgentRef ref);
 
+  // One that is gone keeps its name until then, for the effects that name it. Before each entry.
+  void sweep();
+
   // All, sorted by name.
   std::vector<AgentRef> sorted() const;
 
-  size_t size() const { return agents_.size(); }
+  size_t size() const { return used_.size(); }
   size_t registered() const { return registered_; }
 
  private:
@@ -90,6 +93,7 @@ class Agents {
   uint64_t seed_;
   Slots<Agent> agents_;
   std::set<AgentRef> used_;  // slots that hold one; order has no meaning
+  std::vector<AgentRef> gone_;
   Index by_name_;
   Index by_token_;
   size_t registered_ = 0;

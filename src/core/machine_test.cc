@@ -312,5 +312,23 @@ TEST(Machine, EveryEntryThatDecodesHasAnOutcome) {
   }
 }
 
+// The broker's own message leaves no dead letter that would keep the name.
+TEST(Machine, AnEffectNamesAnAgentThatIsGone) {
+  Bench bench;
+  bench.set("settled_max", "0");
+  bench.apply(broker_name, an_agent("ana"));
+  bench.apply("ana", a_send("ana", "m1").to("zed"));
+  Send notice;
+  notice.envelope.id = testing::id_of("n1");
+  notice.envelope.sender = broker_sender;
+  notice.envelope.receivers = {"ana"};
+  notice.notice_of = 1;
+  ASSERT_TRUE(bench.apply(broker_name, notice).has_value());
+  ASSERT_TRUE(bench.apply(broker_name, Unregister{"ana"}).has_value());
+  const std::vector<Settled> settled = bench.seen<Settled>();
+  ASSERT_EQ(settled.size(), 1u);
+  EXPECT_EQ(bench.tables().agents[settled[0].receiver].name, "ana");
+}
+
 }  // namespace
 }  // namespace parley::core

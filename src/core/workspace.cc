@@ -26,6 +26,7 @@ Workspace::Workspace(WorkspaceId id, std::string_view name, uint64_t hash_seed)
 
 Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   t_.now = entry.time;
+  t_.agents.sweep();
   Turn turn{entry, Dispatch(id_, t_, effects), none};
   turn.dispatch.advance();
   if (entry.actor != broker_name) {
@@ -49,6 +50,7 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
 
 void Workspace::advance(Time now, std::vector<Effect>& effects) {
   t_.now = now;
+  t_.agents.sweep();
   Dispatch dispatch(id_, t_, effects);
   dispatch.advance();
   dispatch.keep_house();
@@ -56,6 +58,7 @@ void Workspace::advance(Time now, std::vector<Effect>& effects) {
 
 void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& effects) {
   t_.now = now;
+  t_.agents.sweep();
   Dispatch dispatch(id_, t_, effects);
   const auto& by_id = t_.streams.by_id();
   for (auto at = by_id.lower_bound(StreamId{origin, 0});
