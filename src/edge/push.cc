@@ -15,7 +15,6 @@ using lib::JsonWriter;
 
 constexpr uint64_t window_default = 64;
 constexpr uint64_t operations_max = 10'000;
-constexpr size_t buffered_mark = 1 << 20;
 constexpr uint16_t policy_violation = 1008;
 constexpr uint16_t going_away = 1001;
 
@@ -94,7 +93,7 @@ void Push::deliver(const core::Deliver& delivery) {
 void Push::on_drained() { push_waiting(); }
 
 void Push::push_waiting() {
-  while (!waiting_.empty() && api_.server_->buffered(connection_) < buffered_mark) {
+  while (!waiting_.empty() && api_.server_->has_room(connection_)) {
     const Waiting next = waiting_.front();
     waiting_.pop_front();
     push(next);

@@ -71,6 +71,7 @@ class Connection {
   void accept_websocket(uint64_t number, std::string_view protocol);
   void send(std::string_view bytes);
   size_t buffered() const { return out_.size() - out_at_ + queued_bytes_; }
+  bool has_room() const { return !over_mark_; }
   void close(uint16_t code, std::string_view reason);
 
   // Answers in place of the next request, behind the others, and closes.
@@ -139,7 +140,7 @@ class Connection {
   uint64_t number_ = 0;           // of the last request
   uint64_t first_ = 1;            // number of the request at slots_at_
   std::string accept_;            // Sec-WebSocket-Accept of the upgrade that waits
-  bool request_pending_ = false;  // a part of a request is there
+  bool request_pending_ = false;  // a part of a request or of a message is there
   Time request_began_;
   Time active_;    // bytes came in, or the last answer left
   Time progress_;  // the output was empty or became shorter

@@ -625,6 +625,11 @@ size_t Server::buffered(ConnectionId connection) const {
   return found == nullptr ? 0 : found->buffered();
 }
 
+bool Server::has_room(ConnectionId connection) const {
+  const Connection* found = loop_->find(connection);
+  return found == nullptr || found->has_room();
+}
+
 void Server::close(ConnectionId connection, uint16_t code, std::string_view reason) {
   loop_->with(connection, [&](Connection& each) { each.close(code, reason); });
 }
