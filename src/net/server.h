@@ -80,7 +80,9 @@ class Handler {
 class Server {
  public:
   struct Limits {
-    size_t connections_max = 10'000;  // one more is answered 503
+    // One more is answered 503. Less when the process may not have as many descriptors; the server
+    // raises that limit as far as it may.
+    size_t connections_max = 10'000;
     size_t header_bytes_max = 16 * 1024;
     size_t body_bytes_max = 2 * 1024 * 1024;
     size_t message_bytes_max = 2 * 1024 * 1024;  // of a WebSocket

@@ -19,18 +19,18 @@ export class Broker {
     this.stderr = '';
   }
 
-  static async start({ data, flags = [] } = {}) {
+  // `under` is a command that runs the binary: ['prlimit', '--nofile=256:256'].
+  static async start({ data, flags = [], listen, under } = {}) {
     const broker = new Broker(data ?? (await mkdtemp(join(tmpdir(), 'parley-e2e-'))));
-    await broker.run(flags);
+    await broker.run(flags, { listen, under });
     return broker;
   }
 
   // Resolves when it accepts requests.
-  async run(flags = []) {
+  async run(flags = [], { listen = '127.0.0.1:0', under = [] } = {}) {
     this.flags = flags;
-    this.process = spawn(
-      binary, ['serve', '--data', this.data, '--listen', '127.0.0.1:0', ...flags],
-      { stdio: ['ignore', 'pipe', 'pipe'] });
+    const command = [...under, binary, 'serve', '--data', this.data, '--listen', listen, ...flags];
+    this.process = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
     this.exited = new Promise((done) => this.process.on('exit', (code, signal) => done({ code, signal })));
     this.process.stderr.on('data', (text) => { this.stderr += text; });
     let out = '';
