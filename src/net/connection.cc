@@ -411,6 +411,9 @@ void Connection::tick_open() {
   // Who connects has something to ask: a handshake of TLS that never ends is not worth the wait.
   const Duration idle_max =
       is_known() ? limits.idle_timeout : std::min(limits.idle_timeout, limits.request_timeout);
+  if (is_paused()) {
+    request_began_ = around_.now;  // it cannot go on: we do not read
+  }
   const bool is_late = request_pending_ && around_.now - request_began_ > limits.request_timeout;
   if (mode_ == Mode::websocket && is_late) {
     close_received_ = true;  // within a frame: the peer's close could not be told from its text

@@ -695,6 +695,27 @@ TEST(Connection, MessageThatDoesNotEndIsTimedOut) {
   EXPECT_TRUE(peer.connection->output_ended());
 }
 
+// We do not read while too much waits for it: it cannot end its message.
+TEST(Connection, TimeOfAMessageDoesNotRunWhileWeDoNotRead) {
+  Peer peer({.buffered_max = 1000, .request_timeout = base::seconds(10)});
+  peer.open_websocket();
+  const std::string bytes = frame(Opcode::text, "a whole message");
+  peer.send(bytes.substr(0, 9));
+  peer.connection->send(std::string(2000, 'x'));
+  EXPECT_FALSE(peer.connection->wants_input());
+  for (int count = 0; count < 30; ++count) {
+    peer.pass(base::seconds(1));
+  }
+  EXPECT_EQ(peer.connection->phase(), Phase::open);
+  peer.read();
+  peer.pass(base::seconds(9));
+  peer.send(bytes.substr(9));
+  EXPECT_EQ(peer.heard.back(), "a whole message");
+  peer.send(bytes.substr(0, 9));
+  peer.pass(base::seconds(11));
+  EXPECT_EQ(peer.connection->phase(), Phase::closing);
+}
+
 TEST(Connection, EachMessageHasItsOwnTime) {
   Peer peer({.request_timeout = base::seconds(10)});
   peer.open_websocket();

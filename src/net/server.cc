@@ -72,8 +72,8 @@ size_t affordable_connections(size_t wanted) {
   return std::min<size_t>(wanted, limit.rlim_cur - spare);
 }
 
-// A peer that is gone without a word is found out also where nothing is written to it, as in a
-// stream of events or a request that waits.
+// What is written leaves at once. A peer that is gone without a word is found out also where
+// nothing is written to it, as in a stream of events or a request that waits.
 void set_options(int socket, Duration interval) {
   const int on = 1;
   const int seconds = static_cast<int>(std::clamp<int64_t>(interval.us / 1'000'000, 1, 3600));
