@@ -66,9 +66,9 @@ bench: build ## run the benchmarks; FILTER=regex for some
 	@build/parley_bench --benchmark_filter='$(FILTER)' $(ARGS)
 
 .PHONY: fuzz
-fuzz: ## fuzz each target for TIME=60 seconds; ONLY=name for one
+fuzz: ## fuzz each target for TIME=60 seconds; ONLY="http websocket" for some
 	@tools/setup fuzz
-	$(call configure_and_build,fuzz,--target fuzz_programs)
+	$(call configure_and_build,fuzz,--target $(if $(ONLY),$(ONLY:%=%_fuzz),fuzz_programs))
 	@$(NICE) tools/fuzz $(TIME) $(ONLY)
 
 .PHONY: tidy

@@ -56,7 +56,8 @@ constexpr uint64_t gigabyte = uint64_t{1} << 30;
 // The broker's own keys; the rules have their table in core.
 constexpr std::array<Key, 16> table = {{
     {"allowed_hosts", &Config::allowed_hosts, 0, 0,
-     "names that a request may give in Host and Origin, beside the loopback ones and `listen`"},
+     "names that a request may give in Host and Origin, beside the loopback ones and that of "
+     "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
     {"data", &Config::data, 0, 0, "the data directory: journal, views, tokens"},
     {"insecure", &Config::insecure, 0, 0,
      "allows listening beyond this machine without TLS: tokens travel in the clear"},

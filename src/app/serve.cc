@@ -102,11 +102,15 @@ std::expected<void, Error> set_rules(node::Broker& broker, base::Clock& clock,
                                 : ask_now(broker, clock, std::move(command));
 }
 
-std::string url_of(const Config& config, uint16_t port) {
+// As it stands in a URL and in Host.
+std::string host_of(const Config& config) {
   const bool is_v6 = config.listen.host.find(':') != std::string::npos;
-  const std::string host = is_v6 ? "[" + config.listen.host + "]" : config.listen.host;
-  return std::string(config.tls_certificate.empty() ? "http://" : "https://") + host + ":" +
-         std::to_string(port);
+  return is_v6 ? "[" + config.listen.host + "]" : config.listen.host;
+}
+
+std::string url_of(const Config& config, uint16_t port) {
+  return std::string(config.tls_certificate.empty() ? "http://" : "https://") + host_of(config) +
+         ":" + std::to_string(port);
 }
 
 // Waits for SIGTERM or SIGINT on a thread of its own, so that nothing runs inside a handler.
@@ -182,7 +186,9 @@ std::expected<void, Error> serve(const Config& config) {
   if (auto set = set_rules(**broker, clock, config); !set) {
     return set;
   }
-  edge::Api api(**broker, clock, {.version = PARLEY_VERSION, .hosts = config.allowed_hosts});
+  std::vector<std::string> hosts = config.allowed_hosts;
+  hosts.push_back(host_of(config));
+  edge::Api api(**broker, clock, {.version = PARLEY_VERSION, .hosts = std::move(hosts)});
   auto server = net::Server::listen({.host = config.listen.host,
                                      .port = config.listen.port,
                                      .tls_certificate = config.tls_certificate,

@@ -58,7 +58,7 @@ constexpr auto table = std::to_array<CodeInfo>({
     {Code::unauthorized, "UNAUTHORIZED", 401, "There is no valid token",
      "Send the header `Authorization: Bearer TOKEN`; `parley agent add` makes a token."},
     {Code::host_refused, "HOST_REFUSED", 403, "The host name is not allowed",
-     "Use a loopback name, or allow the name with the key `hosts`."},
+     "Use a loopback name, or allow the name with the key `allowed_hosts`."},
     {Code::method_not_allowed, "METHOD_NOT_ALLOWED", 405, "The path takes other methods",
      "Use a method that the header Allow names."},
     {Code::timeout, "TIMEOUT", 504, "No answer came in time",

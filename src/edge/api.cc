@@ -8,6 +8,7 @@
 #include "edge/push.h"
 #include "edge/render.h"
 #include "lib/json_writer.h"
+#include "net/http.h"
 
 namespace parley::edge {
 
@@ -95,8 +96,8 @@ Api::~Api() = default;
 bool Api::host_allowed(const net::Request& request) const {
   constexpr std::array<std::string_view, 3> loopback = {"localhost", "127.0.0.1", "[::1]"};
   const auto known = [&](std::string_view host) {
-    return std::ranges::find(loopback, host) != loopback.end() ||
-           std::ranges::find(options_.hosts, host) != options_.hosts.end();
+    const auto is_it = [&](std::string_view each) { return net::equal_ignoring_case(each, host); };
+    return std::ranges::any_of(loopback, is_it) || std::ranges::any_of(options_.hosts, is_it);
   };
   const std::string_view origin = request.header("origin");
   return known(without_port(request.header("host"))) &&
@@ -107,7 +108,7 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
   if (!host_allowed(request)) {
     refuse(exchange, Error{Code::host_refused,
                            "this broker does not answer to the name in Host or Origin; allow it "
-                           "with the key `hosts`",
+                           "with the key `allowed_hosts`",
                            {}});
     return;
   }

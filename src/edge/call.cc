@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "lib/json_writer.h"
+#include "net/websocket.h"
 
 namespace parley::edge {
 
@@ -30,8 +31,8 @@ std::optional<uint64_t> parse_number(std::string_view text) {
 }
 
 std::unexpected<Error> bad_parameter(std::string_view name, const std::string& wanted) {
-  return std::unexpected(Error{Code::bad_request,
-                               "the parameter " + std::string(name) + " must be " + wanted, {}});
+  return std::unexpected(
+      Error{Code::bad_request, "the parameter " + std::string(name) + " must be " + wanted, {}});
 }
 
 }  // namespace
@@ -55,7 +56,9 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_s
       n += 2;
     }
   }
-  return decoded;
+  net::Utf8 utf8;
+  return utf8.feed(decoded) && utf8.is_complete() ? std::optional(std::move(decoded))
+                                                  : std::nullopt;
 }
 
 std::vector<std::string_view> path_segments(std::string_view path) {

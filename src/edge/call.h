@@ -36,7 +36,7 @@ struct Call {
                                           Duration max) const;
 };
 
-// `%41` and, in a query, `+`; none when the text is not well-formed.
+// `%41` and, in a query, `+`; none when the text is not well-formed, or not UTF-8 then.
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space);
 
 // The segments of a path; the first slash begins the first one.

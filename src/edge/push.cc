@@ -15,9 +15,23 @@ using lib::JsonWriter;
 
 constexpr uint64_t window_default = 64;
 constexpr uint64_t operations_max = 10'000;
-constexpr size_t buffered_mark = 1 << 20;
 constexpr uint16_t policy_violation = 1008;
 constexpr uint16_t going_away = 1001;
+
+// The line ends of an event are its own: text that has some, as JSON may between its tokens, goes
+// out in as many lines.
+void append_event(std::string& out, base::Seq id, std::string_view text) {
+  out.append("id: ").append(std::to_string(id.n)).append("\nevent: message\n");
+  while (true) {
+    const size_t end = std::min(text.find_first_of("\r\n"), text.size());
+    out.append("data: ").append(text.substr(0, end)).append("\n");
+    if (end == text.size()) {
+      break;
+    }
+    text.remove_prefix(text.substr(end).starts_with("\r\n") ? end + 2 : end + 1);
+  }
+  out += '\n';
+}
 
 }  // namespace
 
@@ -41,15 +55,14 @@ void Api::open_events(Call& call) {
 void Api::open_socket(Call& call) {
   const auto window = call.count("window", window_default, UINT32_MAX);
   const auto after = call.count("after", 0, UINT64_MAX);
-  if (!call.request.wants_websocket || !window || !after) {
-    refuse(call.exchange,
-           !window ? window.error()
-           : !after
-               ? after.error()
-               : Error{Code::bad_request, "this path takes a WebSocket handshake (RFC 6455)", {}});
+  if (!window || !after) {
+    refuse(call.exchange, !window ? window.error() : after.error());
     return;
   }
   server_->accept_websocket(call.exchange);
+  if (!call.request.wants_websocket) {
+    return;  // answered 426
+  }
   auto push =
       std::make_unique<Push>(*this, call.exchange.connection, call.caller, Push::Kind::websocket);
   if (*window > 0) {  // a window of 0 is for those who only send
@@ -94,7 +107,7 @@ void Push::deliver(const core::Deliver& delivery) {
 void Push::on_drained() { push_waiting(); }
 
 void Push::push_waiting() {
-  while (!waiting_.empty() && api_.server_->buffered(connection_) < buffered_mark) {
+  while (!waiting_.empty() && api_.server_->has_room(connection_)) {
     const Waiting next = waiting_.front();
     waiting_.pop_front();
     push(next);
@@ -115,20 +128,21 @@ void Push::push(const Waiting& waiting) {
   if (codec == nullptr) {
     codec = dialect::find_codec(core::Dialect::flow);
   }
-  text_.clear();
-  if (kind_ == Kind::events) {
-    text_.append("id: ").append(std::to_string(waiting.message.n));
-    text_.append("\nevent: message\ndata: ");
-  }
-  text_.append(R"({"op":"message","seq":)").append(std::to_string(waiting.message.n));
+  text_.assign(R"({"op":"message","seq":)").append(std::to_string(waiting.message.n));
   text_.append(R"(,"attempt":)").append(std::to_string(waiting.attempt));
   text_.append(R"(,"message":)");
   codec->encode(*envelope, {.recipient = owner_.name}, text_);
   text_.append(R"(,"provenance":)");
   JsonWriter provenance(text_);
   render_provenance(*envelope, t.messages.message(ref), provenance);
-  text_.append(kind_ == Kind::events ? "}\n\n" : "}");
-  send_text(text_);
+  text_ += '}';
+  if (kind_ == Kind::events) {
+    std::string event;
+    append_event(event, waiting.message, text_);
+    send_text(event);
+  } else {
+    send_text(text_);
+  }
 }
 
 void Push::send_text(std::string_view text) { api_.server_->send(connection_, text); }

@@ -13,6 +13,15 @@ namespace {
 constexpr uint8_t pings_unanswered_max = 2;
 constexpr Duration trim_after = base::seconds(1);
 
+// RFC 9110, 15.5.22: names the protocol. RFC 6455, 4.4: and its version.
+Response upgrade_required(const Error& error) {
+  Response response = problem(error);
+  response.headers.emplace_back("Connection", "Upgrade");
+  response.headers.emplace_back("Upgrade", "websocket");
+  response.headers.emplace_back("Sec-WebSocket-Version", "13");
+  return response;
+}
+
 }  // namespace
 
 Connection::Connection(ConnectionId id, const Surroundings& around)
@@ -44,8 +53,9 @@ void Connection::feed(std::span<char> bytes) {
   while (!bytes.empty() && take(bytes)) {
   }
   kept_.assign(bytes.data(), bytes.size());
-  const bool pending = phase_ == Phase::open && mode_ == Mode::http && !is_paused() &&
-                       (!kept_.empty() || parser_.started());
+  const bool has_part =
+      !kept_.empty() || (mode_ == Mode::websocket ? frames_->in_message() : parser_.started());
+  const bool pending = phase_ == Phase::open && mode_ != Mode::stream && !is_paused() && has_part;
   if (pending && !request_pending_) {
     request_began_ = around_.now;
   }
@@ -136,6 +146,7 @@ bool Connection::take_frame(std::span<char>& bytes) {
     case FrameReader::Kind::text:
     case FrameReader::Kind::binary:
       pings_unanswered_ = 0;
+      request_pending_ = false;
       // After our close frame the rest is read only to find the peer's.
       if (phase_ == Phase::open) {
         around_.handler->on_message(id_, event.data);
@@ -280,9 +291,10 @@ void Connection::accept_websocket(uint64_t number, std::string_view protocol) {
     return;
   }
   if (!slot->is_upgrade) {
-    return respond(number, problem({Code::upgrade_required,
-                                    "this is a WebSocket: connect with `Upgrade: websocket`",
-                                    {}}));
+    return respond(number, upgrade_required({Code::upgrade_required,
+                                             "this is a WebSocket: connect with `Upgrade: "
+                                             "websocket`",
+                                             {}}));
   }
   std::string& out = sink(*slot);
   out += "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n";
@@ -306,16 +318,22 @@ template <class Append>
 void Connection::append_last(const Append& append) {
   if (waiting() == 0) {
     append(out_);
-    return;
+  } else {
+    std::string& bytes = slots_.back().bytes;
+    const size_t before = bytes.size();
+    append(bytes);
+    queued_bytes_ += bytes.size() - before;
   }
-  std::string& bytes = slots_.back().bytes;
-  const size_t before = bytes.size();
-  append(bytes);
-  queued_bytes_ += bytes.size() - before;
+  over_mark_ = over_mark_ || buffered() > around_.limits.buffered_max;
 }
 
 void Connection::send(std::string_view bytes) {
   if (phase_ != Phase::open || mode_ == Mode::http) {
+    return;
+  }
+  // Before, not after: one message may be larger than all that may wait.
+  if (buffered() > 2 * around_.limits.buffered_max) {
+    phase_ = Phase::dead;
     return;
   }
   append_last([&](std::string& out) {
@@ -327,12 +345,6 @@ void Connection::send(std::string_view bytes) {
       out += bytes;
     }
   });
-  if (buffered() > around_.limits.buffered_max) {
-    over_mark_ = true;
-  }
-  if (buffered() > 2 * around_.limits.buffered_max) {
-    phase_ = Phase::dead;
-  }
 }
 
 void Connection::close(uint16_t code, std::string_view reason) {
@@ -370,11 +382,8 @@ void Connection::begin_closing() {
 }
 
 void Connection::refuse(const Error& error) {
-  Response response = problem(error);
-  if (error.code == Code::upgrade_required) {
-    response.headers.emplace_back("Upgrade", "websocket");
-    response.headers.emplace_back("Sec-WebSocket-Version", "13");
-  }
+  const Response response =
+      error.code == Code::upgrade_required ? upgrade_required(error) : problem(error);
   Slot& slot = slots_.emplace_back();
   slot.framing.keep_alive = false;
   last_request_ = true;
@@ -402,9 +411,16 @@ void Connection::tick_open() {
   // Who connects has something to ask: a handshake of TLS that never ends is not worth the wait.
   const Duration idle_max =
       is_known() ? limits.idle_timeout : std::min(limits.idle_timeout, limits.request_timeout);
-  if (mode_ == Mode::websocket) {
+  if (is_paused()) {
+    request_began_ = around_.now;  // it cannot go on: we do not read
+  }
+  const bool is_late = request_pending_ && around_.now - request_began_ > limits.request_timeout;
+  if (mode_ == Mode::websocket && is_late) {
+    close_received_ = true;  // within a frame: the peer's close could not be told from its text
+    append_close(CloseCode::policy, "the message was not whole in time");
+  } else if (mode_ == Mode::websocket) {
     ping();
-  } else if (request_pending_ && around_.now - request_began_ > limits.request_timeout) {
+  } else if (is_late) {
     refuse({Code::request_timeout,
             "the request was not whole after " + base::format_duration(limits.request_timeout) +
                 "; send it again",
@@ -422,7 +438,13 @@ void Connection::ping() {
   if (around_.now - pinged_ < around_.limits.ping_interval) {
     return;
   }
+  // A slow reader has not seen the pings behind what waits for it; but it reads.
+  const bool reads = !output().empty() && progress_ > pinged_;
   pinged_ = around_.now;
+  if (reads) {
+    pings_unanswered_ = 0;
+    return;
+  }
   if (pings_unanswered_ >= pings_unanswered_max) {
     phase_ = Phase::dead;
     return;

@@ -16,8 +16,7 @@
 
 namespace parley::net {
 
-// What all connections of a server share. `now` is of a clock that nobody sets: it counts from any
-// moment.
+// What all connections of a server share. `now` counts from any moment, by a clock nobody sets.
 struct Surroundings {
   Server::Limits limits;
   Handler* handler = nullptr;
@@ -26,8 +25,8 @@ struct Surroundings {
 };
 
 // The protocol of one connection, HTTP and then perhaps WebSocket, without its socket: bytes come
-// in by `feed` and lie in `output` until the server has written them. So all of it can be tested
-// and fuzzed without a network. Calls the handler only from `feed`, `resume` and `wrote`.
+// in by `feed` and lie in `output` until the server has written them. So it is tested and fuzzed
+// without a network. Calls the handler only from `feed`, `resume` and `wrote`.
 class Connection {
  public:
   // open: takes requests or messages. closing: takes nothing more; once the output has left, the
@@ -71,6 +70,7 @@ class Connection {
   void accept_websocket(uint64_t number, std::string_view protocol);
   void send(std::string_view bytes);
   size_t buffered() const { return out_.size() - out_at_ + queued_bytes_; }
+  bool has_room() const { return !over_mark_; }
   void close(uint16_t code, std::string_view reason);
 
   // Answers in place of the next request, behind the others, and closes.
@@ -139,7 +139,7 @@ class Connection {
   uint64_t number_ = 0;           // of the last request
   uint64_t first_ = 1;            // number of the request at slots_at_
   std::string accept_;            // Sec-WebSocket-Accept of the upgrade that waits
-  bool request_pending_ = false;  // a part of a request is there
+  bool request_pending_ = false;  // a part of a request or message is there, since:
   Time request_began_;
   Time active_;    // bytes came in, or the last answer left
   Time progress_;  // the output was empty or became shorter

@@ -401,8 +401,36 @@ TEST(Connection, SlowReaderIsToldAndThenClosed) {
   EXPECT_EQ(peer.heard.back(), "GET /stream");
   peer.connection->wrote(1);
   EXPECT_EQ(peer.heard.back(), "drained");
+  EXPECT_TRUE(peer.connection->has_room());
   peer.connection->send(std::string(1600, 'x'));
+  EXPECT_FALSE(peer.connection->has_room());
+  EXPECT_EQ(peer.connection->phase(), Phase::open);
+  peer.connection->send("one too many");
   EXPECT_EQ(peer.connection->phase(), Phase::dead);
+}
+
+// A message that is larger than all that may wait is still sent, alone.
+TEST(Connection, MessageLargerThanTheMarkIsSent) {
+  Peer peer({.buffered_max = 1000});
+  peer.open_websocket();
+  peer.connection->send(std::string(5000, 'x'));
+  EXPECT_FALSE(peer.connection->has_room());
+  EXPECT_EQ(peer.read().size(), 5004u);
+  EXPECT_TRUE(peer.connection->has_room());
+  EXPECT_EQ(peer.heard, std::vector<std::string>{"drained"});
+}
+
+// Whatever it was that filled the buffer, the handler hears when there is room again.
+TEST(Connection, RoomIsToldAlsoWhenControlFramesTookIt) {
+  Peer peer({.buffered_max = 1000});
+  peer.open_websocket();
+  for (int count = 0; count < 10; ++count) {
+    peer.send(frame(Opcode::ping, std::string(120, 'p')));
+  }
+  EXPECT_FALSE(peer.connection->has_room());
+  peer.read();
+  EXPECT_TRUE(peer.connection->has_room());
+  EXPECT_EQ(peer.heard, std::vector<std::string>{"drained"});
 }
 
 TEST(Connection, WebSocketTalks) {
@@ -456,12 +484,31 @@ TEST(Connection, WebSocketWaitsForTheAnswersBeforeIt) {
   EXPECT_TRUE(out.ends_with("\x81\x05hello\x8a\x01p"));
 }
 
+// RFC 9110, 15.5.22 and 7.8: a 426 names the protocol, and Connection names the field.
 TEST(Connection, AcceptOfAPlainRequestIsAnswered426) {
   Peer peer;
   peer.send(get("/ws"));
   peer.connection->accept_websocket(1, {});
-  EXPECT_TRUE(peer.read().starts_with("HTTP/1.1 426 "));
+  const std::string out = peer.read();
+  EXPECT_TRUE(out.starts_with("HTTP/1.1 426 "));
+  EXPECT_NE(out.find("\r\nUpgrade: websocket\r\n"), std::string::npos);
+  EXPECT_NE(out.find("\r\nConnection: Upgrade\r\n"), std::string::npos);
+  EXPECT_NE(out.find("\r\nSec-WebSocket-Version: 13\r\n"), std::string::npos);
   EXPECT_EQ(peer.connection->phase(), Phase::open);
+}
+
+// RFC 6455, 9.1: what is not offered back is not used.
+TEST(Connection, ExtensionsAndProtocolsOfAClientAreNotTakenUp) {
+  Peer peer;
+  std::string wants = upgrade;
+  wants.insert(wants.size() - 2,
+               "Sec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Protocol: x, y\r\n");
+  peer.send(wants);
+  peer.connection->accept_websocket(1, {});
+  const std::string out = peer.read();
+  EXPECT_TRUE(out.starts_with("HTTP/1.1 101 "));
+  EXPECT_EQ(out.find("Extensions"), std::string::npos);
+  EXPECT_EQ(out.find("Protocol:"), std::string::npos);
 }
 
 TEST(Connection, PingIsAnsweredWithItsPayload) {
@@ -471,6 +518,81 @@ TEST(Connection, PingIsAnsweredWithItsPayload) {
   EXPECT_EQ(peer.read(),
             "\x8a\x03"
             "abc");
+}
+
+// RFC 6455, 5.4: control frames are answered where they come, not after the message.
+TEST(Connection, PingBetweenFragmentsIsAnsweredAtOnce) {
+  Peer peer;
+  peer.open_websocket();
+  std::string start = frame(Opcode::text, "one ");
+  start[0] = '\x01';
+  peer.send(start + frame(Opcode::ping, "p"));
+  EXPECT_EQ(peer.read(), "\x8a\x01p");
+  EXPECT_TRUE(peer.heard.empty());
+  std::string end = frame(Opcode::text, "two");
+  end[0] = '\x80';
+  peer.send(end);
+  EXPECT_EQ(peer.heard, std::vector<std::string>{"one two"});
+}
+
+// RFC 6455, 5.5.3.
+TEST(Connection, PongThatNobodyAskedForIsIgnored) {
+  Peer peer;
+  peer.open_websocket();
+  peer.send(frame(Opcode::pong, "unasked"));
+  EXPECT_EQ(peer.read(), "");
+  EXPECT_EQ(peer.connection->phase(), Phase::open);
+}
+
+TEST(Connection, EachPingIsAnsweredInOrder) {
+  Peer peer;
+  peer.open_websocket();
+  peer.send(frame(Opcode::ping, "1") + frame(Opcode::ping, "2") + frame(Opcode::text, "t") +
+            frame(Opcode::ping, "3"));
+  EXPECT_EQ(peer.read(),
+            "\x8a\x01"
+            "1\x8a\x01"
+            "2\x8a\x01"
+            "3");
+  EXPECT_EQ(peer.heard, std::vector<std::string>{"t"});
+}
+
+// RFC 6455, 5.5.1: no data after a close frame.
+TEST(Connection, NothingIsSentBehindACloseFrame) {
+  Peer peer;
+  peer.open_websocket();
+  peer.connection->close(1001, "");
+  peer.connection->send("late");
+  peer.connection->close(1002, "again");
+  EXPECT_EQ(peer.read(), "\x88\x02\x03\xe9");
+  Peer other;
+  other.open_websocket();
+  other.send(frame(Opcode::close, close_payload(1000, "")) + frame(Opcode::ping, "late"));
+  other.connection->send("late");
+  EXPECT_EQ(other.read(), "\x88\x02\x03\xe8");
+}
+
+// RFC 6455, 7.1.1: the server ends the connection first, once both have said so.
+TEST(Connection, WebSocketEndsAfterBothCloseFrames) {
+  Peer peer;
+  peer.open_websocket();
+  peer.send(frame(Opcode::close, close_payload(1000, "")));
+  peer.connection->end_of_turn();
+  EXPECT_EQ(peer.connection->phase(), Phase::closing);
+  peer.read();
+  peer.connection->end_of_turn();
+  EXPECT_EQ(peer.connection->phase(), Phase::dead);
+}
+
+TEST(Connection, PeerThatAnswersNoCloseIsDropped) {
+  Peer peer;
+  peer.open_websocket();
+  peer.connection->close(1001, "");
+  peer.read();
+  peer.pass(Connection::linger);
+  EXPECT_EQ(peer.connection->phase(), Phase::closing);
+  peer.pass(base::milliseconds(1));
+  EXPECT_EQ(peer.connection->phase(), Phase::dead);
 }
 
 TEST(Connection, CloseIsAnsweredWithItsCode) {
@@ -536,6 +658,77 @@ TEST(Connection, TwoUnansweredPingsEndAWebSocket) {
   peer.send(frame(Opcode::text, "half").substr(0, 8));  // half a frame is no answer
   peer.pass(base::seconds(30));
   EXPECT_EQ(peer.connection->phase(), Phase::dead);
+}
+
+// A reader that is slow, but reads, does not see the ping behind all that waits for it.
+TEST(Connection, SlowReaderThatReadsIsAlive) {
+  Peer peer({.ping_interval = base::seconds(30)});
+  peer.open_websocket();
+  peer.connection->send(std::string(1000, 'x'));
+  for (int count = 0; count < 20; ++count) {
+    peer.pass(base::seconds(10));
+    peer.connection->wrote(1);
+    peer.pass(base::seconds(20));
+  }
+  EXPECT_EQ(peer.connection->phase(), Phase::open);
+  for (int count = 0; count < 4; ++count) {
+    peer.pass(base::seconds(30));
+  }
+  EXPECT_EQ(peer.connection->phase(), Phase::dead);
+}
+
+// The slow loris of WebSockets: a message that never ends, with pongs between its fragments.
+TEST(Connection, MessageThatDoesNotEndIsTimedOut) {
+  Peer peer({.request_timeout = base::seconds(10)});
+  peer.open_websocket();
+  std::string fragment = frame(Opcode::text, "a");
+  fragment[0] = '\x01';
+  peer.send(fragment);
+  fragment[0] = '\x00';
+  for (int count = 0; count < 10; ++count) {
+    peer.pass(base::seconds(1));
+    EXPECT_EQ(peer.connection->phase(), Phase::open);
+    peer.send(frame(Opcode::pong, "") + fragment);
+  }
+  peer.pass(base::seconds(1));
+  EXPECT_TRUE(peer.read().substr(2).starts_with("\x03\xf0"));  // 1008
+  EXPECT_TRUE(peer.connection->output_ended());
+}
+
+// We do not read while too much waits for it: it cannot end its message.
+TEST(Connection, TimeOfAMessageDoesNotRunWhileWeDoNotRead) {
+  Peer peer({.buffered_max = 1000, .request_timeout = base::seconds(10)});
+  peer.open_websocket();
+  const std::string bytes = frame(Opcode::text, "a whole message");
+  peer.send(bytes.substr(0, 9));
+  peer.connection->send(std::string(2000, 'x'));
+  EXPECT_FALSE(peer.connection->wants_input());
+  for (int count = 0; count < 30; ++count) {
+    peer.pass(base::seconds(1));
+  }
+  EXPECT_EQ(peer.connection->phase(), Phase::open);
+  peer.read();
+  peer.pass(base::seconds(9));
+  peer.send(bytes.substr(9));
+  EXPECT_EQ(peer.heard.back(), "a whole message");
+  peer.send(bytes.substr(0, 9));
+  peer.pass(base::seconds(11));
+  EXPECT_EQ(peer.connection->phase(), Phase::closing);
+}
+
+TEST(Connection, EachMessageHasItsOwnTime) {
+  Peer peer({.request_timeout = base::seconds(10)});
+  peer.open_websocket();
+  const std::string bytes = frame(Opcode::text, "a whole message");
+  for (int count = 0; count < 10; ++count) {
+    peer.send(bytes.substr(count == 0 ? 0 : 9) + bytes.substr(0, 9));
+    peer.pass(base::seconds(8));
+    EXPECT_EQ(peer.connection->phase(), Phase::open);
+  }
+  EXPECT_EQ(peer.heard.size(), 10u);
+  peer.send(bytes.substr(9));
+  peer.pass(base::seconds(20));
+  EXPECT_EQ(peer.connection->phase(), Phase::open);
 }
 
 TEST(Connection, ReadingOfAWebSocketPausesWhileTooMuchIsUnread) {

@@ -124,6 +124,12 @@ class Sink final : public http::basic_parser<is_request> {
       ec = http::error::bad_transfer_encoding;
       return;
     }
+    // RFC 9110, 8.6 lets `4, 4` and a second equal field pass for one. We need not.
+    if (is_request && field == http::field::content_length &&
+        (view(value).find(',') != std::string_view::npos || std::exchange(has_length_, true))) {
+      ec = http::error::bad_content_length;
+      return;
+    }
     head_.add_field(view(name), view(value));
   }
   void on_request_impl(http::verb, BeastView method_name, BeastView request_target,
@@ -152,6 +158,49 @@ class Sink final : public http::basic_parser<is_request> {
 
   Head& head_;
   std::string& body_;
+  bool has_length_ = false;
+};
+
+// Holds the lines of a header to RFC 9112: each ends with CR LF (2.2), none goes on in the next
+// (5.2). Beast joins such lines, and waits for more where one ends with LF alone.
+class LineCheck {
+ public:
+  // `bytes` is the header from where Beast stands. False when a line is wrong.
+  bool look(std::string_view bytes) {
+    while (!at_end_) {
+      const size_t end = bytes.find('\n', seen_);
+      if (end == std::string_view::npos) {
+        seen_ = bytes.size();
+        return true;
+      }
+      if ((end == 0 ? before_ : bytes[end - 1]) != '\r') {
+        return false;
+      }
+      if (end + 1 == bytes.size()) {
+        seen_ = end;  // to be seen again, with what comes behind it
+        return true;
+      }
+      const char next = bytes[end + 1];
+      if (next == ' ' || next == '\t') {
+        return false;
+      }
+      seen_ = end + 1;
+      at_end_ = next == '\r';
+    }
+    return true;
+  }
+  // Beast has taken these; the others come again.
+  void took(std::string_view taken) {
+    if (!taken.empty()) {
+      before_ = taken.back();
+      seen_ -= std::min(seen_, taken.size());
+    }
+  }
+
+ private:
+  size_t seen_ = 0;  // bytes at the front that were looked at
+  char before_ = '\0';
+  bool at_end_ = false;  // a line that begins with CR is the header's last
 };
 
 // Feeds a Sink and holds it to the limits. Beast's own limit of the header holds only for what is
@@ -171,6 +220,7 @@ class Reader {
     sink->header_limit(std::numeric_limits<uint32_t>::max());
     sink->body_limit(body_bytes_max_);
     header_taken_ = 0;
+    lines_ = {};
     state = RequestParser::State::need_more;
   }
 
@@ -183,9 +233,16 @@ class Reader {
     const size_t size = bytes.size();
     while (state == RequestParser::State::need_more && !bytes.empty()) {
       const bool in_header = !sink->is_header_done();
+      if (is_request && in_header && !lines_.look(bytes)) {
+        fail(Code::bad_request,
+             "not valid HTTP/1.1: a line of the header ends without CR LF or is "
+             "continued in the next");
+        break;
+      }
       const size_t body_before = body.size();
       BeastError ec;
       const size_t taken = sink->put(boost::asio::const_buffer(bytes.data(), bytes.size()), ec);
+      lines_.took(bytes.substr(0, taken));
       bytes.remove_prefix(taken);
       header_taken_ += in_header ? taken : 0;
       const bool waits = ec == http::error::need_more;
@@ -234,6 +291,7 @@ class Reader {
   size_t header_bytes_max_;
   size_t body_bytes_max_;
   size_t header_taken_ = 0;
+  LineCheck lines_;
 };
 
 }  // namespace
@@ -257,11 +315,12 @@ struct RequestParser::State_ {
 
   void split_target() {
     std::string_view target = reader.head.get(reader.sink->target);
-    // The absolute form, as a proxy sends it: what is before the path is the edge's to check, by
-    // the Host header that must say the same.
+    authority = {};
+    // The absolute form, as a proxy sends it. Its host counts, not the Host header's (3.2.2).
     if (const size_t scheme = target.find("://");
         scheme != std::string_view::npos && !target.starts_with('/')) {
       const size_t path_at = target.find_first_of("/?", scheme + 3);
+      authority = target.substr(scheme + 3, path_at - std::min(path_at, scheme + 3));
       target = path_at == std::string_view::npos ? "/" : target.substr(path_at);
     }
     const size_t mark = target.find('?');
@@ -276,6 +335,9 @@ struct RequestParser::State_ {
     const Head& head = reader.head;
     if (head.get(reader.sink->method) != "GET" || reader.sink->version < 11) {
       return reader.fail(Code::bad_request, "a WebSocket starts with GET and HTTP/1.1");
+    }
+    if (head.count("sec-websocket-version") > 1) {
+      return reader.fail(Code::bad_request, "Sec-WebSocket-Version may be there only once");
     }
     if (head.find("sec-websocket-version") != "13") {
       return reader.fail(Code::upgrade_required,
@@ -301,6 +363,7 @@ struct RequestParser::State_ {
   Reader<true> reader;
   std::string_view path;
   std::string_view query;
+  std::string_view authority;  // of a target in absolute form
   bool wants_websocket = false;
 };
 
@@ -360,6 +423,9 @@ std::string_view RequestParser::path() const { return state_->path; }
 std::string_view RequestParser::query() const { return state_->query; }
 std::string_view RequestParser::body() const { return state_->reader.body; }
 std::string_view RequestParser::header(std::string_view name) const {
+  if (name == "host" && !state_->authority.empty()) {
+    return state_->authority;
+  }
   return state_->reader.head.find(name);
 }
 bool RequestParser::keep_alive() const { return state_->reader.sink->keep_alive(); }

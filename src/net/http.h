@@ -50,7 +50,8 @@ class RequestParser {
   std::string_view path() const;
   std::string_view query() const;
   std::string_view body() const;
-  // The first value of a header by its lower-case name; empty when it is not there.
+  // The first value of a header by its lower-case name; empty when it is not there. `host` is that
+  // of the target when the target has one.
   std::string_view header(std::string_view name) const;
   bool keep_alive() const;
   bool is_http_1_0() const;

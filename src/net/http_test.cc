@@ -46,7 +46,7 @@ Outcome outcome(std::string_view bytes) {
       one.body = parser.body();
     }
     all.push_back(one);
-    EXPECT_EQ(all.front(), one) << "in parts of " << part;
+    EXPECT_EQ(all.front(), one) << "in parts of " << part << ": " << bytes;
   }
   return all.front();
 }
@@ -183,10 +183,27 @@ TEST(RequestParser, AmbiguousLengthsAreRefused) {
   for (const std::string_view fields :
        {"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
         "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
-        "Content-Length: 4\r\nContent-Length: 5\r\n", "Content-Length: -1\r\n",
-        "Content-Length: 4x\r\n", "Content-Length: +4\r\n", "Content-Length:\r\n",
-        "Content-Length: 99999999999999999999\r\n", "Transfer-Encoding: gzip\r\n",
-        "Transfer-Encoding: gzip, chunked\r\n", "Transfer-Encoding: chunked, gzip\r\n",
+        "Content-Length: 4\r\nContent-Length: 5\r\n",
+        "Content-Length: -1\r\n",
+        "Content-Length: 4x\r\n",
+        "Content-Length: +4\r\n",
+        "Content-Length:\r\n",
+        "Content-Length: 4, 4\r\n",
+        "Content-Length: 4, 5\r\n",
+        "Content-Length: 0x4\r\n",
+        "Content-Length: 4 4\r\n",
+        "Content-Length: 4.0\r\n",
+        "Content-Length: \"4\"\r\n",
+        "Content-Length: 4\r\nContent-Length: 4\r\n",
+        "Transfer-Encoding:\r\n",
+        "Transfer-Encoding: chunked, chunked\r\n",
+        "Transfer-Encoding: xchunked\r\n",
+        "Transfer-Encoding: chunked;q=1\r\n",
+        "Transfer-Encoding: identity\r\n",
+        "Content-Length: 99999999999999999999\r\n",
+        "Transfer-Encoding: gzip\r\n",
+        "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: chunked, gzip\r\n",
         "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"}) {
     expect_refused(head + std::string(fields) + "\r\n", Code::bad_request);
   }
@@ -199,6 +216,57 @@ TEST(RequestParser, BadChunksAreRefused) {
   expect_refused(head + "4\r\nbodyXX\r\n", Code::bad_request);
   expect_refused(head + "-4\r\nbody", Code::bad_request);
   expect_refused(head + "fffffffffffffffff\r\nbody", Code::bad_request);
+  for (const std::string_view bad :
+       {"+4\r\nbody\r\n0\r\n\r\n", "0x4\r\nbody\r\n0\r\n\r\n", " 4\r\nbody\r\n0\r\n\r\n",
+        "\r\n4\r\nbody\r\n0\r\n\r\n", "4\nbody\r\n0\r\n\r\n", "4\r\nbody\n0\r\n\r\n",
+        "4\r\nbody0\r\n\r\n", ";x\r\nbody\r\n0\r\n\r\n", "4;x\nbody\r\n0\r\n\r\n",
+        "4 x\r\nbody\r\n0\r\n\r\n", "0\r\nno colon\r\n\r\n", "0\r\nX : a\r\n\r\n"}) {
+    expect_refused(head + std::string(bad), Code::bad_request);
+  }
+}
+
+// RFC 9112, 2.2: a line ends with CR LF. What takes less reads other requests than its neighbour.
+TEST(RequestParser, BareLineEndsAreRefused) {
+  for (const std::string_view bytes :
+       {"GET / HTTP/1.1\nHost: a\n\n", "GET / HTTP/1.1\r\nHost: a\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\rX: b\r\n\r\n",
+        "\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"}) {
+    expect_refused(bytes, Code::bad_request);
+  }
+}
+
+// RFC 9112, 5.2: a field that goes on in the next line may be refused, and neighbours differ in it.
+TEST(RequestParser, FoldedFieldsAreRefused) {
+  for (const std::string_view fields :
+       {"X: a\r\n b\r\n", "X: a\r\n\tb\r\n", "X:\r\n b\r\n", "X: a\r\n \r\n",
+        "Transfer-Encoding:\r\n chunked\r\n", "Content-Length: 1\r\n 0\r\n"}) {
+    expect_refused("POST / HTTP/1.1\r\nHost: a\r\n" + std::string(fields) + "\r\n",
+                   Code::bad_request);
+  }
+  expect_refused("GET / HTTP/1.1\r\n Host: a\r\n\r\n", Code::bad_request);
+}
+
+TEST(RequestParser, BadCharactersInNamesAndValuesAreRefused) {
+  const std::string head = "GET / HTTP/1.1\r\nHost: a\r\n";
+  for (const std::string& field :
+       {std::string("X Y: a"), std::string("X\x7f: a"), std::string("X\0: a", 5),
+        std::string(": a"), std::string("X: a\0b", 6), std::string("X: a\x7f"),
+        std::string("\xff: a"),
+        std::string("Transfer-Encoding: \x0b"
+                    "chunked")}) {
+    expect_refused(head + field + "\r\n\r\n", Code::bad_request);
+  }
+}
+
+// RFC 9112, 3.2.2: a target with a host beats the Host header.
+TEST(RequestParser, HostOfTheTargetBeatsTheHeader) {
+  RequestParser parser(limits);
+  feed(parser, "GET http://there:2/path HTTP/1.1\r\nHost: here:1\r\n\r\n");
+  ASSERT_EQ(parser.state(), State::complete);
+  EXPECT_EQ(parser.header("host"), "there:2");
+  parser.reset();
+  feed(parser, "GET /path HTTP/1.1\r\nHost: here:1\r\n\r\n");
+  EXPECT_EQ(parser.header("host"), "here:1");
 }
 
 TEST(RequestParser, ConnectionSaysWhetherItIsKept) {
@@ -242,6 +310,19 @@ TEST(RequestParser, KnowsAWebSocket) {
   EXPECT_TRUE(parser.wants_websocket());
 }
 
+// RFC 6455, 4.2.1: the tokens stand in lists, which may be spread over several fields.
+TEST(RequestParser, KnowsAWebSocketByTokensInLists) {
+  for (const std::string_view fields :
+       {"Upgrade: WEBSOCKET\r\nConnection: keep-alive\r\nConnection: UPGRADE\r\n",
+        "Upgrade: h2c, websocket\r\nConnection: close,upgrade\r\n"}) {
+    RequestParser parser(limits);
+    feed(parser, "GET /ws HTTP/1.1\r\nHost: a\r\nSec-WebSocket-Version: 13\r\n" +
+                     std::string(fields) + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    ASSERT_EQ(parser.state(), State::complete) << fields;
+    EXPECT_TRUE(parser.wants_websocket()) << fields;
+  }
+}
+
 TEST(RequestParser, UpgradeThatConnectionDoesNotNameIsNone) {
   RequestParser parser(limits);
   feed(parser, upgrade("13", "dGhlIHNhbXBsZSBub25jZQ==", "keep-alive"));
@@ -258,6 +339,15 @@ TEST(RequestParser, BadUpgradesAreRefused) {
         "dGhlIHNhbXBsZSBub25jZR==", "dGhlIHNhbXBsZSBub25jZQ==x"}) {
     expect_refused(upgrade("13", bad), Code::bad_request);
   }
+  const std::string twice = "13\r\nSec-WebSocket-Version: 13";
+  expect_refused(upgrade(twice, key), Code::bad_request);
+  expect_refused(upgrade("13", std::string(key) + "\r\nSec-WebSocket-Key: " + std::string(key)),
+                 Code::bad_request);
+  expect_refused(upgrade("13", std::string(key) + "\r\nContent-Length: 1") + "x",
+                 Code::bad_request);
+  std::string no_host = upgrade("13", key);
+  no_host.erase(no_host.find("Host: a\r\n"), 9);
+  expect_refused(no_host, Code::bad_request);
   expect_refused(upgrade("13", key, "Upgrade", "POST /ws HTTP/1.1"), Code::bad_request);
   expect_refused(upgrade("13", key, "Upgrade", "GET /ws HTTP/1.0"), Code::bad_request);
 }

@@ -6,7 +6,9 @@
 #include "net/server.h"
 
 #include <fmt/format.h>
+#include <netinet/tcp.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,6 +42,8 @@ constexpr size_t read_bytes_max = 256 * 1024;
 constexpr size_t turn_bytes_max = 1024 * 1024;
 // Connections over the limit that get an answer; further ones are closed without.
 constexpr size_t refused_max = 64;
+// Descriptors for those and for all that the process opens beside connections.
+constexpr rlim_t descriptors_spare = refused_max + 128;
 constexpr Duration wait_max = seconds(1);
 constexpr Duration stop_max = seconds(2);
 // How long no connection is accepted after the system had no descriptor for one.
@@ -48,6 +52,38 @@ constexpr Duration accept_pause = seconds(1);
 Time monotonic_now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return Time{std::chrono::duration_cast<std::chrono::microseconds>(since).count()};
+}
+
+// As many connections as wanted, or as the system has descriptors for: it is better to answer 503
+// than to leave none for the journal's files. Raises the process's limit as far as it may.
+size_t affordable_connections(size_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return wanted;
+  }
+  const rlim_t needed = rlim_t{wanted} + descriptors_spare;
+  if (limit.rlim_cur < needed && limit.rlim_cur < limit.rlim_max) {
+    const rlimit raised{std::min(needed, limit.rlim_max), limit.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+      limit = raised;
+    }
+  }
+  const rlim_t spare = std::min(descriptors_spare, limit.rlim_cur / 4 * 3);
+  return std::min<size_t>(wanted, limit.rlim_cur - spare);
+}
+
+// What is written leaves at once. A peer that is gone without a word is found out also where
+// nothing is written to it, as in a stream of events or a request that waits.
+void set_options(int socket, Duration interval) {
+  const int on = 1;
+  const int seconds = static_cast<int>(std::clamp<int64_t>(interval.us / 1'000'000, 1, 3600));
+  const int unanswered_max = 2;
+  // Fails only for a peer that is gone already, which reading will tell.
+  (void)::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  (void)::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  (void)::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+  (void)::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
+  (void)::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &unanswered_max, sizeof unanswered_max);
 }
 
 // How often the times of all connections are looked at: fine enough for the shortest of them.
@@ -68,6 +104,7 @@ class Server::Loop {
             std::max(read_bytes_max, options.limits.header_bytes_max + read_bytes_max / 2)),
         sweep_interval_(sweep_interval(options.limits)) {
     around_.limits = options.limits;
+    around_.limits.connections_max = affordable_connections(options.limits.connections_max);
     around_.handler = &handler;
   }
 
@@ -246,15 +283,11 @@ void Server::Loop::accepted(tcp::socket&& socket) {
   }
   AsioError ec;
   socket.non_blocking(true, ec);
-  if (!ec) {
-    // Fails only for a peer that is gone already, which reading will tell.
-    AsioError ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-  }
   if (ec) {
     return;
   }
   const int fd = socket.native_handle();
+  set_options(fd, around_.limits.ping_interval);
   const ConnectionId id = ++last_id_;
   auto made =
       std::make_unique<Peer>(id, around_, std::move(socket), tls_ ? Stream(fd, *tls_) : Stream(fd));
@@ -623,6 +656,11 @@ void Server::send(ConnectionId connection, std::string_view bytes) {
 size_t Server::buffered(ConnectionId connection) const {
   const Connection* found = loop_->find(connection);
   return found == nullptr ? 0 : found->buffered();
+}
+
+bool Server::has_room(ConnectionId connection) const {
+  const Connection* found = loop_->find(connection);
+  return found == nullptr || found->has_room();
 }
 
 void Server::close(ConnectionId connection, uint16_t code, std::string_view reason) {

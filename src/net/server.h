@@ -63,8 +63,7 @@ class Handler {
   // The connection is gone, however it ended. Nothing more comes of it. Only for connections of
   // which a request was seen; never from within a call of the server.
   virtual void on_closed(ConnectionId connection) = 0;
-  // What was buffered for a stream or WebSocket has left down to half of the mark, after `buffered`
-  // was over it.
+  // A stream or WebSocket has room again: what was buffered has left down to half of the mark.
   virtual void on_drained(ConnectionId connection) = 0;
   // Once per turn of the loop, after all ready sockets were read: do the work, answer. Returns
   // when the next turn is due even if nothing comes in. Turns also come without need, at least
@@ -81,13 +80,14 @@ class Handler {
 class Server {
  public:
   struct Limits {
-    size_t connections_max = 10'000;  // one more is answered 503
+    // One more is answered 503. Less when the process may not have as many descriptors; the server
+    // raises that limit as far as it may.
+    size_t connections_max = 10'000;
     size_t header_bytes_max = 16 * 1024;
     size_t body_bytes_max = 2 * 1024 * 1024;
     size_t message_bytes_max = 2 * 1024 * 1024;  // of a WebSocket
     size_t pipelined_max = 1'024;                // unanswered requests; then reading pauses
-    size_t buffered_max =
-        4 * 1024 * 1024;  // output of one connection: the mark; then it pauses too
+    size_t buffered_max = 1024 * 1024;  // output of one connection: the mark; then it pauses too
     // From the first byte to the last of a request, and from the connection to its first request.
     Duration request_timeout = base::seconds(30);
     Duration idle_timeout = base::minutes(5);    // between requests, or while a peer reads nothing
@@ -128,9 +128,11 @@ class Server {
   // A text message on a WebSocket, which must be UTF-8, or the next part of a stream. Buffered
   // until the turn ends.
   void send(ConnectionId connection, std::string_view bytes);
-  // Bytes of the connection that wait to be written. Above `buffered_max` the caller must hold back
-  // until `on_drained`; at twice that the connection is closed.
+  // Bytes of the connection that wait to be written.
   size_t buffered(ConnectionId connection) const;
+  // False from when `buffered` is above `buffered_max` until `on_drained`: hold back. What is sent
+  // while it is above twice that closes the connection.
+  bool has_room(ConnectionId connection) const;
   // Closes it after what is buffered has left; for a WebSocket with this code and reason.
   void close(ConnectionId connection, uint16_t code, std::string_view reason);
 

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <random>
+#include <sstream>
 
 #include "lib/tls_testing.h"
 #include "net/client.h"
@@ -170,6 +173,28 @@ TEST(Server, ManyConnectionsAreServed) {
   }
   clients.clear();
   live.wait_until([&] { return live.closed == 400 && live.open.empty(); });
+}
+
+// The kernel asks after a peer that says nothing: its timer of kind 2 runs.
+TEST(Server, ConnectionsAreKeptAlive) {
+  LiveServer live;
+  RawClient client(live.url());
+  client.send(get("/stream"));
+  live.wait_until([&] { return live.streams.size() == 1; });
+  char port[8];
+  std::snprintf(port, sizeof port, ":%04X", live.server().port());
+  std::ifstream table("/proc/net/tcp");
+  bool found = false;
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream fields(line);
+    std::string slot, local, remote, state, queues, timer;
+    fields >> slot >> local >> remote >> state >> queues >> timer;
+    if (local.ends_with(port) && state == "01") {
+      found = true;
+      EXPECT_TRUE(timer.starts_with("02:")) << line;
+    }
+  }
+  EXPECT_TRUE(found);
 }
 
 TEST(Server, GoneClientIsToldToTheHandlerOnce) {

@@ -48,7 +48,7 @@ void append_header(std::string& out, Opcode opcode, size_t size, bool masked) {
 }  // namespace
 
 bool CloseCode::may_be_sent(uint16_t code) {
-  return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1011) ||
+  return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
          (code >= 3000 && code <= 4999);
 }
 

@@ -35,7 +35,8 @@ struct CloseCode {
   static constexpr uint16_t too_big = 1009;
   static constexpr uint16_t internal_error = 1011;
 
-  // 1000 to 1003, 1007 to 1011, 3000 to 4999: the others are reserved or not assigned.
+  // 1000 to 1003, 1007 to 1014 (of which IANA registered the last three after the RFC), 3000 to
+  // 4999: the others are reserved or not assigned.
   static bool may_be_sent(uint16_t code);
 };
 

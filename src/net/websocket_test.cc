@@ -311,17 +311,17 @@ TEST(WebSocketReader, CloseCarriesCodeAndReason) {
 
 TEST(WebSocketReader, CloseCodesAreTheOnesThatMayBeSent) {
   for (uint32_t code = 0; code <= 65535; ++code) {
-    const bool valid = (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1011) ||
+    const bool valid = (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
                        (code >= 3000 && code <= 4999);
     ASSERT_EQ(CloseCode::may_be_sent(static_cast<uint16_t>(code)), valid) << code;
   }
-  for (const uint16_t code : std::initializer_list<uint16_t>{
-           1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 3000, 3999, 4000, 4999}) {
+  for (const uint16_t code :
+       std::initializer_list<uint16_t>{1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012,
+                                       1014, 3000, 3999, 4000, 4999}) {
     EXPECT_EQ(read(close_frame(code)), (std::vector<Got>{{Kind::close, code, ""}}));
   }
-  for (const uint16_t code :
-       std::initializer_list<uint16_t>{0, 1, 999, 1004, 1005, 1006, 1012, 1013, 1014, 1015, 1016,
-                                       1100, 2000, 2999, 5000, 65535}) {
+  for (const uint16_t code : std::initializer_list<uint16_t>{0, 1, 999, 1004, 1005, 1006, 1015,
+                                                             1016, 1100, 2000, 2999, 5000, 65535}) {
     expect_failure(close_frame(code), 1002);
   }
 }

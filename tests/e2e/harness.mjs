@@ -5,7 +5,9 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
+import net from 'node:net';
 import { dirname, join, resolve } from 'node:path';
+import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -17,18 +19,18 @@ export class Broker {
     this.stderr = '';
   }
 
-  static async start({ data, flags = [] } = {}) {
+  // `under` is a command that runs the binary: ['prlimit', '--nofile=256:256'].
+  static async start({ data, flags = [], listen, under } = {}) {
     const broker = new Broker(data ?? (await mkdtemp(join(tmpdir(), 'parley-e2e-'))));
-    await broker.run(flags);
+    await broker.run(flags, { listen, under });
     return broker;
   }
 
   // Resolves when it accepts requests.
-  async run(flags = []) {
+  async run(flags = [], { listen = '127.0.0.1:0', under = [] } = {}) {
     this.flags = flags;
-    this.process = spawn(
-      binary, ['serve', '--data', this.data, '--listen', '127.0.0.1:0', ...flags],
-      { stdio: ['ignore', 'pipe', 'pipe'] });
+    const command = [...under, binary, 'serve', '--data', this.data, '--listen', listen, ...flags];
+    this.process = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
     this.exited = new Promise((done) => this.process.on('exit', (code, signal) => done({ code, signal })));
     this.process.stderr.on('data', (text) => { this.stderr += text; });
     let out = '';
@@ -56,6 +58,12 @@ export class Broker {
   async remove() {
     if (this.process.exitCode === null && this.process.signalCode === null) await this.stop();
     await rm(this.data, { recursive: true, force: true });
+  }
+
+  // Bytes of memory that the broker holds now.
+  async rss() {
+    const status = await readFile(`/proc/${this.process.pid}/status`, 'utf8');
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]) * 1024;
   }
 
   // One request; `body` is sent as JSON unless it is a string.
@@ -92,6 +100,96 @@ export class Agent {
   read(id) { return this.call('GET', `/v1/messages/${id}`); }
   ack(id) { return this.call('POST', `/v1/messages/${id}/ack`); }
   delivery(id) { return this.call('GET', `/v1/messages/${id}/delivery`); }
+}
+
+// A client that sends any bytes and reads any bytes. `got` is what came and was not yet taken.
+export class Raw {
+  constructor(socket) {
+    this.socket = socket;
+    this.got = Buffer.alloc(0);
+    this.ended = false;
+    this.wake = () => {};
+    socket.on('data', (bytes) => { this.got = Buffer.concat([this.got, bytes]); this.wake(); });
+    // A reset is an end like any other here; what came before it tells the tests enough.
+    socket.on('error', () => {});
+    socket.on('close', () => { this.ended = true; this.wake(); });
+    socket.on('end', () => { this.ended = true; this.wake(); });
+  }
+  static async connect(url, options = {}) {
+    const { protocol, hostname, port } = new URL(url);
+    const to = { host: hostname, port: Number(port), ...options };
+    const secure = protocol === 'https:';
+    const socket = secure ? tls.connect(to) : net.connect(to);
+    await new Promise((done, fail) => {
+      socket.once(secure ? 'secureConnect' : 'connect', done);
+      socket.once('error', fail);
+    });
+    return new Raw(socket);
+  }
+  send(bytes) {
+    return new Promise((done) => { this.socket.write(bytes, () => done()); });
+  }
+  // Waits until `done(got)` gives something, and returns that; undefined when the peer ended first.
+  async until(done) {
+    for (;;) {
+      const found = done(this.got);
+      if (found !== undefined && found !== false) return found;
+      if (this.ended) return undefined;
+      await new Promise((wake) => { this.wake = wake; });
+    }
+  }
+  async toEnd() {
+    await this.until(() => this.ended);
+    return this.got.toString('latin1');
+  }
+  // The next answer, taken out of what came; undefined when the connection ended without one.
+  async response() {
+    const end = await this.until((got) => { const at = got.indexOf('\r\n\r\n'); return at < 0 ? false : at + 4; });
+    if (end === undefined) return undefined;
+    const head = this.got.subarray(0, end).toString('latin1');
+    const size = Number(/^content-length: (\d+)/mi.exec(head)?.[1] ?? 0);
+    await this.until((got) => got.length >= end + size);
+    const text = this.got.subarray(end, end + size).toString();
+    this.got = this.got.subarray(end + size);
+    let json;
+    try { json = JSON.parse(text); } catch { json = undefined; }
+    return { status: Number(head.slice(9, 12)), head, text, json };
+  }
+  async upgrade(path, token, headers = '') {
+    await this.send(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n` +
+      'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n' +
+      `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${headers}\r\n`);
+    return this.response();
+  }
+  // The next frame from the server, which never fragments; undefined at the end.
+  async frame() {
+    const read = (got) => {
+      if (got.length < 2) return false;
+      let size = got[1] & 0x7f;
+      let at = 2;
+      if (size === 126) { if (got.length < 4) return false; size = got.readUInt16BE(2); at = 4; }
+      else if (size === 127) { if (got.length < 10) return false; size = Number(got.readBigUInt64BE(2)); at = 10; }
+      return got.length >= at + size && { opcode: got[0] & 0x0f, first: got[0], payload: got.subarray(at, at + size), next: at + size };
+    };
+    const found = await this.until(read);
+    if (found) this.got = this.got.subarray(found.next);
+    return found;
+  }
+  end() { this.socket.destroy(); }
+}
+
+// A masked frame that can be wrong in any way.
+export function frame(payload, { opcode = 1, fin = true, reserved = 0, masked = true, lengthBytes } = {}) {
+  const bytes = Buffer.from(payload);
+  const wide = lengthBytes ?? (bytes.length <= 125 ? 0 : bytes.length <= 65535 ? 2 : 8);
+  const head = Buffer.alloc(2 + wide);
+  head[0] = (fin ? 0x80 : 0) | reserved << 4 | opcode;
+  head[1] = (masked ? 0x80 : 0) | (wide === 0 ? bytes.length : wide === 2 ? 126 : 127);
+  if (wide === 2) head.writeUInt16BE(bytes.length, 2);
+  if (wide === 8) head.writeBigUInt64BE(BigInt(bytes.length), 2);
+  if (!masked) return Buffer.concat([head, bytes]);
+  const mask = Buffer.from([0x12, 0x34, 0x56, 0x78]);
+  return Buffer.concat([head, mask, bytes.map((byte, at) => byte ^ mask[at % 4])]);
 }
 
 // A whole flow message.

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// GET /v1/stream: server-sent events as a reader of them sees them.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Broker, message } from './harness.mjs';
+
+// Reads events by the rules of the HTML standard: lines end with CR LF, LF or CR; `data` lines are
+// joined with LF; an empty line ends an event.
+class Events {
+  static async open(agent, query = '') {
+    const events = new Events();
+    events.abort = new AbortController();
+    events.response = await fetch(`${agent.broker.url}/v1/stream${query}`,
+      { headers: { Authorization: `Bearer ${agent.token}` }, signal: events.abort.signal });
+    events.reader = events.response.body.pipeThrough(new TextDecoderStream()).getReader();
+    events.text = '';
+    return events;
+  }
+  async next() {
+    for (;;) {
+      const end = /(\r\n|\n|\r){2}/.exec(this.text);
+      if (end) {
+        const lines = this.text.slice(0, end.index).split(/\r\n|\n|\r/);
+        this.text = this.text.slice(end.index + end[0].length);
+        const event = { data: [] };
+        for (const line of lines) {
+          const [, name, value] = /^([^:]*): ?(.*)$/.exec(line);
+          if (name === 'data') event.data.push(value); else event[name] = value;
+        }
+        return { ...event, json: JSON.parse(event.data.join('\n')) };
+      }
+      const { done, value } = await this.reader.read();
+      if (done) return undefined;
+      this.text += value;
+    }
+  }
+  close() { this.abort.abort(); }
+}
+
+describe('server-sent events', () => {
+  let broker, ana, bo;
+  before(async () => {
+    broker = await Broker.start();
+    ana = await broker.addAgent('ana');
+    bo = await broker.addAgent('bo');
+  });
+  after(() => broker.remove());
+
+  it('push a message with its place', async () => {
+    const events = await Events.open(bo);
+    assert.equal(events.response.headers.get('content-type'), 'text/event-stream');
+    const sent = await ana.send('bo', { n: 1 });
+    const event = await events.next();
+    assert.equal(event.event, 'message');
+    assert.equal(event.id, String(sent.json.seq));
+    assert.deepEqual(event.json.message.payload.body, { n: 1 });
+    assert.equal((await bo.ack(sent.json.id)).status, 200);
+    events.close();
+  });
+
+  // White space of a body is kept as it came: its line ends must not end the event.
+  for (const [name, end] of [['LF', '\n'], ['CR LF', '\r\n'], ['CR', '\r'], ['empty lines', '\n\n'], ['all of them', '\r\n\n\r\r\n']]) {
+    it(`are whole when the message has ${name} between its tokens`, async () => {
+      const events = await Events.open(bo);
+      const spaced = JSON.stringify(message('ana', 'bo', { MARK: [1, 'a\nb\r'] }))
+        .replace('{"MARK":', `{${end}"n":${end}`).replace('[1,', `[1,${end}${end}`);
+      const sent = await ana.call('POST', '/v1/messages', { body: spaced });
+      assert.equal(sent.status, 202, sent.text);
+      const event = await events.next();
+      assert.equal(event.id, String(sent.json.seq));
+      assert.deepEqual(event.json.message.payload.body, { n: [1, 'a\nb\r'] });
+      assert.equal(event.json.op, 'message');
+      assert.equal((await bo.ack(sent.json.id)).status, 200);
+      events.close();
+    });
+  }
+
+  it('go on behind the place that a reader names', async () => {
+    const seqs = [];
+    for (let n = 0; n < 4; ++n) seqs.push((await ana.send('bo', { n })).json.seq);
+    const first = await Events.open(bo);
+    for (let n = 0; n < 4; ++n) assert.equal((await first.next()).id, String(seqs[n]));
+    first.close();
+    const second = await Events.open(bo, `?after=${seqs[1]}`);
+    assert.equal((await second.next()).id, String(seqs[2]));
+    assert.equal((await second.next()).id, String(seqs[3]));
+    second.close();
+    for (const seq of seqs) assert.equal((await bo.ack(seq)).status, 200);
+  });
+});
