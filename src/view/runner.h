@@ -50,6 +50,7 @@ class Runner {
   void run();
   bool fold(std::deque<Feed::Part>& parts);
   void keep_house();
+  void give_up(const Error& why);
   Feed::TimePoint next_work() const;
 
   const Options options_;
@@ -60,6 +61,7 @@ class Runner {
   size_t bytes_since_checkpoint_ = 0;
   Feed::TimePoint next_checkpoint_ = Feed::TimePoint::max();
   Feed::TimePoint next_forget_;
+  bool given_up_ = false;
   std::thread thread_;  // last, so that all else is there when it starts
 };
 

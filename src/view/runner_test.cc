@@ -207,6 +207,39 @@ TEST(Runner, RefusesNothingUntilItIsFullAndRecovers) {
   expect_agreement(world, world.history_path());
 }
 
+TEST(Runner, ADamagedFileStopsTheViewAndNothingElse) {
+  World world;
+  Running view(world, [&](Runner::Options& options) { options.feed.bytes_max = 10'000; });
+  add_agents(world);
+  send(world, 20);
+  view.reach(world.last());
+  {
+    // Behind its back, as a bad disk would: the tables no longer are what they were.
+    auto database = lib::Database::open(world.history_path(), lib::Database::Mode::read_write);
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(database->run("PRAGMA writable_schema=ON;"
+                              "UPDATE sqlite_schema SET rootpage=999999 WHERE name='messages';"
+                              "PRAGMA schema_version=99"));
+  }
+  const Seq before = view.runner->feed().position();
+  send(world, 200, "after");
+  const auto late = view.reach(world.last());
+  EXPECT_FALSE(late.there);
+  EXPECT_EQ(view.runner->feed().position(), before);
+  EXPECT_FALSE(view.runner->feed().full());
+  EXPECT_EQ(view.runner->feed().durable(), Seq{UINT64_MAX});
+  ASSERT_TRUE(view.runner->feed().trouble());
+  EXPECT_NE(view.runner->feed().trouble()->detail.find("restart the broker"), std::string::npos);
+  // The next start makes it anew.
+  view.runner.reset();
+  world.listener = {};
+  Running next(world);
+  EXPECT_FALSE(next.runner->report().set_aside.empty());
+  world.again();
+  EXPECT_TRUE(next.reach(world.last()).there);
+  expect_agreement(world, world.history_path());
+}
+
 TEST(Runner, ForgetsWhatIsOlderThanItsRetention) {
   World world;
   {
