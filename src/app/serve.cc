@@ -246,6 +246,7 @@ std::expected<void, Error> run(const Config& config, net::Server& server) {
 
 std::expected<void, Error> serve(const Config& config) {
   StopOnSignal::block();
+  ::umask(077);  // what agents tell each other is for nobody else on the machine
   base::SystemClock clock;
   auto journal = journal::FileJournal::open({.directory = config.data + "/journal"}, clock);
   if (!journal) {
@@ -265,7 +266,8 @@ std::expected<void, Error> serve(const Config& config) {
   if (auto set = set_rules(**broker, clock, config); !set) {
     return set;
   }
-  edge::Api api(**broker, clock, {.version = PARLEY_VERSION, .hosts = config.allowed_hosts});
+  edge::Api api(**broker, clock,
+                {.version = PARLEY_VERSION, .hosts = config.allowed_hosts, .view = view.get()});
   auto listening = net::Server::listen({.host = config.listen.host,
                                         .port = config.listen.port,
                                         .tls_certificate = config.tls_certificate,

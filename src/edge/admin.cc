@@ -84,6 +84,10 @@ void Api::discard_dead_letter(Call& call) {
   resolve_dead_letter(call, core::Resolution::discarded);
 }
 
+void Api::escalate_dead_letter(Call& call) {
+  resolve_dead_letter(call, core::Resolution::escalated);
+}
+
 void Api::resolve_dead_letter(Call& call, core::Resolution resolution) {
   broker_.ask(call.caller.workspace, call.caller.name,
               core::ResolveDeadLetter{.id = parse_id(call.arguments[0]), .resolution = resolution},
@@ -151,7 +155,17 @@ void Api::health(Call& call) {
     }
     out.end_array();
   }
-  out.end_object().end_object();
+  out.end_object();
+  if (options_.view != nullptr) {
+    view::Feed& feed = options_.view->feed();
+    out.key("history").object().key("seq").number(feed.position().n);
+    out.key("behind").number(feed.lag());
+    if (const auto trouble = feed.trouble()) {
+      out.key("trouble").text(trouble->detail);
+    }
+    out.end_object();
+  }
+  out.end_object();
   respond(call.exchange, json_response(200, std::move(text)));
 }
 

@@ -53,7 +53,9 @@ std::optional<std::vector<std::string>> match(const std::vector<std::string_view
 const std::vector<Api::Route>& Api::routes() {
   static const std::vector<Route> table = {
       {"POST", "/v1/messages", &Api::send},
+      {"GET", "/v1/messages", &Api::search},
       {"GET", "/v1/inbox", &Api::inbox},
+      {"GET", "/v1/outbox", &Api::outbox},
       {"GET", "/v1/messages/{}", &Api::show_message},
       {"GET", "/v1/messages/{}/delivery", &Api::show_delivery},
       {"POST", "/v1/messages/{}/ack", &Api::ack},
@@ -77,6 +79,7 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", "/v1/dead-letters/{}", &Api::show_dead_letter},
       {"POST", "/v1/dead-letters/{}/retry", &Api::retry_dead_letter},
       {"POST", "/v1/dead-letters/{}/discard", &Api::discard_dead_letter},
+      {"POST", "/v1/dead-letters/{}/escalate", &Api::escalate_dead_letter},
       {"GET", "/v1/rules", &Api::show_rules},
       {"PATCH", "/v1/rules", &Api::change_rules},
       {"GET", "/v1/health", &Api::health},
@@ -85,7 +88,12 @@ const std::vector<Api::Route>& Api::routes() {
 }
 
 Api::Api(node::Broker& broker, base::Clock& clock, Options options)
-    : broker_(broker), clock_(clock), options_(std::move(options)) {
+    : broker_(broker),
+      clock_(clock),
+      options_(std::move(options)),
+      started_(broker.machine().seq()) {
+  broker_.observe([this](const core::Entry& entry, const core::Outcome&,
+                         std::span<const core::Effect>) { note_write(entry); });
   broker_.tell_senders(&notice_text);
 }
 

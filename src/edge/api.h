@@ -14,6 +14,7 @@
 #include "lib/json.h"
 #include "net/server.h"
 #include "node/broker.h"
+#include "view/runner.h"
 
 namespace parley::edge {
 
@@ -26,6 +27,7 @@ class Api final : public net::Handler {
   struct Options {
     std::string version;
     std::vector<std::string> hosts;  // besides loopback names; what `Host` and `Origin` may name
+    view::Runner* view = nullptr;    // null: old messages cannot be found
   };
 
   Api(node::Broker& broker, base::Clock& clock, Options options);
@@ -108,11 +110,27 @@ class Api final : public net::Handler {
                       node::Broker::Done done);
   std::string receipt_text(const Principal& caller, const core::Receipt& receipt);
 
+  // history.cc
+  void note_write(const core::Entry& entry);
+  void ask_history(const net::Exchange& exchange, const Principal& caller,
+                   view::Questions::Ask ask);
+  void show_old_message(const net::Exchange& exchange, const Principal& caller,
+                        const core::Target& target, core::Dialect dialect);
+  void show_old_delivery(const net::Exchange& exchange, const Principal& caller,
+                         const core::Target& target);
+  void outbox(Call& call);
+  void search(Call& call);
+  struct Wanted;
+  struct Listing;
+  void list(const net::Exchange& exchange, const Principal& caller, Wanted wanted);
+  void answer_list(const net::Exchange& exchange, const Principal& caller, const Listing& listing);
+
   // admin.cc
   void list_dead_letters(Call& call);
   void show_dead_letter(Call& call);
   void retry_dead_letter(Call& call);
   void discard_dead_letter(Call& call);
+  void escalate_dead_letter(Call& call);
   void resolve_dead_letter(Call& call, core::Resolution resolution);
   void show_rules(Call& call);
   void change_rules(Call& call);
@@ -129,6 +147,8 @@ class Api final : public net::Handler {
   lib::JsonDocument document_;
   dialect::Texts texts_;
   Waits waits_;
+  base::Seq started_;                                 // what was there when this began
+  std::unordered_map<uint64_t, base::Seq> written_;  // by workspace and principal: its newest entry
   std::unordered_map<net::ConnectionId, std::unique_ptr<Push>> pushes_;
   std::map<net::Exchange, std::function<void()>> waiting_;  // what to undo when a waiter is gone
 };

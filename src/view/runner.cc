@@ -35,6 +35,7 @@ Runner::Runner(Options options, History history)
       report_(history_.report()),
       follower_(options_.directory),
       feed_(options_.feed, options_.post, history_.position()),
+      questions_({options_.path, options_.post, options_.nice}),
       next_forget_(options_.retention.us > 0 ? steady_clock::now() : Feed::TimePoint::max()),
       thread_([this] { run(); }) {}
 

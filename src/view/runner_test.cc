@@ -263,6 +263,50 @@ TEST(Runner, ForgetsWhatIsOlderThanItsRetention) {
   EXPECT_EQ(reader->position().value(), world.last());
 }
 
+TEST(Questions, AreAnsweredOnTheThreadThatAsked) {
+  World world;
+  Running view(world);
+  add_agents(world);
+  send(world, 3);
+  view.reach(world.last());
+  const auto asker = std::this_thread::get_id();
+  std::optional<StoredMessage> found;
+  view.runner->questions().ask(
+      [&](Reader& reader) -> std::expected<Questions::Answer, Error> {
+        EXPECT_NE(std::this_thread::get_id(), asker);
+        auto message = reader.find(admin, id_of("m1"));
+        return [&found, message = *message] { found = message; };
+      },
+      [](const Error& error) { ADD_FAILURE() << error.detail; });
+  EXPECT_TRUE(view.mailroom.run_one());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->seq, (Seq{world.last().n - 1}));
+}
+
+TEST(Questions, AreRefusedWhenTooManyWaitAndWhenTheyFail) {
+  World world;
+  Mailroom mailroom;
+  std::vector<base::Code> refused;
+  const auto refuse = [&](const Error& error) { refused.push_back(error.code); };
+  const auto no_question = [](Reader&) -> std::expected<Questions::Answer, Error> {
+    return std::unexpected(Error{base::Code::not_found, "", {}});
+  };
+  {
+    Questions none({.path = world.history_path(), .post = mailroom.post(), .waiting_max = 0});
+    none.ask(no_question, refuse);
+    EXPECT_TRUE(mailroom.run_one());
+    EXPECT_EQ(refused, std::vector{base::Code::overloaded});
+  }
+  Questions questions({.path = world.history_path(), .post = mailroom.post()});
+  questions.ask(no_question, refuse);  // there is no file
+  EXPECT_TRUE(mailroom.run_one());
+  EXPECT_EQ(refused.back(), base::Code::storage_failed);
+  Running view(world);  // now there is
+  questions.ask(no_question, refuse);
+  EXPECT_TRUE(mailroom.run_one());
+  EXPECT_EQ(refused.back(), base::Code::not_found);
+}
+
 TEST(Feed, TooManyWaitersAreToldAtOnce) {
   Mailroom mailroom;
   Feed feed({.waiters_max = 1}, mailroom.post(), Seq{5});
