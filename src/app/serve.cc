@@ -225,6 +225,28 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journa
   return broker;
 }
 
+double bytes_in(const std::string& directory) {
+  double bytes = 0;
+  std::error_code ignored;
+  for (const auto& file : std::filesystem::directory_iterator(directory, ignored)) {
+    const auto size = file.file_size(ignored);
+    bytes += ignored ? 0 : static_cast<double>(size);
+  }
+  return bytes;
+}
+
+std::vector<edge::Gauge> gauges(const Config& config, journal::Journal& journal,
+                                base::Time started) {
+  return {
+      {"parley_journal_bytes", "Size of the journal's files, reserved space included.",
+       [directory = config.data + "/journal"] { return bytes_in(directory); }},
+      {"parley_snapshot_seq", "Place of the newest stored snapshot.",
+       [&journal] { return static_cast<double>(journal.snapshot_seq().n); }},
+      {"process_start_time_seconds", "When the process started, since 1970.",
+       [started] { return static_cast<double>(started.us) / 1e6; }},
+  };
+}
+
 std::expected<void, Error> run(const Config& config, net::Server& server) {
   const std::string url = url_of(config, server.port());
   const std::string place = config.data + "/broker.json";
@@ -267,7 +289,10 @@ std::expected<void, Error> serve(const Config& config) {
     return set;
   }
   edge::Api api(**broker, clock,
-                {.version = PARLEY_VERSION, .hosts = config.allowed_hosts, .view = view.get()});
+                {.version = PARLEY_VERSION,
+                 .hosts = config.allowed_hosts,
+                 .view = view.get(),
+                 .gauges = gauges(config, **journal, clock.now())});
   auto listening = net::Server::listen({.host = config.listen.host,
                                         .port = config.listen.port,
                                         .tls_certificate = config.tls_certificate,

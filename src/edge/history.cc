@@ -149,6 +149,7 @@ void Api::ask_history(const net::Exchange& exchange, const Principal& caller, Qu
                           " entries behind and lacks what you did last" +
                           (trouble ? ": " + trouble->detail : "; ask again after a pause"),
                       {}};
+    metrics_.refused(error.code);
     respond(exchange, problem(error, "behind", reached.behind));
   };
   options_.view->feed().wait_for(broker_.machine().seq(), now + courtesy,

@@ -218,7 +218,7 @@ void Api::send_batch(Call& call, Json messages) {
            [this, batch, at, exchange = call.exchange, caller = call.caller](
                const core::Outcome& outcome, std::span<const core::Effect>) {
              batch->results[at] =
-                 outcome ? receipt_text(caller, *outcome) : problem(outcome.error()).body;
+                 outcome ? receipt_text(caller, *outcome) : problem_text(outcome.error());
              if (--batch->left == 0) {
                respond(exchange, json_response(202, joined(*batch)));
              }
