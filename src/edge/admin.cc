@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "edge/api.h"
+#include "edge/openapi.h"
 #include "edge/render.h"
 
 namespace parley::edge {
@@ -123,6 +124,10 @@ void Api::change_rules(Call& call) {
   }
   broker_.ask(call.caller.workspace, call.caller.name, std::move(command),
               reply_done(call.exchange));
+}
+
+void Api::describe(Call& call) {
+  respond(call.exchange, json_response(200, std::string(openapi())));
 }
 
 void Api::alive(Call& call) { respond(call.exchange, json_response(200, R"({"status":"alive"})")); }

@@ -132,6 +132,7 @@ const std::vector<Api::Route>& Api::routes() {
       {"PATCH", "/v1/rules", &Api::change_rules},
       {"GET", "/v1/health", &Api::health},
       {"GET", "/metrics", &Api::show_metrics},
+      {"GET", "/openapi.json", &Api::describe, true},
       {"GET", "/livez", &Api::alive, true},
       {"GET", "/readyz", &Api::ready, true},
   };

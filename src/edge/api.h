@@ -142,6 +142,7 @@ class Api final : public net::Handler {
   void show_rules(Call& call);
   void change_rules(Call& call);
   void health(Call& call);
+  void describe(Call& call);
   void alive(Call& call);
   void ready(Call& call);
   void show_metrics(Call& call);
