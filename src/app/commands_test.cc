@@ -210,6 +210,22 @@ TEST_F(Commands, InboxShowsOtherPeoplesTextHarmless) {
   EXPECT_EQ(last().target, "/v1/inbox?limit=5&wait=1s");
 }
 
+TEST_F(Commands, OutboxShowsHowMessagesStand) {
+  broker_.answer("GET /v1/outbox", 200,
+                 R"({"count":2,"next":17,"messages":[{"id":"m2","to":["bo"],"type":"request",)"
+                 R"("timestamp":"T","preview":"x","recipient_count":1,"open":0,)"
+                 R"("deliveries":[{"receiver":"bo","state":"acked"}]},{"id":"m1","to":["a.b"],)"
+                 R"("type":"broadcast","timestamp":"T","preview":"y","recipient_count":3,)"
+                 R"("open":1,"deliveries":[]}]})");
+  const Ran ran = call({"outbox", "--since", "2026-11-15T08:00:00Z", "--cursor", "20"});
+  EXPECT_EQ(ran.out,
+            "ID  TO   TYPE       SENT  STATE           PREVIEW\n"
+            "m2  bo   request    T     acked           x\n"
+            "m1  a.b  broadcast  T     2 of 3 settled  y\n");
+  EXPECT_NE(ran.err.find("--cursor 17"), std::string::npos) << ran.err;
+  EXPECT_EQ(last().target, "/v1/outbox?limit=100&since=2026-11-15T08%3A00%3A00Z&cursor=20");
+}
+
 TEST_F(Commands, ReadShowsTheMessageForPeople) {
   broker_.answer_all(
       200, R"({"id":"m1","sender":"ana","receiver":"bo","type":"request","priority":"high",)"

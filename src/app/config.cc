@@ -39,7 +39,8 @@ struct Bytes {
 };
 using Member =
     std::variant<std::string Config::*, bool Config::*, Address Config::*, LogLevel Config::*,
-                 std::vector<std::string> Config::*, Count, Bytes, Duration Limits::*>;
+                 std::vector<std::string> Config::*, size_t Config::*, Duration Config::*, Count,
+                 Bytes, Duration Limits::*>;
 
 struct Key {
   std::string_view name;
@@ -51,14 +52,19 @@ struct Key {
 
 constexpr uint64_t second = 1'000'000;
 constexpr uint64_t day = 86'400 * second;
+constexpr uint64_t year = 365 * day;
 constexpr uint64_t gigabyte = uint64_t{1} << 30;
 
 // The broker's own keys; the rules have their table in core.
-constexpr std::array<Key, 16> table = {{
+constexpr std::array<Key, 18> table = {{
     {"allowed_hosts", &Config::allowed_hosts, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
     {"data", &Config::data, 0, 0, "the data directory: journal, views, tokens"},
+    {"history.feed_bytes_max", &Config::history_feed_bytes_max, 1'048'576, 64 * gigabyte,
+     "what the history may have to catch up with; beyond it sends are answered OVERLOADED"},
+    {"history.keep", &Config::history_keep, 0, 100 * year,
+     "how long messages can be found after they left the engine; 0s: for ever"},
     {"insecure", &Config::insecure, 0, 0,
      "allows listening beyond this machine without TLS: tokens travel in the clear"},
     {"listen", &Config::listen, 0, 0, "where the broker listens; port 0 takes a free one"},
@@ -108,6 +114,12 @@ std::string type_of(const Key& key) {
           [&](Address Config::*) -> std::string { return "HOST:PORT"; },
           [&](LogLevel Config::*) -> std::string { return "error, warning, info or debug"; },
           [&](std::vector<std::string> Config::*) -> std::string { return "a list of names"; },
+          [&](size_t Config::*) {
+            return range("a size", base::format_size(key.min), base::format_size(key.max));
+          },
+          [&](Duration Config::*) {
+            return range("a duration", duration_text(key.min), duration_text(key.max));
+          },
           [&](Count) {
             return range("a whole number", std::to_string(key.min), std::to_string(key.max));
           },
@@ -168,6 +180,8 @@ std::string value_text(const Config& config, const Key& key) {
             return std::string(log_levels[static_cast<size_t>(config.*at)]);
           },
           [&](std::vector<std::string> Config::* at) { return joined(config.*at); },
+          [&](size_t Config::* at) { return base::format_size(config.*at); },
+          [&](Duration Config::* at) { return base::format_duration(config.*at); },
           [&](Count at) { return std::to_string(config.server.*at.member); },
           [&](Bytes at) { return base::format_size(config.server.*at.member); },
           [&](Duration Limits::* at) { return base::format_duration(config.server.*at); },
@@ -188,12 +202,16 @@ std::optional<uint64_t> within(const Key& key, std::optional<uint64_t> value) {
 
 // False when the text is not what the key takes; the config is then as it was.
 bool store(Config& config, const Key& key, std::string_view text) {
-  const auto put = [&](size_t Limits::* member, std::optional<uint64_t> value) {
-    if (const auto good = within(key, value)) {
-      config.server.*member = *good;
-      return true;
-    }
-    return false;
+  const auto put = [&](size_t& to, std::optional<uint64_t> value) {
+    const auto good = within(key, value);
+    to = good.value_or(to);
+    return good.has_value();
+  };
+  const auto put_duration = [&](Duration& to) {
+    const auto parsed = base::parse_duration(text);
+    const auto us = within(key, parsed ? std::optional<uint64_t>(parsed->us) : std::nullopt);
+    to = us ? Duration{static_cast<int64_t>(*us)} : to;
+    return us.has_value();
   };
   return std::visit(Overloaded{
                         [&](std::string Config::* at) {
@@ -224,17 +242,15 @@ bool store(Config& config, const Key& key, std::string_view text) {
                           config.*at = split(text);
                           return true;
                         },
-                        [&](Count at) { return put(at.member, parse_count(text)); },
-                        [&](Bytes at) { return put(at.member, base::parse_size(text)); },
-                        [&](Duration Limits::* at) {
-                          const auto duration = base::parse_duration(text);
-                          const auto us = within(
-                              key, duration ? std::optional<uint64_t>(duration->us) : std::nullopt);
-                          if (us) {
-                            config.server.*at = Duration{static_cast<int64_t>(*us)};
-                          }
-                          return us.has_value();
+                        [&](size_t Config::* at) {
+                          return put(config.*at, base::parse_size(text));
                         },
+                        [&](Duration Config::* at) { return put_duration(config.*at); },
+                        [&](Count at) { return put(config.server.*at.member, parse_count(text)); },
+                        [&](Bytes at) {
+                          return put(config.server.*at.member, base::parse_size(text));
+                        },
+                        [&](Duration Limits::* at) { return put_duration(config.server.*at); },
                     },
                     key.member);
 }

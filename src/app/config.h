@@ -36,6 +36,8 @@ struct Config {
   std::vector<std::string> allowed_hosts;  // beyond the loopback names and the listen address
   LogLevel log_level = LogLevel::info;
   net::Server::Limits server;
+  base::Duration history_keep = base::hours(720);  // zero: for ever
+  size_t history_feed_bytes_max = size_t{256} << 20;
   std::map<std::string, std::string> rules;  // name -> value as text; only those that are set
 
   // Where each key that is set got its value: `/etc/parley.toml:3`, `PARLEY_LISTEN`, `--listen`.

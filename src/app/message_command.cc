@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -28,6 +29,9 @@ struct Options {
   std::string retry_after;
   std::string wait;
   std::string dialect;
+  std::string since;
+  std::string until;
+  uint64_t cursor = 0;
   uint64_t limit = 100;
 };
 
@@ -153,6 +157,60 @@ int list_inbox(const Options& options) {
     std::printf("%s", text.empty() ? "no mail\n" : text.c_str());
     return 0;
   });
+}
+
+// `acked` of one receiver; of several how many it is settled for.
+std::string standing_of(Json message) {
+  const Json deliveries = message.find("deliveries");
+  const Json count = message.find("recipient_count");
+  const Json open = message.find("open");
+  const uint64_t all = count ? count.as_uint64().value_or(0) : 0;
+  if (all == 1 && deliveries) {
+    for (const Json delivery : deliveries.elements()) {
+      return text_of(delivery, "state");
+    }
+  }
+  const uint64_t settled = all - std::min(all, open ? open.as_uint64().value_or(0) : 0);
+  return std::to_string(settled) + " of " + std::to_string(all) + " settled";
+}
+
+int show_outbox(Json answer) {
+  constexpr size_t preview_columns = 40;
+  Table table({"ID", "TO", "TYPE", "SENT", "STATE", "PREVIEW"});
+  const Json messages = answer.find("messages");
+  for (const Json message : messages ? messages.elements() : Json::Elements()) {
+    std::string to;
+    const Json receivers = message.find("to");
+    for (const Json receiver : receivers ? receivers.elements() : Json::Elements()) {
+      to += (to.empty() ? "" : ", ") + std::string(receiver.as_string().value_or(receiver.raw()));
+    }
+    table.add({{text_of(message, "id")},
+               {shortened(printable(to), preview_columns)},
+               {text_of(message, "type")},
+               {text_of(message, "timestamp"), Colour::dim},
+               {standing_of(message)},
+               {shortened(printable(text_of(message, "preview")), preview_columns)}});
+  }
+  std::printf("%s", table.empty() ? "nothing sent\n" : table.render(wants_colours()).c_str());
+  if (const std::string next = text_of(answer, "next"); !next.empty()) {
+    std::fprintf(stderr, "parley: there is more; go on with --cursor %s\n",
+                 printable(next).c_str());
+  }
+  return 0;
+}
+
+int list_outbox(const Options& options) {
+  Call call{"GET", "/v1/outbox?limit=" + std::to_string(options.limit)};
+  if (!options.since.empty()) {
+    call.path += "&since=" + encoded(options.since);
+  }
+  if (!options.until.empty()) {
+    call.path += "&until=" + encoded(options.until);
+  }
+  if (options.cursor != 0) {
+    call.path += "&cursor=" + std::to_string(options.cursor);
+  }
+  return ask_and_show(options.client, call, show_outbox);
 }
 
 void print_field(const char* name, const std::string& value) {
@@ -295,6 +353,17 @@ void add_message(CLI::App& app, int& exit_code) {
   add_client_options(*listing, options->client);
   add_example(*listing, "parley inbox --wait 30s");
   listing->callback([=, &exit_code] { exit_code = list_inbox(*options); });
+
+  CLI::App* sent =
+      app.add_subcommand("outbox", "List what you sent and how it stands, newest first");
+  sent->add_option("--since", options->since, "Not older than this")->type_name("TIME");
+  sent->add_option("--until", options->until, "Older than this")->type_name("TIME");
+  sent->add_option("--limit", options->limit, "At most so many; 100 if not given")
+      ->check(CLI::Range(1, 500));
+  sent->add_option("--cursor", options->cursor, "Where the list before this one ended");
+  add_client_options(*sent, options->client);
+  add_example(*sent, "parley outbox --since 2026-11-15T08:00:00Z");
+  sent->callback([=, &exit_code] { exit_code = list_outbox(*options); });
 
   CLI::App* reading = app.add_subcommand("read", "Show a message; marks it read");
   reading->add_option("ID", options->id, "The message")->required();

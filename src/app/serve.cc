@@ -19,6 +19,7 @@
 #include "lib/crypto.h"
 #include "lib/json_writer.h"
 #include "node/broker.h"
+#include "view/runner.h"
 
 namespace parley::app {
 
@@ -103,14 +104,21 @@ std::expected<void, Error> set_rules(node::Broker& broker, base::Clock& clock,
 }
 
 // As it stands in a URL and in Host.
-std::string host_of(const Config& config) {
-  const bool is_v6 = config.listen.host.find(':') != std::string::npos;
-  return is_v6 ? "[" + config.listen.host + "]" : config.listen.host;
+std::string host_of(const std::string& host) {
+  return host.find(':') != std::string::npos ? "[" + host + "]" : host;
 }
 
+// What a client on this machine can use: an address for all of them is none to connect to, and the
+// broker answers to loopback names.
 std::string url_of(const Config& config, uint16_t port) {
-  return std::string(config.tls_certificate.empty() ? "http://" : "https://") + host_of(config) +
-         ":" + std::to_string(port);
+  std::string host = config.listen.host;
+  if (host == "0.0.0.0") {
+    host = "127.0.0.1";
+  } else if (host == "::") {
+    host = "::1";
+  }
+  return std::string(config.tls_certificate.empty() ? "http://" : "https://") +
+         format_address({host, port});
 }
 
 // Waits for SIGTERM or SIGINT on a thread of its own, so that nothing runs inside a handler.
@@ -150,33 +158,132 @@ class StopOnSignal {
   std::thread thread_;
 };
 
-std::expected<void, Error> check(const Config& config) {
-  if (!is_loopback(config.listen.host) && config.tls_certificate.empty() && !config.insecure) {
-    return std::unexpected(Error{
-        Code::bad_request,
-        "listening on " + config.listen.host +
-            " without TLS would send tokens in the clear; give tls.certificate and tls.key, listen "
-            "on 127.0.0.1, or say --insecure",
-        {}});
+void warn(const std::string& text) { std::fprintf(stderr, "parley: %s\n", text.c_str()); }
+
+void tell(const view::History::Report& report, const std::string& path) {
+  if (!report.set_aside.empty()) {
+    warn("the history could not be used and is now " + report.set_aside +
+         "; it is made anew from what the journal has");
   }
+  if (report.missing_upto.n > 0) {
+    warn("the history " + path + " lacks what happened from entry " +
+         std::to_string(report.missing_from.n) + " to " + std::to_string(report.missing_upto.n) +
+         ": the journal keeps it no longer");
+  }
+  if (report.removed > 0) {
+    warn(std::to_string(report.removed) +
+         " messages were taken out of the history: the journal lost them with the power, before "
+         "anyone was told of them");
+  }
+}
+
+// None when the history cannot be opened: the broker serves without it, and says so.
+std::unique_ptr<view::Runner> start_view(const Config& config, journal::Journal& journal,
+                                         view::Feed::Post post) {
+  view::Runner::Options options;
+  options.path = config.data + "/history.db";
+  options.directory = config.data + "/journal";
+  options.first = journal.snapshot_seq();
+  options.journal_last = journal.last();
+  options.feed.bytes_max = config.history_feed_bytes_max;
+  options.post = std::move(post);
+  options.retention = config.history_keep;
+  if (journal.last().n > 0 && !std::filesystem::exists(options.path)) {
+    warn("there is no history at " + options.path + "; it is made anew from what the journal has");
+  }
+  const std::string path = options.path;
+  auto view = view::Runner::start(std::move(options));
+  if (!view) {
+    warn("cannot open the history, so old messages cannot be found: " + view.error().detail);
+    return nullptr;
+  }
+  tell((*view)->report(), path);
+  return std::move(*view);
+}
+
+// The broker with its view, caught up with the journal.
+std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journal& journal,
+                                                                 base::Clock& clock,
+                                                                 view::Runner* view) {
+  node::Node::Options options;
+  // Later lives have greater ones; two nodes that start at once differ by chance.
+  options.origin = static_cast<uint64_t>(clock.now().us) << 12 | (lib::random_u64() & 0xfff);
+  options.hash_seed = lib::random_u64();
+  if (view != nullptr) {
+    view::Feed& feed = view->feed();
+    options.tell_after = feed.position();
+    options.view_position = [&feed] { return feed.durable(); };
+    options.view_full = [&feed] { return feed.full(); };
+  }
+  auto broker = node::Broker::start(journal, options);
+  if (!broker) {
+    return broker;
+  }
+  if (view != nullptr) {
+    (*broker)->observe([&feed = view->feed(), &machine = (*broker)->machine()](
+                           const auto&... told) { feed.push(machine, told...); });
+  }
+  // Brings the view what it missed.
+  if (auto stepped = (*broker)->step(clock.now()); !stepped) {
+    return std::unexpected(stepped.error());
+  }
+  return broker;
+}
+
+double bytes_in(const std::string& directory) {
+  double bytes = 0;
+  std::error_code ignored;
+  for (const auto& file : std::filesystem::directory_iterator(directory, ignored)) {
+    const auto size = file.file_size(ignored);
+    bytes += ignored ? 0 : static_cast<double>(size);
+  }
+  return bytes;
+}
+
+std::vector<edge::Gauge> gauges(const Config& config, journal::Journal& journal,
+                                base::Time started) {
+  return {
+      {"parley_journal_bytes", "Size of the journal's files, reserved space included.",
+       [directory = config.data + "/journal"] { return bytes_in(directory); }},
+      {"parley_snapshot_seq", "Place of the newest stored snapshot.",
+       [&journal] { return static_cast<double>(journal.snapshot_seq().n); }},
+      {"process_start_time_seconds", "When the process started, since 1970.",
+       [started] { return static_cast<double>(started.us) / 1e6; }},
+  };
+}
+
+std::expected<void, Error> run(const Config& config, net::Server& server) {
+  const std::string url = url_of(config, server.port());
+  const std::string place = config.data + "/broker.json";
+  std::string text;
+  lib::JsonWriter(text).object().key("url").text(url).key("pid").number(int64_t{::getpid()})
+      .end_object();
+  if (auto written = write_private(place, text + "\n"); !written) {
+    return written;
+  }
+  {
+    const StopOnSignal stop(server);
+    std::printf("ready %s\n", url.c_str());
+    std::fflush(stdout);
+    server.run();
+  }
+  ::unlink(place.c_str());
   return {};
 }
 
 std::expected<void, Error> serve(const Config& config) {
-  if (auto good = check(config); !good) {
-    return good;
-  }
   StopOnSignal::block();
+  ::umask(077);  // what agents tell each other is for nobody else on the machine
   base::SystemClock clock;
   auto journal = journal::FileJournal::open({.directory = config.data + "/journal"}, clock);
   if (!journal) {
     return std::unexpected(journal.error());
   }
-  node::Node::Options options;
-  // Later lives have greater ones; two nodes that start at once differ by chance.
-  options.origin = static_cast<uint64_t>(clock.now().us) << 12 | (lib::random_u64() & 0xfff);
-  options.hash_seed = lib::random_u64();
-  auto broker = node::Broker::start(**journal, options);
+  // Outlives the view, whose threads post to it.
+  std::unique_ptr<net::Server> server;
+  const auto post = [&server](std::function<void()> work) { server->post(std::move(work)); };
+  const auto view = start_view(config, **journal, post);
+  auto broker = start_broker(**journal, clock, view.get());
   if (!broker) {
     return std::unexpected(broker.error());
   }
@@ -187,34 +294,24 @@ std::expected<void, Error> serve(const Config& config) {
     return set;
   }
   std::vector<std::string> hosts = config.allowed_hosts;
-  hosts.push_back(host_of(config));
-  edge::Api api(**broker, clock, {.version = PARLEY_VERSION, .hosts = std::move(hosts)});
-  auto server = net::Server::listen({.host = config.listen.host,
-                                     .port = config.listen.port,
-                                     .tls_certificate = config.tls_certificate,
-                                     .tls_key = config.tls_key,
-                                     .limits = config.server},
-                                    api);
-  if (!server) {
-    return std::unexpected(server.error());
+  hosts.push_back(host_of(config.listen.host));
+  edge::Api api(**broker, clock,
+                {.version = PARLEY_VERSION,
+                 .hosts = std::move(hosts),
+                 .view = view.get(),
+                 .gauges = gauges(config, **journal, clock.now())});
+  auto listening = net::Server::listen({.host = config.listen.host,
+                                        .port = config.listen.port,
+                                        .tls_certificate = config.tls_certificate,
+                                        .tls_key = config.tls_key,
+                                        .limits = config.server},
+                                       api);
+  if (!listening) {
+    return std::unexpected(listening.error());
   }
-  api.attach(**server);
-  const std::string url = url_of(config, (*server)->port());
-  const std::string place = config.data + "/broker.json";
-  std::string text;
-  lib::JsonWriter(text).object().key("url").text(url).key("pid").number(int64_t{::getpid()})
-      .end_object();
-  if (auto written = write_private(place, text + "\n"); !written) {
-    return written;
-  }
-  {
-    const StopOnSignal stop(**server);
-    std::printf("ready %s\n", url.c_str());
-    std::fflush(stdout);
-    (*server)->run();
-  }
-  ::unlink(place.c_str());
-  return {};
+  server = std::move(*listening);
+  api.attach(*server);
+  return run(config, *server);
 }
 
 }  // namespace

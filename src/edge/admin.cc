@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "edge/api.h"
+#include "edge/openapi.h"
 #include "edge/render.h"
 
 namespace parley::edge {
@@ -84,6 +85,10 @@ void Api::discard_dead_letter(Call& call) {
   resolve_dead_letter(call, core::Resolution::discarded);
 }
 
+void Api::escalate_dead_letter(Call& call) {
+  resolve_dead_letter(call, core::Resolution::escalated);
+}
+
 void Api::resolve_dead_letter(Call& call, core::Resolution resolution) {
   broker_.ask(call.caller.workspace, call.caller.name,
               core::ResolveDeadLetter{.id = parse_id(call.arguments[0]), .resolution = resolution},
@@ -121,6 +126,56 @@ void Api::change_rules(Call& call) {
               reply_done(call.exchange));
 }
 
+void Api::describe(Call& call) {
+  respond(call.exchange, json_response(200, std::string(openapi())));
+}
+
+void Api::alive(Call& call) { respond(call.exchange, json_response(200, R"({"status":"alive"})")); }
+
+void Api::ready(Call& call) {
+  if (broker_.trouble()) {
+    refuse(call.exchange, *broker_.trouble());
+  } else {
+    respond(call.exchange, json_response(200, R"({"status":"ready"})"));
+  }
+}
+
+// The figures are of all workspaces, so they are for those who look after the broker.
+void Api::show_metrics(Call& call) {
+  const bool allowed =
+      call.caller.is_maintainer() && call.caller.workspace == core::workspace_first;
+  if (!require(call, allowed, "only a maintainer or an admin of the first workspace")) {
+    return;
+  }
+  net::Response response;
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  response.body = metrics_.text(broker_.machine(), options_.gauges, clock_.now());
+  respond(call.exchange, std::move(response));
+}
+
+// What only the parts around this know.
+void Api::add_gauges() {
+  const auto add = [this](std::string name, std::string help, std::function<double()> value) {
+    options_.gauges.push_back({std::move(name), std::move(help), std::move(value)});
+  };
+  add("parley_connections", "Open connections.",
+      [this] { return static_cast<double>(server_->connections()); });
+  add("parley_storage_trouble", "1 while commands are refused because storage fails.",
+      [this] { return broker_.trouble() ? 1.0 : 0.0; });
+  if (options_.view == nullptr) {
+    return;
+  }
+  view::Feed& feed = options_.view->feed();
+  add("parley_history_seq", "The newest entry in the history.",
+      [&feed] { return static_cast<double>(feed.position().n); });
+  add("parley_history_lag_entries", "Entries that are not in the history yet.",
+      [&feed] { return static_cast<double>(feed.lag()); });
+  add("parley_history_lag_bytes", "Bytes of messages that are not in the history yet.",
+      [&feed] { return static_cast<double>(feed.lag_bytes()); });
+  add("parley_history_trouble", "1 while the history cannot be written.",
+      [&feed] { return feed.trouble() ? 1.0 : 0.0; });
+}
+
 void Api::health(Call& call) {
   const core::Tables& t = tables(call);
   uint64_t pending = 0;
@@ -151,7 +206,17 @@ void Api::health(Call& call) {
     }
     out.end_array();
   }
-  out.end_object().end_object();
+  out.end_object();
+  if (options_.view != nullptr) {
+    view::Feed& feed = options_.view->feed();
+    out.key("history").object().key("seq").number(feed.position().n);
+    out.key("behind").number(feed.lag());
+    if (const auto trouble = feed.trouble()) {
+      out.key("trouble").text(trouble->detail);
+    }
+    out.end_object();
+  }
+  out.end_object();
   respond(call.exchange, json_response(200, std::move(text)));
 }
 

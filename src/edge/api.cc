@@ -28,9 +28,10 @@ std::string_view origin_host(std::string_view origin) {
   return without_port(scheme == std::string_view::npos ? origin : origin.substr(scheme + 3));
 }
 
+using Segments = std::vector<std::string_view>;
+
 // The arguments of the path when it fits the pattern.
-std::optional<std::vector<std::string>> match(const std::vector<std::string_view>& pattern,
-                                              const std::vector<std::string_view>& path) {
+std::optional<std::vector<std::string>> match(const Segments& pattern, const Segments& path) {
   if (pattern.size() != path.size()) {
     return std::nullopt;
   }
@@ -49,12 +50,61 @@ std::optional<std::vector<std::string>> match(const std::vector<std::string_view
   return arguments;
 }
 
+// The patterns of the routes in segments, cut once.
+const std::vector<Segments>& patterns() {
+  static const std::vector<Segments> cut = [] {
+    std::vector<Segments> all;
+    for (const Api::Route& route : Api::routes()) {
+      all.push_back(path_segments(route.pattern));
+    }
+    return all;
+  }();
+  return cut;
+}
+
+// A route that fits path and method; or the methods that the path takes.
+struct Found {
+  size_t route = SIZE_MAX;
+  std::vector<std::string> arguments;
+  std::string allowed;
+};
+
+Found find_route(const net::Request& request) {
+  Found found;
+  const Segments path = path_segments(request.path);
+  for (size_t n = 0; n < Api::routes().size(); ++n) {
+    auto arguments = match(patterns()[n], path);
+    if (!arguments) {
+      continue;
+    }
+    const Api::Route& route = Api::routes()[n];
+    // Those who only look whether the broker is there may ask with HEAD.
+    if (route.method == request.method || (route.open && request.method == "HEAD")) {
+      found.route = n;
+      found.arguments = std::move(*arguments);
+      return found;
+    }
+    found.allowed.append(found.allowed.empty() ? "" : ", ").append(route.method);
+  }
+  return found;
+}
+
+std::vector<Metrics::Route> route_labels() {
+  std::vector<Metrics::Route> labels;
+  for (const Api::Route& route : Api::routes()) {
+    labels.push_back({route.method, route.pattern});
+  }
+  return labels;
+}
+
 }  // namespace
 
 const std::vector<Api::Route>& Api::routes() {
   static const std::vector<Route> table = {
       {"POST", "/v1/messages", &Api::send},
+      {"GET", "/v1/messages", &Api::search},
       {"GET", "/v1/inbox", &Api::inbox},
+      {"GET", "/v1/outbox", &Api::outbox},
       {"GET", "/v1/messages/{}", &Api::show_message},
       {"GET", "/v1/messages/{}/delivery", &Api::show_delivery},
       {"POST", "/v1/messages/{}/ack", &Api::ack},
@@ -78,15 +128,30 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", "/v1/dead-letters/{}", &Api::show_dead_letter},
       {"POST", "/v1/dead-letters/{}/retry", &Api::retry_dead_letter},
       {"POST", "/v1/dead-letters/{}/discard", &Api::discard_dead_letter},
+      {"POST", "/v1/dead-letters/{}/escalate", &Api::escalate_dead_letter},
       {"GET", "/v1/rules", &Api::show_rules},
       {"PATCH", "/v1/rules", &Api::change_rules},
       {"GET", "/v1/health", &Api::health},
+      {"GET", "/metrics", &Api::show_metrics},
+      {"GET", "/openapi.json", &Api::describe, true},
+      {"GET", "/livez", &Api::alive, true},
+      {"GET", "/readyz", &Api::ready, true},
   };
   return table;
 }
 
 Api::Api(node::Broker& broker, base::Clock& clock, Options options)
-    : broker_(broker), clock_(clock), options_(std::move(options)) {
+    : broker_(broker),
+      clock_(clock),
+      options_(std::move(options)),
+      metrics_(route_labels()),
+      started_(broker.machine().seq()) {
+  broker_.observe([this](const core::Entry& entry, const core::Outcome& outcome,
+                         std::span<const core::Effect> effects) {
+    note_write(entry);
+    metrics_.applied(entry, outcome, effects);
+  });
+  add_gauges();
   broker_.tell_senders(&notice_text);
 }
 
@@ -105,6 +170,9 @@ bool Api::host_allowed(const net::Request& request) const {
 }
 
 void Api::on_request(const net::Exchange& exchange, const net::Request& request) {
+  Found found = find_route(request);
+  const Route* route = found.route < routes().size() ? &routes()[found.route] : nullptr;
+  metrics_.asked(exchange, found.route, clock_.now());
   if (!host_allowed(request)) {
     refuse(exchange, Error{Code::host_refused,
                            "this broker does not answer to the name in Host or Origin; allow it "
@@ -112,57 +180,29 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
                            {}});
     return;
   }
-  if (answer_open(exchange, request)) {
-    return;
+  std::optional<Principal> caller = Principal{};
+  if (route == nullptr || !route->open) {
+    caller = authenticate(broker_.machine(), request.header("authorization"));
   }
-  auto caller = authenticate(broker_.machine(), request.header("authorization"));
   if (!caller) {
-    net::Response response = problem(Error{
-        Code::unauthorized, "send `Authorization: Bearer TOKEN` with a token of this broker", {}});
-    response.headers.emplace_back("WWW-Authenticate", "Bearer");
-    respond(exchange, std::move(response));
-    return;
-  }
-  const std::vector<std::string_view> path = path_segments(request.path);
-  std::string allowed;
-  for (const Route& route : routes()) {
-    auto arguments = match(path_segments(route.pattern), path);
-    if (!arguments) {
-      continue;
+    const Error error{
+        Code::unauthorized, "send `Authorization: Bearer TOKEN` with a token of this broker", {}};
+    refuse(exchange, error, {"WWW-Authenticate", "Bearer"});
+  } else if (route != nullptr) {
+    Call call{exchange, request, std::move(*caller), std::move(found.arguments)};
+    (this->*route->handler)(call);
+    if (pushes_.contains(exchange.connection)) {
+      constexpr int switching_protocols = 101;
+      metrics_.answered(exchange, request.wants_websocket ? switching_protocols : 200,
+                        clock_.now());
     }
-    if (route.method == request.method) {
-      Call call{exchange, request, std::move(*caller), std::move(*arguments)};
-      (this->*route.handler)(call);
-      return;
-    }
-    allowed.append(allowed.empty() ? "" : ", ").append(route.method);
-  }
-  if (allowed.empty()) {
+  } else if (found.allowed.empty()) {
     refuse(exchange,
            Error{Code::not_found, "there is nothing at this path; see /openapi.json", {}});
-    return;
+  } else {
+    refuse(exchange, Error{Code::method_not_allowed, "this path takes " + found.allowed, {}},
+           {"Allow", found.allowed});
   }
-  net::Response response =
-      problem(Error{Code::method_not_allowed, "this path takes " + allowed, {}});
-  response.headers.emplace_back("Allow", allowed);
-  respond(exchange, std::move(response));
-}
-
-// What needs no token.
-bool Api::answer_open(const net::Exchange& exchange, const net::Request& request) {
-  if (request.path == "/livez") {
-    respond(exchange, json_response(200, R"({"status":"alive"})"));
-    return true;
-  }
-  if (request.path == "/readyz") {
-    if (broker_.trouble()) {
-      refuse(exchange, *broker_.trouble());
-    } else {
-      respond(exchange, json_response(200, R"({"status":"ready"})"));
-    }
-    return true;
-  }
-  return false;
 }
 
 void Api::on_message(net::ConnectionId connection, std::string_view text) {
@@ -182,6 +222,7 @@ void Api::on_closed(net::ConnectionId connection) {
     at->second->close();
     pushes_.erase(at);
   }
+  metrics_.gone(connection);
   // Whatever waits for an answer on this connection waits no longer.
   auto at = waiting_.lower_bound(net::Exchange{connection, 0});
   while (at != waiting_.end() && at->first.connection == connection) {
@@ -194,19 +235,32 @@ void Api::on_closed(net::ConnectionId connection) {
 base::Time Api::on_turn() {
   const base::Time now = clock_.now();
   waits_.run(now);
+  const base::Seq before = broker_.machine().seq();
   (void)broker_.step(now);  // what went wrong is in trouble(), and each asker was told
   texts_.clear();
   const base::Time after = clock_.now();
+  metrics_.stepped(broker_.machine().seq().n - before.n, after - now);
   return broker_.has_work(after) ? after : std::min(broker_.next_deadline(), waits_.next());
 }
 
 void Api::respond(const net::Exchange& exchange, net::Response response) {
   waiting_.erase(exchange);
-  server_->respond(exchange, std::move(response));
+  metrics_.answered(exchange, response.status, clock_.now());
+  server_->respond(exchange, response);
 }
 
-void Api::refuse(const net::Exchange& exchange, const Error& error) {
-  respond(exchange, problem(error));
+void Api::refuse(const net::Exchange& exchange, const Error& error, const Header& header) {
+  metrics_.refused(error.code);
+  net::Response response = problem(error);
+  if (!header.first.empty()) {
+    response.headers.push_back(header);
+  }
+  respond(exchange, std::move(response));
+}
+
+std::string Api::problem_text(const Error& error) {
+  metrics_.refused(error.code);
+  return problem(error).body;
 }
 
 node::Broker::Done Api::reply_done(const net::Exchange& exchange, std::string body) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Over 150 lines: a handler is one line, and there is one for each route.
 #pragma once
 
 #include <map>
@@ -10,10 +11,12 @@
 #include "core/command.h"
 #include "dialect/dialect.h"
 #include "edge/call.h"
+#include "edge/metrics.h"
 #include "edge/waits.h"
 #include "lib/json.h"
 #include "net/server.h"
 #include "node/broker.h"
+#include "view/runner.h"
 
 namespace parley::edge {
 
@@ -26,6 +29,8 @@ class Api final : public net::Handler {
   struct Options {
     std::string version;
     std::vector<std::string> hosts;  // besides loopback names; what `Host` and `Origin` may name
+    view::Runner* view = nullptr;    // null: old messages cannot be found
+    std::vector<Gauge> gauges;       // for /metrics, beside what is known here
   };
 
   Api(node::Broker& broker, base::Clock& clock, Options options);
@@ -40,25 +45,29 @@ class Api final : public net::Handler {
   void on_drained(net::ConnectionId connection) override;
   base::Time on_turn() override;
 
- private:
-  friend class Push;
   using Handler = void (Api::*)(Call&);
   struct Route {
     std::string_view method;
     std::string_view pattern;  // `{}` stands for one segment
     Handler handler;
+    bool open = false;  // needs no token
   };
+  // All that is served. The description that /openapi.json gives is held to it by a test.
   static const std::vector<Route>& routes();
 
+ private:
+  friend class Push;
+
   // api.cc
-  bool answer_open(const net::Exchange& exchange, const net::Request& request);
   bool host_allowed(const net::Request& request) const;
   void respond(const net::Exchange& exchange, net::Response response);
-  void refuse(const net::Exchange& exchange, const Error& error);
+  using Header = std::pair<std::string, std::string>;
+  void refuse(const net::Exchange& exchange, const Error& error, const Header& header = {});
   node::Broker::Done reply_done(const net::Exchange& exchange, std::string body = "{}");
   std::expected<lib::Json, Error> body_object(const Call& call);
   const core::Tables& tables(const Call& call) const;
   bool require(const Call& call, bool allowed, std::string_view who);
+  std::string problem_text(const Error& error);
 
   // principals.cc
   void add_agent(Call& call);
@@ -108,15 +117,36 @@ class Api final : public net::Handler {
                       node::Broker::Done done);
   std::string receipt_text(const Principal& caller, const core::Receipt& receipt);
 
+  // history.cc
+  void note_write(const core::Entry& entry);
+  void ask_history(const net::Exchange& exchange, const Principal& caller,
+                   view::Questions::Ask ask);
+  void show_old_message(const net::Exchange& exchange, const Principal& caller,
+                        const core::Target& target, core::Dialect dialect);
+  void show_old_delivery(const net::Exchange& exchange, const Principal& caller,
+                         const core::Target& target);
+  void outbox(Call& call);
+  void search(Call& call);
+  struct Wanted;
+  struct Listing;
+  void list(const net::Exchange& exchange, const Principal& caller, Wanted wanted);
+  void answer_list(const net::Exchange& exchange, const Principal& caller, const Listing& listing);
+
   // admin.cc
   void list_dead_letters(Call& call);
   void show_dead_letter(Call& call);
   void retry_dead_letter(Call& call);
   void discard_dead_letter(Call& call);
+  void escalate_dead_letter(Call& call);
   void resolve_dead_letter(Call& call, core::Resolution resolution);
   void show_rules(Call& call);
   void change_rules(Call& call);
   void health(Call& call);
+  void describe(Call& call);
+  void alive(Call& call);
+  void ready(Call& call);
+  void show_metrics(Call& call);
+  void add_gauges();
 
   // push.cc
   void open_events(Call& call);
@@ -126,9 +156,12 @@ class Api final : public net::Handler {
   base::Clock& clock_;
   Options options_;
   net::Server* server_ = nullptr;
+  Metrics metrics_;
   lib::JsonDocument document_;
   dialect::Texts texts_;
   Waits waits_;
+  base::Seq started_;                                // what was there when this began
+  std::unordered_map<uint64_t, base::Seq> written_;  // by workspace and principal: its newest entry
   std::unordered_map<net::ConnectionId, std::unique_ptr<Push>> pushes_;
   std::map<net::Exchange, std::function<void()>> waiting_;  // what to undo when a waiter is gone
 };

@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "dialect/iso8601.h"
 #include "lib/json_writer.h"
 #include "net/websocket.h"
 
@@ -112,6 +113,17 @@ std::expected<Duration, Error> Call::duration(std::string_view name, Duration fa
   return *value;
 }
 
+std::expected<base::Time, Error> Call::time(std::string_view name, base::Time fallback) const {
+  const std::optional<std::string> text = parameter(name);
+  if (!text) {
+    return fallback;
+  }
+  if (const std::optional<base::Time> value = dialect::parse_time(*text)) {
+    return *value;
+  }
+  return bad_parameter(name, "a time in UTC such as 2026-11-15T21:06:53Z");
+}
+
 std::expected<core::Target, Error> parse_target(std::string_view text) {
   if (const auto id = base::parse_uuid(text); id && !id->is_none()) {
     return core::Target{.seq = {}, .id = *id};
@@ -144,6 +156,13 @@ net::Response problem(const Error& error) {
     out.key("field").text(error.field);
   }
   out.key("advice").text(info.advice).end_object();
+  return response;
+}
+
+net::Response problem(const Error& error, std::string_view key, uint64_t value) {
+  net::Response response = problem(error);
+  response.body.pop_back();  // the brace
+  response.body.append(",\"").append(key).append("\":").append(std::to_string(value)).append("}");
   return response;
 }
 

@@ -34,6 +34,7 @@ struct Call {
                                        uint64_t max) const;
   std::expected<Duration, Error> duration(std::string_view name, Duration fallback,
                                           Duration max) const;
+  std::expected<base::Time, Error> time(std::string_view name, base::Time fallback) const;
 };
 
 // `%41` and, in a query, `+`; none when the text is not well-formed, or not UTF-8 then.
@@ -47,6 +48,8 @@ std::expected<core::Target, Error> parse_target(std::string_view text);
 
 // The answer to what went wrong: RFC 9457.
 net::Response problem(const Error& error);
+// The same with one member more.
+net::Response problem(const Error& error, std::string_view key, uint64_t value);
 
 // An answer with a JSON body.
 net::Response json_response(int status, std::string body);

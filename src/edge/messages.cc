@@ -39,6 +39,19 @@ std::string joined(const BatchAnswer& batch) {
   return text + "]}";
 }
 
+// In which dialect the caller wants to read: its own, or that of the parameter.
+std::expected<core::Dialect, Error> wanted_dialect(const Call& call) {
+  const auto name = call.parameter("dialect");
+  if (!name) {
+    return call.caller.dialect;
+  }
+  if (const dialect::Codec* codec = dialect::find_codec(*name)) {
+    return codec->dialect;
+  }
+  return std::unexpected(
+      Error{Code::unsupported_dialect, "no message can be written in the dialect " + *name, {}});
+}
+
 }  // namespace
 
 std::expected<dialect::Codec, Error> Api::codec_for(const Call& call) const {
@@ -205,7 +218,7 @@ void Api::send_batch(Call& call, Json messages) {
            [this, batch, at, exchange = call.exchange, caller = call.caller](
                const core::Outcome& outcome, std::span<const core::Effect>) {
              batch->results[at] =
-                 outcome ? receipt_text(caller, *outcome) : problem(outcome.error()).body;
+                 outcome ? receipt_text(caller, *outcome) : problem_text(outcome.error());
              if (--batch->left == 0) {
                respond(exchange, json_response(202, joined(*batch)));
              }
@@ -355,26 +368,28 @@ void Api::answer_inbox(const net::Exchange& exchange, const Principal& caller, u
 
 void Api::show_message(Call& call) {
   const auto target = parse_target(call.arguments[0]);
+  const auto dialect = wanted_dialect(call);
+  if (!target || !dialect) {
+    refuse(call.exchange, !target ? target.error() : dialect.error());
+    return;
+  }
   const core::Tables& t = tables(call);
-  core::MessageRef ref = core::none;
-  if (target) {
-    ref = target->seq.n != 0 ? t.messages.find(target->seq)
-                             : t.messages.find_received(call.caller.ref, target->id);
-    if (ref == core::none && target->seq.n == 0) {
-      ref = t.messages.find_sent(call.caller.ref, target->id);
-    }
+  core::MessageRef ref = target->seq.n != 0 ? t.messages.find(target->seq)
+                                            : t.messages.find_received(call.caller.ref, target->id);
+  if (ref == core::none && target->seq.n == 0) {
+    ref = t.messages.find_sent(call.caller.ref, target->id);
   }
   const bool received =
       ref != core::none && t.messages.delivery_to(ref, call.caller.ref) != core::none;
   const bool sent = ref != core::none && t.messages.message(ref).sender == call.caller.ref;
   if (!received && !sent) {
-    refuse(call.exchange, Error{Code::not_found, "no such message was sent to you or by you", {}});
+    show_old_message(call.exchange, call.caller, *target, *dialect);
     return;
   }
   const base::Seq seq = t.messages.message(ref).seq;
-  const auto show = [this, exchange = call.exchange, caller = call.caller, seq] {
+  const auto show = [this, exchange = call.exchange, caller = call.caller, seq, dialect] {
     const core::Tables& now = broker_.machine().find(caller.workspace)->tables();
-    const auto text = message_text(broker_, caller.workspace, seq, caller.dialect, caller.name);
+    const auto text = message_text(broker_, caller.workspace, seq, *dialect, caller.name);
     if (!text) {
       refuse(exchange, text.error());
       return;
@@ -408,15 +423,17 @@ void Api::show_message(Call& call) {
 
 void Api::show_delivery(Call& call) {
   const auto target = parse_target(call.arguments[0]);
-  const core::Tables& t = tables(call);
-  core::MessageRef ref = core::none;
-  if (target) {
-    ref = target->seq.n != 0 ? t.messages.find(target->seq)
-                             : t.messages.find_sent(call.caller.ref, target->id);
+  if (!target) {
+    refuse(call.exchange, target.error());
+    return;
   }
+  const core::Tables& t = tables(call);
+  const core::MessageRef ref = target->seq.n != 0
+                                   ? t.messages.find(target->seq)
+                                   : t.messages.find_sent(call.caller.ref, target->id);
   if (ref == core::none ||
       (t.messages.message(ref).sender != call.caller.ref && !call.caller.is_maintainer())) {
-    refuse(call.exchange, Error{Code::not_found, "you sent no such message", {}});
+    show_old_delivery(call.exchange, call.caller, *target);
     return;
   }
   std::string text;

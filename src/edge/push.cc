@@ -311,7 +311,7 @@ void Push::reply(std::string_view ref, const core::Outcome& outcome) {
 void Push::reply_error(std::string_view ref, const Error& error) {
   std::string text = R"({"ref":)";
   text.append(ref.empty() ? "null" : ref).append(R"(,"ok":false,"error":)");
-  text.append(problem(error).body).append("}");
+  text.append(api_.problem_text(error)).append("}");
   send_text(text);
 }
 

@@ -155,13 +155,20 @@ void render_deliveries(const core::Tables& tables, core::MessageRef ref, JsonWri
   out.end_array();
 }
 
-void render_notification(const core::Envelope& envelope, const core::Message& message,
-                         JsonWriter& out) {
-  out.object().key("id").uuid(message.id).key("seq").number(message.seq.n);
+void render_summary(const core::Envelope& envelope, const core::Message& message,
+                    JsonWriter& out) {
+  out.key("id").uuid(message.id).key("seq").number(message.seq.n);
   out.key("from").text(envelope.sender).key("type").text(envelope.type);
   out.key("priority").text(priority_name(message.priority));
   out.key("preview").text(preview_of(envelope));
-  out.key("timestamp").time(message.time).key("thread").text(envelope.thread).end_object();
+  out.key("timestamp").time(message.time).key("thread").text(envelope.thread);
+}
+
+void render_notification(const core::Envelope& envelope, const core::Message& message,
+                         JsonWriter& out) {
+  out.object();
+  render_summary(envelope, message, out);
+  out.end_object();
 }
 
 void render_provenance(const core::Envelope& envelope, const core::Message& message,

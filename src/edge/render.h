@@ -21,7 +21,11 @@ void render_delivery(const core::Tables& tables, core::DeliveryRef ref, lib::Jso
 // All receivers of a message, each with its state.
 void render_deliveries(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);
 
-// An entry of the inbox: who, what, and how it begins.
+// Who, what, and how it begins: members of an object that the caller has begun.
+void render_summary(const core::Envelope& envelope, const core::Message& message,
+                    lib::JsonWriter& out);
+
+// An entry of the inbox: an object with the summary.
 void render_notification(const core::Envelope& envelope, const core::Message& message,
                          lib::JsonWriter& out);
 

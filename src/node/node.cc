@@ -91,6 +91,12 @@ std::expected<Ticket, Error> Node::submit(core::WorkspaceId workspace, std::stri
   if (broken_) {
     return std::unexpected(*trouble_);
   }
+  if (options_.view_full && std::holds_alternative<core::Send>(command) && options_.view_full()) {
+    return std::unexpected(Error{base::Code::overloaded,
+                                 "the history is too far behind to take more messages; send again "
+                                 "after a pause, or raise history.feed_bytes_max",
+                                 {}});
+  }
   core::Entry entry;
   entry.id = {options_.origin, next_number_};
   entry.workspace = workspace;

@@ -58,6 +58,8 @@ class Node {
     Seq tell_after{UINT64_MAX};
     // How far a view has come, durably; a snapshot is stored once it is there. Empty: no view.
     std::function<Seq()> view_position;
+    // True while the view is so far behind that no more messages are taken: OVERLOADED.
+    std::function<bool()> view_full;
   };
 
   // Restores the newest snapshot and applies the records after it, without telling the outlet

@@ -21,8 +21,8 @@ void Feed::push(const core::Machine& machine, const core::Entry& entry,
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
-    if (entry.seq <= last_) {
-      return;  // folded in already
+    if (entry.seq <= last_ || given_up_) {
+      return;  // folded in already, or never
     }
     Part& part = open_part();
     const size_t before = part.facts.bytes();
@@ -66,6 +66,11 @@ uint64_t Feed::lag() const {
   return applied > position ? applied - position : 0;
 }
 
+uint64_t Feed::lag_bytes() {
+  const std::lock_guard lock(mutex_);
+  return record_bytes_;
+}
+
 void Feed::update_full() {
   full_.store(bytes_ >= options_.bytes_max || record_bytes_ >= options_.record_bytes_max,
               std::memory_order_relaxed);
@@ -75,7 +80,8 @@ void Feed::wait_for(Seq seq, TimePoint deadline, Tell tell) {
   Waiter waiter{seq, deadline, std::move(tell)};
   {
     const std::lock_guard lock(mutex_);
-    if (position() < seq && waiters_.size() < options_.waiters_max && !stop_) {
+    if (position() < seq && waiters_.size() < options_.waiters_max && !stop_ &&
+        !given_up_) {
       waiters_.push_back(std::move(waiter));
       hurry_ = true;
     }
@@ -155,7 +161,7 @@ bool Feed::stopped(TimePoint deadline) {
 // Tells those who are served or late. The lock is not held meanwhile: posting may take another.
 void Feed::tell_waiters(Lock& lock, TimePoint now) {
   const auto waits = [&](const Waiter& waiter) {
-    return !stop_ && position() < waiter.seq && now < waiter.deadline;
+    return !stop_ && !given_up_ && position() < waiter.seq && now < waiter.deadline;
   };
   const auto done = std::ranges::partition(waiters_, waits);
   if (done.empty()) {
@@ -180,6 +186,17 @@ void Feed::committed(const Part& part) {
 }
 
 void Feed::made_durable(Seq position) { durable_.store(position.n, std::memory_order_release); }
+
+void Feed::give_up(const Error& why) {
+  Lock lock(mutex_);
+  given_up_ = true;
+  trouble_ = why;
+  collecting_.clear();
+  entries_ = 0;
+  full_.store(false, std::memory_order_relaxed);
+  durable_.store(UINT64_MAX, std::memory_order_release);
+  tell_waiters(lock, std::chrono::steady_clock::now());
+}
 
 void Feed::set_trouble(std::optional<Error> trouble) {
   const std::lock_guard lock(mutex_);

@@ -35,7 +35,7 @@ class Feed {
 
   struct Options {
     // Beyond these `full` says so. What is not folded in also holds the journal's space.
-    size_t bytes_max = size_t{128} << 20;         // of facts
+    size_t bytes_max = size_t{256} << 20;         // of facts
     size_t record_bytes_max = size_t{4} << 30;    // of messages in the journal
     size_t part_entries = 20'000;  // one transaction; as many wake the view before its interval
     size_t part_bytes = size_t{16} << 20;         // of messages
@@ -61,8 +61,9 @@ class Feed {
   // Any thread.
   Seq position() const { return Seq{position_.load(std::memory_order_acquire)}; }
   Seq durable() const { return Seq{durable_.load(std::memory_order_acquire)}; }
-  // Entries that were applied and are not folded in.
+  // Entries that were applied and are not folded in, and the bytes of their messages.
   uint64_t lag() const;
+  uint64_t lag_bytes();
 
   // The view's thread.
 
@@ -83,6 +84,10 @@ class Feed {
   // The part is in the tables.
   void committed(const Part& part);
   void made_durable(Seq position);
+
+  // The history is damaged and nothing more can be folded in until it is opened anew. From here on
+  // nothing is collected and nothing held back: the broker goes on without a history.
+  void give_up(const Error& why);
 
   // Why the view makes no progress; none when all is well. Any thread.
   void set_trouble(std::optional<Error> trouble);
@@ -124,6 +129,7 @@ class Feed {
   bool sleeping_ = false;     // until something comes in
   bool hurry_ = false;        // someone waits
   bool stop_ = false;
+  bool given_up_ = false;
   std::optional<Error> trouble_;
   std::vector<Waiter> waiters_;
 };

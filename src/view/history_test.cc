@@ -33,10 +33,10 @@ Reader reader_of(const World& world) {
   return std::move(*reader);
 }
 
-std::vector<Seq> seqs_of(const std::expected<std::vector<StoredMessage>, Error>& found) {
+std::vector<Seq> seqs_of(const std::expected<Reader::Page, Error>& found) {
   EXPECT_TRUE(found);
   std::vector<Seq> seqs;
-  for (const StoredMessage& message : *found) {
+  for (const StoredMessage& message : found->messages) {
     seqs.push_back(message.seq);
   }
   return seqs;
@@ -111,7 +111,7 @@ TEST(History, RefusedAndRepeatedSendsLeaveNoRow) {
   folder.fold();
   Reader reader = reader_of(world);
   EXPECT_FALSE(reader.find(admin, id_of("m1"))->has_value());
-  EXPECT_EQ(seqs_of(reader.agent(workspace_first, {.agent = "ana"})), std::vector{first});
+  EXPECT_EQ(seqs_of(reader.search(as("ana"), {.sent_only = true})), std::vector{first});
 }
 
 TEST(History, PagesByThreadAndAgentAndTime) {
@@ -130,29 +130,74 @@ TEST(History, PagesByThreadAndAgentAndTime) {
   }
   folder.fold();
   Reader reader = reader_of(world);
-  EXPECT_EQ(seqs_of(reader.thread(as("bo"), {.thread = "even", .limit = 2})),
-            (std::vector{seqs[0], seqs[2]}));
-  EXPECT_EQ(seqs_of(reader.thread(as("bo"), {.thread = "even", .after = seqs[2]})),
-            (std::vector{seqs[4], seqs[6], seqs[8]}));
-  EXPECT_TRUE(reader.thread(as("cy"), {.thread = "even"})->empty());
-  EXPECT_TRUE(reader.thread(admin, {.thread = ""})->empty());
-  using Side = Reader::Side;
-  for (const auto& [agent, side] :
-       {std::pair{"ana", Side::sent}, std::pair{"bo", Side::received}}) {
-    Reader::AgentPage page{.agent = agent, .side = side, .limit = 3};
-    EXPECT_EQ(seqs_of(reader.agent(workspace_first, page)),
-              (std::vector{seqs[9], seqs[8], seqs[7]}));
-    page.before = seqs[7];
-    EXPECT_EQ(seqs_of(reader.agent(workspace_first, page)),
-              (std::vector{seqs[6], seqs[5], seqs[4]}));
-    page = {.agent = agent, .side = side, .from = times[2], .to = times[5]};
-    EXPECT_EQ(seqs_of(reader.agent(workspace_first, page)),
-              (std::vector{seqs[4], seqs[3], seqs[2]}));
-    page.from = times[9] + base::seconds(1);
-    page.to = base::time_max;
-    EXPECT_TRUE(reader.agent(workspace_first, page)->empty());
+  EXPECT_EQ(seqs_of(reader.search(as("bo"), {.thread = "even", .limit = 2})),
+            (std::vector{seqs[8], seqs[6]}));
+  EXPECT_EQ(seqs_of(reader.search(as("bo"), {.thread = "even", .before = seqs[6]})),
+            (std::vector{seqs[4], seqs[2], seqs[0]}));
+  EXPECT_TRUE(seqs_of(reader.search(as("cy"), {.thread = "even"})).empty());
+  EXPECT_TRUE(seqs_of(reader.search(as("nobody"), {.thread = "even"})).empty());
+  EXPECT_EQ(seqs_of(reader.search(admin, {.thread = "even", .from = times[5]})),
+            (std::vector{seqs[8], seqs[6]}));
+  // Each who took part finds the same, and so does an admin who asks for one of them.
+  for (const auto& [viewer, agent] : {std::pair{as("ana"), ""}, {as("ana"), "bo"},
+                                      {as("bo"), ""}, {as("bo"), "ana"}, {admin, "bo"},
+                                      {admin, "ana"}, {admin, ""}}) {
+    Reader::Search search{.agent = agent, .limit = 3};
+    const auto page = reader.search(viewer, search);
+    EXPECT_EQ(seqs_of(page), (std::vector{seqs[9], seqs[8], seqs[7]}));
+    EXPECT_EQ(page->next, seqs[7]);
+    search.before = page->next;
+    EXPECT_EQ(seqs_of(reader.search(viewer, search)), (std::vector{seqs[6], seqs[5], seqs[4]}));
+    search = {.agent = agent, .from = times[2], .to = times[5]};
+    const auto last = reader.search(viewer, search);
+    EXPECT_EQ(seqs_of(last), (std::vector{seqs[4], seqs[3], seqs[2]}));
+    EXPECT_EQ(last->next, Seq{});
+    search.from = times[9] + base::seconds(1);
+    search.to = base::time_max;
+    EXPECT_TRUE(seqs_of(reader.search(viewer, search)).empty());
   }
-  EXPECT_TRUE(reader.agent(workspace_first, {.agent = "bo"})->empty());
+  EXPECT_TRUE(seqs_of(reader.search(as("bo"), {.sent_only = true})).empty());
+  EXPECT_TRUE(seqs_of(reader.search(as("ana"), {.agent = "cy"})).empty());
+  EXPECT_TRUE(
+      seqs_of(reader.search({core::WorkspaceId{1}, std::nullopt}, {.limit = 3})).empty());
+}
+
+TEST(History, ASearchGivesUpThePageNotTheSearchWhenItLookedAtTooMany) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  world.ask("", core::SetRules{{{"queue_max", "1000000"}}});
+  const Seq wanted = world.ask("ana", a_send("ana", "wanted").to("cy"))->message;
+  for (size_t n = 0; n < Reader::scan_max; ++n) {
+    world.ask("ana", a_send("ana", "m" + std::to_string(n)).to("bo"));
+  }
+  folder.fold();
+  Reader reader = reader_of(world);
+  const auto first = reader.search(as("ana"), {.agent = "cy"});
+  EXPECT_TRUE(seqs_of(first).empty());
+  ASSERT_NE(first->next, Seq{});
+  const auto second = reader.search(as("ana"), {.agent = "cy", .before = first->next});
+  EXPECT_EQ(seqs_of(second), std::vector{wanted});
+  EXPECT_EQ(second->next, Seq{});
+}
+
+TEST(History, CountsReceiversAndListsThemWhenTheyAreFew) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  const Seq seq = world.ask("ana", a_send("ana", "m1").to("bo").to("cy"))->message;
+  ASSERT_TRUE(world.ask("bo", core::Take{}));
+  ASSERT_TRUE(world.ask("bo", core::Ack{target("m1"), {}}));
+  folder.fold();
+  Reader reader = reader_of(world);
+  const auto few = reader.receivers(seq, 2);
+  ASSERT_TRUE(few);
+  EXPECT_EQ(few->count, 2u);
+  EXPECT_EQ(few->open, 1u);
+  ASSERT_EQ(few->listed.size(), 2u);
+  EXPECT_EQ(few->listed[0].receiver, "bo");
+  EXPECT_TRUE(reader.receivers(seq, 1)->listed.empty());
+  EXPECT_EQ(reader.receivers(Seq{999}, 1)->count, 0u);
 }
 
 TEST(History, DeadLettersAsTheyCameAndWereResolved) {

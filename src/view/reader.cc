@@ -15,17 +15,19 @@ using lib::Statement;
 
 constexpr int64_t everyone = -1;  // no principal has this number
 
-// Whether the principal ?2 sent or received the message m; everyone (-1) did.
-const std::string visible =
-    "(?2=-1 OR m.sender=?2 OR EXISTS (SELECT 1 FROM deliveries d "
-    "WHERE d.message=m.seq AND d.receiver=?2))";
-const std::string columns = "SELECT m.seq, m.time, m.workspace, m.record FROM ";
+// Whether the principal `who` sent or received the message m; everyone (-1) did.
+std::string involves(const std::string& who) {
+  return "(" + who + "=-1 OR m.sender=" + who + " OR EXISTS (SELECT 1 FROM deliveries d " +
+         "WHERE d.message=m.seq AND d.receiver=" + who + "))";
+}
+const std::string columns = "SELECT m.seq, m.time, m.workspace, m.record FROM messages m ";
+
+// A search walks places from the newest down, by indexes alone: of ?1, in the range from ?2 to ?3.
+const std::string range = "AND seq>=?2 AND seq<?3 ";
+const std::string newest_first = "ORDER BY 1 DESC LIMIT ?4";
 
 int64_t number(Seq seq) { return static_cast<int64_t>(std::min<uint64_t>(seq.n, INT64_MAX)); }
 int64_t number(WorkspaceId workspace) { return static_cast<int64_t>(workspace); }
-int64_t number(size_t limit) {
-  return static_cast<int64_t>(std::clamp<size_t>(limit, 1, Reader::limit_max));
-}
 
 std::unexpected<Error> failed(const lib::DatabaseError& error) {
   return std::unexpected(error.as_error());
@@ -41,19 +43,20 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
   Reader reader;
   reader.database_ = std::move(*database);
   const std::pair<Statement*, std::string> wanted[] = {
-      {&reader.by_seq_, columns + "messages m WHERE m.seq=?3 AND m.workspace=?1 AND " + visible},
-      {&reader.by_id_, columns + "messages m WHERE m.id_key=?4 AND m.id=?3 AND m.workspace=?1 " +
-                           "AND " + visible +
-                           " ORDER BY m.seq DESC LIMIT 1"},
-      {&reader.by_thread_,
-       columns + "messages m WHERE m.thread=?3 AND m.thread<>'' AND m.workspace=?1 "
-                 "AND m.seq>?4 AND " + visible + " ORDER BY m.seq LIMIT ?5"},
-      {&reader.by_sender_,
-       columns + "messages m WHERE m.sender=?1 AND m.seq>=?2 AND m.seq<?3 "
-                 "ORDER BY m.seq DESC LIMIT ?4"},
-      {&reader.by_receiver_,
-       columns + "deliveries d CROSS JOIN messages m ON m.seq=d.message WHERE d.receiver=?1 "
-                 "AND d.message>=?2 AND d.message<?3 ORDER BY d.message DESC LIMIT ?4"},
+      {&reader.by_seq_, columns + "WHERE m.seq=?3 AND m.workspace=?1 AND " + involves("?2") +
+                            " AND " + involves("?4")},
+      {&reader.by_id_, columns + "WHERE m.id_key=?4 AND m.id=?3 AND m.workspace=?1 AND " +
+                           involves("?2") + " ORDER BY m.seq DESC LIMIT 1"},
+      {&reader.in_thread_, "SELECT seq FROM messages WHERE thread=?1 AND thread<>'' "
+                           "AND workspace=?5 " + range + newest_first},
+      {&reader.sent_, "SELECT seq FROM messages WHERE sender=?1 " + range + newest_first},
+      {&reader.sent_or_received_,
+       "SELECT seq FROM messages WHERE sender=?1 " + range +
+           "UNION SELECT message FROM deliveries WHERE receiver=?1 AND message>=?2 "
+           "AND message<?3 " + newest_first},
+      {&reader.all_, "SELECT seq FROM messages WHERE ?1=-1 " + range + newest_first},
+      {&reader.counts_,
+       "SELECT count(*), ifnull(sum(state<?2), 0) FROM deliveries WHERE message=?1"},
       {&reader.deliveries_,
        "SELECT p.name, d.state, d.time, d.attempts, d.last_error FROM deliveries d "
        "JOIN principals p ON p.id=d.receiver WHERE d.message=? ORDER BY p.name"},
@@ -76,25 +79,19 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
   return reader;
 }
 
-std::expected<std::vector<StoredMessage>, Error> Reader::messages(Statement& statement,
-                                                                  size_t limit) {
-  std::vector<StoredMessage> found;
-  while (true) {
-    const auto row = statement.step();
-    if (!row) {
-      return failed(row.error());
-    }
-    if (!*row) {
-      return found;
-    }
-    found.push_back({Seq{static_cast<uint64_t>(statement.integer(0))}, Time{statement.integer(1)},
-                     static_cast<WorkspaceId>(statement.integer(2)),
-                     std::string(statement.blob(3))});
-    if (found.size() >= limit) {
-      statement.reset();
-      return found;
-    }
+std::expected<std::optional<StoredMessage>, Error> Reader::one(Statement& statement) {
+  const auto row = statement.step();
+  if (!row) {
+    return failed(row.error());
   }
+  if (!*row) {
+    return std::nullopt;
+  }
+  StoredMessage found{Seq{static_cast<uint64_t>(statement.integer(0))}, Time{statement.integer(1)},
+                      static_cast<WorkspaceId>(statement.integer(2)),
+                      std::string(statement.blob(3))};
+  statement.reset();
+  return found;
 }
 
 // None when the history never heard of the name.
@@ -114,7 +111,7 @@ std::expected<std::optional<int64_t>, Error> Reader::principal(WorkspaceId works
 }
 
 std::expected<std::optional<StoredMessage>, Error> Reader::find(const Viewer& viewer, Seq seq) {
-  by_seq_.bind(3, number(seq));
+  by_seq_.bind(3, number(seq)).bind(4, everyone);
   return find(by_seq_, viewer);
 }
 
@@ -145,11 +142,7 @@ std::expected<std::optional<StoredMessage>, Error> Reader::find(Statement& state
     return std::nullopt;
   }
   statement.bind(1, number(viewer.workspace)).bind(2, **who);
-  auto found = messages(statement, 1);
-  if (!found) {
-    return std::unexpected(found.error());
-  }
-  return found->empty() ? std::nullopt : std::optional(std::move(found->front()));
+  return one(statement);
 }
 
 std::expected<std::optional<int64_t>, Error> Reader::number_of(const Viewer& viewer) {
@@ -157,43 +150,84 @@ std::expected<std::optional<int64_t>, Error> Reader::number_of(const Viewer& vie
                           : std::optional<int64_t>(everyone);
 }
 
-std::expected<std::vector<StoredMessage>, Error> Reader::thread(const Viewer& viewer,
-                                                                const ThreadPage& page) {
+std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Search& search) {
   const auto who = number_of(viewer);
-  if (!who) {
-    return std::unexpected(who.error());
+  const auto agent = search.agent.empty() ? std::optional<int64_t>(everyone)
+                                    : principal(viewer.workspace, search.agent);
+  const auto from = first_at(search.from);
+  const auto to = search.to == base::time_max ? Seq{INT64_MAX} : first_at(search.to);
+  if (!who || !agent) {
+    return std::unexpected(!who ? who.error() : agent.error());
   }
-  if (!*who) {
-    return std::vector<StoredMessage>{};
-  }
-  by_thread_.bind(1, number(viewer.workspace))
-      .bind(2, **who)
-      .bind(3, page.thread)
-      .bind(4, number(page.after))
-      .bind(5, number(page.limit));
-  return messages(by_thread_, limit_max);
-}
-
-std::expected<std::vector<StoredMessage>, Error> Reader::agent(WorkspaceId workspace,
-                                                               const AgentPage& page) {
-  const auto who = principal(workspace, page.agent);
-  if (!who) {
-    return std::unexpected(who.error());
-  }
-  if (!*who) {
-    return std::vector<StoredMessage>{};
-  }
-  const auto from = first_at(page.from);
-  const auto to = page.to == base::time_max ? Seq{INT64_MAX} : first_at(page.to);
   if (!from || !to) {
     return std::unexpected(!from ? from.error() : to.error());
   }
-  Statement& statement = page.side == Side::sent ? by_sender_ : by_receiver_;
-  statement.bind(1, **who)
-      .bind(2, number(*from))
-      .bind(3, number(std::min(*to, page.before)))
-      .bind(4, number(page.limit));
-  return messages(statement, limit_max);
+  if (!*who || !*agent) {
+    return Page{};  // a name that was never heard of
+  }
+  // What one agent sent or received is found by its index, whoever asks.
+  const int64_t walked = **who == everyone ? **agent : **who;
+  Statement& scan = !search.thread.empty() ? in_thread_
+                    : walked == everyone   ? all_
+                    : search.sent_only     ? sent_
+                                           : sent_or_received_;
+  if (search.thread.empty()) {
+    scan.bind(1, walked);
+  } else {
+    scan.bind(1, search.thread).bind(5, number(viewer.workspace));
+  }
+  scan.bind(2, number(*from))
+      .bind(3, number(std::min(*to, search.before)))
+      .bind(4, static_cast<int64_t>(scan_max));
+  by_seq_.bind(1, number(viewer.workspace)).bind(2, **who).bind(4, **agent);
+  return collect(scan, std::clamp<size_t>(search.limit, 1, limit_max));
+}
+
+// Of the places that `scan` walks, those that by_seq_ finds.
+std::expected<Reader::Page, Error> Reader::collect(Statement& scan, size_t limit) {
+  Page page;
+  for (size_t seen = 0; seen < scan_max && page.messages.size() < limit; ++seen) {
+    const auto row = scan.step();
+    if (!row) {
+      return failed(row.error());
+    }
+    if (!*row) {
+      page.next = {};
+      return page;
+    }
+    page.next = Seq{static_cast<uint64_t>(scan.integer(0))};
+    by_seq_.bind(3, scan.integer(0));
+    auto message = one(by_seq_);
+    if (!message) {
+      scan.reset();
+      return std::unexpected(message.error());
+    }
+    if (*message) {
+      page.messages.push_back(std::move(**message));
+    }
+  }
+  scan.reset();
+  return page;
+}
+
+std::expected<Reader::Receivers, Error> Reader::receivers(Seq message, size_t listed_max) {
+  counts_.bind(1, number(message)).bind(2, static_cast<int64_t>(core::State::acked));
+  const auto row = counts_.step();
+  if (!row) {
+    return failed(row.error());
+  }
+  Receivers found{static_cast<uint64_t>(counts_.integer(0)),
+                  static_cast<uint64_t>(counts_.integer(1)),
+                  {}};
+  counts_.reset();
+  if (found.count <= listed_max) {
+    auto listed = deliveries(message);
+    if (!listed) {
+      return std::unexpected(listed.error());
+    }
+    found.listed = std::move(*listed);
+  }
+  return found;
 }
 
 std::expected<std::pair<Seq, Seq>, Error> Reader::first_and_last() {

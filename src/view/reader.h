@@ -74,28 +74,33 @@ class Reader {
   std::expected<std::optional<StoredMessage>, Error> find(const Viewer& viewer,
                                                           const base::MessageId& id);
 
-  // Messages of a thread that the viewer sent or received, oldest first.
-  struct ThreadPage {
-    std::string_view thread;
-    Seq after;
-    size_t limit = 100;
-  };
-  std::expected<std::vector<StoredMessage>, Error> thread(const Viewer& viewer,
-                                                          const ThreadPage& page);
-
-  // What one agent sent or received in [from, to), newest first. The cursor of the next page is
-  // the last seq of this one.
-  enum class Side : uint8_t { sent, received };
-  struct AgentPage {
-    std::string_view agent;
-    Side side = Side::sent;
+  // What is looked for: messages that the viewer sent or received, newest first; and of those, with
+  // what is given here.
+  struct Search {
+    std::string_view thread;  // empty: any
+    std::string_view agent;   // who sent or received it, beside the viewer; empty: anyone
+    bool sent_only = false;   // by the viewer, who must be a principal
     Time from;
     Time to = base::time_max;
     Seq before{INT64_MAX};
-    size_t limit = 100;
+    size_t limit = 100;  // up to limit_max
   };
-  std::expected<std::vector<StoredMessage>, Error> agent(WorkspaceId workspace,
-                                                         const AgentPage& page);
+  // One page looks at `scan_max` messages at most, so that no search takes long: it may hold fewer
+  // than were asked for, even none, and still have a next one.
+  struct Page {
+    std::vector<StoredMessage> messages;
+    Seq next;  // `before` of the next page; 0 when there is none
+  };
+  std::expected<Page, Error> search(const Viewer& viewer, const Search& search);
+
+  // How many receivers a message has, for how many it is open (not final), and where it stands
+  // with each, if there are no more than `listed_max`.
+  struct Receivers {
+    uint64_t count = 0;
+    uint64_t open = 0;
+    std::vector<StoredDelivery> listed;
+  };
+  std::expected<Receivers, Error> receivers(Seq message, size_t listed_max);
 
   // By receiver's name.
   std::expected<std::vector<StoredDelivery>, Error> deliveries(Seq message);
@@ -106,6 +111,7 @@ class Reader {
   std::expected<Seq, Error> position();
 
   static constexpr size_t limit_max = 1'000;
+  static constexpr size_t scan_max = 20'000;
 
  private:
   Reader() = default;
@@ -113,20 +119,22 @@ class Reader {
   std::expected<std::optional<StoredMessage>, Error> find(lib::Statement& statement,
                                                           const Viewer& viewer);
   std::expected<std::optional<int64_t>, Error> number_of(const Viewer& viewer);
-  std::expected<std::vector<StoredMessage>, Error> messages(lib::Statement& statement,
-                                                            size_t limit);
+  std::expected<std::optional<StoredMessage>, Error> one(lib::Statement& statement);
   std::expected<std::optional<int64_t>, Error> principal(WorkspaceId workspace,
                                                          std::string_view name);
+  std::expected<Page, Error> collect(lib::Statement& scan, size_t limit);
   std::expected<std::pair<Seq, Seq>, Error> first_and_last();
   std::expected<Seq, Error> first_at(Time time);
 
   lib::Database database_;
   lib::Statement by_seq_;
   lib::Statement by_id_;
-  lib::Statement by_thread_;
-  lib::Statement by_sender_;
-  lib::Statement by_receiver_;
+  lib::Statement in_thread_;
+  lib::Statement sent_;
+  lib::Statement sent_or_received_;
+  lib::Statement all_;
   lib::Statement deliveries_;
+  lib::Statement counts_;
   lib::Statement letters_;
   lib::Statement principal_;
   lib::Statement time_from_;

@@ -35,6 +35,7 @@ Runner::Runner(Options options, History history)
       report_(history_.report()),
       follower_(options_.directory),
       feed_(options_.feed, options_.post, history_.position()),
+      questions_({options_.path, options_.post, options_.nice}),
       next_forget_(options_.retention.us > 0 ? steady_clock::now() : Feed::TimePoint::max()),
       thread_([this] { run(); }) {}
 
@@ -64,7 +65,7 @@ bool Runner::fold(std::deque<Feed::Part>& parts) {
       visit(record.seq, record.time, record.payload);
     });
   };
-  for (; !parts.empty(); parts.pop_front()) {
+  for (; !parts.empty() && !given_up_; parts.pop_front()) {
     const Feed::Part& part = parts.front();
     while (true) {
       if (feed_.stopped(Feed::TimePoint::min())) {
@@ -75,6 +76,10 @@ bool Runner::fold(std::deque<Feed::Part>& parts) {
         break;
       }
       feed_.set_trouble(folded.error());
+      if (history_.is_damaged()) {
+        give_up(folded.error());
+        return true;
+      }
       if (feed_.stopped(steady_clock::now() + retry_after)) {
         return false;
       }
@@ -87,9 +92,23 @@ bool Runner::fold(std::deque<Feed::Part>& parts) {
   return true;
 }
 
-Feed::TimePoint Runner::next_work() const { return std::min(next_checkpoint_, next_forget_); }
+// What is damaged stays so until the next start sets the file aside.
+void Runner::give_up(const Error& why) {
+  feed_.give_up({why.code,
+                 "the history " + options_.path + " is damaged (" + why.detail +
+                     "); restart the broker to make it anew",
+                 {}});
+  given_up_ = true;
+}
+
+Feed::TimePoint Runner::next_work() const {
+  return given_up_ ? Feed::TimePoint::max() : std::min(next_checkpoint_, next_forget_);
+}
 
 void Runner::keep_house() {
+  if (given_up_) {
+    return;
+  }
   const Feed::TimePoint now = steady_clock::now();
   std::optional<Error> trouble;
   if (now >= next_checkpoint_ || bytes_since_checkpoint_ >= options_.checkpoint_bytes) {
@@ -112,7 +131,11 @@ void Runner::keep_house() {
       trouble = forgotten.error();
     }
   }
-  feed_.set_trouble(std::move(trouble));
+  if (trouble && history_.is_damaged()) {
+    give_up(*trouble);
+  } else {
+    feed_.set_trouble(std::move(trouble));
+  }
 }
 
 }  // namespace parley::view

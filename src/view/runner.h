@@ -12,6 +12,7 @@
 #include "journal/follower.h"
 #include "view/feed.h"
 #include "view/history.h"
+#include "view/questions.h"
 
 namespace parley::view {
 
@@ -42,6 +43,7 @@ class Runner {
   ~Runner();
 
   Feed& feed() { return feed_; }
+  Questions& questions() { return questions_; }
   const History::Report& report() const { return report_; }
 
  private:
@@ -50,6 +52,7 @@ class Runner {
   void run();
   bool fold(std::deque<Feed::Part>& parts);
   void keep_house();
+  void give_up(const Error& why);
   Feed::TimePoint next_work() const;
 
   const Options options_;
@@ -57,9 +60,11 @@ class Runner {
   const History::Report report_;
   journal::Follower follower_;
   Feed feed_;
+  Questions questions_;
   size_t bytes_since_checkpoint_ = 0;
   Feed::TimePoint next_checkpoint_ = Feed::TimePoint::max();
   Feed::TimePoint next_forget_;
+  bool given_up_ = false;
   std::thread thread_;  // last, so that all else is there when it starts
 };
 

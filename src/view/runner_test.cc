@@ -207,6 +207,39 @@ TEST(Runner, RefusesNothingUntilItIsFullAndRecovers) {
   expect_agreement(world, world.history_path());
 }
 
+TEST(Runner, ADamagedFileStopsTheViewAndNothingElse) {
+  World world;
+  Running view(world, [&](Runner::Options& options) { options.feed.bytes_max = 10'000; });
+  add_agents(world);
+  send(world, 20);
+  view.reach(world.last());
+  {
+    // Behind its back, as a bad disk would: the tables no longer are what they were.
+    auto database = lib::Database::open(world.history_path(), lib::Database::Mode::read_write);
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(database->run("PRAGMA writable_schema=ON;"
+                              "UPDATE sqlite_schema SET rootpage=999999 WHERE name='messages';"
+                              "PRAGMA schema_version=99"));
+  }
+  const Seq before = view.runner->feed().position();
+  send(world, 200, "after");
+  const auto late = view.reach(world.last());
+  EXPECT_FALSE(late.there);
+  EXPECT_EQ(view.runner->feed().position(), before);
+  EXPECT_FALSE(view.runner->feed().full());
+  EXPECT_EQ(view.runner->feed().durable(), Seq{UINT64_MAX});
+  ASSERT_TRUE(view.runner->feed().trouble());
+  EXPECT_NE(view.runner->feed().trouble()->detail.find("restart the broker"), std::string::npos);
+  // The next start makes it anew.
+  view.runner.reset();
+  world.listener = {};
+  Running next(world);
+  EXPECT_FALSE(next.runner->report().set_aside.empty());
+  world.again();
+  EXPECT_TRUE(next.reach(world.last()).there);
+  expect_agreement(world, world.history_path());
+}
+
 TEST(Runner, ForgetsWhatIsOlderThanItsRetention) {
   World world;
   {
@@ -228,6 +261,50 @@ TEST(Runner, ForgetsWhatIsOlderThanItsRetention) {
   ASSERT_TRUE(reader);
   EXPECT_FALSE(reader->find(admin, id_of("m0"))->has_value());
   EXPECT_EQ(reader->position().value(), world.last());
+}
+
+TEST(Questions, AreAnsweredOnTheThreadThatAsked) {
+  World world;
+  Running view(world);
+  add_agents(world);
+  send(world, 3);
+  view.reach(world.last());
+  const auto asker = std::this_thread::get_id();
+  std::optional<StoredMessage> found;
+  view.runner->questions().ask(
+      [&](Reader& reader) -> std::expected<Questions::Answer, Error> {
+        EXPECT_NE(std::this_thread::get_id(), asker);
+        auto message = reader.find(admin, id_of("m1"));
+        return [&found, message = *message] { found = message; };
+      },
+      [](const Error& error) { ADD_FAILURE() << error.detail; });
+  EXPECT_TRUE(view.mailroom.run_one());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->seq, (Seq{world.last().n - 1}));
+}
+
+TEST(Questions, AreRefusedWhenTooManyWaitAndWhenTheyFail) {
+  World world;
+  Mailroom mailroom;
+  std::vector<base::Code> refused;
+  const auto refuse = [&](const Error& error) { refused.push_back(error.code); };
+  const auto no_question = [](Reader&) -> std::expected<Questions::Answer, Error> {
+    return std::unexpected(Error{base::Code::not_found, "", {}});
+  };
+  {
+    Questions none({.path = world.history_path(), .post = mailroom.post(), .waiting_max = 0});
+    none.ask(no_question, refuse);
+    EXPECT_TRUE(mailroom.run_one());
+    EXPECT_EQ(refused, std::vector{base::Code::overloaded});
+  }
+  Questions questions({.path = world.history_path(), .post = mailroom.post()});
+  questions.ask(no_question, refuse);  // there is no file
+  EXPECT_TRUE(mailroom.run_one());
+  EXPECT_EQ(refused.back(), base::Code::storage_failed);
+  Running view(world);  // now there is
+  questions.ask(no_question, refuse);
+  EXPECT_TRUE(mailroom.run_one());
+  EXPECT_EQ(refused.back(), base::Code::not_found);
 }
 
 TEST(Feed, TooManyWaitersAreToldAtOnce) {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <expected>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "view/feed.h"
+#include "view/reader.h"
+
+namespace parley::view {
+
+// Asks a history for those who may not wait for the disk: on a thread of its own with a low
+// priority, one question after the other. A slow one delays other questions and nothing else.
+class Questions {
+ public:
+  struct Options {
+    std::string path;  // of the database
+    Feed::Post post;
+    int nice = 10;
+    size_t waiting_max = 1'000;
+  };
+
+  // What is to be done with an answer, on the thread that asked.
+  using Answer = std::function<void()>;
+  // The question itself, on the other thread.
+  using Ask = std::function<std::expected<Answer, Error>(Reader&)>;
+  using Refuse = std::function<void(const Error&)>;
+
+  explicit Questions(Options options);
+  // Questions that wait are dropped unanswered.
+  ~Questions();
+
+  // Posts the answer, or `refuse` with what went wrong: OVERLOADED when too many questions wait.
+  void ask(Ask ask, Refuse refuse);
+
+ private:
+  struct Question {
+    Ask ask;
+    Refuse refuse;
+  };
+
+  void run();
+  void answer(const Question& question);
+
+  const Options options_;
+  std::optional<Reader> reader_;  // the thread's; opened when it is first needed
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Question> waiting_;
+  bool stop_ = false;
+  std::thread thread_;  // last, so that all else is there when it starts
+};
+
+}  // namespace parley::view

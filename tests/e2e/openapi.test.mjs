@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the broker answers is what /openapi.json says.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { Broker, message } from './harness.mjs';
+import { Schemas } from './schema.mjs';
+
+describe('/openapi.json', () => {
+  let broker, ana, bo, api, schemas;
+  const seen = new Set();
+  before(async () => {
+    broker = await Broker.start();
+    ana = await broker.addAgent('ana', { capabilities: ['plan'] });
+    bo = await broker.addAgent('bo');
+    const described = await broker.call('GET', '/openapi.json', { token: null });
+    assert.equal(described.status, 200);
+    api = described.json;
+    schemas = new Schemas(api);
+  });
+  after(() => broker.remove());
+
+  const fits = (schema, value, what) => assert.deepEqual(schemas.faults(schema, value), [], what);
+
+  // Calls an operation by its id and holds request and answer to its description.
+  async function call(caller, id, { path = {}, query = '', body, headers, status = '200' } = {}) {
+    const [pattern, method] = Object.entries(api.paths)
+      .flatMap(([name, methods]) => Object.entries(methods).map(([verb, operation]) => [name, verb, operation]))
+      .find(([, , operation]) => operation.operationId === id);
+    const operation = api.paths[pattern][method];
+    const place = pattern.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name]));
+    const known = new Set((operation.parameters ?? []).filter((p) => p.in === 'query').map((p) => p.name));
+    for (const [name] of new URLSearchParams(query)) assert.ok(known.has(name), `${id} has no parameter ${name}`);
+    if (body !== undefined && Number(status) < 400) fits(operation.requestBody.content['application/json'].schema, body, `the body of ${id}`);
+    const answer = await caller.call(method.toUpperCase(), place + (query ? `?${query}` : ''), { body, headers });
+    assert.equal(String(answer.status), status, `${id}: ${answer.text}`);
+    const type = answer.headers.get('content-type').split(';')[0];
+    if (Number(status) < 400) {
+      const content = operation.responses[status]?.content;
+      assert.ok(content?.[type], `${id} does not say that it answers ${status} with ${type}`);
+      fits(content[type].schema, type === 'application/json' ? answer.json : answer.text, `${id}: ${answer.text}`);
+    } else {
+      assert.equal(type, 'application/problem+json');
+      fits(api.components.schemas.Problem, answer.json, answer.text);
+      assert.ok(operation['x-errors'].includes(answer.json.code), `${id} does not say that it may answer ${answer.json.code}`);
+    }
+    seen.add(id);
+    return answer.json;
+  }
+
+  it('is OpenAPI 3.1 with examples that fit and references that lead somewhere', async () => {
+    assert.match(api.openapi, /^3\.1\./);
+    assert.equal(api.info.version, (await broker.call('GET', '/v1/health')).json.version);
+    assert.equal(api.components.securitySchemes.token.scheme, 'bearer');
+    for (const [name, schema] of Object.entries(api.components.schemas)) {
+      for (const example of schema.examples ?? []) fits(schema, example, name);
+    }
+    const walk = (node, root) => {
+      if (node === null || typeof node !== 'object') return;
+      const inner = node.$id ? node : root;
+      if (typeof node.$ref === 'string') schemas.resolve(node.$ref, inner);
+      Object.values(node).forEach((part) => walk(part, inner));
+    };
+    walk(api, api);
+    const ids = Object.values(api.paths).flatMap((methods) => Object.values(methods).map((operation) => operation.operationId));
+    assert.equal(new Set(ids).size, ids.length);
+    for (const [path, methods] of Object.entries(api.paths)) {
+      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      for (const operation of Object.values(methods)) {
+        const given = (operation.parameters ?? []).filter((p) => p.in === 'path').map((p) => p.name);
+        assert.deepEqual(given, named, operation.operationId);
+      }
+    }
+  });
+
+  it('has the published schema of a message', async () => {
+    const published = await readFile(new URL('../../schemas/flow/message.schema.json', import.meta.url), 'utf8');
+    assert.deepEqual(api.components.schemas.FlowMessage, JSON.parse(published));
+  });
+
+  it('tells the truth about messages', async () => {
+    const sent = await call(ana, 'send', { body: message('ana', 'bo', { n: 1 }), status: '202' });
+    await call(ana, 'send', { body: [message('ana', 'bo', { n: 2 }), message('ana', 'bo', 'text')], status: '202' });
+    const again = message('ana', 'bo', { n: 3 });
+    await call(ana, 'send', { body: again, status: '202' });
+    assert.equal((await call(ana, 'send', { body: again, status: '202' })).duplicate, true);
+    await call(ana, 'send', { body: { ...again, payload: { content_type: 'json', body: { n: 4 } } }, status: '409' });
+    await call(ana, 'send', { body: '{', status: '400' });
+    await call(ana, 'send', { body: { ...message('ana', 'bo', { n: 5 }), type: 'nonsense' }, status: '422' });
+    await call(ana, 'send', { body: message('bo', 'ana', { n: 6 }), status: '403' });
+    await call(ana, 'send', { body: message('ana', 'bo', { n: 7 }, { type: 'request' }), query: 'wait=1ms', status: '504' });
+    await call(bo, 'inbox', { query: 'limit=2&wait=1s' });
+    await call(bo, 'inbox', { query: 'limit=many', status: '400' });
+    const read = await call(bo, 'readMessage', { path: { id: sent.id }, query: 'dialect=flow' });
+    fits(api.components.schemas.FlowMessage, read);
+    await call(bo, 'readMessage', { path: { id: '999999' }, status: '404' });
+    await call(ana, 'showDelivery', { path: { id: sent.id } });
+    await call(bo, 'showDelivery', { path: { id: sent.id }, status: '404' });
+    await call(bo, 'extend', { path: { id: sent.id }, body: { lease: '5m' } });
+    await call(bo, 'nack', { path: { id: sent.id }, body: { reason: 'busy', retry_after: '1ms' } });
+    await call(bo, 'readMessage', { path: { id: sent.id } });
+    await call(bo, 'ack', { path: { id: sent.id } });
+    await call(bo, 'reject', { path: { id: sent.id }, body: { reason: 'late' }, status: '409' });
+    const { notifications } = await call(bo, 'inbox');
+    await call(bo, 'readMessage', { path: { id: notifications[0].id } });
+    await call(bo, 'reject', { path: { id: notifications[0].id }, body: { reason: 'no' } });
+    await call(ana, 'outbox', { query: 'limit=2' });
+    await call(ana, 'outbox', { query: 'since=2026-01-01T00:00:00Z&until=2100-01-01T00:00:00Z' });
+    await call(ana, 'searchMessages', { query: `thread=${read.conversation_id}&agent=bo` });
+    await call(bo, 'searchMessages', { query: 'from=2026-01-01T00:00:00Z&to=2100-01-01T00:00:00Z&limit=1' });
+    await call(ana, 'searchMessages', { query: 'from=today', status: '400' });
+    const asked = call(ana, 'send', { body: message('ana', 'bo', 'why?', { type: 'request' }), query: 'wait=20s' });
+    let question;
+    while (!question) {
+      const { json } = await bo.inbox('?wait=10s');
+      question = json.notifications.find((note) => note.preview.includes('why?'));
+    }
+    await bo.read(question.id);
+    await bo.send('ana', 'because', { type: 'response', status: 'success', conversation_id: question.thread, metadata: { in_reply_to: question.id } });
+    await asked;
+  });
+
+  it('tells the truth about agents, topics and workspaces', async () => {
+    await call(broker, 'addAgent', { body: { id: 'cy', dialect: 'flow', capabilities: ['x'], subscriptions: ['task.done'] }, status: '201' });
+    await call(broker, 'addAgent', { body: { id: 'cy', capabilities: ['y'] } });
+    await call(ana, 'addAgent', { body: { id: 'dan' }, status: '403' });
+    await call(broker, 'addAgent', { body: { dialect: 'flow' }, status: '400' });
+    await call(broker, 'addHuman', { body: { name: 'ada', rights: ['approver'] }, status: '201' });
+    await call(ana, 'listAgents', { query: 'capability=plan' });
+    await call(ana, 'listAgents');
+    await call(ana, 'showAgent', { path: { id: 'human:ada' } });
+    await call(ana, 'showAgent', { path: { id: 'nobody' }, status: '404' });
+    await call(ana, 'subscribe', { path: { topic: 'task.done' } });
+    await call(ana, 'listTopics');
+    await call(ana, 'unsubscribe', { path: { topic: 'task.done' } });
+    await call(broker, 'removeAgent', { path: { id: 'cy' } });
+    await call(ana, 'removeAgent', { path: { id: 'bo' }, status: '403' });
+    await call(broker, 'addWorkspace', { body: { name: 'research' }, status: '201' });
+    await call(broker, 'listWorkspaces');
+    await call(ana, 'listWorkspaces', { status: '403' });
+  });
+
+  it('tells the truth about dead letters, rules and operation', async () => {
+    for (let n = 0; n < 4; ++n) await ana.send('nobody', { n });
+    const { dead_letters: letters } = await call(broker, 'listDeadLetters', { query: 'limit=10&state=pending' });
+    await call(ana, 'listDeadLetters', { status: '403' });
+    await call(broker, 'showDeadLetter', { path: { id: letters[0].id } });
+    await call(broker, 'showDeadLetter', { path: { id: 0 }, status: '404' });
+    await call(broker, 'discardDeadLetter', { path: { id: letters[0].id } });
+    await call(broker, 'discardDeadLetter', { path: { id: letters[0].id }, status: '409' });
+    await call(broker, 'escalateDeadLetter', { path: { id: letters[1].id } });
+    const escalated = await call(broker, 'showDeadLetter', { path: { id: letters[1].id } });
+    assert.equal(escalated.dead_letter.resolution.status, 'escalated');
+    await call(broker, 'retryDeadLetter', { path: { id: letters[2].id }, status: '404' });
+    await broker.addAgent('nobody');
+    await call(broker, 'retryDeadLetter', { path: { id: letters[2].id } });
+    await call(broker, 'showRules');
+    await call(broker, 'changeRules', { body: { attempts_max: 7 } });
+    await call(broker, 'changeRules', { body: { attemts_max: 7 }, status: '400' });
+    await call(ana, 'changeRules', { body: { attempts_max: 8 }, status: '403' });
+    await call(broker, 'health');
+    await call(ana, 'health');
+    await call(broker, 'metrics');
+    await call(ana, 'metrics', { status: '403' });
+    await call(broker, 'alive');
+    await call(broker, 'ready');
+    await call(broker, 'describe');
+  });
+
+  it('was tried in every operation but the two that push', () => {
+    const all = Object.values(api.paths).flatMap((methods) => Object.values(methods).map((operation) => operation.operationId));
+    assert.deepEqual(all.filter((id) => !seen.has(id)), ['stream', 'socket']);
+  });
+});
