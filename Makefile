@@ -32,9 +32,9 @@ build: setup ## build everything; the program is build/parley
 
 .PHONY: run
 run: build ## build and run the broker; ARGS= for its flags
-	@echo "The first message, from another terminal:"
-	@echo "  ANA=\$$(build/parley agent add ana); BO=\$$(build/parley agent add bo)"
-	@echo "  PARLEY_TOKEN=\$$ANA build/parley send --to bo 'hello'; PARLEY_TOKEN=\$$BO build/parley inbox"
+	@echo "The first message, from another terminal in this directory:"
+	@echo "  export PATH=\$$PWD/build:\$$PATH; ANA=\$$(parley agent add ana); BO=\$$(parley agent add bo)"
+	@echo "  PARLEY_TOKEN=\$$ANA parley send --to bo 'hello'; PARLEY_TOKEN=\$$BO parley inbox"
 	@exec build/parley serve $(ARGS)
 
 .PHONY: test

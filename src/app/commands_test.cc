@@ -122,7 +122,7 @@ TEST_F(Commands, SendMakesAMessageOfFlowAndPrintsItsId) {
   EXPECT_EQ(ran.out, "m1\n");
   EXPECT_EQ(ran.err, "parley: warning: nobody subscribes\n");
   const auto asked = last();
-  EXPECT_EQ(asked.target, "/v1/messages");
+  EXPECT_EQ(asked.target, "/v1/messages?lenient=true");
   EXPECT_EQ(asked.dialect, "flow");
   EXPECT_EQ(asked.key, "k1");
   EXPECT_TRUE(base::parse_uuid(member(asked.body, {"id"})).has_value()) << asked.body;
@@ -170,7 +170,7 @@ TEST_F(Commands, RequestWaitsAndPrintsTheAnswer) {
   const Ran ran = call({"request", "--to", "bo", "--timeout", "5s", "which?"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "two files\n\\x1b[2J\n");
-  EXPECT_EQ(last().target, "/v1/messages?wait=5s");
+  EXPECT_EQ(last().target, "/v1/messages?lenient=true&wait=5s");
   EXPECT_EQ(member(last().body, {"type"}), "request");
   EXPECT_EQ(member(last().body, {"response_timeout"}), "5s");
   EXPECT_EQ(member(last().body, {"metadata", "requires_ack"}), "true");
