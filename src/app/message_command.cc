@@ -74,8 +74,9 @@ int post(const Options& options, const Draft& draft) {
   if (!message) {
     return complain(message.error());
   }
-  return ask_and_show(options.client, {"POST", "/v1/messages?lenient=true", *message, headers_of(options)},
-                      show_receipt);
+  return ask_and_show(
+      options.client, {"POST", "/v1/messages?lenient=true", *message, headers_of(options)},
+      show_receipt);
 }
 
 // Fills in what follows from the message that is answered: to whom, and in which thread.
@@ -141,7 +142,8 @@ int request(const Options& options) {
   if (!message) {
     return complain(message.error());
   }
-  Call call{"POST", "/v1/messages?lenient=true&wait=" + options.timeout, *message, headers_of(options)};
+  Call call{"POST", "/v1/messages?lenient=true&wait=" + options.timeout, *message,
+            headers_of(options)};
   call.patience.us += base::parse_duration(options.timeout).value_or(base::Duration{}).us;
   return ask_and_show(options.client, call, show_answer);
 }

@@ -108,7 +108,9 @@ Metrics::Metrics(std::vector<Route> routes)
 void Metrics::applied(const core::Entry& entry, const core::Outcome& outcome,
                       std::span<const core::Effect> effects) {
   if (std::holds_alternative<core::Send>(entry.command)) {
-    if (!outcome) {
+    if (entry.actor == core::broker_name) {
+      notices_ += outcome ? 1 : 0;
+    } else if (!outcome) {
       ++sends_refused_[static_cast<size_t>(outcome.error().code)];
     } else {
       ++(outcome->duplicate ? repeated_ : accepted_);
@@ -163,6 +165,9 @@ std::string Metrics::text(const core::Machine& machine, std::span<const Gauge> g
 }
 
 void Metrics::add_counters(std::string& out) const {
+  single(out, "parley_notices_total", "counter",
+         "Messages of the broker's own, which tell senders of dead letters.",
+         static_cast<double>(notices_));
   family(out, "parley_messages_total", "counter", "Messages sent, by what became of them.");
   sample(out, "parley_messages_total", label("outcome", "accepted"), accepted_);
   sample(out, "parley_messages_total", label("outcome", "repeated"), repeated_);

@@ -89,6 +89,7 @@ class Metrics {
   std::vector<std::map<int, uint64_t>> statuses_;  // by route and status
   std::vector<Histogram> durations_;               // by route
   std::map<net::Exchange, Asked> asked_;
+  uint64_t notices_ = 0;
   uint64_t accepted_ = 0;
   uint64_t repeated_ = 0;
   uint64_t offered_ = 0;

@@ -141,7 +141,7 @@ describe('the history of a broker that is killed', () => {
     const sent = [];
     for (let life = 0; life < 3; ++life) {
       for (let n = 0; n < 20; ++n) {
-        const { json } = await again('ana').call('POST', '/v1/messages', {
+        const { json } = await again('ana').call('POST', '/v1/messages?lenient=true', {
           body: Array.from({ length: 10 }, () => ({ type: 'notification', receiver: 'bo',
             payload: { content_type: 'json', body: { n } } })) });
         sent.push(...json.results.map((result) => result.id));

@@ -81,14 +81,18 @@ describe('/metrics', () => {
     await bo.ack(sent.json.id);
     await ana.call('POST', '/v1/messages', { body: '{"type":"nonsense"}' });
     await ana.call('GET', '/v1/nothing');
+    // The notices of the dead letter and of the malformed message are there.
+    while ((await ana.inbox('?wait=10s')).json.count < 2) continue;
     const { samples: now } = await metrics();
     const grew = (key) => (now.get(key) ?? 0) - (old.get(key) ?? 0);
     assert.equal(grew('parley_messages_total{outcome="accepted"}'), 3);
     assert.equal(grew('parley_deliveries_total{state="acked"}'), 1);
     assert.equal(grew('parley_deliveries_total{state="dead"}'), 1);
     assert.equal(grew('parley_dead_letters_total{reason="receiver_not_found"}'), 1);
-    assert.equal(grew('parley_dead_letters_pending'), 1);
-    assert.equal(grew('parley_queue_depth'), 1);
+    assert.equal(grew('parley_dead_letters_pending'), 2);
+    assert.equal(grew('parley_dead_letters_total{reason="malformed"}'), 1);
+    assert.equal(grew('parley_notices_total'), 2);
+    assert.equal(grew('parley_queue_depth'), 3);
     assert.ok(now.get('parley_queue_oldest_seconds') > 0);
     assert.equal(grew('parley_errors_total{code="NOT_FOUND"}'), 1);
     assert.equal(grew('parley_requests_total{method="POST",route="/v1/messages",status="202"}'), 3);
