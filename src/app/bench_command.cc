@@ -53,13 +53,19 @@ std::string_view unit_of(Kind kind) {
   return "";
 }
 
+// A name that is whole means that case alone: `publish-1x1` is not `publish-1x1024` too.
+bool is_meant(const std::string& wanted, const BenchCase& each) {
+  const bool is_whole = std::ranges::count(bench_cases(), wanted, &BenchCase::name) > 0;
+  return is_whole ? each.name == wanted : each.name.starts_with(wanted);
+}
+
 // The crowd only by its name: it registers 10,000 agents.
 bool is_wanted(const Options& options, const BenchCase& each) {
   if (options.cases.empty()) {
     return each.kind != Kind::crowd;
   }
-  return std::ranges::any_of(
-      options.cases, [&](const std::string& wanted) { return each.name.starts_with(wanted); });
+  return std::ranges::any_of(options.cases,
+                             [&](const std::string& wanted) { return is_meant(wanted, each); });
 }
 
 // Thousands of sockets want as many descriptors; the private broker inherits it.
@@ -232,7 +238,9 @@ void add_bench(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("bench", description);
   command->add_flag("--self", options->self,
                     "Start a private broker in a new directory, and remove both at the end");
-  command->add_option("--case", options->cases, "Only cases that begin so; may be repeated")
+  command
+      ->add_option("--case", options->cases,
+                   "Only this case, or those that begin so; may be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->check([](const std::string& text) {

@@ -59,7 +59,8 @@ uint64_t place_of(std::string_view pushed) {
   return value;
 }
 
-std::string message(std::string type, std::string to, uint32_t bytes) {
+// A whole message: a broker fills nothing in unless it is asked to.
+std::string message(std::string type, const std::string& from, std::string to, uint32_t bytes) {
   base::SystemClock clock;
   Draft draft;
   draft.type = std::move(type);
@@ -68,7 +69,8 @@ std::string message(std::string type, std::string to, uint32_t bytes) {
   if (draft.type == "response") {
     draft.in_reply_to = no_uuid;
   }
-  return compose(draft, std::string(bytes, 'x'), lib::random_uuid(), clock.now());
+  std::string text = compose(draft, std::string(bytes, 'x'), lib::random_uuid(), clock.now());
+  return text.insert(text.find(R"("receiver":)"), R"("sender":")" + from + R"(",)");
 }
 
 std::string send_operation(std::string_view message) {
@@ -210,7 +212,8 @@ std::expected<void, Failure> Load::set_up_publish() {
     if (!wire) {
       return std::unexpected(wire.error());
     }
-    Sender& sender = add_sender(**wire, message("broadcast", agents_.topic("unheard"), bytes_));
+    Sender& sender =
+        add_sender(**wire, message("broadcast", agent->name, agents_.topic("unheard"), bytes_));
     (*wire)->on_text = [this, &sender](std::string_view text) {
       if (is_confirmation(text)) {
         count(sender, sender.confirmed, 1);
@@ -233,7 +236,7 @@ std::expected<void, Failure> Load::set_up_end_to_end() {
     if (!in) {
       return std::unexpected(in.error());
     }
-    Sender& sender = add_sender(**out, message("notification", to->name, bytes_));
+    Sender& sender = add_sender(**out, message("notification", from->name, to->name, bytes_));
     (*out)->on_text = [this, &sender](std::string_view text) {
       sender.confirmed += is_confirmation(text) ? 1 : 0;
     };
@@ -270,7 +273,8 @@ std::expected<void, Failure> Load::set_up_request() {
   if (!to) {
     return std::unexpected(to.error());
   }
-  const std::string answer = frame_of(send_operation(message("response", asking->name, bytes_)));
+  const std::string answer =
+      frame_of(send_operation(message("response", answering->name, asking->name, bytes_)));
   (*to)->on_text = [this, answer, answering_wire = *to, question_at = answer.find(no_uuid),
                     id_at = counter_at(answer), sent = uint64_t{0}](std::string_view text) mutable {
     if (!text.starts_with(message_text)) {
@@ -282,7 +286,7 @@ std::expected<void, Failure> Load::set_up_request() {
     std::ranges::copy(text.substr(text.find(id_text) + id_text.size(), uuid_chars),
                       frame + question_at);
   };
-  Sender& questions = add_sender(**from, message("request", answering->name, bytes_));
+  Sender& questions = add_sender(**from, message("request", asking->name, answering->name, bytes_));
   (*from)->on_text = [this, &questions](std::string_view text) {
     if (text.starts_with(message_text)) {
       questions.newest = place_of(text);
@@ -308,7 +312,7 @@ std::expected<void, Failure> Load::set_up_fan_out() {
   if (!out) {
     return std::unexpected(out.error());
   }
-  Sender& sender = add_sender(**out, message("broadcast", topic, bytes_));
+  Sender& sender = add_sender(**out, message("broadcast", publisher->name, topic, bytes_));
   (*out)->on_text = [this, &sender](std::string_view text) {
     sender.confirmed += is_confirmation(text) ? 1 : 0;
   };

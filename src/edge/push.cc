@@ -210,10 +210,10 @@ void Push::operation(Json op) {
   } else if (name == "subscribe" || name == "unsubscribe") {
     op_subscribe(op, ref, name == "subscribe");
   } else {
-    reply_error(ref,
-                Error{Code::bad_request,
-                      "op is send, ack, nack, reject, extend, subscribe, unsubscribe or heartbeat",
-                      "/op"});
+    reply_error(
+        ref,
+        Error{Code::bad_request,
+              "op is send, ack, nack, reject, extend, subscribe, unsubscribe or heartbeat", "/op"});
   }
 }
 
@@ -232,13 +232,13 @@ void Push::op_send(Json op, std::string_view ref) {
               {.via = core::Via::websocket,
                .lenient = lenient && lenient.as_bool() == true,
                .idempotency_key = key ? key.as_string().value_or("") : std::string_view{}},
-                   [&api = api_, connection = connection_, ref = std::string(ref)](
-                       const core::Outcome& outcome, std::span<const core::Effect>) {
-                     const auto at = api.pushes_.find(connection);
-                     if (at != api.pushes_.end()) {
-                       at->second->reply(ref, outcome);
-                     }
-                   });
+              [&api = api_, connection = connection_, ref = std::string(ref)](
+                  const core::Outcome& outcome, std::span<const core::Effect>) {
+                const auto at = api.pushes_.find(connection);
+                if (at != api.pushes_.end()) {
+                  at->second->reply(ref, outcome);
+                }
+              });
 }
 
 void Push::op_settle(Json op, std::string_view ref, std::string_view name) {

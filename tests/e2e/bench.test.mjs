@@ -69,6 +69,16 @@ describe('parley bench', () => {
     await broker.remove();
   });
 
+  it('takes a whole name for that case alone', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'parley-e2e-'));
+    const run = await bench(['--self', '--case', 'publish-1x1', '--case', 'request', '--size', '10',
+      '--seconds', '0.02', '--json', '--dir', dir]);
+    assert.equal(run.code, 0, run.stderr);
+    assert.deepEqual(JSON.parse(run.stdout).cases.map((row) => row.case),
+      ['publish-1x1', 'request-1', 'request-64']);
+    await rm(dir, { recursive: true });
+  });
+
   it('refuses a case that there is not', async () => {
     const run = await bench(['--self', '--case', 'sprint']);
     assert.equal(run.code, 2);
