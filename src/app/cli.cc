@@ -44,7 +44,7 @@ int run(std::vector<std::string> arguments) {
   add_config(app, exit_code);
   add_journal(app, exit_code);
   add_doctor(app, exit_code);
-  // A further group of commands, such as bench, is added here.
+  add_bench(app, exit_code);
 
   std::ranges::reverse(arguments);  // CLI11 takes them from the back
   try {

@@ -87,25 +87,6 @@ std::string_view advice_for(std::string_view code) {
   return {};
 }
 
-// The problem+json of the answer, or what can be said without.
-Failure refusal(const Reply& reply) {
-  lib::JsonDocument document;
-  const auto problem = document.parse(reply.body, answer_limits);
-  if (problem && problem->is_object()) {
-    const std::string code = text_of(*problem, "code");
-    std::string detail = first_of(text_of(*problem, "detail"), text_of(*problem, "title"));
-    if (const std::string field = text_of(*problem, "field"); !field.empty()) {
-      detail += " (field " + field + ")";
-    }
-    if (!code.empty() || !detail.empty()) {
-      return {code, detail, std::string(advice_for(code))};
-    }
-  }
-  return {"HTTP_" + std::to_string(reply.status),
-          "the answer is HTTP " + std::to_string(reply.status) + " and no answer of a broker",
-          "Check that --url names a Parley broker."};
-}
-
 }  // namespace
 
 Failure failure_of(const base::Error& error) {
@@ -123,6 +104,24 @@ int complain(const Failure& failure) {
     std::fprintf(stderr, "%s\n", printable(failure.advice).c_str());
   }
   return 1;
+}
+
+Failure refusal(const Reply& reply) {
+  lib::JsonDocument document;
+  const auto problem = document.parse(reply.body, answer_limits);
+  if (problem && problem->is_object()) {
+    const std::string code = text_of(*problem, "code");
+    std::string detail = first_of(text_of(*problem, "detail"), text_of(*problem, "title"));
+    if (const std::string field = text_of(*problem, "field"); !field.empty()) {
+      detail += " (field " + field + ")";
+    }
+    if (!code.empty() || !detail.empty()) {
+      return {code, detail, std::string(advice_for(code))};
+    }
+  }
+  return {"HTTP_" + std::to_string(reply.status),
+          "the answer is HTTP " + std::to_string(reply.status) + " and no answer of a broker",
+          "Check that --url names a Parley broker."};
 }
 
 std::optional<LocalBroker> local_broker(const std::string& data) {

@@ -73,6 +73,9 @@ struct Reply {
   std::string date;  // the header
 };
 
+// What an answer that is no 2xx says: its problem+json, or what can be said without.
+Failure refusal(const Reply& reply);
+
 // One request, whatever its status. Fails when there is no answer at all.
 std::expected<Reply, Failure> exchange(const Target& target, const Call& call);
 

@@ -23,6 +23,7 @@ void add_dead(CLI::App& app, int& exit_code);     // dead, topics
 void add_config(CLI::App& app, int& exit_code);   // config
 void add_journal(CLI::App& app, int& exit_code);  // journal
 void add_doctor(CLI::App& app, int& exit_code);   // doctor
+void add_bench(CLI::App& app, int& exit_code);    // bench
 
 // --url, --token, --ca, --data and --json.
 void add_client_options(CLI::App& command, ClientOptions& options);

@@ -37,7 +37,8 @@ struct DecodeContext {
 using Texts = std::list<std::string>;
 
 struct EncodeContext {
-  // Whom it is written for: used where the dialect names one receiver and the envelope several.
+  // Whom it is written for: used where the dialect names one receiver and the envelope several. The
+  // text of an envelope with one receiver is the same for all who get it.
   std::string_view recipient;
 };
 

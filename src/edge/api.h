@@ -12,6 +12,7 @@
 #include "dialect/dialect.h"
 #include "edge/call.h"
 #include "edge/metrics.h"
+#include "edge/render.h"
 #include "edge/waits.h"
 #include "lib/json.h"
 #include "net/server.h"
@@ -159,6 +160,8 @@ class Api final : public net::Handler {
   Metrics metrics_;
   lib::JsonDocument document_;
   dialect::Texts texts_;
+  base::MessageId spare_id_;  // for the next message that brings none
+  Rendered rendered_;
   Waits waits_;
   base::Seq started_;                                // what was there when this began
   std::unordered_map<uint64_t, base::Seq> written_;  // by workspace and principal: its newest entry

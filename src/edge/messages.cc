@@ -75,12 +75,19 @@ std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
   dialect::DecodeContext context;
   context.sender = caller.name;
   context.received = clock_.now();
-  context.fallback_id = lib::random_uuid();
+  // Asking the system for randomness costs more than all the rest, and most messages have an id.
+  if (spare_id_.is_none()) {
+    spare_id_ = lib::random_uuid();
+  }
+  context.fallback_id = spare_id_;
   context.lenient = submission.lenient;
   context.key_hash = &key_hash;
   auto envelope = codec.decode(message, context, texts_);
   if (!envelope) {
     return envelope;
+  }
+  if (envelope->id == spare_id_) {
+    spare_id_ = {};
   }
   if (!submission.idempotency_key.empty()) {
     envelope->idempotency_key = key_hash(submission.idempotency_key);

@@ -96,12 +96,16 @@ void Push::stream_closed() {
   api_.server_->close(connection_, going_away, "the agent was removed");
 }
 
-void Push::deliver(const core::Deliver& delivery) {
+void Push::deliver(const core::Deliver& delivery, const core::Envelope* envelope) {
   if (delivery.attempt > 1 && delivery.message <= after_) {
     return;
   }
-  waiting_.push_back({delivery.message, delivery.attempt});
-  push_waiting();
+  const Waiting next{delivery.message, delivery.attempt};
+  if (waiting_.empty() && api_.server_->has_room(connection_)) {
+    push(next, envelope);
+  } else {
+    waiting_.push_back(next);
+  }
 }
 
 void Push::on_drained() { push_waiting(); }
@@ -110,31 +114,51 @@ void Push::push_waiting() {
   while (!waiting_.empty() && api_.server_->has_room(connection_)) {
     const Waiting next = waiting_.front();
     waiting_.pop_front();
-    push(next);
+    push(next, nullptr);
   }
 }
 
-void Push::push(const Waiting& waiting) {
+// Makes `api_.rendered_` this message for this receiver. False when there is nothing to push.
+bool Push::render(base::Seq message, const core::Envelope* envelope) {
+  Rendered& rendered = api_.rendered_;
   const core::Tables& t = api_.broker_.machine().find(owner_.workspace)->tables();
-  const core::MessageRef ref = t.messages.find(waiting.message);
+  const core::MessageRef ref = t.messages.find(message);
   if (ref == core::none) {
-    return;  // settled meanwhile, by another connection of the agent
-  }
-  const auto envelope = envelope_at(api_.broker_, owner_.workspace, waiting.message);
-  if (!envelope) {
-    return;  // its lease ends; the journal has reported why
+    return false;  // settled meanwhile, by another connection of the agent
   }
   const dialect::Codec* codec = dialect::find_codec(owner_.dialect);
   if (codec == nullptr) {
     codec = dialect::find_codec(core::Dialect::flow);
   }
+  if (rendered.message == message && rendered.dialect == codec->dialect) {
+    return true;
+  }
+  auto shown = envelope == nullptr ? envelope_at(api_.broker_, owner_.workspace, message)
+                                   : std::expected<core::Envelope, Error>(*envelope);
+  if (!shown) {
+    return false;  // its lease ends; the journal has reported why
+  }
+  if (shown->sequence_number == 0) {
+    shown->sequence_number = t.messages.message(ref).number;
+  }
+  // One of several receivers is named in the text, so it serves no other.
+  rendered.message = shown->receivers.size() == 1 ? message : base::Seq{};
+  rendered.dialect = codec->dialect;
+  rendered.text.assign(R"(,"message":)");
+  codec->encode(*shown, {.recipient = owner_.name}, rendered.text);
+  rendered.text.append(R"(,"provenance":)");
+  JsonWriter provenance(rendered.text);
+  render_provenance(*shown, t.messages.message(ref), provenance);
+  return true;
+}
+
+void Push::push(const Waiting& waiting, const core::Envelope* envelope) {
+  if (!render(waiting.message, envelope)) {
+    return;
+  }
   text_.assign(R"({"op":"message","seq":)").append(std::to_string(waiting.message.n));
   text_.append(R"(,"attempt":)").append(std::to_string(waiting.attempt));
-  text_.append(R"(,"message":)");
-  codec->encode(*envelope, {.recipient = owner_.name}, text_);
-  text_.append(R"(,"provenance":)");
-  JsonWriter provenance(text_);
-  render_provenance(*envelope, t.messages.message(ref), provenance);
+  text_.append(api_.rendered_.text);
   text_ += '}';
   if (kind_ == Kind::events) {
     std::string event;
@@ -186,10 +210,10 @@ void Push::operation(Json op) {
   } else if (name == "subscribe" || name == "unsubscribe") {
     op_subscribe(op, ref, name == "subscribe");
   } else {
-    reply_error(ref,
-                Error{Code::bad_request,
-                      "op is send, ack, nack, reject, extend, subscribe, unsubscribe or heartbeat",
-                      "/op"});
+    reply_error(
+        ref,
+        Error{Code::bad_request,
+              "op is send, ack, nack, reject, extend, subscribe, unsubscribe or heartbeat", "/op"});
   }
 }
 
@@ -208,13 +232,13 @@ void Push::op_send(Json op, std::string_view ref) {
               {.via = core::Via::websocket,
                .lenient = lenient && lenient.as_bool() == true,
                .idempotency_key = key ? key.as_string().value_or("") : std::string_view{}},
-                   [&api = api_, connection = connection_, ref = std::string(ref)](
-                       const core::Outcome& outcome, std::span<const core::Effect>) {
-                     const auto at = api.pushes_.find(connection);
-                     if (at != api.pushes_.end()) {
-                       at->second->reply(ref, outcome);
-                     }
-                   });
+              [&api = api_, connection = connection_, ref = std::string(ref)](
+                  const core::Outcome& outcome, std::span<const core::Effect>) {
+                const auto at = api.pushes_.find(connection);
+                if (at != api.pushes_.end()) {
+                  at->second->reply(ref, outcome);
+                }
+              });
 }
 
 void Push::op_settle(Json op, std::string_view ref, std::string_view name) {

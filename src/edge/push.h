@@ -25,7 +25,7 @@ class Push final : public node::Receiver {
   void on_message(std::string_view text);
   void on_drained();
 
-  void deliver(const core::Deliver& delivery) override;
+  void deliver(const core::Deliver& delivery, const core::Envelope* envelope) override;
   void stream_closed() override;
 
  private:
@@ -36,7 +36,8 @@ class Push final : public node::Receiver {
   class Batch;
 
   void push_waiting();
-  void push(const Waiting& waiting);
+  void push(const Waiting& waiting, const core::Envelope* envelope);
+  bool render(base::Seq message, const core::Envelope* envelope);
   void operation(lib::Json op);
   void op_send(lib::Json op, std::string_view ref);
   void op_settle(lib::Json op, std::string_view ref, std::string_view name);

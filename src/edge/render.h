@@ -39,6 +39,14 @@ std::expected<std::string, base::Error> message_text(node::Broker& broker,
                                                      core::Dialect dialect,
                                                      std::string_view recipient);
 
+// The message that was pushed last, but for its place: a publish to many is encoded once for all
+// who speak the same dialect.
+struct Rendered {
+  base::Seq message;  // none: it serves no one else
+  core::Dialect dialect{};
+  std::string text;  // its memory serves again
+};
+
 // What was sent at `seq` and is no message, as a JSON string and without secrets.
 std::expected<std::string, base::Error> malformed_text(node::Broker& broker,
                                                        core::WorkspaceId workspace, base::Seq seq);

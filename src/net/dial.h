@@ -55,6 +55,8 @@ class Dialed {
   bool wait(bool to_write, const Deadline& deadline);
   // The peer has closed or sent what nobody asked for: not good for another request.
   bool is_stale();
+  // For a caller that waits for many at once.
+  int fd() const { return fd_; }
 
  private:
   explicit Dialed(int fd);

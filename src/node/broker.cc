@@ -151,7 +151,10 @@ void Broker::route(const core::Entry& entry, const core::Effect& effect) {
   if (const auto* deliver = std::get_if<core::Deliver>(&effect)) {
     if (deliver->stream.origin == origin_) {
       if (const auto at = receivers_.find(deliver->stream.number); at != receivers_.end()) {
-        at->second->deliver(*deliver);
+        const auto* send = std::get_if<core::Send>(&entry.command);
+        at->second->deliver(*deliver, send != nullptr && deliver->message == entry.seq
+                                          ? &send->envelope
+                                          : nullptr);
       }
     }
   } else if (const auto* mail = std::get_if<core::Mail>(&effect)) {

@@ -22,7 +22,9 @@ namespace parley::node {
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  virtual void deliver(const core::Deliver& delivery) = 0;
+  // `envelope` is the message when it is at hand, because it was sent just now; else null, and its
+  // record has it. Good during the call.
+  virtual void deliver(const core::Deliver& delivery, const core::Envelope* envelope) = 0;
   // The machine closed the stream: its agent was removed.
   virtual void stream_closed() = 0;
 };

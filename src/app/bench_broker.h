@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <expected>
+#include <string>
+
+#include "app/client.h"
+
+namespace parley::app {
+
+// A broker of our own, in a process and a new directory of its own. Stops it and removes all that
+// it wrote when it goes; it stops by itself when we are killed.
+class PrivateBroker {
+ public:
+  PrivateBroker() = default;
+  ~PrivateBroker();
+  PrivateBroker(const PrivateBroker&) = delete;
+  PrivateBroker& operator=(const PrivateBroker&) = delete;
+
+  // Makes a directory within `parent` and starts the broker; returns when it takes requests. Before
+  // any thread is started.
+  std::expected<void, Failure> start(const std::string& parent);
+
+  bool is_running() const { return pid_ > 0; }
+  const Target& target() const { return target_; }
+  const std::string& directory() const { return directory_; }
+  // Memory that it takes now; 0 when that cannot be found out.
+  int64_t rss_bytes() const;
+  // Time that processors have worked for it so far; 0 when that cannot be found out.
+  int64_t cpu_ns() const;
+
+ private:
+  std::expected<void, Failure> run();
+
+  std::string directory_;
+  pid_t pid_ = -1;
+  Target target_;
+};
+
+}  // namespace parley::app
