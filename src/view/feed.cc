@@ -39,7 +39,7 @@ void Feed::push(const core::Machine& machine, const core::Entry& entry,
     ++entries_;
     applied_.store(entry.seq.n, std::memory_order_release);
     update_full();
-    wake = sleeping_ || entries_ == options_.part_entries;
+    wake = sleeping_ || entries_ == options_.burst_entries;
     sleeping_ = false;
   }
   if (wake) {
@@ -99,7 +99,7 @@ Feed::Reached Feed::reached(const Waiter& waiter) const {
 }
 
 bool Feed::is_due(TimePoint now) const {
-  return entries_ > 0 && (hurry_ || entries_ >= options_.part_entries ||
+  return entries_ > 0 && (hurry_ || entries_ >= options_.burst_entries ||
                           now >= last_taken_ + options_.interval);
 }
 

@@ -37,9 +37,12 @@ class Feed {
     // Beyond these `full` says so. What is not folded in also holds the journal's space.
     size_t bytes_max = size_t{256} << 20;         // of facts
     size_t record_bytes_max = size_t{4} << 30;    // of messages in the journal
-    size_t part_entries = 20'000;  // one transaction; as many wake the view before its interval
+    size_t part_entries = 20'000;                 // one transaction
     size_t part_bytes = size_t{16} << 20;         // of messages
-    std::chrono::milliseconds interval{50};       // at least, between two wake-ups
+    // The view leaves a burst alone: it wakes when one is over, so long after it woke last, or when
+    // so much has come together; but at once for someone who waits.
+    std::chrono::milliseconds interval{1'000};
+    size_t burst_entries = 200'000;
     size_t waiters_max = 10'000;
   };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view/runner.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -47,6 +48,9 @@ Runner::~Runner() {
 void Runner::run() {
   // On Linux this is the thread's own. Where it is not allowed the view runs like the others.
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), options_.nice);
+  // It has what the others leave: the loop must not wait for it, and what it does can wait.
+  const sched_param none{};
+  (void)::pthread_setschedparam(::pthread_self(), SCHED_IDLE, &none);
   std::deque<Feed::Part> parts;
   while (true) {
     const Feed::Woken woken = feed_.take(parts, next_work());
