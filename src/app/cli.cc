@@ -8,6 +8,8 @@
 
 #include "app/commands.h"
 #include "app/serve.h"
+#include "app/terminal.h"
+#include "base/nearest.h"
 
 namespace parley::app {
 
@@ -21,6 +23,32 @@ std::string usage_failure(const CLI::App* app, const CLI::Error& error) {
     path += " " + at->get_name();
   }
   return std::string("parley: ") + error.what() + "\nSee `" + path + " --help`.\n";
+}
+
+// CLI11 says of a wrong word only that another is missing. Empty when there is none.
+std::string unknown_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* at = &app;
+  std::string path = app.get_name();
+  for (const std::string& word : arguments) {
+    const auto known = at->get_subcommands([](const CLI::App*) { return true; });
+    if (known.empty() || word.starts_with("-")) {
+      return {};
+    }
+    std::vector<std::string_view> names;
+    const CLI::App* next = nullptr;
+    for (const CLI::App* command : known) {
+      names.push_back(command->get_name());
+      next = command->get_name() == word ? command : next;
+    }
+    if (next == nullptr) {
+      return "parley: there is no command \"" + path + " " + printable(word) +
+             "\"; the nearest is \"" + path + " " + std::string(base::nearest(word, names)) +
+             "\"\nSee `" + path + " --help`.\n";
+    }
+    path += " " + word;
+    at = next;
+  }
+  return {};
 }
 
 void hide(char* secret) { std::memset(secret, '*', std::strlen(secret)); }
@@ -46,6 +74,10 @@ int run(std::vector<std::string> arguments) {
   add_doctor(app, exit_code);
   add_bench(app, exit_code);
 
+  if (const std::string wrong = unknown_command(app, arguments); !wrong.empty()) {
+    std::fputs(wrong.c_str(), stderr);
+    return 2;
+  }
   std::ranges::reverse(arguments);  // CLI11 takes them from the back
   try {
     app.parse(std::move(arguments));

@@ -71,11 +71,12 @@ bool has_admin(const core::Machine& machine) {
   return admin != core::none && agents[admin].kind == core::PrincipalKind::admin;
 }
 
-// The first start makes the admin's token. The file comes first: a token that is registered but
+// The first start makes the admin's token, and so does one without its file: then the old token is
+// good no more. The file comes first: a token that is registered but
 // not written down would lock everyone out.
 std::expected<void, Error> make_admin(node::Broker& broker, base::Clock& clock,
                                       const std::string& data) {
-  if (has_admin(broker.machine())) {
+  if (has_admin(broker.machine()) && ::access((data + "/admin.token").c_str(), F_OK) == 0) {
     return {};
   }
   const std::string token = lib::random_token();
@@ -85,7 +86,8 @@ std::expected<void, Error> make_admin(node::Broker& broker, base::Clock& clock,
   return ask_now(broker, clock,
                  core::Register{.name = "admin",
                                 .kind = core::PrincipalKind::admin,
-                                .token = lib::sha256(token)});
+                                .token = lib::sha256(token),
+                                .only_token = true});
 }
 
 // Policy values of the configuration go through the journal like every other change.

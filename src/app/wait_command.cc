@@ -23,6 +23,7 @@ using lib::Json;
 constexpr Duration poll_max = base::seconds(30);
 // A broker that restarts is waited for; one that stays away is a failure.
 constexpr Duration absence_max = base::minutes(1);
+constexpr Duration refused_at_once = base::seconds(1);  // there is no broker, rather than none now
 constexpr std::chrono::milliseconds absence_pause(500);
 
 struct Options {
@@ -77,7 +78,8 @@ int wait(const Options& options) {
       if (count_of(reply->body) > 0) {
         return show(options, reply->body);
       }
-    } else if (!ever_heard || reply.error().code != "UNAVAILABLE" ||
+    } else if ((!ever_heard && clock.now() - heard < refused_at_once) ||
+               reply.error().code != "UNAVAILABLE" ||
                clock.now() - heard > absence_max) {
       return complain(reply.error());
     } else {

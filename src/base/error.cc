@@ -77,6 +77,8 @@ constexpr auto table = std::to_array<CodeInfo>({
      "Stop the other program, or choose another port with --listen."},
     {Code::rate_limited, "RATE_LIMITED", 429, "Too many in too short a time",
      "Wait as long as the answer says, then send again."},
+    {Code::not_answered, "NOT_ANSWERED", 502, "There will be no answer",
+     "Nobody got the message: its delivery says why; the broker has sent you a notice as well."},
 });
 
 }  // namespace

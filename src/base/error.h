@@ -45,6 +45,7 @@ enum class Code : uint8_t {
   upgrade_required,
   address_in_use,
   rate_limited,
+  not_answered,
 };
 
 // One row of the table of codes: the public name, the HTTP status, a title, and what to do.

@@ -19,4 +19,8 @@ inline std::string_view cut(std::string_view text, size_t bytes_max) {
   return text.substr(0, end);
 }
 
+// Whether people can tell the name from others when they see it: no control characters, no space
+// at either end, nothing invisible and nothing that turns the direction of writing.
+bool is_plain_name(std::string_view text);
+
 }  // namespace parley::base

@@ -18,4 +18,16 @@ TEST(Cut, CutsBetweenCharacters) {
   EXPECT_EQ(cut("\xf0\x9f\x98\x80!", 4), "\xf0\x9f\x98\x80");
 }
 
+TEST(PlainName, RefusesWhatCannotBeTold) {
+  EXPECT_TRUE(is_plain_name("agent:ana:main"));
+  EXPECT_TRUE(is_plain_name("J\xc3\xbcrgen the 2nd"));
+  EXPECT_TRUE(is_plain_name("\xe2\x82\xac"));  // the euro sign
+  for (const std::string_view name :
+       {"", " ", "ana ", " ana", "a\nb", "a\x7f", "\xe2\x80\xae evil", "a\xe2\x80\x8b",
+        "\xef\xbb\xbf" "a", "a\xc2\xa0" "b"}) {
+    EXPECT_FALSE(is_plain_name(name)) << name;
+  }
+  EXPECT_FALSE(is_plain_name(std::string_view("a\0b", 3)));
+}
+
 }  // namespace parley::base

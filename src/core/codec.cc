@@ -95,6 +95,7 @@ void put(const Register& c, Writer& out) {
   encode_texts(c.rights, out);
   encode_hash(c.token, out);
   out.text(c.profile);
+  out.boolean(c.only_token);
 }
 void get(Register& c, Reader& in) {
   c.name = in.text();
@@ -105,6 +106,7 @@ void get(Register& c, Reader& in) {
   c.rights = decode_texts(in);
   c.token = decode_hash(in);
   c.profile = in.text();
+  c.only_token = in.boolean();
 }
 
 void put(const Unregister& c, Writer& out) { out.text(c.name); }

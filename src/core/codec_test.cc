@@ -59,7 +59,7 @@ std::vector<Command> every_command() {
           AddWorkspace{"lab", token_of("admin")},
           SetRules{{{"queue_max", "5"}, {"", "x"}}},
           Register{"ana", PrincipalKind::human, Dialect::collab, "role", {"a", "b"}, {"approver"},
-                   token_of("ana"), "profile"},
+                   token_of("ana"), "profile", true},
           Unregister{"ana"},
           Subscribe{"a.b"},
           Unsubscribe{"a.c"},

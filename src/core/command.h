@@ -51,6 +51,7 @@ struct Register {
   std::vector<std::string_view> rights;  // of a human: approver, moderator, maintainer, admin
   TokenHash token{};
   std::string_view profile;  // what the edges keep of it; opaque
+  bool only_token = false;   // the tokens it had are good no more
   bool operator==(const Register&) const = default;
 };
 

@@ -65,6 +65,13 @@ std::expected<void, Error> Workspace::check(const Register& c) const {
   if (c.name == "*") {
     return refuse(Code::bad_request, "\"*\" means everyone and is no agent's name", "/id");
   }
+  if (!base::is_plain_name(c.name)) {
+    return refuse(Code::bad_request,
+                  "a name has no control or invisible characters and no space at its ends", "/id");
+  }
+  if (c.name.starts_with("topic:") || c.name == "broadcast") {
+    return refuse(Code::bad_request, quoted(c.name) + " is a word for other receivers", "/id");
+  }
   if (c.name == broker_sender) {
     return refuse(Code::bad_request,
                   quoted(c.name) + " is the broker's own name; choose another", "/id");
@@ -105,6 +112,9 @@ std::expected<void, Error> Workspace::check(const Register& c) const {
     return refuse(Code::conflict, "this token belongs to another principal");
   }
   const bool is_new = found == none || !t_.agents[found].is_registered();
+  if (!is_new && t_.agents[found].kind != c.kind) {
+    return refuse(Code::conflict, quoted(c.name) + " is registered as another kind of principal");
+  }
   if (is_new && t_.agents.registered() >= t_.rules.agents_max) {
     return refuse(Code::limit_reached, "the workspace has " +
                                            std::to_string(t_.rules.agents_max) +
@@ -139,14 +149,15 @@ Outcome Workspace::on(Turn& turn, const Register& command) {
   agent.role = command.role;
   agent.capabilities.assign(command.capabilities.begin(), command.capabilities.end());
   agent.profile = command.profile;
-  if (!command.rights.empty()) {
+  if (command.kind == PrincipalKind::human) {
     agent.rights = 0;
     for (const std::string_view right : command.rights) {
       agent.rights = static_cast<uint8_t>(agent.rights | parse_right(right));
     }
   }
   if (command.token != TokenHash{}) {
-    t_.agents.add_token(ref, command.token, t_.rules.tokens_per_agent_max);
+    t_.agents.add_token(ref, command.token,
+                        command.only_token ? 1 : t_.rules.tokens_per_agent_max);
   }
   return Receipt{};
 }

@@ -199,6 +199,9 @@ void Dispatch::entomb(DeliveryRef ref, Reason reason, std::string_view error) {
   letter.failed_at = t_.now;
   letter.retry_count = delivery.attempts;
   letter.last_error = base::cut(error, t_.rules.reason_bytes_max);
+  if (reason == Reason::rejected && !error.empty()) {
+    t_.messages.last_errors()[ref] = letter.last_error;
+  }
   ++message.dead_letters;
   const uint64_t id = t_.dead_letters.add(std::move(letter));
   emit(DeadLettered{.id = id, .message = message.seq, .reason = reason});

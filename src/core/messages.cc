@@ -122,6 +122,15 @@ MessageRef Messages::find_received(AgentRef receiver, const MessageId& id) const
   return found;
 }
 
+bool Messages::has_failed(MessageRef ref) const {
+  const Message& message = messages_[ref];
+  bool failed = message.delivery_count > 0;
+  for (DeliveryRef d = message.deliveries; d != none && failed; d = deliveries_[d].sibling) {
+    failed = is_final(deliveries_[d].state) && deliveries_[d].state > State::answered;
+  }
+  return failed;
+}
+
 DeliveryRef Messages::delivery_to(MessageRef message, AgentRef receiver) const {
   DeliveryRef ref = messages_[message].deliveries;
   while (ref != none && deliveries_[ref].receiver != receiver) {

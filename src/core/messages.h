@@ -28,6 +28,7 @@ struct Message {
   Duration ttl;  // zero: never expires
   MessageId id;
   Id128 key;             // idempotency key, or none
+  Seq answer;            // the newest message that answered it, or none
   uint64_t number = 0;   // in its channel
   uint64_t content = 0;  // hash that tells a repeated message from another with its id
   AgentRef sender = none;
@@ -92,6 +93,8 @@ class Messages {
   // The newest message with this id that was addressed to `receiver`.
   MessageRef find_received(AgentRef receiver, const MessageId& id) const;
   DeliveryRef delivery_to(MessageRef message, AgentRef receiver) const;
+  // Whether it had receivers and none of them got it.
+  bool has_failed(MessageRef message) const;
 
   // All of them, in no order that means anything.
   template <class Visit>

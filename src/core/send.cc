@@ -21,7 +21,10 @@ uint64_t content_hash(const Envelope& e) {
   uint64_t hash = base::hash64(e.body, static_cast<uint64_t>(e.kind) * priority_count +
                                            static_cast<uint64_t>(e.priority));
   hash = base::mix64(hash, static_cast<uint64_t>(e.ttl.us));
-  hash = base::hash64(e.subject, hash);
+  for (const std::string_view text : {e.subject, e.reply_to, e.correlation, e.causation, e.session,
+                                      e.action, e.task}) {
+    hash = base::hash64(text, hash);
+  }
   hash = base::hash64(e.extra, hash);
   hash = base::hash64(e.thread, hash);
   hash = base::hash64(e.type, hash);
@@ -132,6 +135,7 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
     const State state = t_.messages.delivery(asked).state;
     if (!is_final(state) || state == State::acked) {
       turn.dispatch.settle(asked, State::answered);
+      t_.messages.message(question).answer = turn.entry.seq;
       turn.dispatch.pump(turn.actor);
     }
   }

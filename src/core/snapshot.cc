@@ -240,6 +240,7 @@ void encode_messages(const Tables& t, const Places& agents, const Places& topics
     out.boolean(message.timer != none);
     out.id(message.id);
     out.id(message.key);
+    out.seq(message.answer);
     out.varint(message.number);
     out.fixed64(message.content);
     out.varint(agents.of(message.sender));
@@ -304,6 +305,7 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   const bool has_timer = in.boolean();
   message.id = in.id();
   message.key = in.id();
+  message.answer = in.seq();
   message.number = in.varint();
   message.content = in.fixed64();
   message.sender = slot_at(in, agents);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dead letters, rules, health.
+#include <algorithm>
 #include <charconv>
 
 #include "edge/api.h"
@@ -34,10 +35,18 @@ void Api::list_dead_letters(Call& call) {
     return;
   }
   const core::Tables& t = tables(call);
-  const bool pending_only = call.parameter("state") == "pending";
+  const auto state = call.parameter("state");
+  const bool pending_only = state == "pending";
+  if (state && !pending_only) {
+    refuse(call.exchange, Error{Code::bad_request, "the parameter state must be pending", {}});
+    return;
+  }
+  const auto count = std::ranges::count_if(t.dead_letters.all(), [pending_only](const auto& item) {
+    return !pending_only || item.second.resolution == core::Resolution::pending;
+  });
   std::string text;
   JsonWriter out(text);
-  out.object().key("count").number(uint64_t{t.dead_letters.size()});
+  out.object().key("count").number(static_cast<uint64_t>(count));
   out.key("dropped").number(t.dead_letters_dropped).key("dead_letters").array();
   uint64_t listed = 0;
   for (auto at = t.dead_letters.all().rbegin(); at != t.dead_letters.all().rend(); ++at) {

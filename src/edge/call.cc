@@ -23,6 +23,13 @@ int hex_value(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+std::unexpected<Error> bad_parameter(std::string_view name, const std::string& wanted) {
+  return std::unexpected(
+      Error{Code::bad_request, "the parameter " + std::string(name) + " must be " + wanted, {}});
+}
+
+}  // namespace
+
 std::optional<uint64_t> parse_number(std::string_view text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -30,13 +37,6 @@ std::optional<uint64_t> parse_number(std::string_view text) {
              ? std::optional(value)
              : std::nullopt;
 }
-
-std::unexpected<Error> bad_parameter(std::string_view name, const std::string& wanted) {
-  return std::unexpected(
-      Error{Code::bad_request, "the parameter " + std::string(name) + " must be " + wanted, {}});
-}
-
-}  // namespace
 
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space) {
   std::string decoded;
@@ -85,6 +85,14 @@ std::optional<std::string> Call::parameter(std::string_view name) const {
     }
   }
   return std::nullopt;
+}
+
+std::expected<bool, Error> Call::flag(std::string_view name) const {
+  const std::optional<std::string> text = parameter(name);
+  if (text && *text != "true" && *text != "false") {
+    return bad_parameter(name, "true or false");
+  }
+  return text == "true";
 }
 
 std::expected<uint64_t, Error> Call::count(std::string_view name, uint64_t fallback,

@@ -29,6 +29,8 @@ struct Call {
 
   // A parameter of the query, decoded; none when it is not there.
   std::optional<std::string> parameter(std::string_view name) const;
+  // `true`, `false`, or not there.
+  std::expected<bool, Error> flag(std::string_view name) const;
   // Errors name the parameter. `fallback` where it is not there.
   std::expected<uint64_t, Error> count(std::string_view name, uint64_t fallback,
                                        uint64_t max) const;
@@ -42,6 +44,9 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_s
 
 // The segments of a path; the first slash begins the first one.
 std::vector<std::string_view> path_segments(std::string_view path);
+
+// Decimal digits; none for anything else.
+std::optional<uint64_t> parse_number(std::string_view text);
 
 // A message by its UUID or by its place: `17`.
 std::expected<core::Target, Error> parse_target(std::string_view text);

@@ -92,14 +92,14 @@ std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
   if (!submission.idempotency_key.empty()) {
     envelope->idempotency_key = key_hash(submission.idempotency_key);
   }
+  envelope->via = submission.via;
+  envelope->sender_kind = caller.kind;
+  add_causes(caller, *envelope);
   if (envelope->thread.empty()) {
     // A message without a conversation begins one of its own.
     texts_.push_back(base::format_uuid(envelope->id));
     envelope->thread = texts_.back();
   }
-  envelope->via = submission.via;
-  envelope->sender_kind = caller.kind;
-  add_causes(caller, *envelope);
   return envelope;
 }
 
@@ -120,6 +120,10 @@ void Api::add_causes(const Principal& caller, core::Envelope& envelope) {
   const auto before = envelope_at(broker_, caller.workspace, t.messages.message(ref).seq);
   if (!before) {
     return;
+  }
+  if (envelope.thread.empty()) {
+    texts_.emplace_back(before->thread);
+    envelope.thread = texts_.back();
   }
   const auto add = [&](std::string_view name) {
     auto& causes = envelope.on_behalf_of;
@@ -180,13 +184,14 @@ void Api::send(Call& call) {
 
 void Api::send_one(Call& call, Json message) {
   const auto wait = call.duration("wait", Duration{}, wait_max);
+  const auto lenient = call.flag("lenient");
   const auto codec = codec_for(call);
-  if (!wait || !codec) {
-    refuse(call.exchange, !wait ? wait.error() : codec.error());
+  if (!wait || !codec || !lenient) {
+    refuse(call.exchange, !wait ? wait.error() : !codec ? codec.error() : lenient.error());
     return;
   }
   submit(call.caller, *codec, message,
-         {.lenient = call.parameter("lenient") == "true",
+         {.lenient = *lenient,
           .idempotency_key = call.request.header("idempotency-key")},
          [this, exchange = call.exchange, caller = call.caller, wait = *wait](
              const core::Outcome& outcome, std::span<const core::Effect>) {
@@ -202,8 +207,16 @@ void Api::send_one(Call& call, Json message) {
 
 void Api::send_batch(Call& call, Json messages) {
   const auto codec = codec_for(call);
-  if (!codec) {
-    refuse(call.exchange, codec.error());
+  const auto lenient = call.flag("lenient");
+  if (!codec || !lenient) {
+    refuse(call.exchange, !codec ? codec.error() : lenient.error());
+    return;
+  }
+  if (call.parameter("wait") || !call.request.header("idempotency-key").empty()) {
+    refuse(call.exchange, Error{Code::bad_request,
+                                "wait and Idempotency-Key are for one message; in a batch each has "
+                                "its own idempotency_key",
+                                {}});
     return;
   }
   const auto batch = std::make_shared<BatchAnswer>();
@@ -218,7 +231,7 @@ void Api::send_batch(Call& call, Json messages) {
     return;
   }
   batch->results.resize(batch->left);
-  const Submission submission{.lenient = call.parameter("lenient") == "true"};
+  const Submission submission{.lenient = *lenient};
   size_t at = 0;
   for (const Json message : messages.elements()) {
     submit(call.caller, *codec, message, submission,
@@ -262,7 +275,7 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   out.key("recipient_count").number(uint64_t{receipt.count});
   out.key("warnings").array();
   if (ref != core::none && t.messages.message(ref).dead_letters > 0) {
-    out.text("not every receiver could be reached: see the states and GET /v1/dead-letters");
+    out.text("not every receiver could be reached: see the states of the recipients");
   }
   if (receipt.count == 0) {
     out.text("nobody subscribes to this topic now; it is kept for late subscribers");
@@ -275,13 +288,32 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
 void Api::await_answer(const net::Exchange& exchange, const Principal& caller, base::Seq question,
                        Duration wait) {
   const core::Messages& messages = broker_.machine().find(caller.workspace)->tables().messages;
-  const base::MessageId id = messages.message(messages.find(question)).id;
+  const core::MessageRef asked = messages.find(question);
+  const base::MessageId id = messages.message(asked).id;
+  const auto no_answer = [this, exchange, id] {
+    refuse(exchange, Error{Code::not_answered,
+                           "no receiver got " + base::format_uuid(id) +
+                               ", or those who did refused it: see its delivery",
+                           {}});
+  };
+  if (messages.message(asked).answer.n != 0) {  // asked again
+    give_answer(exchange, caller, messages.message(asked).answer, id);
+    return;
+  }
+  if (messages.has_failed(asked)) {
+    no_answer();
+    return;
+  }
   const auto timer = std::make_shared<Waits::Id>(0);
   const node::Broker::Waiter waiter = broker_.on_answer(
-      caller.workspace, question, [this, exchange, caller, id, timer](base::Seq s) {
+      caller.workspace, question, [this, exchange, caller, id, timer, no_answer](base::Seq s) {
         waits_.remove(*timer);
         waiting_.erase(exchange);
-        give_answer(exchange, caller, s, id);
+        if (s.n != 0) {
+          give_answer(exchange, caller, s, id);
+        } else {
+          no_answer();
+        }
       });
   *timer = waits_.add(clock_.now() + wait, [this, exchange, waiter, id, wait] {
     broker_.forget(waiter);
@@ -313,7 +345,16 @@ void Api::give_answer(const net::Exchange& exchange, const Principal& caller, ba
           return;
         }
         std::string body;
-        JsonWriter(body).object().key("id").uuid(question).key("response").raw(*text).end_object();
+        JsonWriter out(body);
+        out.object().key("id").uuid(question).key("response").raw(*text);
+        const core::Messages& known = broker_.machine().find(caller.workspace)->tables().messages;
+        const core::MessageRef ref = known.find(answer);
+        const auto envelope = envelope_at(broker_, caller.workspace, answer);
+        if (ref != core::none && envelope) {
+          out.key("provenance");
+          render_provenance(*envelope, known.message(ref), out);
+        }
+        out.end_object();
         respond(exchange, json_response(200, std::move(body)));
       });
 }

@@ -38,10 +38,16 @@ std::optional<Principal> authenticate(const core::Machine& machine,
     const core::AgentRef ref = agents.find_token(hash);
     if (ref != core::none) {
       const core::Agent& agent = agents[ref];
-      return Principal{id, ref, agent.name, agent.kind, agent.dialect, agent.rights};
+      return Principal{id, ref, agent.name, agent.kind, agent.dialect, agent.rights,
+                       hash};
     }
   }
   return std::nullopt;
+}
+
+bool is_current(const core::Machine& machine, const Principal& principal) {
+  const core::Agents& agents = machine.find(principal.workspace)->tables().agents;
+  return agents.find_token(principal.token) == principal.ref;
 }
 
 }  // namespace parley::edge

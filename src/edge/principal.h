@@ -17,6 +17,7 @@ struct Principal {
   core::PrincipalKind kind = core::PrincipalKind::unknown;
   core::Dialect dialect = core::Dialect::flow;
   uint8_t rights = 0;
+  core::TokenHash token{};
 
   bool is_admin() const {
     return kind == core::PrincipalKind::admin ||
@@ -26,6 +27,9 @@ struct Principal {
     return is_admin() || (rights & static_cast<uint8_t>(core::Right::maintainer)) != 0;
   }
 };
+
+// Whether the token is still good, and still this principal's: connections stay, agents go.
+bool is_current(const core::Machine& machine, const Principal& principal);
 
 // The principal of an `Authorization: Bearer TOKEN` header; none when there is no such token. The
 // look-up is by the token's hash, so that its time tells nothing of the token.

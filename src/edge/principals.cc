@@ -167,7 +167,8 @@ void Api::add_agent(Call& call) {
            name ? Error{Code::bad_request, "an agent has an id", "/id"} : name.error());
     return;
   }
-  if (name->starts_with("human:")) {
+  if (std::ranges::equal(std::string_view("human:"), name->substr(0, 6),
+                         [](char a, char b) { return a == (b | 0x20) || a == b; })) {
     refuse(call.exchange, Error{Code::bad_request,
                                 "names with human: are for people; use POST /v1/humans", "/id"});
     return;
@@ -203,6 +204,13 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
     good = std::unexpected(subscriptions.error());
   } else if (!profile) {
     good = std::unexpected(profile.error());
+  } else if (const core::Rules& rules = tables(call).rules;
+             subscriptions->size() > rules.subscriptions_per_agent_max ||
+             std::ranges::any_of(*subscriptions, [&rules](std::string_view topic) {
+               return topic.empty() || topic.size() > rules.name_bytes_max;
+             })) {
+    good = wrong("a subscription is a topic's name, and there are not too many of them",
+                 "/subscriptions");
   } else {
     good = check_role(*parsed, *role);
   }
@@ -218,6 +226,7 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
   const std::string token = is_new || rotate ? lib::random_token() : std::string();
   if (!token.empty()) {
     command.token = lib::sha256(token);
+    command.only_token = rotate;
   }
   const std::vector<std::string> topics(subscriptions->begin(), subscriptions->end());
   broker_.ask(call.caller.workspace, call.caller.name, std::move(command),
@@ -304,18 +313,31 @@ void Api::add_human(Call& call) {
     return;
   }
   const std::string id = "human:" + std::string(*name);
-  const std::string token = lib::random_token();
+  const core::AgentRef found = tables(call).agents.find(id);
+  const bool is_new = found == core::none || !tables(call).agents[found].is_registered();
+  const Json rotating = body->find("rotate_token");
+  const bool rotate = rotating && rotating.as_bool() == true;
+  const std::string token = is_new || rotate ? lib::random_token() : std::string();
+  core::Register command{.name = id, .kind = core::PrincipalKind::human, .rights = *rights};
+  if (!is_new && !body->find("rights")) {
+    command.rights = core::right_words(tables(call).agents[found].rights);
+  }
+  if (!token.empty()) {
+    command.token = lib::sha256(token);
+    command.only_token = rotate;
+  }
   std::string text;
-  JsonWriter(text).object().key("id").text(id).key("token").text(token).end_object();
-  broker_.ask(call.caller.workspace, call.caller.name,
-              core::Register{.name = id,
-                             .kind = core::PrincipalKind::human,
-                             .rights = *rights,
-                             .token = lib::sha256(token)},
-              [this, exchange = call.exchange, text = std::move(text)](
+  JsonWriter out(text);
+  out.object().key("id").text(id);
+  if (!token.empty()) {
+    out.key("token").text(token);
+  }
+  out.end_object();
+  broker_.ask(call.caller.workspace, call.caller.name, std::move(command),
+              [this, exchange = call.exchange, text = std::move(text), made = !token.empty()](
                   const core::Outcome& outcome, std::span<const core::Effect>) {
                 if (outcome) {
-                  respond(exchange, json_response(201, text));
+                  respond(exchange, json_response(made ? 201 : 200, text));
                 } else {
                   refuse(exchange, outcome.error());
                 }

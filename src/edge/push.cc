@@ -36,8 +36,14 @@ void append_event(std::string& out, base::Seq id, std::string_view text) {
 }  // namespace
 
 void Api::open_events(Call& call) {
-  const auto window = call.count("window", window_default, UINT32_MAX);
-  const auto after = call.count("after", 0, UINT64_MAX);
+  auto window = call.count("window", window_default, tables(call).rules.window_max);
+  if (window && *window == 0) {
+    window = std::unexpected(
+        Error{Code::bad_request, "the parameter window must be at least 1 here", {}});
+  }
+  // A browser that connects again says in a header what it had last.
+  const auto had = parse_number(call.request.header("last-event-id"));
+  const auto after = call.count("after", had.value_or(0), UINT64_MAX);
   if (!window || !after) {
     refuse(call.exchange, !window ? window.error() : after.error());
     return;
@@ -96,7 +102,18 @@ void Push::stream_closed() {
   api_.server_->close(connection_, going_away, "the agent was removed");
 }
 
+bool Push::is_welcome() {
+  if (is_current(api_.broker_.machine(), owner_)) {
+    return true;
+  }
+  api_.server_->close(connection_, policy_violation, "the token is not valid any more");
+  return false;
+}
+
 void Push::deliver(const core::Deliver& delivery, const core::Envelope* envelope) {
+  if (!is_welcome()) {
+    return;  // closing gives it back
+  }
   if (delivery.attempt > 1 && delivery.message <= after_) {
     return;
   }
@@ -172,6 +189,9 @@ void Push::push(const Waiting& waiting, const core::Envelope* envelope) {
 void Push::send_text(std::string_view text) { api_.server_->send(connection_, text); }
 
 void Push::on_message(std::string_view text) {
+  if (!is_welcome()) {
+    return;
+  }
   const auto parsed = api_.document_.parse(text);
   if (!parsed) {
     reply_error("", parsed.error());
@@ -246,6 +266,10 @@ void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
   const Json id = op.find("id");
   const Json seq = op.find("seq");
   const Json upto = op.find("upto");
+  if (upto && name != "ack") {
+    reply_error(ref, Error{Code::bad_request, "only ack takes upto", "/upto"});
+    return;
+  }
   if (const auto place = upto ? upto.as_uint64() : seq ? seq.as_uint64() : std::nullopt) {
     target.seq = base::Seq{*place};
   } else if (const auto parsed =
@@ -303,6 +327,11 @@ void Push::op_subscribe(Json op, std::string_view ref, bool subscribe) {
 void Push::op_heartbeat(Json op, std::string_view ref) {
   const Json status = op.find("status");
   const Json task = op.find("currentTask");
+  if ((status && !status.as_string()) || (task && !task.as_string())) {
+    reply_error(ref, Error{Code::bad_request, "status and currentTask are strings",
+                           status && !status.as_string() ? "/status" : "/currentTask"});
+    return;
+  }
   api_.broker_.ask(owner_.workspace, owner_.name,
                    core::Heartbeat{.status = status ? status.as_string().value_or("") : "",
                                    .task = task ? task.as_string().value_or("") : ""},
@@ -325,11 +354,27 @@ void Push::reply(std::string_view ref, const core::Outcome& outcome) {
   if (outcome->message.n != 0) {
     text_.append(R"(,"seq":)").append(std::to_string(outcome->message.n));
   }
+  if (outcome->number != 0) {  // of a send
+    append_sent(outcome->message);
+  }
   if (outcome->duplicate) {
     text_.append(R"(,"duplicate":true)");
   }
   text_.append(R"(,"count":)").append(std::to_string(outcome->count)).append("}");
   send_text(text_);
+}
+
+// What the sender may not know yet: the id, and that not everyone could be reached.
+void Push::append_sent(base::Seq seq) {
+  const core::Messages& messages =
+      api_.broker_.machine().find(owner_.workspace)->tables().messages;
+  if (const core::MessageRef ref = messages.find(seq); ref != core::none) {
+    const core::Message& message = messages.message(ref);
+    text_.append(R"(,"id":")").append(base::format_uuid(message.id)).append("\"");
+    if (message.dead_letters > 0) {
+      text_.append(R"(,"warnings":["not every receiver could be reached"])");
+    }
+  }
 }
 
 void Push::reply_error(std::string_view ref, const Error& error) {

@@ -35,6 +35,8 @@ class Push final : public node::Receiver {
   };
   class Batch;
 
+  bool is_welcome();
+  void append_sent(base::Seq seq);
   void push_waiting();
   void push(const Waiting& waiting, const core::Envelope* envelope);
   bool render(base::Seq message, const core::Envelope* envelope);

@@ -158,7 +158,9 @@ void render_deliveries(const core::Tables& tables, core::MessageRef ref, JsonWri
 void render_summary(const core::Envelope& envelope, const core::Message& message,
                     JsonWriter& out) {
   out.key("id").uuid(message.id).key("seq").number(message.seq.n);
-  out.key("from").text(envelope.sender).key("type").text(envelope.type);
+  out.key("from").text(envelope.sender).key("sender_kind");
+  out.plain(envelope.sender == core::broker_sender ? "broker" : kind_name(envelope.sender_kind));
+  out.key("type").text(envelope.type);
   out.key("priority").text(priority_name(message.priority));
   out.key("preview").text(preview_of(envelope));
   out.key("timestamp").time(message.time).key("thread").text(envelope.thread);

@@ -168,6 +168,13 @@ void Broker::route(const core::Entry& entry, const core::Effect& effect) {
   } else if (const auto* settled = std::get_if<core::Settled>(&effect)) {
     if (settled->state == core::State::answered) {
       tell_answer(settled->workspace, settled->message, entry.seq);
+    } else if (settled->state != core::State::acked &&
+               answers_.contains({settled->workspace, settled->message})) {
+      const core::Messages& messages = machine().find(settled->workspace)->tables().messages;
+      const core::MessageRef ref = messages.find(settled->message);
+      if (ref == core::none || messages.has_failed(ref)) {
+        tell_answer(settled->workspace, settled->message, Seq{});
+      }
     }
   }
 }

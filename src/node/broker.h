@@ -59,7 +59,8 @@ class Broker final : private Outlet {
   };
   // Calls `wake` once, when something waits for the agent.
   Waiter on_mail(core::WorkspaceId workspace, core::AgentRef agent, std::function<void()> wake);
-  // Calls `answered` once with the place of the answer to the message at `question`.
+  // Calls `answered` once with the place of the answer to the message at `question`; with none when
+  // it failed for all of its receivers, so that there will be no answer.
   Waiter on_answer(core::WorkspaceId workspace, Seq question,
                    std::function<void(Seq answer)> answered);
   void forget(const Waiter& waiter);

@@ -14,6 +14,7 @@ using journal::Appending;
 using journal::Sync;
 
 constexpr size_t read_bytes = 4 * 1024 * 1024;
+constexpr base::Duration retry_pause = base::seconds(1);
 
 // What need not survive a power loss: leases and streams are given anew after it, time passes by
 // itself, and the sender said so of a message in memory.
@@ -160,6 +161,7 @@ void Node::append_batch(Time now) {
     return;
   }
   trouble_ = appended.error();
+  tick_after_ = now + retry_pause;
   if (!again) {  // the fate of a batch that was lost before is still unknown: it stays
     if (in_flight_.first == start_number) {  // no one asked for it, and it is tried again
       mailbox_.take(in_flight_);
@@ -181,7 +183,7 @@ void Node::fill_batch(Time now) {
     in_flight_.last = start_number;
     return;
   }
-  if (machine_.next_deadline() <= now) {
+  if (next_deadline() <= now) {
     // A full mailbox has commands, and any command lets time pass in its workspace.
     (void)submit(core::workspace_first, core::broker_name, core::Tick{});
   }
@@ -275,7 +277,7 @@ bool Node::has_work(Time now) const {
   }
   return journal_.last() > machine_.seq() || !batch_is_settled() || !mailbox_.empty() ||
          !machine_.was_applied({options_.origin, start_number}) ||
-         machine_.next_deadline() <= now;
+         next_deadline() <= now;
 }
 
 std::expected<std::string_view, Error> Node::record(Seq seq) {

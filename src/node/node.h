@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <expected>
 #include <functional>
@@ -81,7 +82,7 @@ class Node {
   // True when another step would do something now.
   bool has_work(Time now) const;
   // When it will, if nothing comes in.
-  Time next_deadline() const { return machine_.next_deadline(); }
+  Time next_deadline() const { return std::max(machine_.next_deadline(), tick_after_); }
 
   uint64_t origin() const { return options_.origin; }
   const core::Machine& machine() const { return machine_; }
@@ -124,6 +125,7 @@ class Node {
   Seq saved_;                    // the snapshot that was given to the journal last
   std::vector<Seq> live_saved_;  // and what lived at it
   Seq trimmed_;
+  Time tick_after_{};  // after a refused append: time is not tried at once again
   std::optional<Error> trouble_;
   bool broken_ = false;  // the machine cannot follow the journal any more
 };

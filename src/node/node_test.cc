@@ -465,6 +465,23 @@ TEST(Node, TickComesWhenItIsDueAndNotBefore) {
   EXPECT_EQ(bench.tables().dead_letters.size(), 1u);
 }
 
+// Else the loop would spin until there is room.
+TEST(Node, FullDiskLetsTimeBeTriedOnceASecond) {
+  Bench bench;
+  bench.register_both();
+  bench.ask("ana", a_send("ana", "m1").to("bo").ttl(base::seconds(5)));
+  bench.clock.advance(base::seconds(5));
+  bench.journal.append_error = storage_full();
+  ASSERT_TRUE(bench.step());
+  EXPECT_FALSE(bench.node->has_work(bench.clock.now()));
+  EXPECT_EQ(bench.node->next_deadline(), bench.clock.now() + base::seconds(1));
+  bench.journal.append_error.reset();
+  bench.clock.advance(base::seconds(1));
+  EXPECT_TRUE(bench.node->has_work(bench.clock.now()));
+  bench.settle();
+  EXPECT_EQ(bench.tables().dead_letters.size(), 1u);
+}
+
 TEST(Node, FreshRecordsAreNotFetched) {
   Bench bench;
   bench.register_both();

@@ -13,10 +13,12 @@ namespace {
 
 constexpr size_t per_run_max = 256;
 
-// The same in each life and on each node: a UUID of version 4 made of the letter's number.
-base::MessageId id_of(const Notices::Letter& letter) {
+// The same in each life and on each node, and another on each broker: a UUID of version 4 made of
+// the letter's number and time.
+base::MessageId id_of(const Notices::Letter& letter, base::Time failed_at) {
   base::MessageId id;
-  const uint64_t high = base::mix64(letter.id, static_cast<uint64_t>(letter.workspace) + 1);
+  const uint64_t high = base::mix64(static_cast<uint64_t>(failed_at.us),
+                                    static_cast<uint64_t>(letter.workspace) + 1);
   const uint64_t low = base::mix64(high, letter.id);
   std::memcpy(id.bytes.data(), &high, sizeof high);
   std::memcpy(id.bytes.data() + sizeof high, &low, sizeof low);
@@ -65,12 +67,13 @@ void Notices::run(const core::Machine& machine, base::Time now, const Fetch& fet
     core::Send send;
     core::Envelope& e = send.envelope;
     send.notice_of = letter.id;
-    e.id = id_of(letter);
+    e.id = id_of(letter, at->second.failed_at);
     e.sender = core::broker_sender;
     e.receivers = {at->second.sender};
     e.type = "notification";
     e.created = now;
-    e.subject = "delivery failed";
+    e.subject = at->second.reason == core::Reason::malformed ? "a message was malformed"
+                                                             : "delivery failed";
     e.body = body;
     // In the conversation of the message, as far as the journal still has it.
     std::string thread = base::format_uuid(e.id);

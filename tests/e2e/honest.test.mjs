@@ -199,4 +199,75 @@ describe('an honest broker', () => {
   it('does not let the admin remove itself', async () => {
     assert.equal((await broker.call('DELETE', '/v1/agents/admin')).status, 409);
   });
+
+  it('keeps the admin an admin, and names that can be told apart', async () => {
+    assert.equal((await broker.call('POST', '/v1/agents', { body: { id: 'admin' } })).status, 409);
+    for (const id of ['ana ', 'a\u0000b', '\u202eevil', 'Human:ada', 'topic:x', 'parley']) {
+      assert.equal((await broker.call('POST', '/v1/agents', { body: { id } })).status, 400, id);
+    }
+  });
+
+  it('ends old tokens when they are replaced, also on open connections', async () => {
+    const old = await broker.addAgent('hob');
+    const events = await fetch(`${broker.url}/v1/stream`,
+      { headers: { Authorization: `Bearer ${old.token}` } });
+    const fresh = await broker.call('POST', '/v1/agents', { body: { id: 'hob', rotate_token: true } });
+    assert.equal(fresh.status, 201);
+    assert.equal((await old.inbox()).status, 401);
+    await ana.send('hob', { n: 1 });
+    assert.equal(await events.text(), '');
+    const now = new Agent(broker, 'hob', fresh.json.token);
+    assert.equal((await now.inbox('?wait=10s')).json.count, 1);
+  });
+
+  it('takes rights away from a human', async () => {
+    const add = (body) => broker.call('POST', '/v1/humans', { body: { name: 'eve', ...body } });
+    const { json } = await add({ rights: ['admin'] });
+    assert.equal((await add({})).status, 200);
+    const eve = new Agent(broker, 'human:eve', json.token);
+    assert.equal((await eve.call('GET', '/v1/dead-letters')).status, 200);
+    await add({ rights: [] });
+    assert.equal((await eve.call('GET', '/v1/dead-letters')).status, 403);
+  });
+
+  it('says at once that there will be no answer, and finds one that came', async () => {
+    const lost = await ana.send('nobody', {}, { type: 'request' }, '?wait=60s');
+    assert.equal(lost.json.code, 'NOT_ANSWERED');
+    const asking = ana.send('cy', { q: 1 }, { type: 'request' }, '?wait=60s');
+    const refused = (await cy.inbox('?wait=10s')).json.notifications[0].id;
+    await cy.read(refused);
+    await cy.call('POST', `/v1/messages/${refused}/reject`, { body: { reason: 'no' } });
+    assert.equal((await asking).json.code, 'NOT_ANSWERED');
+    assert.equal((await ana.delivery(refused)).json.deliveries[0].last_error, 'no');
+    const question = message('ana', 'cy', { q: 2 }, { type: 'request' });
+    const post = (query = '') => ana.call('POST', `/v1/messages${query}`,
+      { body: question, headers: { 'Idempotency-Key': 'k1' } });
+    await post();
+    await cy.read(question.id);
+    await cy.send('ana', { a: 2 },
+      { type: 'response', status: 'success', metadata: { in_reply_to: question.id } });
+    const again = await post('?wait=60s');
+    assert.equal(again.status, 200, again.text);
+    assert.deepEqual(again.json.response.payload.body, { a: 2 });
+    assert.equal(again.json.provenance.sender, 'cy');
+    await emptied(ana);
+  });
+
+  it('refuses what it would else ignore', async () => {
+    const one = message('ana', 'bo', {});
+    const key = { 'Idempotency-Key': 'k2' };
+    for (const [path, body, headers] of [
+      ['/v1/messages', [one], key], ['/v1/messages?wait=1s', [one], {}],
+      ['/v1/messages?lenient=yes', one, {}]]) {
+      assert.equal((await ana.call('POST', path, { body, headers })).status, 400, path);
+    }
+    assert.equal((await ana.call('GET', '/v1/stream?window=0')).status, 400);
+    assert.equal((await ana.call('GET', '/v1/stream?window=5000')).status, 400);
+    assert.equal((await broker.call('GET', '/v1/dead-letters?state=old')).status, 400);
+    const sub = await broker.call('POST', '/v1/agents', { body: { id: 'ida', subscriptions: [''] } });
+    assert.equal(sub.json.field, '/subscriptions');
+    const other = { ...one, metadata: { ...one.metadata, correlation_id: 'x' } };
+    assert.equal((await ana.call('POST', '/v1/messages', { body: one })).status, 202);
+    assert.equal((await ana.call('POST', '/v1/messages', { body: other })).json.code, 'DUPLICATE_ID');
+  });
 });

@@ -254,8 +254,9 @@ describe('a client that does not read', () => {
     const send = async (first) => {
       for (let n = first; n < first + 10; ++n) assert.equal((await quick.send('slow', { n, fill })).ok, true);
     };
-    // What the broker holds anyway: the newest records, tables, its buffers.
+    // What the broker holds anyway: the newest records, tables, its buffers, its history's cache.
     for (let n = 0; n < count / 2; n += 10) await send(n);
+    assert.equal((await ana.call('GET', '/v1/outbox')).status, 200);
     const before = await broker.rss();
     for (let n = count / 2; n < count; n += 10) {
       await send(n);
