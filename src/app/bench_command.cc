@@ -215,9 +215,8 @@ int bench(const Options& options) {
   return 0;
 }
 
-constexpr const char* description =
-    "Measure a broker beside a bare log and a bare TCP echo, in the same run.\n\n"
-    "All over WebSocket, with durable messages of agents that it registers (parley-bench-…) and\n"
+constexpr const char* details =
+    "\nAll over WebSocket, with durable messages of agents that it registers (parley-bench-…) and\n"
     "removes again. A case is named by its numbers:\n"
     "  publish-PxW     P publishers, each W messages ahead of the broker's answers, to a topic "
     "that\n"
@@ -235,7 +234,8 @@ constexpr const char* description =
 
 void add_bench(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("bench", description);
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measure a broker beside a bare log and a bare TCP echo, in the same run");
   command->add_flag("--self", options->self,
                     "Start a private broker in a new directory, and remove both at the end");
   command
@@ -261,6 +261,7 @@ void add_bench(CLI::App& app, int& exit_code) {
       ->type_name("DIR");
   add_client_options(*command, options->client);
   add_example(*command, "parley bench --self --case publish --seconds 3");
+  command->footer(details + std::string("\n") + command->get_footer());
   command->callback([=, &exit_code] { exit_code = bench(*options); });
 }
 
