@@ -85,6 +85,16 @@ TEST_F(Commands, AgentAddPrintsTheTokenAloneAndSaysHowToUseIt) {
   EXPECT_EQ(last().authorization, "Bearer prl_test");
 }
 
+TEST_F(Commands, AWrongWordIsNamedWithTheNearestCommand) {
+  const Ran ran = run_captured({"agent", "lst"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("\"parley agent lst\"; the nearest is \"parley agent list\""),
+            std::string::npos)
+      << ran.err;
+  EXPECT_EQ(run_captured({"sned", "--to", "bo"}).code, 2);
+  EXPECT_EQ(run_captured({"agent", "list", "--help"}).code, 0);
+}
+
 TEST_F(Commands, AgentListIsATableOrTheAnswerItself) {
   const std::string answer =
       R"({"agents":[{"id":"ana","kind":"agent","dialect":"flow","role":"",)"
