@@ -23,7 +23,6 @@ using lib::Json;
 constexpr Duration poll_max = base::seconds(30);
 // A broker that restarts is waited for; one that stays away is a failure.
 constexpr Duration absence_max = base::minutes(1);
-constexpr Duration refused_at_once = base::seconds(1);  // there is no broker, rather than none now
 constexpr std::chrono::milliseconds absence_pause(500);
 
 struct Options {
@@ -56,6 +55,11 @@ int show(const Options& options, const std::string& inbox) {
   return 0;
 }
 
+// There was a broker: it went while it was asked. Where there is none at all waiting is no use.
+bool was_connected(const Failure& failure) {
+  return failure.detail.find("was lost") != std::string::npos;
+}
+
 std::expected<Reply, Failure> poll(const Options& options, Duration wait) {
   Call call{"GET", "/v1/inbox?wait=" + base::format_duration(wait)};
   call.patience.us += wait.us;
@@ -78,7 +82,7 @@ int wait(const Options& options) {
       if (count_of(reply->body) > 0) {
         return show(options, reply->body);
       }
-    } else if ((!ever_heard && clock.now() - heard < refused_at_once) ||
+    } else if (!(ever_heard = ever_heard || was_connected(reply.error())) ||
                reply.error().code != "UNAVAILABLE" ||
                clock.now() - heard > absence_max) {
       return complain(reply.error());

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { stat } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { after, before, describe, it } from 'node:test';
-import { Broker, message } from './harness.mjs';
+import { binary, Broker, message } from './harness.mjs';
 
 describe('a broker', () => {
   let broker, ana, bo;
@@ -180,6 +182,22 @@ describe('a broker', () => {
     assert.equal(json.rules.find((rule) => rule.name === 'attempts_max').value, '7');
     assert.equal((await ana.call('PATCH', '/v1/rules', { body: { attempts_max: 1 } })).status, 403);
     assert.equal((await broker.call('PATCH', '/v1/rules', { body: { attemts_max: 1 } })).json.code, 'UNKNOWN_RULE');
+  });
+
+  // XD-10: `parley wait` outlives a restart, also in its first question.
+  it('wakes who waits on the command line, over a restart', async () => {
+    const zoe = await broker.addAgent('zoe');
+    const env = { ...process.env, PARLEY_TOKEN: zoe.token, PARLEY_DATA: broker.data };
+    delete env.PARLEY_URL;
+    const polls = async () => Number(/parley_connections (\d+)/.exec(
+      (await broker.call('GET', '/metrics')).text)[1]);
+    const before = await polls();
+    const waiting = promisify(execFile)(binary, ['wait', '--timeout', '50s'], { env });
+    while (await polls() <= before) continue;  // it has connected
+    await broker.kill();
+    await broker.run();
+    await bo.send('zoe', 'wake up');
+    assert.match((await waiting).stdout, /wake up/);
   });
 
   it('stops cleanly on SIGTERM', async () => {
