@@ -216,8 +216,8 @@ int bench(const Options& options) {
 }
 
 constexpr const char* details =
-    "\nAll over WebSocket, with durable messages of agents that it registers (parley-bench-…) and\n"
-    "removes again. A case is named by its numbers:\n"
+    "\nAll over WebSocket, with durable messages of agents that it registers (parley-bench-…)\n"
+    "and removes again. A case is named by its numbers:\n"
     "  publish-PxW     P publishers, each W messages ahead of the broker's answers, to a topic "
     "that\n"
     "                  nobody hears: accepting and storing\n"
