@@ -101,6 +101,8 @@ class Api final : public net::Handler {
   void nack(Call& call);
   void reject(Call& call);
   void extend(Call& call);
+  void settle(Call& call, std::expected<core::Command, Error> (*command)(const core::Target&,
+                                                                         lib::Json));
   std::expected<dialect::Codec, Error> codec_for(const Call& call) const;
   // How a message came in, and what its sender asked for beside it.
   struct Submission {

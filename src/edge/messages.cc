@@ -2,6 +2,7 @@
 // Sending, reading and settling messages over HTTP.
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "base/text.h"
 #include "edge/api.h"
@@ -24,6 +25,12 @@ constexpr size_t causes_max = 16;
 constexpr Duration wait_max = base::minutes(10);
 
 base::Id128 key_hash(std::string_view key) { return lib::derived_id("idempotency", key); }
+
+// None when it is there and no duration; zero when it is not there.
+std::optional<Duration> duration_member(Json body, std::string_view key) {
+  const Json value = body.find(key);
+  return value ? base::parse_duration(value.as_string().value_or("")) : std::optional(Duration{});
+}
 
 // The outcomes of a batch, as they come in; the answer leaves with the last.
 struct BatchAnswer {
@@ -504,58 +511,50 @@ void Api::ack(Call& call) {
 }
 
 void Api::nack(Call& call) {
-  const auto target = parse_target(call.arguments[0]);
-  const auto body = body_object(call);
-  if (!target || !body) {
-    refuse(call.exchange, !target ? target.error() : body.error());
-    return;
-  }
-  const Json reason = body->find("reason");
-  const Json delay = body->find("retry_after");
-  const auto parsed =
-      !delay ? std::optional(Duration{}) : base::parse_duration(delay.as_string().value_or(""));
-  if (!parsed || (reason && !reason.as_string())) {
-    refuse(call.exchange, Error{Code::bad_request, "reason is a string, retry_after a duration",
-                                parsed ? "/reason" : "/retry_after"});
-    return;
-  }
-  broker_.ask(call.caller.workspace, call.caller.name,
-              core::Nack{*target, *parsed, reason ? *reason.as_string() : std::string_view{}},
-              reply_done(call.exchange));
+  settle(call, [](const core::Target& target, Json body) -> std::expected<core::Command, Error> {
+    const Json reason = body.find("reason");
+    const auto delay = duration_member(body, "retry_after");
+    if (!delay || (reason && !reason.as_string())) {
+      return std::unexpected(Error{Code::bad_request,
+                                   "reason is a string, retry_after a duration",
+                                   delay ? "/reason" : "/retry_after"});
+    }
+    return core::Nack{target, *delay, reason ? *reason.as_string() : std::string_view{}};
+  });
 }
 
 void Api::reject(Call& call) {
-  const auto target = parse_target(call.arguments[0]);
-  const auto body = body_object(call);
-  if (!target || !body) {
-    refuse(call.exchange, !target ? target.error() : body.error());
-    return;
-  }
-  const Json reason = body->find("reason");
-  if (reason && !reason.as_string()) {
-    refuse(call.exchange, Error{Code::bad_request, "reason is a string", "/reason"});
-    return;
-  }
-  broker_.ask(call.caller.workspace, call.caller.name,
-              core::Reject{*target, reason ? *reason.as_string() : std::string_view{}},
-              reply_done(call.exchange));
+  settle(call, [](const core::Target& target, Json body) -> std::expected<core::Command, Error> {
+    const Json reason = body.find("reason");
+    if (reason && !reason.as_string()) {
+      return std::unexpected(Error{Code::bad_request, "reason is a string", "/reason"});
+    }
+    return core::Reject{target, reason ? *reason.as_string() : std::string_view{}};
+  });
 }
 
 void Api::extend(Call& call) {
+  settle(call, [](const core::Target& target, Json body) -> std::expected<core::Command, Error> {
+    const auto lease = duration_member(body, "lease");
+    if (!lease) {
+      return std::unexpected(
+          Error{Code::bad_request, "lease is a duration such as 5m", "/lease"});
+    }
+    return core::Extend{target, *lease};
+  });
+}
+
+// Asks for what `command` makes of the message named in the path and of the body.
+void Api::settle(Call& call, std::expected<core::Command, Error> (*command)(const core::Target&,
+                                                                            Json)) {
   const auto target = parse_target(call.arguments[0]);
-  const auto body = body_object(call);
-  if (!target || !body) {
-    refuse(call.exchange, !target ? target.error() : body.error());
+  const auto body = target ? body_object(call) : std::unexpected(target.error());
+  auto wanted = body ? command(*target, *body) : std::unexpected(body.error());
+  if (!wanted) {
+    refuse(call.exchange, wanted.error());
     return;
   }
-  const Json lease = body->find("lease");
-  const auto parsed =
-      !lease ? std::optional(Duration{}) : base::parse_duration(lease.as_string().value_or(""));
-  if (!parsed) {
-    refuse(call.exchange, Error{Code::bad_request, "lease is a duration such as 5m", "/lease"});
-    return;
-  }
-  broker_.ask(call.caller.workspace, call.caller.name, core::Extend{*target, *parsed},
+  broker_.ask(call.caller.workspace, call.caller.name, std::move(*wanted),
               reply_done(call.exchange));
 }
 

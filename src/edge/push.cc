@@ -252,13 +252,7 @@ void Push::op_send(Json op, std::string_view ref) {
               {.via = core::Via::websocket,
                .lenient = lenient && lenient.as_bool() == true,
                .idempotency_key = key ? key.as_string().value_or("") : std::string_view{}},
-              [&api = api_, connection = connection_, ref = std::string(ref)](
-                  const core::Outcome& outcome, std::span<const core::Effect>) {
-                const auto at = api.pushes_.find(connection);
-                if (at != api.pushes_.end()) {
-                  at->second->reply(ref, outcome);
-                }
-              });
+              answer_to(ref, Answered::always));
 }
 
 void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
@@ -298,13 +292,7 @@ void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
     command = core::Extend{target, *duration};
   }
   api_.broker_.ask(owner_.workspace, owner_.name, std::move(command),
-                   [&api = api_, connection = connection_, ref = std::string(ref)](
-                       const core::Outcome& outcome, std::span<const core::Effect>) {
-                     const auto at = api.pushes_.find(connection);
-                     if (at != api.pushes_.end() && (!outcome || !ref.empty())) {
-                       at->second->reply(ref, outcome);
-                     }
-                   });
+                   answer_to(ref, Answered::if_asked));
 }
 
 void Push::op_subscribe(Json op, std::string_view ref, bool subscribe) {
@@ -315,13 +303,7 @@ void Push::op_subscribe(Json op, std::string_view ref, bool subscribe) {
     command = core::Unsubscribe{.topic = name};
   }
   api_.broker_.ask(owner_.workspace, owner_.name, std::move(command),
-                   [&api = api_, connection = connection_, ref = std::string(ref)](
-                       const core::Outcome& outcome, std::span<const core::Effect>) {
-                     const auto at = api.pushes_.find(connection);
-                     if (at != api.pushes_.end()) {
-                       at->second->reply(ref, outcome);
-                     }
-                   });
+                   answer_to(ref, Answered::always));
 }
 
 void Push::op_heartbeat(Json op, std::string_view ref) {
@@ -335,13 +317,18 @@ void Push::op_heartbeat(Json op, std::string_view ref) {
   api_.broker_.ask(owner_.workspace, owner_.name,
                    core::Heartbeat{.status = status ? status.as_string().value_or("") : "",
                                    .task = task ? task.as_string().value_or("") : ""},
-                   [&api = api_, connection = connection_, ref = std::string(ref)](
-                       const core::Outcome& outcome, std::span<const core::Effect>) {
-                     const auto at = api.pushes_.find(connection);
-                     if (at != api.pushes_.end() && (!outcome || !ref.empty())) {
-                       at->second->reply(ref, outcome);
-                     }
-                   });
+                   answer_to(ref, Answered::if_asked));
+}
+
+// Replies when the outcome is there, if the connection still is. Refusals are always told.
+node::Broker::Done Push::answer_to(std::string_view ref, Answered when) {
+  return [&api = api_, connection = connection_, ref = std::string(ref), when](
+             const core::Outcome& outcome, std::span<const core::Effect>) {
+    const auto at = api.pushes_.find(connection);
+    if (at != api.pushes_.end() && (when == Answered::always || !outcome || !ref.empty())) {
+      at->second->reply(ref, outcome);
+    }
+  };
 }
 
 void Push::reply(std::string_view ref, const core::Outcome& outcome) {

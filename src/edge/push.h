@@ -45,6 +45,8 @@ class Push final : public node::Receiver {
   void op_settle(lib::Json op, std::string_view ref, std::string_view name);
   void op_heartbeat(lib::Json op, std::string_view ref);
   void op_subscribe(lib::Json op, std::string_view ref, bool subscribe);
+  enum class Answered : uint8_t { always, if_asked };  // what was done: also without a ref
+  node::Broker::Done answer_to(std::string_view ref, Answered when);
   void reply(std::string_view ref, const core::Outcome& outcome);
   void reply_error(std::string_view ref, const base::Error& error);
   void send_text(std::string_view text);

@@ -46,6 +46,10 @@ std::string_view kind_name(core::PrincipalKind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
+static std::string_view sender_kind_name(const core::Envelope& envelope) {
+  return envelope.sender == core::broker_sender ? "broker" : kind_name(envelope.sender_kind);
+}
+
 std::string_view priority_name(core::Priority priority) {
   constexpr std::array<std::string_view, 4> names = {"low", "normal", "high", "critical"};
   return names[static_cast<size_t>(priority)];
@@ -159,7 +163,7 @@ void render_summary(const core::Envelope& envelope, const core::Message& message
                     JsonWriter& out) {
   out.key("id").uuid(message.id).key("seq").number(message.seq.n);
   out.key("from").text(envelope.sender).key("sender_kind");
-  out.plain(envelope.sender == core::broker_sender ? "broker" : kind_name(envelope.sender_kind));
+  out.plain(sender_kind_name(envelope));
   out.key("type").text(envelope.type);
   out.key("priority").text(priority_name(message.priority));
   out.key("preview").text(preview_of(envelope));
@@ -176,8 +180,7 @@ void render_notification(const core::Envelope& envelope, const core::Message& me
 void render_provenance(const core::Envelope& envelope, const core::Message& message,
                        JsonWriter& out) {
   out.object().key("sender").text(envelope.sender);
-  out.key("sender_kind").plain(
-      envelope.sender == core::broker_sender ? "broker" : kind_name(envelope.sender_kind));
+  out.key("sender_kind").plain(sender_kind_name(envelope));
   out.key("via").plain(via_name(envelope.via));
   out.key("dialect").plain(dialect::name_of(message.dialect));
   out.key("on_behalf_of").array();

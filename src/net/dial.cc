@@ -239,37 +239,31 @@ std::expected<void, Error> Dialed::handshake(const Url& url, const Deadline& dea
   }
 }
 
-Dialed::Outcome Dialed::try_read(char* to, size_t size, size_t& bytes) {
-  const lib::IoResult result = stream_->read(to, size);
-  bytes = result.bytes;
-  read_wants_write_ = result.status == Stream::Status::wants_write;
-  switch (result.status) {
+static Dialed::Outcome outcome_of(Stream::Status status) {
+  switch (status) {
     case Stream::Status::done:
-      return Outcome::done;
+      return Dialed::Outcome::done;
     case Stream::Status::wants_read:
     case Stream::Status::wants_write:
-      return Outcome::nothing;
+      return Dialed::Outcome::nothing;
     case Stream::Status::ended:
     case Stream::Status::failed:
       break;
   }
-  return Outcome::ended;
+  return Dialed::Outcome::ended;
+}
+
+Dialed::Outcome Dialed::try_read(char* to, size_t size, size_t& bytes) {
+  const lib::IoResult result = stream_->read(to, size);
+  bytes = result.bytes;
+  read_wants_write_ = result.status == Stream::Status::wants_write;
+  return outcome_of(result.status);
 }
 
 Dialed::Outcome Dialed::try_write(std::string_view from, size_t& bytes) {
   const lib::IoResult result = stream_->write(from);
   bytes = result.bytes;
-  switch (result.status) {
-    case Stream::Status::done:
-      return Outcome::done;
-    case Stream::Status::wants_read:
-    case Stream::Status::wants_write:
-      return Outcome::nothing;
-    case Stream::Status::ended:
-    case Stream::Status::failed:
-      break;
-  }
-  return Outcome::ended;
+  return outcome_of(result.status);
 }
 
 bool Dialed::wait(bool to_write, const Deadline& deadline) {
