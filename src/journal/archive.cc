@@ -12,26 +12,25 @@ namespace parley::journal {
 
 namespace {
 
-// Zeros are written and synced piece by piece: one sync of a whole segment would hold up the
-// syncs of the appending for as long as the disk takes to write it.
-constexpr size_t zero_piece_bytes = size_t{4} << 20;
+// Zeros go past the kernel's cache, piece by piece: they cost no copying, and no sync of the
+// appending waits for more than a piece of them.
+constexpr size_t zero_piece_bytes = size_t{1} << 20;
 
 Result write_zeros(const File& file, uint64_t bytes) {
   if (auto reserved = file.reserve(bytes); !reserved) {
     return reserved;
   }
-  const std::string zeros(std::min<size_t>(zero_piece_bytes, static_cast<size_t>(bytes)), '\0');
-  for (uint64_t at = 0; at < bytes; at += zeros.size()) {
-    const auto size = static_cast<size_t>(std::min<uint64_t>(zeros.size(), bytes - at));
-    Result done = file.write({zeros.data(), size}, at);
-    if (done) {
-      done = file.sync();
-    }
-    if (!done) {
+  const auto piece = static_cast<size_t>(std::min<uint64_t>(zero_piece_bytes, bytes));
+  const std::string memory(piece + block_bytes, '\0');
+  const size_t past = reinterpret_cast<uintptr_t>(memory.data()) % block_bytes;
+  const std::string_view zeros = std::string_view(memory).substr((block_bytes - past) % block_bytes);
+  for (uint64_t at = 0; at < bytes; at += piece) {
+    const auto size = static_cast<size_t>(std::min<uint64_t>(piece, bytes - at));
+    if (Result done = file.write(zeros.substr(0, size), at); !done) {
       return done;
     }
   }
-  return {};
+  return file.sync();
 }
 
 }  // namespace
@@ -355,7 +354,7 @@ std::expected<std::string, Error> Archive::make_file(uint64_t bytes) {
   const std::string temporary = path + ".tmp";
   Result done;
   {
-    const auto file = File::open(disk_, temporary, OpenMode::create);
+    const auto file = File::open(disk_, temporary, OpenMode::create_raw);
     done = file ? write_zeros(*file, bytes) : Result(std::unexpected(file.error()));
   }
   if (done) {

@@ -32,6 +32,7 @@ int flags_of(OpenMode mode) {
     case OpenMode::read_write:
       return O_RDWR | O_CLOEXEC;
     case OpenMode::create:
+    case OpenMode::create_raw:
       return O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL;
     case OpenMode::lock_file:
       return O_RDWR | O_CLOEXEC | O_CREAT;
@@ -43,7 +44,12 @@ int flags_of(OpenMode mode) {
 
 int RealDisk::open(const std::string& path, OpenMode mode) {
   // Only the owner may read it: the records are other people's messages.
-  return retry_interrupted([&] { return ::open(path.c_str(), flags_of(mode), 0600); });
+  const int fd = retry_interrupted([&] { return ::open(path.c_str(), flags_of(mode), 0600); });
+  if (fd >= 0 && mode == OpenMode::create_raw) {
+    // Refused by file systems that live in memory; then it is written as any other.
+    (void)::fcntl(fd, F_SETFL, O_DIRECT);
+  }
+  return fd;
 }
 
 void RealDisk::close(int fd) { ::close(fd); }

@@ -19,6 +19,7 @@ enum class OpenMode : uint8_t {
   read_write,  // must exist
   create,      // must not exist
   lock_file,   // read and write; made when it does not exist
+  create_raw,  // as create; past the kernel's cache where that can be: whole, aligned blocks only
 };
 
 // The few system calls that the file journal needs. A seam, because recovery can only be trusted

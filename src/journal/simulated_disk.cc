@@ -122,8 +122,9 @@ int SimulatedDisk::open(const std::string& path, OpenMode mode) {
   const std::lock_guard lock(mutex_);
   const auto found = names_.find(path);
   const bool exists = found != names_.end();
-  const bool makes = mode == OpenMode::create || (mode == OpenMode::lock_file && !exists);
-  if (mode == OpenMode::create && exists) {
+  const bool is_new = mode == OpenMode::create || mode == OpenMode::create_raw;
+  const bool makes = is_new || (mode == OpenMode::lock_file && !exists);
+  if (is_new && exists) {
     return -EEXIST;
   }
   if (!makes && !exists) {
