@@ -94,6 +94,9 @@ struct Teller {
     return "heartbeat" + (c.status.empty() ? "" : " " + quoted(c.status)) +
            (c.task.empty() ? "" : " on " + quoted(c.task));
   }
+  std::string operator()(const ResolveEscalation& c) const {
+    return "resolve escalation " + std::to_string(c.id) + because(c.resolution);
+  }
   std::string operator()(const Malformed& c) const {
     return "malformed message, " + std::to_string(c.text.size()) + " bytes" + because(c.error);
   }

@@ -21,6 +21,8 @@ constexpr std::array<RightName, 4> right_names = {{{Right::approver, "approver"}
                                                    {Right::maintainer, "maintainer"},
                                                    {Right::admin, "admin"}}};
 
+constexpr std::string_view orchestrator = "orchestrator";
+
 }  // namespace
 
 uint8_t parse_right(std::string_view word) {
@@ -117,6 +119,8 @@ void Agents::unregister(AgentRef ref) {
   while (!agent.tokens.empty()) {
     drop_token(ref, 0);
   }
+  orchestrators_.erase(ref);
+  maintainers_.erase(ref);
   Agent rest;
   rest.name = std::move(agent.name);
   rest.uses = agent.uses;
@@ -141,11 +145,50 @@ void Agents::sweep() {
   gone_.clear();
 }
 
-std::vector<AgentRef> Agents::sorted() const {
-  std::vector<AgentRef> refs(used_.begin(), used_.end());
+void Agents::set_role(AgentRef ref, std::string_view role) {
+  agents_[ref].role = role;
+  if (role == orchestrator && agents_[ref].kind == PrincipalKind::agent) {
+    orchestrators_.insert(ref);
+  } else {
+    orchestrators_.erase(ref);
+  }
+}
+
+void Agents::set_rights(AgentRef ref, uint8_t rights) {
+  agents_[ref].rights = rights;
+  if (agents_[ref].has(Right::maintainer)) {
+    maintainers_.insert(ref);
+  } else {
+    maintainers_.erase(ref);
+  }
+}
+
+std::vector<AgentRef> Agents::stewards() const {
+  std::vector<AgentRef> refs(orchestrators_.begin(), orchestrators_.end());
+  const AgentRef named = find(orchestrator);
+  if (refs.empty() && named != none && agents_[named].kind == PrincipalKind::agent) {
+    refs.push_back(named);
+  }
+  if (refs.empty()) {
+    refs.assign(maintainers_.begin(), maintainers_.end());
+  }
+  if (const AgentRef admin = find("admin"); refs.empty() && admin != none &&
+                                            agents_[admin].kind == PrincipalKind::admin) {
+    refs.push_back(admin);
+  }
+  sort(refs);
+  return refs;
+}
+
+void Agents::sort(std::vector<AgentRef>& refs) const {
   std::ranges::sort(refs, {}, [this](AgentRef ref) -> const std::string& {
     return agents_[ref].name;
   });
+}
+
+std::vector<AgentRef> Agents::sorted() const {
+  std::vector<AgentRef> refs(used_.begin(), used_.end());
+  sort(refs);
   return refs;
 }
 

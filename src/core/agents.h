@@ -75,6 +75,12 @@ class Agents {
   // Makes a registered one unknown: tokens, role and rights go, and it too if nothing names it.
   void unregister(AgentRef ref);
 
+  void set_role(AgentRef ref, std::string_view role);
+  void set_rights(AgentRef ref, uint8_t rights);
+  // Who answers for the workspace, by name: the agents with the role `orchestrator`, else the agent
+  // with that name, else the humans with the maintainer right, else the admins.
+  std::vector<AgentRef> stewards() const;
+
   // One that is gone keeps its name until then, for the effects that name it. Before each entry.
   void sweep();
 
@@ -89,11 +95,14 @@ class Agents {
   uint64_t hash(const TokenHash& token) const;
   void drop_token(AgentRef ref, size_t at);
   void free(AgentRef ref);
+  void sort(std::vector<AgentRef>& refs) const;
 
   uint64_t seed_;
   Slots<Agent> agents_;
   std::set<AgentRef> used_;  // slots that hold one; order has no meaning
   std::vector<AgentRef> gone_;
+  std::set<AgentRef> orchestrators_;  // by role
+  std::set<AgentRef> maintainers_;    // by right
   Index by_name_;
   Index by_token_;
   size_t registered_ = 0;

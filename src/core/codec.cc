@@ -120,11 +120,11 @@ void get(Unsubscribe& c, Reader& in) { c.topic = in.text(); }
 
 void put(const Send& c, Writer& out) {
   encode(c.envelope, out);
-  out.varint(c.notice_of);
+  out.varint(c.errand);
 }
 void get(Send& c, Reader& in) {
   c.envelope = decode_envelope(in);
-  c.notice_of = in.varint();
+  c.errand = in.varint();
 }
 
 void put(const Read& c, Writer& out) { put(c.target, out); }
@@ -199,6 +199,15 @@ void put(const Heartbeat& c, Writer& out) {
 void get(Heartbeat& c, Reader& in) {
   c.status = in.text();
   c.task = in.text();
+}
+
+void put(const ResolveEscalation& c, Writer& out) {
+  out.varint(c.id);
+  out.text(c.resolution);
+}
+void get(ResolveEscalation& c, Reader& in) {
+  c.id = in.varint();
+  c.resolution = in.text();
 }
 
 void put(const Malformed& c, Writer& out) {

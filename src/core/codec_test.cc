@@ -74,7 +74,8 @@ std::vector<Command> every_command() {
           CloseStream{{1, 2}},
           ResolveDeadLetter{~uint64_t{0}, Resolution::escalated},
           Heartbeat{"busy", "task"},
-          Malformed{"{\"id\": 1}", "id must be a string"}};
+          Malformed{"{\"id\": 1}", "id must be a string"},
+          ResolveEscalation{7, "assigned to bo"}};
 }
 
 Entry entry_with(Command command) {

@@ -72,7 +72,7 @@ struct Unsubscribe {
 
 struct Send {
   Envelope envelope;
-  uint64_t notice_of = 0;  // of the broker's own: the dead letter whose sender is told by it
+  uint64_t errand = 0;  // of the broker's own: what it owed, and does hereby
   bool operator==(const Send&) const = default;
 };
 
@@ -168,6 +168,13 @@ struct Malformed {
   bool operator==(const Malformed&) const = default;
 };
 
+// A person says what was decided on what the agents could not settle.
+struct ResolveEscalation {
+  uint64_t id = 0;
+  std::string_view resolution;
+  bool operator==(const ResolveEscalation&) const = default;
+};
+
 // Time passed.
 struct Tick {
   bool operator==(const Tick&) const = default;
@@ -176,6 +183,7 @@ struct Tick {
 // The position in this list is the tag in the journal: append only, never reorder.
 using Command = std::variant<Tick, StartNode, AddWorkspace, SetRules, Register, Unregister,
                              Subscribe, Unsubscribe, Send, Read, Take, Ack, Nack, Reject, Extend,
-                             OpenStream, CloseStream, ResolveDeadLetter, Heartbeat, Malformed>;
+                             OpenStream, CloseStream, ResolveDeadLetter, Heartbeat, Malformed,
+                             ResolveEscalation>;
 
 }  // namespace parley::core

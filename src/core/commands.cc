@@ -146,14 +146,15 @@ Outcome Workspace::on(Turn& turn, const Register& command) {
     change_dialect(turn, ref, command.dialect);
   }
   Agent& agent = t_.agents[ref];
-  agent.role = command.role;
+  t_.agents.set_role(ref, command.role);
   agent.capabilities.assign(command.capabilities.begin(), command.capabilities.end());
   agent.profile = command.profile;
   if (command.kind == PrincipalKind::human) {
-    agent.rights = 0;
+    uint8_t rights = 0;
     for (const std::string_view right : command.rights) {
-      agent.rights = static_cast<uint8_t>(agent.rights | parse_right(right));
+      rights = static_cast<uint8_t>(rights | parse_right(right));
     }
+    t_.agents.set_rights(ref, rights);
   }
   if (command.token != TokenHash{}) {
     t_.agents.add_token(ref, command.token,
@@ -200,7 +201,7 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
   for (const DeliveryRef delivery : turn.dispatch.unsettled_of(ref)) {
     turn.dispatch.bury(delivery, Reason::receiver_not_found, "the receiver was removed");
   }
-  t_.dead_letters.forget_sender(command.name);
+  t_.errands.forget(command.name);
   t_.agents.unregister(ref);
   return Receipt{};
 }
@@ -485,6 +486,37 @@ Outcome Workspace::on(Turn& turn, const Malformed& command) {
     return refuse(Code::rate_limited, "more malformed messages than are kept per minute");
   }
   return Receipt{.message = turn.entry.seq};
+}
+
+Outcome Workspace::on(Turn& turn, const ResolveEscalation& command) {
+  if (auto allowed = may_administer(turn, Right::maintainer); !allowed) {
+    return std::unexpected(allowed.error());
+  }
+  const Escalation* const escalation = t_.escalations.find(command.id);
+  if (escalation == nullptr) {
+    return refuse(Code::not_found, "there is no escalation " + std::to_string(command.id));
+  }
+  if (!escalation->is_open()) {
+    return refuse(Code::conflict, "the escalation was resolved by " +
+                                      quoted(escalation->resolved_by) + " at " +
+                                      base::format_time(escalation->resolved_at));
+  }
+  if (command.resolution.empty() || command.resolution.size() > t_.rules.reason_bytes_max) {
+    return refuse(Code::bad_request,
+                  "a resolution says what was decided, in 1 to " +
+                      std::to_string(t_.rules.reason_bytes_max) + " bytes (reason_bytes_max)",
+                  "/resolution");
+  }
+  const std::string_view by = turn.actor == none ? broker_sender : turn.entry.actor;
+  t_.escalations.resolve(command.id, command.resolution, by, t_.now);
+  turn.dispatch.owe({.kind = ErrandKind::escalation_resolved,
+                     .to = escalation->agent,
+                     .about = escalation->about,
+                     .facts = {{"escalation", static_cast<int64_t>(command.id)},
+                               {"cause", std::string(cause_name(escalation->cause))},
+                               {"resolution", std::string(command.resolution)},
+                               {"resolved_by", std::string(by)}}});
+  return Receipt{.message = escalation->about};
 }
 
 Outcome Workspace::on(Turn& turn, const ResolveDeadLetter& command) {

@@ -25,13 +25,15 @@ std::string_view reason_name(Reason reason) {
 
 uint64_t DeadLetters::add(DeadLetter letter) {
   letter.id = next_id_++;
-  if (!letter.sender_told) {
-    untold_.insert(letter.id);
-  }
   return letters_.emplace(letter.id, std::move(letter)).first->first;
 }
 
 DeadLetter* DeadLetters::find(uint64_t id) {
+  const auto at = letters_.find(id);
+  return at == letters_.end() ? nullptr : &at->second;
+}
+
+const DeadLetter* DeadLetters::find(uint64_t id) const {
   const auto at = letters_.find(id);
   return at == letters_.end() ? nullptr : &at->second;
 }
@@ -43,7 +45,6 @@ uint64_t DeadLetters::first_to_go() const {
 
 void DeadLetters::remove(uint64_t id) {
   resolved_.erase(id);
-  untold_.erase(id);
   letters_.erase(id);
 }
 
@@ -54,28 +55,11 @@ void DeadLetters::resolve(DeadLetter& letter, Resolution resolution, std::string
   resolved_.insert(letter.id);
 }
 
-void DeadLetters::set_told(DeadLetter& letter) {
-  letter.sender_told = true;
-  untold_.erase(letter.id);
-}
-
-void DeadLetters::forget_sender(std::string_view name) {
-  std::erase_if(untold_, [this, name](uint64_t id) {
-    DeadLetter& letter = letters_.at(id);
-    letter.sender_told = letter.sender_told || letter.sender == name;
-    return letter.sender_told;
-  });
-}
-
 void DeadLetters::restore(uint64_t next_id, std::map<uint64_t, DeadLetter> letters) {
   next_id_ = next_id;
   letters_ = std::move(letters);
   resolved_.clear();
-  untold_.clear();
   for (const auto& [id, letter] : letters_) {
-    if (!letter.sender_told) {
-      untold_.insert(id);
-    }
     if (letter.resolution != Resolution::pending) {
       resolved_.insert(id);
     }

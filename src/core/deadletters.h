@@ -39,7 +39,7 @@ struct DeadLetter {
   Resolution resolution = Resolution::pending;
   std::string resolved_by;
   Time resolved_at;
-  bool sender_told = false;  // or there is no one to tell
+  uint64_t notice = 0;  // the errand that tells the sender; 0: there was no one to tell
 
   bool operator==(const DeadLetter&) const = default;
 };
@@ -50,17 +50,11 @@ class DeadLetters {
   // Gives the entry its id, and returns that.
   uint64_t add(DeadLetter letter);
   DeadLetter* find(uint64_t id);
+  const DeadLetter* find(uint64_t id) const;
   // The entry that must go when there are too many: the oldest resolved one, else the oldest.
   uint64_t first_to_go() const;
   void remove(uint64_t id);
   void resolve(DeadLetter& letter, Resolution resolution, std::string_view by, Time at);
-
-  // The sender knows of it.
-  void set_told(DeadLetter& letter);
-  // There is no such sender any more, so there is no one to tell.
-  void forget_sender(std::string_view name);
-  // Those whose senders do not.
-  const std::set<uint64_t>& untold() const { return untold_; }
 
   const std::map<uint64_t, DeadLetter>& all() const { return letters_; }
   size_t size() const { return letters_.size(); }
@@ -73,7 +67,6 @@ class DeadLetters {
   uint64_t next_id_ = 1;
   std::map<uint64_t, DeadLetter> letters_;
   std::set<uint64_t> resolved_;
-  std::set<uint64_t> untold_;
 };
 
 }  // namespace parley::core

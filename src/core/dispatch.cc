@@ -33,7 +33,7 @@ void Dispatch::deliver(MessageRef message, AgentRef receiver) {
   t_.messages.start_expiry(message);
   t_.agents.use(receiver);
   const bool full = agent.inbox.unsettled >= t_.rules.queue_max &&
-                    !is_from_broker(t_.messages.message(message));
+                    !t_.messages.message(message).is_own;
   ++agent.inbox.unsettled;
   if (!agent.is_registered()) {
     entomb(ref, Reason::receiver_not_found, "no agent or topic has this name");
@@ -177,23 +177,18 @@ void Dispatch::bury(DeliveryRef ref, Reason reason, std::string_view error) {
   entomb(ref, reason, error);
 }
 
-bool Dispatch::is_from_broker(const Message& message) const {
-  return t_.agents[message.sender].name == broker_sender;
-}
-
 // The dead letter of a delivery that has left its inbox, or never was in one. What the broker sent
 // by itself, such as the news of a dead letter, leaves none.
 void Dispatch::entomb(DeliveryRef ref, Reason reason, std::string_view error) {
   const Delivery& delivery = t_.messages.delivery(ref);
   Message& message = t_.messages.message(delivery.message);
-  if (is_from_broker(message)) {
+  if (message.is_own) {
     end(ref, state_for(reason));
     return;
   }
   DeadLetter letter;
   letter.message = message.seq;
   letter.sender = t_.agents[message.sender].name;
-  letter.sender_told = !t_.agents[message.sender].is_registered();
   letter.receiver = t_.agents[delivery.receiver].name;
   letter.reason = reason;
   letter.failed_at = t_.now;
@@ -203,9 +198,9 @@ void Dispatch::entomb(DeliveryRef ref, Reason reason, std::string_view error) {
     t_.messages.last_errors()[ref] = letter.last_error;
   }
   ++message.dead_letters;
-  const uint64_t id = t_.dead_letters.add(std::move(letter));
-  emit(DeadLettered{.id = id, .message = message.seq, .reason = reason});
+  const uint64_t id = add_letter(std::move(letter));
   end(ref, state_for(reason));
+  tell_sender(id);
 }
 
 bool Dispatch::entomb_malformed(AgentRef sender, Seq seq, std::string_view error) {
@@ -224,9 +219,71 @@ bool Dispatch::entomb_malformed(AgentRef sender, Seq seq, std::string_view error
   letter.reason = Reason::malformed;
   letter.failed_at = t_.now;
   letter.last_error = base::cut(error, t_.rules.reason_bytes_max);
-  const uint64_t id = t_.dead_letters.add(std::move(letter));
-  emit(DeadLettered{.id = id, .message = seq, .reason = Reason::malformed});
+  tell_sender(add_letter(std::move(letter)));
   return true;
+}
+
+uint64_t Dispatch::add_letter(DeadLetter letter) {
+  const uint64_t id = t_.dead_letters.add(std::move(letter));
+  const DeadLetter& added = *t_.dead_letters.find(id);
+  emit(DeadLettered{.id = id, .message = added.message, .reason = added.reason});
+  return id;
+}
+
+void Dispatch::tell_sender(uint64_t id) {
+  DeadLetter& added = *t_.dead_letters.find(id);
+  const bool malformed = added.reason == Reason::malformed;
+  Errand errand{.kind = malformed ? ErrandKind::message_malformed : ErrandKind::delivery_failed,
+                .to = added.sender,
+                .about = added.message};
+  errand.facts = {{"seq", static_cast<int64_t>(added.message.n)}};
+  if (!malformed) {
+    errand.facts.push_back({"receiver", added.receiver});
+    errand.facts.push_back({"attempts", int64_t{added.retry_count}});
+  }
+  errand.facts.push_back({"reason", std::string(reason_name(added.reason))});
+  errand.facts.push_back({"detail", added.last_error});
+  errand.facts.push_back({"failed_at", added.failed_at});
+  errand.facts.push_back({"dead_letter", static_cast<int64_t>(id)});
+  added.notice = owe(std::move(errand));
+}
+
+uint64_t Dispatch::owe(Errand errand) {
+  const AgentRef to = t_.agents.find(errand.to);
+  const bool is_topic = errand.kind == ErrandKind::published;
+  if (!is_topic && (to == none || !t_.agents[to].is_registered())) {
+    return 0;
+  }
+  if (t_.errands.size() >= t_.rules.errands_max) {
+    ++t_.errands.dropped;
+    return 0;
+  }
+  errand.since = t_.now;
+  const uint64_t id = t_.errands.add(std::move(errand));
+  emit(Owed{.errand = id});
+  return id;
+}
+
+uint64_t Dispatch::escalate(Escalation escalation) {
+  escalation.since = t_.now;
+  escalation.why = base::cut(escalation.why, t_.rules.reason_bytes_max);
+  const uint64_t id = t_.escalations.add(std::move(escalation), t_.rules.escalations_max);
+  const Escalation& added = *t_.escalations.find(id);
+  constexpr size_t told_max = 16;
+  std::vector<AgentRef> stewards = t_.agents.stewards();
+  stewards.resize(std::min(stewards.size(), told_max));
+  for (const AgentRef steward : stewards) {
+    owe({.kind = ErrandKind::escalated,
+         .to = t_.agents[steward].name,
+         .about = added.about,
+         .priority = Priority::high,
+         .facts = {{"escalation", static_cast<int64_t>(id)},
+                   {"cause", std::string(cause_name(added.cause))},
+                   {"agent", added.agent},
+                   {"receiver", added.receiver},
+                   {"why", added.why}}});
+  }
+  return id;
 }
 
 // The last step of every delivery: from here on it is final.

@@ -59,6 +59,12 @@ class Dispatch {
   // the message that it was working on: the oldest.
   void close_stream(StreamRef ref, bool failed);
 
+  // The broker will tell `errand.to`, unless that is a principal's name that no one has.
+  uint64_t owe(Errand errand);
+
+  // Asks the humans to look at it, and says so to those who answer for the workspace.
+  uint64_t escalate(Escalation escalation);
+
   // Remembers a message that nothing needs any more. Done by each move that ends a delivery; owed
   // for a message that has none.
   void finish(MessageRef ref);
@@ -80,12 +86,13 @@ class Dispatch {
  private:
   void leave(DeliveryRef ref);
   void entomb(DeliveryRef ref, Reason reason, std::string_view error);
+  uint64_t add_letter(DeadLetter letter);
+  void tell_sender(uint64_t letter);
   void end(DeliveryRef ref, State state);
   void forget(MessageRef ref);
   void expire(MessageRef ref);
   void on_due(DeliveryRef ref);
   void end_retention(TopicRef topic);
-  bool is_from_broker(const Message& message) const;
   StreamRef stream_with_room(const Agent& agent) const;
 
   template <class E>

@@ -56,6 +56,13 @@ struct DeadLetterDropped {
   bool operator==(const DeadLetterDropped&) const = default;
 };
 
+// The broker owes someone a message; a node is to send it.
+struct Owed {
+  WorkspaceId workspace{};
+  uint64_t errand = 0;
+  bool operator==(const Owed&) const = default;
+};
+
 // The stream pushes no more.
 struct StreamClosed {
   WorkspaceId workspace{};
@@ -64,7 +71,7 @@ struct StreamClosed {
 };
 
 using Effect =
-    std::variant<Deliver, Mail, Settled, DeadLettered, DeadLetterDropped, StreamClosed>;
+    std::variant<Deliver, Mail, Settled, DeadLettered, DeadLetterDropped, StreamClosed, Owed>;
 
 // What the one who asked is told when it was done.
 struct Receipt {

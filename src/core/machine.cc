@@ -250,8 +250,19 @@ std::vector<Seq> Machine::live() const {
         seqs.push_back(letter.message);
       }
     }
+    for (const auto& [number, errand] : workspace.tables().errands.all()) {
+      seqs.push_back(errand.about);
+    }
+    for (const auto& [number, escalation] : workspace.tables().escalations.all()) {
+      if (escalation.is_open()) {
+        seqs.push_back(escalation.about);
+      }
+    }
   }
   std::ranges::sort(seqs);
+  const auto repeated = std::ranges::unique(seqs);
+  seqs.erase(repeated.begin(), repeated.end());
+  seqs.erase(seqs.begin(), std::ranges::upper_bound(seqs, Seq{}));  // about no message
   return seqs;
 }
 

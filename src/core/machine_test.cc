@@ -322,7 +322,7 @@ TEST(Machine, AnEffectNamesAnAgentThatIsGone) {
   notice.envelope.id = testing::id_of("n1");
   notice.envelope.sender = broker_sender;
   notice.envelope.receivers = {"ana"};
-  notice.notice_of = 1;
+  notice.errand = 1;
   ASSERT_TRUE(bench.apply(broker_name, notice).has_value());
   ASSERT_TRUE(bench.apply(broker_name, Unregister{"ana"}).has_value());
   const std::vector<Settled> settled = bench.seen<Settled>();

@@ -44,6 +44,7 @@ struct Message {
   Dialect dialect = Dialect::flow;
   Durability durability = Durability::disk;
   bool retained = false;  // kept by its topic for late subscribers
+  bool is_own = false;    // the broker itself sent it
 };
 
 // One message on its way to one receiver.

@@ -89,7 +89,7 @@ class RandomCommands {
     send.envelope.id = id_of("notice " + std::to_string(++sent_));
     send.envelope.sender = broker_sender;
     send.envelope.receivers = {any_name()};
-    send.notice_of = 1 + random_.below(60);
+    send.errand = 1 + random_.below(60);
     return send;
   }
 
@@ -136,7 +136,8 @@ class RandomCommands {
       case 9:
         return Heartbeat{random_.pick(names_), "task"};
       case 10:
-        return Malformed{"text", "wrong"};
+        return random_.below(2) == 0 ? Command(Malformed{"text", "wrong"})
+                                     : ResolveEscalation{1 + random_.below(20), "seen"};
       case 0:
         return Reject{any_target(), "no"};
       case 1:

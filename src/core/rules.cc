@@ -20,7 +20,7 @@ constexpr uint64_t day = 86'400 * second;
 constexpr uint64_t year = 366 * day;
 
 // A lower bound of one on everything whose absence would stop the broker from working at all.
-constexpr std::array<RuleInfo, 38> table = {{
+constexpr auto table = std::to_array<RuleInfo>({
     {"agents_max", &Rules::agents_max, 1, 10'000'000, "principals in one workspace"},
     {"attempts_max", &Rules::attempts_max, 1, 200,
      "lost or refused deliveries after which a message is a dead letter"},
@@ -31,6 +31,10 @@ constexpr std::array<RuleInfo, 38> table = {{
      "time to live of a message from a collab agent without expiresAt; 0s is none"},
     {"dead_letters_max", &Rules::dead_letters_max, 1, 10'000'000,
      "dead letters kept; beyond it the oldest is discarded and counted"},
+    {"errands_max", &Rules::errands_max, 0, 10'000'000,
+     "messages of the broker's own that wait to be sent; beyond it news is left out, and counted"},
+    {"escalations_max", &Rules::escalations_max, 1, 1'000'000,
+     "escalations; beyond it the oldest resolved one goes, else the oldest"},
     {"flow.lease", &Rules::flow_lease, second / 1'000, year,
      "how long a flow agent may hold a message"},
     {"flow.ttl.critical", &Rules::flow_ttl_critical, second / 1'000, year,
@@ -86,7 +90,7 @@ constexpr std::array<RuleInfo, 38> table = {{
      "the longest time to live that a sender can ask for"},
     {"window_max", &Rules::window_max, 1, 1'000'000,
      "messages handed out and not settled on one stream, or by one take"},
-}};
+});
 
 std::string_view nearest_name(std::string_view name) {
   return std::ranges::min_element(table, {}, [name](const RuleInfo& info) {

@@ -60,6 +60,8 @@ struct Rules {
   uint64_t streams_max = 100'000;
   uint64_t topic_retained_max = 10'000;
   uint64_t dead_letters_max = 10'000;
+  uint64_t errands_max = 100'000;
+  uint64_t escalations_max = 10'000;
   uint64_t settled_max = 262'144;
 
   bool operator==(const Rules&) const = default;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Over 800 lines: the language of the scenarios, whose sentences are one each.
 // Runs the scripts of tests/scenarios, one test each: docs/scenarios.md describes the language.
 #include <gtest/gtest.h>
 
@@ -72,6 +73,7 @@ class Script {
         {"subscribes", &Script::subscribes},
         {"unsubscribes", &Script::unsubscribes}, {"registers", &Script::registers},
         {"unregisters", &Script::unregisters},   {"sets", &Script::sets},
+        {"resolves", &Script::resolves},
         {"retries", &Script::resolves},      {"discards", &Script::resolves},
         {"escalates", &Script::resolves},    {"adds", &Script::adds},
         {"beats", &Script::beats},           {"garbles", &Script::garbles}};
@@ -89,7 +91,7 @@ class Script {
     }
     label_.clear();
     origin_ = origins_[node_];
-    notice_of_ = 0;
+    errand_ = 0;
     const std::string_view actor = actor_ == "broker" ? broker_name : std::string_view(actor_);
     const Command command = (this->*at->second)(words);
     if (problem_.empty() && words.done()) {
@@ -167,7 +169,7 @@ class Script {
     while (!words.done() && problem_.empty()) {
       option(words, e);
     }
-    return Send{e, notice_of_};
+    return Send{e, errand_};
   }
   void option(Words& words, Envelope& e) {
     if (words.accept("priority")) {
@@ -194,12 +196,24 @@ class Script {
     } else if (words.accept("numbered")) {
       e.sequence_number = number(words.next());
     } else if (words.accept("about") && words.accept("letter")) {
-      notice_of_ = number(words.next());
+      const DeadLetter* letter = tables().dead_letters.find(number(words.next()));
+      errand_ = letter == nullptr ? UINT32_MAX : letter->notice;
+    } else if (words.accept("for")) {
+      errand_ = errand_to(words.next(), e.receivers.front());
     } else if (words.accept("without-id")) {
       e.id = {};
     } else {
       fail("do not understand \"" + std::string(words.peek()) + "\" here");
     }
+  }
+  // The oldest one of this kind; a number that no errand has where there is none.
+  uint64_t errand_to(std::string_view kind, std::string_view to) const {
+    for (const auto& [id, errand] : tables().errands.all()) {
+      if (errand_name(errand.kind) == kind && errand.to == to) {
+        return id;
+      }
+    }
+    return UINT32_MAX;
   }
   Command takes(Words& words) {
     return Take{static_cast<uint32_t>(number(words.next()))};
@@ -288,6 +302,11 @@ class Script {
     return command;
   }
   Command resolves(Words& words) {
+    if (verb_ == "resolves") {
+      words.accept("escalation");
+      const uint64_t id = number(words.next());
+      return ResolveEscalation{id, words.accept("saying") ? words.next() : ""};
+    }
     ResolveDeadLetter command;
     command.resolution = verb_ == "retries"    ? Resolution::retried
                          : verb_ == "discards" ? Resolution::discarded
@@ -437,7 +456,7 @@ class Script {
       } else if (words.accept("from")) {
         check_equal(std::string(words.next()), letter.sender);
       } else if (words.peek() == "told" || words.peek() == "untold") {
-        const bool untold = tables().dead_letters.untold().contains(id);
+        const bool untold = tables().errands.find(letter.notice) != nullptr;
         check_equal(std::string(words.next()), untold ? "untold" : "told");
       } else if (words.accept("says")) {
         check_equal(std::string(words.next()), letter.last_error);
@@ -482,6 +501,19 @@ class Script {
       const Agent& agent = tables().agents[ref == none ? 0 : ref];
       check_equal(join(words.rest()),
                   agent.status + (agent.task.empty() ? "" : " on " + agent.task));
+    } else if (what == "owed:") {
+      std::vector<std::string> found;
+      for (const auto& [id, errand] : tables().errands.all()) {
+        found.push_back(std::string(errand_name(errand.kind)) + " " + errand.to);
+      }
+      check_equal(join(words.rest()), join(found));
+    } else if (what == "escalations:") {
+      std::vector<std::string> found;
+      for (const auto& [id, escalation] : tables().escalations.all()) {
+        found.push_back(std::string(cause_name(escalation.cause)) + " " +
+                        label_of(escalation.about) + (escalation.is_open() ? "" : " resolved"));
+      }
+      check_equal(join(words.rest()), join(found));
     } else if (what == "principals:") {
       check_equal(std::string(words.next()), std::to_string(tables().agents.registered()));
     } else {
@@ -605,6 +637,12 @@ class Script {
   void describe(const Machine&, const StreamClosed& effect, Seen& seen) const {
     seen.closed.push_back(stream_names_.at(effect.stream));
   }
+  void describe(const Machine& machine, const Owed& effect, Seen& seen) const {
+    const Errand* errand = machine.find(effect.workspace)->tables().errands.find(effect.errand);
+    seen.owed.push_back(errand == nullptr ? "nothing"
+                                          : std::string(errand_name(errand->kind)) + " " +
+                                                errand->to);
+  }
 
   // Hand-outs and dead letters must be those that the line names, all of them; what else is named
   // must be there.
@@ -694,6 +732,8 @@ class Script {
       contains(seen.dropped, "dropped letter");
     } else if (words.accept("closed")) {
       contains(seen.closed, "closed");
+    } else if (words.accept("owes")) {
+      contains(seen.owed, "owes");
     } else {
       return false;
     }
@@ -729,7 +769,7 @@ class Script {
   std::string actor_;
   std::string verb_;
   std::string label_;
-  uint64_t notice_of_ = 0;
+  uint64_t errand_ = 0;
   std::string body_;
   std::vector<std::string> receivers_;
   std::vector<std::string> rights_;

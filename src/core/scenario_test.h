@@ -86,6 +86,7 @@ struct Seen {
   std::vector<std::string> settled;  // `m1 acked`
   std::vector<std::string> dropped;  // `1`
   std::vector<std::string> closed;   // `s1`
+  std::vector<std::string> owed;     // `escalated root`
 
   bool operator==(const Seen&) const = default;
 

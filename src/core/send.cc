@@ -80,10 +80,8 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   if (auto good = check(turn, envelope); !good) {
     return std::unexpected(good.error());
   }
-  DeadLetter* const told_of = t_.dead_letters.find(command.notice_of);
-  if (command.notice_of != 0 && (turn.actor != none || told_of == nullptr ||
-                                 told_of->sender_told)) {
-    return refuse(Code::conflict, "the sender of the dead letter was told, or it is gone");
+  if (command.errand != 0 && (turn.actor != none || t_.errands.find(command.errand) == nullptr)) {
+    return refuse(Code::conflict, "the errand was done already, or there is no one left to tell");
   }
   const uint64_t content = content_hash(envelope);
   const auto repeated = find_repeated(envelope, content);
@@ -139,8 +137,8 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
       turn.dispatch.pump(turn.actor);
     }
   }
-  if (told_of != nullptr) {
-    t_.dead_letters.set_told(*told_of);
+  if (command.errand != 0) {
+    t_.errands.remove(command.errand);
   }
   return Receipt{.message = turn.entry.seq,
                  .number = t_.messages.message(message).number,
@@ -284,6 +282,7 @@ MessageRef Workspace::add_message(const Turn& turn, const Envelope& e, const Rou
   message.kind = e.kind;
   message.dialect = e.dialect;
   message.durability = e.durability;
+  message.is_own = turn.actor == none;
   t_.agents.use(sender);
   return t_.messages.add(message);
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "core/entry.h"
 #include "core/tables.h"
 #include "core/wire.h"
 
@@ -108,8 +109,8 @@ std::vector<AgentRef> decode_agents(Tables& t, Reader& in) {
     }
     Agent& agent = t.agents[ref];
     agent.dialect = in.enumerator(dialect_last);
-    agent.rights = in.u8();
-    agent.role = in.text();
+    t.agents.set_rights(ref, in.u8());
+    t.agents.set_role(ref, in.text());
     agent.registered = in.time();
     agent.seen = in.time();
     agent.profile = in.text();
@@ -322,6 +323,7 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
     return;
   }
   message.topic = topic == 0 ? none : topics[topic - 1];
+  message.is_own = t.agents[message.sender].name == broker_sender;
   const MessageRef ref = t.messages.add(message);
   t.agents.use(message.sender);
   if (message.topic != none) {
@@ -414,7 +416,7 @@ void encode_dead_letters(const Tables& t, Writer& out) {
     out.varint(id);
     out.seq(letter.message);
     out.text(letter.sender);
-    out.boolean(letter.sender_told);
+    out.varint(letter.notice);
     out.text(letter.receiver);
     out.enumerator(letter.reason);
     out.time(letter.failed_at);
@@ -436,7 +438,7 @@ void decode_dead_letters(Tables& t, Reader& in) {
     letter.id = in.varint();
     letter.message = in.seq();
     letter.sender = in.text();
-    letter.sender_told = in.boolean();
+    letter.notice = in.varint();
     letter.receiver = in.text();
     letter.reason = in.enumerator(reason_last);
     letter.failed_at = in.time();
@@ -483,6 +485,8 @@ void encode(const Tables& t, Writer& out) {
   encode_held(t, agents, out);
   encode_remembered(t, out);
   encode_dead_letters(t, out);
+  t.errands.encode(out);
+  t.escalations.encode(out);
 }
 
 bool decode(Tables& t, Reader& in) {
@@ -499,7 +503,8 @@ bool decode(Tables& t, Reader& in) {
     decode_remembered(t, in);
     decode_dead_letters(t, in);
   }
-  return in.ok() && remembers_what_is_settled(t);
+  return in.ok() && t.errands.decode(in) && t.escalations.decode(in) &&
+         remembers_what_is_settled(t);
 }
 
 }  // namespace parley::core

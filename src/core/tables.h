@@ -7,6 +7,8 @@
 
 #include "core/agents.h"
 #include "core/deadletters.h"
+#include "core/errands.h"
+#include "core/escalations.h"
 #include "core/messages.h"
 #include "core/rules.h"
 #include "core/topics.h"
@@ -61,6 +63,8 @@ struct Tables {
   Messages messages;
   Topics topics;
   DeadLetters dead_letters;
+  Errands errands;
+  Escalations escalations;
   Streams streams;
   uint64_t dead_letters_dropped = 0;
   Time now;  // of the newest entry

@@ -67,6 +67,7 @@ class Workspace {
   Outcome on(Turn& turn, const OpenStream& command);
   Outcome on(Turn& turn, const CloseStream& command);
   Outcome on(Turn& turn, const ResolveDeadLetter& command);
+  Outcome on(Turn& turn, const ResolveEscalation& command);
   Outcome on(Turn& turn, const Heartbeat& command);
   Outcome on(Turn& turn, const Malformed& command);
   Outcome on(Turn& turn, const Tick& command);

@@ -54,7 +54,7 @@ void Api::list_dead_letters(Call& call) {
       break;
     }
     if (!pending_only || at->second.resolution == core::Resolution::pending) {
-      render_dead_letter(at->second, out);
+      render_dead_letter(t, at->second, out);
       ++listed;
     }
   }
@@ -75,7 +75,7 @@ void Api::show_dead_letter(Call& call) {
   std::string text;
   JsonWriter out(text);
   out.object().key("dead_letter");
-  render_dead_letter(at->second, out);
+  render_dead_letter(tables(call), at->second, out);
   const auto original =
       at->second.reason == core::Reason::malformed
           ? malformed_text(broker_, call.caller.workspace, at->second.message)
@@ -211,7 +211,7 @@ void Api::health(Call& call) {
     size_t listed = 0;
     for (auto at = t.dead_letters.all().rbegin(); at != t.dead_letters.all().rend() && listed < 10;
          ++at, ++listed) {
-      render_dead_letter(at->second, out);
+      render_dead_letter(t, at->second, out);
     }
     out.end_array();
   }

@@ -152,7 +152,7 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
     metrics_.applied(entry, outcome, effects);
   });
   add_gauges();
-  broker_.tell_senders(&notice_text);
+  broker_.run_errands(&errand_text);
 }
 
 Api::~Api() = default;

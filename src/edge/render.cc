@@ -113,11 +113,13 @@ void render_topic(const core::Tables& tables, core::TopicRef ref, JsonWriter& ou
   out.end_array().key("retained").number(uint64_t{topic.retained.size()}).end_object();
 }
 
-void render_dead_letter(const core::DeadLetter& letter, JsonWriter& out) {
+void render_dead_letter(const core::Tables& tables, const core::DeadLetter& letter,
+                        JsonWriter& out) {
   out.object().key("id").number(letter.id).key("seq").number(letter.message.n);
   out.key("reason").text(core::reason_name(letter.reason));
   out.key("failed_at").time(letter.failed_at).key("sender").text(letter.sender);
-  out.key("receiver").text(letter.receiver).key("sender_told").boolean(letter.sender_told);
+  out.key("receiver").text(letter.receiver);
+  out.key("sender_told").boolean(tables.errands.find(letter.notice) == nullptr);
   out.key("retry_count").number(letter.retry_count).key("last_error").text(letter.last_error);
   out.key("resolution").object().key("status").text(resolution_name(letter.resolution));
   if (letter.resolution != core::Resolution::pending) {
@@ -251,17 +253,29 @@ std::expected<std::string, Error> malformed_text(node::Broker& broker, core::Wor
   return text;
 }
 
-std::string notice_text(const core::DeadLetter& letter) {
-  const bool malformed = letter.reason == core::Reason::malformed;
+std::string errand_text(const core::Errand& errand) {
   std::string text;
   JsonWriter out(text);
-  out.object().key("event").plain(malformed ? "message_malformed" : "delivery_failed");
-  out.key("seq").number(letter.message.n);
-  if (!malformed) {
-    out.key("receiver").text(letter.receiver).key("attempts").number(letter.retry_count);
+  out.object().key("event").plain(core::errand_name(errand.kind));
+  struct {
+    JsonWriter& out;
+    void operator()(const std::string& value) const { out.text(value); }
+    void operator()(int64_t value) const { out.number(value); }
+    void operator()(base::Duration value) const { out.text(base::format_duration(value)); }
+    void operator()(base::Time value) const { out.time(value); }
+    void operator()(const std::vector<std::string>& value) const {
+      out.array();
+      for (const std::string& each : value) {
+        out.text(each);
+      }
+      out.end_array();
+    }
+  } writer{out};
+  for (const core::Fact& fact : errand.facts) {
+    out.key(fact.name);
+    std::visit(writer, fact.value);
   }
-  out.key("reason").plain(core::reason_name(letter.reason)).key("detail").text(letter.last_error);
-  out.key("failed_at").time(letter.failed_at).key("dead_letter").number(letter.id).end_object();
+  out.end_object();
   return text;
 }
 

@@ -16,7 +16,8 @@ namespace parley::edge {
 void render_agent(const core::Tables& tables, core::AgentRef ref, bool confidential,
                   lib::JsonWriter& out);
 void render_topic(const core::Tables& tables, core::TopicRef ref, lib::JsonWriter& out);
-void render_dead_letter(const core::DeadLetter& letter, lib::JsonWriter& out);
+void render_dead_letter(const core::Tables& tables, const core::DeadLetter& letter,
+                        lib::JsonWriter& out);
 void render_delivery(const core::Tables& tables, core::DeliveryRef ref, lib::JsonWriter& out);
 // All receivers of a message, each with its state.
 void render_deliveries(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);
@@ -57,7 +58,7 @@ std::expected<core::Envelope, base::Error> envelope_at(node::Broker& broker,
                                                        core::WorkspaceId workspace, base::Seq seq);
 
 // The body of the message that tells a sender of a dead letter.
-std::string notice_text(const core::DeadLetter& letter);
+std::string errand_text(const core::Errand& errand);
 
 std::string_view kind_name(core::PrincipalKind kind);
 std::string_view priority_name(core::Priority priority);

@@ -22,28 +22,28 @@ std::expected<std::unique_ptr<Broker>, Error> Broker::start(journal::Journal& jo
 
 std::expected<void, Error> Broker::step(Time now) {
   now_ = now;
-  submit_notices(now);
+  send_owed(now);
   return node_->step(now);
 }
 
-void Broker::tell_senders(Notices::Body body) {
-  notices_.emplace(std::move(body));
-  notices_->start(machine());
+void Broker::run_errands(Courier::Body body) {
+  courier_.emplace(std::move(body));
+  courier_->start(machine());
 }
 
-void Broker::submit_notices(Time now) {
-  if (notices_due() > now) {
+void Broker::send_owed(Time now) {
+  if (errands_due() > now) {
     return;
   }
-  notices_->run(
+  courier_->run(
       machine(), now, [this](Seq seq) { return record(seq); },
-      [this](const Notices::Letter& letter, core::Send send) {
-        ask(letter.workspace, core::broker_name, std::move(send),
-            [this, letter](const core::Outcome& outcome, std::span<const core::Effect>) {
+      [this](const Courier::Job& job, core::Send send) {
+        ask(job.workspace, core::broker_name, std::move(send),
+            [this, job](const core::Outcome& outcome, std::span<const core::Effect>) {
               // What the machine refused, it refuses again; what did not get there is tried again.
               const bool lost = !outcome && base::info(outcome.error().code).http_status >= 500;
               if (lost) {
-                notices_->put_off(letter, now_);
+                courier_->put_off(job, now_);
               }
             });
       });
@@ -136,8 +136,8 @@ void Broker::applied(const core::Entry& entry, const core::Outcome& outcome,
   for (const core::Effect& effect : effects) {
     route(entry, effect);
   }
-  if (notices_) {
-    notices_->add(effects);
+  if (courier_) {
+    courier_->add(effects);
   }
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "node/node.h"
-#include "node/notices.h"
+#include "node/courier.h"
 
 namespace parley::node {
 
@@ -68,12 +68,12 @@ class Broker final : private Outlet {
   // Called for every entry, before those who asked hear of it.
   void observe(Observer observer) { observers_.push_back(std::move(observer)); }
 
-  // From now on senders are told of what finally failed, with a message that has this body.
-  void tell_senders(Notices::Body body);
+  // From now on what the broker owes is sent, in messages with this body.
+  void run_errands(Courier::Body body);
 
   std::expected<void, Error> step(Time now);
-  bool has_work(Time now) const { return node_->has_work(now) || notices_due() <= now; }
-  Time next_deadline() const { return std::min(node_->next_deadline(), notices_due()); }
+  bool has_work(Time now) const { return node_->has_work(now) || errands_due() <= now; }
+  Time next_deadline() const { return std::min(node_->next_deadline(), errands_due()); }
   const core::Machine& machine() const { return node_->machine(); }
   std::expected<std::string_view, Error> record(Seq seq) { return node_->record(seq); }
   const std::optional<Error>& trouble() const { return node_->trouble(); }
@@ -85,8 +85,8 @@ class Broker final : private Outlet {
                std::span<const core::Effect> effects, std::optional<Ticket> ticket) override;
   void refused(Ticket ticket, const Error& error) override;
 
-  Time notices_due() const { return notices_ ? notices_->next() : base::time_max; }
-  void submit_notices(Time now);
+  Time errands_due() const { return courier_ ? courier_->next() : base::time_max; }
+  void send_owed(Time now);
   Done take_asker(Ticket ticket);
   void route(const core::Entry& entry, const core::Effect& effect);
   void wake_mail(core::WorkspaceId workspace, core::AgentRef agent);
@@ -111,7 +111,7 @@ class Broker final : private Outlet {
   std::map<std::pair<core::WorkspaceId, core::AgentRef>, std::vector<MailWaiter>> mail_;
   std::map<std::pair<core::WorkspaceId, Seq>, std::vector<AnswerWaiter>> answers_;
   std::vector<Observer> observers_;
-  std::optional<Notices> notices_;
+  std::optional<Courier> courier_;
   Time now_{};  // of the newest step
 };
 

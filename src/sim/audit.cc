@@ -68,24 +68,27 @@ void Ledger::check_letters(const Step& step) {
   }
 }
 
+// What is owed is said once, and each letter is owed to its sender.
 void Ledger::check_told(const Step& step) {
-  if (const auto* send = done<core::Send>(step); send != nullptr && send->notice_of != 0) {
-    const auto at = letters_.find(send->notice_of);
-    if (at != letters_.end() && std::exchange(at->second.told, true)) {
-      fail(Check::notice, step, text("the sender of letter {} is told twice", send->notice_of));
+  if (const auto* send = done<core::Send>(step); send != nullptr && send->errand != 0) {
+    if (owed_.erase(send->errand) == 0) {
+      fail(Check::notice, step, text("errand {} is done twice", send->errand));
     }
     coverage_.count("told", "notice");
   }
   if (const auto* gone = done<core::Unregister>(step)) {
-    for (auto& [id, letter] : letters_) {
-      letter.told = letter.told || letter.sender == gone->name;  // there is no one to tell
+    std::erase_if(owed_, [gone](const auto& item) { return item.second == gone->name; });
+    letters_untold_.erase(std::string(gone->name));  // there is no one to tell
+  }
+  for (const auto& [sender, count] : std::exchange(letters_untold_, {})) {
+    if (count != 0) {
+      fail(Check::notice, step, text("{} letters of {} are not owed to it", count, sender));
     }
   }
-  for (const auto& [id, letter] : step.after.tables().dead_letters.all()) {
-    const auto at = letters_.find(id);
-    if (at != letters_.end() && at->second.told != letter.sender_told) {
-      fail(Check::notice, step, text("letter {} does not know whether its sender is told", id));
-    }
+  if (!std::ranges::equal(std::views::keys(step.after.tables().errands.all()),
+                          std::views::keys(owed_))) {
+    fail(Check::notice, step, text("{} errands are kept, told of {}",
+                                   step.after.tables().errands.size(), owed_.size()));
   }
 }
 

@@ -68,7 +68,6 @@ struct Letter {
   std::string receiver;
   core::Reason reason = core::Reason::receiver_not_found;
   std::string sender;
-  bool told = false;  // its sender is, or is not there
 };
 
 // Sizes after the entry before: a limit that was lowered is only not to be exceeded further.

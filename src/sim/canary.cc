@@ -120,8 +120,8 @@ bool plant(Canary canary, const ReadBy& by, Entry& entry) {
     return true;
   }
   if (auto* send = std::get_if<core::Send>(&entry.command);
-      send != nullptr && send->notice_of != 0 && canary == Canary::notice_unmarked) {
-    send->notice_of = 0;
+      send != nullptr && send->errand != 0 && canary == Canary::notice_unmarked) {
+    send->errand = 0;
     return true;
   }
   if (auto* send = std::get_if<core::Send>(&entry.command);

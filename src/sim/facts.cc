@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, std::variant_size_v<core::Command>> comma
     "tick",      "start_node",  "add_workspace", "set_rules",   "register",     "unregister",
     "subscribe", "unsubscribe", "send",          "read",        "take",         "ack",
     "nack",      "reject",      "extend",        "open_stream", "close_stream", "resolve",
-    "heartbeat", "malformed"};
+    "heartbeat", "malformed",   "escalation"};
 
 struct Translate {
   const core::Machine& machine;
@@ -56,6 +56,16 @@ struct Translate {
     fact.kind = Fact::Kind::stream_closed;
     fact.stream = e.stream;
   }
+  void operator()(const core::Owed& e) {
+    const core::Errand* const errand =
+        machine.find(e.workspace)->tables().errands.find(e.errand);
+    fact.kind = Fact::Kind::owed;
+    fact.errand = e.errand;
+    if (errand != nullptr) {  // else it was dropped in the same entry: its receiver is gone
+      fact.receiver = errand->to;
+      fact.errand_kind = errand->kind;
+    }
+  }
 };
 
 }  // namespace
@@ -92,6 +102,7 @@ uint64_t digest_of(const core::Outcome& outcome, std::span<const Fact> facts) {
     hash = base::mix64(hash, fact.attempt);
     hash = base::mix64(hash, static_cast<uint64_t>(fact.state));
     hash = base::mix64(hash, fact.letter);
+    hash = base::mix64(hash, fact.errand * 256 + static_cast<uint64_t>(fact.errand_kind));
     hash = base::mix64(hash, static_cast<uint64_t>(fact.reason));
   }
   return hash;
@@ -111,6 +122,8 @@ std::string_view kind_name(Fact::Kind kind) {
       return "letter_dropped";
     case Fact::Kind::stream_closed:
       return "stream_closed";
+    case Fact::Kind::owed:
+      return "owed";
   }
   return "unknown";
 }
@@ -132,6 +145,9 @@ std::string describe(const Fact& fact) {
   }
   if (fact.kind == Fact::Kind::settled) {
     line += text(" {}", core::state_name(fact.state));
+  }
+  if (fact.errand != 0) {
+    line += text(" errand {} {}", fact.errand, core::errand_name(fact.errand_kind));
   }
   if (fact.letter != 0) {
     line += text(" letter {}", fact.letter);

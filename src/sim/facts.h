@@ -20,6 +20,7 @@ struct Fact {
     dead_lettered,
     letter_dropped,
     stream_closed,
+    owed,
   };
 
   Kind kind = Kind::mail;
@@ -30,6 +31,8 @@ struct Fact {
   uint32_t attempt = 0;
   core::State state = core::State::queued;
   uint64_t letter = 0;
+  uint64_t errand = 0;
+  core::ErrandKind errand_kind = core::ErrandKind::delivery_failed;
   core::Reason reason = core::Reason::receiver_not_found;
 
   bool operator==(const Fact&) const = default;

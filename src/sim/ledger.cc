@@ -71,10 +71,7 @@ uint64_t Ledger::unsettled() const {
   return count;
 }
 
-uint64_t Ledger::untold() const {
-  return static_cast<uint64_t>(
-      std::ranges::count_if(letters_, [](const auto& item) { return !item.second.told; }));
-}
+uint64_t Ledger::untold() const { return owed_.size(); }
 
 Pair* Ledger::find(Sent& sent, const std::string& receiver) {
   const auto at = std::ranges::find(sent.pairs, receiver, &Pair::receiver);

@@ -32,7 +32,7 @@ class Ledger {
   void end_life(uint64_t origin) { ended_.insert(origin); }
 
   uint64_t unsettled() const;
-  // Dead letters whose senders should know of them and do not.
+  // What the broker owes and has not said.
   uint64_t untold() const;
 
  private:
@@ -50,6 +50,7 @@ class Ledger {
   // told.cc: each fact, one after the other.
   void on(const Step& step, const Fact& fact);
   void add_letter(const Step& step, const Fact& fact);
+  void on_owed(const Step& step, const Fact& fact);
   void on_deliver(const Step& step, const Fact& fact);
   void on_settled(const Step& step, const Fact& fact);
   void check_reason(const Step& step, const Fact& fact, const Sent& sent);
@@ -97,6 +98,7 @@ class Ledger {
   std::map<std::string, Member> members_;
   std::map<core::StreamId, Opened> streams_;
   std::map<uint64_t, Letter> letters_;
+  std::map<uint64_t, std::string> owed_;  // by errand, to whom
   std::set<uint64_t> ended_;
   Sizes sizes_;
   std::map<std::string, Seq> ready_before_;  // after the entry before
@@ -104,6 +106,7 @@ class Ledger {
   // Of the entry at hand.
   std::set<core::StreamId> closed_;
   std::set<std::string> told_mail_;
+  std::map<std::string, int> letters_untold_;  // by sender: letters less news of letters
   const Fact* letter_ = nullptr;  // told, and its Settled not yet
   uint64_t letters_max_ = 0;      // before or after a change of the rules
   std::string moved_;             // the receiver whose discipline changed

@@ -49,19 +49,37 @@ void Ledger::on(const Step& step, const Fact& fact) {
       streams_.erase(fact.stream);
       closed_.insert(fact.stream);
       return;
+    case Fact::Kind::owed:
+      on_owed(step, fact);
+      return;
+  }
+}
+
+void Ledger::on_owed(const Step& step, const Fact& fact) {
+  if (fact.receiver.empty()) {  // the one to be told went in the same entry
+    return;
+  }
+  coverage_.count("errand", core::errand_name(fact.errand_kind));
+  if (!owed_.emplace(fact.errand, fact.receiver).second) {
+    fail(Check::notice, step, text("errand {} is told twice", fact.errand));
+  }
+  if (fact.errand_kind == core::ErrandKind::delivery_failed ||
+      fact.errand_kind == core::ErrandKind::message_malformed) {
+    --letters_untold_[fact.receiver];
   }
 }
 
 void Ledger::add_letter(const Step& step, const Fact& fact) {
   Letter& letter = letters_[fact.letter];
-  letter = Letter{fact.message, {}, fact.reason, std::string(step.entry.actor), false};
+  letter = Letter{fact.message, {}, fact.reason, std::string(step.entry.actor)};
   if (fact.reason != core::Reason::malformed) {
     const auto sent = sent_.find(fact.message);
     letter.sender = sent == sent_.end() ? std::string() : sent->second.sender;
-    letter.told = !is_registered(letter.sender);
+    letters_untold_[letter.sender] += is_registered(letter.sender) ? 1 : 0;
     letter_ = &fact;
     return;
   }
+  ++letters_untold_[letter.sender];
   const bool refused = std::holds_alternative<core::Send>(step.entry.command) && !step.outcome;
   if (fact.message != step.entry.seq ||
       (!refused && done<core::Malformed>(step) == nullptr)) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "node/notices.h"
+#include "node/courier.h"
 #include "sim/text.h"
 
 namespace parley::sim {
@@ -60,13 +60,13 @@ class Seat final : public node::Outlet {
       checker_.told(told);
     }
     workload_.saw(entry, altered, facts);
-    notices.add(effects);
+    courier.add(effects);
   }
 
   void refused(node::Ticket ticket, const Error& error) override {
     checker_.refused(number_, ticket, error);
     if (const auto at = telling.find(ticket); at != telling.end()) {
-      notices.put_off(at->second, setting_.clock.now());
+      courier.put_off(at->second, setting_.clock.now());
     }
   }
 
@@ -76,8 +76,8 @@ class Seat final : public node::Outlet {
   FaultyJournal journal;
   std::unique_ptr<node::Node> node;
   uint64_t origin = 0;
-  node::Notices notices{[](const core::DeadLetter&) { return std::string("{}"); }};
-  std::map<node::Ticket, node::Notices::Letter> telling;
+  node::Courier courier{[](const core::Errand&) { return std::string("{}"); }};
+  std::map<node::Ticket, node::Courier::Job> telling;
 
  private:
   int number_;
@@ -98,7 +98,7 @@ class World {
   void lose_power();
   void ask(Seat& seat, const Ask& ask);
   void step(Seat& seat);
-  void tell_senders(Seat& seat);
+  void send_owed(Seat& seat);
   void move_clock();
   void talk_rubbish(Seat& seat);
   void check_body(Seat& seat, Seq seq);
@@ -262,8 +262,8 @@ void World::start(Seat& seat) {
   setting_.note(
       text("node {} starts as {} at {}", seat.number(), seat.origin, seat.node->machine().seq().n));
   checker_.started(seat.number(), seat.origin, seat.node->machine());
-  seat.notices = node::Notices([](const core::DeadLetter&) { return std::string("{}"); });
-  seat.notices.start(seat.node->machine());
+  seat.courier = node::Courier([](const core::Errand&) { return std::string("{}"); });
+  seat.courier.start(seat.node->machine());
   seat.telling.clear();
   checker_.compare(seat.number(), seat.node->machine(), Check::snapshot);
   check_bodies(seat);
@@ -301,27 +301,27 @@ void World::ask(Seat& seat, const Ask& ask) {
 }
 
 // As the front of a broker does it.
-void World::tell_senders(Seat& seat) {
+void World::send_owed(Seat& seat) {
   if (setting_.canary == Canary::notice_forgotten) {
     return;
   }
-  seat.notices.run(
+  seat.courier.run(
       seat.node->machine(), setting_.clock.now(),
       [&seat](Seq seq) { return seat.node->record(seq); },
-      [&](const node::Notices::Letter& letter, core::Send send) {
+      [&](const node::Courier::Job& job, core::Send send) {
         const auto ticket =
-            seat.node->submit(letter.workspace, core::broker_name, std::move(send));
+            seat.node->submit(job.workspace, core::broker_name, std::move(send));
         if (ticket) {
           checker_.submitted(seat.number(), *ticket);
-          seat.telling[*ticket] = letter;
+          seat.telling[*ticket] = job;
         } else {
-          seat.notices.put_off(letter, setting_.clock.now());
+          seat.courier.put_off(job, setting_.clock.now());
         }
       });
 }
 
 void World::step(Seat& seat) {
-  tell_senders(seat);
+  send_owed(seat);
   const auto stepped = seat.node->step(setting_.clock.now());
   checker_.catch_up();
   if (!stepped) {
@@ -436,7 +436,7 @@ void World::finish() {
     check_bodies(*seat);
   }
   if (checker_.untold() > 0) {
-    verdict_.fail(Check::notice, text("{} senders are never told", checker_.untold()));
+    verdict_.fail(Check::notice, text("{} errands are never run", checker_.untold()));
   }
   const auto full = core::Machine::restore(checker_.machine().snapshot());
   if (!full || full->snapshot() != checker_.machine().snapshot()) {
@@ -455,7 +455,7 @@ void World::quiesce() {
         return;
       }
       busy |= seat->node->has_work(setting_.clock.now());
-      const Time next = seat->notices.next();
+      const Time next = seat->courier.next();
       if (next != base::time_max && setting_.canary != Canary::notice_forgotten) {
         busy = true;
         setting_.clock.advance(std::max(base::Duration{}, next - setting_.clock.now()));

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/errands.h"
+
+#include <array>
+
+#include "core/wire.h"
+
+namespace parley::core {
+
+namespace {
+
+constexpr std::array<std::string_view, 13> names = {
+    "delivery_failed", "message_malformed", "escalated",      "escalation_resolved",
+    "request_timed_out", "roll_called",     "gathered",       "stage",
+    "pipeline_ended",  "backpressure",      "thread_closed",  "dead_letter_alert",
+    "published"};
+static_assert(names.size() == static_cast<size_t>(errand_kind_last) + 1);
+
+enum class Tag : uint8_t { text, number, duration, time, texts };
+constexpr Tag tag_last = Tag::texts;
+
+void encode_value(const Fact::Value& value, Writer& out) {
+  out.enumerator(static_cast<Tag>(value.index()));
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    out.text(*text);
+  } else if (const auto* number = std::get_if<int64_t>(&value)) {
+    out.fixed64(static_cast<uint64_t>(*number));
+  } else if (const auto* duration = std::get_if<Duration>(&value)) {
+    out.duration(*duration);
+  } else if (const auto* time = std::get_if<Time>(&value)) {
+    out.time(*time);
+  } else if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
+    out.varint(texts->size());
+    for (const std::string& each : *texts) {
+      out.text(each);
+    }
+  }
+}
+
+Fact::Value decode_value(Reader& in) {
+  switch (in.enumerator(tag_last)) {
+    case Tag::text:
+      return std::string(in.text());
+    case Tag::number:
+      return static_cast<int64_t>(in.fixed64());
+    case Tag::duration:
+      return in.duration();
+    case Tag::time:
+      return in.time();
+    case Tag::texts:
+      break;
+  }
+  std::vector<std::string> texts(in.count());
+  for (std::string& text : texts) {
+    text = in.text();
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::string_view errand_name(ErrandKind kind) { return names[static_cast<size_t>(kind)]; }
+
+uint64_t Errands::add(Errand errand) {
+  errand.id = next_id_++;
+  return errands_.emplace_hint(errands_.end(), errand.id, std::move(errand))->first;
+}
+
+const Errand* Errands::find(uint64_t id) const {
+  const auto at = errands_.find(id);
+  return at == errands_.end() ? nullptr : &at->second;
+}
+
+void Errands::forget(std::string_view to) {
+  std::erase_if(errands_, [to](const auto& item) { return item.second.to == to; });
+}
+
+void Errands::encode(Writer& out) const {
+  out.varint(next_id_);
+  out.varint(dropped);
+  out.varint(errands_.size());
+  for (const auto& [id, errand] : errands_) {
+    out.varint(id);
+    out.enumerator(errand.kind);
+    out.text(errand.to);
+    out.seq(errand.about);
+    out.time(errand.since);
+    out.enumerator(errand.priority);
+    out.varint(errand.facts.size());
+    for (const Fact& fact : errand.facts) {
+      out.text(fact.name);
+      encode_value(fact.value, out);
+    }
+  }
+}
+
+bool Errands::decode(Reader& in) {
+  next_id_ = in.varint();
+  dropped = in.varint();
+  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
+    Errand errand;
+    errand.id = in.varint();
+    errand.kind = in.enumerator(errand_kind_last);
+    errand.to = in.text();
+    errand.about = in.seq();
+    errand.since = in.time();
+    errand.priority = in.enumerator(priority_last);
+    errand.facts.resize(in.count(2));
+    for (Fact& fact : errand.facts) {
+      fact.name = in.text();
+      fact.value = decode_value(in);
+    }
+    const uint64_t id = errand.id;
+    if (id >= next_id_ || !errands_.emplace(id, std::move(errand)).second) {
+      in.fail();
+    }
+  }
+  return in.ok();
+}
+
+}  // namespace parley::core

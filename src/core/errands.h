@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/envelope.h"
+
+namespace parley::core {
+
+// What the broker has to say by itself. Written into snapshots: never renumber.
+enum class ErrandKind : uint8_t {
+  delivery_failed = 0,     // to the sender: what it sent did not reach a receiver
+  message_malformed = 1,   // to the sender
+  escalated = 2,           // to the orchestrator: a human is asked to look
+  escalation_resolved = 3, // to the one whose message it was about
+  request_timed_out = 4,   // to the one who asked
+  roll_called = 5,         // to the one who called: who was there
+  gathered = 6,            // to the coordinator: what came of a scatter
+  stage = 7,               // a pipeline's next message: the body is that of `about`
+  pipeline_ended = 8,      // to its owner
+  backpressure = 9,        // to a sender that is near or beyond its limits
+  thread_closed = 10,      // to its participants
+  dead_letter_alert = 11,  // to the orchestrator: too many in a short time
+  published = 12,          // to a topic of the broker's own
+};
+constexpr ErrandKind errand_kind_last = ErrandKind::published;
+
+// `delivery_failed`, …: the word for it in the message.
+std::string_view errand_name(ErrandKind kind);
+
+// One thing that the message says.
+struct Fact {
+  using Value = std::variant<std::string, int64_t, Duration, Time, std::vector<std::string>>;
+
+  std::string name;
+  Value value;
+  bool operator==(const Fact&) const = default;
+};
+
+// A message that the broker owes someone. The machine says what and why; a node writes and sends it
+// with the errand's number, and only then is it off the list. So none is lost with a crash, and
+// none is told twice however many nodes try.
+struct Errand {
+  uint64_t id = 0;
+  ErrandKind kind = ErrandKind::delivery_failed;
+  std::string to;  // a principal or a topic
+  Seq about;       // the message that it is about, whose conversation it joins; 0: none
+  Time since{};
+  Priority priority = Priority::normal;
+  std::vector<Fact> facts{};
+
+  bool operator==(const Errand&) const = default;
+};
+
+// What is owed, oldest first.
+class Errands {
+ public:
+  // Gives it its id, and returns that.
+  uint64_t add(Errand errand);
+  const Errand* find(uint64_t id) const;
+  void remove(uint64_t id) { errands_.erase(id); }
+  // There is no one left to tell.
+  void forget(std::string_view to);
+
+  const std::map<uint64_t, Errand>& all() const { return errands_; }
+  size_t size() const { return errands_.size(); }
+  uint64_t dropped = 0;  // there were too many
+
+  // False when the bytes are none.
+  void encode(Writer& out) const;
+  bool decode(Reader& in);
+
+ private:
+  uint64_t next_id_ = 1;
+  std::map<uint64_t, Errand> errands_;
+};
+
+}  // namespace parley::core

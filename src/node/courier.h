@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <expected>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/machine.h"
+
+namespace parley::node {
+
+// Runs the machine's errands: writes the messages that the broker owes. The machine knows what is
+// still owed, so nothing is lost with a crash or told twice.
+class Courier {
+ public:
+  // The body of the message, as JSON.
+  using Body = std::function<std::string(const core::Errand& errand)>;
+  // The record at a place of the journal.
+  using Fetch = std::function<std::expected<std::string_view, base::Error>(base::Seq)>;
+
+  struct Job {
+    core::WorkspaceId workspace{};
+    uint64_t errand = 0;
+  };
+
+  explicit Courier(Body body) : body_(std::move(body)) {}
+
+  // Takes up what earlier lives left.
+  void start(const core::Machine& machine);
+  // Takes up what is newly owed.
+  void add(std::span<const core::Effect> effects);
+  // It could not be sent now; it is tried again after a second.
+  void put_off(const Job& job, base::Time now);
+
+  // Calls `send` with the message for each errand that is due, a bounded number of them. The
+  // message is good during the call.
+  void run(const core::Machine& machine, base::Time now, const Fetch& fetch,
+           const std::function<void(const Job&, core::Send)>& send);
+
+  // When there is something to send; time_max: nothing.
+  base::Time next() const { return waiting_.empty() ? base::time_max : not_before_; }
+
+ private:
+  Body body_;
+  std::deque<Job> waiting_;
+  base::Time not_before_{};
+};
+
+}  // namespace parley::node
