@@ -38,6 +38,7 @@ struct Agent {
   std::string task;
   Time registered;
   Time seen;  // when it last asked for something
+  Time busy_until;  // as it said by putting a pipeline's message off
   std::map<uint64_t, uint64_t> numbers;  // of its newest message on each channel, by its hash
   Time malformed_since;                  // the minute in which they are counted
   uint64_t malformed = 0;

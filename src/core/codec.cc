@@ -121,10 +121,19 @@ void get(Unsubscribe& c, Reader& in) { c.topic = in.text(); }
 void put(const Send& c, Writer& out) {
   encode(c.envelope, out);
   out.varint(c.errand);
+  out.boolean(c.gathering.has_value());
+  if (c.gathering) {
+    encode(*c.gathering, out);
+  }
+  encode_texts(c.later_stages, out);
 }
 void get(Send& c, Reader& in) {
   c.envelope = decode_envelope(in);
   c.errand = in.varint();
+  if (in.boolean()) {
+    c.gathering = decode_gathering(in);
+  }
+  c.later_stages = decode_texts(in);
 }
 
 void put(const Read& c, Writer& out) { put(c.target, out); }
@@ -234,6 +243,22 @@ bool decode_command(size_t wanted, Reader& in, Command& command) {
 }
 
 }  // namespace
+
+void encode(const Gathering& gathering, Writer& out) {
+  out.enumerator(gathering.strategy);
+  out.varint(gathering.quorum);
+  out.duration(gathering.window);
+  out.enumerator(gathering.on_partial);
+}
+
+Gathering decode_gathering(Reader& in) {
+  Gathering gathering;
+  gathering.strategy = in.enumerator(strategy_last);
+  gathering.quorum = static_cast<uint32_t>(in.varint());
+  gathering.window = in.duration();
+  gathering.on_partial = in.enumerator(on_partial_last);
+  return gathering;
+}
 
 void encode(const Envelope& e, Writer& out) {
   out.id(e.id);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -70,9 +71,32 @@ struct Unsubscribe {
   bool operator==(const Unsubscribe&) const = default;
 };
 
+// When a scatter-gather has enough. Written into journals: never renumber.
+enum class Strategy : uint8_t { all = 0, any = 1, majority = 2, quorum = 3 };
+constexpr Strategy strategy_last = Strategy::quorum;
+
+// What happens at the end of the window when it has not. Written into journals.
+enum class OnPartial : uint8_t { proceed_with_available = 0, fail = 1, extend_timeout = 2 };
+constexpr OnPartial on_partial_last = OnPartial::extend_timeout;
+
+// What the coordinator of a scatter-gather asks for.
+struct Gathering {
+  Strategy strategy = Strategy::all;
+  uint32_t quorum = 0;  // of Strategy::quorum
+  Duration window;      // zero: by the rules
+  OnPartial on_partial = OnPartial::proceed_with_available;
+  bool operator==(const Gathering&) const = default;
+};
+void encode(const Gathering& gathering, Writer& out);
+Gathering decode_gathering(Reader& in);
+
 struct Send {
   Envelope envelope;
   uint64_t errand = 0;  // of the broker's own: what it owed, and does hereby
+  // A scatter: the answers of all receivers are gathered.
+  std::optional<Gathering> gathering{};
+  // A pipeline: what the receiver answers goes to the first of these, and so on.
+  std::vector<std::string_view> later_stages{};
   bool operator==(const Send&) const = default;
 };
 

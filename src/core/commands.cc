@@ -202,6 +202,8 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
     turn.dispatch.bury(delivery, Reason::receiver_not_found, "the receiver was removed");
   }
   t_.errands.forget(command.name);
+  turn.watch.settle();
+  turn.watch.left(command.name);
   t_.agents.unregister(ref);
   return Receipt{};
 }
@@ -386,6 +388,7 @@ Outcome Workspace::on(Turn& turn, const Nack& command) {
                       base::format_duration(t_.rules.nack_delay_max) + " (nack_delay_max)",
                   "/retry_after");
   }
+  turn.watch.put_off(*found, command.delay);
   turn.dispatch.give_back(*found, command.delay, true, command.reason);
   turn.dispatch.pump(turn.actor);
   return Receipt{.message = {}, .count = 1};
@@ -468,8 +471,12 @@ Outcome Workspace::on(Turn& turn, const Heartbeat& command) {
                     field);
     }
   }
+  const bool was_busy = t_.agents[turn.actor].status == "busy";
   t_.agents[turn.actor].status = command.status;
   t_.agents[turn.actor].task = command.task;
+  if (command.status != "busy" && (was_busy || t_.agents[turn.actor].busy_until > t_.now)) {
+    turn.watch.heard_from(turn.actor);
+  }
   return Receipt{};
 }
 

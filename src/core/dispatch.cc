@@ -296,6 +296,9 @@ void Dispatch::end(DeliveryRef ref, State state) {
   delivery.state = state;
   delivery.changed = t_.now;
   emit(Settled{.receiver = delivery.receiver, .message = message.seq, .state = state});
+  if (message.watched) {
+    ended.push_back(delivery.message);
+  }
   finish(delivery.message);
 }
 
@@ -368,7 +371,7 @@ void Dispatch::finish(MessageRef ref) {
     return;
   }
   t_.messages.stop_expiry(ref);
-  if (!message.retained && message.dead_letters == 0) {
+  if (!message.retained && message.dead_letters == 0 && !message.watched) {
     t_.messages.remembered().push_back({ref, t_.now});
   }
 }

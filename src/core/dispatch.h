@@ -78,6 +78,16 @@ class Dispatch {
   // Drops what is kept or remembered beyond its time or number. At the end of each entry.
   void keep_house();
 
+  // Adds to the effects of the entry.
+  template <class E>
+  void emit(E effect) {
+    effect.workspace = workspace_;
+    effects_.push_back(effect);
+  }
+
+  // Watched messages of which a delivery ended in this entry, for Watch.
+  std::vector<MessageRef> ended;
+
   // All unsettled deliveries of one receiver, oldest message first. Walks all there are.
   std::vector<DeliveryRef> unsettled_of(AgentRef agent) const;
 
@@ -94,12 +104,6 @@ class Dispatch {
   void on_due(DeliveryRef ref);
   void end_retention(TopicRef topic);
   StreamRef stream_with_room(const Agent& agent) const;
-
-  template <class E>
-  void emit(E effect) {
-    effect.workspace = workspace_;
-    effects_.push_back(effect);
-  }
 
   WorkspaceId workspace_;
   Tables& t_;

@@ -63,6 +63,14 @@ struct Owed {
   bool operator==(const Owed&) const = default;
 };
 
+// A request was not answered in time. It is sent again, or is_final: no one waits for it any more.
+struct RequestTimedOut {
+  WorkspaceId workspace{};
+  Seq message;
+  bool is_final = false;
+  bool operator==(const RequestTimedOut&) const = default;
+};
+
 // The stream pushes no more.
 struct StreamClosed {
   WorkspaceId workspace{};
@@ -71,7 +79,8 @@ struct StreamClosed {
 };
 
 using Effect =
-    std::variant<Deliver, Mail, Settled, DeadLettered, DeadLetterDropped, StreamClosed, Owed>;
+    std::variant<Deliver, Mail, Settled, DeadLettered, DeadLetterDropped, StreamClosed, Owed,
+                 RequestTimedOut>;
 
 // What the one who asked is told when it was done.
 struct Receipt {

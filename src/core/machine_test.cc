@@ -51,7 +51,8 @@ std::string fault_in(const Tables& t) {
       const bool timed = is_held(delivery.state) || delivery.state == State::delayed;
       fault = timed == (delivery.timer != none) ? fault : "lease or delay without its deadline";
     }
-    const bool needed = open > 0 || message.retained || pending[message.seq] > 0;
+    const bool needed =
+        open > 0 || message.retained || message.watched || pending[message.seq] > 0;
     fault = open == message.open ? fault : "wrong count of open deliveries";
     fault = pending[message.seq] == message.dead_letters ? fault : "wrong count of dead letters";
     fault = needed != remembered.contains(ref) ? fault : "remembered and needed, or neither";

@@ -20,6 +20,14 @@ using AgentRef = uint32_t;
 using TopicRef = uint32_t;
 using StreamRef = uint32_t;
 
+// What is to be said of an answer. Written into snapshots: never renumber.
+enum class Mark : uint8_t {
+  plain = 0,
+  late = 1,       // the one who asked had given up
+  duplicate = 2,  // it was answered before
+};
+constexpr Mark mark_last = Mark::duplicate;
+
 // What the machine keeps of a message: a header. The rest stays in the journal, at `seq`.
 struct Message {
   Seq seq;
@@ -45,6 +53,9 @@ struct Message {
   Durability durability = Durability::disk;
   bool retained = false;  // kept by its topic for late subscribers
   bool is_own = false;    // the broker itself sent it
+  bool watched = false;   // someone waits for what becomes of it
+  bool timed_out = false;  // no one waits for its answer any more
+  Mark mark = Mark::plain;
 };
 
 // One message on its way to one receiver.

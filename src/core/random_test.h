@@ -90,7 +90,23 @@ class RandomCommands {
     send.envelope.sender = broker_sender;
     send.envelope.receivers = {any_name()};
     send.errand = 1 + random_.below(60);
+    if (random_.below(2) == 0) {  // a pipeline's next stage is its owner's
+      send.envelope.sender = any_name();
+    }
     return send;
+  }
+
+  void pattern(Send& send) {
+    const uint32_t dice = random_.below(12);
+    if (dice == 0) {
+      send.envelope.kind = Kind::request;
+      send.gathering = Gathering{static_cast<Strategy>(random_.below(4)), random_.below(3),
+                                 base::seconds(random_.below(60)),
+                                 static_cast<OnPartial>(random_.below(3))};
+    } else if (dice == 1) {
+      send.envelope.kind = Kind::request;
+      send.later_stages = {any_name(), any_name()};
+    }
   }
 
   Command message(std::string_view actor) {
@@ -105,10 +121,17 @@ class RandomCommands {
     if (random_.below(8) == 0) {
       e.idempotency_key = any_id();
     }
-    if (random_.below(6) == 0) {
+    if (random_.below(4) == 0) {
       e.kind = Kind::response;
+      e.status = static_cast<Status>(random_.below(5));
       e.in_reply_to = any_id();
+    } else if (random_.below(3) == 0) {
+      e.kind = static_cast<Kind>(random_.below(5));
+      e.requires_ack = random_.below(2) == 0;
+      e.response_timeout = base::seconds(random_.below(90));
+      e.on_timeout = static_cast<OnTimeout>(random_.below(3));
     }
+    pattern(send);
     const uint32_t dice = random_.below(10);
     if (dice == 0) {
       e.receivers = {"*"};

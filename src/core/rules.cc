@@ -35,13 +35,25 @@ constexpr auto table = std::to_array<RuleInfo>({
      "messages of the broker's own that wait to be sent; beyond it news is left out, and counted"},
     {"escalations_max", &Rules::escalations_max, 1, 1'000'000,
      "escalations; beyond it the oldest resolved one goes, else the oldest"},
+    {"flow.gather_window", &Rules::flow_gather_window, second / 1'000, year,
+     "how long a scatter waits for its answers when it does not say"},
     {"flow.lease", &Rules::flow_lease, second / 1'000, year,
      "how long a flow agent may hold a message"},
+    {"flow.query_timeout", &Rules::flow_query_timeout, second / 1'000, year,
+     "how long a query without response_timeout waits for its answer"},
+    {"flow.request_retries", &Rules::flow_request_retries, 0, 1'000,
+     "how often a request with on_timeout retry is sent again"},
+    {"flow.request_timeout", &Rules::flow_request_timeout, second / 1'000, year,
+     "how long a request without response_timeout waits for its answer"},
+    {"flow.roll_call_window", &Rules::flow_roll_call_window, second / 1'000, year,
+     "how long a roll call (a broadcast with requires_ack) waits for acknowledgements"},
     {"flow.ttl.critical", &Rules::flow_ttl_critical, second / 1'000, year,
      "time to live of a critical message from a flow agent"},
     {"flow.ttl.high", &Rules::flow_ttl_high, second / 1'000, year, "the same, high"},
     {"flow.ttl.low", &Rules::flow_ttl_low, second / 1'000, year, "the same, low"},
     {"flow.ttl.normal", &Rules::flow_ttl_normal, second / 1'000, year, "the same, normal"},
+    {"gathers_max", &Rules::gathers_max, 0, 10'000'000,
+     "scatters, running and ended within settled_retention"},
     {"inbox.lease", &Rules::inbox_lease, second / 1'000, year,
      "how long an inbox agent may hold a message"},
     {"inbox.ttl", &Rules::inbox_ttl, 0, year,
@@ -59,12 +71,17 @@ constexpr auto table = std::to_array<RuleInfo>({
      "names of principals, topics, roles and capabilities"},
     {"numbered_channels_max", &Rules::numbered_channels_max, 0, 10'000'000,
      "channels of one sender on which the broker numbers its messages"},
+    {"pipeline_pause_max", &Rules::pipeline_pause_max, second, year,
+     "how long a pipeline waits for a busy stage before it fails"},
+    {"pipelines_max", &Rules::pipelines_max, 0, 10'000'000,
+     "pipelines, running and ended within settled_retention"},
     {"profile_bytes_max", &Rules::profile_bytes_max, 0, 1'024 * 1'024,
      "what an agent says of itself beyond role and capabilities"},
     {"queue_max", &Rules::queue_max, 1, 100'000'000, "unsettled messages in one inbox"},
     {"reason_bytes_max", &Rules::reason_bytes_max, 0, 65'536,
      "what is kept of the reason of a nack or reject"},
     {"receivers_max", &Rules::receivers_max, 1, 100'000, "names in a message's list of receivers"},
+    {"requests_max", &Rules::requests_max, 1, 100'000'000, "requests that wait for their answer"},
     {"settled_max", &Rules::settled_max, 0, 100'000'000,
      "settled messages that the engine remembers for duplicates and delivery states"},
     {"settled_retention", &Rules::settled_retention, 0, year, "how long it remembers them"},
@@ -72,6 +89,7 @@ constexpr auto table = std::to_array<RuleInfo>({
      "how long a squad agent may hold a message"},
     {"squad.ttl", &Rules::squad_ttl, 0, year,
      "time to live of a message from a squad agent without ttl_hours; 0s is none"},
+    {"stages_max", &Rules::stages_max, 1, 10'000, "stages of one pipeline"},
     {"streams_max", &Rules::streams_max, 1, 10'000'000, "open streams in one workspace"},
     {"subscriptions_per_agent_max", &Rules::subscriptions_per_agent_max, 0, 100'000,
      "topics that one agent subscribes to"},
@@ -79,6 +97,8 @@ constexpr auto table = std::to_array<RuleInfo>({
      "how long a superprompt agent may hold a message"},
     {"superprompt.ttl", &Rules::superprompt_ttl, 0, year,
      "time to live of a message from a superprompt agent; 0s is none"},
+    {"timeout_max", &Rules::timeout_max, second / 1'000, year,
+     "the longest response_timeout or gather window that can be asked"},
     {"tokens_per_agent_max", &Rules::tokens_per_agent_max, 1, 1'000,
      "tokens of one principal; a new one beyond it replaces the oldest"},
     {"topic.retained_max", &Rules::topic_retained_max, 0, 10'000'000,
@@ -189,6 +209,13 @@ Duration default_ttl(const Rules& rules, Dialect sender, Priority priority) {
       return rules.squad_ttl;
   }
   return {};
+}
+
+Duration default_timeout(const Rules& rules, Dialect sender, Kind kind) {
+  if (sender != Dialect::flow) {
+    return {};
+  }
+  return kind == Kind::query ? rules.flow_query_timeout : rules.flow_request_timeout;
 }
 
 Duration default_lease(const Rules& rules, Dialect receiver) {

@@ -38,6 +38,19 @@ struct Rules {
   Duration lease_max = base::hours(24);
   Duration nack_delay_max = base::hours(1);
 
+  // How long the one who asks waits for an answer.
+  Duration flow_request_timeout = base::minutes(5);
+  Duration flow_query_timeout = base::seconds(30);
+  Duration flow_roll_call_window = base::seconds(30);
+  Duration flow_gather_window = base::minutes(5);
+  Duration timeout_max = base::hours(24 * 7);
+  Duration pipeline_pause_max = base::hours(24);
+  uint64_t flow_request_retries = 3;
+  uint64_t requests_max = 1'000'000;
+  uint64_t gathers_max = 10'000;
+  uint64_t pipelines_max = 10'000;
+  uint64_t stages_max = 100;
+
   Duration topic_retention = base::hours(1);
   Duration settled_retention = base::hours(24);
 
@@ -90,6 +103,9 @@ std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::st
 
 // The time to live that the rules give a message without one; zero is none.
 Duration default_ttl(const Rules& rules, Dialect sender, Priority priority);
+
+// How long a sender of this dialect waits for an answer to a message of this kind; zero is for ever.
+Duration default_timeout(const Rules& rules, Dialect sender, Kind kind);
 
 // How long a receiver of this dialect holds a message.
 Duration default_lease(const Rules& rules, Dialect receiver);

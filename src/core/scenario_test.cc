@@ -60,6 +60,7 @@ class Script {
 
   void step(Words& words) {
     static const std::map<std::string_view, Step> steps = {
+        {"fact", &Script::on_fact},
         {"agent", &Script::on_agent},       {"human", &Script::on_principal},
         {"admin", &Script::on_principal},   {"rules", &Script::on_rules},
         {"wait", &Script::on_wait},         {"restart", &Script::on_restart},
@@ -92,6 +93,8 @@ class Script {
     label_.clear();
     origin_ = origins_[node_];
     errand_ = 0;
+    gathering_.reset();
+    stages_.clear();
     const std::string_view actor = actor_ == "broker" ? broker_name : std::string_view(actor_);
     const Command command = (this->*at->second)(words);
     if (problem_.empty() && words.done()) {
@@ -169,9 +172,49 @@ class Script {
     while (!words.done() && problem_.empty()) {
       option(words, e);
     }
-    return Send{e, errand_};
+    return Send{e, errand_, gathering_, {stages_.begin(), stages_.end()}};
+  }
+  // What makes the message one of a pattern. False when the words are none of these.
+  bool pattern_option(Words& words, Envelope& e) {
+    if (words.accept("asking")) {
+      e.kind = Kind::request;
+    } else if (words.accept("querying")) {
+      e.kind = Kind::query;
+    } else if (words.accept("calling-the-roll")) {
+      e.kind = Kind::broadcast;
+      e.requires_ack = true;
+    } else if (words.accept("within")) {
+      e.response_timeout = duration(words.next());
+    } else if (words.accept("else")) {
+      e.on_timeout = one_of<OnTimeout>(words.next(), {"fail", "retry", "escalate"});
+    } else if (words.accept("status")) {
+      e.status = one_of<Status>(words.next(), {"unset", "success", "partial", "error", "declined"});
+    } else if (words.accept("through")) {
+      e.kind = Kind::request;
+      stages_ = split(words.next(), ',');
+    } else if (words.accept("gathering")) {
+      e.kind = Kind::request;
+      gathering_.emplace();
+      gathering_->strategy =
+          one_of<Strategy>(words.next(), {"all", "any", "majority", "quorum"});
+      if (gathering_->strategy == Strategy::quorum) {
+        gathering_->quorum = static_cast<uint32_t>(number(words.next()));
+      }
+      if (words.accept("window")) {
+        gathering_->window = duration(words.next());
+      }
+      if (words.accept("at-its-end")) {
+        gathering_->on_partial = one_of<OnPartial>(words.next(), {"proceed", "fail", "extend"});
+      }
+    } else {
+      return false;
+    }
+    return true;
   }
   void option(Words& words, Envelope& e) {
+    if (pattern_option(words, e)) {
+      return;
+    }
     if (words.accept("priority")) {
       e.priority = one_of<Priority>(words.next(), {"low", "normal", "high", "critical"});
     } else if (words.accept("ttl")) {
@@ -465,6 +508,25 @@ class Script {
       }
     }
   }
+  // `fact NAME of KIND: VALUES`, of the oldest such errand.
+  void on_fact(Words& words) {
+    words.next();
+    const std::string_view name = words.next();
+    words.accept("of");
+    const std::string_view kind = trimmed(words.next());
+    std::string found = "none";
+    for (const auto& [id, errand] : tables().errands.all()) {
+      if (errand_name(errand.kind) == kind && found == "none") {
+        for (const Fact& fact : errand.facts) {
+          if (fact.name == name) {
+            const auto* texts = std::get_if<std::vector<std::string>>(&fact.value);
+            found = texts != nullptr ? join(*texts) : std::get<std::string>(fact.value);
+          }
+        }
+      }
+    }
+    check_equal(join(words.rest()), found);
+  }
   void on_expect(Words& words) {
     words.next();
     const std::string_view what = words.next();
@@ -507,6 +569,36 @@ class Script {
         found.push_back(std::string(errand_name(errand.kind)) + " " + errand.to);
       }
       check_equal(join(words.rest()), join(found));
+    } else if (what == "mark") {
+      const MessageRef ref = tables().messages.find(seq_of(trimmed(words.next())));
+      static const std::map<Mark, std::string> names = {
+          {Mark::plain, "plain"}, {Mark::late, "late"}, {Mark::duplicate, "duplicate"}};
+      check_equal(std::string(words.next()),
+                  ref == none ? "none" : names.at(tables().messages.message(ref).mark));
+    } else if (what == "waits:") {
+      std::vector<std::string> found;
+      for (const auto& [seq, wait] : tables().patterns.waits()) {
+        found.push_back(label_of(seq));
+      }
+      check_equal(join(words.rest()), join(found));
+    } else if (what == "gather") {
+      const auto at = tables().patterns.gathers().find(seq_of(trimmed(words.next())));
+      std::string found = "none";
+      if (at != tables().patterns.gathers().end()) {
+        found = std::string(gather_state_name(at->second.state)) + " " +
+                std::to_string(at->second.good()) + " of " + std::to_string(at->second.needed());
+      }
+      check_equal(join(words.rest()), found);
+    } else if (what == "pipeline") {
+      const auto at = tables().patterns.pipelines().find(seq_of(trimmed(words.next())));
+      std::string found = "none";
+      if (at != tables().patterns.pipelines().end()) {
+        const Pipeline& pipeline = at->second;
+        found = std::string(pipeline_state_name(pipeline.state)) + " at " +
+                pipeline.stages[pipeline.stage].agent +
+                (pipeline.waits_for.empty() ? "" : " for " + pipeline.waits_for);
+      }
+      check_equal(join(words.rest()), found);
     } else if (what == "escalations:") {
       std::vector<std::string> found;
       for (const auto& [id, escalation] : tables().escalations.all()) {
@@ -637,6 +729,9 @@ class Script {
   void describe(const Machine&, const StreamClosed& effect, Seen& seen) const {
     seen.closed.push_back(stream_names_.at(effect.stream));
   }
+  void describe(const Machine&, const RequestTimedOut& effect, Seen& seen) const {
+    seen.late.push_back(label_of(effect.message) + (effect.is_final ? " given up" : " asked again"));
+  }
   void describe(const Machine& machine, const Owed& effect, Seen& seen) const {
     const Errand* errand = machine.find(effect.workspace)->tables().errands.find(effect.errand);
     seen.owed.push_back(errand == nullptr ? "nothing"
@@ -732,6 +827,8 @@ class Script {
       contains(seen.dropped, "dropped letter");
     } else if (words.accept("closed")) {
       contains(seen.closed, "closed");
+    } else if (words.accept("late")) {
+      contains(seen.late, "late");
     } else if (words.accept("owes")) {
       contains(seen.owed, "owes");
     } else {
@@ -770,6 +867,8 @@ class Script {
   std::string verb_;
   std::string label_;
   uint64_t errand_ = 0;
+  std::optional<Gathering> gathering_;
+  std::vector<std::string> stages_;
   std::string body_;
   std::vector<std::string> receivers_;
   std::vector<std::string> rights_;

@@ -87,6 +87,7 @@ struct Seen {
   std::vector<std::string> dropped;  // `1`
   std::vector<std::string> closed;   // `s1`
   std::vector<std::string> owed;     // `escalated root`
+  std::vector<std::string> late;     // `m1 given up`
 
   bool operator==(const Seen&) const = default;
 
@@ -102,6 +103,8 @@ struct Seen {
     append(settled, later.settled);
     append(dropped, later.dropped);
     append(closed, later.closed);
+    append(owed, later.owed);
+    append(late, later.late);
     for (const auto& [stream, labels] : later.by_stream) {
       append(by_stream[stream], labels);
     }

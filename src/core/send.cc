@@ -77,11 +77,12 @@ Outcome Workspace::on(Turn& turn, const Send& command) {
 
 Outcome Workspace::send(Turn& turn, const Send& command) {
   const Envelope& envelope = command.envelope;
-  if (auto good = check(turn, envelope); !good) {
-    return std::unexpected(good.error());
-  }
-  if (command.errand != 0 && (turn.actor != none || t_.errands.find(command.errand) == nullptr)) {
+  const Errand* const errand = t_.errands.find(command.errand);
+  if (command.errand != 0 && (turn.actor != none || errand == nullptr)) {
     return refuse(Code::conflict, "the errand was done already, or there is no one left to tell");
+  }
+  if (auto good = check(turn, envelope, sender_of(turn, errand)); !good) {
+    return std::unexpected(good.error());
   }
   const uint64_t content = content_hash(envelope);
   const auto repeated = find_repeated(envelope, content);
@@ -103,11 +104,16 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
     return refuse(Code::not_found, "in_reply_to names no message that was sent to you",
                   "/in_reply_to");
   }
+  if (auto good = turn.watch.check(command); !good) {
+    return std::unexpected(good.error());
+  }
   const auto routed = route(turn, envelope);
   if (!routed) {
     return std::unexpected(routed.error());
   }
   const MessageRef message = add_message(turn, envelope, *routed, content);
+  const bool watched = turn.watch.wants(command);
+  t_.messages.message(message).watched = watched;
   std::vector<AgentRef> receivers = routed->agents;
   if (!routed->topic.empty()) {
     const TopicRef topic = t_.topics.intern(routed->topic);
@@ -128,16 +134,13 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   if (t_.messages.message(message).delivery_count == 0) {
     turn.dispatch.finish(message);
   }
-  if (question != none) {
-    const DeliveryRef asked = t_.messages.delivery_to(question, turn.actor);
-    const State state = t_.messages.delivery(asked).state;
-    if (!is_final(state) || state == State::acked) {
-      turn.dispatch.settle(asked, State::answered);
-      t_.messages.message(question).answer = turn.entry.seq;
-      turn.dispatch.pump(turn.actor);
-    }
+  if (watched) {
+    turn.watch.begin(command, message, errand);
   }
-  if (command.errand != 0) {
+  if (question != none) {
+    answer(turn, question, message, envelope.status);
+  }
+  if (errand != nullptr) {
     t_.errands.remove(command.errand);
   }
   return Receipt{.message = turn.entry.seq,
@@ -145,8 +148,36 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
                  .count = t_.messages.message(message).delivery_count};
 }
 
-std::expected<void, Error> Workspace::check(const Turn& turn, const Envelope& e) const {
-  if (e.sender != (turn.actor == none ? broker_sender : t_.agents[turn.actor].name)) {
+// What comes back to the one who asked: the answer, one that is late, or one more.
+void Workspace::answer(Turn& turn, MessageRef question, MessageRef answer, Status status) {
+  const DeliveryRef asked = t_.messages.delivery_to(question, turn.actor);
+  const State state = t_.messages.delivery(asked).state;
+  Message& added = t_.messages.message(answer);
+  added.mark = state == State::answered                    ? Mark::duplicate
+               : t_.messages.message(question).timed_out ? Mark::late
+                                                           : Mark::plain;
+  if (!is_final(state) || state == State::acked) {
+    turn.dispatch.settle(asked, State::answered);
+    t_.messages.message(question).answer = turn.entry.seq;
+    turn.watch.answered(question, turn.actor, answer, status);
+    turn.dispatch.pump(turn.actor);
+  }
+}
+
+// A pipeline's next message is its owner's, though a node writes it.
+std::string_view Workspace::sender_of(const Turn& turn, const Errand* errand) const {
+  if (turn.actor != none) {
+    return t_.agents[turn.actor].name;
+  }
+  if (errand != nullptr && errand->kind == ErrandKind::stage) {
+    return t_.patterns.pipelines().at(pipeline_of(*errand)).owner;
+  }
+  return broker_sender;
+}
+
+std::expected<void, Error> Workspace::check(const Turn&, const Envelope& e,
+                                            std::string_view sender) const {
+  if (e.sender != sender) {
     return refuse(Code::forbidden, "a message is sent by the principal who is authenticated",
                   "/sender");
   }
@@ -266,7 +297,7 @@ uint64_t Workspace::next_number(AgentRef sender, const Envelope& e, const Route&
 
 MessageRef Workspace::add_message(const Turn& turn, const Envelope& e, const Route& route,
                                   uint64_t content) {
-  const AgentRef sender = turn.actor == none ? t_.agents.intern(broker_sender) : turn.actor;
+  const AgentRef sender = turn.actor == none ? t_.agents.intern(e.sender) : turn.actor;
   Message message;
   message.number = next_number(sender, e, route);
   message.seq = turn.entry.seq;
@@ -282,7 +313,7 @@ MessageRef Workspace::add_message(const Turn& turn, const Envelope& e, const Rou
   message.kind = e.kind;
   message.dialect = e.dialect;
   message.durability = e.durability;
-  message.is_own = turn.actor == none;
+  message.is_own = e.sender == broker_sender;
   t_.agents.use(sender);
   return t_.messages.add(message);
 }

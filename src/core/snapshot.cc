@@ -76,6 +76,7 @@ void encode_agents(const Tables& t, const Places& agents, Writer& out) {
     out.text(agent.profile);
     out.text(agent.status);
     out.text(agent.task);
+    out.time(agent.busy_until);
     out.time(agent.malformed_since);
     out.varint(agent.malformed);
     out.varint(agent.numbers.size());
@@ -116,6 +117,7 @@ std::vector<AgentRef> decode_agents(Tables& t, Reader& in) {
     agent.profile = in.text();
     agent.status = in.text();
     agent.task = in.text();
+    agent.busy_until = in.time();
     agent.malformed_since = in.time();
     agent.malformed = in.varint();
     for (size_t left = in.count(9); left > 0; --left) {
@@ -252,6 +254,9 @@ void encode_messages(const Tables& t, const Places& agents, const Places& topics
     out.enumerator(message.dialect);
     out.enumerator(message.durability);
     out.boolean(message.retained);
+    out.boolean(message.watched);
+    out.boolean(message.timed_out);
+    out.enumerator(message.mark);
     deliveries.clear();
     for (DeliveryRef d = message.deliveries; d != none; d = t.messages.delivery(d).sibling) {
       deliveries.push_back(d);
@@ -317,6 +322,9 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   message.dialect = in.enumerator(dialect_last);
   message.durability = in.enumerator(durability_last);
   message.retained = in.boolean();
+  message.watched = in.boolean();
+  message.timed_out = in.boolean();
+  message.mark = in.enumerator(mark_last);
   if (!in.ok() || topic > topics.size() || message.seq.n == 0 ||
       (message.retained && topic == 0) || t.messages.find(message.seq) != none) {
     in.fail();
@@ -396,16 +404,37 @@ bool remembers_what_is_settled(const Tables& t) {
   std::set<MessageRef> remembered;
   for (const Messages::Remembered& item : t.messages.remembered()) {
     const Message& message = t.messages.message(item.message);
-    if (message.open > 0 || message.retained || message.dead_letters > 0 ||
+    if (message.open > 0 || message.retained || message.dead_letters > 0 || message.watched ||
         !remembered.insert(item.message).second) {
       return false;
     }
   }
   size_t settled = 0;
   t.messages.each([&](MessageRef, const Message& message) {
-    settled += message.open == 0 && !message.retained && message.dead_letters == 0 ? 1 : 0;
+    const bool needed = message.retained || message.dead_letters > 0 || message.watched;
+    settled += message.open == 0 && !needed ? 1 : 0;
   });
   return settled == remembered.size();
+}
+
+// Each message that is watched has someone who waits for it, and the other way round.
+bool watches_what_is_waited_for(const Tables& t) {
+  std::set<Seq> wanted;
+  for (const auto& [seq, wait] : t.patterns.waits()) {
+    wanted.insert(seq);
+  }
+  for (const auto& [seq, gather] : t.patterns.gathers()) {
+    if (gather.state == GatherState::open) {
+      wanted.insert(seq);
+    }
+  }
+  size_t watched = 0;
+  bool all_wanted = true;
+  t.messages.each([&](MessageRef, const Message& message) {
+    watched += message.watched ? 1 : 0;
+    all_wanted = all_wanted && (!message.watched || wanted.contains(message.seq));
+  });
+  return all_wanted && watched == wanted.size();
 }
 
 void encode_dead_letters(const Tables& t, Writer& out) {
@@ -487,6 +516,7 @@ void encode(const Tables& t, Writer& out) {
   encode_dead_letters(t, out);
   t.errands.encode(out);
   t.escalations.encode(out);
+  t.patterns.encode(out);
 }
 
 bool decode(Tables& t, Reader& in) {
@@ -504,7 +534,7 @@ bool decode(Tables& t, Reader& in) {
     decode_dead_letters(t, in);
   }
   return in.ok() && t.errands.decode(in) && t.escalations.decode(in) &&
-         remembers_what_is_settled(t);
+         t.patterns.decode(in) && watches_what_is_waited_for(t) && remembers_what_is_settled(t);
 }
 
 }  // namespace parley::core

@@ -10,6 +10,7 @@
 #include "core/errands.h"
 #include "core/escalations.h"
 #include "core/messages.h"
+#include "core/patterns.h"
 #include "core/rules.h"
 #include "core/topics.h"
 
@@ -65,6 +66,7 @@ struct Tables {
   DeadLetters dead_letters;
   Errands errands;
   Escalations escalations;
+  Patterns patterns;
   Streams streams;
   uint64_t dead_letters_dropped = 0;
   Time now;  // of the newest entry

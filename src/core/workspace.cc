@@ -27,8 +27,9 @@ Workspace::Workspace(WorkspaceId id, std::string_view name, uint64_t hash_seed)
 Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   t_.now = entry.time;
   t_.agents.sweep();
-  Turn turn{entry, Dispatch(id_, t_, effects), none};
-  turn.dispatch.advance();
+  Dispatch dispatch(id_, t_, effects);
+  Turn turn{entry, dispatch, none, Watch(t_, dispatch)};
+  let_time_pass(turn.dispatch, turn.watch);
   if (entry.actor != broker_name) {
     turn.actor = t_.agents.find(entry.actor);
     if (turn.actor == none || !t_.agents[turn.actor].is_registered()) {
@@ -44,6 +45,7 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   }
   Outcome outcome =
       std::visit([&](const auto& command) { return on(turn, command); }, entry.command);
+  turn.watch.settle();
   turn.dispatch.keep_house();
   return outcome;
 }
@@ -52,8 +54,16 @@ void Workspace::advance(Time now, std::vector<Effect>& effects) {
   t_.now = now;
   t_.agents.sweep();
   Dispatch dispatch(id_, t_, effects);
-  dispatch.advance();
+  Watch watch(t_, dispatch);
+  let_time_pass(dispatch, watch);
   dispatch.keep_house();
+}
+
+void Workspace::let_time_pass(Dispatch& dispatch, Watch& watch) {
+  dispatch.advance();
+  watch.settle();
+  watch.advance();
+  watch.settle();
 }
 
 void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& effects) {
@@ -66,6 +76,7 @@ void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& ef
        at = by_id.lower_bound(StreamId{origin, 0})) {
     dispatch.close_stream(at->second, false);
   }
+  Watch(t_, dispatch).settle();
   dispatch.keep_house();
 }
 
@@ -83,6 +94,7 @@ Time Workspace::next_deadline() const {
   if (!t_.messages.deadlines().empty()) {
     next = t_.messages.deadlines().first().at;
   }
+  next = std::min(next, t_.patterns.next().at);
   if (t_.topics.oldest() != none) {
     next = std::min(next, next_minute(t_.topics.oldest_time() + t_.rules.topic_retention));
   }

@@ -9,6 +9,7 @@
 #include "core/dispatch.h"
 #include "core/effect.h"
 #include "core/tables.h"
+#include "core/watch.h"
 
 namespace parley::core {
 
@@ -47,10 +48,13 @@ class Workspace {
   // What a command works with: the tables by way of dispatch, and who asked.
   struct Turn {
     const Entry& entry;
-    Dispatch dispatch;
+    Dispatch& dispatch;
     AgentRef actor;  // none: the broker itself
+    Watch watch;
   };
   struct Route;
+
+  static void let_time_pass(Dispatch& dispatch, Watch& watch);
 
   // commands.cc
   Outcome on(Turn& turn, const SetRules& command);
@@ -82,12 +86,15 @@ class Workspace {
 
   // send.cc
   Outcome on(Turn& turn, const Send& command);
-  std::expected<void, Error> check(const Turn& turn, const Envelope& envelope) const;
+  std::expected<void, Error> check(const Turn& turn, const Envelope& envelope,
+                                   std::string_view sender) const;
+  std::string_view sender_of(const Turn& turn, const Errand* errand) const;
   std::expected<MessageRef, Error> find_repeated(const Envelope& envelope,
                                                  uint64_t content) const;
   std::expected<Route, Error> route(const Turn& turn, const Envelope& envelope);
   MessageRef add_message(const Turn& turn, const Envelope& envelope, const Route& route,
                          uint64_t content);
+  void answer(Turn& turn, MessageRef question, MessageRef answer, Status status);
   uint64_t next_number(AgentRef sender, const Envelope& envelope, const Route& route);
   Outcome send(Turn& turn, const Send& command);
 

@@ -59,6 +59,31 @@ std::string_view subject_of(core::ErrandKind kind) {
   return "";
 }
 
+// The pipeline's next message: its owner asks the next stage, with what the last one answered.
+void write_stage(const core::Errand& errand, const core::Tables& tables, const core::Send* about,
+                 core::Envelope& e) {
+  const auto& pipelines = tables.patterns.pipelines();
+  const auto at = pipelines.find(core::pipeline_of(errand));
+  if (at == pipelines.end()) {
+    return;  // it is over: what is sent now is refused
+  }
+  e.kind = core::Kind::request;
+  e.type = "request";
+  e.requires_ack = true;
+  e.sender = at->second.owner;
+  e.on_behalf_of = {at->second.owner};
+  e.response_timeout = at->second.stage_timeout;
+  e.on_timeout = at->second.on_timeout;
+  e.body = "null";
+  if (about != nullptr) {
+    e.priority = about->envelope.priority;
+    e.content_type = about->envelope.content_type;
+    e.body = about->envelope.body;
+    e.trace_id = about->envelope.trace_id;
+    e.parent_span_id = about->envelope.parent_span_id;
+  }
+}
+
 }  // namespace
 
 void Courier::start(const core::Machine& machine) {
@@ -95,30 +120,38 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
     if (errand == nullptr) {
       continue;
     }
-    const std::string body = body_(*errand);
-    core::Send command;
-    core::Envelope& e = command.envelope;
-    command.errand = job.errand;
-    e.id = id_of(job, errand->since);
-    e.sender = core::broker_sender;
-    e.receivers = {errand->to};
-    e.type = "notification";
-    e.priority = errand->priority;
-    e.created = now;
-    e.subject = subject_of(errand->kind);
-    e.body = body;
-    // In the conversation of the message, as far as the journal still has it.
-    std::string thread = base::format_uuid(e.id);
-    if (const auto record = errand->about.n == 0
-                                ? std::unexpected(base::Error{})
-                                : fetch(errand->about)) {
-      const auto entry = core::decode_entry(errand->about, now, *record);
-      if (const auto* sent = entry ? std::get_if<core::Send>(&entry->command) : nullptr) {
-        e.in_reply_to = sent->envelope.id;
-        thread = sent->envelope.thread.empty() ? thread : std::string(sent->envelope.thread);
-      }
+    // What it is about, as far as the journal still has it.
+    std::string record;
+    if (errand->about.n != 0) {
+      const auto fetched = fetch(errand->about);
+      record = fetched ? std::string(*fetched) : std::string();
     }
-    e.thread = thread;
+    const auto entry = core::decode_entry(errand->about, now, record);
+    const auto* const about = entry ? std::get_if<core::Send>(&entry->command) : nullptr;
+    core::Send command;
+    command.errand = job.errand;
+    core::Envelope& e = command.envelope;
+    e.id = id_of(job, errand->since);
+    e.receivers = {errand->to};
+    e.created = now;
+    const std::string own_thread = base::format_uuid(e.id);
+    e.thread = own_thread;
+    if (about != nullptr) {
+      e.in_reply_to = about->envelope.id;
+      e.thread = about->envelope.thread.empty() ? e.thread : about->envelope.thread;
+      e.correlation = about->envelope.correlation;
+    }
+    std::string body;
+    if (errand->kind == core::ErrandKind::stage) {
+      write_stage(*errand, machine.find(job.workspace)->tables(), about, e);
+    } else {
+      body = body_(*errand);
+      e.sender = core::broker_sender;
+      e.type = "notification";
+      e.priority = errand->priority;
+      e.subject = subject_of(errand->kind);
+      e.body = body;
+    }
     send(job, std::move(command));
   }
 }

@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/watch.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+constexpr size_t names_max = 1'000;  // in one report
+
+std::unexpected<Error> refuse(Code code, std::string detail, std::string field) {
+  return std::unexpected(Error{code, std::move(detail), std::move(field)});
+}
+
+bool asks(Kind kind) { return kind == Kind::request || kind == Kind::query; }
+
+Duration timeout_of(const Rules& rules, const Envelope& e) {
+  return e.response_timeout.us > 0 ? e.response_timeout
+                                   : default_timeout(rules, e.dialect, e.kind);
+}
+
+std::string_view strategy_name(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::all:
+      return "all";
+    case Strategy::any:
+      return "any";
+    case Strategy::majority:
+      return "majority";
+    case Strategy::quorum:
+      return "quorum";
+  }
+  return "all";
+}
+
+Fact count_of(std::string name, size_t count) {
+  return {std::move(name), static_cast<int64_t>(count)};
+}
+
+// The number says how many; the list is cut.
+void add_names(std::vector<Fact>& facts, const std::string& name, std::vector<std::string> names) {
+  facts.push_back(count_of(name + "_count", names.size()));
+  names.resize(std::min(names.size(), names_max));
+  facts.push_back({name, std::move(names)});
+}
+
+}  // namespace
+
+Seq pipeline_of(const Errand& errand) {
+  const auto* const first =
+      errand.facts.empty() ? nullptr : std::get_if<int64_t>(&errand.facts.front().value);
+  return first == nullptr ? Seq{} : Seq{static_cast<uint64_t>(*first)};
+}
+
+bool Watch::wants(const Send& command) const {
+  const Envelope& e = command.envelope;
+  if (command.gathering || !command.later_stages.empty()) {
+    return true;
+  }
+  if (const Errand* errand = command.errand == 0 ? nullptr : t_.errands.find(command.errand)) {
+    return errand->kind == ErrandKind::stage;
+  }
+  return (e.kind == Kind::broadcast && e.requires_ack) ||
+         (asks(e.kind) && timeout_of(t_.rules, e).us > 0);
+}
+
+std::expected<void, Error> Watch::check(const Send& command) const {
+  const Envelope& e = command.envelope;
+  if (e.response_timeout > t_.rules.timeout_max) {
+    return refuse(Code::bad_request,
+                  "a response_timeout is at most " + base::format_duration(t_.rules.timeout_max) +
+                      " (timeout_max)",
+                  "/response_timeout");
+  }
+  if (t_.patterns.waits().size() >= t_.rules.requests_max && wants(command)) {
+    return refuse(Code::limit_reached,
+                  "the workspace has " + std::to_string(t_.rules.requests_max) +
+                      " unanswered requests already (requests_max)",
+                  "");
+  }
+  if (command.gathering) {
+    if (command.gathering->window > t_.rules.timeout_max) {
+      return refuse(Code::bad_request,
+                    "a gather window is at most " + base::format_duration(t_.rules.timeout_max) +
+                        " (timeout_max)",
+                    "/timeout");
+    }
+    if (command.gathering->strategy == Strategy::quorum &&
+        (command.gathering->quorum == 0 || command.gathering->quorum > e.receivers.size())) {
+      return refuse(Code::bad_request, "a quorum is 1 to the number of receivers", "/quorum");
+    }
+    if (t_.patterns.gathers().size() >= t_.rules.gathers_max) {
+      return refuse(Code::limit_reached,
+                    "the workspace has " + std::to_string(t_.rules.gathers_max) +
+                        " scatters already (gathers_max)",
+                    "");
+    }
+  }
+  if (command.later_stages.size() >= t_.rules.stages_max) {
+    return refuse(Code::bad_request,
+                  "a pipeline has at most " + std::to_string(t_.rules.stages_max) +
+                      " stages (stages_max)",
+                  "/stages");
+  }
+  if (!command.later_stages.empty() &&
+      t_.patterns.pipelines().size() >= t_.rules.pipelines_max) {
+    return refuse(Code::limit_reached,
+                  "the workspace has " + std::to_string(t_.rules.pipelines_max) +
+                      " pipelines already (pipelines_max)",
+                  "");
+  }
+  // Each one must be there when it starts; a topic or everyone cannot be a member or a stage.
+  std::vector<std::string_view> names = command.later_stages;
+  if (command.gathering || !names.empty()) {
+    names.insert(names.end(), e.receivers.begin(), e.receivers.end());
+  }
+  for (const std::string_view name : names) {
+    const AgentRef ref = t_.agents.find(name);
+    if (ref == none || !t_.agents[ref].is_registered()) {
+      return refuse(Code::receiver_not_found,
+                    "no agent is named \"" + std::string(name.substr(0, 256)) + "\"",
+                    command.gathering ? "/receivers" : "/stages");
+    }
+  }
+  return {};
+}
+
+void Watch::begin(const Send& command, MessageRef message, const Errand* errand) {
+  const Envelope& e = command.envelope;
+  if (command.gathering) {
+    begin_gather(command, message);
+  } else if (!command.later_stages.empty()) {
+    begin_pipeline(command, message);
+  } else if (errand != nullptr) {
+    begin_stage(*errand, message);
+  } else if (e.kind == Kind::broadcast) {
+    const Wait wait{.message = t_.messages.message(message).seq,
+                    .timeout = t_.rules.flow_roll_call_window,
+                    .is_roll_call = true};
+    t_.patterns.add(wait, t_.now + wait.timeout);
+    dispatch_.ended.push_back(message);  // there may be no one to call
+  } else {
+    wait_for(message, timeout_of(t_.rules, e), e.on_timeout, {});
+  }
+}
+
+void Watch::wait_for(MessageRef message, Duration timeout, OnTimeout on_timeout, Seq pipeline) {
+  const Wait wait{.message = t_.messages.message(message).seq,
+                  .timeout = timeout,
+                  .on_timeout = on_timeout,
+                  .pipeline = pipeline};
+  t_.patterns.add(wait, t_.now + timeout);
+}
+
+void Watch::end_watch(Seq seq) {
+  const MessageRef message = t_.messages.find(seq);
+  CHECK(message != none);
+  t_.messages.message(message).watched = false;
+  dispatch_.finish(message);
+}
+
+void Watch::end_wait(Seq seq) {
+  t_.patterns.remove_wait(seq);
+  end_watch(seq);
+}
+
+void Watch::answered(MessageRef question, AgentRef by, MessageRef answer, Status status) {
+  const Seq seq = t_.messages.message(question).seq;
+  const Seq response = t_.messages.message(answer).seq;
+  if (Gather* gather = t_.patterns.find_gather(seq);
+      gather != nullptr && gather->state == GatherState::open) {
+    const auto member =
+        std::ranges::find(gather->members, t_.agents[by].name, &Gather::Member::name);
+    if (member != gather->members.end() && member->response.n == 0) {
+      member->response = response;
+      member->status = status;
+      evaluate(*gather);
+    }
+    return;
+  }
+  const Wait* const wait = t_.patterns.find_wait(seq);
+  if (wait == nullptr || wait->is_roll_call) {
+    return;
+  }
+  Pipeline* const pipeline = t_.patterns.find_pipeline(wait->pipeline);
+  end_wait(seq);
+  if (pipeline != nullptr && !pipeline->is_over()) {
+    stage_answered(*pipeline, response, status);
+  }
+}
+
+void Watch::settle() {
+  for (size_t at = 0; at < dispatch_.ended.size(); ++at) {  // it may grow meanwhile
+    const MessageRef ref = dispatch_.ended[at];
+    const Message& message = t_.messages.message(ref);
+    if (!message.watched) {
+      continue;
+    }
+    if (Gather* gather = t_.patterns.find_gather(message.seq)) {
+      for (Gather::Member& member : gather->members) {
+        const DeliveryRef d = t_.messages.delivery_to(ref, t_.agents.find(member.name));
+        member.failed = member.failed || (d != none && member.response.n == 0 &&
+                                          t_.messages.delivery(d).state >= State::expired);
+      }
+      evaluate(*gather);
+      continue;
+    }
+    const Wait* const wait = t_.patterns.find_wait(message.seq);
+    if (wait == nullptr) {
+      continue;
+    }
+    if (wait->is_roll_call) {
+      if (message.open == 0) {
+        report_roll_call(ref);
+      }
+    } else if (t_.messages.has_failed(ref)) {
+      Pipeline* const pipeline = t_.patterns.find_pipeline(wait->pipeline);
+      end_wait(message.seq);  // its sender hears of the dead letter
+      if (pipeline != nullptr && !pipeline->is_over()) {
+        fail(*pipeline, "the message could not be delivered");
+      }
+    }
+  }
+  dispatch_.ended.clear();
+}
+
+void Watch::advance() {
+  for (size_t n = 0; n < Dispatch::due_max && t_.patterns.next().at <= t_.now; ++n) {
+    const Patterns::Due due = t_.patterns.next();
+    if (due.kind == Patterns::Kind::wait) {
+      on_due(*t_.patterns.find_wait(due.seq));
+    } else if (due.kind == Patterns::Kind::gather) {
+      Gather& gather = *t_.patterns.find_gather(due.seq);
+      if (gather.state != GatherState::open) {
+        t_.patterns.remove_gather(due.seq);
+      } else if (gather.terms.on_partial == OnPartial::extend_timeout && !gather.extended) {
+        gather.extended = true;
+        t_.patterns.set_due(gather, t_.now + gather.terms.window);
+      } else {
+        give_up(gather);
+      }
+    } else {
+      Pipeline& pipeline = *t_.patterns.find_pipeline(due.seq);
+      if (pipeline.is_over()) {
+        t_.patterns.remove_pipeline(due.seq);
+      } else {
+        hand_over(pipeline);
+      }
+    }
+  }
+}
+
+void Watch::on_due(Wait& wait) {
+  const MessageRef message = t_.messages.find(wait.message);
+  CHECK(message != none);
+  if (wait.is_roll_call) {
+    report_roll_call(message);
+    return;
+  }
+  if (wait.on_timeout == OnTimeout::retry && wait.retries < t_.rules.flow_request_retries) {
+    ++wait.retries;
+    t_.patterns.set_due(wait, t_.now + wait.timeout);
+    dispatch_.emit(RequestTimedOut{.message = wait.message, .is_final = false});
+    send_again(message);
+    return;
+  }
+  time_out(wait, message);
+}
+
+// The same message with the same id and key, to whoever has it and does not answer. One that waits
+// in an inbox needs no second time.
+void Watch::send_again(MessageRef ref) {
+  std::vector<DeliveryRef> deliveries;
+  for (DeliveryRef d = t_.messages.message(ref).deliveries; d != none;
+       d = t_.messages.delivery(d).sibling) {
+    deliveries.push_back(d);
+  }
+  for (auto at = deliveries.rbegin(); at != deliveries.rend(); ++at) {
+    const State state = t_.messages.delivery(*at).state;
+    const AgentRef receiver = t_.messages.delivery(*at).receiver;
+    if (state == State::acked && t_.agents[receiver].is_registered()) {
+      dispatch_.revive(*at);
+    } else if (is_held(state)) {
+      dispatch_.give_back(*at, Duration{}, false, "");
+    } else {
+      continue;
+    }
+    dispatch_.pump(receiver);
+  }
+}
+
+void Watch::time_out(const Wait& held, MessageRef ref) {
+  const Wait wait = held;
+  Message& message = t_.messages.message(ref);
+  message.timed_out = true;
+  const std::string sender = t_.agents[message.sender].name;
+  const std::string receivers = receivers_of(ref);
+  Pipeline* const pipeline = t_.patterns.find_pipeline(wait.pipeline);
+  end_wait(wait.message);
+  dispatch_.emit(RequestTimedOut{.message = wait.message, .is_final = true});
+  const std::string why = receivers + " did not answer within " +
+                          base::format_duration(wait.timeout) +
+                          (wait.retries == 0 ? std::string()
+                                             : ", asked " + std::to_string(wait.retries + 1) +
+                                                   " times");
+  if (wait.pipeline.n != 0) {
+    if (pipeline != nullptr && !pipeline->is_over()) {
+      fail(*pipeline, why);
+    }
+    return;
+  }
+  Errand errand{.kind = ErrandKind::request_timed_out, .to = sender, .about = wait.message};
+  errand.facts = {{"code", std::string("TIMEOUT")},
+                  {"receiver", receivers},
+                  {"timeout", wait.timeout},
+                  {"retries", int64_t{wait.retries}},
+                  {"detail", why}};
+  if (wait.on_timeout == OnTimeout::escalate) {
+    const uint64_t id = dispatch_.escalate({.cause = EscalationCause::request_timed_out,
+                                            .about = wait.message,
+                                            .agent = sender,
+                                            .receiver = receivers,
+                                            .why = why});
+    errand.facts.push_back(count_of("escalation", id));
+  }
+  dispatch_.owe(std::move(errand));
+}
+
+std::string Watch::receivers_of(MessageRef ref) const {
+  const Message& message = t_.messages.message(ref);
+  if (message.topic != none) {
+    return t_.topics[message.topic].name;
+  }
+  return message.delivery_count == 1
+             ? t_.agents[t_.messages.delivery(message.deliveries).receiver].name
+             : std::to_string(message.delivery_count) + " receivers";
+}
+
+// Silent is who could have heard; offline who was neither connected nor asked for anything since.
+void Watch::report_roll_call(MessageRef ref) {
+  const Message message = t_.messages.message(ref);
+  std::vector<std::string> acknowledged;
+  std::vector<std::string> silent;
+  std::vector<std::string> offline;
+  for (DeliveryRef d = message.deliveries; d != none; d = t_.messages.delivery(d).sibling) {
+    const Delivery& delivery = t_.messages.delivery(d);
+    const Agent& agent = t_.agents[delivery.receiver];
+    const bool answered = delivery.state == State::acked || delivery.state == State::answered;
+    const bool there =
+        agent.is_registered() && (!agent.streams.empty() || agent.seen > message.time);
+    (answered ? acknowledged : there ? silent : offline).push_back(agent.name);
+  }
+  Errand errand{.kind = ErrandKind::roll_called,
+                .to = t_.agents[message.sender].name,
+                .about = message.seq};
+  errand.facts = {count_of("called", message.delivery_count)};
+  for (auto& [name, names] : {std::pair{"acknowledged", &acknowledged},
+                              std::pair{"silent", &silent}, std::pair{"offline", &offline}}) {
+    std::ranges::sort(*names);
+    add_names(errand.facts, name, std::move(*names));
+  }
+  end_wait(message.seq);
+  dispatch_.owe(std::move(errand));
+}
+
+void Watch::begin_gather(const Send& command, MessageRef ref) {
+  const Message& message = t_.messages.message(ref);
+  Gather gather;
+  gather.message = message.seq;
+  gather.id = message.id;
+  gather.owner = t_.agents[message.sender].name;
+  gather.terms = *command.gathering;
+  if (gather.terms.window.us == 0) {
+    gather.terms.window = t_.rules.flow_gather_window;
+  }
+  gather.since = t_.now;
+  for (DeliveryRef d = message.deliveries; d != none; d = t_.messages.delivery(d).sibling) {
+    gather.members.push_back({.name = t_.agents[t_.messages.delivery(d).receiver].name});
+  }
+  std::ranges::reverse(gather.members);  // the newest delivery is the first in the list
+  gather.terms.quorum = std::min(gather.terms.quorum, static_cast<uint32_t>(gather.members.size()));
+  const Time due = t_.now + gather.terms.window;
+  t_.patterns.add(std::move(gather), due);
+  dispatch_.ended.push_back(ref);  // some may have failed at once
+}
+
+void Watch::evaluate(Gather& gather) {
+  if (gather.state != GatherState::open) {
+    return;
+  }
+  if (gather.good() >= gather.needed()) {
+    end(gather, GatherState::complete);
+  } else if (gather.possible() < gather.needed()) {
+    give_up(gather);  // waiting longer would change nothing
+  }
+}
+
+void Watch::give_up(Gather& gather) {
+  const bool proceeds = gather.terms.on_partial != OnPartial::fail && gather.good() > 0;
+  end(gather, proceeds ? GatherState::partial : GatherState::failed);
+}
+
+void Watch::end(Gather& gather, GatherState state) {
+  gather.state = state;
+  gather.ended = t_.now;
+  t_.patterns.set_due(gather, t_.now + t_.rules.settled_retention);
+  // What comes from now on is late.
+  t_.messages.message(t_.messages.find(gather.message)).timed_out = true;
+  end_watch(gather.message);
+  std::vector<std::string> answered;
+  std::vector<std::string> refused;
+  std::vector<std::string> missing;
+  for (const Gather::Member& member : gather.members) {
+    (member.counts() ? answered : member.response.n != 0 ? refused : missing)
+        .push_back(member.name);
+  }
+  Errand errand{.kind = ErrandKind::gathered, .to = gather.owner, .about = gather.message};
+  errand.facts = {{"scatter", base::format_uuid(gather.id)},
+                  {"state", std::string(gather_state_name(state))},
+                  {"strategy", std::string(strategy_name(gather.terms.strategy))},
+                  count_of("needed", gather.needed())};
+  add_names(errand.facts, "answered", std::move(answered));
+  add_names(errand.facts, "refused", std::move(refused));
+  add_names(errand.facts, "missing", std::move(missing));
+  dispatch_.owe(std::move(errand));
+}
+
+void Watch::begin_pipeline(const Send& command, MessageRef ref) {
+  const Message& message = t_.messages.message(ref);
+  Pipeline pipeline;
+  pipeline.first = message.seq;
+  pipeline.id = message.id;
+  pipeline.owner = t_.agents[message.sender].name;
+  pipeline.stage_timeout = timeout_of(t_.rules, command.envelope);
+  pipeline.on_timeout = command.envelope.on_timeout;
+  pipeline.since = t_.now;
+  pipeline.stages.push_back({.agent = std::string(command.envelope.receivers.front()),
+                             .message = message.seq,
+                             .began = t_.now});
+  for (const std::string_view stage : command.later_stages) {
+    pipeline.stages.push_back({.agent = std::string(stage)});
+  }
+  const Duration timeout = pipeline.stage_timeout;
+  const OnTimeout on_timeout = pipeline.on_timeout;
+  t_.patterns.add(std::move(pipeline));
+  wait_for(ref, timeout, on_timeout, message.seq);
+  dispatch_.ended.push_back(ref);  // it may have failed at once
+}
+
+void Watch::begin_stage(const Errand& errand, MessageRef ref) {
+  Pipeline* const pipeline = t_.patterns.find_pipeline(pipeline_of(errand));
+  CHECK(pipeline != nullptr && !pipeline->is_over());
+  Pipeline::Stage& stage = pipeline->stages[pipeline->stage];
+  stage.message = t_.messages.message(ref).seq;
+  stage.began = t_.now;
+  pipeline->errand = 0;
+  wait_for(ref, pipeline->stage_timeout, pipeline->on_timeout, pipeline->first);
+  dispatch_.ended.push_back(ref);
+}
+
+void Watch::stage_answered(Pipeline& pipeline, Seq answer, Status status) {
+  Pipeline::Stage& stage = pipeline.stages[pipeline.stage];
+  stage.response = answer;
+  stage.ended = t_.now;
+  if (status == Status::error || status == Status::declined) {
+    fail(pipeline, std::string("it answered ") + (status == Status::error ? "error" : "declined"));
+  } else if (pipeline.stage + 1 == pipeline.stages.size()) {
+    end(pipeline, PipelineState::completed);
+  } else {
+    ++pipeline.stage;
+    hand_over(pipeline);
+  }
+}
+
+// The stage itself, or the one behind it: what goes to a stage comes out of it, so nothing more is
+// put in while the next one says that it is busy.
+const Agent* Watch::busy_one(const Pipeline& pipeline) const {
+  const size_t end = std::min<size_t>(pipeline.stage + 2, pipeline.stages.size());
+  for (size_t at = pipeline.stage; at < end; ++at) {
+    const AgentRef ref = t_.agents.find(pipeline.stages[at].agent);
+    if (ref != none && (t_.agents[ref].busy_until > t_.now || t_.agents[ref].status == "busy")) {
+      return &t_.agents[ref];
+    }
+  }
+  return nullptr;
+}
+
+void Watch::hand_over(Pipeline& pipeline) {
+  const Agent* const busy = busy_one(pipeline);
+  const Time began = pipeline.stages[pipeline.stage - 1].ended;
+  const Time patience = began + t_.rules.pipeline_pause_max;
+  if (busy != nullptr && t_.now < patience) {
+    pipeline.state = PipelineState::paused;
+    pipeline.waits_for = busy->name;
+    const Time again = busy->status == "busy" ? patience : std::min(busy->busy_until, patience);
+    t_.patterns.set_due(pipeline, again);
+    return;
+  }
+  if (busy != nullptr) {
+    fail(pipeline, "\"" + busy->name + "\" was busy for " +
+                       base::format_duration(t_.rules.pipeline_pause_max));
+    return;
+  }
+  pipeline.state = PipelineState::running;
+  pipeline.waits_for.clear();
+  t_.patterns.set_due(pipeline, base::time_max);
+  Errand errand{.kind = ErrandKind::stage,
+                .to = pipeline.stages[pipeline.stage].agent,
+                .about = pipeline.stages[pipeline.stage - 1].response};
+  errand.facts = {count_of("pipeline", pipeline.first.n),
+                  {"owner", pipeline.owner},
+                  {"timeout", pipeline.stage_timeout}};
+  pipeline.errand = dispatch_.owe(std::move(errand));
+  if (pipeline.errand == 0) {
+    fail(pipeline, "no agent has this name any more");
+  }
+}
+
+void Watch::fail(Pipeline& pipeline, std::string why) {
+  const Pipeline::Stage& stage = pipeline.stages[pipeline.stage];
+  pipeline.error = "stage " + std::to_string(pipeline.stage + 1) + ", \"" + stage.agent +
+                   "\": " + std::move(why);
+  dispatch_.escalate({.cause = EscalationCause::pipeline_failed,
+                      .about = stage.message.n != 0 ? stage.message : pipeline.first,
+                      .agent = pipeline.owner,
+                      .receiver = stage.agent,
+                      .why = pipeline.error});
+  end(pipeline, PipelineState::failed);
+}
+
+void Watch::end(Pipeline& pipeline, PipelineState state) {
+  pipeline.state = state;
+  pipeline.waits_for.clear();
+  pipeline.ended = t_.now;
+  t_.errands.remove(pipeline.errand);  // of a stage that will not begin
+  t_.patterns.set_due(pipeline, t_.now + t_.rules.settled_retention);
+  const Seq result = pipeline.stages[pipeline.stage].response;
+  Errand errand{.kind = ErrandKind::pipeline_ended,
+                .to = pipeline.owner,
+                .about = result.n != 0 ? result : pipeline.first};
+  errand.facts = {{"pipeline", base::format_uuid(pipeline.id)},
+                  {"state", std::string(pipeline_state_name(state))},
+                  count_of("stages", pipeline.stages.size()),
+                  count_of("stage", pipeline.stage + 1),
+                  {"agent", pipeline.stages[pipeline.stage].agent}};
+  if (!pipeline.error.empty()) {
+    errand.facts.push_back({"error", pipeline.error});
+  }
+  dispatch_.owe(std::move(errand));
+}
+
+void Watch::put_off(DeliveryRef ref, Duration delay) {
+  const Wait* const wait = t_.patterns.find_wait(t_.messages.message_of(ref).seq);
+  if (delay.us > 0 && wait != nullptr && wait->pipeline.n != 0) {
+    Agent& agent = t_.agents[t_.messages.delivery(ref).receiver];
+    agent.busy_until = std::max(agent.busy_until, t_.now + delay);
+  }
+}
+
+void Watch::heard_from(AgentRef ref) {
+  t_.agents[ref].busy_until = {};
+  const std::string& name = t_.agents[ref].name;
+  std::vector<Seq> waiting;
+  for (const auto& [first, pipeline] : t_.patterns.pipelines()) {
+    if (pipeline.state == PipelineState::paused && pipeline.waits_for == name) {
+      waiting.push_back(first);
+    }
+  }
+  for (const Seq first : waiting) {
+    hand_over(*t_.patterns.find_pipeline(first));
+  }
+}
+
+// A stage that was not begun has no message that could fail. What no one waits for any more ends.
+void Watch::left(std::string_view name) {
+  std::vector<Seq> stuck;
+  for (const auto& [first, pipeline] : t_.patterns.pipelines()) {
+    if (!pipeline.is_over() && pipeline.owner == name) {
+      stuck.push_back(first);
+    }
+  }
+  for (const Seq first : stuck) {
+    end(*t_.patterns.find_pipeline(first), PipelineState::failed);
+  }
+  stuck.clear();
+  for (const auto& [first, pipeline] : t_.patterns.pipelines()) {
+    const Pipeline::Stage& stage = pipeline.stages[pipeline.stage];
+    if (!pipeline.is_over() && stage.message.n == 0 && stage.agent == name) {
+      stuck.push_back(first);
+    }
+  }
+  for (const Seq first : stuck) {
+    fail(*t_.patterns.find_pipeline(first), "the agent was removed");
+  }
+}
+
+}  // namespace parley::core
