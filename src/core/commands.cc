@@ -201,9 +201,9 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
   for (const DeliveryRef delivery : turn.dispatch.unsettled_of(ref)) {
     turn.dispatch.bury(delivery, Reason::receiver_not_found, "the receiver was removed");
   }
-  t_.errands.forget(command.name);
   turn.watch.settle();
   turn.watch.left(command.name);
+  t_.errands.forget(command.name);
   t_.agents.unregister(ref);
   return Receipt{};
 }

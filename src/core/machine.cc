@@ -253,6 +253,13 @@ std::vector<Seq> Machine::live() const {
     for (const auto& [number, errand] : workspace.tables().errands.all()) {
       seqs.push_back(errand.about);
     }
+    for (const auto& [first, pipeline] : workspace.tables().patterns.pipelines()) {
+      if (!pipeline.is_over()) {  // what a stage answered is the next one's input
+        seqs.push_back(first);
+        seqs.push_back(pipeline.stages[pipeline.stage].message);
+        seqs.push_back(pipeline.stages[std::max(pipeline.stage, 1u) - 1].response);
+      }
+    }
     for (const auto& [number, escalation] : workspace.tables().escalations.all()) {
       if (escalation.is_open()) {
         seqs.push_back(escalation.about);

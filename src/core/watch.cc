@@ -283,7 +283,9 @@ void Watch::send_again(MessageRef ref) {
   for (auto at = deliveries.rbegin(); at != deliveries.rend(); ++at) {
     const State state = t_.messages.delivery(*at).state;
     const AgentRef receiver = t_.messages.delivery(*at).receiver;
-    if (state == State::acked && t_.agents[receiver].is_registered()) {
+    const Agent& agent = t_.agents[receiver];
+    if (state == State::acked && agent.is_registered() &&
+        agent.inbox.unsettled < t_.rules.queue_max) {
       dispatch_.revive(*at);
     } else if (is_held(state)) {
       dispatch_.give_back(*at, Duration{}, false, "");
@@ -437,6 +439,9 @@ void Watch::begin_pipeline(const Send& command, MessageRef ref) {
   pipeline.id = message.id;
   pipeline.owner = t_.agents[message.sender].name;
   pipeline.stage_timeout = timeout_of(t_.rules, command.envelope);
+  if (pipeline.stage_timeout.us == 0) {  // a pipeline never waits for ever
+    pipeline.stage_timeout = t_.rules.flow_request_timeout;
+  }
   pipeline.on_timeout = command.envelope.on_timeout;
   pipeline.since = t_.now;
   pipeline.stages.push_back({.agent = std::string(command.envelope.receivers.front()),
@@ -586,6 +591,15 @@ void Watch::left(std::string_view name) {
   }
   for (const Seq first : stuck) {
     end(*t_.patterns.find_pipeline(first), PipelineState::failed);
+  }
+  stuck.clear();
+  for (const auto& [message, gather] : t_.patterns.gathers()) {
+    if (gather.state == GatherState::open && gather.owner == name) {
+      stuck.push_back(message);
+    }
+  }
+  for (const Seq message : stuck) {
+    end(*t_.patterns.find_gather(message), GatherState::failed);
   }
   stuck.clear();
   for (const auto& [first, pipeline] : t_.patterns.pipelines()) {

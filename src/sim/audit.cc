@@ -13,6 +13,7 @@ namespace parley::sim {
 void Ledger::audit(const Step& step) {
   check_streams(step);
   check_told(step);
+  check_waiting(step);
   check_letters(step);
   recount(step);
   check_limits(step);
@@ -77,8 +78,13 @@ void Ledger::check_told(const Step& step) {
     coverage_.count("told", "notice");
   }
   if (const auto* gone = done<core::Unregister>(step)) {
-    std::erase_if(owed_, [gone](const auto& item) { return item.second == gone->name; });
+    // What was to be said to it, and the next stage of a pipeline of its own.
+    std::erase_if(owed_, [&](const auto& item) {
+      return item.second == gone->name ||
+             step.after.tables().errands.find(item.first) == nullptr;
+    });
     letters_untold_.erase(std::string(gone->name));  // there is no one to tell
+    std::erase_if(scattered_, [gone](const auto& item) { return item.second.owner == gone->name; });
   }
   for (const auto& [sender, count] : std::exchange(letters_untold_, {})) {
     if (count != 0) {

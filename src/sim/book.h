@@ -70,6 +70,37 @@ struct Letter {
   std::string sender;
 };
 
+// A request that is waited for.
+struct Asked {
+  std::string sender;
+  Time due;
+  core::Duration timeout;
+  core::OnTimeout on_timeout = core::OnTimeout::fail;
+  uint32_t retries = 0;
+  bool is_piped = false;
+};
+
+enum class Answer : uint8_t { none, good, bad, failed };
+
+struct Scattered {
+  core::Gathering terms;
+  std::string owner;
+  Time due;
+  bool extended = false;
+  std::map<std::string, Answer> answers;  // by member
+
+  size_t needed() const;
+  size_t count(Answer wanted) const;
+};
+
+struct Piped {
+  std::vector<std::string> stages;
+  size_t stage = 0;
+  Seq message;         // of the stage
+  uint64_t owed = 0;   // the errand of the next one
+  Seq errand_done;     // where it was run
+};
+
 // Sizes after the entry before: a limit that was lowered is only not to be exceeded further.
 struct Sizes {
   std::map<std::string, uint64_t> queues;

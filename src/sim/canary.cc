@@ -13,7 +13,7 @@ namespace {
 
 using core::Entry;
 
-constexpr std::array<CanaryInfo, 32> table = {{
+constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::ack_dropped, "ack_dropped", Check::settle},
     {Canary::nack_dropped, "nack_dropped", Check::settle},
     {Canary::lease_too_long, "lease_too_long", Check::lease},
@@ -28,6 +28,8 @@ constexpr std::array<CanaryInfo, 32> table = {{
     {Canary::repeat_accepted, "repeat_accepted", Check::duplicate},
     {Canary::start_ignored, "start_ignored", Check::life},
     {Canary::notice_unmarked, "notice_unmarked", Check::notice},
+    {Canary::timeout_ignored, "timeout_ignored", Check::wait},
+    {Canary::gather_ignored, "gather_ignored", Check::wait},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -46,7 +48,7 @@ constexpr std::array<CanaryInfo, 32> table = {{
     {Canary::body_lost, "body_lost", Check::body},
     {Canary::notice_forgotten, "notice_forgotten", Check::notice},
     {Canary::miscounted, "miscounted", Check::recount},
-}};
+});
 
 bool is_table_limit(std::string_view rule) {
   constexpr std::array<std::string_view, 5> limits = {
@@ -64,6 +66,8 @@ bool plant_send(Canary canary, const ReadBy& by, core::Envelope& e) {
   } else if (canary == Canary::repeat_accepted && by.seq.n % 2 == 0) {
     e.id.bytes[0] = static_cast<uint8_t>(e.id.bytes[0] ^ 0x80);
     e.idempotency_key = {};
+  } else if (canary == Canary::timeout_ignored && e.response_timeout.us > 0) {
+    e.response_timeout.us *= 1'000;
   } else if (canary == Canary::tie_by_node && by.node == 0) {
     std::ranges::reverse(e.receivers);
   } else {
@@ -122,6 +126,11 @@ bool plant(Canary canary, const ReadBy& by, Entry& entry) {
   if (auto* send = std::get_if<core::Send>(&entry.command);
       send != nullptr && send->errand != 0 && canary == Canary::notice_unmarked) {
     send->errand = 0;
+    return true;
+  }
+  if (auto* send = std::get_if<core::Send>(&entry.command);
+      send != nullptr && send->gathering && canary == Canary::gather_ignored) {
+    send->gathering->window = base::hours(1);
     return true;
   }
   if (auto* send = std::get_if<core::Send>(&entry.command);

@@ -33,6 +33,8 @@ enum class Canary : uint8_t {
   repeat_accepted,
   start_ignored,
   notice_unmarked,
+  timeout_ignored,
+  gather_ignored,
   // In what is read, on one node.
   tie_by_node,
   entry_skipped,

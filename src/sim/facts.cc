@@ -56,6 +56,11 @@ struct Translate {
     fact.kind = Fact::Kind::stream_closed;
     fact.stream = e.stream;
   }
+  void operator()(const core::RequestTimedOut& e) {
+    fact.kind = Fact::Kind::timed_out;
+    fact.message = e.message;
+    fact.is_final = e.is_final;
+  }
   void operator()(const core::Owed& e) {
     const core::Errand* const errand =
         machine.find(e.workspace)->tables().errands.find(e.errand);
@@ -102,6 +107,7 @@ uint64_t digest_of(const core::Outcome& outcome, std::span<const Fact> facts) {
     hash = base::mix64(hash, fact.attempt);
     hash = base::mix64(hash, static_cast<uint64_t>(fact.state));
     hash = base::mix64(hash, fact.letter);
+    hash = base::mix64(hash, fact.is_final ? 1 : 0);
     hash = base::mix64(hash, fact.errand * 256 + static_cast<uint64_t>(fact.errand_kind));
     hash = base::mix64(hash, static_cast<uint64_t>(fact.reason));
   }
@@ -124,6 +130,8 @@ std::string_view kind_name(Fact::Kind kind) {
       return "stream_closed";
     case Fact::Kind::owed:
       return "owed";
+    case Fact::Kind::timed_out:
+      return "timed_out";
   }
   return "unknown";
 }

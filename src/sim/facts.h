@@ -21,6 +21,7 @@ struct Fact {
     letter_dropped,
     stream_closed,
     owed,
+    timed_out,
   };
 
   Kind kind = Kind::mail;
@@ -32,6 +33,7 @@ struct Fact {
   core::State state = core::State::queued;
   uint64_t letter = 0;
   uint64_t errand = 0;
+  bool is_final = false;  // of timed_out
   core::ErrandKind errand_kind = core::ErrandKind::delivery_failed;
   core::Reason reason = core::Reason::receiver_not_found;
 

@@ -101,6 +101,10 @@ void Ledger::learn(const Step& step) {
   }
   if (const auto* send = done<core::Send>(step); send != nullptr && !step.outcome->duplicate) {
     check_receivers(step, *send);
+    if (send->errand != 0) {
+      check_stage(step, *send);
+    }
+    begin_waiting(step, *send);
   }
   if (const auto* open = done<core::OpenStream>(step)) {
     streams_[open->stream] = Opened{std::string(step.entry.actor), open->window};

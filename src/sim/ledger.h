@@ -73,6 +73,16 @@ class Ledger {
   std::map<std::string, Seq> ready(bool with_expired) const;
   void check_idle(const Step& step);
 
+  // waiting.cc
+  void begin_waiting(const Step& step, const core::Send& command);
+  void check_stage(const Step& step, const core::Send& command);
+  void note_answer(const Step& step, Seq message, const std::string& receiver);
+  void note_failure(Seq message, const std::string& receiver);
+  void on_timed_out(const Step& step, const Fact& fact);
+  void note_owed(const Step& step, const Fact& fact);
+  void check_waiting(const Step& step);
+  uint64_t unsettled_of(const std::string& receiver) const;
+
   // audit.cc
   void audit(const Step& step);
   void check_streams(const Step& step);
@@ -99,6 +109,9 @@ class Ledger {
   std::map<core::StreamId, Opened> streams_;
   std::map<uint64_t, Letter> letters_;
   std::map<uint64_t, std::string> owed_;  // by errand, to whom
+  std::map<Seq, Asked> asked_;
+  std::map<Seq, Scattered> scattered_;
+  std::map<Seq, Piped> piped_;
   std::set<uint64_t> ended_;
   Sizes sizes_;
   std::map<std::string, Seq> ready_before_;  // after the entry before
@@ -106,6 +119,7 @@ class Ledger {
   // Of the entry at hand.
   std::set<core::StreamId> closed_;
   std::set<std::string> told_mail_;
+  std::map<std::string, int> timeouts_untold_;  // by sender: timeouts less news of timeouts
   std::map<std::string, int> letters_untold_;  // by sender: letters less news of letters
   const Fact* letter_ = nullptr;  // told, and its Settled not yet
   uint64_t letters_max_ = 0;      // before or after a change of the rules

@@ -52,6 +52,9 @@ void Ledger::on(const Step& step, const Fact& fact) {
     case Fact::Kind::owed:
       on_owed(step, fact);
       return;
+    case Fact::Kind::timed_out:
+      on_timed_out(step, fact);
+      return;
   }
 }
 
@@ -60,6 +63,7 @@ void Ledger::on_owed(const Step& step, const Fact& fact) {
     return;
   }
   coverage_.count("errand", core::errand_name(fact.errand_kind));
+  note_owed(step, fact);
   if (!owed_.emplace(fact.errand, fact.receiver).second) {
     fail(Check::notice, step, text("errand {} is told twice", fact.errand));
   }
@@ -197,6 +201,11 @@ void Ledger::on_settled(const Step& step, const Fact& fact) {
   pair->touched = step.entry.seq;
   if (!answered_later) {
     sent.since = now_;
+  }
+  if (fact.state == State::answered) {
+    note_answer(step, fact.message, fact.receiver);
+  } else if (fact.state != State::acked) {
+    note_failure(fact.message, fact.receiver);
   }
 }
 

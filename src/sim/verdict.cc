@@ -25,6 +25,8 @@ std::string_view check_name(Check check) {
       return "letter";
     case Check::notice:
       return "notice";
+    case Check::wait:
+      return "wait";
     case Check::visible:
       return "visible";
     case Check::order:

@@ -20,7 +20,8 @@ enum class Check : uint8_t {
   receivers,  // a message goes to those it was addressed to, and to no one else
   settle,     // it settles once for each of them, as was asked, and in the end for all
   letter,     // what fails has a dead letter with a true reason, until that is dropped and said so
-  notice,     // the sender of each dead letter is told, once
+  notice,     // what the broker owes is said, once: to the sender of each dead letter, and so on
+  wait,       // what is waited for ends by an answer, a failure or the clock, and is told
   visible,    // nothing vanishes before it is settled and its time is over
   order,      // as the receiver's discipline says
   idle,       // nothing waits beside a stream with room, or without a word to its receiver

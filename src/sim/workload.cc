@@ -23,7 +23,7 @@ struct RuleChoice {
 };
 
 // Small values, so that every limit is reached within a few hundred steps.
-constexpr std::array<RuleChoice, 31> rule_choices = {{
+constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"message_bytes_max", {"1024", "1024", "2048", "1310720"}},
     {"queue_max", {"2", "4", "12", "60"}},
     {"dead_letters_max", {"1", "3", "10", "60"}},
@@ -55,7 +55,16 @@ constexpr std::array<RuleChoice, 31> rule_choices = {{
     {"ttl_max", {"500ms", "10s", "1h", "24h"}},
     {"topic.retention", {"0s", "500ms", "30s", "1h"}},
     {"settled_retention", {"0s", "1s", "2m", "24h"}},
-}};
+    {"flow.request_timeout", {"100ms", "1s", "20s", "5m"}},
+    {"flow.query_timeout", {"100ms", "1s", "20s", "30s"}},
+    {"flow.request_retries", {"0", "1", "3", "5"}},
+    {"flow.gather_window", {"200ms", "2s", "20s", "5m"}},
+    {"flow.roll_call_window", {"200ms", "2s", "20s", "30s"}},
+    {"pipeline_pause_max", {"1s", "5s", "1m", "24h"}},
+    {"requests_max", {"3", "10", "100", "1000000"}},
+    {"gathers_max", {"1", "3", "10", "10000"}},
+    {"pipelines_max", {"1", "3", "10", "10000"}},
+});
 
 template <class Deque, class Item>
 void remember(Deque& items, Item item, size_t max) {
@@ -164,7 +173,10 @@ Command Workload::some_command(uint64_t origin, Ask& ask) {
     return some_resolve(ask);
   }
   if (roll < 960) {
-    return core::Heartbeat{keep(std::string(random.chance(900) ? 4 : 5'000, 's')), {}};
+    return core::Heartbeat{keep(random.chance(500)   ? std::string("busy")
+                                : random.chance(800) ? std::string("idle")
+                                                     : std::string(5'000, 's')),
+                           {}};
   }
   if (roll < 965) {
     return core::Malformed{keep(std::string(random.chance(900) ? 10 : 5'000, 'm')), "wrong"};
@@ -214,9 +226,13 @@ Command Workload::some_send(Ask& ask) {
   e.dialect = sent.dialect = dialect_of(random.below(5));
   e.durability = random.chance(250) ? core::Durability::memory : core::Durability::disk;
   e.kind = random.chance(300) ? core::Kind::request : core::Kind::notification;
-  if (random.chance(180) && !held_.empty()) {
+  some_pattern(send, sent);
+  if (random.chance(400) && !held_.empty()) {
     const Held& question = some_held();
+    send.gathering.reset();
+    send.later_stages.clear();
     e.kind = core::Kind::response;
+    e.status = static_cast<core::Status>(random.below(5));
     e.in_reply_to = random.chance(50) ? new_id() : question.id;
     sent.sender = ask.actor = question.receiver;
     sent.workspace = ask.workspace = question.workspace;
@@ -232,6 +248,35 @@ Command Workload::some_send(Ask& ask) {
     remember(sent_, std::move(sent), 24);
   }
   return send;
+}
+
+void Workload::some_pattern(core::Send& send, Sent& sent) {
+  Random& random = setting_.random;
+  core::Envelope& e = send.envelope;
+  constexpr std::array<int64_t, 4> timeouts_ms = {0, 80, 900, 9'000};
+  if (random.chance(500)) {
+    return;
+  }
+  e.response_timeout = base::milliseconds(random.pick(timeouts_ms));
+  e.on_timeout = static_cast<core::OnTimeout>(random.below(3));
+  const uint64_t roll = random.below(100);
+  if (roll < 40) {
+    e.kind = random.chance(700) ? core::Kind::request : core::Kind::query;
+  } else if (roll < 50) {
+    e.kind = core::Kind::broadcast;
+    e.requires_ack = true;
+  } else if (roll < 75) {
+    e.kind = core::Kind::request;
+    sent.receivers = {agent_name(0), agent_name(1), agent_name(2)};
+    send.gathering = core::Gathering{static_cast<core::Strategy>(random.below(4)),
+                                     static_cast<uint32_t>(1 + random.below(3)),
+                                     base::milliseconds(random.pick(timeouts_ms)),
+                                     static_cast<core::OnPartial>(random.below(3))};
+  } else {
+    e.kind = core::Kind::request;
+    sent.receivers = {agent_name(random.below(3))};
+    send.later_stages = {keep(agent_name(random.below(3))), keep(agent_name(random.below(4)))};
+  }
 }
 
 // As a sender does that got no answer; sometimes with its id for something else.
@@ -360,6 +405,10 @@ Command Workload::some_stream(uint64_t origin, Ask& ask) {
 
 Command Workload::some_resolve(Ask& ask) {
   Random& random = setting_.random;
+  if (random.chance(250)) {
+    ask.actor = random.chance(850) ? std::string(core::broker_name) : some_agent();
+    return core::ResolveEscalation{1 + random.below(20), keep(random.chance(900) ? "seen" : "")};
+  }
   core::ResolveDeadLetter command;
   command.id = random.below(40);
   if (!letters_.empty() && random.chance(900)) {

@@ -61,6 +61,7 @@ class Workload {
 
   core::Command some_command(uint64_t origin, Ask& ask);
   core::Command some_send(Ask& ask);
+  void some_pattern(core::Send& send, Sent& sent);
   core::Command send_again(Ask& ask);
   core::Command some_settling(Ask& ask);
   core::Command some_register(Ask& ask);

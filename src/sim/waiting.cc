@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is waited for: requests, scatters and pipelines end as they were asked to, and in time.
+
+#include <algorithm>
+
+#include "sim/ledger.h"
+#include "sim/text.h"
+
+namespace parley::sim {
+
+namespace {
+
+bool is_good(core::Status status) {
+  return status != core::Status::error && status != core::Status::declined;
+}
+
+bool asks(core::Kind kind) { return kind == core::Kind::request || kind == core::Kind::query; }
+
+}  // namespace
+
+size_t Scattered::needed() const {
+  switch (terms.strategy) {
+    case core::Strategy::all:
+      return answers.size();
+    case core::Strategy::any:
+      return 1;
+    case core::Strategy::majority:
+      return answers.size() / 2 + 1;
+    case core::Strategy::quorum:
+      return std::min<size_t>(terms.quorum, answers.size());
+  }
+  return 0;
+}
+
+size_t Scattered::count(Answer wanted) const {
+  return static_cast<size_t>(
+      std::ranges::count_if(answers, [wanted](const auto& item) { return item.second == wanted; }));
+}
+
+// After its pairs are known.
+void Ledger::begin_waiting(const Step& step, const core::Send& command) {
+  const core::Envelope& e = command.envelope;
+  const Seq seq = step.entry.seq;
+  core::Duration timeout = e.response_timeout.us > 0
+                               ? e.response_timeout
+                               : core::default_timeout(rules_, e.dialect, e.kind);
+  if (command.gathering) {
+    Scattered scattered;
+    scattered.terms = *command.gathering;
+    if (scattered.terms.window.us == 0) {
+      scattered.terms.window = rules_.flow_gather_window;
+    }
+    scattered.owner = e.sender;
+    scattered.due = now_ + scattered.terms.window;
+    for (const Pair& pair : sent_.at(seq).pairs) {
+      scattered.answers[pair.receiver] = Answer::none;
+    }
+    scattered_[seq] = std::move(scattered);
+    coverage_.count("pattern", "scatter");
+    return;
+  }
+  const auto stage = std::ranges::find(piped_, seq, [](const auto& item) {
+    return item.second.errand_done;
+  });
+  if (!command.later_stages.empty()) {
+    Piped piped;
+    piped.stages.emplace_back(e.receivers.front());
+    piped.stages.insert(piped.stages.end(), command.later_stages.begin(),
+                        command.later_stages.end());
+    piped.message = seq;
+    piped_[seq] = std::move(piped);
+    timeout = timeout.us > 0 ? timeout : rules_.flow_request_timeout;
+    coverage_.count("pattern", "pipeline");
+  }
+  const bool is_piped = !command.later_stages.empty() || stage != piped_.end();
+  if (asks(e.kind) && timeout.us > 0) {
+    asked_[seq] = {std::string(e.sender), now_ + timeout, timeout, e.on_timeout, 0, is_piped};
+    coverage_.count("pattern", "request");
+  }
+}
+
+// A stage's message goes to the stage after the one that answered, and its owner is the sender.
+void Ledger::check_stage(const Step& step, const core::Send& command) {
+  for (auto& [first, piped] : piped_) {
+    if (piped.owed != command.errand || piped.stage + 1 >= piped.stages.size()) {
+      continue;
+    }
+    ++piped.stage;
+    piped.owed = 0;
+    piped.message = step.entry.seq;
+    piped.errand_done = step.entry.seq;
+    if (command.envelope.receivers.front() != piped.stages[piped.stage]) {
+      fail(Check::wait, step, text("stage {} of pipeline {} is {}", piped.stage + 1, first.n,
+                                   command.envelope.receivers.front()));
+    }
+    return;
+  }
+}
+
+// The answer to `message` by `receiver`.
+void Ledger::note_answer(const Step& step, Seq message, const std::string& receiver) {
+  const auto* send = done<core::Send>(step);
+  const core::Status status = send == nullptr ? core::Status::unset : send->envelope.status;
+  asked_.erase(message);
+  if (const auto at = scattered_.find(message); at != scattered_.end()) {
+    Answer& answer = at->second.answers[receiver];
+    answer = answer != Answer::none ? answer : is_good(status) ? Answer::good : Answer::bad;
+  }
+}
+
+void Ledger::note_failure(Seq message, const std::string& receiver) {
+  if (const auto at = scattered_.find(message); at != scattered_.end()) {
+    Answer& answer = at->second.answers[receiver];
+    answer = answer != Answer::none ? answer : Answer::failed;
+  }
+  const auto& pairs = sent_.at(message).pairs;
+  if (std::ranges::all_of(pairs, [](const Pair& p) { return p.state >= State::expired; })) {
+    asked_.erase(message);
+  }
+}
+
+void Ledger::on_timed_out(const Step& step, const Fact& fact) {
+  const auto at = asked_.find(fact.message);
+  if (at == asked_.end() || at->second.due > now_) {
+    fail(Check::wait, step, text("{} times out, and should not", fact.message.n));
+    return;
+  }
+  Asked& asked = at->second;
+  const bool again = asked.on_timeout == core::OnTimeout::retry &&
+                     asked.retries < rules_.flow_request_retries;
+  if (again == fact.is_final) {
+    fail(Check::wait, step, text("{} is given up, or not, as it should", fact.message.n));
+  }
+  coverage_.count("timeout", fact.is_final ? "final" : "retried");
+  if (fact.is_final) {
+    timeouts_untold_[asked.sender] += !asked.is_piped && is_registered(asked.sender) ? 1 : 0;
+    asked_.erase(at);
+    return;
+  }
+  ++asked.retries;
+  asked.due = now_ + asked.timeout;
+  Sent& sent = sent_.at(fact.message);
+  for (Pair& pair : sent.pairs) {
+    if (pair.state == State::acked && is_registered(pair.receiver) &&
+        unsettled_of(pair.receiver) < rules_.queue_max) {
+      pair.state = State::queued;
+      pair.attempts = 0;
+      pair.touched = step.entry.seq;
+      sent.expires_before = sent.expires;
+      sent.expires = sent.ttl.us > 0 ? now_ + sent.ttl : base::time_max;
+    } else if (core::is_held(pair.state)) {
+      pair.state = State::queued;
+      pair.stream = core::stream_none;
+      pair.touched = step.entry.seq;
+    }
+  }
+}
+
+uint64_t Ledger::unsettled_of(const std::string& receiver) const {
+  uint64_t count = 0;
+  for (const auto& [seq, sent] : sent_) {
+    for (const Pair& pair : sent.pairs) {
+      count += pair.receiver == receiver && !core::is_final(pair.state) ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+void Ledger::note_owed(const Step& step, const Fact& fact) {
+  const core::Errand* const errand = step.after.tables().errands.find(fact.errand);
+  if (fact.errand_kind == core::ErrandKind::request_timed_out) {
+    --timeouts_untold_[fact.receiver];
+  } else if (fact.errand_kind == core::ErrandKind::gathered && errand != nullptr) {
+    const auto at = scattered_.find(errand->about);
+    if (at == scattered_.end() || at->second.owner != fact.receiver) {
+      fail(Check::wait, step, "something is gathered that was not scattered, or twice");
+      return;
+    }
+    const Scattered& scattered = at->second;
+    const size_t possible = scattered.count(Answer::good) + scattered.count(Answer::none);
+    const bool enough = scattered.count(Answer::good) >= scattered.needed();
+    if (!enough && possible >= scattered.needed() && scattered.due > now_) {
+      fail(Check::wait, step, text("scatter {} ends too early", at->first.n));
+    }
+    coverage_.count("gathered", enough ? "enough" : "not enough");
+    scattered_.erase(at);
+  } else if (fact.errand_kind == core::ErrandKind::stage && errand != nullptr) {
+    piped_[core::pipeline_of(*errand)].owed = fact.errand;
+    coverage_.count("pattern", "stage");
+  }
+}
+
+void Ledger::check_waiting(const Step& step) {
+  for (const auto& [sender, count] : std::exchange(timeouts_untold_, {})) {
+    if (count != 0) {
+      fail(Check::wait, step, text("{} is not told of {} timeouts", sender, count));
+    }
+  }
+  if (std::holds_alternative<core::StartNode>(step.entry.command)) {
+    return;  // lets no time pass
+  }
+  for (const auto& [seq, asked] : asked_) {
+    if (asked.due <= now_) {
+      fail(Check::wait, step, text("request {} is overdue", seq.n));
+    }
+  }
+  for (auto& [seq, scattered] : scattered_) {
+    const bool extends = scattered.terms.on_partial == core::OnPartial::extend_timeout;
+    if (scattered.due <= now_ && extends && !scattered.extended) {
+      scattered.extended = true;
+      scattered.due = now_ + scattered.terms.window;
+    }
+    const size_t good = scattered.count(Answer::good);
+    const bool over = good >= scattered.needed() ||
+                      good + scattered.count(Answer::none) < scattered.needed() ||
+                      scattered.due <= now_;
+    if (over && is_registered(scattered.owner)) {
+      fail(Check::wait, step, text("scatter {} should be over", seq.n));
+    }
+  }
+}
+
+}  // namespace parley::sim
