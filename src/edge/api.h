@@ -109,6 +109,10 @@ class Api final : public net::Handler {
     core::Via via = core::Via::http;
     bool lenient = false;  // fills in id, sender, conversation and timestamp
     std::string_view idempotency_key;
+    // Of a pattern: in place of the message's own receiver, and what core::Send has beside it.
+    std::vector<std::string_view> receivers{};
+    std::optional<core::Gathering> gathering{};
+    std::vector<std::string_view> later_stages{};
   };
   // Checks a message and sends it. What is wrong with it is told, and kept as a dead letter.
   void submit(const Principal& caller, const dialect::Codec& codec, lib::Json message,
@@ -119,6 +123,19 @@ class Api final : public net::Handler {
   void keep_malformed(const Principal& caller, std::string_view text, const Error& error,
                       node::Broker::Done done);
   std::string receipt_text(const Principal& caller, const core::Receipt& receipt);
+
+  // patterns.cc
+  void scatter(Call& call);
+  void show_scatter(Call& call);
+  void start_pipeline(Call& call);
+  void show_pipeline(Call& call);
+  void list_escalations(Call& call);
+  void resolve_escalation(Call& call);
+  void submit_pattern(Call& call, const std::vector<std::string>& receivers,
+                      std::optional<core::Gathering> gathering,
+                      const std::vector<std::string>& later, lib::Json body);
+  void render_escalation(const Call& call, const core::Escalation& escalation,
+                         lib::JsonWriter& out);
 
   // history.cc
   void note_write(const core::Entry& entry);

@@ -148,7 +148,13 @@ void Api::submit(const Principal& caller, const dialect::Codec& codec, Json mess
                  const Submission& submission, node::Broker::Done done) {
   auto envelope = decode(caller, codec, message, submission);
   if (envelope) {
-    broker_.ask(caller.workspace, caller.name, core::Send{std::move(*envelope)}, std::move(done));
+    if (!submission.receivers.empty()) {
+      envelope->receivers = submission.receivers;
+    }
+    core::Send command{.envelope = std::move(*envelope),
+                       .gathering = submission.gathering,
+                       .later_stages = submission.later_stages};
+    broker_.ask(caller.workspace, caller.name, std::move(command), std::move(done));
   } else if (message.is_object() && envelope.error().code != Code::sender_mismatch) {
     keep_malformed(caller, message.raw(), envelope.error(), std::move(done));
   } else {
@@ -307,27 +313,35 @@ void Api::await_answer(const net::Exchange& exchange, const Principal& caller, b
     give_answer(exchange, caller, messages.message(asked).answer, id);
     return;
   }
+  const auto too_late = [this, exchange, id](std::string_view within) {
+    refuse(exchange, Error{Code::timeout,
+                           "no answer to " + base::format_uuid(id) + " " + std::string(within), {}});
+  };
+  if (messages.message(asked).timed_out) {
+    too_late("within its response_timeout");
+    return;
+  }
   if (messages.has_failed(asked)) {
     no_answer();
     return;
   }
   const auto timer = std::make_shared<Waits::Id>(0);
   const node::Broker::Waiter waiter = broker_.on_answer(
-      caller.workspace, question, [this, exchange, caller, id, timer, no_answer](base::Seq s) {
+      caller.workspace, question,
+      [this, exchange, caller, id, timer, no_answer, too_late](node::Broker::Answer answer) {
         waits_.remove(*timer);
         waiting_.erase(exchange);
-        if (s.n != 0) {
-          give_answer(exchange, caller, s, id);
+        if (answer) {
+          give_answer(exchange, caller, *answer, id);
+        } else if (answer.error() == Code::timeout) {
+          too_late("within its response_timeout");
         } else {
           no_answer();
         }
       });
-  *timer = waits_.add(clock_.now() + wait, [this, exchange, waiter, id, wait] {
+  *timer = waits_.add(clock_.now() + wait, [this, waiter, too_late, wait] {
     broker_.forget(waiter);
-    refuse(exchange,
-           Error{Code::timeout,
-                 "no answer to " + base::format_uuid(id) + " within " + base::format_duration(wait),
-                 {}});
+    too_late("within " + base::format_duration(wait));
   });
   waiting_[exchange] = [this, waiter, timer] {
     waits_.remove(*timer);
@@ -496,6 +510,7 @@ void Api::show_delivery(Call& call) {
   out.object().key("id").uuid(t.messages.message(ref).id);
   out.key("seq").number(t.messages.message(ref).seq.n).key("deliveries");
   render_deliveries(t, ref, out);
+  render_request(t, ref, out);
   out.end_object();
   respond(call.exchange, json_response(200, std::move(text)));
 }

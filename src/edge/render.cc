@@ -161,6 +161,33 @@ void render_deliveries(const core::Tables& tables, core::MessageRef ref, JsonWri
   out.end_array();
 }
 
+std::string_view status_name(core::Status status) {
+  constexpr std::array<std::string_view, 5> names = {"unset", "success", "partial", "error",
+                                                     "declined"};
+  return names[static_cast<size_t>(status)];
+}
+
+void render_request(const core::Tables& tables, core::MessageRef ref, JsonWriter& out) {
+  const core::Message& message = tables.messages.message(ref);
+  if (message.kind != core::Kind::request && message.kind != core::Kind::query) {
+    return;
+  }
+  const core::Wait* const wait = tables.patterns.find_wait(message.seq);
+  out.key("request").object().key("state");
+  out.plain(wait != nullptr            ? "waiting"
+            : message.answer.n != 0    ? "answered"
+            : message.timed_out        ? "timed_out"
+            : tables.messages.has_failed(ref) ? "failed"
+                                       : "open");
+  if (wait != nullptr) {
+    out.key("due").time(wait->due).key("retries").number(uint64_t{wait->retries});
+  }
+  if (message.answer.n != 0) {
+    out.key("answer").number(message.answer.n);
+  }
+  out.end_object();
+}
+
 void render_summary(const core::Envelope& envelope, const core::Message& message,
                     JsonWriter& out) {
   out.key("id").uuid(message.id).key("seq").number(message.seq.n);
@@ -189,7 +216,11 @@ void render_provenance(const core::Envelope& envelope, const core::Message& mess
   for (const std::string_view name : envelope.on_behalf_of) {
     out.text(name);
   }
-  out.end_array().key("accepted").time(message.time).end_object();
+  out.end_array().key("accepted").time(message.time);
+  if (message.mark != core::Mark::plain) {
+    out.key("mark").plain(message.mark == core::Mark::late ? "late" : "duplicate");
+  }
+  out.end_object();
 }
 
 std::expected<core::Envelope, Error> envelope_at(node::Broker& broker, core::WorkspaceId workspace,

@@ -58,6 +58,12 @@ std::expected<core::Envelope, base::Error> envelope_at(node::Broker& broker,
                                                        core::WorkspaceId workspace, base::Seq seq);
 
 // The body of the message that tells a sender of a dead letter.
+// How a request stands, as the member `request`; nothing for other messages.
+void render_request(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);
+
+// `success`, `partial`, …; `unset` where the sender did not say.
+std::string_view status_name(core::Status status);
+
 std::string errand_text(const core::Errand& errand);
 
 std::string_view kind_name(core::PrincipalKind kind);

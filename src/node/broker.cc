@@ -92,7 +92,7 @@ Broker::Waiter Broker::on_mail(core::WorkspaceId workspace, core::AgentRef agent
 }
 
 Broker::Waiter Broker::on_answer(core::WorkspaceId workspace, Seq question,
-                                 std::function<void(Seq)> answered) {
+                                 std::function<void(Answer)> answered) {
   answers_[{workspace, question}].push_back({next_waiter_, std::move(answered)});
   return {.workspace = workspace, .question = question, .id = next_waiter_++};
 }
@@ -173,8 +173,13 @@ void Broker::route(const core::Entry& entry, const core::Effect& effect) {
       const core::Messages& messages = machine().find(settled->workspace)->tables().messages;
       const core::MessageRef ref = messages.find(settled->message);
       if (ref == core::none || messages.has_failed(ref)) {
-        tell_answer(settled->workspace, settled->message, Seq{});
+        tell_answer(settled->workspace, settled->message,
+                    std::unexpected(base::Code::not_answered));
       }
+    }
+  } else if (const auto* late = std::get_if<core::RequestTimedOut>(&effect)) {
+    if (late->is_final) {
+      tell_answer(late->workspace, late->message, std::unexpected(base::Code::timeout));
     }
   }
 }
@@ -188,7 +193,7 @@ void Broker::wake_mail(core::WorkspaceId workspace, core::AgentRef agent) {
   }
 }
 
-void Broker::tell_answer(core::WorkspaceId workspace, Seq question, Seq answer) {
+void Broker::tell_answer(core::WorkspaceId workspace, Seq question, Answer answer) {
   auto node = answers_.extract({workspace, question});
   if (node) {
     for (const AnswerWaiter& waiter : node.mapped()) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <expected>
 #include <functional>
 #include <map>
 #include <memory>
@@ -59,10 +60,12 @@ class Broker final : private Outlet {
   };
   // Calls `wake` once, when something waits for the agent.
   Waiter on_mail(core::WorkspaceId workspace, core::AgentRef agent, std::function<void()> wake);
-  // Calls `answered` once with the place of the answer to the message at `question`; with none when
-  // it failed for all of its receivers, so that there will be no answer.
+  // The place of an answer; or why there is none: not_answered when the question failed for all of
+  // its receivers, timeout when its own time was over.
+  using Answer = std::expected<Seq, base::Code>;
+  // Calls `answered` once with what came of the message at `question`.
   Waiter on_answer(core::WorkspaceId workspace, Seq question,
-                   std::function<void(Seq answer)> answered);
+                   std::function<void(Answer)> answered);
   void forget(const Waiter& waiter);
 
   // Called for every entry, before those who asked hear of it.
@@ -90,7 +93,7 @@ class Broker final : private Outlet {
   Done take_asker(Ticket ticket);
   void route(const core::Entry& entry, const core::Effect& effect);
   void wake_mail(core::WorkspaceId workspace, core::AgentRef agent);
-  void tell_answer(core::WorkspaceId workspace, Seq question, Seq answer);
+  void tell_answer(core::WorkspaceId workspace, Seq question, Answer answer);
 
   struct MailWaiter {
     uint64_t id;
@@ -98,7 +101,7 @@ class Broker final : private Outlet {
   };
   struct AnswerWaiter {
     uint64_t id;
-    std::function<void(Seq)> answered;
+    std::function<void(Answer)> answered;
   };
 
   std::unique_ptr<Node> node_;

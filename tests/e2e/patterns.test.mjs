@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// The four patterns against the real binary: request-reply, publish-subscribe, pipeline,
+// scatter-gather; and roll calls and escalations.
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { Broker, message } from './harness.mjs';
+
+describe('patterns', () => {
+  let broker, ana, bo, cy, dee;
+  before(async () => {
+    broker = await Broker.start({ flags: ['--set', 'flow.roll_call_window=300ms'] });
+    ana = await broker.addAgent('ana');
+    bo = await broker.addAgent('bo');
+    cy = await broker.addAgent('cy');
+    dee = await broker.addAgent('dee');
+  });
+  after(() => broker.remove());
+
+  // The next message for the agent, read; settled unless it is to be answered.
+  async function next(agent, wanted = () => true) {
+    for (;;) {
+      const { json } = await agent.inbox('?wait=10s');
+      assert.ok(json.notifications.length > 0, 'no mail within 10 s');
+      for (const { id } of json.notifications) {
+        const read = await agent.read(id);
+        const found = { ...read.json, provenance: JSON.parse(read.headers.get('parley-provenance')) };
+        if (found.type !== 'request' && found.type !== 'query') await agent.ack(id);
+        if (wanted(found)) return found;
+      }
+    }
+  }
+  const event = (name) => (found) => found.payload.body.event === name;
+  const request = (to, extra = {}) => ({ ...message('ana', to, { text: 'please' }), type: 'request', ...extra });
+  async function answer(agent, name, to, question, { status = 'success', body = { text: 'done' } } = {}) {
+    const reply = { ...message(name, to, body), type: 'response', status };
+    reply.conversation_id = question.conversation_id;
+    reply.metadata.in_reply_to = question.id;
+    const sent = await agent.call('POST', '/v1/messages', { body: reply });
+    assert.equal(sent.status, 202, sent.text);
+    return sent.json;
+  }
+  const post = (agent, path, body) => agent.call('POST', path, { body });
+
+  // FL-03, FL-04, FL-08
+  it('answers the caller who blocks, and the one who does not', async () => {
+    const waiting = ana.call('POST', '/v1/messages?wait=10s', { body: request('bo') });
+    const question = await next(bo);
+    await answer(bo, 'bo', 'ana', question, { body: { text: 'here' } });
+    const { status, json } = await waiting;
+    assert.equal(status, 200);
+    assert.deepEqual(json.response.payload.body, { text: 'here' });
+    assert.equal(json.response.status, 'success');
+    const sent = await ana.call('POST', '/v1/messages', { body: request('bo') });
+    const states = await ana.call('GET', `/v1/messages/${sent.json.id}/delivery`);
+    assert.equal(states.json.request.state, 'waiting');
+    const asked = await next(bo);
+    await answer(bo, 'bo', 'ana', asked, { status: 'declined' });
+    const reply = await next(ana, (found) => found.type === 'response');
+    assert.equal(reply.status, 'declined');
+    assert.equal(reply.metadata.in_reply_to, sent.json.id);
+  });
+
+  // FL-03, FL-07
+  it('tells of a timeout, and marks the answer that comes late and the one that comes twice', async () => {
+    const body = request('bo', { type: 'query', response_timeout: '150ms' });
+    const blocked = await ana.call('POST', '/v1/messages?wait=10s', { body });
+    assert.equal(blocked.status, 504, blocked.text);
+    assert.equal(blocked.json.code, 'TIMEOUT');
+    const notice = await next(ana, event('request_timed_out'));
+    assert.equal(notice.payload.body.receiver, 'bo');
+    assert.equal(notice.payload.body.timeout, '150ms');
+    const question = await next(bo);
+    await answer(bo, 'bo', 'ana', question);
+    const late = await next(ana, (found) => found.type === 'response');
+    assert.equal(late.provenance.mark, 'late');
+    await answer(bo, 'bo', 'ana', question);
+    assert.equal((await next(ana, (found) => found.type === 'response')).provenance.mark, 'duplicate');
+  });
+
+  // FL-03
+  it('asks again with on_timeout retry', async () => {
+    const body = request('bo', { response_timeout: '200ms', on_timeout: 'retry' });
+    const sent = await ana.call('POST', '/v1/messages', { body });
+    const first = await next(bo);
+    await bo.ack(first.id);
+    const again = await next(bo);
+    assert.equal(again.id, first.id);
+    await answer(bo, 'bo', 'ana', again);
+    assert.equal((await next(ana, (found) => found.type === 'response')).metadata.in_reply_to, sent.json.id);
+  });
+
+  // FL-03
+  it('escalates with on_timeout escalate, until a person says what was decided', async () => {
+    const may = await broker.call('POST', '/v1/humans', { body: { name: 'may', rights: ['maintainer'] } });
+    const sent = await ana.call('POST', '/v1/messages', {
+      body: request('dee', { response_timeout: '100ms', on_timeout: 'escalate' }),
+    });
+    await next(ana, event('request_timed_out'));
+    const list = () => broker.call('GET', '/v1/escalations?state=open', { token: may.json.token });
+    const { json } = await list();
+    assert.equal(json.count, 1);
+    const [escalation] = json.escalations;
+    assert.equal(escalation.cause, 'request_timed_out');
+    assert.equal(escalation.message.id, sent.json.id);
+    const refused = await post(ana, `/v1/escalations/${escalation.id}/resolve`, { resolution: 'mine' });
+    assert.equal(refused.status, 403);
+    assert.equal((await ana.call('GET', '/v1/escalations')).json.count, 1);
+    assert.equal((await bo.call('GET', '/v1/escalations')).json.count, 0);
+    const resolved = await broker.call('POST', `/v1/escalations/${escalation.id}/resolve`, {
+      token: may.json.token, body: { resolution: 'cy does it' },
+    });
+    assert.equal(resolved.status, 200, resolved.text);
+    const told = await next(ana, event('escalation_resolved'));
+    assert.equal(told.payload.body.resolution, 'cy does it');
+    assert.equal((await list()).json.count, 0);
+    await next(dee);
+  });
+
+  // FL-09
+  it('publishes in order to those who subscribe', async () => {
+    await cy.call('PUT', '/v1/topics/build.done/subscription');
+    for (const n of [1, 2, 3]) {
+      const sent = await ana.call('POST', '/v1/messages', { body: message('ana', 'build.done', { n }) });
+      assert.equal(sent.status, 202, sent.text);
+    }
+    for (const n of [1, 2, 3]) assert.equal((await next(cy)).payload.body.n, n);
+  });
+
+  // FL-06
+  it('calls the roll and reports once', async () => {
+    const call = { ...message('ana', '*', { text: 'who is there?' }), type: 'broadcast' };
+    call.metadata.requires_ack = true;
+    const sent = await ana.call('POST', '/v1/messages', { body: call });
+    assert.equal(sent.status, 202, sent.text);
+    await next(bo, (found) => found.type === 'broadcast');
+    const report = await next(ana, event('roll_called'));
+    assert.deepEqual(report.payload.body.acknowledged, ['bo']);
+    assert.equal(report.payload.body.called, 3);
+    assert.equal(report.payload.body.silent_count + report.payload.body.offline_count, 2);
+    await next(cy);
+    await next(dee);
+  });
+
+  // FL-10
+  it('runs a pipeline through its stages, over a restart in the middle', async () => {
+    const start = { stages: ['bo', 'cy', 'dee'], message: { payload: { content_type: 'json', body: { n: 1 } } } };
+    const sent = await post(ana, '/v1/pipelines?lenient=true', start);
+    assert.equal(sent.status, 202, sent.text);
+    const show = async () => (await ana.call('GET', `/v1/pipelines/${sent.json.id}`)).json;
+    const first = await next(bo);
+    assert.deepEqual(first.payload.body, { n: 1 });
+    assert.equal((await show()).stages[0].state, 'working');
+    await answer(bo, 'bo', 'ana', first, { body: { n: 2 } });
+    const second = await next(cy);
+    assert.deepEqual(second.payload.body, { n: 2 });
+    assert.equal(second.sender, 'ana');
+    assert.equal(second.conversation_id, first.conversation_id);
+    assert.equal(second.provenance.via, 'broker');
+    await broker.kill();
+    await broker.run(broker.flags);
+    assert.equal((await show()).stage, 2);
+    await answer(cy, 'cy', 'ana', second, { body: { n: 3 } });
+    const third = await next(dee);
+    await answer(dee, 'dee', 'ana', third, { body: { n: 4 } });
+    const ended = await next(ana, event('pipeline_ended'));
+    assert.equal(ended.payload.body.state, 'completed');
+    assert.deepEqual((await show()).stages.map(({ state }) => state), ['done', 'done', 'done']);
+    assert.equal((await bo.call('GET', `/v1/pipelines/${sent.json.id}`)).status, 404);
+  });
+
+  // FL-10
+  it('halts a pipeline at a failing stage and escalates', async () => {
+    const start = { stages: ['bo', 'cy'], message: request('bo') };
+    const sent = await post(ana, '/v1/pipelines', start);
+    await answer(bo, 'bo', 'ana', await next(bo), { status: 'error' });
+    const ended = await next(ana, event('pipeline_ended'));
+    assert.equal(ended.payload.body.state, 'failed');
+    assert.match(ended.payload.body.error, /stage 1, "bo"/);
+    const { json } = await broker.call('GET', '/v1/escalations?state=open');
+    assert.equal(json.escalations[0].cause, 'pipeline_failed');
+    assert.equal((await ana.call('GET', `/v1/pipelines/${sent.json.id}`)).json.state, 'failed');
+  });
+
+  // FL-10
+  it('pauses a pipeline while its next stage is busy', async () => {
+    await cy.call('POST', '/v1/agents/cy/heartbeat', { body: { status: 'busy' } });
+    const sent = await post(ana, '/v1/pipelines', { stages: ['bo', 'cy'], message: request('bo') });
+    await answer(bo, 'bo', 'ana', await next(bo));
+    const show = async () => (await ana.call('GET', `/v1/pipelines/${sent.json.id}`)).json;
+    assert.equal((await show()).state, 'paused');
+    assert.equal((await show()).waits_for, 'cy');
+    await cy.call('POST', '/v1/agents/cy/heartbeat', { body: { status: 'idle' } });
+    await answer(cy, 'cy', 'ana', await next(cy));
+    await next(ana, event('pipeline_ended'));
+    assert.equal((await show()).state, 'completed');
+  });
+
+  // FL-11
+  it('scatters and gathers by majority', async () => {
+    const sent = await post(ana, '/v1/scatter?lenient=true', {
+      receivers: ['bo', 'cy', 'dee'], strategy: 'majority',
+      message: { payload: { content_type: 'text', body: 'good?' } },
+    });
+    assert.equal(sent.status, 202, sent.text);
+    await answer(bo, 'bo', 'ana', await next(bo));
+    await answer(cy, 'cy', 'ana', await next(cy), { status: 'declined' });
+    const open = (await ana.call('GET', `/v1/scatter/${sent.json.id}`)).json;
+    assert.equal(open.state, 'open');
+    assert.deepEqual(open.members.map(({ state }) => state), ['answered', 'refused', 'waiting']);
+    await answer(dee, 'dee', 'ana', await next(dee));
+    const gathered = await next(ana, event('gathered'));
+    assert.equal(gathered.payload.body.state, 'complete');
+    assert.deepEqual(gathered.payload.body.answered, ['bo', 'dee']);
+    assert.equal((await ana.call('GET', `/v1/scatter/${sent.json.id}`)).json.good, 2);
+  });
+
+  // FL-11
+  it('ends a gather at its window, as on_partial says', async () => {
+    const ask = (more) => post(ana, '/v1/scatter', { receivers: ['bo', 'cy'], message: request('bo'), timeout: '150ms', ...more });
+    const failing = await ask({ on_partial: 'fail' });
+    const failed = await next(ana, event('gathered'));
+    assert.equal(failed.payload.body.state, 'failed');
+    assert.deepEqual(failed.payload.body.missing, ['bo', 'cy']);
+    const partial = await ask({ timeout: '1s', strategy: 'quorum(2)' });
+    assert.equal(failing.status, 202);
+    await answer(bo, 'bo', 'ana', await next(bo, (found) => found.id === partial.json.id));
+    const proceeded = await next(ana, event('gathered'));
+    assert.equal(proceeded.payload.body.state, 'partial');
+    assert.deepEqual(proceeded.payload.body.answered, ['bo']);
+  });
+
+  it('says what is wrong with a pattern', async () => {
+    const bad = async (path, body, status, field) => {
+      const { json } = await post(ana, path, body);
+      assert.equal(json.status, status, JSON.stringify(json));
+      assert.equal(json.field, field, JSON.stringify(json));
+    };
+    await bad('/v1/scatter', { message: request('bo') }, 400, '/receivers');
+    await bad('/v1/scatter', { receivers: ['bo'], message: request('bo'), strategy: 'most' }, 400, '/strategy');
+    await bad('/v1/scatter', { receivers: ['bo'], message: request('bo'), strategy: 'quorum' }, 400, '/quorum');
+    await bad('/v1/scatter', { receivers: ['bo'], message: request('bo'), on_partial: 'x' }, 400, '/on_partial');
+    await bad('/v1/scatter', { receivers: ['bo'] }, 400, '/message');
+    await bad('/v1/scatter', { receivers: ['nobody'], message: request('bo') }, 404, '/receivers');
+    await bad('/v1/pipelines', { stages: ['bo'], message: request('bo') }, 400, '/stages');
+    await bad('/v1/pipelines', { stages: ['bo', 'nobody'], message: request('bo') }, 404, '/stages');
+    assert.equal((await ana.call('GET', `/v1/scatter/${randomUUID()}`)).status, 404);
+  });
+});
