@@ -69,6 +69,7 @@ int run(std::vector<std::string> arguments) {
   add_message(app, exit_code);
   add_wait(app, exit_code);
   add_dead(app, exit_code);
+  add_patterns(app, exit_code);
   add_config(app, exit_code);
   add_journal(app, exit_code);
   add_doctor(app, exit_code);
