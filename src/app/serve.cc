@@ -27,6 +27,10 @@ namespace {
 
 using base::Code;
 
+// Batches from here on are synced beside the loop: waking the thread that does it, and the loop
+// again, takes about as long as making this much of a batch.
+constexpr size_t sync_behind_bytes = 256 * 1024;
+
 std::unexpected<Error> cannot_write(const std::string& path) {
   return std::unexpected(
       Error{Code::storage_failed, "cannot write " + path + ": " + std::strerror(errno), {}});
@@ -277,12 +281,12 @@ std::expected<void, Error> serve(const Config& config) {
   StopOnSignal::block();
   ::umask(077);  // what agents tell each other is for nobody else on the machine
   base::SystemClock clock;
+  // Outlives the journal and the view, whose threads post to it.
+  std::unique_ptr<net::Server> server;
   auto journal = journal::FileJournal::open({.directory = config.data + "/journal"}, clock);
   if (!journal) {
     return std::unexpected(journal.error());
   }
-  // Outlives the view, whose threads post to it.
-  std::unique_ptr<net::Server> server;
   const auto post = [&server](std::function<void()> work) { server->post(std::move(work)); };
   const auto view = start_view(config, **journal, post);
   auto broker = start_broker(**journal, clock, view.get());
@@ -313,6 +317,8 @@ std::expected<void, Error> serve(const Config& config) {
   }
   server = std::move(*listening);
   api.attach(*server);
+  // A turn follows whatever is posted, and finds the batch.
+  (*journal)->sync_behind(sync_behind_bytes, [&server] { server->post([] {}); });
   return run(config, *server);
 }
 

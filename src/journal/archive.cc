@@ -23,7 +23,8 @@ Result write_zeros(const File& file, uint64_t bytes) {
   const auto piece = static_cast<size_t>(std::min<uint64_t>(zero_piece_bytes, bytes));
   const std::string memory(piece + block_bytes, '\0');
   const size_t past = reinterpret_cast<uintptr_t>(memory.data()) % block_bytes;
-  const std::string_view zeros = std::string_view(memory).substr((block_bytes - past) % block_bytes);
+  const size_t aligned_at = (block_bytes - past) % block_bytes;
+  const std::string_view zeros = std::string_view(memory).substr(aligned_at);
   for (uint64_t at = 0; at < bytes; at += piece) {
     const auto size = static_cast<size_t>(std::min<uint64_t>(piece, bytes - at));
     if (Result done = file.write(zeros.substr(0, size), at); !done) {

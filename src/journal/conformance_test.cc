@@ -54,7 +54,8 @@ class MemorySubject final : public Subject {
 
 class FileSubject final : public Subject {
  public:
-  FileSubject() {
+  // With `behind` every batch that is synced at all is synced behind its append.
+  explicit FileSubject(bool behind) : behind_(behind) {
     std::string name = (std::filesystem::temp_directory_path() / "parley-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
       ADD_FAILURE() << "cannot make a directory like " << name;
@@ -78,8 +79,12 @@ class FileSubject final : public Subject {
     auto opened = FileJournal::open({directory_, size_t{64} << 10, true, nullptr}, clock);
     ASSERT_TRUE(opened) << opened.error().detail;
     journal_ = std::move(*opened);
+    if (behind_) {
+      journal_->sync_behind(1, [] {});
+    }
   }
 
+  const bool behind_;
   std::filesystem::path directory_;
   std::unique_ptr<FileJournal> journal_;
 };
@@ -337,7 +342,8 @@ TEST_P(Conformance, TrimmedAgainWithLessGivesMoreBack) {
 INSTANTIATE_TEST_SUITE_P(
     Journals, Conformance,
     testing::Values(Kind{"Memory", [] { return std::make_unique<MemorySubject>(); }},
-                    Kind{"File", [] { return std::make_unique<FileSubject>(); }}),
+                    Kind{"File", [] { return std::make_unique<FileSubject>(false); }},
+                    Kind{"FileSyncedBehind", [] { return std::make_unique<FileSubject>(true); }}),
     [](const auto& instance) { return instance.param.name; });
 
 // Only for a journal that is shared.

@@ -120,6 +120,7 @@ std::expected<void, Error> FileJournal::start(File lock_file) {
 
 std::expected<void, Error> FileJournal::append(std::span<const std::string_view> payloads,
                                                Sync sync) {
+  CHECK(appending() != Appending::pending);
   if (failed_) {
     return std::unexpected(*failed_);
   }
@@ -139,17 +140,21 @@ std::expected<void, Error> FileJournal::append(std::span<const std::string_view>
       return rolled;
     }
   }
-  if (!payloads.empty()) {
-    if (auto written = write_batch(payloads, sync); !written) {
-      return written;
-    }
+  if (payloads.empty()) {
+    return sync == Sync::yes ? sync_active() : std::expected<void, Error>{};
   }
-  return sync == Sync::yes ? sync_active() : std::expected<void, Error>{};
+  make_batch(payloads);
+  if (scribe_ && sync == Sync::yes && bytes >= behind_bytes_min_) {
+    pending_ = true;
+    scribe_->begin({active_file_, active_.path, batch_, active_.end});
+    return {};
+  }
+  return write_batch(sync);
 }
 
-// Nothing of the batch counts, or can be read, before the write and the sync are done.
-std::expected<void, Error> FileJournal::write_batch(std::span<const std::string_view> payloads,
-                                                    Sync sync) {
+// The records as they will lie in the file. What was in memory of the batch before can be read from
+// there only, from here on.
+void FileJournal::make_batch(std::span<const std::string_view> payloads) {
   const Time now = std::max(active_.last_time, clock_.now());
   const uint32_t seed = active_.header.seed();
   batch_first_ = active_.last.next();
@@ -158,24 +163,71 @@ std::expected<void, Error> FileJournal::write_batch(std::span<const std::string_
     append_record(batch_, seed, {seq, now, synced_}, payload);
     seq = seq.next();
   }
-  const size_t records_bytes = batch_.size();
+  batch_bytes_ = batch_.size();
   // Zeros up to the end of the block: it is written whole anyway, and the kernel need not read
   // the rest of a recycled one first.
-  batch_.resize(static_cast<size_t>(whole_blocks(active_.end + records_bytes) - active_.end));
-  if (const auto written = active_file_.write(batch_, active_.end); !written) {
+  batch_.resize(static_cast<size_t>(whole_blocks(active_.end + batch_bytes_) - active_.end));
+}
+
+std::expected<void, Error> FileJournal::write_batch(Sync sync) {
+  if (sync == Sync::yes) {
+    if (const auto stored = store({active_file_, active_.path, batch_, active_.end}); !stored) {
+      return std::unexpected(poison(stored.error()));
+    }
+  } else if (const auto written = active_file_.write(batch_, active_.end); !written) {
     return std::unexpected(poison(storage_error("write", active_.path, written.error())));
   }
-  batch_.resize(records_bytes);
-  if (sync == Sync::yes) {
-    if (const auto synced = active_file_.sync(); !synced) {
-      return std::unexpected(poison(storage_error("sync", active_.path, synced.error())));
-    }
-  }
-  for (const std::string_view payload : payloads) {
-    active_.add({active_.last.next(), now, {}}, record_bytes(payload.size()));
+  count_batch(sync);
+  return {};
+}
+
+// Nothing of the batch counts, or can be read, before it is written and, if that was asked for,
+// synced.
+void FileJournal::count_batch(Sync sync) {
+  const uint32_t seed = active_.header.seed();
+  for (std::string_view rest = records_of_batch(); !rest.empty();) {
+    const auto head = decode_head(rest, seed);
+    CHECK(head.has_value());
+    active_.add(head->place, head->bytes());
+    rest.remove_prefix(static_cast<size_t>(head->bytes()));
   }
   synced_ = sync == Sync::yes ? active_.last : synced_;
-  return {};
+}
+
+void FileJournal::sync_behind(size_t bytes_min, std::function<void()> on_synced) {
+  CHECK(!scribe_);
+  behind_bytes_min_ = bytes_min;
+  scribe_ = std::make_unique<Scribe>(std::move(on_synced));
+}
+
+void FileJournal::finish_pending() {
+  if (!pending_ || scribe_->busy()) {
+    return;
+  }
+  pending_ = false;
+  if (scribe_->outcome()) {
+    count_batch(Sync::yes);
+  } else {
+    lost_ = true;
+    poison(scribe_->outcome().error());
+  }
+}
+
+Appending FileJournal::appending() {
+  finish_pending();
+  return pending_ ? Appending::pending : lost_ ? Appending::lost : Appending::idle;
+}
+
+void FileJournal::wait() {
+  if (pending_) {
+    scribe_->wait();
+    finish_pending();
+  }
+}
+
+Seq FileJournal::last() {
+  finish_pending();
+  return active_.last;
 }
 
 std::expected<void, Error> FileJournal::sync_active() {
@@ -283,7 +335,7 @@ std::expected<void, Error> FileJournal::read(Seq after, size_t bytes_max, const 
 // The batch appended last is in memory; reading it back touches no disk.
 Seq FileJournal::read_batch(Seq from, const size_t& left, const Visit& visit) const {
   const uint32_t seed = active_.header.seed();
-  for (std::string_view rest = batch_; !rest.empty() && left > 0;) {
+  for (std::string_view rest = records_of_batch(); !rest.empty() && left > 0;) {
     const auto head = decode_head(rest, seed);
     CHECK(head.has_value());
     if (head->place.seq == from) {
@@ -374,9 +426,13 @@ std::expected<std::string, Error> FileJournal::fetch(Seq seq) {
   return std::unexpected(damage ? *damage : not_there(seq, "it was trimmed"));
 }
 
-// A snapshot must never be ahead of the records: they are synced first, if they are not yet.
+// A snapshot must never be ahead of the records: they are synced first, if they are not yet. Not
+// beside a sync that is going on: a failure would be told to only one of the two.
 std::expected<void, Error> FileJournal::save(Snapshot snapshot) {
   CHECK(snapshot.seq <= active_.last);
+  if (snapshot.seq > synced_) {
+    wait();
+  }
   if (failed_) {
     return std::unexpected(*failed_);
   }
@@ -398,7 +454,10 @@ void FileJournal::trim(Seq upto, std::vector<Seq> keep) {
   archive_->trim(upto, std::move(keep));
 }
 
-void FileJournal::settle() { archive_->settle(); }
+void FileJournal::settle() {
+  wait();
+  archive_->settle();
+}
 
 std::optional<Error> FileJournal::take_trouble() { return archive_->take_trouble(); }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,14 +14,16 @@
 #include "journal/disk.h"
 #include "journal/journal.h"
 #include "journal/recovery.h"
+#include "journal/scribe.h"
 #include "journal/segment.h"
 
 namespace parley::journal {
 
 // A journal in a directory of segment files, for one process at a time: docs/journal-format.md.
-// A batch is one write and, with Sync::yes, one sync; `append` finishes at once. A write or sync
-// that fails makes every later append fail with storage_failed, until the journal is opened again;
-// a full disk does not.
+// A batch is one write and, with Sync::yes, one sync; `append` finishes at once, but for batches
+// that are synced behind it. A write or sync that fails makes every later append fail with
+// storage_failed, until the journal is opened again; a full disk does not. A batch that failed
+// behind its append is `lost`.
 class FileJournal final : public Journal {
  public:
   struct Options {
@@ -36,15 +39,23 @@ class FileJournal final : public Journal {
   // journal_damaged when something that was stored is missing or altered.
   static std::expected<std::unique_ptr<FileJournal>, Error> open(Options options,
                                                                  base::Clock& clock);
+  // Waits for the batch that is pending.
   ~FileJournal() override;
+
+  // From now on a batch with Sync::yes of at least `bytes_min` is written and synced by a thread of
+  // the journal's, and is `pending` until then; smaller ones are sooner done than such a thread is
+  // awake. `on_synced` is called on that thread when the fate of a batch is known. Once, and not
+  // while a batch is pending.
+  void sync_behind(size_t bytes_min, std::function<void()> on_synced);
 
   std::expected<void, Error> append(std::span<const std::string_view> payloads,
                                     Sync sync) override;
-  Appending appending() override { return Appending::idle; }
+  Appending appending() override;
+  void wait() override;
   std::expected<void, Error> read(Seq after, size_t bytes_max,
                                   const std::function<void(const Record&)>& visit) override;
   std::expected<std::string, Error> fetch(Seq seq) override;
-  Seq last() override { return active_.last; }
+  Seq last() override;
   std::expected<void, Error> save(Snapshot snapshot) override;
   Seq snapshot_seq() override;
   std::expected<std::optional<Snapshot>, Error> load() override;
@@ -53,7 +64,7 @@ class FileJournal final : public Journal {
   // What opening found and did.
   const OpenReport& report() const { return report_; }
 
-  // Waits until the housekeeper has nothing left to do.
+  // Waits until no batch is pending and the housekeeper has nothing left to do.
   void settle();
 
   // What last went wrong behind the scenes, other than with a snapshot; each failure once. The
@@ -66,7 +77,13 @@ class FileJournal final : public Journal {
   std::expected<void, Error> start(File lock_file);
   std::expected<void, Error> roll(uint64_t batch_bytes);
   std::expected<void, Error> activate(const std::string& path, const SegmentHeader& header);
-  std::expected<void, Error> write_batch(std::span<const std::string_view> payloads, Sync sync);
+  void make_batch(std::span<const std::string_view> payloads);
+  std::expected<void, Error> write_batch(Sync sync);
+  void count_batch(Sync sync);
+  std::string_view records_of_batch() const {
+    return std::string_view(batch_).substr(0, batch_bytes_);
+  }
+  void finish_pending();
   std::expected<void, Error> sync_active();
   Error poison(Error error);
 
@@ -91,8 +108,14 @@ class FileJournal final : public Journal {
   Seq trimmed_;  // the records up to here cannot be read in order
   std::optional<Error> failed_;
 
-  std::string batch_;  // the batch appended last, as it lies in the file
+  std::string batch_;  // the batch appended last, as it lies in the file, zeros behind it included
+  size_t batch_bytes_ = 0;  // without those zeros
   Seq batch_first_;
+
+  bool pending_ = false;  // the scribe has `batch_`: it and `active_` stay as they are
+  bool lost_ = false;     // the scribe could not store it
+  size_t behind_bytes_min_ = 0;
+  std::unique_ptr<Scribe> scribe_;  // last, so that all it works with is there as long as it is
 };
 
 }  // namespace parley::journal

@@ -62,6 +62,10 @@ class Journal {
 
   virtual Appending appending() = 0;
 
+  // Waits until nothing is pending, where that takes no longer than a write and a sync; elsewhere
+  // it returns at once.
+  virtual void wait() {}
+
   // Calls `visit` for the records after `after`, in order, without a gap, until there is none or
   // about `bytes_max` were handed out (at least one record, if there is one). Records up to a
   // trimmed place are gone: asking for them is an error.

@@ -43,6 +43,11 @@ class Mailbox {
   void take(Batch& batch);
 
   bool empty() const { return collecting_.empty(); }
+  // What one more turn of the sockets brings still has room.
+  bool half_full() const {
+    return collecting_.ends.size() > limits_.commands_max / 2 ||
+           collecting_.bytes.size() > limits_.bytes_max / 2;
+  }
 
  private:
   Limits limits_;

@@ -115,8 +115,11 @@ std::expected<void, Error> Node::step(Time now) {
   if (broken_) {
     return std::unexpected(*trouble_);
   }
+  if (mailbox_.half_full() && waits_for_journal()) {
+    journal_.wait();  // sooner than refusing: what else is sent waits in the sockets meanwhile
+  }
   auto applied = apply_new(true);
-  if (applied && journal_.appending() != Appending::pending) {
+  if (applied && !waits_for_journal()) {
     append_batch(now);
     applied = apply_new(true);
   }
@@ -137,6 +140,8 @@ std::expected<void, Error> Node::step(Time now) {
   keep_snapshots();
   return {};
 }
+
+bool Node::waits_for_journal() const { return journal_.appending() == Appending::pending; }
 
 bool Node::batch_is_settled() const {
   return in_flight_.empty() || machine_.was_applied({options_.origin, in_flight_.last});
@@ -163,7 +168,9 @@ void Node::append_batch(Time now) {
   }
   trouble_ = appended.error();
   tick_after_ = now + retry_pause;
-  if (!again) {  // the fate of a batch that was lost before is still unknown: it stays
+  // The fate of a batch that was lost before is still unknown: it stays. Of storage that failed no
+  // more will be known in this life.
+  if (!again || appended.error().code == base::Code::storage_failed) {
     if (in_flight_.first == start_number) {  // no one asked for it, and it is tried again
       mailbox_.take(in_flight_);
     }
@@ -276,9 +283,16 @@ bool Node::has_work(Time now) const {
   if (broken_) {
     return false;
   }
-  return journal_.last() > machine_.seq() || !batch_is_settled() || !mailbox_.empty() ||
-         !machine_.was_applied({options_.origin, start_number}) ||
-         next_deadline() <= now;
+  if (journal_.last() > machine_.seq()) {
+    return true;
+  }
+  return !waits_for_journal() &&
+         (!batch_is_settled() || !mailbox_.empty() ||
+          !machine_.was_applied({options_.origin, start_number}) || next_deadline() <= now);
+}
+
+Time Node::next_deadline() const {
+  return waits_for_journal() ? base::time_max : std::max(machine_.next_deadline(), tick_after_);
 }
 
 std::expected<std::string_view, Error> Node::record(Seq seq) {

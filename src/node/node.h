@@ -41,7 +41,8 @@ class Outlet {
 };
 
 // Joins one machine to one journal. Single-threaded: `step` does all the work, on the thread of
-// the sockets, because waking another thread costs more than the sync it would hide.
+// the sockets. A journal may store a large batch behind it; then commands go on collecting, and
+// whoever steps is woken when the batch is stored.
 class Node {
  public:
   struct Options {
@@ -79,10 +80,11 @@ class Node {
   // `now` decides whether a tick is due. On error the node can go no further: see `trouble`.
   std::expected<void, Error> step(Time now);
 
-  // True when another step would do something now.
+  // True when another step would do something now. What waits for the journal is no work: the
+  // journal tells when it is done.
   bool has_work(Time now) const;
   // When it will, if nothing comes in.
-  Time next_deadline() const { return std::max(machine_.next_deadline(), tick_after_); }
+  Time next_deadline() const;
 
   uint64_t origin() const { return options_.origin; }
   const core::Machine& machine() const { return machine_; }
@@ -104,6 +106,7 @@ class Node {
   void refuse_batch(const Error& error);
   void keep_snapshots();
   bool batch_is_settled() const;
+  bool waits_for_journal() const;
 
   journal::Journal& journal_;
   Outlet& outlet_;

@@ -39,6 +39,15 @@ class TroubledJournal final : public journal::Journal {
   bool lose_answer = false;    // they arrive, and no one says so
   std::vector<Append> appends;
   size_t fetches = 0;
+  size_t waits = 0;
+
+  // What is pending is lost, because storage failed.
+  void fail_held() {
+    hold = false;
+    lost_ = true;
+    held_.clear();
+    append_error = Error{base::Code::storage_failed, "fsync", {}};
+  }
 
   // What is pending arrives.
   void let_go() {
@@ -65,6 +74,10 @@ class TroubledJournal final : public journal::Journal {
   }
   Appending appending() override {
     return !held_.empty() ? Appending::pending : lost_ ? Appending::lost : Appending::idle;
+  }
+  void wait() override {
+    ++waits;
+    let_go();
   }
   std::expected<void, Error> read(
       Seq after, size_t bytes_max,
@@ -206,6 +219,68 @@ TEST(Node, NothingIsToldBeforeItIsInTheJournal) {
   EXPECT_TRUE(bench.notes.outcomes.contains(first));
   EXPECT_TRUE(bench.notes.outcomes.contains(second));
   EXPECT_EQ(bench.tables().messages.size(), 2u);
+}
+
+// Else the loop would spin; the journal wakes it.
+TEST(Node, WhatWaitsForTheJournalIsNoWork) {
+  Bench bench;
+  bench.register_both();
+  bench.ask("ana", a_send("ana", "m0").to("bo").ttl(base::seconds(5)));
+  bench.journal.hold = true;
+  bench.submit("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_TRUE(bench.step());
+  bench.submit("ana", a_send("ana", "m2").to("bo"));
+  bench.clock.advance(base::seconds(6));
+  EXPECT_FALSE(bench.node->has_work(bench.clock.now()));
+  EXPECT_EQ(bench.node->next_deadline(), base::time_max);
+  ASSERT_TRUE(bench.step());
+  EXPECT_EQ(bench.journal.waits, 0u);
+  bench.journal.let_go();
+  EXPECT_TRUE(bench.node->has_work(bench.clock.now()));
+  bench.settle();
+  EXPECT_EQ(bench.tables().dead_letters.size(), 1u);
+}
+
+TEST(Node, MailboxThatFillsBehindAPendingBatchWaitsForItInsteadOfRefusing) {
+  Bench bench;
+  bench.options.mailbox.commands_max = 8;
+  bench.restart();
+  bench.register_both();
+  bench.journal.hold = true;
+  std::vector<Ticket> tickets;
+  for (int turn = 0; turn < 12; ++turn) {
+    for (int n = 0; n < 3; ++n) {
+      const std::string name = std::to_string(turn) + "." + std::to_string(n);
+      tickets.push_back(bench.submit("ana", a_send("ana", name).to("bo")));
+    }
+    ASSERT_TRUE(bench.step());
+    bench.journal.hold = true;
+  }
+  EXPECT_GT(bench.journal.waits, 0u);
+  bench.journal.let_go();
+  bench.settle();
+  for (const Ticket ticket : tickets) {
+    EXPECT_TRUE(bench.notes.outcomes.contains(ticket));
+  }
+}
+
+TEST(Node, BatchThatFailsWhileItIsPendingIsRefused) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.hold = true;
+  const Ticket first = bench.submit("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_TRUE(bench.step());
+  const Ticket second = bench.submit("ana", a_send("ana", "m2").to("bo"));
+  ASSERT_TRUE(bench.step());
+  bench.journal.fail_held();
+  EXPECT_TRUE(bench.node->has_work(bench.clock.now()));
+  bench.settle();
+  for (const Ticket ticket : {first, second}) {
+    EXPECT_FALSE(bench.notes.outcomes.contains(ticket));
+    EXPECT_EQ(bench.notes.refusals.at(ticket).code, Code::storage_failed);
+  }
+  EXPECT_EQ(bench.node->trouble()->code, Code::storage_failed);
+  EXPECT_EQ(bench.tables().messages.size(), 0u);
 }
 
 TEST(Node, SyncsOnlyForWhatIsPromised) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "journal/scribe.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace parley::journal {
+
+std::expected<void, base::Error> store(const Storing& storing) {
+  if (const auto written = storing.file.write(storing.bytes, storing.at); !written) {
+    return std::unexpected(storage_error("write", storing.path, written.error()));
+  }
+  if (const auto synced = storing.file.sync(); !synced) {
+    return std::unexpected(storage_error("sync", storing.path, synced.error()));
+  }
+  return {};
+}
+
+Scribe::Scribe(std::function<void()> done) : done_(std::move(done)), thread_([this] { run(); }) {}
+
+Scribe::~Scribe() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Scribe::begin(const Storing& storing) {
+  CHECK(!busy());
+  busy_.store(true, std::memory_order_relaxed);  // the mutex orders it before the work
+  {
+    const std::lock_guard lock(mutex_);
+    storing_.emplace(storing);
+  }
+  changed_.notify_one();
+}
+
+void Scribe::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || storing_; });
+    if (!storing_) {
+      return;
+    }
+    const Storing work = *storing_;
+    storing_.reset();
+    lock.unlock();
+    outcome_ = store(work);
+    busy_.store(false, std::memory_order_release);
+    busy_.notify_one();
+    done_();
+    lock.lock();
+  }
+}
+
+}  // namespace parley::journal
