@@ -207,6 +207,7 @@ void Node::refuse_batch(const Error& error) {
       outlet_.refused(number, error);
     }
   }
+  newest_told_ = std::max(newest_told_, in_flight_.last);
   in_flight_.clear();
 }
 
@@ -245,7 +246,8 @@ std::expected<void, Error> Node::apply_one(const journal::Record& record, bool t
   if (std::holds_alternative<core::Send>(entry->command)) {
     fresh_.add(record.seq, record.payload);
   }
-  const bool is_ours = entry->id.origin == options_.origin;
+  const bool is_ours =
+      entry->id.origin == options_.origin && entry->id.number > newest_told_;
   newest_told_ = is_ours ? entry->id.number : newest_told_;
   outlet_.applied(*entry, outcome, effects_,
                   is_ours ? std::optional<Ticket>(entry->id.number) : std::nullopt);

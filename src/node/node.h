@@ -120,7 +120,7 @@ class Node {
   static constexpr uint64_t start_number = 1;  // of the command that says that the node started
 
   uint64_t next_number_ = start_number + 1;
-  uint64_t newest_told_ = 0;  // of our commands
+  uint64_t newest_told_ = 0;  // of our commands: their outcome, or that they are refused
   size_t bytes_since_snapshot_ = 0;
   size_t snapshot_bytes_ = 0;
   std::optional<journal::Snapshot> snapshot_held_;  // until the view has passed its place

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
 
 #include "core/testing.h"
 #include "journal/memory.h"
@@ -41,12 +42,12 @@ class TroubledJournal final : public journal::Journal {
   size_t fetches = 0;
   size_t waits = 0;
 
-  // What is pending is lost, because storage failed.
-  void fail_held() {
+  // What is pending is lost, because storage failed; returns what it was.
+  std::vector<std::string> fail_held() {
     hold = false;
     lost_ = true;
-    held_.clear();
     append_error = Error{base::Code::storage_failed, "fsync", {}};
+    return std::exchange(held_, {});
   }
 
   // What is pending arrives.
@@ -281,6 +282,24 @@ TEST(Node, BatchThatFailsWhileItIsPendingIsRefused) {
   }
   EXPECT_EQ(bench.node->trouble()->code, Code::storage_failed);
   EXPECT_EQ(bench.tables().messages.size(), 0u);
+}
+
+// As a journal that is shared may do it. It acts, but who was told once is told no more.
+TEST(Node, BatchThatWasRefusedAndArrivesAfterAllIsNotToldAgain) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.hold = true;
+  const Ticket ticket = bench.submit("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_TRUE(bench.step());
+  const std::vector<std::string> batch = bench.journal.fail_held();
+  bench.settle();
+  ASSERT_TRUE(bench.notes.refusals.contains(ticket));
+  journal::MemoryJournal other(bench.log);
+  const std::vector<std::string_view> views(batch.begin(), batch.end());
+  ASSERT_TRUE(other.append(views, Sync::yes).has_value());
+  bench.settle();
+  EXPECT_EQ(bench.tables().messages.size(), 1u);
+  EXPECT_FALSE(bench.notes.outcomes.contains(ticket));
 }
 
 TEST(Node, SyncsOnlyForWhatIsPromised) {
