@@ -113,7 +113,7 @@ std::expected<void, Error> FileJournal::start(File lock_file) {
     return rolled;
   }
   synced_ = active_.last;
-  batch_first_ = active_.last.next();
+  batch_.first = active_.last.next();
   archive_->want_spare();
   return {};
 }
@@ -146,35 +146,36 @@ std::expected<void, Error> FileJournal::append(std::span<const std::string_view>
   make_batch(payloads);
   if (scribe_ && sync == Sync::yes && bytes >= behind_bytes_min_) {
     pending_ = true;
-    scribe_->begin({active_file_, active_.path, batch_, active_.end});
+    scribe_->begin({active_file_, active_.path, coming_.bytes, active_.end});
     return {};
   }
   return write_batch(sync);
 }
 
-// The records as they will lie in the file. What was in memory of the batch before can be read from
-// there only, from here on.
+// The records as they will lie in the file.
 void FileJournal::make_batch(std::span<const std::string_view> payloads) {
   const Time now = std::max(active_.last_time, clock_.now());
-  const uint32_t seed = active_.header.seed();
-  batch_first_ = active_.last.next();
-  batch_.clear();
-  for (Seq seq = batch_first_; const std::string_view payload : payloads) {
-    append_record(batch_, seed, {seq, now, synced_}, payload);
+  coming_.first = active_.last.next();
+  coming_.seed = active_.header.seed();
+  coming_.bytes.clear();
+  for (Seq seq = coming_.first; const std::string_view payload : payloads) {
+    append_record(coming_.bytes, coming_.seed, {seq, now, synced_}, payload);
     seq = seq.next();
   }
-  batch_bytes_ = batch_.size();
+  coming_.records_bytes = coming_.bytes.size();
   // Zeros up to the end of the block: it is written whole anyway, and the kernel need not read
   // the rest of a recycled one first.
-  batch_.resize(static_cast<size_t>(whole_blocks(active_.end + batch_bytes_) - active_.end));
+  const uint64_t end = whole_blocks(active_.end + coming_.records_bytes);
+  coming_.bytes.resize(static_cast<size_t>(end - active_.end));
 }
 
 std::expected<void, Error> FileJournal::write_batch(Sync sync) {
+  const Storing storing{active_file_, active_.path, coming_.bytes, active_.end};
   if (sync == Sync::yes) {
-    if (const auto stored = store({active_file_, active_.path, batch_, active_.end}); !stored) {
+    if (const auto stored = store(storing); !stored) {
       return std::unexpected(poison(stored.error()));
     }
-  } else if (const auto written = active_file_.write(batch_, active_.end); !written) {
+  } else if (const auto written = storing.file.write(storing.bytes, storing.at); !written) {
     return std::unexpected(poison(storage_error("write", active_.path, written.error())));
   }
   count_batch(sync);
@@ -184,9 +185,9 @@ std::expected<void, Error> FileJournal::write_batch(Sync sync) {
 // Nothing of the batch counts, or can be read, before it is written and, if that was asked for,
 // synced.
 void FileJournal::count_batch(Sync sync) {
-  const uint32_t seed = active_.header.seed();
-  for (std::string_view rest = records_of_batch(); !rest.empty();) {
-    const auto head = decode_head(rest, seed);
+  std::swap(batch_, coming_);
+  for (std::string_view rest = batch_.records(); !rest.empty();) {
+    const auto head = decode_head(rest, batch_.seed);
     CHECK(head.has_value());
     active_.add(head->place, head->bytes());
     rest.remove_prefix(static_cast<size_t>(head->bytes()));
@@ -318,7 +319,7 @@ std::expected<void, Error> FileJournal::read(Seq after, size_t bytes_max, const 
     visit(record);
   };
   for (Seq from = after.next(); from <= active_.last && left > 0;) {
-    if (from >= batch_first_) {
+    if (from >= batch_.first) {
       from = read_batch(from, left, hand_out);
       continue;
     }
@@ -332,11 +333,10 @@ std::expected<void, Error> FileJournal::read(Seq after, size_t bytes_max, const 
   return {};
 }
 
-// The batch appended last is in memory; reading it back touches no disk.
+// The newest batch is in memory.
 Seq FileJournal::read_batch(Seq from, const size_t& left, const Visit& visit) const {
-  const uint32_t seed = active_.header.seed();
-  for (std::string_view rest = records_of_batch(); !rest.empty() && left > 0;) {
-    const auto head = decode_head(rest, seed);
+  for (std::string_view rest = batch_.records(); !rest.empty() && left > 0;) {
+    const auto head = decode_head(rest, batch_.seed);
     CHECK(head.has_value());
     if (head->place.seq == from) {
       visit({from, head->place.time, rest.substr(record_header_bytes, head->payload_bytes)});
@@ -395,7 +395,7 @@ std::expected<std::string, Error> FileJournal::fetch(Seq seq) {
   if (seq == Seq{} || seq > active_.last) {
     return std::unexpected(not_there(seq, "the last one is " + std::to_string(active_.last.n)));
   }
-  if (seq >= batch_first_) {
+  if (seq >= batch_.first) {
     std::string payload;
     size_t left = 1;
     read_batch(seq, left, [&](const Record& record) {

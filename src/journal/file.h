@@ -80,9 +80,6 @@ class FileJournal final : public Journal {
   void make_batch(std::span<const std::string_view> payloads);
   std::expected<void, Error> write_batch(Sync sync);
   void count_batch(Sync sync);
-  std::string_view records_of_batch() const {
-    return std::string_view(batch_).substr(0, batch_bytes_);
-  }
   void finish_pending();
   std::expected<void, Error> sync_active();
   Error poison(Error error);
@@ -108,11 +105,19 @@ class FileJournal final : public Journal {
   Seq trimmed_;  // the records up to here cannot be read in order
   std::optional<Error> failed_;
 
-  std::string batch_;  // the batch appended last, as it lies in the file, zeros behind it included
-  size_t batch_bytes_ = 0;  // without those zeros
-  Seq batch_first_;
+  // A batch as it lies in the file, with the zeros behind it.
+  struct Batch {
+    std::string bytes;
+    size_t records_bytes = 0;
+    Seq first;
+    uint32_t seed = 0;
 
-  bool pending_ = false;  // the scribe has `batch_`: it and `active_` stay as they are
+    std::string_view records() const { return std::string_view(bytes).substr(0, records_bytes); }
+  };
+  Batch batch_;   // the newest that counts: reading it back touches no disk
+  Batch coming_;  // the one that is being stored
+
+  bool pending_ = false;  // the scribe has `coming_`: it and `active_` stay as they are
   bool lost_ = false;     // the scribe could not store it
   size_t behind_bytes_min_ = 0;
   std::unique_ptr<Scribe> scribe_;  // last, so that all it works with is there as long as it is

@@ -72,7 +72,7 @@ class Handler {
 };
 
 // An HTTP/1.1 and WebSocket server on one thread, the thread of `run`. Each turn of its loop reads
-// all ready sockets (until nothing is ready or 1 MiB came in), calls `on_turn`, then writes each
+// all ready sockets (until nothing is ready or 512 KiB came in), calls `on_turn`, then writes each
 // connection's answers as one buffer. What is wrong with a request at this level (malformed, too
 // large, too slow, a version it does not speak) is answered here as problem+json, and the
 // connection closed. Everything but `stop` and `post` is called on the thread of `run`, or before

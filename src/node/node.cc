@@ -66,7 +66,7 @@ std::expected<std::unique_ptr<Node>, Error> Node::start(journal::Journal& journa
   // The clock may have gone back since the last life.
   node->options_.origin =
       std::max(options.origin, node->machine_.life_of(node->options_.name) + 1);
-  node->append_batch(node->machine_.time());
+  (void)node->append_batch(node->machine_.time());  // a step tries again what failed
   return node;
 }
 
@@ -118,10 +118,19 @@ std::expected<void, Error> Node::step(Time now) {
   if (mailbox_.half_full() && waits_for_journal()) {
     journal_.wait();  // sooner than refusing: what else is sent waits in the sockets meanwhile
   }
-  auto applied = apply_new(true);
+  // The next batch is on its way before the one before it is applied. But that the node started is
+  // applied before all else.
+  auto applied = has_started() ? std::expected<void, Error>{} : apply_new(true);
+  std::expected<void, Error> appended;
   if (applied && !waits_for_journal()) {
-    append_batch(now);
+    appended = append_batch(now);
+  }
+  if (applied) {
     applied = apply_new(true);
+  }
+  if (applied && !appended) {
+    refuse_upto(in_flight_.last, appended.error());  // after what came before it was told
+    in_flight_.clear();
   }
   if (applied && machine_.life_of(options_.name) > options_.origin) {
     applied = std::unexpected(Error{base::Code::data_in_use,
@@ -132,9 +141,7 @@ std::expected<void, Error> Node::step(Time now) {
   if (!applied) {
     broken_ = true;
     trouble_ = applied.error();
-    refuse_batch(applied.error());
-    mailbox_.take(in_flight_);
-    refuse_batch(applied.error());
+    refuse_upto(next_number_ - 1, applied.error());
     return applied;
   }
   keep_snapshots();
@@ -143,45 +150,52 @@ std::expected<void, Error> Node::step(Time now) {
 
 bool Node::waits_for_journal() const { return journal_.appending() == Appending::pending; }
 
+bool Node::has_started() const {
+  return machine_.was_applied({options_.origin, start_number});
+}
+
+// Its fate is known: it is in the journal, though perhaps not applied yet.
 bool Node::batch_is_settled() const {
-  return in_flight_.empty() || machine_.was_applied({options_.origin, in_flight_.last});
+  return in_flight_.empty() || journal_.appending() == Appending::idle ||
+         machine_.was_applied({options_.origin, in_flight_.last});
 }
 
 // Either the batch whose fate is unknown once more (the machine applies each command once), or, if
-// that was applied, the next one. So commands of one life get into the journal in their order.
-void Node::append_batch(Time now) {
+// it is known, the next one. So commands of one life get into the journal in their order. An error
+// when the batch is to be refused.
+std::expected<void, Error> Node::append_batch(Time now) {
   const bool again = !batch_is_settled();
   if (!again) {
     in_flight_.clear();
     fill_batch(now);
-  } else if (journal_.appending() != Appending::lost) {
-    return;  // it is in the journal and will be read
   }
   if (in_flight_.empty()) {
-    return;
+    return {};
   }
-  const auto appended =
+  auto appended =
       journal_.append(in_flight_.payloads(), in_flight_.needs_sync ? Sync::yes : Sync::no);
   if (appended) {
     trouble_.reset();
-    return;
+    return appended;
   }
   trouble_ = appended.error();
   tick_after_ = now + retry_pause;
   // The fate of a batch that was lost before is still unknown: it stays. Of storage that failed no
   // more will be known in this life.
-  if (!again || appended.error().code == base::Code::storage_failed) {
-    if (in_flight_.first == start_number) {  // no one asked for it, and it is tried again
-      mailbox_.take(in_flight_);
-    }
-    refuse_batch(appended.error());
+  if (again && appended.error().code != base::Code::storage_failed) {
+    return {};
   }
+  if (in_flight_.first == start_number) {  // no one asked for it, and it is tried again
+    in_flight_.clear();
+    mailbox_.take(in_flight_);
+  }
+  return appended;
 }
 
 // That the node started comes before all else of its life, alone: else a stream could be opened
 // that nothing closes when the node starts again.
 void Node::fill_batch(Time now) {
-  if (!machine_.was_applied({options_.origin, start_number})) {
+  if (!has_started()) {
     core::Entry entry;
     entry.id = {options_.origin, start_number};
     entry.command = core::StartNode{.node = options_.name};
@@ -198,17 +212,11 @@ void Node::fill_batch(Time now) {
   mailbox_.take(in_flight_);
 }
 
-void Node::refuse_batch(const Error& error) {
-  if (in_flight_.empty()) {
-    return;
+// Those of our commands that were told nothing yet.
+void Node::refuse_upto(uint64_t last, const Error& error) {
+  while (newest_told_ < last) {
+    outlet_.refused(++newest_told_, error);
   }
-  for (uint64_t number = in_flight_.first; number <= in_flight_.last; ++number) {
-    if (number > newest_told_) {
-      outlet_.refused(number, error);
-    }
-  }
-  newest_told_ = std::max(newest_told_, in_flight_.last);
-  in_flight_.clear();
 }
 
 std::expected<void, Error> Node::apply_new(bool tell) {
@@ -290,7 +298,7 @@ bool Node::has_work(Time now) const {
   }
   return !waits_for_journal() &&
          (!batch_is_settled() || !mailbox_.empty() ||
-          !machine_.was_applied({options_.origin, start_number}) || next_deadline() <= now);
+          !has_started() || next_deadline() <= now);
 }
 
 Time Node::next_deadline() const {

@@ -101,10 +101,11 @@ class Node {
   std::expected<void, Error> catch_up();
   std::expected<void, Error> apply_new(bool tell);
   std::expected<void, Error> apply_one(const journal::Record& record, bool tell);
-  void append_batch(Time now);
+  std::expected<void, Error> append_batch(Time now);
   void fill_batch(Time now);
-  void refuse_batch(const Error& error);
+  void refuse_upto(uint64_t last, const Error& error);
   void keep_snapshots();
+  bool has_started() const;
   bool batch_is_settled() const;
   bool waits_for_journal() const;
 
@@ -120,7 +121,7 @@ class Node {
   static constexpr uint64_t start_number = 1;  // of the command that says that the node started
 
   uint64_t next_number_ = start_number + 1;
-  uint64_t newest_told_ = 0;  // of our commands: their outcome, or that they are refused
+  uint64_t newest_told_ = start_number;  // of our commands: the outcome, or that it is refused
   size_t bytes_since_snapshot_ = 0;
   size_t snapshot_bytes_ = 0;
   std::optional<journal::Snapshot> snapshot_held_;  // until the view has passed its place

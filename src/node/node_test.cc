@@ -265,6 +265,41 @@ TEST(Node, MailboxThatFillsBehindAPendingBatchWaitsForItInsteadOfRefusing) {
   }
 }
 
+TEST(Node, NextBatchIsOnItsWayBeforeTheOneBeforeItIsApplied) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.hold = true;
+  const Ticket first = bench.submit("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_TRUE(bench.step());
+  const Ticket second = bench.submit("ana", a_send("ana", "m2").to("bo"));
+  bench.journal.let_go();
+  bench.journal.hold = true;
+  ASSERT_TRUE(bench.step());
+  EXPECT_EQ(bench.journal.appending(), Appending::pending);
+  EXPECT_TRUE(bench.notes.outcomes.contains(first));
+  EXPECT_FALSE(bench.notes.outcomes.contains(second));
+  bench.journal.let_go();
+  bench.settle();
+  EXPECT_TRUE(bench.notes.outcomes.contains(second));
+}
+
+// The one before it is in the journal, and its askers hear so first.
+TEST(Node, RefusalOfTheNextBatchLeavesTheOneBeforeIt) {
+  Bench bench;
+  bench.register_both();
+  bench.journal.hold = true;
+  const Ticket first = bench.submit("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_TRUE(bench.step());
+  const Ticket second = bench.submit("ana", a_send("ana", "m2").to("bo"));
+  bench.journal.let_go();
+  bench.journal.append_error = storage_full();
+  ASSERT_TRUE(bench.step());
+  EXPECT_TRUE(bench.notes.outcomes.at(first).has_value());
+  EXPECT_EQ(bench.notes.refusals.at(second).code, Code::storage_full);
+  bench.journal.append_error.reset();
+  EXPECT_TRUE(bench.ask("ana", a_send("ana", "m3").to("bo")).has_value());
+}
+
 TEST(Node, BatchThatFailsWhileItIsPendingIsRefused) {
   Bench bench;
   bench.register_both();
