@@ -46,6 +46,8 @@ struct Agent {
   Inbox inbox;
 
   bool is_registered() const { return kind != PrincipalKind::unknown; }
+  // As it said itself. Who only polls says nothing, and is not.
+  bool is_offline() const { return status == "offline" && streams.empty(); }
   bool has(Right right) const { return (rights & static_cast<uint8_t>(right)) != 0; }
   Discipline discipline() const { return discipline_of(dialect); }
 };

@@ -112,11 +112,23 @@ void get(Register& c, Reader& in) {
 void put(const Unregister& c, Writer& out) { out.text(c.name); }
 void get(Unregister& c, Reader& in) { c.name = in.text(); }
 
-void put(const Subscribe& c, Writer& out) { out.text(c.topic); }
-void get(Subscribe& c, Reader& in) { c.topic = in.text(); }
+void put(const Subscribe& c, Writer& out) {
+  out.text(c.topic);
+  out.text(c.agent);
+}
+void get(Subscribe& c, Reader& in) {
+  c.topic = in.text();
+  c.agent = in.text();
+}
 
-void put(const Unsubscribe& c, Writer& out) { out.text(c.topic); }
-void get(Unsubscribe& c, Reader& in) { c.topic = in.text(); }
+void put(const Unsubscribe& c, Writer& out) {
+  out.text(c.topic);
+  out.text(c.agent);
+}
+void get(Unsubscribe& c, Reader& in) {
+  c.topic = in.text();
+  c.agent = in.text();
+}
 
 void put(const Send& c, Writer& out) {
   encode(c.envelope, out);

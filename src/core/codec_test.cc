@@ -61,7 +61,7 @@ std::vector<Command> every_command() {
           Register{"ana", PrincipalKind::human, Dialect::collab, "role", {"a", "b"}, {"approver"},
                    token_of("ana"), "profile", true},
           Unregister{"ana"},
-          Subscribe{"a.b"},
+          Subscribe{"a.b", "bo"},
           Unsubscribe{"a.c"},
           Send{full_envelope(), 12, Gathering{Strategy::quorum, 2, base::seconds(5),
                                               OnPartial::extend_timeout},

@@ -63,11 +63,13 @@ struct Unregister {
 
 struct Subscribe {
   std::string_view topic;
+  std::string_view agent{};  // empty: the one who asks
   bool operator==(const Subscribe&) const = default;
 };
 
 struct Unsubscribe {
   std::string_view topic;
+  std::string_view agent{};
   bool operator==(const Unsubscribe&) const = default;
 };
 

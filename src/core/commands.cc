@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/news.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -54,7 +55,11 @@ Outcome Workspace::on(Turn& turn, const SetRules& command) {
       return std::unexpected(set.error());
     }
   }
-  t_.rules = changed;
+  const Rules before = std::exchange(t_.rules, changed);
+  news::policy(t_, turn.dispatch, before, turn.entry.actor);
+  if (before != t_.rules) {
+    news::audit(t_, turn.dispatch, "rules_changed", turn.entry.actor, "");
+  }
   return Receipt{};
 }
 
@@ -75,6 +80,10 @@ std::expected<void, Error> Workspace::check(const Register& c) const {
   if (c.name == broker_sender) {
     return refuse(Code::bad_request,
                   quoted(c.name) + " is the broker's own name; choose another", "/id");
+  }
+  if (std::ranges::find(news::topics, c.name) != news::topics.end()) {
+    return refuse(Code::bad_request,
+                  quoted(c.name) + " is a topic of the broker's; choose another", "/id");
   }
   if (c.kind == PrincipalKind::unknown) {
     return refuse(Code::bad_request, "an agent, a human or an admin can be registered", "/kind");
@@ -137,7 +146,8 @@ Outcome Workspace::on(Turn& turn, const Register& command) {
     }
   }
   const AgentRef ref = t_.agents.intern(command.name);
-  if (!t_.agents[ref].is_registered()) {
+  const bool is_new = !t_.agents[ref].is_registered();
+  if (is_new) {
     t_.agents[ref].registered = t_.now;
     t_.agents[ref].dialect = command.dialect;
   }
@@ -159,6 +169,13 @@ Outcome Workspace::on(Turn& turn, const Register& command) {
   if (command.token != TokenHash{}) {
     t_.agents.add_token(ref, command.token,
                         command.only_token ? 1 : t_.rules.tokens_per_agent_max);
+  }
+  if (is_new) {
+    news::availability(t_, turn.dispatch, ref, "registered");
+  }
+  if (!is_self) {
+    news::audit(t_, turn.dispatch, is_new ? "registered" : "registration_changed",
+                turn.entry.actor, command.name);
   }
   return Receipt{};
 }
@@ -204,19 +221,54 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
   turn.watch.settle();
   turn.watch.left(command.name);
   t_.errands.forget(command.name);
+  news::availability(t_, turn.dispatch, ref, "unregistered");
+  news::audit(t_, turn.dispatch, "unregistered", turn.entry.actor, command.name);
   t_.agents.unregister(ref);
   return Receipt{};
 }
 
+// Whose subscription it is. Agents manage their own; the registry's owner manages those of others.
+std::expected<AgentRef, Error> Workspace::subscriber(const Turn& turn,
+                                                     std::string_view agent) const {
+  if (agent.empty() || (turn.actor != none && agent == t_.agents[turn.actor].name)) {
+    if (turn.actor == none) {
+      return refuse(Code::forbidden, "only a registered principal can subscribe");
+    }
+    return turn.actor;
+  }
+  if (!may_administer(turn, Right::admin)) {
+    const std::vector<AgentRef> owners = t_.agents.stewards();
+    if (std::ranges::find(owners, turn.actor) == owners.end()) {
+      return refuse(Code::forbidden,
+                    "only the orchestrator, who owns the topics, or an admin changes what others "
+                    "subscribe to");
+    }
+  }
+  const AgentRef found = t_.agents.find(agent);
+  if (found == none || !t_.agents[found].is_registered()) {
+    return refuse(Code::not_found, "no principal is named " + quoted(agent.substr(0, 256)),
+                  "/agent");
+  }
+  return found;
+}
+
 Outcome Workspace::on(Turn& turn, const Subscribe& command) {
-  if (turn.actor == none) {
-    return refuse(Code::forbidden, "only a registered principal can subscribe");
+  const auto who = subscriber(turn, command.agent);
+  if (!who) {
+    return std::unexpected(who.error());
   }
   const std::string_view name = topic_name(command.topic);
   if (!is_name(name, t_.rules)) {
     return too_long("a topic", t_.rules.name_bytes_max, "/topic");
   }
-  Agent& agent = t_.agents[turn.actor];
+  Agent& agent = t_.agents[*who];
+  if (agent.kind == PrincipalKind::agent && agent.dialect == Dialect::flow &&
+      !is_domain_event(name)) {
+    return refuse(Code::bad_request,
+                  "a topic is named domain.event_type, such as task.status_changed; " +
+                      quoted(name) + " is not",
+                  "/topic");
+  }
   if (agent.subscriptions.contains(name)) {
     return Receipt{};
   }
@@ -232,33 +284,46 @@ Outcome Workspace::on(Turn& turn, const Subscribe& command) {
                                            " topics already (topics_max)");
   }
   const TopicRef topic = t_.topics.intern(name);
-  t_.topics.subscribe(topic, turn.actor);
+  t_.topics.subscribe(topic, *who);
   agent.subscriptions.emplace(name);
-  // Late subscribers get what is retained, but nothing twice and nothing that they said.
+  if (*who != turn.actor) {
+    news::audit(t_, turn.dispatch, "subscribed", turn.entry.actor, agent.name);
+  }
+  return Receipt{.message = {}, .count = deliver_retained(turn, topic, *who)};
+}
+
+// Late subscribers get what is retained, but nothing twice and nothing that they said.
+uint32_t Workspace::deliver_retained(Turn& turn, TopicRef topic, AgentRef to) {
   uint32_t count = 0;
   const std::deque<MessageRef> retained = t_.topics[topic].retained;
   for (const MessageRef ref : retained) {
     const Message& message = t_.messages.message(ref);
     const bool in_time = message.time + t_.rules.topic_retention > t_.now &&
                          message.expires > t_.now;
-    if (in_time && message.sender != turn.actor &&
-        t_.messages.delivery_to(ref, turn.actor) == none) {
-      turn.dispatch.deliver(ref, turn.actor);
+    if (in_time && message.sender != to && t_.messages.delivery_to(ref, to) == none) {
+      turn.dispatch.deliver(ref, to);
       ++count;
     }
   }
-  return Receipt{.message = {}, .count = count};
+  return count;
 }
 
 Outcome Workspace::on(Turn& turn, const Unsubscribe& command) {
+  const auto who = subscriber(turn, command.agent);
+  if (!who) {
+    return std::unexpected(who.error());
+  }
   const std::string_view name = topic_name(command.topic);
-  if (turn.actor == none || !t_.agents[turn.actor].subscriptions.contains(name)) {
+  if (!t_.agents[*who].subscriptions.contains(name)) {
     return refuse(Code::not_found, "there is no subscription to " +
                                        quoted(name.substr(0, 256)));
   }
   // What is in the inbox already stays there: it was accepted for this receiver.
-  t_.agents[turn.actor].subscriptions.erase(std::string(name));
-  t_.topics.unsubscribe(t_.topics.find(name), turn.actor);
+  t_.agents[*who].subscriptions.erase(std::string(name));
+  t_.topics.unsubscribe(t_.topics.find(name), *who);
+  if (*who != turn.actor) {
+    news::audit(t_, turn.dispatch, "unsubscribed", turn.entry.actor, t_.agents[*who].name);
+  }
   return Receipt{};
 }
 
@@ -445,6 +510,9 @@ Outcome Workspace::on(Turn& turn, const OpenStream& command) {
   stream.agent = turn.actor;
   stream.window = command.window;
   t_.agents[turn.actor].streams.push_back(t_.streams.add(stream));
+  if (t_.agents[turn.actor].streams.size() == 1) {
+    news::availability(t_, turn.dispatch, turn.actor, "online");
+  }
   turn.dispatch.pump(turn.actor);
   return Receipt{};
 }
@@ -472,6 +540,9 @@ Outcome Workspace::on(Turn& turn, const Heartbeat& command) {
     }
   }
   const bool was_busy = t_.agents[turn.actor].status == "busy";
+  if (t_.agents[turn.actor].status != command.status && !command.status.empty()) {
+    news::availability(t_, turn.dispatch, turn.actor, command.status);
+  }
   t_.agents[turn.actor].status = command.status;
   t_.agents[turn.actor].task = command.task;
   if (command.status != "busy" && (was_busy || t_.agents[turn.actor].busy_until > t_.now)) {
@@ -523,6 +594,8 @@ Outcome Workspace::on(Turn& turn, const ResolveEscalation& command) {
                                {"cause", std::string(cause_name(escalation->cause))},
                                {"resolution", std::string(command.resolution)},
                                {"resolved_by", std::string(by)}}});
+  news::audit(t_, turn.dispatch, "escalation_resolved", turn.entry.actor,
+              std::to_string(command.id));
   return Receipt{.message = escalation->about};
 }
 
@@ -544,6 +617,8 @@ Outcome Workspace::on(Turn& turn, const ResolveDeadLetter& command) {
   if (command.resolution == Resolution::retried) {
     return retry(turn, *letter);
   }
+  news::audit(t_, turn.dispatch, "dead_letter_resolved", turn.entry.actor,
+              std::to_string(command.id));
   turn.dispatch.release(*letter);
   t_.dead_letters.resolve(*letter, command.resolution, turn.entry.actor, t_.now);
   return Receipt{.message = letter->message};
@@ -565,6 +640,8 @@ Outcome Workspace::retry(Turn& turn, DeadLetter& letter) {
   turn.dispatch.revive(t_.messages.delivery_to(message, receiver));
   turn.dispatch.release(letter);  // after it waits again, so that it is not taken for finished
   t_.dead_letters.resolve(letter, Resolution::retried, turn.entry.actor, t_.now);
+  news::audit(t_, turn.dispatch, "dead_letter_retried", turn.entry.actor,
+              std::to_string(letter.id));
   turn.dispatch.pump(receiver);
   return Receipt{.message = letter.message, .count = 1};
 }

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "core/news.h"
 
 namespace parley::core {
 
@@ -254,7 +255,9 @@ uint64_t Dispatch::owe(Errand errand) {
   if (!is_topic && (to == none || !t_.agents[to].is_registered())) {
     return 0;
   }
-  if (t_.errands.size() >= t_.rules.errands_max) {
+  // What is owed to someone has the room that news leave.
+  const uint64_t room = is_topic ? t_.rules.errands_max / 2 : t_.rules.errands_max;
+  if (t_.errands.size() >= room) {
     ++t_.errands.dropped;
     return 0;
   }
@@ -283,6 +286,7 @@ uint64_t Dispatch::escalate(Escalation escalation) {
                    {"receiver", added.receiver},
                    {"why", added.why}}});
   }
+  news::audit(t_, *this, "escalated", broker_name, added.agent);
   return id;
 }
 
@@ -342,12 +346,16 @@ void Dispatch::close_stream(StreamRef ref, bool failed) {
   }
   t_.streams.remove(ref);
   emit(StreamClosed{.stream = id});
+  if (t_.agents[agent].streams.empty()) {
+    news::availability(t_, *this, agent, "offline");
+  }
   pump(agent);
 }
 
 void Dispatch::retain(MessageRef ref) {
   Message& message = t_.messages.message(ref);
   const TopicRef topic = message.topic;
+  t_.topics[topic].published = t_.now;
   if (t_.rules.topic_retained_max == 0 || t_.rules.topic_retention.us == 0) {
     return;
   }

@@ -243,6 +243,8 @@ class Script {
       errand_ = letter == nullptr ? UINT32_MAX : letter->notice;
     } else if (words.accept("for")) {
       errand_ = errand_to(words.next(), e.receivers.front());
+    } else if (words.accept("fire-and-forget")) {
+      e.durability = Durability::memory;
     } else if (words.accept("without-id")) {
       e.id = {};
     } else {
@@ -308,8 +310,14 @@ class Script {
     return OpenStream{streams_[name], window};
   }
   Command closes(Words& words) { return CloseStream{stream(words.next())}; }
-  Command subscribes(Words& words) { return Subscribe{words.next()}; }
-  Command unsubscribes(Words& words) { return Unsubscribe{words.next()}; }
+  Command subscribes(Words& words) {
+    const std::string_view topic = words.next();
+    return Subscribe{topic, words.accept("for") ? words.next() : std::string_view{}};
+  }
+  Command unsubscribes(Words& words) {
+    const std::string_view topic = words.next();
+    return Unsubscribe{topic, words.accept("for") ? words.next() : std::string_view{}};
+  }
   Command registers(Words& words) {
     Register command;
     command.name = words.next();
@@ -532,6 +540,8 @@ class Script {
     const std::string_view what = words.next();
     if (what == "inbox") {
       expect_inbox(words);
+    } else if (what == "news:") {
+      expect_news(words);
     } else if (what == "dead:") {
       std::vector<std::string> found;
       for (const auto& [id, letter] : tables().dead_letters.all()) {
@@ -611,6 +621,26 @@ class Script {
     } else {
       fail("cannot expect \"" + std::string(what) + "\"");
     }
+  }
+  // What the broker is about to publish: the topic and what tells it from others.
+  void expect_news(Words& words) {
+    std::vector<std::string> found;
+    for (const auto& [id, errand] : tables().errands.all()) {
+      if (errand.kind != ErrandKind::published) {
+        continue;
+      }
+      found.push_back(errand.to);
+      for (const Fact& fact : errand.facts) {
+        const auto* text = std::get_if<std::string>(&fact.value);
+        if (text != nullptr && (fact.name == "status" || fact.name == "action" ||
+                                (fact.name == "agent" && errand.to.starts_with("workflow")))) {
+          found.push_back(*text);
+        } else if (const auto* texts = std::get_if<std::vector<std::string>>(&fact.value)) {
+          found.push_back(join(*texts));
+        }
+      }
+    }
+    check_equal(join(words.rest()), join(found));
   }
   void expect_inbox(Words& words) {
     const AgentRef ref = tables().agents.find(trimmed(words.next()));

@@ -255,8 +255,11 @@ std::expected<Workspace::Route, Error> Workspace::route(const Turn& turn, const 
   }
   if (route.everyone) {
     route.agents = t_.agents.sorted();
-    std::erase_if(route.agents, [this](AgentRef ref) {
-      return t_.agents[ref].kind != PrincipalKind::agent;
+    // What is kept in memory only is for who is there.
+    const bool all = e.durability == Durability::disk;
+    std::erase_if(route.agents, [this, all](AgentRef ref) {
+      const Agent& agent = t_.agents[ref];
+      return agent.kind != PrincipalKind::agent || (!all && agent.is_offline());
     });
   }
   if (!route.topic.empty() && t_.topics.find(route.topic) == none &&

@@ -7,6 +7,7 @@
 
 #include "core/entry.h"
 #include "core/tables.h"
+#include "core/watch.h"
 #include "core/wire.h"
 
 namespace parley::core {
@@ -146,6 +147,7 @@ void encode_topics(const Tables& t, const Places& agents, Writer& out) {
   out.varint(t.topics.size());
   for (const auto& [name, ref] : t.topics.by_name()) {
     out.text(name);
+    out.time(t.topics[ref].published);
     out.varint(t.topics[ref].subscribers.size());
     for (const AgentRef subscriber : t.topics[ref].subscribers) {
       out.varint(agents.of(subscriber));
@@ -162,6 +164,7 @@ std::vector<TopicRef> decode_topics(Tables& t, const std::vector<AgentRef>& agen
       return {};
     }
     ref = t.topics.intern(name);
+    t.topics[ref].published = in.time();
     for (size_t left = in.count(); left > 0; --left) {
       const AgentRef subscriber = slot_at(in, agents);
       if (!in.ok() || !t.agents[subscriber].is_registered() ||
@@ -437,6 +440,24 @@ bool watches_what_is_waited_for(const Tables& t) {
   return all_wanted && watched == wanted.size();
 }
 
+// A stage that is owed is the next one of a pipeline that goes on, and the other way round.
+bool owes_what_is_next(const Tables& t) {
+  for (const auto& [id, errand] : t.errands.all()) {
+    if (errand.kind == ErrandKind::stage) {
+      const auto at = t.patterns.pipelines().find(pipeline_of(errand));
+      if (at == t.patterns.pipelines().end() || at->second.is_over() || at->second.errand != id) {
+        return false;
+      }
+    }
+  }
+  return std::ranges::all_of(t.patterns.pipelines(), [&t](const auto& item) {
+    const Pipeline& pipeline = item.second;
+    const Errand* const errand = t.errands.find(pipeline.errand);
+    return pipeline.is_over() || pipeline.errand == 0 ||
+           (errand != nullptr && errand->kind == ErrandKind::stage);
+  });
+}
+
 void encode_dead_letters(const Tables& t, Writer& out) {
   out.varint(t.dead_letters_dropped);
   out.varint(t.dead_letters.next_id());
@@ -534,7 +555,8 @@ bool decode(Tables& t, Reader& in) {
     decode_dead_letters(t, in);
   }
   return in.ok() && t.errands.decode(in) && t.escalations.decode(in) &&
-         t.patterns.decode(in) && watches_what_is_waited_for(t) && remembers_what_is_settled(t);
+         t.patterns.decode(in) && watches_what_is_waited_for(t) && owes_what_is_next(t) &&
+         remembers_what_is_settled(t);
 }
 
 }  // namespace parley::core

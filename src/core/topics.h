@@ -19,12 +19,19 @@ constexpr std::string_view topic_name(std::string_view name) {
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
 
+// `domain.event_type`: what a flow agent can subscribe to.
+constexpr bool is_domain_event(std::string_view topic) {
+  const size_t dot = topic.find('.');
+  return dot != std::string_view::npos && dot > 0 && topic.back() != '.';
+}
+
 // A named channel with many readers. It exists while someone subscribes to it, it keeps a message
 // for late subscribers, or a message names it.
 struct Topic {
   std::string name;
   std::vector<AgentRef> subscribers;  // in the order they subscribed
   std::deque<MessageRef> retained;    // oldest first
+  Time published;                     // when the newest message came; 0: none since it exists
   uint64_t uses = 0;                  // messages that name it
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "core/news.h"
 
 namespace parley::core {
 
@@ -155,6 +156,7 @@ void Watch::wait_for(MessageRef message, Duration timeout, OnTimeout on_timeout,
                   .on_timeout = on_timeout,
                   .pipeline = pipeline};
   t_.patterns.add(wait, t_.now + timeout);
+  news::task(t_, dispatch_, message, "assigned");
 }
 
 void Watch::end_watch(Seq seq) {
@@ -172,6 +174,9 @@ void Watch::end_wait(Seq seq) {
 void Watch::answered(MessageRef question, AgentRef by, MessageRef answer, Status status) {
   const Seq seq = t_.messages.message(question).seq;
   const Seq response = t_.messages.message(answer).seq;
+  if (t_.messages.message(question).watched) {
+    news::task(t_, dispatch_, question, news::task_status(status), by);
+  }
   if (Gather* gather = t_.patterns.find_gather(seq);
       gather != nullptr && gather->state == GatherState::open) {
     const auto member =
@@ -221,6 +226,7 @@ void Watch::settle() {
     } else if (t_.messages.has_failed(ref)) {
       Pipeline* const pipeline = t_.patterns.find_pipeline(wait->pipeline);
       end_wait(message.seq);  // its sender hears of the dead letter
+      news::task(t_, dispatch_, ref, "failed");
       if (pipeline != nullptr && !pipeline->is_over()) {
         fail(*pipeline, "the message could not be delivered");
       }
@@ -266,6 +272,7 @@ void Watch::on_due(Wait& wait) {
     ++wait.retries;
     t_.patterns.set_due(wait, t_.now + wait.timeout);
     dispatch_.emit(RequestTimedOut{.message = wait.message, .is_final = false});
+    news::task(t_, dispatch_, message, "retried");
     send_again(message);
     return;
   }
@@ -305,6 +312,7 @@ void Watch::time_out(const Wait& held, MessageRef ref) {
   Pipeline* const pipeline = t_.patterns.find_pipeline(wait.pipeline);
   end_wait(wait.message);
   dispatch_.emit(RequestTimedOut{.message = wait.message, .is_final = true});
+  news::task(t_, dispatch_, ref, "timed_out");
   const std::string why = receivers + " did not answer within " +
                           base::format_duration(wait.timeout) +
                           (wait.retries == 0 ? std::string()
@@ -388,6 +396,7 @@ void Watch::begin_gather(const Send& command, MessageRef ref) {
   gather.terms.quorum = std::min(gather.terms.quorum, static_cast<uint32_t>(gather.members.size()));
   const Time due = t_.now + gather.terms.window;
   t_.patterns.add(std::move(gather), due);
+  news::task(t_, dispatch_, ref, "assigned");
   dispatch_.ended.push_back(ref);  // some may have failed at once
 }
 
@@ -474,7 +483,10 @@ void Watch::stage_answered(Pipeline& pipeline, Seq answer, Status status) {
   stage.ended = t_.now;
   if (status == Status::error || status == Status::declined) {
     fail(pipeline, std::string("it answered ") + (status == Status::error ? "error" : "declined"));
-  } else if (pipeline.stage + 1 == pipeline.stages.size()) {
+    return;
+  }
+  news::phase(t_, dispatch_, pipeline);
+  if (pipeline.stage + 1 == pipeline.stages.size()) {
     end(pipeline, PipelineState::completed);
   } else {
     ++pipeline.stage;

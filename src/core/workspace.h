@@ -82,6 +82,8 @@ class Workspace {
   std::expected<DeliveryRef, Error> find_delivery(const Turn& turn, const Target& target) const;
   std::expected<DeliveryRef, Error> find_held(const Turn& turn, const Target& target) const;
   std::expected<void, Error> may_administer(const Turn& turn, Right right) const;
+  uint32_t deliver_retained(Turn& turn, TopicRef topic, AgentRef to);
+  std::expected<AgentRef, Error> subscriber(const Turn& turn, std::string_view agent) const;
   Outcome retry(Turn& turn, DeadLetter& letter);
 
   // send.cc

@@ -2,7 +2,9 @@
 // Agents, humans, workspaces, and what agents subscribe to.
 #include <algorithm>
 #include <array>
+#include <set>
 
+#include "core/news.h"
 #include "edge/api.h"
 #include "edge/render.h"
 #include "lib/crypto.h"
@@ -206,10 +208,13 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
     good = std::unexpected(profile.error());
   } else if (const core::Rules& rules = tables(call).rules;
              subscriptions->size() > rules.subscriptions_per_agent_max ||
-             std::ranges::any_of(*subscriptions, [&rules](std::string_view topic) {
-               return topic.empty() || topic.size() > rules.name_bytes_max;
+             std::ranges::any_of(*subscriptions, [&](std::string_view topic) {
+               const std::string_view plain = core::topic_name(topic);
+               return plain.empty() || plain.size() > rules.name_bytes_max ||
+                      (*parsed == core::Dialect::flow && !core::is_domain_event(plain));
              })) {
-    good = wrong("a subscription is a topic's name, and there are not too many of them",
+    good = wrong("a subscription is a topic's name, for flow domain.event_type, and there are not "
+                 "too many of them",
                  "/subscriptions");
   } else {
     good = check_role(*parsed, *role);
@@ -386,22 +391,34 @@ void Api::list_workspaces(Call& call) {
 }
 
 void Api::subscribe(Call& call) {
-  broker_.ask(call.caller.workspace, call.caller.name, core::Subscribe{.topic = call.arguments[0]},
+  const std::string agent = call.parameter("agent").value_or("");
+  broker_.ask(call.caller.workspace, call.caller.name,
+              core::Subscribe{.topic = call.arguments[0], .agent = agent},
               reply_done(call.exchange));
 }
 
 void Api::unsubscribe(Call& call) {
+  const std::string agent = call.parameter("agent").value_or("");
   broker_.ask(call.caller.workspace, call.caller.name,
-              core::Unsubscribe{.topic = call.arguments[0]}, reply_done(call.exchange));
+              core::Unsubscribe{.topic = call.arguments[0], .agent = agent},
+              reply_done(call.exchange));
 }
 
 void Api::list_topics(Call& call) {
   const core::Tables& t = tables(call);
   std::string text;
   JsonWriter out(text);
-  out.object().key("topics").array();
+  const std::vector<core::AgentRef> owners = t.agents.stewards();
+  const bool sees_all =
+      call.caller.is_admin() || std::ranges::find(owners, call.caller.ref) != owners.end();
+  // The broker's own are there before anyone subscribes to them.
+  std::set<std::string_view> names(core::news::topics.begin(), core::news::topics.end());
   for (const auto& [name, ref] : t.topics.by_name()) {
-    render_topic(t, ref, out);
+    names.insert(name);
+  }
+  out.object().key("topics").array();
+  for (const std::string_view name : names) {
+    render_topic(t, name, sees_all ? core::none : call.caller.ref, out);
   }
   out.end_array().end_object();
   respond(call.exchange, json_response(200, std::move(text)));

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "core/news.h"
 #include "dialect/dialect.h"
 #include "edge/mask.h"
 #include "lib/json.h"
@@ -104,13 +105,27 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, bool confident
   out.end_object();
 }
 
-void render_topic(const core::Tables& tables, core::TopicRef ref, JsonWriter& out) {
-  const core::Topic& topic = tables.topics[ref];
-  out.object().key("name").text(topic.name).key("subscribers").array();
+void render_topic(const core::Tables& tables, std::string_view name, core::AgentRef viewer,
+                  JsonWriter& out) {
+  const core::TopicRef ref = tables.topics.find(name);
+  const core::Topic none;
+  const core::Topic& topic = ref == core::none ? none : tables.topics[ref];
+  out.object().key("name").text(name).key("subscribers").array();
   for (const core::AgentRef subscriber : topic.subscribers) {
-    out.text(tables.agents[subscriber].name);
+    if (viewer == core::none || subscriber == viewer) {
+      out.text(tables.agents[subscriber].name);
+    }
   }
-  out.end_array().key("retained").number(uint64_t{topic.retained.size()}).end_object();
+  out.end_array().key("subscriber_count").number(uint64_t{topic.subscribers.size()});
+  out.key("retained").number(uint64_t{topic.retained.size()});
+  if (topic.published.us != 0) {
+    out.key("last_published").time(topic.published);
+  }
+  if (std::ranges::find(core::news::topics, name) != core::news::topics.end()) {
+    out.key("publisher").text(core::broker_sender);
+  }
+  const std::vector<core::AgentRef> owners = tables.agents.stewards();
+  out.key("owner").text(owners.empty() ? "" : tables.agents[owners.front()].name).end_object();
 }
 
 void render_dead_letter(const core::Tables& tables, const core::DeadLetter& letter,
@@ -139,6 +154,9 @@ void render_delivery(const core::Tables& tables, core::DeliveryRef ref, JsonWrit
   }
   if (delivery.state == core::State::delayed) {
     out.key("not_before").time(delivery.due);
+  }
+  if (tables.messages.message_of(ref).durability == core::Durability::memory) {
+    out.key("not_persisted").boolean(true);
   }
   const auto error = tables.messages.last_errors().find(ref);
   if (error != tables.messages.last_errors().end()) {
@@ -287,7 +305,12 @@ std::expected<std::string, Error> malformed_text(node::Broker& broker, core::Wor
 std::string errand_text(const core::Errand& errand) {
   std::string text;
   JsonWriter out(text);
-  out.object().key("event").plain(core::errand_name(errand.kind));
+  out.object().key("event");
+  if (errand.kind == core::ErrandKind::published) {
+    out.text(errand.to);
+  } else {
+    out.plain(core::errand_name(errand.kind));
+  }
   struct {
     JsonWriter& out;
     void operator()(const std::string& value) const { out.text(value); }

@@ -15,7 +15,9 @@ namespace parley::edge {
 // `confidential`: also what is for the agent itself and for admins.
 void render_agent(const core::Tables& tables, core::AgentRef ref, bool confidential,
                   lib::JsonWriter& out);
-void render_topic(const core::Tables& tables, core::TopicRef ref, lib::JsonWriter& out);
+// Of its subscribers only the viewer, if that is one; none as viewer sees all.
+void render_topic(const core::Tables& tables, std::string_view name, core::AgentRef viewer,
+                  lib::JsonWriter& out);
 void render_dead_letter(const core::Tables& tables, const core::DeadLetter& letter,
                         lib::JsonWriter& out);
 void render_delivery(const core::Tables& tables, core::DeliveryRef ref, lib::JsonWriter& out);

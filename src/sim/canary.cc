@@ -37,6 +37,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::letter_unrecorded, "letter_unrecorded", Check::letter},
     {Canary::settled_twice, "settled_twice", Check::settle},
     {Canary::mail_forgotten, "mail_forgotten", Check::idle},
+    {Canary::news_forgotten, "news_forgotten", Check::notice},
     {Canary::wrong_first, "wrong_first", Check::duplicate},
     {Canary::told_twice, "told_twice", Check::answer},
     {Canary::promised_unsynced, "promised_unsynced", Check::promise},
@@ -193,6 +194,10 @@ void plant_facts(Canary canary, core::Outcome& outcome, std::vector<Fact>& facts
     std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::dead_lettered; });
   } else if (canary == Canary::mail_forgotten) {
     std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::mail; });
+  } else if (canary == Canary::news_forgotten) {
+    std::erase_if(facts, [](const Fact& f) {
+      return f.kind == Fact::Kind::owed && f.errand_kind == core::ErrandKind::published;
+    });
   } else if (canary == Canary::wrong_first && outcome && outcome->duplicate) {
     outcome->message = outcome->message.next();
   }

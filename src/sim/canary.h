@@ -44,6 +44,7 @@ enum class Canary : uint8_t {
   letter_unrecorded,
   settled_twice,
   mail_forgotten,
+  news_forgotten,
   wrong_first,
   told_twice,
   // In the journal's conduct, and in what the checker reads of the tables.

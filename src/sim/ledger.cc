@@ -2,6 +2,7 @@
 #include "sim/ledger.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/text.h"
 
@@ -13,6 +14,12 @@ namespace {
 // prefix `topic:` that no agent has is a topic.
 std::string plain_topic(std::string_view name) {
   return std::string(name.starts_with("topic:") ? name.substr(6) : name);
+}
+
+// Whose subscription the command is about.
+template <class C>
+std::string subscriber_of(const Step& step, const C& command) {
+  return std::string(command.agent.empty() ? step.entry.actor : command.agent);
 }
 
 std::string topic_in(std::string_view name) {
@@ -185,7 +192,7 @@ void Ledger::add_pairs(const Step& step) {
     if (at == sent_.end() || find(at->second, receiver) != nullptr) {
       return;  // one without an accepted message is found by `reconcile`
     }
-    const bool late = subscribe != nullptr && receiver == step.entry.actor &&
+    const bool late = subscribe != nullptr && receiver == subscriber_of(step, *subscribe) &&
                       at->second.topic == plain_topic(subscribe->topic) &&
                       at->second.sender != receiver;
     if (message.seq != step.entry.seq && !late) {
@@ -270,7 +277,42 @@ bool Ledger::learn_resolved(const Step& step, const core::ResolveDeadLetter& com
   return true;
 }
 
+// What the broker publishes by itself is published when someone listens, and then only.
+void Ledger::check_news(const Step& step) {
+  const std::set<std::string> told = std::exchange(news_, {});
+  const auto heard = [this](const std::string& topic) {
+    return std::ranges::any_of(
+        members_, [&topic](const auto& item) { return item.second.topics.contains(topic); });
+  };
+  std::set<std::string> expected;
+  if (const auto* rules = done<core::SetRules>(step)) {
+    core::Rules changed = rules_;
+    for (const auto& [name, value] : rules->values) {
+      (void)core::set_rule(changed, name, value);
+    }
+    if (changed != rules_) {
+      expected.insert("system.policy_updated");
+    }
+  } else if (const auto* command = done<core::Register>(step);
+             command != nullptr && command->kind == core::PrincipalKind::agent &&
+             !is_registered(std::string(command->name))) {
+    expected.insert("agent.availability_changed");
+  }
+  for (const std::string& topic : expected) {
+    if (heard(topic) && !told.contains(topic)) {
+      fail(Check::notice, step, "nothing is published on " + topic);
+    }
+  }
+  for (const std::string& topic : told) {
+    coverage_.count("news", topic);
+    if (!heard(topic)) {
+      fail(Check::notice, step, "published on " + topic + ", where no one listens");
+    }
+  }
+}
+
 void Ledger::learn_members(const Step& step) {
+  check_news(step);
   if (const auto* command = done<core::Register>(step)) {
     Member& member = members_[std::string(command->name)];
     member.kind = command->kind;
@@ -278,9 +320,9 @@ void Ledger::learn_members(const Step& step) {
   } else if (const auto* gone = done<core::Unregister>(step)) {
     members_.erase(std::string(gone->name));
   } else if (const auto* subscribe = done<core::Subscribe>(step)) {
-    members_[std::string(step.entry.actor)].topics.insert(plain_topic(subscribe->topic));
+    members_[subscriber_of(step, *subscribe)].topics.insert(plain_topic(subscribe->topic));
   } else if (const auto* unsubscribe = done<core::Unsubscribe>(step)) {
-    members_[std::string(step.entry.actor)].topics.erase(plain_topic(unsubscribe->topic));
+    members_[subscriber_of(step, *unsubscribe)].topics.erase(plain_topic(unsubscribe->topic));
   } else if (const auto* rules = done<core::SetRules>(step)) {
     for (const auto& [name, value] : rules->values) {
       (void)core::set_rule(rules_, name, value);

@@ -46,6 +46,7 @@ class Ledger {
   std::set<std::string> receivers_of(const core::Envelope& envelope) const;
   std::string topic_of(const core::Envelope& envelope) const;
   void learn_members(const Step& step);
+  void check_news(const Step& step);
 
   // told.cc: each fact, one after the other.
   void on(const Step& step, const Fact& fact);
@@ -121,6 +122,7 @@ class Ledger {
   std::set<std::string> told_mail_;
   std::map<std::string, int> timeouts_untold_;  // by sender: timeouts less news of timeouts
   std::map<std::string, int> letters_untold_;  // by sender: letters less news of letters
+  std::set<std::string> news_;                 // topics on which the broker will publish
   const Fact* letter_ = nullptr;  // told, and its Settled not yet
   uint64_t letters_max_ = 0;      // before or after a change of the rules
   std::string moved_;             // the receiver whose discipline changed

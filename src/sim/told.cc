@@ -71,6 +71,9 @@ void Ledger::on_owed(const Step& step, const Fact& fact) {
       fact.errand_kind == core::ErrandKind::message_malformed) {
     --letters_untold_[fact.receiver];
   }
+  if (fact.errand_kind == core::ErrandKind::published) {
+    news_.insert(fact.receiver);
+  }
 }
 
 void Ledger::add_letter(const Step& step, const Fact& fact) {

@@ -14,8 +14,9 @@ namespace {
 using core::Command;
 
 constexpr size_t agents = 9;  // the last ones are registered late or never
-constexpr std::array<std::string_view, 4> topics = {"build.done", "build.failed", "topic:news",
-                                                    "ops.alert"};
+constexpr std::array<std::string_view, 6> topics = {"build.done", "build.failed", "topic:news",
+                                                    "ops.alert", "agent.availability_changed",
+                                                    "system.policy_updated"};
 
 struct RuleChoice {
   std::string_view name;
@@ -158,10 +159,13 @@ Command Workload::some_command(uint64_t origin, Ask& ask) {
   if (roll < 860) {
     std::string topic(random.pick(topics));
     topic = topic.starts_with("topic:") ? topic.substr(6) : topic;
+    // Sometimes another's: refused but for who owns the topics.
+    const std::string_view agent =
+        random.chance(200) ? keep(agent_name(random.below(agents))) : std::string_view{};
     if (random.chance(300)) {
-      return core::Unsubscribe{keep(std::move(topic))};
+      return core::Unsubscribe{keep(std::move(topic)), agent};
     }
-    return core::Subscribe{keep(random.chance(30) ? std::string() : std::move(topic))};
+    return core::Subscribe{keep(random.chance(30) ? std::string() : std::move(topic)), agent};
   }
   if (roll < 900) {
     return some_register(ask);
