@@ -13,7 +13,10 @@ namespace parley::bench {
 // Feeds a machine with entries as a node would: encoded, then decoded and applied.
 class Feeder {
  public:
-  explicit Feeder(core::Machine& machine) : machine_(machine) {}
+  // All is said in one conversation, so that may be long.
+  explicit Feeder(core::Machine& machine) : machine_(machine) {
+    apply(core::broker_name, core::SetRules{{{"thread_messages_max", "1000000000"}}});
+  }
 
   // Registers a flow agent.
   void agent(std::string_view name) {

@@ -95,7 +95,9 @@ std::expected<void, Failure> PrivateBroker::run() {
     return failed("cannot make a pipe");
   }
   std::vector<std::string> arguments = {"parley",   "serve",      "--data", directory_ + "/data",
-                                        "--listen", "127.0.0.1:0"};
+                                        "--listen", "127.0.0.1:0",
+                                        // All of a load is said in one conversation.
+                                        "--set", "thread_messages_max=1000000000"};
   std::vector<std::string> variables = plain_environment();
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(variables);

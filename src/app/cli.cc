@@ -40,10 +40,13 @@ std::string unknown_command(const CLI::App& app, const std::vector<std::string>&
       names.push_back(command->get_name());
       next = command->get_name() == word ? command : next;
     }
-    if (next == nullptr) {
+    if (next == nullptr && !at->get_option_no_throw("ID")) {
       return "parley: there is no command \"" + path + " " + printable(word) +
              "\"; the nearest is \"" + path + " " + std::string(base::nearest(word, names)) +
              "\"\nSee `" + path + " --help`.\n";
+    }
+    if (next == nullptr) {
+      return {};  // it takes a word of the user's beside commands
     }
     path += " " + word;
     at = next;
@@ -70,6 +73,7 @@ int run(std::vector<std::string> arguments) {
   add_wait(app, exit_code);
   add_dead(app, exit_code);
   add_patterns(app, exit_code);
+  add_thread(app, exit_code);
   add_config(app, exit_code);
   add_journal(app, exit_code);
   add_doctor(app, exit_code);

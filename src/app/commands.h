@@ -21,6 +21,7 @@ void add_message(CLI::App& app, int& exit_code);  // send, request, publish, inb
 void add_wait(CLI::App& app, int& exit_code);     // wait
 void add_dead(CLI::App& app, int& exit_code);     // dead, topics
 void add_patterns(CLI::App& app, int& exit_code);  // scatter, pipeline, escalations
+void add_thread(CLI::App& app, int& exit_code);   // thread, threads
 void add_config(CLI::App& app, int& exit_code);   // config
 void add_journal(CLI::App& app, int& exit_code);  // journal
 void add_doctor(CLI::App& app, int& exit_code);   // doctor

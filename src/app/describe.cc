@@ -100,6 +100,7 @@ struct Teller {
   std::string operator()(const Malformed& c) const {
     return "malformed message, " + std::to_string(c.text.size()) + " bytes" + because(c.error);
   }
+  std::string operator()(const CloseThread& c) const { return "close thread " + quoted(c.thread); }
 };
 
 }  // namespace

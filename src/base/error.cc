@@ -79,6 +79,10 @@ constexpr auto table = std::to_array<CodeInfo>({
      "Wait as long as the answer says, then send again."},
     {Code::not_answered, "NOT_ANSWERED", 502, "There will be no answer",
      "Nobody got the message: its delivery says why; the broker has sent you a notice as well."},
+    {Code::thread_full, "THREAD_FULL", 409, "The thread has as many messages as it may",
+     "Go on in a new conversation_id, linked by the correlation_id that the detail names."},
+    {Code::thread_closed, "THREAD_CLOSED", 409, "The thread is closed",
+     "Go on in a new conversation_id, linked by the correlation_id that the detail names."},
 });
 
 }  // namespace

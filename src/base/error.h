@@ -46,6 +46,8 @@ enum class Code : uint8_t {
   address_in_use,
   rate_limited,
   not_answered,
+  thread_full,
+  thread_closed,
 };
 
 // One row of the table of codes: the public name, the HTTP status, a title, and what to do.

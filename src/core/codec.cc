@@ -240,6 +240,9 @@ void get(Malformed& c, Reader& in) {
   c.error = in.text();
 }
 
+void put(const CloseThread& c, Writer& out) { out.text(c.thread); }
+void get(CloseThread& c, Reader& in) { c.thread = in.text(); }
+
 // Makes the alternative with this tag, reads it, and returns false if there is no such tag.
 template <size_t tag = 0>
 bool decode_command(size_t wanted, Reader& in, Command& command) {

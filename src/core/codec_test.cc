@@ -77,7 +77,8 @@ std::vector<Command> every_command() {
           ResolveDeadLetter{~uint64_t{0}, Resolution::escalated},
           Heartbeat{"busy", "task"},
           Malformed{"{\"id\": 1}", "id must be a string"},
-          ResolveEscalation{7, "assigned to bo"}};
+          ResolveEscalation{7, "assigned to bo"},
+          CloseThread{"thread"}};
 }
 
 Entry entry_with(Command command) {

@@ -201,6 +201,12 @@ struct ResolveEscalation {
   bool operator==(const ResolveEscalation&) const = default;
 };
 
+// Nothing more is to be said in the thread.
+struct CloseThread {
+  std::string_view thread;
+  bool operator==(const CloseThread&) const = default;
+};
+
 // Time passed.
 struct Tick {
   bool operator==(const Tick&) const = default;
@@ -210,6 +216,6 @@ struct Tick {
 using Command = std::variant<Tick, StartNode, AddWorkspace, SetRules, Register, Unregister,
                              Subscribe, Unsubscribe, Send, Read, Take, Ack, Nack, Reject, Extend,
                              OpenStream, CloseStream, ResolveDeadLetter, Heartbeat, Malformed,
-                             ResolveEscalation>;
+                             ResolveEscalation, CloseThread>;
 
 }  // namespace parley::core

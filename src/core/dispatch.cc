@@ -379,6 +379,9 @@ void Dispatch::finish(MessageRef ref) {
     return;
   }
   t_.messages.stop_expiry(ref);
+  if (!message.watched) {
+    end_request(ref);
+  }
   if (!message.retained && message.dead_letters == 0 && !message.watched) {
     t_.messages.remembered().push_back({ref, t_.now});
   }
@@ -408,6 +411,7 @@ void Dispatch::advance() {
       on_due(due.slot);
     }
   }
+  close_old_threads();
 }
 
 // What waits has waited too long. What is held may still be finished: its lease decides.
@@ -452,6 +456,7 @@ void Dispatch::keep_house() {
        ++n) {
     end_retention(t_.topics.oldest());
   }
+  forget_threads();
   std::deque<Messages::Remembered>& remembered = t_.messages.remembered();
   for (size_t n = 0; !remembered.empty(); ++n) {
     const bool too_many = remembered.size() > t_.rules.settled_max;

@@ -72,6 +72,12 @@ class Dispatch {
   // Keeps a topic's message for late subscribers, within the topic's limit.
   void retain(MessageRef message);
 
+  // Closes an open thread and says so to those who take part; by none: because it is old.
+  void close_thread(ThreadRef ref, AgentRef by);
+  // A request waits for its answer no more. Does nothing when it did not wait. Owed when it is
+  // answered, when nobody watches it any more, and when an unwatched one has no open delivery.
+  void end_request(MessageRef ref);
+
   // Does what is due: at most `due_max` leases, delays and expiries.
   void advance();
 
@@ -102,6 +108,8 @@ class Dispatch {
   void forget(MessageRef ref);
   void expire(MessageRef ref);
   void on_due(DeliveryRef ref);
+  void close_old_threads();
+  void forget_threads();
   void end_retention(TopicRef topic);
   StreamRef stream_with_room(const Agent& agent) const;
 

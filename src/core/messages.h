@@ -19,6 +19,7 @@ using DeliveryRef = uint32_t;
 using AgentRef = uint32_t;
 using TopicRef = uint32_t;
 using StreamRef = uint32_t;
+using ThreadRef = uint32_t;
 
 // What is to be said of an answer. Written into snapshots: never renumber.
 enum class Mark : uint8_t {
@@ -41,6 +42,7 @@ struct Message {
   uint64_t content = 0;  // hash that tells a repeated message from another with its id
   AgentRef sender = none;
   TopicRef topic = none;
+  ThreadRef thread = none;        // of a request, while it waits for its answer there
   DeliveryRef deliveries = none;  // linked by Delivery::sibling, newest first
   uint32_t delivery_count = 0;
   uint32_t open = 0;  // deliveries that are not final

@@ -67,7 +67,10 @@ class RandomCommands {
         {"attempts_max", "5"},       {"settled_max", "10"},    {"settled_max", "1000"},
         {"dead_letters_max", "3"},   {"dead_letters_max", "100"}, {"topic.retained_max", "2"},
         {"topic.retention", "30s"},  {"flow.lease", "5s"},     {"settled_retention", "2m"},
-        {"flow.ttl.normal", "20s"},  {"no.such.rule", "1"},    {"collab.ttl", "10s"}};
+        {"flow.ttl.normal", "20s"},  {"no.such.rule", "1"},
+        {"threads_max", "2"},        {"threads_max", "100"},   {"thread_messages_max", "3"},
+        {"thread_messages_max", "1000"}, {"thread_duration_max", "60s"}, {"thread_retention", "2m"},
+           {"collab.ttl", "10s"}};
     switch (random_.below(6)) {
       case 5:
         return notice();
@@ -118,6 +121,11 @@ class RandomCommands {
     e.priority = static_cast<Priority>(random_.below(4));
     e.ttl = random_.below(3) == 0 ? base::seconds(1 + random_.below(60)) : Duration{};
     e.body = random_.pick(names_);
+    e.thread = random_.pick(threads_);
+    e.kind = random_.below(3) == 0 ? Kind::request : Kind::notification;
+    if (random_.below(5) == 0) {
+      e.correlation = random_.pick(threads_);
+    }
     if (random_.below(8) == 0) {
       e.idempotency_key = any_id();
     }
@@ -155,7 +163,9 @@ class RandomCommands {
     if (dice < 76) {
       return Nack{any_target(), base::seconds(random_.below(30)), "later"};
     }
-    switch (random_.below(11)) {
+    switch (random_.below(12)) {
+      case 11:
+        return CloseThread{random_.pick(threads_)};
       case 9:
         return Heartbeat{random_.pick(names_), "task"};
       case 10:
@@ -185,6 +195,7 @@ class RandomCommands {
   uint64_t sent_ = 0;
   std::vector<std::string_view> names_ = {"ana", "bo", "cy", "di", "ed", "root"};
   std::vector<std::string_view> topics_ = {"a.b", "a.c", "topic:news"};
+  std::vector<std::string_view> threads_ = {"", "t1", "t2", "t3", "t4", "t5"};
   std::vector<std::string_view> labels_ = {"1", "2", "5", "10", "20", "40", "60", "80", "100"};
 };
 

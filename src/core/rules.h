@@ -77,6 +77,14 @@ struct Rules {
   uint64_t escalations_max = 10'000;
   uint64_t settled_max = 262'144;
 
+  // Threads; the first two are for flow senders.
+  uint64_t thread_messages_max = 20;
+  Duration thread_duration_max = base::hours(24);
+  Duration thread_retention = base::hours(24 * 7);
+  uint64_t thread_participants_max = 64;
+  uint64_t thread_correlations_max = 8;
+  uint64_t threads_max = 100'000;
+
   bool operator==(const Rules&) const = default;
 };
 

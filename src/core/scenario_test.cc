@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "core/scenario_test.h"
+#include "core/scenario_threads_test.h"
 #include "core/testing.h"
 
 namespace parley::core {
@@ -20,8 +21,10 @@ namespace {
 using testing::Seen;
 using testing::Words;
 using testing::id_of;
+using testing::is_outcome;
 using testing::join;
 using testing::split;
+using testing::trimmed;
 
 class Script {
  public:
@@ -224,6 +227,12 @@ class Script {
     } else if (words.accept("answers")) {
       e.kind = Kind::response;
       e.in_reply_to = id_of(words.next());
+    } else if (words.accept("asking")) {
+      e.kind = Kind::request;
+    } else if (words.accept("in")) {
+      e.thread = words.next();
+    } else if (words.accept("correlated")) {
+      e.correlation = words.next();
     } else if (words.accept("body")) {
       e.body = words.next();
     } else if (words.accept("bytes")) {
@@ -309,7 +318,12 @@ class Script {
     }
     return OpenStream{streams_[name], window};
   }
-  Command closes(Words& words) { return CloseStream{stream(words.next())}; }
+  Command closes(Words& words) {
+    if (words.accept("thread")) {
+      return CloseThread{words.next()};
+    }
+    return CloseStream{stream(words.next())};
+  }
   Command subscribes(Words& words) {
     const std::string_view topic = words.next();
     return Subscribe{topic, words.accept("for") ? words.next() : std::string_view{}};
@@ -344,14 +358,7 @@ class Script {
     return command;
   }
   Command unregisters(Words& words) { return Unregister{words.next()}; }
-  Command sets(Words& words) {
-    SetRules command;
-    while (!words.done()) {
-      const std::string_view name = words.next();
-      command.values.emplace_back(name, words.next());
-    }
-    return command;
-  }
+  Command sets(Words& words) { return testing::rules_in(words); }
   Command resolves(Words& words) {
     if (verb_ == "resolves") {
       words.accept("escalation");
@@ -368,12 +375,7 @@ class Script {
     command.id = number(words.next());
     return command;
   }
-  Command beats(Words& words) {
-    Heartbeat command;
-    command.status = words.next();
-    command.task = words.accept("on") ? words.next() : std::string_view{};
-    return command;
-  }
+  Command beats(Words& words) { return testing::heartbeat_in(words); }
   Command garbles(Words& words) {
     label_ = words.next();
     body_.assign(words.accept("bytes") ? number(words.next()) : 1, 'x');
@@ -490,14 +492,10 @@ class Script {
       check_equal(join(words.rest()), "is gone");
       return;
     }
-    static const std::map<Resolution, std::string> names = {{Resolution::pending, "pending"},
-                                                            {Resolution::retried, "retried"},
-                                                            {Resolution::discarded, "discarded"},
-                                                            {Resolution::escalated, "escalated"}};
     const DeadLetter& letter = at->second;
     while (!words.done() && problem_.empty()) {
       if (words.accept("is")) {
-        check_equal(std::string(words.next()), names.at(letter.resolution));
+        check_equal(std::string(words.next()), testing::resolution_word(letter.resolution));
       } else if (words.accept("by")) {
         check_equal(std::string(words.next()), letter.resolved_by);
       } else if (words.accept("tried")) {
@@ -616,6 +614,12 @@ class Script {
                         label_of(escalation.about) + (escalation.is_open() ? "" : " resolved"));
       }
       check_equal(join(words.rest()), join(found));
+    } else if (what == "thread") {
+      const std::string_view name = trimmed(words.next());
+      check_equal(join(words.rest()), testing::thread_words(tables(), name));
+    } else if (what == "threads:" || what == "correlated") {
+      const std::string_view id = what == "correlated" ? trimmed(words.next()) : "";
+      check_equal(join(words.rest()), testing::thread_names(tables(), id));
     } else if (what == "principals:") {
       check_equal(std::string(words.next()), std::to_string(tables().agents.registered()));
     } else {
@@ -652,9 +656,6 @@ class Script {
       });
     }
     check_equal(join(words.rest()), join(found));
-  }
-  static std::string_view trimmed(std::string_view word) {
-    return word.ends_with(':') ? word.substr(0, word.size() - 1) : word;
   }
   void check_equal(const std::string& wanted, const std::string& found) {
     if (wanted != found) {
@@ -816,10 +817,6 @@ class Script {
       fail("a stream got less than expected");
     }
     compare_list("dead", dead, seen.dead);
-  }
-  static bool is_outcome(std::string_view word) {
-    return word == "accepted" || word == "duplicate" || word == "done" ||
-           std::ranges::all_of(word, [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; });
   }
   void compare_outcome(Words& words, const Seen& seen) {
     if (const std::string_view wanted = words.next(); wanted != seen.outcome) {

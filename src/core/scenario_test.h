@@ -2,11 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/command.h"
 
 // The words that scenario scripts are made of: docs/scenarios.md.
 namespace parley::core::testing {
@@ -27,6 +30,15 @@ inline std::vector<std::string> split(std::string_view text, char separator) {
     at = end + 1;
   }
   return parts;
+}
+
+inline std::string_view trimmed(std::string_view word) {
+  return word.ends_with(':') ? word.substr(0, word.size() - 1) : word;
+}
+
+inline bool is_outcome(std::string_view word) {
+  return word == "accepted" || word == "duplicate" || word == "done" ||
+         std::ranges::all_of(word, [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; });
 }
 
 // The words of a line, read one by one. What stands between quotes is one word.
@@ -71,6 +83,27 @@ class Words {
   std::vector<std::string> all_;
   size_t at_ = 0;
 };
+
+// `NAME VALUE NAME VALUE`.
+inline SetRules rules_in(Words& words) {
+  SetRules command;
+  while (!words.done()) {
+    const std::string_view name = words.next();
+    command.values.emplace_back(name, words.next());
+  }
+  return command;
+}
+
+// `STATUS [on TASK]`.
+inline Heartbeat heartbeat_in(Words& words) {
+  const std::string_view status = words.next();
+  return {status, words.accept("on") ? words.next() : std::string_view{}};
+}
+
+inline std::string resolution_word(Resolution resolution) {
+  constexpr std::array<const char*, 4> words = {"pending", "retried", "discarded", "escalated"};
+  return words[static_cast<size_t>(resolution)];
+}
 
 // What one entry brought about, in the words of the scripts.
 struct Seen {

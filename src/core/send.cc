@@ -55,14 +55,6 @@ size_t text_bytes(const Envelope& e) {
 
 }  // namespace
 
-// Who gets a message: a topic's subscribers, everyone, or the agents named.
-struct Workspace::Route {
-  std::string_view topic;  // empty: none
-  bool everyone = false;
-  std::vector<AgentRef> agents;                 // registered
-  std::vector<std::string_view> unknown;        // names that no one has
-};
-
 // What is wrong with the message itself leaves a dead letter; what is wrong with the moment does
 // not.
 Outcome Workspace::on(Turn& turn, const Send& command) {
@@ -111,6 +103,10 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   if (!routed) {
     return std::unexpected(routed.error());
   }
+  const auto thread = find_thread(turn, envelope, question);
+  if (!thread) {
+    return std::unexpected(thread.error());
+  }
   const MessageRef message = add_message(turn, envelope, *routed, content);
   const bool watched = turn.watch.wants(command);
   t_.messages.message(message).watched = watched;
@@ -134,6 +130,7 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   if (t_.messages.message(message).delivery_count == 0) {
     turn.dispatch.finish(message);
   }
+  enter_thread(*thread, envelope, *routed, message);
   if (watched) {
     turn.watch.begin(command, message, errand);
   }
@@ -160,6 +157,9 @@ void Workspace::answer(Turn& turn, MessageRef question, MessageRef answer, Statu
     turn.dispatch.settle(asked, State::answered);
     t_.messages.message(question).answer = turn.entry.seq;
     turn.watch.answered(question, turn.actor, answer, status);
+    if (!t_.messages.message(question).watched) {
+      turn.dispatch.end_request(question);
+    }
     turn.dispatch.pump(turn.actor);
   }
 }
@@ -204,6 +204,12 @@ std::expected<void, Error> Workspace::check(const Turn&, const Envelope& e,
                   "the message has " + std::to_string(bytes) + " bytes; at most " +
                       std::to_string(t_.rules.message_bytes_max) +
                       " are taken (message_bytes_max)");
+  }
+  if (e.thread.size() > thread_name_bytes_max) {
+    return refuse(Code::bad_request,
+                  "the name of a thread has at most " + std::to_string(thread_name_bytes_max) +
+                      " bytes",
+                  "/conversation_id");
   }
   if (e.ttl > t_.rules.ttl_max) {
     return refuse(Code::bad_request,

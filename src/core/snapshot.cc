@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "core/entry.h"
@@ -211,6 +212,132 @@ std::vector<StreamRef> decode_streams(Tables& t, const std::vector<AgentRef>& ag
   return refs;
 }
 
+std::vector<ThreadRef> threads_by_root(const Tables& t) {
+  std::vector<ThreadRef> refs;
+  refs.reserve(t.threads.size());
+  for (size_t n = 0; n < Threads::standing_count; ++n) {
+    for (ThreadRef ref = t.threads.first(static_cast<Threads::Standing>(n)); ref != none;
+         ref = t.threads.next(ref)) {
+      refs.push_back(ref);
+    }
+  }
+  std::ranges::sort(refs, {}, [&](ThreadRef ref) { return t.threads[ref].root; });
+  return refs;
+}
+
+void encode_threads(const Tables& t, const Places& agents, const Places& threads, Writer& out) {
+  out.varint(threads.slots().size());
+  for (const ThreadRef ref : threads.slots()) {
+    const Thread& thread = t.threads[ref];
+    out.text(thread.name);
+    out.seq(thread.root);
+    out.id(thread.root_id);
+    out.time(thread.created);
+    out.time(thread.changed);
+    out.time(thread.closed);
+    out.text(thread.closed_by);
+    out.varint(thread.messages);
+    out.varint(thread.requests);
+    out.varint(thread.pending);
+    out.boolean(thread.ages);
+    out.boolean(thread.overdue);
+    out.varint(thread.participants.size());
+    for (const AgentRef agent : thread.participants) {
+      out.varint(agents.of(agent));
+    }
+    out.varint(thread.correlations.size());
+    for (const std::string& correlation : thread.correlations) {
+      out.text(correlation);
+    }
+  }
+  // The order in each standing decides who is forgotten first.
+  for (size_t n = 0; n < Threads::standing_count; ++n) {
+    const auto standing = static_cast<Threads::Standing>(n);
+    out.varint(t.threads.count(standing));
+    for (ThreadRef ref = t.threads.first(standing); ref != none; ref = t.threads.next(ref)) {
+      out.varint(threads.of(ref));
+    }
+  }
+}
+
+ThreadRef decode_thread(Tables& t, const std::vector<AgentRef>& agents, Seq root_before,
+                        Reader& in) {
+  Thread thread;
+  thread.name = in.text();
+  thread.root = in.seq();
+  thread.root_id = in.id();
+  thread.created = in.time();
+  thread.changed = in.time();
+  thread.closed = in.time();
+  thread.closed_by = in.text();
+  thread.messages = static_cast<uint32_t>(in.varint());
+  thread.requests = static_cast<uint32_t>(in.varint());
+  thread.pending = static_cast<uint32_t>(in.varint());
+  thread.ages = in.boolean();
+  thread.overdue = in.boolean();
+  thread.participants.resize(in.count());
+  for (AgentRef& agent : thread.participants) {
+    agent = slot_at(in, agents);
+  }
+  thread.correlations.resize(in.count());
+  for (std::string& correlation : thread.correlations) {
+    correlation = in.text();
+  }
+  if (!in.ok() || thread.root <= root_before || thread.participants.empty() ||
+      t.threads.find(thread.name) != none) {
+    in.fail();
+    return none;
+  }
+  for (const AgentRef agent : thread.participants) {
+    t.agents.use(agent);
+  }
+  return t.threads.add(std::move(thread));
+}
+
+std::vector<ThreadRef> decode_threads(Tables& t, const std::vector<AgentRef>& agents, Reader& in) {
+  std::vector<ThreadRef> refs(in.count());
+  Seq root;
+  for (ThreadRef& ref : refs) {
+    ref = decode_thread(t, agents, root, in);
+    if (!in.ok()) {
+      return {};
+    }
+    root = t.threads[ref].root;
+  }
+  std::set<ThreadRef> placed;
+  for (size_t n = 0; n < Threads::standing_count; ++n) {
+    const auto standing = static_cast<Threads::Standing>(n);
+    size_t left = in.count();
+    if (left != t.threads.count(standing)) {
+      in.fail();
+    }
+    for (; left > 0 && in.ok(); --left) {
+      const ThreadRef ref = slot_at(in, refs);
+      if (!in.ok() || t.threads.standing_of(ref) != standing || !placed.insert(ref).second) {
+        in.fail();
+        return {};
+      }
+      t.threads.move_to_end(ref);
+    }
+  }
+  return refs;
+}
+
+// Each thread has as many pending requests as it says.
+bool counts_pending_requests(const Tables& t) {
+  std::map<ThreadRef, uint32_t> pending;
+  t.messages.each([&](MessageRef, const Message& message) {
+    if (message.thread != none) {
+      ++pending[message.thread];
+    }
+  });
+  size_t active = 0;
+  for (const auto& [ref, count] : pending) {
+    active += t.threads[ref].pending == count ? 1 : 0;
+  }
+  return active == pending.size() && active == t.threads.count(Threads::Standing::active);
+}
+
 std::vector<MessageRef> messages_by_seq(const Tables& t) {
   std::vector<MessageRef> refs;
   refs.reserve(t.messages.size());
@@ -233,7 +360,8 @@ void encode_delivery(const Tables& t, const Places& agents, DeliveryRef ref, Wri
   out.text(error == t.messages.last_errors().end() ? std::string_view{} : error->second);
 }
 
-void encode_messages(const Tables& t, const Places& agents, const Places& topics, Writer& out) {
+void encode_messages(const Tables& t, const Places& agents, const Places& topics,
+                     const Places& threads, Writer& out) {
   const std::vector<MessageRef> refs = messages_by_seq(t);
   std::vector<DeliveryRef> deliveries;
   out.varint(refs.size());
@@ -251,6 +379,7 @@ void encode_messages(const Tables& t, const Places& agents, const Places& topics
     out.fixed64(message.content);
     out.varint(agents.of(message.sender));
     out.varint(message.topic == none ? 0 : topics.of(message.topic) + 1);
+    out.varint(message.thread == none ? 0 : threads.of(message.thread) + 1);
     out.varint(message.bytes);
     out.enumerator(message.priority);
     out.enumerator(message.kind);
@@ -305,7 +434,8 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
 }
 
 void decode_message(Tables& t, const std::vector<AgentRef>& agents,
-                    const std::vector<TopicRef>& topics, Reader& in) {
+                    const std::vector<TopicRef>& topics, const std::vector<ThreadRef>& threads,
+                    Reader& in) {
   Message message;
   message.seq = in.seq();
   message.time = in.time();
@@ -319,6 +449,7 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   message.content = in.fixed64();
   message.sender = slot_at(in, agents);
   const uint64_t topic = in.varint();
+  const uint64_t thread = in.varint();
   message.bytes = static_cast<uint32_t>(in.varint());
   message.priority = in.enumerator(priority_last);
   message.kind = in.enumerator(kind_last);
@@ -328,13 +459,14 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   message.watched = in.boolean();
   message.timed_out = in.boolean();
   message.mark = in.enumerator(mark_last);
-  if (!in.ok() || topic > topics.size() || message.seq.n == 0 ||
+  if (!in.ok() || topic > topics.size() || thread > threads.size() || message.seq.n == 0 ||
       (message.retained && topic == 0) || t.messages.find(message.seq) != none) {
     in.fail();
     return;
   }
   message.topic = topic == 0 ? none : topics[topic - 1];
   message.is_own = t.agents[message.sender].name == broker_sender;
+  message.thread = thread == 0 ? none : threads[thread - 1];
   const MessageRef ref = t.messages.add(message);
   t.agents.use(message.sender);
   if (message.topic != none) {
@@ -526,12 +658,14 @@ void encode(const Tables& t, Writer& out) {
     topic_refs.push_back(ref);
   }
   const Places topics(std::move(topic_refs));
+  const Places threads(threads_by_root(t));
   out.time(t.now);
   encode_rules(t.rules, out);
   encode_agents(t, agents, out);
   encode_topics(t, agents, out);
   encode_streams(t, agents, out);
-  encode_messages(t, agents, topics, out);
+  encode_threads(t, agents, threads, out);
+  encode_messages(t, agents, topics, threads, out);
   encode_held(t, agents, out);
   encode_remembered(t, out);
   encode_dead_letters(t, out);
@@ -546,8 +680,9 @@ bool decode(Tables& t, Reader& in) {
   const std::vector<AgentRef> agents = decode_agents(t, in);
   const std::vector<TopicRef> topics = decode_topics(t, agents, in);
   const std::vector<StreamRef> streams = decode_streams(t, agents, in);
+  const std::vector<ThreadRef> threads = decode_threads(t, agents, in);
   for (size_t left = in.count(); left > 0 && in.ok(); --left) {
-    decode_message(t, agents, topics, in);
+    decode_message(t, agents, topics, threads, in);
   }
   if (in.ok()) {
     decode_held(t, streams, in);
@@ -556,7 +691,7 @@ bool decode(Tables& t, Reader& in) {
   }
   return in.ok() && t.errands.decode(in) && t.escalations.decode(in) &&
          t.patterns.decode(in) && watches_what_is_waited_for(t) && owes_what_is_next(t) &&
-         remembers_what_is_settled(t);
+         remembers_what_is_settled(t) && counts_pending_requests(t);
 }
 
 }  // namespace parley::core

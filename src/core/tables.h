@@ -12,6 +12,7 @@
 #include "core/messages.h"
 #include "core/patterns.h"
 #include "core/rules.h"
+#include "core/threads.h"
 #include "core/topics.h"
 
 namespace parley::core {
@@ -57,12 +58,14 @@ class Streams {
 // All state of one workspace: one table per concern. A new feature is a new table here, with its
 // part in snapshot.cc.
 struct Tables {
-  explicit Tables(uint64_t hash_seed) : agents(hash_seed), messages(hash_seed) {}
+  explicit Tables(uint64_t hash_seed)
+      : agents(hash_seed), messages(hash_seed), threads(hash_seed) {}
 
   Rules rules;
   Agents agents;
   Messages messages;
   Topics topics;
+  Threads threads;
   DeadLetters dead_letters;
   Errands errands;
   Escalations escalations;

@@ -163,6 +163,7 @@ void Watch::end_watch(Seq seq) {
   const MessageRef message = t_.messages.find(seq);
   CHECK(message != none);
   t_.messages.message(message).watched = false;
+  dispatch_.end_request(message);
   dispatch_.finish(message);
 }
 

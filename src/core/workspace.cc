@@ -12,12 +12,13 @@ namespace {
 
 using base::Code;
 
-// Old things are forgotten at whole minutes, so that an idle broker writes few ticks for it.
-Time next_minute(Time t) {
-  constexpr int64_t minute = 60'000'000;
-  return t.us > base::time_max.us - minute ? base::time_max
-                                           : Time{(t.us / minute + 1) * minute};
+// Old things are forgotten at whole minutes, and what is closed by its age is closed at whole
+// seconds, so that an idle broker writes few ticks for it.
+Time next_multiple(Time t, int64_t unit) {
+  return t.us > base::time_max.us - unit ? base::time_max : Time{(t.us / unit + 1) * unit};
 }
+Time next_minute(Time t) { return next_multiple(t, 60'000'000); }
+Time next_second(Time t) { return next_multiple(t, 1'000'000); }
 
 }  // namespace
 
@@ -101,6 +102,14 @@ Time Workspace::next_deadline() const {
   if (!t_.messages.remembered().empty()) {
     next = std::min(next, next_minute(t_.messages.remembered().front().since +
                                       t_.rules.settled_retention));
+  }
+  if (const ThreadRef oldest = t_.threads.oldest(); oldest != none) {
+    next = std::min(next, next_second(t_.threads[oldest].created + t_.rules.thread_duration_max));
+  }
+  for (const auto standing : {Threads::Standing::closed, Threads::Standing::idle}) {
+    if (const ThreadRef first = t_.threads.first(standing); first != none) {
+      next = std::min(next, next_minute(t_.threads[first].changed + t_.rules.thread_retention));
+    }
   }
   return next;
 }

@@ -52,7 +52,13 @@ class Workspace {
     AgentRef actor;  // none: the broker itself
     Watch watch;
   };
-  struct Route;
+  // Who gets a message: a topic's subscribers, everyone, or the agents named.
+  struct Route {
+    std::string_view topic;  // empty: none
+    bool everyone = false;
+    std::vector<AgentRef> agents;           // registered
+    std::vector<std::string_view> unknown;  // names that no one has
+  };
 
   static void let_time_pass(Dispatch& dispatch, Watch& watch);
 
@@ -85,6 +91,13 @@ class Workspace {
   uint32_t deliver_retained(Turn& turn, TopicRef topic, AgentRef to);
   std::expected<AgentRef, Error> subscriber(const Turn& turn, std::string_view agent) const;
   Outcome retry(Turn& turn, DeadLetter& letter);
+
+  // conversations.cc
+  Outcome on(Turn& turn, const CloseThread& command);
+  std::expected<ThreadRef, Error> find_thread(const Turn& turn, const Envelope& envelope,
+                                              MessageRef question) const;
+  void enter_thread(ThreadRef thread, const Envelope& envelope, const Route& route,
+                    MessageRef message);
 
   // send.cc
   Outcome on(Turn& turn, const Send& command);

@@ -152,6 +152,17 @@ class Api final : public net::Handler {
   void list(const net::Exchange& exchange, const Principal& caller, Wanted wanted);
   void answer_list(const net::Exchange& exchange, const Principal& caller, const Listing& listing);
 
+  // threads.cc
+  void list_threads(Call& call);
+  void show_thread(Call& call);
+  void close_thread(Call& call);
+  struct ThreadFilter;
+  void answer_threads(const net::Exchange& exchange, const Principal& caller,
+                      const ThreadFilter& filter, const std::vector<view::StoredThread>& old);
+  struct ThreadTree;
+  void answer_thread(const net::Exchange& exchange, const Principal& caller,
+                     const ThreadTree& tree);
+
   // admin.cc
   void list_dead_letters(Call& call);
   void show_dead_letter(Call& call);

@@ -44,19 +44,6 @@ core::Message header_of(const view::StoredMessage& stored, const core::Envelope&
   return header;
 }
 
-// The envelope of a stored message; its texts are good as long as that is.
-std::expected<core::Envelope, Error> envelope_of(const view::StoredMessage& stored) {
-  auto entry = stored.entry();
-  if (!entry) {
-    return std::unexpected(entry.error());
-  }
-  auto* send = std::get_if<core::Send>(&entry->command);
-  if (send == nullptr) {
-    return std::unexpected(Error{Code::malformed_record, "a stored message is none", {}});
-  }
-  return std::move(send->envelope);
-}
-
 net::Response response_of(const view::StoredMessage& stored, const core::Envelope& envelope,
                           core::Dialect dialect, std::string_view recipient) {
   const dialect::Codec* codec = dialect::find_codec(dialect);

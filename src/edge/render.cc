@@ -302,6 +302,18 @@ std::expected<std::string, Error> malformed_text(node::Broker& broker, core::Wor
   return text;
 }
 
+std::expected<core::Envelope, Error> envelope_of(const view::StoredMessage& stored) {
+  auto entry = stored.entry();
+  if (!entry) {
+    return std::unexpected(entry.error());
+  }
+  auto* send = std::get_if<core::Send>(&entry->command);
+  if (send == nullptr) {
+    return std::unexpected(Error{Code::malformed_record, "a stored message is none", {}});
+  }
+  return std::move(send->envelope);
+}
+
 std::string errand_text(const core::Errand& errand) {
   std::string text;
   JsonWriter out(text);

@@ -7,6 +7,7 @@
 #include "core/workspace.h"
 #include "lib/json_writer.h"
 #include "node/broker.h"
+#include "view/reader.h"
 
 namespace parley::edge {
 
@@ -58,6 +59,9 @@ std::expected<std::string, base::Error> malformed_text(node::Broker& broker,
 // the broker's next step or record.
 std::expected<core::Envelope, base::Error> envelope_at(node::Broker& broker,
                                                        core::WorkspaceId workspace, base::Seq seq);
+
+// The envelope of a stored message; its texts are good as long as that is.
+std::expected<core::Envelope, base::Error> envelope_of(const view::StoredMessage& stored);
 
 // The body of the message that tells a sender of a dead letter.
 // How a request stands, as the member `request`; nothing for other messages.

@@ -135,6 +135,14 @@ void Ledger::recount(const Step& step) {
                 letters[message.seq]));
     }
   });
+  for (size_t n = 0; n < core::Threads::standing_count; ++n) {
+    for (core::ThreadRef ref = t.threads.first(static_cast<core::Threads::Standing>(n));
+         ref != core::none; ref = t.threads.next(ref)) {
+      for (const core::AgentRef participant : t.threads[ref].participants) {
+        ++uses[t.agents[participant].name];
+      }
+    }
+  }
   size_t registered = 0;
   for (const core::AgentRef ref : t.agents.sorted()) {
     const core::Agent& agent = t.agents[ref];
@@ -181,10 +189,12 @@ void Ledger::check_limits(const Step& step) {
   sizes.streams = t.streams.size();
   sizes.topics = t.topics.size();
   sizes.agents = t.agents.registered();
+  sizes.threads = t.threads.size();
   at_most("dead letters", sizes.letters, rules_.dead_letters_max, sizes_.letters);
   at_most("streams", sizes.streams, rules_.streams_max, sizes_.streams);
   at_most("topics", sizes.topics, rules_.topics_max, sizes_.topics);
   at_most("principals", sizes.agents, rules_.agents_max, sizes_.agents);
+  at_most("threads", sizes.threads, rules_.threads_max, sizes_.threads);
   at_most("remembered", t.messages.remembered().size(), rules_.settled_max, 0);
   sizes_ = std::move(sizes);
 }

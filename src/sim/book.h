@@ -49,6 +49,10 @@ struct Sent {
   std::string sender;
   std::string topic;
   Time since;  // the newest change of any pair
+  std::string thread;
+  core::Kind kind = core::Kind::notification;
+  bool asks = false;      // a request in a thread that waits for its answer
+  bool answered = false;  // by anyone, once
   std::vector<Pair> pairs;
 };
 
@@ -61,6 +65,18 @@ struct Member {
 struct Opened {
   std::string agent;
   uint32_t window = 0;
+};
+
+// A conversation.
+struct Talk {
+  Seq root;
+  Time created;
+  uint32_t messages = 0;
+  bool ages = false;
+  bool closed = false;
+  bool overdue = false;  // its day has come, whatever the rules say later
+  std::vector<std::string> participants;
+  size_t known = 0;  // those who took part before the entry at hand
 };
 
 struct Letter {
@@ -110,6 +126,7 @@ struct Sizes {
   uint64_t streams = 0;
   uint64_t topics = 0;
   uint64_t agents = 0;
+  uint64_t threads = 0;
 };
 
 }  // namespace parley::sim

@@ -30,6 +30,9 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::notice_unmarked, "notice_unmarked", Check::notice},
     {Canary::timeout_ignored, "timeout_ignored", Check::wait},
     {Canary::gather_ignored, "gather_ignored", Check::wait},
+    {Canary::thread_unlimited, "thread_unlimited", Check::thread},
+    {Canary::thread_left_open, "thread_left_open", Check::thread},
+    {Canary::thread_closed_early, "thread_closed_early", Check::thread},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -40,6 +43,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::news_forgotten, "news_forgotten", Check::notice},
     {Canary::wrong_first, "wrong_first", Check::duplicate},
     {Canary::told_twice, "told_twice", Check::answer},
+    {Canary::closing_untold, "closing_untold", Check::thread},
     {Canary::promised_unsynced, "promised_unsynced", Check::promise},
     {Canary::synced_lost, "synced_lost", Check::promise},
     {Canary::stored_though_refused, "stored_though_refused", Check::promise},
@@ -82,6 +86,14 @@ bool plant_rules(Canary canary, core::SetRules& rules) {
     std::erase_if(rules.values, [](const auto& value) { return is_table_limit(value.first); });
     return true;
   }
+  if (canary == Canary::thread_unlimited) {
+    rules.values.emplace_back("thread_messages_max", "1000000");
+    return true;
+  }
+  if (canary == Canary::thread_closed_early) {
+    rules.values.emplace_back("thread_duration_max", "100ms");
+    return true;
+  }
   if (canary == Canary::forgets_early) {
     rules.values.emplace_back("settled_max", "0");
     return true;
@@ -98,6 +110,9 @@ bool plant_other(Canary canary, const ReadBy& by, core::Command& command) {
   } else if (canary == Canary::nack_dropped && nack != nullptr) {
     command = core::Extend{core::Target(nack->target), {}};
   } else if (canary == Canary::start_ignored && std::holds_alternative<core::StartNode>(command)) {
+    command = core::Tick{};
+  } else if (canary == Canary::thread_left_open &&
+             std::holds_alternative<core::CloseThread>(command)) {
     command = core::Tick{};
   } else if (canary == Canary::entry_skipped && by.node == 1 && by.seq.n % 37 == 0) {
     command = core::Tick{};
@@ -192,6 +207,10 @@ void plant_facts(Canary canary, core::Outcome& outcome, std::vector<Fact>& facts
     swap_deliveries(facts);
   } else if (canary == Canary::letter_unrecorded) {
     std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::dead_lettered; });
+  } else if (canary == Canary::closing_untold) {
+    std::erase_if(facts, [](const Fact& f) {
+      return f.kind == Fact::Kind::owed && f.errand_kind == core::ErrandKind::thread_closed;
+    });
   } else if (canary == Canary::mail_forgotten) {
     std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::mail; });
   } else if (canary == Canary::news_forgotten) {

@@ -35,6 +35,9 @@ enum class Canary : uint8_t {
   notice_unmarked,
   timeout_ignored,
   gather_ignored,
+  thread_unlimited,
+  thread_left_open,
+  thread_closed_early,
   // In what is read, on one node.
   tie_by_node,
   entry_skipped,
@@ -47,6 +50,7 @@ enum class Canary : uint8_t {
   news_forgotten,
   wrong_first,
   told_twice,
+  closing_untold,
   // In the journal's conduct, and in what the checker reads of the tables.
   promised_unsynced,
   synced_lost,

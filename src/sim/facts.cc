@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, std::variant_size_v<core::Command>> comma
     "tick",      "start_node",  "add_workspace", "set_rules",   "register",     "unregister",
     "subscribe", "unsubscribe", "send",          "read",        "take",         "ack",
     "nack",      "reject",      "extend",        "open_stream", "close_stream", "resolve",
-    "heartbeat", "malformed",   "escalation"};
+    "heartbeat", "malformed",   "escalation",   "close_thread"};
 
 struct Translate {
   const core::Machine& machine;

@@ -53,7 +53,9 @@ void Ledger::observe(const Step& step) {
   }
   reconcile(step);
   check_asked(step);
+  check_talks(step);
   learn_members(step);
+  forget_talks(step);
   forget(step);
   check_overdue(step);
   check_idle(step);
@@ -99,6 +101,7 @@ core::Discipline Ledger::discipline_of(const std::string& receiver) const {
 void Ledger::learn(const Step& step) {
   if (const auto* send = step.is_here ? std::get_if<core::Send>(&step.entry.command) : nullptr) {
     check_repeat(step, *send);
+    learn_talk(step, *send);
     if (step.outcome && !step.outcome->duplicate) {
       accept(step, *send);
     }
@@ -143,6 +146,10 @@ void Ledger::accept(const Step& step, const core::Send& command) {
   sent.priority = e.priority;
   sent.sender = e.sender;
   sent.topic = topic_of(e);
+  sent.thread = e.thread;
+  sent.kind = e.kind;
+  sent.asks = (e.kind == core::Kind::request || e.kind == core::Kind::query) &&
+              !e.thread.empty() && e.sender != core::broker_sender;
   sent.since = now_;
   if (step.outcome->message != step.entry.seq) {
     fail(Check::duplicate, step, "a new message has the place of another");
@@ -270,6 +277,7 @@ bool Ledger::learn_resolved(const Step& step, const core::ResolveDeadLetter& com
     return true;
   }
   pair->state = State::queued;
+  sent->second.asks = false;  // its thread does not wait for it again
   pair->attempts = 0;
   pair->touched = step.entry.seq;
   sent->second.expires_before = sent->second.expires;

@@ -84,6 +84,15 @@ class Ledger {
   void check_waiting(const Step& step);
   uint64_t unsettled_of(const std::string& receiver) const;
 
+  // talks.cc
+  void learn_talk(const Step& step, const core::Send& send);
+  void check_talks(const Step& step);
+  void forget_talks(const Step& step);
+  void end_requests();
+  bool is_over(const Talk& talk) const;
+  bool answers_request(const core::Envelope& envelope) const;
+  std::set<Seq> pending_in(const std::string& thread) const;
+
   // audit.cc
   void audit(const Step& step);
   void check_streams(const Step& step);
@@ -109,6 +118,7 @@ class Ledger {
   std::map<std::string, Member> members_;
   std::map<core::StreamId, Opened> streams_;
   std::map<uint64_t, Letter> letters_;
+  std::map<std::string, Talk> talks_;
   std::map<uint64_t, std::string> owed_;  // by errand, to whom
   std::map<Seq, Asked> asked_;
   std::map<Seq, Scattered> scattered_;

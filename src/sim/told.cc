@@ -199,6 +199,7 @@ void Ledger::on_settled(const Step& step, const Fact& fact) {
   if (fact.state != State::acked && fact.state != State::answered) {
     check_reason(step, fact, sent);
   }
+  sent.answered = sent.answered || fact.state == State::answered;
   pair->state = fact.state;
   pair->stream = core::stream_none;
   pair->touched = step.entry.seq;

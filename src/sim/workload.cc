@@ -55,6 +55,12 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"lease_max", {"100ms", "2s", "10m", "24h"}},
     {"ttl_max", {"500ms", "10s", "1h", "24h"}},
     {"topic.retention", {"0s", "500ms", "30s", "1h"}},
+    {"thread_messages_max", {"2", "5", "20", "1000"}},
+    {"thread_duration_max", {"200ms", "5s", "10m", "24h"}},
+    {"thread_retention", {"0s", "1s", "2m", "24h"}},
+    {"thread_participants_max", {"2", "3", "8", "64"}},
+    {"thread_correlations_max", {"0", "1", "3", "8"}},
+    {"threads_max", {"1", "3", "6", "1000"}},
     {"settled_retention", {"0s", "1s", "2m", "24h"}},
     {"flow.request_timeout", {"100ms", "1s", "20s", "5m"}},
     {"flow.query_timeout", {"100ms", "1s", "20s", "30s"}},
@@ -182,6 +188,9 @@ Command Workload::some_command(uint64_t origin, Ask& ask) {
                                                      : std::string(5'000, 's')),
                            {}};
   }
+  if (random.chance(250)) {
+    return core::CloseThread{keep(text("t{}", random.below(8)))};
+  }
   if (roll < 965) {
     return core::Malformed{keep(std::string(random.chance(900) ? 10 : 5'000, 'm')), "wrong"};
   }
@@ -230,6 +239,12 @@ Command Workload::some_send(Ask& ask) {
   e.dialect = sent.dialect = dialect_of(random.below(5));
   e.durability = random.chance(250) ? core::Durability::memory : core::Durability::disk;
   e.kind = random.chance(300) ? core::Kind::request : core::Kind::notification;
+  if (random.chance(700)) {
+    sent.thread = text("t{}", random.below(8));
+  }
+  if (random.chance(200)) {
+    e.correlation = keep(text("c{}", random.below(3)));
+  }
   some_pattern(send, sent);
   if (random.chance(400) && !held_.empty()) {
     const Held& question = some_held();
@@ -242,6 +257,7 @@ Command Workload::some_send(Ask& ask) {
     sent.workspace = ask.workspace = question.workspace;
   }
   e.id = sent.id;
+  e.thread = keep(sent.thread);
   e.idempotency_key = sent.key;
   e.sender = keep(sent.sender);
   e.body = keep(sent.body);
@@ -297,6 +313,7 @@ Command Workload::send_again(Ask& ask) {
   e.id = random.chance(150) ? new_id() : sent.id;
   e.idempotency_key = sent.key;
   e.dialect = sent.dialect;
+  e.thread = keep(sent.thread);
   e.sender = keep(sent.sender);
   e.body = keep(random.chance(200) ? "something else" : sent.body);
   for (const std::string& receiver : sent.receivers) {

@@ -52,6 +52,7 @@ class Workload {
     std::string body;
     std::vector<std::string> receivers;
     core::Dialect dialect = core::Dialect::flow;
+    std::string thread;
   };
   struct Opened {
     core::WorkspaceId workspace{};

@@ -37,6 +37,7 @@ CREATE TABLE messages (
 CREATE INDEX messages_by_id ON messages (id_key);
 CREATE INDEX messages_by_sender ON messages (sender);
 CREATE INDEX messages_by_thread ON messages (thread, workspace) WHERE thread <> '';
+CREATE INDEX messages_by_correlation ON messages (correlation, workspace) WHERE correlation <> '';
 CREATE TABLE deliveries (
   message INTEGER NOT NULL, receiver INTEGER NOT NULL, state INTEGER NOT NULL,
   time INTEGER NOT NULL, attempts INTEGER NOT NULL, last_error TEXT NOT NULL,

@@ -24,6 +24,8 @@ const std::string columns = "SELECT m.seq, m.time, m.workspace, m.record FROM me
 
 // A search walks places from the newest down, by indexes alone: of ?1, in the range from ?2 to ?3.
 const std::string range = "AND seq>=?2 AND seq<?3 ";
+const std::string of_thread =
+    "SELECT seq FROM messages WHERE thread=?1 AND thread<>'' AND workspace=?2 ORDER BY seq ";
 const std::string newest_first = "ORDER BY 1 DESC LIMIT ?4";
 
 int64_t number(Seq seq) { return static_cast<int64_t>(std::min<uint64_t>(seq.n, INT64_MAX)); }
@@ -64,6 +66,15 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
        "SELECT d.id, p.name, d.reason, d.failed_at, d.retry_count, d.last_error, d.resolution, "
        "d.dropped, d.resolved_by, d.resolved_at FROM dead_letters d "
        "JOIN principals p ON p.id=d.receiver WHERE d.message=? ORDER BY d.id"},
+      {&reader.thread_,
+       "SELECT a.seq, p.name, a.time, b.time, (SELECT count(*) FROM (SELECT 1 FROM messages "
+       "WHERE thread=?1 AND thread<>'' AND workspace=?2 LIMIT ?3)) FROM messages a, messages b "
+       "JOIN principals p ON p.id=a.sender WHERE a.seq=(" + of_thread + "LIMIT 1) AND b.seq=(" +
+           of_thread + "DESC LIMIT 1)"},
+      {&reader.correlated_,
+       "SELECT m.thread FROM (SELECT seq, thread, sender FROM messages WHERE correlation=?1 "
+       "AND correlation<>'' AND workspace=?2 AND thread<>'' ORDER BY seq DESC LIMIT ?4) m WHERE " +
+           involves("?3") + " GROUP BY m.thread ORDER BY max(m.seq) DESC LIMIT ?5"},
       {&reader.principal_, "SELECT id FROM principals WHERE workspace=? AND name=?"},
       {&reader.time_from_, "SELECT seq, time FROM messages WHERE seq>=? ORDER BY seq LIMIT 1"},
       {&reader.ends_, "SELECT (SELECT min(seq) FROM messages), (SELECT max(seq) FROM messages)"},
@@ -310,6 +321,64 @@ std::expected<std::vector<StoredDeadLetter>, Error> Reader::dead_letters(Seq mes
                      .resolved_by = std::string(letters_.text(8)),
                      .resolved_at = Time{letters_.integer(9)}});
   }
+}
+
+std::expected<std::optional<StoredThread>, Error> Reader::thread(WorkspaceId workspace,
+                                                                 std::string_view name) {
+  thread_.bind(1, name).bind(2, number(workspace)).bind(3, static_cast<int64_t>(scan_max));
+  const auto row = thread_.step();
+  if (!row) {
+    return failed(row.error());
+  }
+  if (!*row) {
+    return std::nullopt;
+  }
+  StoredThread found{.name = std::string(name),
+                     .root = Seq{static_cast<uint64_t>(thread_.integer(0))},
+                     .owner = std::string(thread_.text(1)),
+                     .created = Time{thread_.integer(2)},
+                     .changed = Time{thread_.integer(3)},
+                     .messages = static_cast<uint64_t>(thread_.integer(4))};
+  thread_.reset();
+  return found;
+}
+
+std::expected<std::vector<StoredThread>, Error> Reader::correlated(const Viewer& viewer,
+                                                                   std::string_view correlation,
+                                                                   size_t limit) {
+  const auto who = number_of(viewer);
+  if (!who) {
+    return std::unexpected(who.error());
+  }
+  std::vector<std::string> names;
+  if (*who) {
+    correlated_.bind(1, correlation)
+        .bind(2, number(viewer.workspace))
+        .bind(3, **who)
+        .bind(4, static_cast<int64_t>(scan_max))
+        .bind(5, static_cast<int64_t>(std::clamp<size_t>(limit, 1, limit_max)));
+  }
+  while (*who) {
+    const auto row = correlated_.step();
+    if (!row) {
+      return failed(row.error());
+    }
+    if (!*row) {
+      break;
+    }
+    names.emplace_back(correlated_.text(0));
+  }
+  std::vector<StoredThread> found;
+  for (const std::string& name : names) {
+    auto one = thread(viewer.workspace, name);
+    if (!one) {
+      return std::unexpected(one.error());
+    }
+    if (*one) {
+      found.push_back(std::move(**one));
+    }
+  }
+  return found;
 }
 
 std::expected<Seq, Error> Reader::position() {

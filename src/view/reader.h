@@ -55,6 +55,18 @@ struct StoredDeadLetter {
   bool operator==(const StoredDeadLetter&) const = default;
 };
 
+// A thread as a whole, from its messages. A count stops at Reader::scan_max.
+struct StoredThread {
+  std::string name;
+  Seq root;
+  std::string owner;
+  Time created;
+  Time changed;
+  uint64_t messages = 0;
+
+  bool operator==(const StoredThread&) const = default;
+};
+
 // Asks a History's file, by a read-only connection of its own: on any thread, one at a time, beside
 // the writing. What is still in the engine is answered by the machine, which is ahead of this: of
 // a delivery whose lease ended the row says `offered` until the next thing happens to it.
@@ -107,6 +119,15 @@ class Reader {
   // Oldest first.
   std::expected<std::vector<StoredDeadLetter>, Error> dead_letters(Seq message);
 
+  // None when no message of it is known.
+  std::expected<std::optional<StoredThread>, Error> thread(WorkspaceId workspace,
+                                                           std::string_view name);
+  // The threads of messages with this correlation id that the viewer sent or received, newest
+  // message first.
+  std::expected<std::vector<StoredThread>, Error> correlated(const Viewer& viewer,
+                                                             std::string_view correlation,
+                                                             size_t limit);
+
   // The last entry that is folded in.
   std::expected<Seq, Error> position();
 
@@ -137,6 +158,8 @@ class Reader {
   lib::Statement counts_;
   lib::Statement letters_;
   lib::Statement principal_;
+  lib::Statement thread_;
+  lib::Statement correlated_;
   lib::Statement time_from_;
   lib::Statement ends_;
   lib::Statement position_;

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversations: counted, limited, closed and announced as the rules say.
+
+#include <algorithm>
+
+#include "sim/ledger.h"
+#include "sim/text.h"
+
+namespace parley::sim {
+
+namespace {
+
+bool is_request(core::Kind kind) {
+  return kind == core::Kind::request || kind == core::Kind::query;
+}
+
+}  // namespace
+
+bool Ledger::is_over(const Talk& talk) const {
+  return talk.overdue || (talk.ages && talk.created + rules_.thread_duration_max <= now_);
+}
+
+// Whether it is the first answer to a request that the sender got.
+bool Ledger::answers_request(const core::Envelope& e) const {
+  const auto question = std::find_if(sent_.rbegin(), sent_.rend(), [&](const auto& item) {
+    return item.second.id == e.in_reply_to &&
+           std::ranges::find(item.second.pairs, e.sender, &Pair::receiver) !=
+               item.second.pairs.end();
+  });
+  return e.kind == core::Kind::response && question != sent_.rend() &&
+         is_request(question->second.kind) && !question->second.answered;
+}
+
+// Before anything is told of the entry: whether the message may be said, and that it was.
+void Ledger::learn_talk(const Step& step, const core::Send& send) {
+  const core::Envelope& e = send.envelope;
+  const bool accepted = step.outcome && !step.outcome->duplicate;
+  if (e.thread.empty() || e.sender == core::broker_sender ||
+      (step.outcome && step.outcome->duplicate)) {
+    return;
+  }
+  const auto at = talks_.find(std::string(e.thread));
+  const bool exempt = answers_request(e);
+  const bool flow = e.dialect == core::Dialect::flow;
+  const bool full = at != talks_.end() && at->second.messages >= rules_.thread_messages_max;
+  const bool over = at != talks_.end() && (at->second.closed || is_over(at->second));
+  const base::Code code = step.outcome ? base::Code::bad_request : step.outcome.error().code;
+  if ((code == base::Code::thread_full && (!flow || !full || exempt)) ||
+      (code == base::Code::thread_closed && (!over || exempt))) {
+    fail(Check::thread, step, text("may be said in {}, and is refused", e.thread));
+  }
+  if (accepted && flow && !exempt && (full || over)) {
+    fail(Check::thread, step, text("is said in {}, which is full or closed", e.thread));
+  }
+  if (!accepted) {
+    return;
+  }
+  Talk& talk = talks_[std::string(e.thread)];
+  if (talk.messages++ == 0) {
+    talk.root = step.entry.seq;
+    talk.created = now_;
+    talk.ages = flow;
+  }
+  const auto take_part = [&](const std::string& name) {
+    if (std::ranges::find(talk.participants, name) == talk.participants.end() &&
+        talk.participants.size() < rules_.thread_participants_max) {
+      talk.participants.push_back(name);
+    }
+  };
+  take_part(std::string(e.sender));
+  const bool direct = topic_of(e).empty() && e.receivers.front() != "*";
+  for (const std::string_view receiver : e.receivers) {
+    if (direct && is_registered(std::string(receiver))) {
+      take_part(std::string(receiver));
+    }
+  }
+}
+
+// The requests in a thread that wait for an answer.
+std::set<Seq> Ledger::pending_in(const std::string& thread) const {
+  std::set<Seq> pending;
+  for (const auto& [seq, sent] : sent_) {
+    if (sent.asks && sent.thread == thread) {
+      pending.insert(seq);
+    }
+  }
+  return pending;
+}
+
+void Ledger::end_requests() {
+  for (auto& [seq, sent] : sent_) {
+    sent.asks = sent.asks && !sent.answered &&
+                std::ranges::any_of(sent.pairs, [](const Pair& pair) {
+                  return !core::is_final(pair.state);
+                });
+  }
+}
+
+// After all is told, by the rules that held when the entry came.
+void Ledger::check_talks(const Step& step) {
+  const core::Threads& threads = step.after.tables().threads;
+  const auto* close = done<core::CloseThread>(step);
+  const bool time_passes = !std::holds_alternative<core::StartNode>(step.entry.command);
+  std::map<std::string, int> untold;
+  std::map<std::string, int> maybe;
+  end_requests();
+  for (auto& [name, talk] : talks_) {
+    const core::ThreadRef ref = threads.find(name);
+    if (ref == core::none) {
+      // `forget_talks` asks why. It may have been closed just before.
+      for (const std::string& participant : talk.participants) {
+        ++maybe[participant];
+      }
+      continue;
+    }
+    const core::Thread& thread = threads[ref];
+    std::set<Seq> pending = pending_in(name);
+    if (thread.messages != talk.messages || thread.root != talk.root ||
+        thread.pending != pending.size()) {
+      fail(Check::thread, step,
+           text("{} says {} messages and {} pending, has {} and {}", name, thread.messages,
+                thread.pending, talk.messages, pending.size()));
+    }
+    pending.erase(step.entry.seq);
+    const bool asked = close != nullptr && close->thread == name;
+    if (thread.is_closed() && !talk.closed) {
+      if (!asked && (!is_over(talk) || !pending.empty())) {
+        fail(Check::thread, step, text("{} is closed too early", name));
+      }
+      talk.closed = true;
+      coverage_.count("thread", asked ? "closed by someone" : "closed by age");
+      // One who came with this very entry came before it was closed, or after.
+      for (size_t n = 0; n < talk.participants.size(); ++n) {
+        const std::string& participant = talk.participants[n];
+        if (is_registered(participant) && !(asked && participant == step.entry.actor)) {
+          ++(n < talk.known ? untold[participant] : maybe[participant]);
+        }
+      }
+    } else if (!thread.is_closed() &&
+               (asked || talk.closed || (time_passes && is_over(talk) && pending.empty()))) {
+      fail(Check::thread, step, text("{} is open and should be closed", name));
+    }
+    talk.overdue = talk.overdue || (time_passes && is_over(talk));
+    talk.known = talk.participants.size();
+    coverage_.count("thread", core::state_name(thread.state()));
+  }
+  for (const Fact& fact : step.facts) {
+    if (fact.kind == Fact::Kind::owed && fact.errand_kind == core::ErrandKind::thread_closed) {
+      --untold[fact.receiver];
+    }
+  }
+  const bool comparable = done<core::Unregister>(step) == nullptr;  // those who go hear nothing
+  for (const auto& [name, count] : untold) {
+    if (comparable && (count > 0 || count + maybe[name] < 0)) {
+      fail(Check::thread, step, text("{} is told of {} closed threads too few", name, count));
+    }
+  }
+}
+
+// What is gone from the tables is old, or there were too many; nothing waits in it.
+void Ledger::forget_talks(const Step& step) {
+  const core::Threads& threads = step.after.tables().threads;
+  for (auto at = talks_.begin(); at != talks_.end();) {
+    if (threads.find(at->first) != core::none) {
+      ++at;
+      continue;
+    }
+    const bool over = threads.size() >= rules_.threads_max ||
+                      rules_.thread_retention.us <= (now_ - at->second.created).us;
+    if (!over || !pending_in(at->first).empty()) {
+      fail(Check::thread, step, text("thread {} vanished", at->first));
+    }
+    coverage_.count("thread", "forgotten");
+    at = talks_.erase(at);
+  }
+  if (threads.size() != talks_.size()) {
+    fail(Check::thread, step,
+         text("{} threads are kept, told of {}", threads.size(), talks_.size()));
+  }
+}
+
+}  // namespace parley::sim
