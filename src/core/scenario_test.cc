@@ -227,8 +227,6 @@ class Script {
     } else if (words.accept("answers")) {
       e.kind = Kind::response;
       e.in_reply_to = id_of(words.next());
-    } else if (words.accept("asking")) {
-      e.kind = Kind::request;
     } else if (words.accept("in")) {
       e.thread = words.next();
     } else if (words.accept("correlated")) {
