@@ -607,7 +607,9 @@ Outcome Workspace::on(Turn& turn, const ResolveDeadLetter& command) {
   if (letter == nullptr) {
     return refuse(Code::not_found, "there is no dead letter " + std::to_string(command.id));
   }
-  if (letter->resolution != Resolution::pending) {
+  const bool again = letter->resolution == Resolution::escalated &&
+                     command.resolution == Resolution::escalated;
+  if (!letter->is_open() || again) {
     return refuse(Code::conflict, "the dead letter was resolved by " + quoted(letter->resolved_by) +
                                       " at " + base::format_time(letter->resolved_at));
   }
@@ -619,8 +621,12 @@ Outcome Workspace::on(Turn& turn, const ResolveDeadLetter& command) {
   }
   news::audit(t_, turn.dispatch, "dead_letter_resolved", turn.entry.actor,
               std::to_string(command.id));
-  turn.dispatch.release(*letter);
-  t_.dead_letters.resolve(*letter, command.resolution, turn.entry.actor, t_.now);
+  if (command.resolution == Resolution::escalated) {
+    turn.dispatch.escalate(*letter, turn.entry.actor);
+  } else {
+    turn.dispatch.release(*letter);
+    t_.dead_letters.resolve(*letter, command.resolution, turn.entry.actor, t_.now);
+  }
   return Receipt{.message = letter->message};
 }
 

@@ -2,6 +2,7 @@
 #include "core/deadletters.h"
 
 #include "base/check.h"
+#include "core/wire.h"
 
 namespace parley::core {
 
@@ -40,30 +41,85 @@ const DeadLetter* DeadLetters::find(uint64_t id) const {
 
 uint64_t DeadLetters::first_to_go() const {
   CHECK(!letters_.empty());
-  return resolved_.empty() ? letters_.begin()->first : *resolved_.begin();
+  return settled_.empty() ? letters_.begin()->first : *settled_.begin();
 }
 
 void DeadLetters::remove(uint64_t id) {
-  resolved_.erase(id);
-  letters_.erase(id);
+  settled_.erase(id);
+  if (const auto at = letters_.find(id); at != letters_.end()) {
+    due_.erase({at->second.due, id});
+    letters_.erase(at);
+  }
 }
 
 void DeadLetters::resolve(DeadLetter& letter, Resolution resolution, std::string_view by, Time at) {
   letter.resolution = resolution;
   letter.resolved_by = by;
   letter.resolved_at = at;
-  resolved_.insert(letter.id);
+  set_due(letter, base::time_max);
+  if (!letter.is_open()) {
+    settled_.insert(letter.id);
+  }
 }
 
-void DeadLetters::restore(uint64_t next_id, std::map<uint64_t, DeadLetter> letters) {
-  next_id_ = next_id;
+void DeadLetters::set_due(DeadLetter& letter, Time at) {
+  due_.erase({letter.due, letter.id});
+  letter.due = at;
+  if (at != base::time_max) {
+    due_.emplace(at, letter.id);
+  }
+}
+
+DeadLetter* DeadLetters::next_due() { return due_.empty() ? nullptr : find(due_.begin()->second); }
+
+bool DeadLetters::is_alarming(Time now, uint64_t count, Duration window) {
+  recent_.push_back(now);
+  while (recent_.size() > count) {
+    recent_.pop_front();
+  }
+  const Time begin{now.us - window.us};
+  if (count == 0 || recent_.size() < count || recent_.front() <= begin ||
+      (alerts_ > 0 && alerted_ > begin)) {
+    return false;
+  }
+  alerted_ = now;
+  ++alerts_;
+  return true;
+}
+
+void DeadLetters::encode_counts(Writer& out) const {
+  out.varint(next_id_);
+  out.time(alerted_);
+  out.varint(alerts_);
+  out.varint(recent_.size());
+  for (const Time time : recent_) {
+    out.time(time);
+  }
+}
+
+void DeadLetters::decode_counts(Reader& in) {
+  next_id_ = in.varint();
+  alerted_ = in.time();
+  alerts_ = in.varint();
+  recent_.resize(in.count(8));
+  for (Time& time : recent_) {
+    time = in.time();
+  }
+}
+
+bool DeadLetters::restore(std::map<uint64_t, DeadLetter> letters) {
   letters_ = std::move(letters);
-  resolved_.clear();
+  settled_.clear();
+  due_.clear();
   for (const auto& [id, letter] : letters_) {
-    if (letter.resolution != Resolution::pending) {
-      resolved_.insert(id);
+    if (!letter.is_open()) {
+      settled_.insert(id);
+    }
+    if (letter.due != base::time_max) {
+      due_.emplace(letter.due, id);
     }
   }
+  return letters_.empty() || letters_.rbegin()->first < next_id_;
 }
 
 }  // namespace parley::core

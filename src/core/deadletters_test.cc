@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "core/wire.h"
+
 namespace parley::core {
 namespace {
 
@@ -31,11 +33,61 @@ TEST(DeadLetters, OldestResolvedGoesFirstElseTheOldest) {
   letters.remove(3);
   EXPECT_EQ(letters.first_to_go(), 1u);
 
-  DeadLetters copy;
+  // One that is escalated is still open.
   letters.resolve(*letters.find(4), Resolution::escalated, "root", Time{7});
-  copy.restore(letters.next_id(), letters.all());
+  EXPECT_EQ(letters.first_to_go(), 1u);
+  letters.resolve(*letters.find(4), Resolution::retried, "root", Time{8});
+  EXPECT_EQ(letters.first_to_go(), 4u);
+  EXPECT_EQ(letters.open(), 1u);
+
+  std::string bytes;
+  Writer out(bytes);
+  letters.encode_counts(out);
+  Reader in(bytes);
+  DeadLetters copy;
+  copy.decode_counts(in);
+  EXPECT_TRUE(copy.restore(letters.all()));
   EXPECT_EQ(copy.first_to_go(), 4u);
-  EXPECT_EQ(copy.next_id(), 5u);
+  EXPECT_EQ(copy.add({}), 5u);
+}
+
+// FL-23
+TEST(DeadLetters, ComeDueInOrderUntilTheyAreResolved) {
+  DeadLetters letters;
+  for (int n = 0; n < 3; ++n) {
+    letters.add({});
+  }
+  EXPECT_EQ(letters.next_due(), nullptr);
+  EXPECT_EQ(letters.next_due_at(), base::time_max);
+  letters.set_due(*letters.find(1), Time{30});
+  letters.set_due(*letters.find(2), Time{20});
+  letters.set_due(*letters.find(3), Time{20});
+  EXPECT_EQ(letters.next_due()->id, 2u);
+  letters.set_due(*letters.find(2), Time{40});
+  EXPECT_EQ(letters.next_due()->id, 3u);
+  letters.resolve(*letters.find(3), Resolution::escalated, "system", Time{20});
+  EXPECT_EQ(letters.next_due()->id, 1u);
+  letters.remove(1);
+  EXPECT_EQ(letters.next_due_at(), Time{40});
+}
+
+// FL-23
+TEST(DeadLetters, AlarmOnceInAWindow) {
+  DeadLetters letters;
+  const Duration window = base::seconds(10);
+  const auto alarms = [&](int64_t second) {
+    return letters.is_alarming(Time{second * 1'000'000}, 3, window);
+  };
+  EXPECT_FALSE(alarms(100));
+  EXPECT_FALSE(alarms(101));
+  EXPECT_FALSE(alarms(110));  // the first is too old by now
+  EXPECT_FALSE(alarms(111));
+  EXPECT_TRUE(alarms(112));
+  EXPECT_FALSE(alarms(113));
+  EXPECT_FALSE(alarms(121));
+  EXPECT_TRUE(alarms(122));
+  EXPECT_EQ(letters.alerts(), 2u);
+  EXPECT_FALSE(letters.is_alarming(Time{200'000'000}, 0, window));
 }
 
 TEST(DeadLetters, EveryReasonHasItsOwnName) {

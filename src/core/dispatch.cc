@@ -194,6 +194,7 @@ void Dispatch::entomb(DeliveryRef ref, Reason reason, std::string_view error) {
   letter.reason = reason;
   letter.failed_at = t_.now;
   letter.retry_count = delivery.attempts;
+  letter.tries = delivery.revivals;
   letter.last_error = base::cut(error, t_.rules.reason_bytes_max);
   if (reason == Reason::rejected && !error.empty()) {
     t_.messages.last_errors()[ref] = letter.last_error;
@@ -228,6 +229,7 @@ uint64_t Dispatch::add_letter(DeadLetter letter) {
   const uint64_t id = t_.dead_letters.add(std::move(letter));
   const DeadLetter& added = *t_.dead_letters.find(id);
   emit(DeadLettered{.id = id, .message = added.message, .reason = added.reason});
+  begin_care(*t_.dead_letters.find(id));
   return id;
 }
 
@@ -314,6 +316,7 @@ void Dispatch::revive(DeliveryRef ref) {
   delivery.changed = t_.now;
   delivery.attempts = 0;
   delivery.failures = 0;
+  delivery.revivals = 0;
   t_.messages.last_errors().erase(ref);
   t_.messages.stop_expiry(delivery.message);
   message.expires = message.ttl.us > 0 ? t_.now + message.ttl : base::time_max;
@@ -325,7 +328,7 @@ void Dispatch::revive(DeliveryRef ref) {
 }
 
 void Dispatch::release(const DeadLetter& letter) {
-  if (letter.resolution != Resolution::pending || letter.reason == Reason::malformed) {
+  if (!letter.is_open() || letter.reason == Reason::malformed) {
     return;  // released when it was resolved; a malformed one has no header
   }
   const MessageRef ref = t_.messages.find(letter.message);
@@ -412,6 +415,7 @@ void Dispatch::advance() {
     }
   }
   close_old_threads();
+  care_for_letters();
 }
 
 // What waits has waited too long. What is held may still be finished: its lease decides.

@@ -55,6 +55,9 @@ class Dispatch {
   // A resolved or dropped dead letter needs its message no more.
   void release(const DeadLetter& letter);
 
+  // Passes a dead letter on to a human: an escalation that a person resolves.
+  void escalate(DeadLetter& letter, std::string_view by);
+
   // Gives back what the stream holds and removes it. If the receiver failed, it is counted against
   // the message that it was working on: the oldest.
   void close_stream(StreamRef ref, bool failed);
@@ -103,6 +106,13 @@ class Dispatch {
   void leave(DeliveryRef ref);
   void entomb(DeliveryRef ref, Reason reason, std::string_view error);
   uint64_t add_letter(DeadLetter letter);
+  void begin_care(DeadLetter& letter);
+  void care_for_letters();
+  void care_for(DeadLetter& letter);
+  void try_again(DeadLetter& letter);
+  void leave_to_humans(DeadLetter& letter);
+  void resolve_letter(DeadLetter& letter, Resolution resolution);
+  void raise_alarm();
   void tell_sender(uint64_t letter);
   void end(DeliveryRef ref, State state);
   void forget(MessageRef ref);

@@ -49,6 +49,22 @@ struct DeadLettered {
   bool operator==(const DeadLettered&) const = default;
 };
 
+// The broker resolved a dead letter by itself.
+struct DeadLetterResolved {
+  WorkspaceId workspace{};
+  uint64_t id = 0;
+  Seq message;
+  Resolution resolution = Resolution::retried;
+  bool operator==(const DeadLetterResolved&) const = default;
+};
+
+// So many dead letters in so short a time that those who answer for the workspace are told.
+struct DeadLettersAlarming {
+  WorkspaceId workspace{};
+  uint64_t count = 0;
+  bool operator==(const DeadLettersAlarming&) const = default;
+};
+
 // A dead letter had to go to make room for another.
 struct DeadLetterDropped {
   WorkspaceId workspace{};
@@ -80,7 +96,7 @@ struct StreamClosed {
 
 using Effect =
     std::variant<Deliver, Mail, Settled, DeadLettered, DeadLetterDropped, StreamClosed, Owed,
-                 RequestTimedOut>;
+                 RequestTimedOut, DeadLetterResolved, DeadLettersAlarming>;
 
 // What the one who asked is told when it was done.
 struct Receipt {

@@ -34,7 +34,7 @@ std::string fault_in(const Tables& t) {
   std::map<Seq, uint32_t> pending;
   std::set<MessageRef> remembered;
   for (const auto& [id, letter] : t.dead_letters.all()) {
-    pending[letter.message] += letter.resolution == Resolution::pending ? 1 : 0;
+    pending[letter.message] += letter.is_open() ? 1 : 0;
   }
   for (const auto& item : t.messages.remembered()) {
     if (!remembered.insert(item.message).second) {

@@ -75,6 +75,7 @@ struct Delivery {
   uint16_t attempts = 0;  // times handed out
   uint8_t failures = 0;   // those that were lost or refused
   State state = State::queued;
+  uint8_t revivals = 0;  // times that the broker took it back from the dead letters
 };
 
 // All messages and deliveries of a workspace with their look-ups and their deadlines, and the

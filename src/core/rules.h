@@ -77,6 +77,13 @@ struct Rules {
   uint64_t escalations_max = 10'000;
   uint64_t settled_max = 262'144;
 
+  // What the broker does with dead letters by itself.
+  Duration dead_letter_pass = base::minutes(5);
+  uint64_t dead_letter_tries_max = 3;
+  Duration dead_letter_backoff = base::seconds(1);
+  uint64_t dead_letter_alert = 10;
+  Duration dead_letter_alert_window = base::minutes(5);
+
   // Threads; the first two are for flow senders.
   uint64_t thread_messages_max = 20;
   Duration thread_duration_max = base::hours(24);

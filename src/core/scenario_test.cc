@@ -752,6 +752,13 @@ class Script {
   void describe(const Machine&, const DeadLettered& effect, Seen& seen) const {
     seen.dead.push_back(label_of(effect.message) + " " + std::string(reason_name(effect.reason)));
   }
+  void describe(const Machine&, const DeadLetterResolved& effect, Seen& seen) const {
+    seen.resolved.push_back(std::to_string(effect.id) + " " +
+                            testing::resolution_word(effect.resolution));
+  }
+  void describe(const Machine&, const DeadLettersAlarming&, Seen& seen) const {
+    seen.resolved.push_back("alarm");
+  }
   void describe(const Machine&, const DeadLetterDropped& effect, Seen& seen) const {
     seen.dropped.push_back(std::to_string(effect.id));
   }
@@ -847,6 +854,8 @@ class Script {
       contains(seen.mail, "mail for");
     } else if (words.accept("settled")) {
       contains(seen.settled, "settled");
+    } else if (words.accept("system")) {
+      contains(seen.resolved, "the broker's act");
     } else if (words.accept("dropped")) {
       words.accept("letter");
       contains(seen.dropped, "dropped letter");

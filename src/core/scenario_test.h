@@ -118,6 +118,7 @@ struct Seen {
   std::vector<std::string> mail;     // `bo`
   std::vector<std::string> settled;  // `m1 acked`
   std::vector<std::string> dropped;  // `1`
+  std::vector<std::string> resolved;  // `1 retried`, by the broker itself; `alarm`
   std::vector<std::string> closed;   // `s1`
   std::vector<std::string> owed;     // `escalated root`
   std::vector<std::string> late;     // `m1 given up`
@@ -135,6 +136,7 @@ struct Seen {
     append(mail, later.mail);
     append(settled, later.settled);
     append(dropped, later.dropped);
+    append(resolved, later.resolved);
     append(closed, later.closed);
     append(owed, later.owed);
     append(late, later.late);

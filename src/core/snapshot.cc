@@ -356,6 +356,7 @@ void encode_delivery(const Tables& t, const Places& agents, DeliveryRef ref, Wri
   }
   out.varint(delivery.attempts);
   out.u8(delivery.failures);
+  out.u8(delivery.revivals);
   const auto error = t.messages.last_errors().find(ref);
   out.text(error == t.messages.last_errors().end() ? std::string_view{} : error->second);
 }
@@ -418,6 +419,7 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   }
   delivery.attempts = static_cast<uint16_t>(in.varint());
   delivery.failures = in.u8();
+  delivery.revivals = in.u8();
   if (const std::string_view error = in.text(); !error.empty()) {
     t.messages.last_errors()[ref] = error;
   }
@@ -592,7 +594,7 @@ bool owes_what_is_next(const Tables& t) {
 
 void encode_dead_letters(const Tables& t, Writer& out) {
   out.varint(t.dead_letters_dropped);
-  out.varint(t.dead_letters.next_id());
+  t.dead_letters.encode_counts(out);
   out.varint(t.dead_letters.size());
   for (const auto& [id, letter] : t.dead_letters.all()) {
     out.varint(id);
@@ -607,12 +609,15 @@ void encode_dead_letters(const Tables& t, Writer& out) {
     out.enumerator(letter.resolution);
     out.text(letter.resolved_by);
     out.time(letter.resolved_at);
+    out.varint(letter.tries);
+    out.boolean(letter.inspected);
+    out.time(letter.due);
   }
 }
 
 void decode_dead_letters(Tables& t, Reader& in) {
   t.dead_letters_dropped = in.varint();
-  const uint64_t next_id = in.varint();
+  t.dead_letters.decode_counts(in);
   std::map<uint64_t, DeadLetter> letters;
   std::set<DeliveryRef> pending;  // each has one letter at most
   for (size_t left = in.count(); left > 0 && in.ok(); --left) {
@@ -629,7 +634,10 @@ void decode_dead_letters(Tables& t, Reader& in) {
     letter.resolution = in.enumerator(resolution_last);
     letter.resolved_by = in.text();
     letter.resolved_at = in.time();
-    if (letter.resolution == Resolution::pending && letter.reason != Reason::malformed) {
+    letter.tries = static_cast<uint32_t>(in.varint());
+    letter.inspected = in.boolean();
+    letter.due = in.time();
+    if (letter.is_open() && letter.reason != Reason::malformed) {
       const MessageRef message = t.messages.find(letter.message);
       const AgentRef receiver = t.agents.find(letter.receiver);
       const DeliveryRef delivery =
@@ -641,12 +649,14 @@ void decode_dead_letters(Tables& t, Reader& in) {
       }
       ++t.messages.message(message).dead_letters;
     }
-    if (letter.id >= next_id || !letters.emplace(letter.id, std::move(letter)).second) {
+    if (!letters.emplace(letter.id, std::move(letter)).second) {
       in.fail();
       return;
     }
   }
-  t.dead_letters.restore(next_id, std::move(letters));
+  if (!t.dead_letters.restore(std::move(letters))) {
+    in.fail();
+  }
 }
 
 }  // namespace

@@ -103,6 +103,7 @@ Time Workspace::next_deadline() const {
     next = std::min(next, next_minute(t_.messages.remembered().front().since +
                                       t_.rules.settled_retention));
   }
+  next = std::min(next, t_.dead_letters.next_due_at());
   if (const ThreadRef oldest = t_.threads.oldest(); oldest != none) {
     next = std::min(next, next_second(t_.threads[oldest].created + t_.rules.thread_duration_max));
   }
