@@ -154,11 +154,13 @@ Outcome Workspace::on(Turn& turn, const CloseThread& command) {
 void Dispatch::close_thread(ThreadRef ref, AgentRef by) {
   t_.threads.close(ref, by == none ? std::string_view{} : t_.agents[by].name, t_.now);
   const Thread& thread = t_.threads[ref];
+  // An old root is only in the history; the facts name the thread.
+  const Seq root = t_.messages.find(thread.root) == none ? Seq{} : thread.root;
   for (const AgentRef participant : thread.participants) {
     if (participant != by) {
       owe({.kind = ErrandKind::thread_closed,
            .to = t_.agents[participant].name,
-           .about = thread.root,
+           .about = root,
            .priority = Priority::low,
            .facts = {{"thread", thread.name},
                      {"closed_by", by == none ? "system" : t_.agents[by].name},

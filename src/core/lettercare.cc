@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/dispatch.h"
+#include "core/news.h"
 
 namespace parley::core {
 
@@ -101,6 +102,7 @@ void Dispatch::leave_to_humans(DeadLetter& letter) {
     escalate(letter, system_name);
     emit(DeadLetterResolved{
         .id = letter.id, .message = letter.message, .resolution = Resolution::escalated});
+    news::audit(t_, *this, "dead_letter_resolved", system_name, std::to_string(letter.id));
     return;
   }
   const Time stale = stale_at(t_, letter);
@@ -123,6 +125,7 @@ void Dispatch::resolve_letter(DeadLetter& letter, Resolution resolution) {
   release(letter);
   t_.dead_letters.resolve(letter, resolution, system_name, t_.now);
   emit(DeadLetterResolved{.id = letter.id, .message = letter.message, .resolution = resolution});
+  news::audit(t_, *this, "dead_letter_resolved", system_name, std::to_string(letter.id));
 }
 
 // With what a health report would say of them.

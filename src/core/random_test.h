@@ -68,6 +68,7 @@ class RandomCommands {
         {"dead_letters_max", "3"},   {"dead_letters_max", "100"}, {"topic.retained_max", "2"},
         {"topic.retention", "30s"},  {"flow.lease", "5s"},     {"settled_retention", "2m"},
         {"flow.ttl.normal", "20s"},  {"no.such.rule", "1"},
+        {"dead_letter_pass", "10s"}, {"dead_letter_alert", "3"},
         {"threads_max", "2"},        {"threads_max", "100"},   {"thread_messages_max", "3"},
         {"thread_messages_max", "1000"}, {"thread_duration_max", "60s"}, {"thread_retention", "2m"},
            {"collab.ttl", "10s"}};

@@ -104,7 +104,7 @@ void Ledger::recount(const Step& step) {
   std::map<std::string_view, uint64_t> uses;
   std::map<Seq, uint32_t> letters;
   for (const auto& [id, letter] : t.dead_letters.all()) {
-    letters[letter.message] += letter.resolution == core::Resolution::pending ? 1 : 0;
+    letters[letter.message] += letter.is_open() ? 1 : 0;
   }
   t.messages.each([&](core::MessageRef ref, const core::Message& message) {
     uint32_t open = 0;

@@ -34,6 +34,7 @@ struct Pair {
   Time due;  // end of the lease or delay
   core::StreamId stream;
   uint32_t attempts = 0;
+  uint32_t revivals = 0;  // by the broker itself
   Seq touched;  // the entry that moved it last
   bool seen = false;
 };
@@ -48,10 +49,12 @@ struct Sent {
   core::Priority priority = core::Priority::normal;
   std::string sender;
   std::string topic;
+  Time begun;
   Time since;  // the newest change of any pair
   std::string thread;
   core::Kind kind = core::Kind::notification;
   bool asks = false;      // a request in a thread that waits for its answer
+  bool watched = false;   // until the answer, the failure or the clock ends that
   bool answered = false;  // by anyone, once
   std::vector<Pair> pairs;
 };
@@ -84,6 +87,8 @@ struct Letter {
   std::string receiver;
   core::Reason reason = core::Reason::receiver_not_found;
   std::string sender;
+  Time failed{};
+  Time look_by{};  // a pass of the broker must have come by then
 };
 
 // A request that is waited for.

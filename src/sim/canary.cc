@@ -33,6 +33,8 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::thread_unlimited, "thread_unlimited", Check::thread},
     {Canary::thread_left_open, "thread_left_open", Check::thread},
     {Canary::thread_closed_early, "thread_closed_early", Check::thread},
+    {Canary::tried_for_ever, "tried_for_ever", Check::care},
+    {Canary::pass_skipped, "pass_skipped", Check::care},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -44,6 +46,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::wrong_first, "wrong_first", Check::duplicate},
     {Canary::told_twice, "told_twice", Check::answer},
     {Canary::closing_untold, "closing_untold", Check::thread},
+    {Canary::alarm_silent, "alarm_silent", Check::care},
     {Canary::promised_unsynced, "promised_unsynced", Check::promise},
     {Canary::synced_lost, "synced_lost", Check::promise},
     {Canary::stored_though_refused, "stored_though_refused", Check::promise},
@@ -88,6 +91,14 @@ bool plant_rules(Canary canary, core::SetRules& rules) {
   }
   if (canary == Canary::thread_unlimited) {
     rules.values.emplace_back("thread_messages_max", "1000000");
+    return true;
+  }
+  if (canary == Canary::tried_for_ever) {
+    rules.values.emplace_back("dead_letter_tries_max", "30");
+    return true;
+  }
+  if (canary == Canary::pass_skipped) {
+    rules.values.emplace_back("dead_letter_pass", "8760h");
     return true;
   }
   if (canary == Canary::thread_closed_early) {
@@ -207,6 +218,8 @@ void plant_facts(Canary canary, core::Outcome& outcome, std::vector<Fact>& facts
     swap_deliveries(facts);
   } else if (canary == Canary::letter_unrecorded) {
     std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::dead_lettered; });
+  } else if (canary == Canary::alarm_silent) {
+    std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::alarm; });
   } else if (canary == Canary::closing_untold) {
     std::erase_if(facts, [](const Fact& f) {
       return f.kind == Fact::Kind::owed && f.errand_kind == core::ErrandKind::thread_closed;

@@ -38,6 +38,8 @@ enum class Canary : uint8_t {
   thread_unlimited,
   thread_left_open,
   thread_closed_early,
+  tried_for_ever,
+  pass_skipped,
   // In what is read, on one node.
   tie_by_node,
   entry_skipped,
@@ -51,6 +53,7 @@ enum class Canary : uint8_t {
   wrong_first,
   told_twice,
   closing_untold,
+  alarm_silent,
   // In the journal's conduct, and in what the checker reads of the tables.
   promised_unsynced,
   synced_lost,

@@ -61,6 +61,13 @@ struct Translate {
     fact.message = e.message;
     fact.is_final = e.is_final;
   }
+  void operator()(const core::DeadLetterResolved& e) {
+    fact.kind = Fact::Kind::letter_resolved;
+    fact.letter = e.id;
+    fact.message = e.message;
+    fact.resolution = e.resolution;
+  }
+  void operator()(const core::DeadLettersAlarming&) { fact.kind = Fact::Kind::alarm; }
   void operator()(const core::Owed& e) {
     const core::Errand* const errand =
         machine.find(e.workspace)->tables().errands.find(e.errand);
@@ -110,6 +117,7 @@ uint64_t digest_of(const core::Outcome& outcome, std::span<const Fact> facts) {
     hash = base::mix64(hash, fact.is_final ? 1 : 0);
     hash = base::mix64(hash, fact.errand * 256 + static_cast<uint64_t>(fact.errand_kind));
     hash = base::mix64(hash, static_cast<uint64_t>(fact.reason));
+    hash = base::mix64(hash, static_cast<uint64_t>(fact.resolution));
   }
   return hash;
 }
@@ -132,6 +140,10 @@ std::string_view kind_name(Fact::Kind kind) {
       return "owed";
     case Fact::Kind::timed_out:
       return "timed_out";
+    case Fact::Kind::letter_resolved:
+      return "letter_resolved";
+    case Fact::Kind::alarm:
+      return "alarm";
   }
   return "unknown";
 }

@@ -22,6 +22,8 @@ struct Fact {
     stream_closed,
     owed,
     timed_out,
+    letter_resolved,
+    alarm,
   };
 
   Kind kind = Kind::mail;
@@ -34,6 +36,7 @@ struct Fact {
   uint64_t letter = 0;
   uint64_t errand = 0;
   bool is_final = false;  // of timed_out
+  core::Resolution resolution = core::Resolution::pending;  // of letter_resolved
   core::ErrandKind errand_kind = core::ErrandKind::delivery_failed;
   core::Reason reason = core::Reason::receiver_not_found;
 

@@ -37,6 +37,7 @@ void Ledger::observe(const Step& step) {
   told_mail_.clear();
   moved_.clear();
   letter_ = nullptr;
+  alarms_wanted_ = 0;
   letters_max_ = rules_.dead_letters_max;
   learn(step);
   const auto* retry = done<core::ResolveDeadLetter>(step);
@@ -54,6 +55,7 @@ void Ledger::observe(const Step& step) {
   reconcile(step);
   check_asked(step);
   check_talks(step);
+  check_care(step);
   learn_members(step);
   forget_talks(step);
   forget(step);
@@ -141,6 +143,7 @@ void Ledger::accept(const Step& step, const core::Send& command) {
   sent.ttl = e.ttl.us > 0 ? e.ttl : core::default_ttl(rules_, e.dialect, e.priority);
   sent.expires = sent.ttl.us > 0 ? step.entry.time + sent.ttl : base::time_max;
   sent.expires_before = sent.expires;
+  sent.begun = step.entry.time;
   sent.id = e.id;
   sent.key = e.idempotency_key;
   sent.priority = e.priority;
@@ -150,6 +153,11 @@ void Ledger::accept(const Step& step, const core::Send& command) {
   sent.kind = e.kind;
   sent.asks = (e.kind == core::Kind::request || e.kind == core::Kind::query) &&
               !e.thread.empty() && e.sender != core::broker_sender;
+  const core::Duration timeout = e.response_timeout.us > 0
+                                     ? e.response_timeout
+                                     : core::default_timeout(rules_, e.dialect, e.kind);
+  sent.watched = command.gathering || !command.later_stages.empty() || command.errand != 0 ||
+                 timeout.us > 0;
   sent.since = now_;
   if (step.outcome->message != step.entry.seq) {
     fail(Check::duplicate, step, "a new message has the place of another");
@@ -276,12 +284,8 @@ bool Ledger::learn_resolved(const Step& step, const core::ResolveDeadLetter& com
     fail(Check::settle, step, "retried what was not settled");
     return true;
   }
-  pair->state = State::queued;
-  sent->second.asks = false;  // its thread does not wait for it again
-  pair->attempts = 0;
-  pair->touched = step.entry.seq;
-  sent->second.expires_before = sent->second.expires;
-  sent->second.expires = sent->second.ttl.us > 0 ? now_ + sent->second.ttl : base::time_max;
+  pair->revivals = 0;
+  revive(step, sent->second, *pair);
   return true;
 }
 

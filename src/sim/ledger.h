@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -93,6 +95,12 @@ class Ledger {
   bool answers_request(const core::Envelope& envelope) const;
   std::set<Seq> pending_in(const std::string& thread) const;
 
+  // letters.cc
+  void begin_care(Letter& letter);
+  void on_letter_resolved(const Step& step, const Fact& fact);
+  void revive(const Step& step, Sent& sent, Pair& pair);
+  void check_care(const Step& step);
+
   // audit.cc
   void audit(const Step& step);
   void check_streams(const Step& step);
@@ -119,6 +127,8 @@ class Ledger {
   std::map<core::StreamId, Opened> streams_;
   std::map<uint64_t, Letter> letters_;
   std::map<std::string, Talk> talks_;
+  std::deque<Time> recent_letters_;
+  std::optional<Time> alarmed_;
   std::map<uint64_t, std::string> owed_;  // by errand, to whom
   std::map<Seq, Asked> asked_;
   std::map<Seq, Scattered> scattered_;
@@ -133,6 +143,7 @@ class Ledger {
   std::map<std::string, int> timeouts_untold_;  // by sender: timeouts less news of timeouts
   std::map<std::string, int> letters_untold_;  // by sender: letters less news of letters
   std::set<std::string> news_;                 // topics on which the broker will publish
+  int alarms_wanted_ = 0;
   const Fact* letter_ = nullptr;  // told, and its Settled not yet
   uint64_t letters_max_ = 0;      // before or after a change of the rules
   std::string moved_;             // the receiver whose discipline changed

@@ -28,7 +28,9 @@ bool Ledger::answers_request(const core::Envelope& e) const {
                item.second.pairs.end();
   });
   return e.kind == core::Kind::response && question != sent_.rend() &&
-         is_request(question->second.kind) && !question->second.answered;
+         is_request(question->second.kind) &&
+         std::ranges::find(question->second.pairs, e.sender, &Pair::receiver)->state !=
+             State::answered;
 }
 
 // Before anything is told of the entry: whether the message may be said, and that it was.
@@ -40,7 +42,7 @@ void Ledger::learn_talk(const Step& step, const core::Send& send) {
     return;
   }
   const auto at = talks_.find(std::string(e.thread));
-  const bool exempt = answers_request(e);
+  const bool exempt = answers_request(e) || step.entry.actor == core::broker_name;
   const bool flow = e.dialect == core::Dialect::flow;
   const bool full = at != talks_.end() && at->second.messages >= rules_.thread_messages_max;
   const bool over = at != talks_.end() && (at->second.closed || is_over(at->second));
@@ -89,10 +91,10 @@ std::set<Seq> Ledger::pending_in(const std::string& thread) const {
 
 void Ledger::end_requests() {
   for (auto& [seq, sent] : sent_) {
-    sent.asks = sent.asks && !sent.answered &&
-                std::ranges::any_of(sent.pairs, [](const Pair& pair) {
-                  return !core::is_final(pair.state);
-                });
+    const bool is_open = std::ranges::any_of(
+        sent.pairs, [](const Pair& pair) { return !core::is_final(pair.state); });
+    sent.asks = sent.asks && (sent.watched ? asked_.contains(seq) || scattered_.contains(seq)
+                                           : is_open && !sent.answered);
   }
 }
 

@@ -55,6 +55,15 @@ void Ledger::on(const Step& step, const Fact& fact) {
     case Fact::Kind::timed_out:
       on_timed_out(step, fact);
       return;
+    case Fact::Kind::letter_resolved:
+      on_letter_resolved(step, fact);
+      return;
+    case Fact::Kind::alarm:
+      coverage_.count("system", "alarm");
+      if (--alarms_wanted_ < 0) {
+        fail(Check::care, step, "an alarm without cause");
+      }
+      return;
   }
 }
 
@@ -79,6 +88,7 @@ void Ledger::on_owed(const Step& step, const Fact& fact) {
 void Ledger::add_letter(const Step& step, const Fact& fact) {
   Letter& letter = letters_[fact.letter];
   letter = Letter{fact.message, {}, fact.reason, std::string(step.entry.actor)};
+  begin_care(letter);
   if (fact.reason != core::Reason::malformed) {
     const auto sent = sent_.find(fact.message);
     letter.sender = sent == sent_.end() ? std::string() : sent->second.sender;

@@ -49,6 +49,8 @@ std::string_view check_name(Check check) {
       return "limit";
     case Check::recount:
       return "recount";
+    case Check::care:
+      return "care";
     case Check::thread:
       return "thread";
     case Check::body:

@@ -33,6 +33,7 @@ enum class Check : uint8_t {
   duplicate,  // a repeated message is told from a new one
   limit,      // no table grows above its limit
   recount,    // counters agree with what they count
+  care,       // the broker looks after dead letters as the rules say, and raises alarms
   thread,     // a conversation is counted, limited, closed and announced as the rules say
   body,       // the record of a live message can be read
 };

@@ -30,7 +30,7 @@ void Facts::add(const core::Machine& machine, const core::Entry& entry,
     if (std::holds_alternative<core::Send>(entry.command) && !outcome->duplicate) {
       told = add_send(turn);
     } else if (const auto* resolve = std::get_if<core::ResolveDeadLetter>(&entry.command)) {
-      add_resolved(turn, *resolve);
+      add_resolved(turn, resolve->id, resolve->resolution, entry.actor);
     }
   }
   for (size_t at = 0; at < effects.size(); ++at) {
@@ -112,6 +112,8 @@ void Facts::add_effect(const Turn& turn, size_t at) {
         fact.name = keep_name(turn.tables.agents[end->receiver].name);
       }
     }
+  } else if (const auto* resolved = std::get_if<core::DeadLetterResolved>(&effect)) {
+    add_resolved(turn, resolved->id, resolved->resolution, "system");
   } else if (const auto* dropped = std::get_if<core::DeadLetterDropped>(&effect)) {
     put(turn, Fact::Kind::dropped, {}).letter = dropped->id;
   }
@@ -146,14 +148,15 @@ void Facts::add_target(const Turn& turn, const core::Target& target) {
   }
 }
 
-void Facts::add_resolved(const Turn& turn, const core::ResolveDeadLetter& command) {
+void Facts::add_resolved(const Turn& turn, uint64_t id, core::Resolution resolution,
+                         std::string_view by) {
   const auto& letters = turn.tables.dead_letters.all();
-  const auto letter = letters.find(command.id);
+  const auto letter = letters.find(id);
   Fact& fact = put(turn, Fact::Kind::resolved, {});
-  fact.letter = command.id;
-  fact.word = static_cast<uint8_t>(command.resolution);
-  fact.name = keep_name(turn.entry.actor);
-  if (command.resolution != core::Resolution::retried || letter == letters.end()) {
+  fact.letter = id;
+  fact.word = static_cast<uint8_t>(resolution);
+  fact.name = keep_name(by);
+  if (resolution != core::Resolution::retried || letter == letters.end()) {
     return;
   }
   const core::Messages& messages = turn.tables.messages;

@@ -71,7 +71,8 @@ class Facts {
   void add_effect(const Turn& turn, size_t at);
   void add_delivery(const Turn& turn, core::DeliveryRef ref);
   void add_target(const Turn& turn, const core::Target& target);
-  void add_resolved(const Turn& turn, const core::ResolveDeadLetter& command);
+  void add_resolved(const Turn& turn, uint64_t letter, core::Resolution resolution,
+                    std::string_view by);
   Fact& put(const Turn& turn, Fact::Kind kind, Seq message);
   Fact::Text keep(std::string_view text);
   Fact::Text keep_name(std::string_view name);
