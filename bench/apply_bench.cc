@@ -10,9 +10,10 @@ namespace {
 const std::string body(1'024, 'b');
 
 // A receiver with an open stream; `state.range(0)` messages wait for another one meanwhile.
-void send_and_ack(benchmark::State& state) {
+void send_and_ack(benchmark::State& state, std::string_view limit) {
   core::Machine machine;
   Feeder feeder(machine);
+  feeder.limit(limit);
   feeder.apply(core::broker_name,
                core::SetRules{.values = {{"queue_max", "10000000"}, {"agents_max", "100000"}}});
   feeder.agent("ana");
@@ -41,7 +42,13 @@ void send_and_ack(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(send_and_ack)->Arg(0)->Arg(10'000)->Arg(1'000'000)->Unit(benchmark::kNanosecond);
+BENCHMARK_CAPTURE(send_and_ack, unlimited, "0")
+    ->Arg(0)
+    ->Arg(10'000)
+    ->Arg(1'000'000)
+    ->Unit(benchmark::kNanosecond);
+// All limits on, and too far away to hold anything up.
+BENCHMARK_CAPTURE(send_and_ack, limited, "60000000")->Arg(0)->Unit(benchmark::kNanosecond);
 
 // One message to 100 subscribers with open streams, each of which acks it.
 void publish_to_100(benchmark::State& state) {

@@ -13,10 +13,25 @@ namespace parley::bench {
 // Feeds a machine with entries as a node would: encoded, then decoded and applied.
 class Feeder {
  public:
-  // All is said in one conversation, so that may be long.
   explicit Feeder(core::Machine& machine) : machine_(machine) {
+    limit("0");
+    // All is said in one conversation, so that may be long.
     apply(core::broker_name, core::SetRules{{{"thread_messages_max", "1000000000"}}});
   }
+
+  // What agents may send: `0` is as much as they like. Else the breakers and guards are on, too.
+  static core::SetRules limits(std::string_view value) {
+    const bool off = value == "0";
+    return {.values = {{"flow.rate.agent_in_per_min", value},
+                       {"flow.rate.agent_out_per_min", value},
+                       {"flow.rate.pair_per_min", value},
+                       {"flow.rate.topic_per_min", value},
+                       {"breaker.queue_percent", off ? "0" : "90"},
+                       {"guard.fan_out_per_min", value},
+                       {"guard.messages_per_day", off ? "0" : "1000000000000"},
+                       {"guard.ping_pong_max", value}}};
+  }
+  void limit(std::string_view value) { apply(core::broker_name, limits(value)); }
 
   // Registers a flow agent.
   void agent(std::string_view name) {

@@ -55,6 +55,7 @@ bool prepare(const std::string& directory, int64_t count, bool snapshot) {
     auto node = node::Node::start(**journal, outlet, options);
     (*node)->submit(core::workspace_first, core::broker_name,
                     core::SetRules{.values = {{"queue_max", "10000000"}}});
+    (*node)->submit(core::workspace_first, core::broker_name, Feeder::limits("0"));
     for (const std::string_view name : {"ana", "bo", "cy"}) {
       (*node)->submit(core::workspace_first, core::broker_name,
                       core::Register{.name = name,

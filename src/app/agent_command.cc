@@ -110,7 +110,13 @@ int show(const Options& options) {
   return ask_and_show(options.client, call, [](Json answer) {
     Table table({"FIELD", "VALUE"});
     for (const auto& [key, value] : answer.members()) {
-      table.add({{std::string(key)}, {text_of(answer, key)}});
+      if (!value.is_object()) {
+        table.add({{std::string(key)}, {text_of(answer, key)}});
+        continue;
+      }
+      for (const auto& [part, ignored] : value.members()) {
+        table.add({{std::string(key) + "." + std::string(part)}, {text_of(value, part)}});
+      }
     }
     std::printf("%s", table.render(wants_colours()).c_str());
     return 0;
@@ -121,6 +127,15 @@ int remove(const Options& options) {
   const Call call{"DELETE", "/v1/agents/" + encoded(options.id)};
   return ask_and_show(options.client, call, [&](Json) {
     std::printf("agent %s is removed\n", printable(options.id).c_str());
+    return 0;
+  });
+}
+
+int reset(const Options& options) {
+  const Call call{"POST", "/v1/agents/" + encoded(options.id) + "/reset"};
+  return ask_and_show(options.client, call, [&](Json) {
+    std::printf("agent %s begins anew: breaker, budgets and limits\n",
+                printable(options.id).c_str());
     return 0;
   });
 }
@@ -191,6 +206,13 @@ void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Option
   add_client_options(*removing, options->client);
   add_example(*removing, "parley agent remove bo");
   removing->callback([=, &exit_code] { exit_code = remove(*options); });
+
+  CLI::App* resetting = agent->add_subcommand(
+      "reset", "Close an agent's circuit breaker and forget what it used of its limits");
+  resetting->add_option("ID", options->id, "Its name")->required();
+  add_client_options(*resetting, options->client);
+  add_example(*resetting, "parley agent reset bo");
+  resetting->callback([=, &exit_code] { exit_code = reset(*options); });
 }
 
 }  // namespace

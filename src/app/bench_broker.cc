@@ -98,6 +98,9 @@ std::expected<void, Failure> PrivateBroker::run() {
                                         "--listen", "127.0.0.1:0",
                                         // All of a load is said in one conversation.
                                         "--set", "thread_messages_max=1000000000"};
+  for (const std::string_view limit : bench_limits) {
+    arguments.insert(arguments.end(), {"--set", std::string(limit) + "=0"});
+  }
   std::vector<std::string> variables = plain_environment();
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(variables);

@@ -158,6 +158,31 @@ std::expected<BenchRow, Failure> measure(Bench& bench, const BenchCase& each, ui
   return row;
 }
 
+// A broker that holds messages up measures its own limits, and nothing else.
+std::expected<void, Failure> check_limits(const Target& target) {
+  const auto reply = exchange(target, {"GET", "/v1/rules"});
+  if (!reply || reply->status != 200) {
+    return std::unexpected(reply ? refusal(*reply) : reply.error());
+  }
+  lib::JsonDocument document;
+  const auto parsed = document.parse(reply->body);
+  const lib::Json rules = parsed ? parsed->find("rules") : lib::Json();
+  std::string bound;
+  for (const lib::Json rule : rules ? rules.elements() : lib::Json::Elements()) {
+    const std::string name = text_of(rule, "name");
+    if (std::ranges::find(bench_limits, name) != bench_limits.end() &&
+        text_of(rule, "value") != "0") {
+      bound += (bound.empty() ? "" : ", ") + name + " = " + text_of(rule, "value");
+    }
+  }
+  if (bound.empty()) {
+    return {};
+  }
+  return std::unexpected(Failure{
+      "RATE_LIMITED", "the broker's limits bind the benchmark's agents: " + bound,
+      "Set these rules to 0 while you measure (PATCH /v1/rules), or take --self."});
+}
+
 std::expected<BenchReport, Failure> run_cases(const Options& options) {
   Bench bench{.directory = place_for_files(options), .seconds = options.seconds};
   BenchReport report;
@@ -174,6 +199,9 @@ std::expected<BenchReport, Failure> run_cases(const Options& options) {
       return std::unexpected(found.error());
     }
     bench.target = std::move(*found);
+    if (auto free = check_limits(bench.target); !free) {
+      return std::unexpected(free.error());
+    }
   }
   report.url = bench.target.url;
   report.directory = bench.directory;

@@ -94,6 +94,7 @@ struct Teller {
     return "heartbeat" + (c.status.empty() ? "" : " " + quoted(c.status)) +
            (c.task.empty() ? "" : " on " + quoted(c.task));
   }
+  std::string operator()(const ResetLimits& c) const { return "reset " + quoted(c.name); }
   std::string operator()(const ResolveEscalation& c) const {
     return "resolve escalation " + std::to_string(c.id) + because(c.resolution);
   }

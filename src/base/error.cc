@@ -83,6 +83,14 @@ constexpr auto table = std::to_array<CodeInfo>({
      "Go on in a new conversation_id, linked by the correlation_id that the detail names."},
     {Code::thread_closed, "THREAD_CLOSED", 409, "The thread is closed",
      "Go on in a new conversation_id, linked by the correlation_id that the detail names."},
+    {Code::circuit_open, "CIRCUIT_OPEN", 503, "The receiver takes no messages now",
+     "Send again after `retry_after`; `parley agent show` says what is wrong with the receiver."},
+    {Code::ping_pong, "PING_PONG", 429, "Two agents only answer each other",
+     "Stop, or bring in a person or another agent; an admin can run `parley agent reset`."},
+    {Code::fan_out_limit, "FAN_OUT_LIMIT", 429, "Too many deliveries in a minute",
+     "Send to fewer, or after `retry_after`; an admin can raise guard.fan_out_per_min."},
+    {Code::budget_exceeded, "BUDGET_EXCEEDED", 429, "The agent's day is used up",
+     "Wait for the next day (UTC); an admin can raise the budget or run `parley agent reset`."},
 });
 
 }  // namespace

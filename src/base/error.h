@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/time.h"
+
 namespace parley::base {
 
 // Every public error code. The names are for ever: clients script against them. The numbers are
@@ -48,6 +50,10 @@ enum class Code : uint8_t {
   not_answered,
   thread_full,
   thread_closed,
+  circuit_open,
+  ping_pong,
+  fan_out_limit,
+  budget_exceeded,
 };
 
 // One row of the table of codes: the public name, the HTTP status, a title, and what to do.
@@ -70,6 +76,7 @@ struct Error {
   Code code = Code::bad_request;
   std::string detail;
   std::string field;
+  Duration retry_after{};  // when to try again; zero: there is no such time
 
   bool operator==(const Error&) const = default;
 };

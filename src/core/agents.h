@@ -8,8 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/breaker.h"
 #include "core/command.h"
+#include "core/guard.h"
 #include "core/inbox.h"
+#include "core/pressure.h"
 
 namespace parley::core {
 
@@ -42,6 +45,11 @@ struct Agent {
   std::map<uint64_t, uint64_t> numbers;  // of its newest message on each channel, by its hash
   Time malformed_since;                  // the minute in which they are counted
   uint64_t malformed = 0;
+  Pace pace;
+  Pressure pressure;
+  Breaker breaker;
+  Budget budget;
+  Bucket fan_out;  // deliveries that it causes
   uint64_t uses = 0;  // messages and deliveries that name it
   Inbox inbox;
 
@@ -86,6 +94,14 @@ class Agents {
 
   // One that is gone keeps its name until then, for the effects that name it. Before each entry.
   void sweep();
+
+  // All, in no order that means anything.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (const AgentRef ref : used_) {
+      visit(agents_[ref]);
+    }
+  }
 
   // All, sorted by name.
   std::vector<AgentRef> sorted() const;

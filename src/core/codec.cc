@@ -138,6 +138,7 @@ void put(const Send& c, Writer& out) {
     encode(*c.gathering, out);
   }
   encode_texts(c.later_stages, out);
+  out.varint(c.tokens);
 }
 void get(Send& c, Reader& in) {
   c.envelope = decode_envelope(in);
@@ -146,6 +147,7 @@ void get(Send& c, Reader& in) {
     c.gathering = decode_gathering(in);
   }
   c.later_stages = decode_texts(in);
+  c.tokens = in.varint();
 }
 
 void put(const Read& c, Writer& out) { put(c.target, out); }
@@ -216,11 +218,16 @@ void get(ResolveDeadLetter& c, Reader& in) {
 void put(const Heartbeat& c, Writer& out) {
   out.text(c.status);
   out.text(c.task);
+  out.varint(c.tokens);
 }
 void get(Heartbeat& c, Reader& in) {
   c.status = in.text();
   c.task = in.text();
+  c.tokens = in.varint();
 }
+
+void put(const ResetLimits& c, Writer& out) { out.text(c.name); }
+void get(ResetLimits& c, Reader& in) { c.name = in.text(); }
 
 void put(const ResolveEscalation& c, Writer& out) {
   out.varint(c.id);

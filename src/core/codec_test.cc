@@ -78,7 +78,8 @@ std::vector<Command> every_command() {
           Heartbeat{"busy", "task"},
           Malformed{"{\"id\": 1}", "id must be a string"},
           ResolveEscalation{7, "assigned to bo"},
-          CloseThread{"thread"}};
+          CloseThread{"thread"},
+          ResetLimits{"bo"}};
 }
 
 Entry entry_with(Command command) {

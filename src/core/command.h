@@ -99,6 +99,7 @@ struct Send {
   std::optional<Gathering> gathering{};
   // A pipeline: what the receiver answers goes to the first of these, and so on.
   std::vector<std::string_view> later_stages{};
+  uint64_t tokens = 0;  // that its sender says its model has used since it last said so
   bool operator==(const Send&) const = default;
 };
 
@@ -184,6 +185,7 @@ struct StartNode {
 struct Heartbeat {
   std::string_view status;
   std::string_view task;
+  uint64_t tokens = 0;  // used since it last said so
   bool operator==(const Heartbeat&) const = default;
 };
 
@@ -207,6 +209,13 @@ struct CloseThread {
   bool operator==(const CloseThread&) const = default;
 };
 
+// An admin lets a principal begin anew: its circuit breaker closes, what it used of its limits is
+// forgotten.
+struct ResetLimits {
+  std::string_view name;
+  bool operator==(const ResetLimits&) const = default;
+};
+
 // Time passed.
 struct Tick {
   bool operator==(const Tick&) const = default;
@@ -216,6 +225,6 @@ struct Tick {
 using Command = std::variant<Tick, StartNode, AddWorkspace, SetRules, Register, Unregister,
                              Subscribe, Unsubscribe, Send, Read, Take, Ack, Nack, Reject, Extend,
                              OpenStream, CloseStream, ResolveDeadLetter, Heartbeat, Malformed,
-                             ResolveEscalation, CloseThread>;
+                             ResolveEscalation, CloseThread, ResetLimits>;
 
 }  // namespace parley::core

@@ -56,6 +56,9 @@ Outcome Workspace::on(Turn& turn, const SetRules& command) {
     }
   }
   const Rules before = std::exchange(t_.rules, changed);
+  if (!same_rates(before, t_.rules)) {
+    turn.dispatch.pace_anew();
+  }
   news::policy(t_, turn.dispatch, before, turn.entry.actor);
   if (before != t_.rules) {
     news::audit(t_, turn.dispatch, "rules_changed", turn.entry.actor, "");
@@ -223,6 +226,7 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
   t_.errands.forget(command.name);
   news::availability(t_, turn.dispatch, ref, "unregistered");
   news::audit(t_, turn.dispatch, "unregistered", turn.entry.actor, command.name);
+  t_.pressed.erase({t_.agents[ref].pressure.until, t_.agents[ref].name});
   t_.agents.unregister(ref);
   return Receipt{};
 }
@@ -539,15 +543,18 @@ Outcome Workspace::on(Turn& turn, const Heartbeat& command) {
                     field);
     }
   }
-  const bool was_busy = t_.agents[turn.actor].status == "busy";
-  if (t_.agents[turn.actor].status != command.status && !command.status.empty()) {
+  Agent& agent = t_.agents[turn.actor];
+  const bool was_busy = agent.status == "busy";
+  if (agent.status != command.status && !command.status.empty()) {
     news::availability(t_, turn.dispatch, turn.actor, command.status);
   }
-  t_.agents[turn.actor].status = command.status;
-  t_.agents[turn.actor].task = command.task;
-  if (command.status != "busy" && (was_busy || t_.agents[turn.actor].busy_until > t_.now)) {
+  agent.status = command.status;
+  agent.task = command.task;
+  if (command.status != "busy" && (was_busy || agent.busy_until > t_.now)) {
     turn.watch.heard_from(turn.actor);
   }
+  agent.budget.turn(t_.now);
+  agent.budget.tokens = base::saturating_sum(agent.budget.tokens, command.tokens);
   return Receipt{};
 }
 

@@ -28,7 +28,7 @@ State state_for(Reason reason) {
 
 }  // namespace
 
-void Dispatch::deliver(MessageRef message, AgentRef receiver) {
+void Dispatch::deliver(MessageRef message, AgentRef receiver, const Passage& passage) {
   Agent& agent = t_.agents[receiver];
   const DeliveryRef ref = t_.messages.add_delivery(message, receiver, t_.now);
   t_.messages.start_expiry(message);
@@ -36,13 +36,21 @@ void Dispatch::deliver(MessageRef message, AgentRef receiver) {
   const bool full = agent.inbox.unsettled >= t_.rules.queue_max &&
                     !t_.messages.message(message).is_own;
   ++agent.inbox.unsettled;
+  if (agent.inbox.unsettled * 100 >= t_.rules.queue_max * t_.rules.breaker_queue &&
+      t_.rules.breaker_queue > 0 && agent.is_registered()) {
+    agent.breaker.filled(t_.now);
+  }
   if (!agent.is_registered()) {
     entomb(ref, Reason::receiver_not_found, "no agent or topic has this name");
   } else if (full) {
     entomb(ref, Reason::queue_overflow, "the inbox is full");
   } else {
+    const bool waits = throttle(ref, passage);
+    t_.messages.delivery(ref).state = waits ? State::delayed : State::queued;
     agent.inbox.put(t_.messages, agent.discipline(), ref);
-    pump(receiver);
+    if (!waits) {
+      pump(receiver);
+    }
   }
 }
 
@@ -128,6 +136,7 @@ void Dispatch::leave(DeliveryRef ref) {
     delivery.next = none;
   }
   t_.messages.stop_due(ref);
+  t_.messages.unthrottle(ref);
 }
 
 void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::string_view error) {
@@ -135,6 +144,7 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
   CHECK(is_held(delivery.state));
   if (failed) {
     ++delivery.failures;
+    note_failure(delivery.receiver);
     if (!error.empty()) {
       t_.messages.last_errors()[ref] = base::cut(error, t_.rules.reason_bytes_max);
     }
@@ -159,6 +169,7 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
 
 void Dispatch::settle(DeliveryRef ref, State state) {
   Delivery& delivery = t_.messages.delivery(ref);
+  t_.agents[delivery.receiver].breaker.succeeded();
   if (!is_final(delivery.state)) {
     leave(ref);
     end(ref, state);
@@ -173,7 +184,24 @@ void Dispatch::settle(DeliveryRef ref, State state) {
                .state = state});
 }
 
+void Dispatch::note_failure(AgentRef receiver) {
+  t_.agents[receiver].breaker.failed(t_.now, t_.rules.breaker_failures);
+}
+
+void Dispatch::note_unanswered(MessageRef request) {
+  for (DeliveryRef d = t_.messages.message(request).deliveries; d != none;
+       d = t_.messages.delivery(d).sibling) {
+    const Delivery& delivery = t_.messages.delivery(d);
+    if (delivery.state != State::answered && t_.agents[delivery.receiver].is_registered()) {
+      note_failure(delivery.receiver);
+    }
+  }
+}
+
 void Dispatch::bury(DeliveryRef ref, Reason reason, std::string_view error) {
+  if (reason == Reason::rejected) {  // it was looked at
+    t_.agents[t_.messages.delivery(ref).receiver].breaker.succeeded();
+  }
   leave(ref);
   entomb(ref, reason, error);
 }
@@ -405,6 +433,7 @@ void Dispatch::forget(MessageRef ref) {
 }
 
 void Dispatch::advance() {
+  relieve_all();
   const Deadlines& deadlines = t_.messages.deadlines();
   for (size_t n = 0; n < due_max && !deadlines.empty() && deadlines.first().at <= t_.now; ++n) {
     const Deadlines::Due due = deadlines.first();
@@ -440,6 +469,9 @@ void Dispatch::on_due(DeliveryRef ref) {
   const AgentRef receiver = delivery.receiver;
   if (is_held(delivery.state)) {
     give_back(ref, Duration{}, true, "the lease ended without an answer");
+  } else if (delivery.gate != Gate::open) {
+    pass(ref);
+    return;
   } else {
     Agent& agent = t_.agents[receiver];
     agent.inbox.end_delay(t_.messages, agent.discipline(), ref);
@@ -448,6 +480,9 @@ void Dispatch::on_due(DeliveryRef ref) {
 }
 
 void Dispatch::keep_house() {
+  for (const AgentRef sender : t_.messages.take_drained()) {
+    relieve(sender);
+  }
   while (t_.dead_letters.size() > t_.rules.dead_letters_max) {
     const uint64_t dropped = t_.dead_letters.first_to_go();
     release(*t_.dead_letters.find(dropped));

@@ -18,9 +18,27 @@ class Dispatch {
   Dispatch(WorkspaceId workspace, Tables& tables, std::vector<Effect>& effects)
       : workspace_(workspace), t_(tables), effects_(effects) {}
 
+  // Books the message with the limits that count it once. Owed by each send, before `deliver`.
+  Passage enter(MessageRef message);
+
   // Addresses the message to one more receiver: it waits in its inbox, or is handed out at once,
-  // or is buried where the receiver is not registered or its inbox is full.
-  void deliver(MessageRef message, AgentRef receiver);
+  // or is buried where the receiver is not registered or its inbox is full. Without a passage it
+  // waits for no limit.
+  void deliver(MessageRef message, AgentRef receiver, const Passage& passage = {});
+
+  // The message is delivered: tells its sender when it is near or beyond its limits, and later
+  // that it is no more.
+  void press(MessageRef message);
+  void signal_overload(AgentRef sender);
+
+  // No one waits for an answer any more: the circuit breakers of those who owe it count that.
+  void note_unanswered(MessageRef request);
+
+  // How long the limits hold the message up, as far as is known now: with the slowest receiver.
+  Duration wait_of(MessageRef message) const;
+
+  // The limits have changed: all begin anew, and what waits is booked again in the order sent.
+  void pace_anew();
 
   // Hands out what waits, as far as the agent's streams have room, and says if more waits. Owed
   // after each move that lets something wait or makes room.
@@ -120,12 +138,25 @@ class Dispatch {
   void on_due(DeliveryRef ref);
   void close_old_threads();
   void forget_threads();
+  Time book(Bucket& bucket, uint64_t per_min, Priority priority);
+  Time book_channel(const Message& message);
+  bool throttle(DeliveryRef ref, Passage passage);
+  void pass(DeliveryRef ref);
+  void note_failure(AgentRef receiver);
+  void pass_on(DeliveryRef ref);
+  Duration mark() const;
+  void signal(AgentRef sender, PressureLevel level, Duration delay);
+  bool tell_pressure(AgentRef sender, PressureLevel level, uint64_t depth, Duration delay);
+  void set_relief(AgentRef sender, Time until);
+  void relieve(AgentRef sender);
+  void relieve_all();
   void end_retention(TopicRef topic);
   StreamRef stream_with_room(const Agent& agent) const;
 
   WorkspaceId workspace_;
   Tables& t_;
   std::vector<Effect>& effects_;
+  Time relief_{};  // of a message in hand: when the limits it used fall below the mark
 };
 
 }  // namespace parley::core

@@ -105,6 +105,7 @@ struct Receipt {
   uint64_t number = 0;     // of a send: in its channel; 0: none
   uint32_t count = 0;      // messages taken, acked or read; receivers of a send
   WorkspaceId workspace{};  // of AddWorkspace
+  Duration delay;           // of a send: how long rate limits hold it up, as far as is known
 
   bool operator==(const Receipt&) const = default;
 };

@@ -9,7 +9,9 @@ uint64_t Inbox::channel_of(const Message& message, Discipline discipline) {
   if (discipline == Discipline::bands) {
     return static_cast<uint64_t>(message.priority);
   }
-  const uint64_t topic = message.topic == none ? 0 : uint64_t{message.topic} + 1;
+  const uint64_t topic = message.everyone        ? uint64_t{none}
+                         : message.topic == none ? 0
+                                                 : uint64_t{message.topic} + 1;
   return topic << 32 | message.sender;
 }
 
@@ -72,6 +74,7 @@ void Inbox::end_delay(Messages& messages, Discipline discipline, DeliveryRef ref
   Delivery& delivery = messages.delivery(ref);
   CHECK(delivery.state == State::delayed);
   messages.stop_due(ref);
+  messages.unthrottle(ref);
   delivery.state = State::queued;
   if (discipline == Discipline::bands) {
     put(messages, discipline, ref);
@@ -95,6 +98,7 @@ void Inbox::hurry(Messages& messages, Channel& channel) {
     Delivery& delivery = messages.delivery(ref);
     if (delivery.state == State::delayed && urgent_behind) {
       messages.stop_due(ref);
+      messages.unthrottle(ref);
       delivery.state = State::queued;
       --channel.delayed;
     }

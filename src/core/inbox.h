@@ -13,10 +13,10 @@ namespace parley::core {
 
 // In which order an inbox hands out what waits in it.
 enum class Discipline : uint8_t {
-  // First in, first out inside each channel (one sender, or one publisher on one topic) whatever
-  // the priority; among channels, the one that holds the most urgent message first. A message
-  // given back with a delay holds its channel up until its time, or until a critical message
-  // arrives behind it.
+  // First in, first out inside each channel (one sender, one publisher on one topic, one sender to
+  // everyone) whatever the priority; among channels, the one that holds the most urgent message
+  // first. A message given back with a delay, or held up by a rate limit, holds its channel up
+  // until its time, or until a critical message arrives behind it.
   channels,
   // Higher priority first, first in first out inside one. A message given back with a delay lets
   // the others pass.

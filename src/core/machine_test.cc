@@ -190,6 +190,7 @@ TEST(Machine, RetriedLetterMayBeDroppedByTheRetry) {
 
 TEST(Machine, WorkDueAtOnceIsDoneInPartsAndTheRestIsStillDue) {
   Bench bench = with_ana_and_bo();
+  ASSERT_TRUE(bench.set("flow.rate.throttled_max", "10000").has_value());
   std::vector<std::string> names;
   for (size_t n = 0; n < Dispatch::due_max + 1; ++n) {
     names.push_back(std::to_string(n));

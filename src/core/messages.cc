@@ -170,4 +170,36 @@ void Messages::stop_due(DeliveryRef ref) {
   }
 }
 
+void Messages::throttle(DeliveryRef ref, Gate gate, Time until) {
+  Delivery& delivery = deliveries_[ref];
+  if (delivery.gate == Gate::open && throttled_[delivery.message]++ == 0) {
+    ++throttled_by_sender_[message_of(ref).sender];
+  }
+  delivery.gate = gate;
+  start_due(ref, until);
+}
+
+void Messages::unthrottle(DeliveryRef ref) {
+  Delivery& delivery = deliveries_[ref];
+  if (delivery.gate == Gate::open) {
+    return;
+  }
+  delivery.gate = Gate::open;
+  const auto at = throttled_.find(delivery.message);
+  if (--at->second > 0) {
+    return;
+  }
+  throttled_.erase(at);
+  const auto of_sender = throttled_by_sender_.find(message_of(ref).sender);
+  if (--of_sender->second == 0) {
+    drained_.push_back(of_sender->first);
+    throttled_by_sender_.erase(of_sender);
+  }
+}
+
+uint64_t Messages::throttled_of(AgentRef sender) const {
+  const auto at = throttled_by_sender_.find(sender);
+  return at == throttled_by_sender_.end() ? 0 : at->second;
+}
+
 }  // namespace parley::core

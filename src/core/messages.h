@@ -5,10 +5,13 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/deadlines.h"
 #include "core/envelope.h"
 #include "core/index.h"
+#include "core/pace.h"
 #include "core/slots.h"
 #include "core/state.h"
 
@@ -28,6 +31,7 @@ enum class Mark : uint8_t {
   duplicate = 2,  // it was answered before
 };
 constexpr Mark mark_last = Mark::duplicate;
+// Over 150 lines: the two records and the one table that holds them.
 
 // What the machine keeps of a message: a header. The rest stays in the journal, at `seq`.
 struct Message {
@@ -58,6 +62,7 @@ struct Message {
   bool watched = false;   // someone waits for what becomes of it
   bool timed_out = false;  // no one waits for its answer any more
   Mark mark = Mark::plain;
+  bool everyone = false;  // sent to `*`
 };
 
 // One message on its way to one receiver.
@@ -76,6 +81,7 @@ struct Delivery {
   uint8_t failures = 0;   // those that were lost or refused
   State state = State::queued;
   uint8_t revivals = 0;  // times that the broker took it back from the dead letters
+  Gate gate = Gate::open;  // the limit it waits for, while it is delayed by one
 };
 
 // All messages and deliveries of a workspace with their look-ups and their deadlines, and the
@@ -135,6 +141,16 @@ class Messages {
   void start_due(DeliveryRef ref, Time at);
   void stop_due(DeliveryRef ref);
 
+  // A rate limit holds the delivery up until then; and no more.
+  void throttle(DeliveryRef ref, Gate gate, Time until);
+  void unthrottle(DeliveryRef ref);
+  bool is_throttled(MessageRef ref) const { return throttled_.contains(ref); }
+  // Messages of this sender that wait for a limit with one receiver at least.
+  uint64_t throttled_of(AgentRef sender) const;
+  uint64_t throttled() const { return throttled_.size(); }
+  // Senders of whom nothing waits any more, since it was asked last.
+  std::vector<AgentRef> take_drained() { return std::exchange(drained_, {}); }
+
   const Deadlines& deadlines() const { return deadlines_; }
   std::deque<Remembered>& remembered() { return remembered_; }
   const std::deque<Remembered>& remembered() const { return remembered_; }
@@ -157,6 +173,9 @@ class Messages {
   Deadlines deadlines_;
   std::deque<Remembered> remembered_;  // settled, oldest first
   std::map<DeliveryRef, std::string> last_errors_;
+  std::map<MessageRef, uint32_t> throttled_;           // how many of its deliveries are
+  std::map<AgentRef, uint64_t> throttled_by_sender_;  // messages
+  std::vector<AgentRef> drained_;
 };
 
 }  // namespace parley::core

@@ -71,7 +71,10 @@ class RandomCommands {
         {"dead_letter_pass", "10s"}, {"dead_letter_alert", "3"},
         {"threads_max", "2"},        {"threads_max", "100"},   {"thread_messages_max", "3"},
         {"thread_messages_max", "1000"}, {"thread_duration_max", "60s"}, {"thread_retention", "2m"},
-           {"collab.ttl", "10s"}};
+           {"collab.ttl", "10s"},
+        {"flow.rate.pair_per_min", "2"},  {"flow.rate.agent_out_per_min", "3"},
+        {"flow.rate.topic_per_min", "2"}, {"flow.rate.agent_in_per_min", "4"},
+        {"flow.rate.pair_per_min", "0"},  {"flow.rate.throttled_max", "5"}};
     switch (random_.below(6)) {
       case 5:
         return notice();

@@ -24,6 +24,12 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"agents_max", &Rules::agents_max, 1, 10'000'000, "principals in one workspace"},
     {"attempts_max", &Rules::attempts_max, 1, 200,
      "lost or refused deliveries after which a message is a dead letter"},
+    {"breaker.failures_max", &Rules::breaker_failures, 0, 1'000'000,
+     "failures in a row that open a receiver's circuit breaker; 0: none do"},
+    {"breaker.pause", &Rules::breaker_pause, second / 1'000, year,
+     "how long it stays open, until one message is let through to test"},
+    {"breaker.queue_percent", &Rules::breaker_queue, 0, 100,
+     "of queue_max that opens it; 0: the inbox does not"},
     {"capabilities_max", &Rules::capabilities_max, 0, 10'000, "capabilities of one agent"},
     {"collab.lease", &Rules::collab_lease, second / 1'000, year,
      "how long a collab agent may hold a message"},
@@ -51,6 +57,21 @@ constexpr auto table = std::to_array<RuleInfo>({
      "how long a flow agent may hold a message"},
     {"flow.query_timeout", &Rules::flow_query_timeout, second / 1'000, year,
      "how long a query without response_timeout waits for its answer"},
+    {"flow.rate.agent_in_per_min", &Rules::flow_rate_in, 0, 60'000'000,
+     "messages of flow agents that one receiver gets in a minute; more wait; 0 is no limit"},
+    {"flow.rate.agent_out_per_min", &Rules::flow_rate_out, 0, 60'000'000,
+     "messages that one flow agent sends in a minute; high ones count half, low ones twice, "
+     "critical ones not at all"},
+    {"flow.rate.broadcast_per_min", &Rules::flow_rate_broadcast, 0, 60'000'000,
+     "the same, to `*`, of all flow agents together"},
+    {"flow.rate.pair_per_min", &Rules::flow_rate_pair, 0, 60'000'000,
+     "the same, from one flow agent to one receiver"},
+    {"flow.rate.signal_percent", &Rules::flow_rate_signal, 1, 100,
+     "of a limit, from which on its sender gets a backpressure signal"},
+    {"flow.rate.throttled_max", &Rules::flow_rate_throttled, 1, 10'000'000,
+     "messages of one sender that wait for these limits; beyond it sends are refused"},
+    {"flow.rate.topic_per_min", &Rules::flow_rate_topic, 0, 60'000'000,
+     "the same, on one topic, of all flow agents together"},
     {"flow.request_retries", &Rules::flow_request_retries, 0, 1'000,
      "how often a request with on_timeout retry is sent again"},
     {"flow.request_timeout", &Rules::flow_request_timeout, second / 1'000, year,
@@ -64,6 +85,19 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"flow.ttl.normal", &Rules::flow_ttl_normal, second / 1'000, year, "the same, normal"},
     {"gathers_max", &Rules::gathers_max, 0, 10'000'000,
      "scatters, running and ended within settled_retention"},
+    {"guard.conversations_max", &Rules::guard_conversations, 1, 10'000'000,
+     "conversations that are watched for ping-pong"},
+    {"guard.fan_out_per_min", &Rules::guard_fan_out, 0, 1'000'000'000,
+     "deliveries that one agent causes in a minute; more are refused; 0 is no limit"},
+    {"guard.messages_per_day", &Rules::guard_messages, 0, 1'000'000'000'000,
+     "messages that one agent sends in a day (UTC); 0 is no limit"},
+    {"guard.ping_pong_max", &Rules::guard_ping_pong, 0, 1'000'000'000,
+     "times that two agents answer each other in a conversation while no one else speaks; 0 is no "
+     "limit"},
+    {"guard.ping_pong_window", &Rules::guard_ping_pong_window, second, year,
+     "within this time"},
+    {"guard.tokens_per_day", &Rules::guard_tokens, 0, 1'000'000'000'000,
+     "tokens that one agent reports in a day (UTC); 0 is no limit"},
     {"inbox.lease", &Rules::inbox_lease, second / 1'000, year,
      "how long an inbox agent may hold a message"},
     {"inbox.ttl", &Rules::inbox_ttl, 0, year,
@@ -238,6 +272,12 @@ Duration default_timeout(const Rules& rules, Dialect sender, Kind kind) {
     return {};
   }
   return kind == Kind::query ? rules.flow_query_timeout : rules.flow_request_timeout;
+}
+
+bool same_rates(const Rules& a, const Rules& b) {
+  return a.flow_rate_out == b.flow_rate_out && a.flow_rate_in == b.flow_rate_in &&
+         a.flow_rate_pair == b.flow_rate_pair && a.flow_rate_topic == b.flow_rate_topic &&
+         a.flow_rate_broadcast == b.flow_rate_broadcast;
 }
 
 Duration default_lease(const Rules& rules, Dialect receiver) {

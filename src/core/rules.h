@@ -54,6 +54,28 @@ struct Rules {
   Duration topic_retention = base::hours(1);
   Duration settled_retention = base::hours(24);
 
+  // What a flow agent may send and get in a minute; 0 is no limit. What exceeds it waits.
+  uint64_t flow_rate_out = 60;
+  uint64_t flow_rate_in = 120;
+  uint64_t flow_rate_pair = 30;
+  uint64_t flow_rate_topic = 100;
+  uint64_t flow_rate_broadcast = 10;
+  uint64_t flow_rate_throttled = 1'000;
+  uint64_t flow_rate_signal = 80;
+
+  // When new messages to a receiver are refused.
+  uint64_t breaker_failures = 10;
+  uint64_t breaker_queue = 90;
+  Duration breaker_pause = base::seconds(60);
+
+  // When an agent has run away; 0 is no limit.
+  uint64_t guard_fan_out = 100'000;
+  uint64_t guard_messages = 1'000'000;
+  uint64_t guard_tokens = 100'000'000;
+  uint64_t guard_ping_pong = 200;
+  Duration guard_ping_pong_window = base::hours(1);
+  uint64_t guard_conversations = 100'000;
+
   uint64_t attempts_max = 5;
   uint64_t queue_max = 10'000;
   uint64_t window_max = 4'096;
@@ -121,6 +143,9 @@ Duration default_ttl(const Rules& rules, Dialect sender, Priority priority);
 
 // How long a sender of this dialect waits for an answer to a message of this kind; zero is for ever.
 Duration default_timeout(const Rules& rules, Dialect sender, Kind kind);
+
+// Whether the two have the same rate limits.
+bool same_rates(const Rules& a, const Rules& b);
 
 // How long a receiver of this dialect holds a message.
 Duration default_lease(const Rules& rules, Dialect receiver);

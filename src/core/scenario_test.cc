@@ -78,6 +78,7 @@ class Script {
         {"unsubscribes", &Script::unsubscribes}, {"registers", &Script::registers},
         {"unregisters", &Script::unregisters},   {"sets", &Script::sets},
         {"resolves", &Script::resolves},
+        {"resets", &Script::resets},
         {"retries", &Script::resolves},      {"discards", &Script::resolves},
         {"escalates", &Script::resolves},    {"adds", &Script::adds},
         {"beats", &Script::beats},           {"garbles", &Script::garbles}};
@@ -98,6 +99,7 @@ class Script {
     errand_ = 0;
     gathering_.reset();
     stages_.clear();
+    tokens_ = 0;
     const std::string_view actor = actor_ == "broker" ? broker_name : std::string_view(actor_);
     const Command command = (this->*at->second)(words);
     if (problem_.empty() && words.done()) {
@@ -175,7 +177,7 @@ class Script {
     while (!words.done() && problem_.empty()) {
       option(words, e);
     }
-    return Send{e, errand_, gathering_, {stages_.begin(), stages_.end()}};
+    return Send{e, errand_, gathering_, {stages_.begin(), stages_.end()}, tokens_};
   }
   // What makes the message one of a pattern. False when the words are none of these.
   bool pattern_option(Words& words, Envelope& e) {
@@ -231,6 +233,8 @@ class Script {
       e.thread = words.next();
     } else if (words.accept("correlated")) {
       e.correlation = words.next();
+    } else if (words.accept("tokens")) {
+      tokens_ = number(words.next());
     } else if (words.accept("body")) {
       e.body = words.next();
     } else if (words.accept("bytes")) {
@@ -373,7 +377,12 @@ class Script {
     command.id = number(words.next());
     return command;
   }
-  Command beats(Words& words) { return testing::heartbeat_in(words); }
+  Command beats(Words& words) {
+    Heartbeat command = testing::heartbeat_in(words);
+    command.tokens = words.accept("tokens") ? number(words.next()) : 0;
+    return command;
+  }
+  Command resets(Words& words) { return ResetLimits{words.next()}; }
   Command garbles(Words& words) {
     label_ = words.next();
     body_.assign(words.accept("bytes") ? number(words.next()) : 1, 'x');
@@ -618,6 +627,13 @@ class Script {
     } else if (what == "threads:" || what == "correlated") {
       const std::string_view id = what == "correlated" ? trimmed(words.next()) : "";
       check_equal(join(words.rest()), testing::thread_names(tables(), id));
+    } else if (what == "breaker" || what == "budget") {
+      const AgentRef ref = tables().agents.find(trimmed(words.next()));
+      const Agent& agent = tables().agents[ref == none ? 0 : ref];
+      check_equal(join(words.rest()), what == "budget"
+                                          ? testing::words_for(agent.budget.on(now_))
+                                          : testing::words_for(agent.breaker, now_,
+                                                               tables().rules.breaker_pause));
     } else if (what == "principals:") {
       check_equal(std::string(words.next()), std::to_string(tables().agents.registered()));
     } else {
@@ -703,6 +719,7 @@ class Script {
       seen.detail = outcome.error().detail;
     } else {
       seen.count = outcome->count;
+      seen.delay = outcome->delay;
       seen.outcome = std::holds_alternative<Send>(entry.command)
                          ? (outcome->duplicate ? "duplicate" : "accepted")
                          : "done";
@@ -831,6 +848,9 @@ class Script {
     if (words.accept("count")) {
       check_equal("count " + std::string(words.next()), "count " + std::to_string(seen.count));
     }
+    if (words.accept("delay")) {
+      check_equal(base::format_duration(duration(words.next())), base::format_duration(seen.delay));
+    }
     if (words.accept("saying")) {
       const std::string wanted(words.next());
       if (seen.detail.find(wanted) == std::string::npos) {
@@ -897,16 +917,13 @@ class Script {
   std::map<std::string, WorkspaceId, std::less<>> workspaces_ = {{"default", workspace_first}};
 
   // The sentence in hand; the command's texts are views of these.
-  std::string actor_;
-  std::string verb_;
-  std::string label_;
+  std::string actor_, verb_, label_;
   uint64_t errand_ = 0;
   std::optional<Gathering> gathering_;
   std::vector<std::string> stages_;
+  uint64_t tokens_ = 0;
   std::string body_;
-  std::vector<std::string> receivers_;
-  std::vector<std::string> rights_;
-  std::vector<std::string> capabilities_;
+  std::vector<std::string> receivers_, rights_, capabilities_;
 };
 
 std::string run_text(const std::string& text) {

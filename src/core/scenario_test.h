@@ -9,7 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.h"
+#include "core/breaker.h"
 #include "core/command.h"
+#include "core/guard.h"
 
 // The words that scenario scripts are made of: docs/scenarios.md.
 namespace parley::core::testing {
@@ -39,6 +42,18 @@ inline std::string_view trimmed(std::string_view word) {
 inline bool is_outcome(std::string_view word) {
   return word == "accepted" || word == "duplicate" || word == "done" ||
          std::ranges::all_of(word, [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; });
+}
+
+// `open 3 failures`, `closed 0`; `5 messages 0 tokens`.
+inline std::string words_for(const Breaker& breaker, Time now, Duration pause) {
+  const bool closed = breaker.state(now, pause) == Breaker::State::closed;
+  return std::string(breaker_name(breaker.state(now, pause))) + " " +
+         std::to_string(breaker.failures()) +
+         (closed ? "" : " " + std::string(breaker_name(breaker.reason())));
+}
+
+inline std::string words_for(const Budget& budget) {
+  return std::to_string(budget.messages) + " messages " + std::to_string(budget.tokens) + " tokens";
 }
 
 // The words of a line, read one by one. What stands between quotes is one word.
@@ -111,6 +126,7 @@ struct Seen {
   std::string outcome;  // `accepted`, `duplicate`, `done`, or an error's code
   std::string detail;   // of an error
   uint32_t count = 0;
+  base::Duration delay;
   std::vector<std::string> taken;
   std::vector<std::string> pushed;
   std::map<std::string, std::vector<std::string>> by_stream;

@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "base/hash.h"
-#include "core/workspace.h"
+#include "core/route.h"
 
 namespace parley::core {
 
@@ -86,7 +86,8 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
     return Receipt{.message = first.seq,
                    .duplicate = true,
                    .number = first.number,
-                   .count = first.delivery_count};
+                   .count = first.delivery_count,
+                   .delay = turn.dispatch.wait_of(*repeated)};
   }
   const MessageRef question =
       envelope.kind == Kind::response
@@ -107,6 +108,9 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   if (!thread) {
     return std::unexpected(thread.error());
   }
+  if (auto good = admit(turn, command, *routed); !good) {
+    return std::unexpected(good.error());
+  }
   const MessageRef message = add_message(turn, envelope, *routed, content);
   const bool watched = turn.watch.wants(command);
   t_.messages.message(message).watched = watched;
@@ -122,10 +126,14 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
     receivers.push_back(t_.agents.intern(name));
   }
   const bool fan_out = routed->everyone || !routed->topic.empty();
+  const Passage passage = turn.actor == none ? Passage{} : turn.dispatch.enter(message);
   for (const AgentRef receiver : receivers) {
     if (!fan_out || receiver != turn.actor) {
-      turn.dispatch.deliver(message, receiver);
+      turn.dispatch.deliver(message, receiver, passage);
     }
+  }
+  if (passage.is_paced) {
+    turn.dispatch.press(message);
   }
   if (t_.messages.message(message).delivery_count == 0) {
     turn.dispatch.finish(message);
@@ -142,7 +150,8 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   }
   return Receipt{.message = turn.entry.seq,
                  .number = t_.messages.message(message).number,
-                 .count = t_.messages.message(message).delivery_count};
+                 .count = t_.messages.message(message).delivery_count,
+                 .delay = turn.dispatch.wait_of(message)};
 }
 
 // What comes back to the one who asked: the answer, one that is late, or one more.
@@ -274,8 +283,7 @@ std::expected<Workspace::Route, Error> Workspace::route(const Turn& turn, const 
                                            std::to_string(t_.rules.topics_max) +
                                            " topics already (topics_max)");
   }
-  if (turn.actor != none && e.receivers.size() == 1 && !route.everyone &&
-      route.agents.size() == 1 &&
+  if (turn.actor != none && route.is_one() && e.priority != Priority::critical &&
       t_.agents[route.agents.front()].inbox.unsettled >= t_.rules.queue_max) {
     return refuse(Code::queue_full,
                   "the inbox of \"" + t_.agents[route.agents.front()].name + "\" is full (" +
@@ -323,6 +331,7 @@ MessageRef Workspace::add_message(const Turn& turn, const Envelope& e, const Rou
   message.dialect = e.dialect;
   message.durability = e.durability;
   message.is_own = e.sender == broker_sender;
+  message.everyone = route.everyone;
   t_.agents.use(sender);
   return t_.messages.add(message);
 }

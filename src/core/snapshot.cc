@@ -64,6 +64,44 @@ void decode_rules(Rules& rules, Reader& in) {
   }
 }
 
+void encode_limits(const Agent& agent, Writer& out) {
+  out.time(agent.pace.out.full());
+  out.time(agent.pace.in.full());
+  out.time(agent.fan_out.full());
+  out.enumerator(agent.pressure.level);
+  out.varint(agent.pressure.depth);
+  out.time(agent.pressure.until);
+  for (const Time told : agent.pressure.told) {
+    out.time(told);
+  }
+  out.enumerator(agent.breaker.raw_state());
+  out.enumerator(agent.breaker.reason());
+  out.varint(agent.breaker.failures());
+  out.time(agent.breaker.since());
+  out.varint(static_cast<uint64_t>(agent.budget.day));
+  out.varint(agent.budget.messages);
+  out.varint(agent.budget.tokens);
+}
+
+void decode_limits(Agent& agent, Reader& in) {
+  agent.pace.out.restore(in.time());
+  agent.pace.in.restore(in.time());
+  agent.fan_out.restore(in.time());
+  agent.pressure.level = in.enumerator(pressure_last);
+  agent.pressure.depth = in.varint();
+  agent.pressure.until = in.time();
+  for (Time& told : agent.pressure.told) {
+    told = in.time();
+  }
+  const auto state = in.enumerator(Breaker::state_last);
+  const auto reason = in.enumerator(Breaker::reason_last);
+  const auto failures = static_cast<uint32_t>(in.varint());
+  agent.breaker.restore(state, reason, failures, in.time());
+  agent.budget.day = static_cast<int64_t>(in.varint());
+  agent.budget.messages = in.varint();
+  agent.budget.tokens = in.varint();
+}
+
 void encode_agents(const Tables& t, const Places& agents, Writer& out) {
   out.varint(agents.slots().size());
   for (const AgentRef ref : agents.slots()) {
@@ -81,6 +119,7 @@ void encode_agents(const Tables& t, const Places& agents, Writer& out) {
     out.time(agent.busy_until);
     out.time(agent.malformed_since);
     out.varint(agent.malformed);
+    encode_limits(agent, out);
     out.varint(agent.numbers.size());
     for (const auto& [channel, number] : agent.numbers) {
       out.fixed64(channel);
@@ -122,6 +161,7 @@ std::vector<AgentRef> decode_agents(Tables& t, Reader& in) {
     agent.busy_until = in.time();
     agent.malformed_since = in.time();
     agent.malformed = in.varint();
+    decode_limits(agent, in);
     for (size_t left = in.count(9); left > 0; --left) {
       const uint64_t channel = in.fixed64();
       agent.numbers[channel] = in.varint();
@@ -354,6 +394,9 @@ void encode_delivery(const Tables& t, const Places& agents, DeliveryRef ref, Wri
   if (delivery.timer != none) {
     out.time(delivery.due);
   }
+  if (delivery.state == State::delayed) {
+    out.enumerator(delivery.gate);
+  }
   out.varint(delivery.attempts);
   out.u8(delivery.failures);
   out.u8(delivery.revivals);
@@ -390,6 +433,7 @@ void encode_messages(const Tables& t, const Places& agents, const Places& topics
     out.boolean(message.watched);
     out.boolean(message.timed_out);
     out.enumerator(message.mark);
+    out.boolean(message.everyone);
     deliveries.clear();
     for (DeliveryRef d = message.deliveries; d != none; d = t.messages.delivery(d).sibling) {
       deliveries.push_back(d);
@@ -416,6 +460,10 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   delivery.state = state;
   if (is_held(state) || state == State::delayed) {
     t.messages.start_due(ref, in.time());
+  }
+  if (const Gate gate = state == State::delayed ? in.enumerator(gate_last) : Gate::open;
+      gate != Gate::open) {
+    t.messages.throttle(ref, gate, delivery.due);
   }
   delivery.attempts = static_cast<uint16_t>(in.varint());
   delivery.failures = in.u8();
@@ -461,6 +509,7 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   message.watched = in.boolean();
   message.timed_out = in.boolean();
   message.mark = in.enumerator(mark_last);
+  message.everyone = in.boolean();
   if (!in.ok() || topic > topics.size() || thread > threads.size() || message.seq.n == 0 ||
       (message.retained && topic == 0) || t.messages.find(message.seq) != none) {
     in.fail();
@@ -659,6 +708,51 @@ void decode_dead_letters(Tables& t, Reader& in) {
   }
 }
 
+void encode_buckets(const Tables& t, Writer& out) {
+  const auto taken = t.buckets.taken(t.now);
+  out.varint(taken.size());
+  for (const auto& [key, full] : taken) {
+    out.fixed64(key);
+    out.time(full);
+  }
+  const std::vector<Rally> rallies = t.rallies.in_line();
+  out.varint(rallies.size());
+  for (const Rally& rally : rallies) {
+    out.fixed64(rally.key);
+    out.fixed64(rally.from);
+    out.fixed64(rally.to);
+    out.varint(rally.turns);
+    out.time(rally.since);
+  }
+  out.varint(t.pressed.size());
+  for (const auto& [until, name] : t.pressed) {
+    out.time(until);
+    out.text(name);
+  }
+}
+
+void decode_buckets(Tables& t, Reader& in) {
+  for (size_t left = in.count(9); left > 0; --left) {
+    const uint64_t key = in.fixed64();
+    t.buckets.at(key, t.now).restore(in.time());
+  }
+  for (size_t left = in.count(26); left > 0; --left) {
+    Rally rally;
+    rally.key = in.fixed64();
+    rally.from = in.fixed64();
+    rally.to = in.fixed64();
+    rally.turns = in.varint();
+    rally.since = in.time();
+    // None of them makes room for another.
+    t.rallies.put(rally, rally.since, Duration{std::numeric_limits<int64_t>::max()},
+                  std::numeric_limits<uint64_t>::max());
+  }
+  for (size_t left = in.count(2); left > 0; --left) {
+    const Time until = in.time();
+    t.pressed.emplace(until, in.text());
+  }
+}
+
 }  // namespace
 
 void encode(const Tables& t, Writer& out) {
@@ -679,6 +773,7 @@ void encode(const Tables& t, Writer& out) {
   encode_held(t, agents, out);
   encode_remembered(t, out);
   encode_dead_letters(t, out);
+  encode_buckets(t, out);
   t.errands.encode(out);
   t.escalations.encode(out);
   t.patterns.encode(out);
@@ -698,6 +793,7 @@ bool decode(Tables& t, Reader& in) {
     decode_held(t, streams, in);
     decode_remembered(t, in);
     decode_dead_letters(t, in);
+    decode_buckets(t, in);
   }
   return in.ok() && t.errands.decode(in) && t.escalations.decode(in) &&
          t.patterns.decode(in) && watches_what_is_waited_for(t) && owes_what_is_next(t) &&

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/agents.h"
@@ -71,6 +74,9 @@ struct Tables {
   Escalations escalations;
   Patterns patterns;
   Streams streams;
+  Buckets buckets;
+  Rallies rallies;
+  std::set<std::pair<Time, std::string>> pressed;  // who is near its limits, until when at least
   uint64_t dead_letters_dropped = 0;
   Time now;  // of the newest entry
 };

@@ -310,6 +310,7 @@ void Watch::time_out(const Wait& held, MessageRef ref) {
   message.timed_out = true;
   const std::string sender = t_.agents[message.sender].name;
   const std::string receivers = receivers_of(ref);
+  dispatch_.note_unanswered(ref);
   Pipeline* const pipeline = t_.patterns.find_pipeline(wait.pipeline);
   end_wait(wait.message);
   dispatch_.emit(RequestTimedOut{.message = wait.message, .is_final = true});

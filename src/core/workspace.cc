@@ -96,6 +96,9 @@ Time Workspace::next_deadline() const {
     next = t_.messages.deadlines().first().at;
   }
   next = std::min(next, t_.patterns.next().at);
+  if (!t_.pressed.empty()) {
+    next = std::min(next, t_.pressed.begin()->first);
+  }
   if (t_.topics.oldest() != none) {
     next = std::min(next, next_minute(t_.topics.oldest_time() + t_.rules.topic_retention));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -112,6 +113,19 @@ class Workspace {
   void answer(Turn& turn, MessageRef question, MessageRef answer, Status status);
   uint64_t next_number(AgentRef sender, const Envelope& envelope, const Route& route);
   Outcome send(Turn& turn, const Send& command);
+
+  // limits.cc
+  Outcome on(Turn& turn, const ResetLimits& command);
+  std::expected<void, Error> admit(Turn& turn, const Send& command, const Route& route);
+  std::expected<void, Error> check_pace(Turn& turn, const Envelope& envelope);
+  std::expected<void, Error> check_breaker(const Turn& turn, const Envelope& envelope,
+                                           const Route& route) const;
+  std::expected<void, Error> guard(Turn& turn, const Send& command, const Route& route);
+  std::expected<void, Error> check_budget(const Agent& sender) const;
+  std::expected<void, Error> check_fan_out(const Agent& sender, uint64_t count) const;
+  std::expected<void, Error> check_rally(const Turn& turn, const Envelope& envelope,
+                                         const Route& route, std::array<Rally, 2>& rallies) const;
+  uint64_t count_receivers(const Turn& turn, const Route& route) const;
 
   WorkspaceId id_;
   std::string name_;

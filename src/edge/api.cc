@@ -118,6 +118,7 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", "/v1/agents/{}", &Api::show_agent},
       {"DELETE", "/v1/agents/{}", &Api::remove_agent},
       {"POST", "/v1/agents/{}/heartbeat", &Api::heartbeat},
+      {"POST", "/v1/agents/{}/reset", &Api::reset_agent},
       {"POST", "/v1/humans", &Api::add_human},
       {"POST", "/v1/workspaces", &Api::add_workspace},
       {"GET", "/v1/workspaces", &Api::list_workspaces},

@@ -77,6 +77,7 @@ class Api final : public net::Handler {
   void list_agents(Call& call);
   void show_agent(Call& call);
   void remove_agent(Call& call);
+  void reset_agent(Call& call);
   void add_human(Call& call);
   void add_workspace(Call& call);
   void list_workspaces(Call& call);

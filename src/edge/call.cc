@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "dialect/iso8601.h"
+#include "edge/render.h"
 #include "lib/json_writer.h"
 #include "net/websocket.h"
 
@@ -132,6 +133,21 @@ std::expected<base::Time, Error> Call::time(std::string_view name, base::Time fa
   return bad_parameter(name, "a time in UTC such as 2026-11-15T21:06:53Z");
 }
 
+std::expected<uint64_t, Error> tokens_member(lib::Json object, std::string_view key,
+                                             std::string_view place) {
+  const lib::Json value = object ? object.find(key) : lib::Json();
+  if (!value || value.is_null()) {
+    return 0;
+  }
+  if (const auto tokens = value.as_uint64()) {
+    return *tokens;
+  }
+  return std::unexpected(Error{Code::bad_request,
+                               std::string(key) + " is a whole number: what was used since the "
+                                                  "last report",
+                               std::string(place) + std::string(key)});
+}
+
 std::expected<core::Target, Error> parse_target(std::string_view text) {
   if (const auto id = base::parse_uuid(text); id && !id->is_none()) {
     return core::Target{.seq = {}, .id = *id};
@@ -162,6 +178,12 @@ net::Response problem(const Error& error) {
       .text(info.name);
   if (!error.field.empty()) {
     out.key("field").text(error.field);
+  }
+  if (error.retry_after.us > 0) {
+    constexpr int64_t second = 1'000'000;
+    out.key("retry_after").text(rough_duration(error.retry_after));
+    response.headers.emplace_back("Retry-After",
+                                  std::to_string((error.retry_after.us + second - 1) / second));
   }
   out.key("advice").text(info.advice).end_object();
   return response;

@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "core/command.h"
 #include "edge/principal.h"
+#include "lib/json.h"
 #include "net/server.h"
 
 namespace parley::edge {
@@ -49,6 +50,10 @@ std::vector<std::string_view> path_segments(std::string_view path);
 std::optional<uint64_t> parse_number(std::string_view text);
 
 // A message by its UUID or by its place: `17`.
+// A number of tokens that an agent reports; 0 when it reports none.
+std::expected<uint64_t, Error> tokens_member(lib::Json object, std::string_view key,
+                                             std::string_view place = "/");
+
 std::expected<core::Target, Error> parse_target(std::string_view text);
 
 // The answer to what went wrong: RFC 9457.

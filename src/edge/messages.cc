@@ -147,13 +147,21 @@ void Api::add_causes(const Principal& caller, core::Envelope& envelope) {
 void Api::submit(const Principal& caller, const dialect::Codec& codec, Json message,
                  const Submission& submission, node::Broker::Done done) {
   auto envelope = decode(caller, codec, message, submission);
+  const Json metadata = message.is_object() ? message.find("metadata") : Json();
+  const auto tokens = metadata && metadata.is_object()
+                          ? tokens_member(metadata, "tokens_used", "/metadata/")
+                          : std::expected<uint64_t, Error>(0);
+  if (envelope && !tokens) {
+    envelope = std::unexpected(tokens.error());
+  }
   if (envelope) {
     if (!submission.receivers.empty()) {
       envelope->receivers = submission.receivers;
     }
     core::Send command{.envelope = std::move(*envelope),
                        .gathering = submission.gathering,
-                       .later_stages = submission.later_stages};
+                       .later_stages = submission.later_stages,
+                       .tokens = *tokens};
     broker_.ask(caller.workspace, caller.name, std::move(command), std::move(done));
   } else if (message.is_object() && envelope.error().code != Code::sender_mismatch) {
     keep_malformed(caller, message.raw(), envelope.error(), std::move(done));
@@ -269,7 +277,11 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   if (ref != core::none) {
     out.key("id").uuid(t.messages.message(ref).id);
   }
-  out.key("seq").number(receipt.message.n).key("state").text("accepted");
+  out.key("seq").number(receipt.message.n);
+  out.key("state").text(receipt.delay.us > 0 ? "queued" : "accepted");
+  if (receipt.delay.us > 0) {
+    out.key("delay").text(rough_duration(receipt.delay));
+  }
   if (receipt.duplicate) {
     out.key("duplicate").boolean(true);
   }

@@ -246,8 +246,15 @@ void Metrics::add_state(const core::Machine& machine, base::Time now, std::strin
   uint64_t streams = 0;
   uint64_t pending = 0;
   uint64_t dropped = 0;
+  uint64_t throttled = 0;
+  std::array<uint64_t, 3> breakers{};
   for (const auto& [id, workspace] : machine.workspaces()) {
     const core::Tables& t = workspace.tables();
+    throttled += t.messages.throttled();
+    t.agents.each([&](const core::Agent& agent) {
+      const auto breaker = agent.breaker.state(now, t.rules.breaker_pause);
+      breakers[static_cast<size_t>(breaker)] += agent.is_registered() ? 1 : 0;
+    });
     agents += t.agents.registered();
     messages += t.messages.size();
     topics += t.topics.by_name().size();
@@ -267,6 +274,12 @@ void Metrics::add_state(const core::Machine& machine, base::Time now, std::strin
   gauge("parley_streams", "Open streams that messages are pushed to.", streams);
   gauge("parley_messages", "Messages that the engine knows, settled ones included.", messages);
   gauge("parley_queue_depth", "Deliveries that are not settled.", depth_.open);
+  gauge("parley_throttled", "Messages that wait for a rate limit.", throttled);
+  family(out, "parley_breakers", "gauge", "Circuit breakers of receivers, by state.");
+  for (size_t n = 0; n < breakers.size(); ++n) {
+    sample(out, "parley_breakers",
+           label("state", core::breaker_name(static_cast<core::Breaker::State>(n))), breakers[n]);
+  }
   single(out, "parley_queue_oldest_seconds", "gauge", "Age of the oldest unsettled message.",
          depth_.open == 0 ? 0 : seconds_of((now - depth_.oldest).us));
   gauge("parley_dead_letters_pending", "Dead letters that nobody has resolved.", pending);

@@ -260,15 +260,17 @@ void Api::heartbeat(Call& call) {
   const auto body = body_object(call);
   const auto status = body ? text_member(*body, "status", "") : std::unexpected(body.error());
   const auto task = body ? text_member(*body, "currentTask", "") : std::unexpected(body.error());
-  if (!status || !task) {
-    refuse(call.exchange, !status ? status.error() : task.error());
+  const auto tokens = body ? tokens_member(*body, "tokens") : std::unexpected(body.error());
+  if (!status || !task || !tokens) {
+    refuse(call.exchange, !status ? status.error() : !task ? task.error() : tokens.error());
     return;
   }
   if (!require(call, call.arguments[0] == call.caller.name, "only the agent itself")) {
     return;
   }
   broker_.ask(call.caller.workspace, call.caller.name,
-              core::Heartbeat{.status = *status, .task = *task}, reply_done(call.exchange));
+              core::Heartbeat{.status = *status, .task = *task, .tokens = *tokens},
+              reply_done(call.exchange));
 }
 
 void Api::list_agents(Call& call) {
@@ -305,6 +307,11 @@ void Api::show_agent(Call& call) {
 void Api::remove_agent(Call& call) {
   broker_.ask(call.caller.workspace, call.caller.name, core::Unregister{.name = call.arguments[0]},
               reply_done(call.exchange));
+}
+
+void Api::reset_agent(Call& call) {
+  broker_.ask(call.caller.workspace, call.caller.name,
+              core::ResetLimits{.name = call.arguments[0]}, reply_done(call.exchange));
 }
 
 void Api::add_human(Call& call) {

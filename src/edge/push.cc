@@ -309,6 +309,11 @@ void Push::op_subscribe(Json op, std::string_view ref, bool subscribe) {
 void Push::op_heartbeat(Json op, std::string_view ref) {
   const Json status = op.find("status");
   const Json task = op.find("currentTask");
+  const auto tokens = tokens_member(op, "tokens");
+  if (!tokens) {
+    reply_error(ref, tokens.error());
+    return;
+  }
   if ((status && !status.as_string()) || (task && !task.as_string())) {
     reply_error(ref, Error{Code::bad_request, "status and currentTask are strings",
                            status && !status.as_string() ? "/status" : "/currentTask"});
@@ -316,7 +321,8 @@ void Push::op_heartbeat(Json op, std::string_view ref) {
   }
   api_.broker_.ask(owner_.workspace, owner_.name,
                    core::Heartbeat{.status = status ? status.as_string().value_or("") : "",
-                                   .task = task ? task.as_string().value_or("") : ""},
+                                   .task = task ? task.as_string().value_or("") : "",
+                                   .tokens = *tokens},
                    answer_to(ref, Answered::if_asked));
 }
 
@@ -343,6 +349,10 @@ void Push::reply(std::string_view ref, const core::Outcome& outcome) {
   }
   if (outcome->number != 0) {  // of a send
     append_sent(outcome->message);
+  }
+  if (outcome->delay.us > 0) {
+    text_.append(R"(,"state":"queued","delay":")");
+    text_.append(rough_duration(outcome->delay)).append("\"");
   }
   if (outcome->duplicate) {
     text_.append(R"(,"duplicate":true)");

@@ -62,6 +62,30 @@ std::string_view via_name(core::Via via) {
   return names[static_cast<size_t>(via)];
 }
 
+std::string rough_duration(base::Duration duration) {
+  constexpr int64_t second = 1'000'000;
+  const int64_t unit = duration.us < 10 * second ? second / 1'000 : second;
+  return base::format_duration({(duration.us + unit - 1) / unit * unit});
+}
+
+// Whether it gets messages, and what it has used of its day.
+static void render_limits(const core::Tables& tables, const core::Agent& agent, JsonWriter& out) {
+  const core::Rules& rules = tables.rules;
+  const core::Breaker::State state = agent.breaker.state(tables.now, rules.breaker_pause);
+  out.key("breaker").object().key("state").text(core::breaker_name(state));
+  out.key("failures").number(uint64_t{agent.breaker.failures()});
+  if (state != core::Breaker::State::closed) {
+    out.key("reason").text(core::breaker_name(agent.breaker.reason()));
+    out.key("since").time(agent.breaker.since());
+  }
+  out.end_object();
+  const core::Budget today = agent.budget.on(tables.now);
+  out.key("budget").object().key("messages").number(today.messages);
+  out.key("messages_max").number(rules.guard_messages);
+  out.key("tokens").number(today.tokens).key("tokens_max").number(rules.guard_tokens);
+  out.key("resets").time(core::Budget::day_ends(tables.now)).end_object();
+}
+
 void render_agent(const core::Tables& tables, core::AgentRef ref, bool confidential,
                   JsonWriter& out) {
   const core::Agent& agent = tables.agents[ref];
@@ -101,6 +125,8 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, bool confident
     out.key("currentTask").text(agent.task);
   }
   out.key("queue_depth").number(agent.inbox.unsettled);
+  out.key("throttled").number(tables.messages.throttled_of(ref));
+  render_limits(tables, agent, out);
   out.key("streams").number(uint64_t{agent.streams.size()});
   out.end_object();
 }

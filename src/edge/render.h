@@ -76,4 +76,7 @@ std::string_view kind_name(core::PrincipalKind kind);
 std::string_view priority_name(core::Priority priority);
 std::string_view via_name(core::Via via);
 
+// For people: in milliseconds, from ten seconds on in seconds; never less than it is.
+std::string rough_duration(base::Duration duration);
+
 }  // namespace parley::edge

@@ -175,6 +175,9 @@ void Ledger::check_limits(const Step& step) {
     const core::Agent& agent = t.agents[ref];
     sizes.queues[agent.name] = agent.inbox.unsettled;
     sizes.subscriptions[agent.name] = agent.subscriptions.size();
+    sizes.throttled[agent.name] = t.messages.throttled_of(ref);
+    at_most("throttled of " + agent.name, sizes.throttled[agent.name],
+            rules_.flow_rate_throttled, sizes_.throttled[agent.name]);
     at_most("inbox of " + agent.name, agent.inbox.unsettled,
             rules_.queue_max, sizes_.queues[agent.name] + news);
     at_most("subscriptions of " + agent.name, agent.subscriptions.size(),

@@ -36,11 +36,13 @@ struct Pair {
   uint32_t attempts = 0;
   uint32_t revivals = 0;  // by the broker itself
   Seq touched;  // the entry that moved it last
+  bool paced = false;  // rate limits may hold it up, and it has not got through them
   bool seen = false;
 };
 
 struct Sent {
   Seq seq;
+  Time accepted;
   Time expires;
   Time expires_before;  // as it was before the entry: a retry gives a new time to live
   core::Duration ttl;
@@ -59,10 +61,21 @@ struct Sent {
   std::vector<Pair> pairs;
 };
 
+// What was booked with one limit: from the oldest that is looked at to the newest.
+struct Booked {
+  Seq message;
+  Time accepted;
+  uint64_t halves = 0;  // of a token; 0: it has not got through, or by another way
+};
+
 struct Member {
   core::PrincipalKind kind = core::PrincipalKind::agent;
   core::Dialect dialect = core::Dialect::flow;
   std::set<std::string> topics;
+  uint64_t sent = 0;    // on `day`
+  uint64_t tokens = 0;  // the same
+  int64_t day = 0;
+  uint64_t nacks = 0;   // in a row
 };
 
 struct Opened {
@@ -127,6 +140,7 @@ struct Sizes {
   std::map<std::string, uint64_t> queues;
   std::map<std::string, uint64_t> retained;
   std::map<std::string, uint64_t> subscriptions;
+  std::map<std::string, uint64_t> throttled;
   uint64_t letters = 0;
   uint64_t streams = 0;
   uint64_t topics = 0;

@@ -35,6 +35,9 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::thread_closed_early, "thread_closed_early", Check::thread},
     {Canary::tried_for_ever, "tried_for_ever", Check::care},
     {Canary::pass_skipped, "pass_skipped", Check::care},
+    {Canary::rates_ignored, "rates_ignored", Check::pace},
+    {Canary::breaker_ignored, "breaker_ignored", Check::breaker},
+    {Canary::budget_ignored, "budget_ignored", Check::guard},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -44,6 +47,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::mail_forgotten, "mail_forgotten", Check::idle},
     {Canary::news_forgotten, "news_forgotten", Check::notice},
     {Canary::wrong_first, "wrong_first", Check::duplicate},
+    {Canary::delay_untold, "delay_untold", Check::pace},
     {Canary::told_twice, "told_twice", Check::answer},
     {Canary::closing_untold, "closing_untold", Check::thread},
     {Canary::alarm_silent, "alarm_silent", Check::care},
@@ -103,6 +107,17 @@ bool plant_rules(Canary canary, core::SetRules& rules) {
   }
   if (canary == Canary::thread_closed_early) {
     rules.values.emplace_back("thread_duration_max", "100ms");
+    return true;
+  }
+  if (canary == Canary::rates_ignored || canary == Canary::breaker_ignored ||
+      canary == Canary::budget_ignored) {
+    const std::string_view ignored = canary == Canary::rates_ignored     ? "flow.rate."
+                                     : canary == Canary::breaker_ignored ? "breaker.failures_max"
+                                                                         : "guard.messages_per_day";
+    for (auto& [name, value] : rules.values) {
+      const bool can_be_off = !name.starts_with("flow.rate.") || name.ends_with("_per_min");
+      value = name.starts_with(ignored) && can_be_off ? "0" : value;
+    }
     return true;
   }
   if (canary == Canary::forgets_early) {
@@ -232,6 +247,8 @@ void plant_facts(Canary canary, core::Outcome& outcome, std::vector<Fact>& facts
     });
   } else if (canary == Canary::wrong_first && outcome && outcome->duplicate) {
     outcome->message = outcome->message.next();
+  } else if (canary == Canary::delay_untold && outcome) {
+    outcome->delay = {};
   }
 }
 

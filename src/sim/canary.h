@@ -40,6 +40,9 @@ enum class Canary : uint8_t {
   thread_closed_early,
   tried_for_ever,
   pass_skipped,
+  rates_ignored,
+  breaker_ignored,
+  budget_ignored,
   // In what is read, on one node.
   tie_by_node,
   entry_skipped,
@@ -51,6 +54,7 @@ enum class Canary : uint8_t {
   mail_forgotten,
   news_forgotten,
   wrong_first,
+  delay_untold,
   told_twice,
   closing_untold,
   alarm_silent,

@@ -15,7 +15,8 @@ constexpr std::array<std::string_view, std::variant_size_v<core::Command>> comma
     "tick",      "start_node",  "add_workspace", "set_rules",   "register",     "unregister",
     "subscribe", "unsubscribe", "send",          "read",        "take",         "ack",
     "nack",      "reject",      "extend",        "open_stream", "close_stream", "resolve",
-    "heartbeat", "malformed",   "escalation",   "close_thread"};
+    "heartbeat", "malformed",   "escalation",   "close_thread",
+    "reset"};
 
 struct Translate {
   const core::Machine& machine;
@@ -100,6 +101,7 @@ uint64_t digest_of(const core::Outcome& outcome, std::span<const Fact> facts) {
     hash = base::mix64(hash, outcome->message.n);
     hash = base::mix64(hash, outcome->count * 2 + (outcome->duplicate ? 1 : 0));
     hash = base::mix64(hash, static_cast<uint64_t>(outcome->workspace));
+    hash = base::mix64(hash, static_cast<uint64_t>(outcome->delay.us));
   } else {
     hash = base::hash64(outcome.error().detail, hash);
     hash = base::mix64(hash, static_cast<uint64_t>(outcome.error().code));

@@ -56,6 +56,8 @@ void Ledger::observe(const Step& step) {
   check_asked(step);
   check_talks(step);
   check_care(step);
+  check_pace(step);
+  check_guards(step);
   learn_members(step);
   forget_talks(step);
   forget(step);
@@ -140,6 +142,7 @@ void Ledger::accept(const Step& step, const core::Send& command) {
   const core::Envelope& e = command.envelope;
   Sent sent;
   sent.seq = step.entry.seq;
+  sent.accepted = step.entry.time;
   sent.ttl = e.ttl.us > 0 ? e.ttl : core::default_ttl(rules_, e.dialect, e.priority);
   sent.expires = sent.ttl.us > 0 ? step.entry.time + sent.ttl : base::time_max;
   sent.expires_before = sent.expires;
@@ -148,7 +151,6 @@ void Ledger::accept(const Step& step, const core::Send& command) {
   sent.key = e.idempotency_key;
   sent.priority = e.priority;
   sent.sender = e.sender;
-  sent.topic = topic_of(e);
   sent.thread = e.thread;
   sent.kind = e.kind;
   sent.asks = (e.kind == core::Kind::request || e.kind == core::Kind::query) &&
@@ -158,6 +160,7 @@ void Ledger::accept(const Step& step, const core::Send& command) {
                                      : core::default_timeout(rules_, e.dialect, e.kind);
   sent.watched = command.gathering || !command.later_stages.empty() || command.errand != 0 ||
                  timeout.us > 0;
+  sent.topic = e.receivers == std::vector<std::string_view>{"*"} ? "*" : topic_of(e);
   sent.since = now_;
   if (step.outcome->message != step.entry.seq) {
     fail(Check::duplicate, step, "a new message has the place of another");
@@ -215,6 +218,8 @@ void Ledger::add_pairs(const Step& step) {
     }
     Pair pair;
     pair.receiver = receiver;
+    pair.paced = !late && step.entry.actor == at->second.sender &&
+                 is_paced(at->second.sender, at->second.priority);
     pair.touched = step.entry.seq;
     at->second.pairs.push_back(std::move(pair));
     ++count;

@@ -85,6 +85,20 @@ class Ledger {
   void note_owed(const Step& step, const Fact& fact);
   void check_waiting(const Step& step);
   uint64_t unsettled_of(const std::string& receiver) const;
+  // pace.cc
+  bool is_paced(const std::string& sender, core::Priority priority) const;
+  void check_pace(const Step& step);
+  void check_passed(const Step& step, const Sent& sent, Pair& pair);
+  bool is_hurried(const Step& step, const Sent& sent, const Pair& pair) const;
+  void book(const Step& step, const std::string& limit, uint64_t per_min, const Sent& sent);
+  void forget_booked(const Step& step);
+
+  // guards.cc
+  void check_guards(const Step& step);
+  void check_budget(const Step& step, const core::Send& command);
+  void check_refusal(const Step& step, const core::Send& command);
+  void check_shut(const Step& step, const core::Send& command);
+  void learn_failures(const Step& step);
 
   // talks.cc
   void learn_talk(const Step& step, const core::Send& send);
@@ -134,6 +148,7 @@ class Ledger {
   std::map<Seq, Scattered> scattered_;
   std::map<Seq, Piped> piped_;
   std::set<uint64_t> ended_;
+  std::map<std::string, std::vector<Booked>> booked_;  // by limit
   Sizes sizes_;
   std::map<std::string, Seq> ready_before_;  // after the entry before
 

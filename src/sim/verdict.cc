@@ -47,6 +47,12 @@ std::string_view check_name(Check check) {
       return "duplicate";
     case Check::limit:
       return "limit";
+    case Check::breaker:
+      return "breaker";
+    case Check::guard:
+      return "guard";
+    case Check::pace:
+      return "pace";
     case Check::recount:
       return "recount";
     case Check::care:

@@ -32,6 +32,9 @@ enum class Check : uint8_t {
   life,       // no stream outlives its node's life
   duplicate,  // a repeated message is told from a new one
   limit,      // no table grows above its limit
+  breaker,    // a failing receiver gets no more, one that does not fail does
+  guard,      // what has run away is stopped, and nothing else
+  pace,       // rate limits hold up what exceeds them, nothing else, and say for how long
   recount,    // counters agree with what they count
   care,       // the broker looks after dead letters as the rules say, and raises alarms
   thread,     // a conversation is counted, limited, closed and announced as the rules say

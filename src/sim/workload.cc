@@ -76,6 +76,20 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"requests_max", {"3", "10", "100", "1000000"}},
     {"gathers_max", {"1", "3", "10", "10000"}},
     {"pipelines_max", {"1", "3", "10", "10000"}},
+    {"flow.rate.agent_out_per_min", {"0", "2", "10", "60"}},
+    {"flow.rate.agent_in_per_min", {"0", "2", "10", "120"}},
+    {"flow.rate.pair_per_min", {"0", "1", "5", "30"}},
+    {"flow.rate.topic_per_min", {"0", "1", "5", "100"}},
+    {"flow.rate.broadcast_per_min", {"0", "1", "3", "10"}},
+    {"flow.rate.throttled_max", {"1", "3", "10", "1000"}},
+    {"flow.rate.signal_percent", {"1", "50", "80", "100"}},
+    {"breaker.failures_max", {"0", "1", "3", "10"}},
+    {"breaker.queue_percent", {"0", "50", "90", "100"}},
+    {"breaker.pause", {"100ms", "2s", "60s", "60s"}},
+    {"guard.messages_per_day", {"0", "5", "40", "1000000"}},
+    {"guard.tokens_per_day", {"0", "50", "1000", "100000000"}},
+    {"guard.fan_out_per_min", {"0", "3", "20", "100000"}},
+    {"guard.ping_pong_max", {"0", "1", "2", "200"}},
 });
 
 template <class Deque, class Item>
@@ -191,7 +205,8 @@ Command Workload::some_command(uint64_t origin, Ask& ask) {
     return core::Heartbeat{keep(random.chance(500)   ? std::string("busy")
                                 : random.chance(800) ? std::string("idle")
                                                      : std::string(5'000, 's')),
-                           {}};
+                           {},
+                           random.chance(300) ? random.below(30) : 0};
   }
   if (random.chance(250)) {
     return core::CloseThread{keep(text("t{}", random.below(8)))};
@@ -250,6 +265,7 @@ Command Workload::some_send(Ask& ask) {
   if (random.chance(200)) {
     e.correlation = keep(text("c{}", random.below(3)));
   }
+  send.tokens = random.chance(100) ? random.below(30) : 0;
   some_pattern(send, sent);
   if (random.chance(400) && !held_.empty()) {
     const Held& question = some_held();
@@ -369,6 +385,10 @@ Command Workload::some_settling(Ask& ask) {
 Command Workload::some_register(Ask& ask) {
   Random& random = setting_.random;
   const uint64_t n = random.below(agents);
+  if (random.chance(150)) {
+    ask.actor = random.chance(800) ? std::string(core::broker_name) : some_agent();
+    return core::ResetLimits{keep(agent_name(n))};
+  }
   ask.actor = random.chance(700)   ? std::string(core::broker_name)
               : random.chance(500) ? agent_name(n)
                                    : "admin";

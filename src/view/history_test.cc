@@ -166,7 +166,10 @@ TEST(History, ASearchGivesUpThePageNotTheSearchWhenItLookedAtTooMany) {
   World world;
   Folder folder(world);
   add_agents(world);
-  world.ask("", core::SetRules{{{"queue_max", "1000000"}}});
+  world.ask("", core::SetRules{{{"queue_max", "1000000"},
+                                {"flow.rate.agent_out_per_min", "0"},
+                                {"flow.rate.agent_in_per_min", "0"},
+                                {"flow.rate.pair_per_min", "0"}}});
   const Seq wanted = world.ask("ana", a_send("ana", "wanted").to("cy"))->message;
   for (size_t n = 0; n < Reader::scan_max; ++n) {
     world.ask("ana", a_send("ana", "m" + std::to_string(n)).to("bo"));

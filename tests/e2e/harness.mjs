@@ -13,15 +13,22 @@ import { fileURLToPath } from 'node:url';
 const here = dirname(fileURLToPath(import.meta.url));
 export const binary = process.env.PARLEY ?? resolve(here, '../../build/parley');
 
+// Tests send more than an agent may by default. One that is about the limits asks for them.
+const unlimited = ['flow.rate.agent_in_per_min', 'flow.rate.agent_out_per_min', 'flow.rate.broadcast_per_min',
+  'flow.rate.pair_per_min', 'flow.rate.topic_per_min', 'breaker.failures_max', 'breaker.queue_percent',
+  'guard.fan_out_per_min', 'guard.messages_per_day', 'guard.ping_pong_max'].flatMap((rule) => ['--set', `${rule}=0`]);
+
 export class Broker {
   constructor(data) {
     this.data = data;
+    this.limits = unlimited;
     this.stderr = '';
   }
 
   // `under` is a command that runs the binary: ['prlimit', '--nofile=256:256'].
-  static async start({ data, flags = [], listen, under } = {}) {
+  static async start({ data, flags = [], listen, under, limited = false } = {}) {
     const broker = new Broker(data ?? (await mkdtemp(join(tmpdir(), 'parley-e2e-'))));
+    broker.limits = limited ? [] : unlimited;
     await broker.run(flags, { listen, under });
     return broker;
   }
@@ -29,7 +36,7 @@ export class Broker {
   // Resolves when it accepts requests.
   async run(flags = [], { listen = '127.0.0.1:0', under = [] } = {}) {
     this.flags = flags;
-    const command = [...under, binary, 'serve', '--data', this.data, '--listen', listen, ...flags];
+    const command = [...under, binary, 'serve', '--data', this.data, '--listen', listen, ...this.limits, ...flags];
     this.process = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
     this.exited = new Promise((done) => this.process.on('exit', (code, signal) => done({ code, signal })));
     this.process.stderr.on('data', (text) => { this.stderr += text; });

@@ -26,7 +26,7 @@ describe('the README', () => {
     home = await mkdtemp(join(tmpdir(), 'parley-readme-'));
     await mkdir(join(home, 'build'));
     await symlink(binary, join(home, 'build/parley'));
-    broker = await Broker.start({ data: join(home, 'state/parley') });
+    broker = await Broker.start({ data: join(home, 'state/parley'), limited: true });
   });
   after(async () => {
     await broker.remove();

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/guard.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/testing.h"
+
+namespace parley::core {
+namespace {
+
+using testing::start_time;
+
+constexpr Duration window = base::hours(1);
+
+// A table with a clock, in words.
+struct Court {
+  Rallies rallies;
+  Time now = start_time;
+  uint64_t size_max = 1'000;
+
+  uint64_t says(std::string_view from, std::string_view to, std::string_view conversation) {
+    const Rally rally = rallies.with(Rallies::key_of(conversation), Rallies::name_of(from),
+                                     Rallies::name_of(to), now, window);
+    rallies.put(rally, now, window, size_max);
+    return rally.turns;
+  }
+};
+
+// XD-11
+TEST(Guard, TurnsAreCountedWhileTwoAnswerEachOther) {
+  Court court;
+  EXPECT_EQ(court.says("ana", "bo", "t"), 1u);
+  EXPECT_EQ(court.says("bo", "ana", "t"), 2u);
+  EXPECT_EQ(court.says("bo", "ana", "t"), 2u);  // once more is no answer
+  EXPECT_EQ(court.says("ana", "bo", "t"), 3u);
+  EXPECT_EQ(court.says("ana", "bo", "u"), 1u);
+}
+
+TEST(Guard, AThirdOneOrAPersonOrTimeEndsTheRally) {
+  Court court;
+  court.says("ana", "bo", "t");
+  court.says("bo", "ana", "t");
+  EXPECT_EQ(court.says("cy", "ana", "t"), 1u);
+  EXPECT_EQ(court.says("ana", "cy", "t"), 2u);
+  court.rallies.end(Rallies::key_of("t"));
+  EXPECT_EQ(court.says("cy", "ana", "t"), 1u);
+  court.now = court.now + window;
+  EXPECT_EQ(court.says("ana", "cy", "t"), 1u);
+}
+
+TEST(Guard, ThoseWithoutAnAnswerMakeRoomFirst) {
+  Court court;
+  court.size_max = 10;
+  court.says("ana", "bo", "played");
+  court.says("bo", "ana", "played");
+  for (int n = 0; n < 100; ++n) {
+    court.says("ana", "bo", "lost" + std::to_string(n));
+    ASSERT_LE(court.rallies.size(), 10u);
+  }
+  EXPECT_EQ(court.says("ana", "bo", "played"), 3u);
+}
+
+TEST(Guard, AnAdminCanLetAnAgentBeginAnew) {
+  Court court;
+  court.says("ana", "bo", "t");
+  court.says("cy", "di", "u");
+  court.rallies.end_all_of(Rallies::name_of("bo"));
+  EXPECT_EQ(court.rallies.size(), 1u);
+  EXPECT_EQ(court.says("di", "cy", "u"), 2u);
+}
+
+// XD-11
+TEST(Guard, ABudgetIsForOneDay) {
+  Budget budget;
+  budget.turn(start_time);
+  budget.messages = 5;
+  budget.turn(start_time + base::hours(23));
+  EXPECT_EQ(budget.messages, 5u);
+  EXPECT_EQ(Budget::day_ends(start_time + base::hours(23)), start_time + base::hours(24));
+  EXPECT_EQ(budget.on(start_time + base::hours(24)).messages, 0u);
+}
+
+}  // namespace
+}  // namespace parley::core

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/envelope.h"
+#include "core/index.h"
+#include "core/slots.h"
+
+namespace parley::core {
+
+// Before which limit a delivery waits. It passes them in this order, and books at each when it gets
+// there: what one sender has waiting takes nothing from the others. Written into snapshots: never
+// renumber.
+enum class Gate : uint8_t {
+  open = 0,      // before none
+  sender = 1,    // what its sender may send, in all and to this receiver
+  channel = 2,   // what a topic, or the channel to everyone, may carry
+  receiver = 3,  // what its receiver may get
+};
+constexpr Gate gate_last = Gate::receiver;
+
+// A token bucket that holds a minute's worth, as one number: the moment at which it will be full.
+// It gives what it does not have yet, too: whoever takes that waits until it is there. So it is
+// also the line of those who wait, first come first served.
+class Bucket {
+ public:
+  // Takes tokens that come in within `cost`; from when on they are there: `now`, or later.
+  Time take(Time now, Duration cost) {
+    full_ = (full_ > now ? full_ : now) + cost;
+    const Time there = full_ + Duration{-minute.us};
+    return there > now ? there : now;
+  }
+
+  // The part of a minute's worth that is taken; more than a minute when someone waits.
+  Duration used(Time now) const { return full_ > now ? full_ - now : Duration{}; }
+
+  // When no more than `part` will be taken.
+  Time falls_to(Duration part) const { return full_ + Duration{-part.us}; }
+
+  Time full() const { return full_; }
+  void restore(Time full) { full_ = full; }
+
+  static constexpr Duration minute = base::minutes(1);
+
+ private:
+  Time full_{};
+};
+
+// How a message got through the limits of its sender and of its channel: from when on its
+// deliveries may go further, and before which gate they wait until then.
+struct Passage {
+  bool is_paced = false;
+  Gate gate = Gate::sender;
+  Time until;
+};
+
+// What a message of this priority costs of a limit: critical nothing, high half a token, low two.
+// 0 a minute means no limit.
+Duration cost_of(Priority priority, uint64_t per_min);
+// What so many cost of a limit that is one.
+Duration cost_of(uint64_t count, uint64_t per_min);
+
+// What an agent's own two limits have left.
+struct Pace {
+  Bucket out;
+  Bucket in;
+};
+
+// The buckets of pairs, of topics and of the channel to everyone, by the hash of their names. One
+// that is full is as good as none, and goes sooner or later.
+class Buckets {
+ public:
+  static uint64_t pair(std::string_view sender, std::string_view receiver);
+  static uint64_t topic(std::string_view name);
+  static constexpr uint64_t everyone = 1;
+
+  Bucket& at(uint64_t key, Time now);
+  void clear() { *this = {}; }
+  size_t size() const { return entries_.size(); }
+
+  // Those that are not full, by key.
+  std::vector<std::pair<uint64_t, Time>> taken(Time now) const;
+
+ private:
+  struct Entry {
+    uint64_t key = 0;
+    Bucket bucket;
+  };
+
+  void sweep(Time now);
+
+  Slots<Entry> entries_;
+  Index by_key_;
+  std::deque<uint32_t> line_;  // to be looked at, and dropped when full
+};
+
+}  // namespace parley::core

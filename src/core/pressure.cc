@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// How senders hear that they are near or beyond their limits, and that it is over.
+#include <algorithm>
+
+#include "core/dispatch.h"
+
+namespace parley::core {
+
+namespace {
+
+constexpr Duration signal_pause = base::seconds(1);  // between two of the same level
+
+}  // namespace
+
+std::string_view pressure_name(PressureLevel level) {
+  switch (level) {
+    case PressureLevel::eased:
+      return "recovering";
+    case PressureLevel::throttled:
+      return "throttled";
+    case PressureLevel::overloaded:
+      return "overloaded";
+  }
+  return "unknown";
+}
+
+Duration Dispatch::mark() const {
+  return Duration{Bucket::minute.us * static_cast<int64_t>(t_.rules.flow_rate_signal) / 100};
+}
+
+void Dispatch::press(MessageRef ref) {
+  if (relief_ <= t_.now) {
+    return;
+  }
+  const Message& message = t_.messages.message(ref);
+  const uint64_t depth = t_.messages.throttled_of(message.sender);
+  const bool much = depth * 100 >= t_.rules.flow_rate_throttled * t_.rules.flow_rate_signal;
+  set_relief(message.sender, std::max(relief_, t_.agents[message.sender].pressure.until));
+  signal(message.sender, much ? PressureLevel::overloaded : PressureLevel::throttled,
+         wait_of(ref));
+}
+
+void Dispatch::signal_overload(AgentRef sender) {
+  const Duration used = t_.agents[sender].pace.out.used(t_.now);
+  signal(sender, PressureLevel::overloaded,
+         Duration{std::max<int64_t>(0, used.us - Bucket::minute.us)});
+}
+
+// Says it when it gets worse, and again when twice as much waits as was said last.
+void Dispatch::signal(AgentRef ref, PressureLevel level, Duration delay) {
+  Pressure& pressure = t_.agents[ref].pressure;
+  const uint64_t depth = t_.messages.throttled_of(ref);
+  const bool news = level > pressure.level || depth >= 2 * std::max<uint64_t>(1, pressure.depth);
+  if (!news || !tell_pressure(ref, level, depth, delay)) {
+    return;
+  }
+  pressure.level = std::max(pressure.level, level);
+  pressure.depth = depth;
+}
+
+bool Dispatch::tell_pressure(AgentRef ref, PressureLevel level, uint64_t depth, Duration delay) {
+  Agent& agent = t_.agents[ref];
+  Time& told = agent.pressure.told[static_cast<size_t>(level)];
+  if (told + signal_pause > t_.now) {
+    return false;
+  }
+  told = t_.now;
+  owe({.kind = ErrandKind::backpressure,
+       .to = agent.name,
+       .priority = Priority::high,
+       .facts = {{"status", std::string(pressure_name(level))},
+                 {"queue_depth", static_cast<int64_t>(depth)},
+                 {"estimated_delay", delay}}});
+  return true;
+}
+
+void Dispatch::set_relief(AgentRef ref, Time until) {
+  Agent& agent = t_.agents[ref];
+  t_.pressed.erase({agent.pressure.until, agent.name});
+  agent.pressure.until = until;
+  t_.pressed.insert({until, agent.name});
+}
+
+void Dispatch::relieve(AgentRef ref) {
+  Agent& agent = t_.agents[ref];
+  if (agent.pressure.level == PressureLevel::eased || agent.pressure.until > t_.now ||
+      t_.messages.throttled_of(ref) > 0) {
+    return;
+  }
+  if (!tell_pressure(ref, PressureLevel::eased, 0, {})) {
+    set_relief(ref, agent.pressure.told[0] + signal_pause);
+    return;
+  }
+  agent.pressure.level = PressureLevel::eased;
+  agent.pressure.depth = 0;
+}
+
+void Dispatch::relieve_all() {
+  for (size_t n = 0; n < due_max && !t_.pressed.empty() && t_.pressed.begin()->first <= t_.now;
+       ++n) {
+    const AgentRef ref = t_.agents.find(t_.pressed.begin()->second);
+    t_.pressed.erase(t_.pressed.begin());
+    if (ref != none) {
+      relieve(ref);
+    }
+  }
+}
+
+}  // namespace parley::core

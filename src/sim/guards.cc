@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Circuit breakers and runaway guards. Not all failures can be seen from outside, but a nack is one
+// for certain: enough of them in a row must open a breaker.
+
+#include <algorithm>
+
+#include "sim/ledger.h"
+#include "sim/text.h"
+
+namespace parley::sim {
+
+namespace {
+
+constexpr int64_t day_us = 86'400'000'000;
+
+void turn_day(Member& member, Time now) {
+  if (member.day != now.us / day_us) {
+    member.day = now.us / day_us;
+    member.sent = 0;
+    member.tokens = 0;
+  }
+}
+
+}  // namespace
+
+void Ledger::check_guards(const Step& step) {
+  const auto actor = members_.find(std::string(step.entry.actor));
+  if (step.is_here && actor != members_.end()) {
+    turn_day(actor->second, now_);
+    if (const auto* send = std::get_if<core::Send>(&step.entry.command)) {
+      if (!step.outcome) {
+        check_refusal(step, *send);
+      } else if (!step.outcome->duplicate) {
+        check_budget(step, *send);
+        check_shut(step, *send);
+      }
+    }
+    if (const auto* beat = done<core::Heartbeat>(step)) {
+      actor->second.tokens += beat->tokens;
+    }
+  }
+  learn_failures(step);
+  if (const auto* reset = done<core::ResetLimits>(step)) {
+    Member& member = members_[std::string(reset->name)];
+    member.sent = 0;
+    member.tokens = 0;
+    member.nacks = 0;
+    booked_.clear();
+  }
+}
+
+void Ledger::check_budget(const Step& step, const core::Send& command) {
+  Member& member = members_[std::string(step.entry.actor)];
+  if (member.kind != core::PrincipalKind::agent) {
+    return;
+  }
+  if (rules_.guard_messages > 0 && member.sent >= rules_.guard_messages) {
+    fail(Check::guard, step,
+         text("{} sends message {} of a day, at most {}", step.entry.actor, member.sent + 1,
+              rules_.guard_messages));
+  }
+  if (rules_.guard_tokens > 0 && member.tokens >= rules_.guard_tokens) {
+    fail(Check::guard, step, text("{} has used {} tokens", step.entry.actor, member.tokens));
+  }
+  ++member.sent;
+  member.tokens += command.tokens;
+}
+
+// A refusal says what is so.
+void Ledger::check_refusal(const Step& step, const core::Send& command) {
+  const base::Code code = step.outcome.error().code;
+  const Member& sender = members_[std::string(step.entry.actor)];
+  const bool is_agent = sender.kind == core::PrincipalKind::agent;
+  if (code == base::Code::budget_exceeded) {
+    const bool spent = (rules_.guard_messages > 0 && sender.sent >= rules_.guard_messages) ||
+                       (rules_.guard_tokens > 0 && sender.tokens >= rules_.guard_tokens);
+    if (!is_agent || !spent) {
+      fail(Check::guard, step, "refused for a budget that is not spent");
+    }
+  } else if (code == base::Code::ping_pong || code == base::Code::fan_out_limit) {
+    const uint64_t limit =
+        code == base::Code::ping_pong ? rules_.guard_ping_pong : rules_.guard_fan_out;
+    if (!is_agent || limit == 0) {
+      fail(Check::guard, step, "refused for a guard that is off, or does not bind");
+    }
+  } else if (code == base::Code::circuit_open) {
+    const core::Envelope& e = command.envelope;
+    const core::Agents& agents = step.after.tables().agents;
+    const core::Breaker& breaker = agents[agents.find(e.receivers.front())].breaker;
+    const core::Duration left = breaker.since() + rules_.breaker_pause - now_;
+    if (breaker.raw_state() == core::Breaker::State::closed || left.us <= 0 ||
+        step.outcome.error().retry_after != left ||
+        !is_paced(std::string(step.entry.actor), e.priority)) {
+      fail(Check::breaker, step, text("{} is refused without a reason", e.receivers.front()));
+    }
+  }
+}
+
+// What is let through to a breaker that is not closed is the test, and begins it.
+void Ledger::check_shut(const Step& step, const core::Send& command) {
+  const core::Envelope& e = command.envelope;
+  const core::Agents& agents = step.after.tables().agents;
+  if (e.receivers.size() != 1 || !is_registered(std::string(e.receivers.front())) ||
+      !is_paced(std::string(step.entry.actor), e.priority)) {
+    return;
+  }
+  const core::Breaker& breaker = agents[agents.find(e.receivers.front())].breaker;
+  if (breaker.raw_state() != core::Breaker::State::closed && breaker.since() != now_) {
+    fail(Check::breaker, step, text("{} gets a message though it is shut", e.receivers.front()));
+  }
+}
+
+void Ledger::learn_failures(const Step& step) {
+  const auto actor = members_.find(std::string(step.entry.actor));
+  if (done<core::Nack>(step) != nullptr && actor != members_.end()) {
+    ++actor->second.nacks;
+  }
+  for (const Fact& fact : step.facts) {
+    const bool good = fact.kind == Fact::Kind::settled &&
+                      (fact.state == State::acked || fact.state == State::answered ||
+                       fact.state == State::rejected);
+    if (const auto at = members_.find(fact.receiver); good && at != members_.end()) {
+      at->second.nacks = 0;
+    }
+  }
+  if (done<core::Nack>(step) == nullptr || actor == members_.end()) {
+    return;
+  }
+  const core::Agents& agents = step.after.tables().agents;
+  const core::AgentRef ref = agents.find(actor->first);
+  if (rules_.breaker_failures > 0 && actor->second.nacks >= rules_.breaker_failures &&
+      agents[ref].breaker.raw_state() == core::Breaker::State::closed) {
+    fail(Check::breaker, step,
+         text("{} nacks in a row, and the breaker of {} is closed", actor->second.nacks,
+              actor->first));
+  }
+}
+
+}  // namespace parley::sim

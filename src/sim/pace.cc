@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rate limits, as properties that do not depend on how the core keeps them: of what was accepted
+// since any moment, no limit has let more through than its bucket and what came in since; and what
+// no limit binds is never held up.
+
+#include <algorithm>
+
+#include "sim/ledger.h"
+#include "sim/text.h"
+
+namespace parley::sim {
+
+namespace {
+
+constexpr size_t booked_max = 64;
+constexpr int64_t minute_us = 60'000'000;
+
+uint64_t halves_of(core::Priority priority) {
+  switch (priority) {
+    case core::Priority::critical:
+      return 0;
+    case core::Priority::high:
+      return 1;
+    case core::Priority::normal:
+      return 2;
+    case core::Priority::low:
+      return 4;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool Ledger::is_paced(const std::string& sender, core::Priority priority) const {
+  const auto at = members_.find(sender);
+  return at != members_.end() && at->second.kind == core::PrincipalKind::agent &&
+         at->second.dialect == core::Dialect::flow && priority != core::Priority::critical;
+}
+
+void Ledger::check_pace(const Step& step) {
+  core::Duration longest;
+  for (auto& [seq, sent] : sent_) {
+    for (Pair& pair : sent.pairs) {
+      const bool is_new = seq == step.entry.seq;
+      if (is_new && pair.state == State::delayed) {
+        coverage_.count("told", "throttled");
+        longest = std::max(longest, pair.due - now_);
+        if (!pair.paced) {
+          fail(Check::pace, step, text("{} to {} is held up unbound", seq.n, pair.receiver));
+        }
+      }
+      if (pair.paced && pair.state != State::delayed) {
+        pair.paced = false;
+        check_passed(step, sent, pair);
+      }
+    }
+  }
+  const auto* send = done<core::Send>(step);
+  if (send != nullptr && !step.outcome->duplicate && step.outcome->delay != longest) {
+    fail(Check::pace, step,
+         text("told a delay of {} us, has {} us", step.outcome->delay.us, longest.us));
+  }
+  forget_booked(step);
+}
+
+// A critical message takes those before it in its channel along.
+bool Ledger::is_hurried(const Step& step, const Sent& sent, const Pair& pair) const {
+  return std::ranges::any_of(sent_, [&](const auto& item) {
+    const Sent& other = item.second;
+    const auto same = std::ranges::find(other.pairs, pair.receiver, &Pair::receiver);
+    return other.seq > sent.seq && other.priority == core::Priority::critical &&
+           other.sender == sent.sender && other.topic == sent.topic && same != other.pairs.end() &&
+           (!core::is_final(same->state) || same->touched == step.entry.seq);
+  });
+}
+
+void Ledger::check_passed(const Step& step, const Sent& sent, Pair& pair) {
+  const auto* read = done<core::Read>(step);
+  const bool by_name = read != nullptr && is_target(step, read->target, sent, pair);
+  if (core::is_final(pair.state) || by_name || is_hurried(step, sent, pair) ||
+      done<core::SetRules>(step) != nullptr) {
+    return;
+  }
+  coverage_.count("told", "passed");
+  book(step, "in " + pair.receiver, rules_.flow_rate_in, sent);
+  if (sent.topic.empty()) {
+    book(step, "pair " + sent.sender + " " + pair.receiver, rules_.flow_rate_pair, sent);
+  } else {
+    book(step, "topic " + sent.topic,
+         sent.topic == "*" ? rules_.flow_rate_broadcast : rules_.flow_rate_topic, sent);
+  }
+  book(step, "out " + sent.sender, rules_.flow_rate_out, sent);
+}
+
+void Ledger::book(const Step& step, const std::string& limit, uint64_t per_min, const Sent& sent) {
+  std::vector<Booked>& booked = booked_[limit];
+  const bool counted = std::ranges::find(booked, sent.seq, &Booked::message) != booked.end();
+  if (per_min == 0 || counted) {
+    return;
+  }
+  booked.push_back({sent.seq, sent.accepted, halves_of(sent.priority)});
+  std::ranges::sort(booked, {}, &Booked::message);
+  if (booked.size() > booked_max) {
+    booked.erase(booked.begin());
+  }
+  uint64_t halves = 0;
+  for (auto at = booked.rbegin(); at != booked.rend(); ++at) {
+    halves += at->halves;
+    const auto since = static_cast<uint64_t>((now_ - at->accepted).us);
+    // The bucket, what has come in since, and one more: what is dearer than a whole bucket.
+    const uint64_t most = 2 * per_min + 2 * per_min * since / minute_us + 4;
+    if (halves > most) {
+      fail(Check::pace, step,
+           text("{} let {} half tokens through of what came since {}, at most {}", limit, halves,
+                at->message.n, most));
+    }
+  }
+}
+
+// Where limits change or a principal comes anew, they begin anew.
+void Ledger::forget_booked(const Step& step) {
+  const bool changes = done<core::SetRules>(step) != nullptr ||
+                       done<core::Unregister>(step) != nullptr ||
+                       done<core::Register>(step) != nullptr;
+  if (changes) {
+    booked_.clear();
+  }
+}
+
+}  // namespace parley::sim
