@@ -2,7 +2,7 @@
 // What a sender may not exceed: rate limits, circuit breakers of receivers, runaway guards.
 #include <algorithm>
 
-#include "core/route.h"
+#include "core/workspace.h"
 
 namespace parley::core {
 

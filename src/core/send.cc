@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "base/hash.h"
-#include "core/route.h"
+#include "core/workspace.h"
 
 namespace parley::core {
 

@@ -59,6 +59,11 @@ class Workspace {
     bool everyone = false;
     std::vector<AgentRef> agents;           // registered
     std::vector<std::string_view> unknown;  // names that no one has
+
+    // One receiver by name: what it cannot take is refused instead of becoming a dead letter.
+    bool is_one() const {
+      return agents.size() == 1 && unknown.empty() && topic.empty() && !everyone;
+    }
   };
 
   static void let_time_pass(Dispatch& dispatch, Watch& watch);
