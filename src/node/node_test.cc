@@ -635,7 +635,10 @@ TEST(Node, SnapshotsFreeTheJournalButKeepLiveRecords) {
   bench.options.fresh_bytes_max = 0;
   bench.restart();
   bench.register_both();
-  bench.ask(broker_name, core::SetRules{{{"settled_max", "0"}}});
+  bench.ask(broker_name, core::SetRules{{{"settled_max", "0"},
+                                         {"flow.rate.agent_out_per_min", "0"},
+                                         {"flow.rate.agent_in_per_min", "0"},
+                                         {"flow.rate.pair_per_min", "0"}}});
   const Seq live = bench.ask("ana", a_send("ana", "keep").to("ana").body("precious"))->message;
   for (int n = 0; n < 300; ++n) {
     const std::string name = std::to_string(n);

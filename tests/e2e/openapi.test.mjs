@@ -132,6 +132,8 @@ describe('/openapi.json', () => {
     await call(ana, 'showAgent', { path: { id: 'nobody' }, status: '404' });
     await call(ana, 'heartbeat', { path: { id: 'ana' }, body: { status: 'busy', currentTask: 'task 42' } });
     await call(ana, 'heartbeat', { path: { id: 'bo' }, body: {}, status: '403' });
+    await call(broker, 'resetAgent', { path: { id: 'ana' } });
+    await call(ana, 'resetAgent', { path: { id: 'bo' }, status: '403' });
     await call(ana, 'showAgent', { path: { id: 'ana' } });
     await call(ana, 'subscribe', { path: { topic: 'task.done' } });
     await call(ana, 'listTopics');
