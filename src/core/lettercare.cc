@@ -60,10 +60,10 @@ void Dispatch::care_for_letters() {
 }
 
 void Dispatch::care_for(DeadLetter& letter) {
-  if (letter.inspected && can_be_tried(t_.rules, letter)) {
-    try_again(letter);
-  } else if (letter.inspected && stale_at(t_, letter) <= t_.now) {
+  if (letter.inspected && stale_at(t_, letter) <= t_.now) {
     resolve_letter(letter, Resolution::discarded);
+  } else if (letter.inspected && can_be_tried(t_.rules, letter)) {
+    try_again(letter);
   } else if (can_be_tried(t_.rules, letter) && stale_at(t_, letter) > t_.now) {
     letter.inspected = true;
     t_.dead_letters.set_due(letter, t_.now + backoff(t_.rules, letter.tries));
@@ -75,9 +75,12 @@ void Dispatch::care_for(DeadLetter& letter) {
 // One that fails again comes back as another letter, which knows how often it was tried.
 void Dispatch::try_again(DeadLetter& letter) {
   const AgentRef receiver = t_.agents.find(letter.receiver);
-  const bool is_there = receiver != none && t_.agents[receiver].is_registered();
-  letter.tries = is_there ? letter.tries + 1 : static_cast<uint32_t>(UINT8_MAX);
-  if (is_there && t_.agents[receiver].inbox.unsettled < t_.rules.queue_max) {
+  if (receiver == none || !t_.agents[receiver].is_registered()) {
+    leave_to_humans(letter);
+    return;
+  }
+  ++letter.tries;
+  if (t_.agents[receiver].inbox.unsettled < t_.rules.queue_max) {
     const DeliveryRef ref =
         t_.messages.delivery_to(t_.messages.find(letter.message), receiver);
     revive(ref);

@@ -206,6 +206,11 @@ void Api::health(Call& call) {
   out.key("total").number(uint64_t{t.dead_letters.size()});
   out.key("pending").number(pending);
   out.key("dropped").number(t.dead_letters_dropped);
+  out.key("open").number(uint64_t{t.dead_letters.open()});
+  out.key("alerts").number(t.dead_letters.alerts());
+  if (t.dead_letters.alerts() > 0) {
+    out.key("alerted_at").time(t.dead_letters.alerted());
+  }
   if (call.caller.is_maintainer()) {
     out.key("newest").array();
     size_t listed = 0;

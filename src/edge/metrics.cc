@@ -246,6 +246,9 @@ void Metrics::add_state(const core::Machine& machine, base::Time now, std::strin
   uint64_t streams = 0;
   uint64_t pending = 0;
   uint64_t dropped = 0;
+  uint64_t alerts = 0;
+  uint64_t threads = 0;
+  uint64_t active = 0;
   uint64_t throttled = 0;
   std::array<uint64_t, 3> breakers{};
   for (const auto& [id, workspace] : machine.workspaces()) {
@@ -260,6 +263,9 @@ void Metrics::add_state(const core::Machine& machine, base::Time now, std::strin
     topics += t.topics.by_name().size();
     streams += t.streams.size();
     dropped += t.dead_letters_dropped;
+    alerts += t.dead_letters.alerts();
+    threads += t.threads.size();
+    active += t.threads.count(core::Threads::Standing::active);
     for (const auto& [number, letter] : t.dead_letters.all()) {
       pending += letter.resolution == core::Resolution::pending ? 1 : 0;
     }
@@ -285,6 +291,12 @@ void Metrics::add_state(const core::Machine& machine, base::Time now, std::strin
   gauge("parley_dead_letters_pending", "Dead letters that nobody has resolved.", pending);
   single(out, "parley_dead_letters_dropped_total", "counter",
          "Dead letters that had to go for others.", static_cast<double>(dropped));
+  single(out, "parley_dead_letter_alerts_total", "counter",
+         "Times that many dead letters in a short time raised an alarm.",
+         static_cast<double>(alerts));
+  gauge("parley_threads", "Conversations that the engine remembers, closed ones included.",
+        threads);
+  gauge("parley_threads_active", "Conversations with a request that is not answered.", active);
   gauge("parley_seq", "Place of the newest entry of the journal.", machine.seq().n);
 }
 

@@ -162,6 +162,10 @@ void render_dead_letter(const core::Tables& tables, const core::DeadLetter& lett
   out.key("receiver").text(letter.receiver);
   out.key("sender_told").boolean(tables.errands.find(letter.notice) == nullptr);
   out.key("retry_count").number(letter.retry_count).key("last_error").text(letter.last_error);
+  out.key("system_retries").number(letter.tries);
+  if (letter.due != base::time_max) {
+    out.key("next_look").time(letter.due);
+  }
   out.key("resolution").object().key("status").text(resolution_name(letter.resolution));
   if (letter.resolution != core::Resolution::pending) {
     out.key("resolved_by").text(letter.resolved_by.empty() ? "system" : letter.resolved_by);

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every reason for a dead letter, and what the broker does with them by itself.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Broker } from './harness.mjs';
+
+// Polls until `look` finds something.
+async function until(look) {
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+  }
+}
+
+describe('dead letters', () => {
+  let broker, ana, bo, boss;
+  before(async () => {
+    broker = await Broker.start({ flags: ['--set', 'dead_letter_pass=1h', '--set', 'attempts_max=1', '--set', 'dead_letter_alert=0'] });
+    ana = await broker.addAgent('ana');
+    bo = await broker.addAgent('bo');
+    boss = await broker.addAgent('boss', { role: 'orchestrator' });
+  });
+  after(() => broker.remove());
+
+  const rules = async (body) => assert.equal((await broker.call('PATCH', '/v1/rules', { body })).status, 200);
+  const show = async (id) => (await broker.call('GET', `/v1/dead-letters/${id}`)).json;
+  // The newest dead letter with this reason, when `fits` it; polls until there is one.
+  const letter = (reason, fits = () => true) => until(async () => {
+    const { json } = await broker.call('GET', '/v1/dead-letters?limit=1000');
+    return json.dead_letters.find((each) => each.reason === reason && fits(each));
+  });
+  // FL-22: all that the protocol's schema wants.
+  async function whole(reason, body) {
+    const { dead_letter: entry, original_message: original } = await show((await letter(reason)).id);
+    assert.deepEqual(original.payload.body, body);
+    assert.ok(Date.parse(entry.failed_at) > 0);
+    assert.ok(entry.retry_count >= 0);
+    assert.ok(entry.last_error.length > 0);
+    assert.equal(entry.resolution.status, 'pending');
+    return entry;
+  }
+
+  it('FL-22: receiver_not_found', async () => {
+    await ana.send('nobody', { n: 1 });
+    assert.equal((await whole('receiver_not_found', { n: 1 })).receiver, 'nobody');
+  });
+
+  it('FL-22: receiver_unavailable, after as many lost or refused deliveries as the rules allow', async () => {
+    const { id } = (await ana.send('bo', { n: 2 })).json;
+    await bo.read(id);
+    await bo.call('POST', `/v1/messages/${id}/nack`, { body: { reason: 'not now' } });
+    const entry = await whole('receiver_unavailable', { n: 2 });
+    assert.deepEqual([entry.retry_count, entry.last_error], [1, 'not now']);
+  });
+
+  it('FL-22: ttl_expired', async () => {
+    await ana.send('bo', { n: 3 }, { metadata: { ttl: '1ms' } });
+    await whole('ttl_expired', { n: 3 });
+  });
+
+  it('FL-22: rejected', async () => {
+    const { id } = (await ana.send('bo', { n: 4 })).json;
+    await bo.read(id);
+    await bo.call('POST', `/v1/messages/${id}/reject`, { body: { reason: 'nonsense' } });
+    assert.equal((await whole('rejected', { n: 4 })).last_error, 'nonsense');
+  });
+
+  it('FL-22: malformed, which cannot be retried', async () => {
+    assert.equal((await ana.send('bo', { n: 5 }, { type: 'nonsense' })).status, 422);
+    const { id } = await letter('malformed');
+    assert.match((await show(id)).original_message, /nonsense/);
+    const retried = await broker.call('POST', `/v1/dead-letters/${id}/retry`);
+    assert.deepEqual([retried.status, retried.json.code], [409, 'CONFLICT']);
+  });
+
+  it('FL-22: queue_overflow', async () => {
+    const cy = await broker.addAgent('cy', { subscriptions: ['build.done'] });
+    await rules({ queue_max: 1 });
+    await ana.send('build.done', { n: 6 });
+    await ana.send('build.done', { n: 7 });
+    assert.equal((await whole('queue_overflow', { n: 7 })).receiver, 'cy');
+    await rules({ queue_max: 10000 });
+    assert.equal((await cy.inbox()).json.count, 1);
+  });
+
+  it('FL-22: a retry puts the original back with a fresh time to live and no attempts', async () => {
+    const { id } = await letter('receiver_unavailable');
+    assert.equal((await broker.call('POST', `/v1/dead-letters/${id}/retry`)).status, 200);
+    assert.deepEqual((await show(id)).dead_letter.resolution.status, 'retried');
+    const { json } = await bo.inbox();
+    const back = json.notifications.find((note) => note.preview === '{"n":2}');
+    const [delivery] = (await ana.delivery(back.id)).json.deliveries;
+    assert.deepEqual([delivery.state, delivery.attempts], ['queued', 0]);
+    assert.equal((await broker.call('POST', `/v1/dead-letters/${id}/retry`)).status, 409);
+  });
+
+  it('FL-23: an escalation reaches a human, who can still retry', async () => {
+    const { id } = await letter('rejected');
+    assert.equal((await broker.call('POST', `/v1/dead-letters/${id}/escalate`)).status, 200);
+    const { json } = await broker.call('GET', '/v1/escalations');
+    assert.ok(json.escalations.some((each) => each.why.startsWith(`dead letter ${id}, rejected`)));
+    assert.equal((await show(id)).dead_letter.resolution.status, 'escalated');
+    assert.equal((await broker.call('POST', `/v1/dead-letters/${id}/retry`)).status, 200);
+  });
+
+  it('FL-23: by itself it tries again, escalates what is critical and discards what is old', async () => {
+    await rules({ dead_letter_pass: '50ms', dead_letter_backoff: '1ms' });
+    const { id } = (await ana.send('bo', { n: 8 })).json;
+    for (let tries = 0; tries <= 3; ++tries) {
+      await until(async () => (await ana.delivery(id)).json.deliveries[0].state === 'queued');
+      await bo.read(id);
+      await bo.call('POST', `/v1/messages/${id}/nack`, { body: { reason: `try ${tries}` } });
+    }
+    const last = await letter('receiver_unavailable', (each) => each.last_error === 'try 3');
+    assert.equal(last.system_retries, 3);
+    await ana.send('nobody', { n: 9 }, { priority: 'critical' });
+    const critical = await letter('receiver_not_found', (each) => each.resolution.status === 'escalated');
+    assert.equal(critical.resolution.resolved_by, 'system');
+    await ana.send('nobody', { n: 10 }, { metadata: { ttl: '1ms' } });
+    const old = await letter('receiver_not_found', (each) => each.resolution.status === 'discarded');
+    assert.equal(old.resolution.resolved_by, 'system');
+  });
+
+  it('FL-23: many alert the orchestrator, in health, metrics and as a message', async () => {
+    await rules({ dead_letter_alert: 10 });
+    for (let n = 0; n < 10; ++n) await ana.send('nobody', { n });
+    const alert = await until(async () => {
+      const { json } = await boss.inbox('?wait=5s');
+      for (const note of json.notifications) {
+        const { json: message } = await boss.read(note.id);
+        await boss.ack(note.id);
+        if (message.payload.body.event === 'dead_letter_alert') return message;
+      }
+      return undefined;
+    });
+    assert.deepEqual([alert.sender, alert.payload.body.dead_letters, alert.payload.body.receiver_not_found], ['parley', 10, 10]);
+    const health = (await broker.call('GET', '/v1/health')).json.dead_letters;
+    assert.equal(health.alerts, 1);
+    assert.ok(health.alerted_at);
+    assert.equal(health.newest.length, 10);
+    assert.equal((await ana.call('GET', '/v1/health')).json.dead_letters.newest, undefined);
+    assert.match((await broker.call('GET', '/metrics')).text, /^parley_dead_letter_alerts_total 1$/m);
+  });
+});
