@@ -57,8 +57,12 @@ struct Teller {
            (c.token == TokenHash{} ? "" : ", new token");
   }
   std::string operator()(const Unregister& c) const { return "unregister " + quoted(c.name); }
-  std::string operator()(const Subscribe& c) const { return "subscribe " + quoted(c.topic); }
-  std::string operator()(const Unsubscribe& c) const { return "unsubscribe " + quoted(c.topic); }
+  std::string operator()(const Subscribe& c) const {
+    return "subscribe " + quoted(c.topic) + (c.agent.empty() ? "" : " for " + quoted(c.agent));
+  }
+  std::string operator()(const Unsubscribe& c) const {
+    return "unsubscribe " + quoted(c.topic) + (c.agent.empty() ? "" : " for " + quoted(c.agent));
+  }
   std::string operator()(const Send& c) const {
     const Envelope& e = c.envelope;
     std::string text = "send " + base::format_uuid(e.id) + " to";

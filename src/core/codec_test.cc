@@ -62,7 +62,7 @@ std::vector<Command> every_command() {
                    token_of("ana"), "profile", true},
           Unregister{"ana"},
           Subscribe{"a.b", "bo"},
-          Unsubscribe{"a.c"},
+          Unsubscribe{"a.c", "bo"},
           Send{full_envelope(), 12, Gathering{Strategy::quorum, 2, base::seconds(5),
                                               OnPartial::extend_timeout},
                {"cy", "dee"}},

@@ -305,8 +305,7 @@ uint32_t Workspace::deliver_retained(Turn& turn, TopicRef topic, AgentRef to) {
     const bool in_time = message.time + t_.rules.topic_retention > t_.now &&
                          message.expires > t_.now;
     if (in_time && message.sender != to && t_.messages.delivery_to(ref, to) == none) {
-      turn.dispatch.deliver(ref, to);
-      ++count;
+      count += turn.dispatch.deliver(ref, to) ? 1 : 0;
     }
   }
   return count;

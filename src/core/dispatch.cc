@@ -28,13 +28,16 @@ State state_for(Reason reason) {
 
 }  // namespace
 
-void Dispatch::deliver(MessageRef message, AgentRef receiver, const Passage& passage) {
+bool Dispatch::deliver(MessageRef message, AgentRef receiver, const Passage& passage) {
   Agent& agent = t_.agents[receiver];
+  const bool is_own = t_.messages.message(message).is_own;
+  const bool has_room = agent.inbox.unsettled < t_.rules.queue_max;
+  if (is_own && !has_room && t_.messages.message(message).topic != none) {
+    return false;
+  }
   const DeliveryRef ref = t_.messages.add_delivery(message, receiver, t_.now);
   t_.messages.start_expiry(message);
   t_.agents.use(receiver);
-  const bool full = agent.inbox.unsettled >= t_.rules.queue_max &&
-                    !t_.messages.message(message).is_own;
   ++agent.inbox.unsettled;
   if (agent.inbox.unsettled * 100 >= t_.rules.queue_max * t_.rules.breaker_queue &&
       t_.rules.breaker_queue > 0 && agent.is_registered()) {
@@ -42,7 +45,7 @@ void Dispatch::deliver(MessageRef message, AgentRef receiver, const Passage& pas
   }
   if (!agent.is_registered()) {
     entomb(ref, Reason::receiver_not_found, "no agent or topic has this name");
-  } else if (full) {
+  } else if (!has_room && !is_own) {
     entomb(ref, Reason::queue_overflow, "the inbox is full");
   } else {
     const bool waits = throttle(ref, passage);
@@ -52,6 +55,7 @@ void Dispatch::deliver(MessageRef message, AgentRef receiver, const Passage& pas
       pump(receiver);
     }
   }
+  return true;
 }
 
 void Dispatch::pump(AgentRef agent) {

@@ -23,8 +23,9 @@ class Dispatch {
 
   // Addresses the message to one more receiver: it waits in its inbox, or is handed out at once,
   // or is buried where the receiver is not registered or its inbox is full. Without a passage it
-  // waits for no limit.
-  void deliver(MessageRef message, AgentRef receiver, const Passage& passage = {});
+  // waits for no limit. False for what the broker publishes where there is no room: that is left
+  // out. What it owes has room always.
+  bool deliver(MessageRef message, AgentRef receiver, const Passage& passage = {});
 
   // The message is delivered: tells its sender when it is near or beyond its limits, and later
   // that it is no more.

@@ -111,7 +111,7 @@ bool Errands::decode(Reader& in) {
       fact.value = decode_value(in);
     }
     const uint64_t id = errand.id;
-    if (id >= next_id_ || !errands_.emplace(id, std::move(errand)).second) {
+    if (id == 0 || id >= next_id_ || !errands_.emplace(id, std::move(errand)).second) {
       in.fail();
     }
   }

@@ -284,7 +284,10 @@ void Patterns::decode_pipelines(Reader& in) {
       stage.ended = in.time();
     }
     if (!in.ok() || pipelines_.contains(pipeline.first) ||
-        pipeline.stage >= pipeline.stages.size()) {
+        pipeline.stage >= pipeline.stages.size() ||
+        (pipeline.state == PipelineState::running) != (due == base::time_max) ||
+        (pipeline.state == PipelineState::paused &&
+         (pipeline.stage == 0 || pipeline.errand != 0))) {
       in.fail();
       return;
     }

@@ -182,7 +182,7 @@ class RandomCommands {
       case 2:
         return Read{any_target()};
       case 3:
-        return Subscribe{random_.pick(topics_)};
+        return Subscribe{random_.pick(topics_), random_.below(4) == 0 ? random_.pick(names_) : ""};
       case 4:
         return Unsubscribe{random_.pick(topics_)};
       case 5:
@@ -198,7 +198,8 @@ class RandomCommands {
   Random random_;
   uint64_t sent_ = 0;
   std::vector<std::string_view> names_ = {"ana", "bo", "cy", "di", "ed", "root"};
-  std::vector<std::string_view> topics_ = {"a.b", "a.c", "topic:news"};
+  std::vector<std::string_view> topics_ = {"a.b", "a.c", "topic:news",
+                                           "agent.availability_changed"};
   std::vector<std::string_view> threads_ = {"", "t1", "t2", "t3", "t4", "t5"};
   std::vector<std::string_view> labels_ = {"1", "2", "5", "10", "20", "40", "60", "80", "100"};
 };

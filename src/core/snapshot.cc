@@ -633,6 +633,13 @@ bool owes_what_is_next(const Tables& t) {
       }
     }
   }
+  for (const auto& [seq, wait] : t.patterns.waits()) {
+    const auto at = t.patterns.pipelines().find(wait.pipeline);
+    if (at != t.patterns.pipelines().end() && !at->second.is_over() &&
+        (at->second.errand != 0 || at->second.stages[at->second.stage].message != seq)) {
+      return false;
+    }
+  }
   return std::ranges::all_of(t.patterns.pipelines(), [&t](const auto& item) {
     const Pipeline& pipeline = item.second;
     const Errand* const errand = t.errands.find(pipeline.errand);
