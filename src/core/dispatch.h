@@ -9,6 +9,8 @@
 
 namespace parley::core {
 
+// Over 150 lines: every move of a delivery, which keep each other in step.
+
 // Moves deliveries from one state to the next: the only place where that happens. Every move keeps
 // the tables in step (inboxes, streams, deadlines, counts) and says what it did in the effects.
 // Made anew for each entry. A message stays in the tables until `keep_house`, so references are

@@ -140,10 +140,11 @@ void Dispatch::raise_alarm() {
        at != t_.dead_letters.all().rend() && count < t_.rules.dead_letter_alert; ++at, ++count) {
     ++counts[static_cast<size_t>(at->second.reason)];
   }
+  const uint64_t newest = t_.dead_letters.all().rbegin()->first;
   std::vector<Fact> facts = {{"dead_letters", static_cast<int64_t>(t_.rules.dead_letter_alert)},
                              {"window", t_.rules.dead_letter_alert_window},
                              {"pending", static_cast<int64_t>(t_.dead_letters.open())},
-                             {"newest", static_cast<int64_t>(t_.dead_letters.all().rbegin()->first)}};
+                             {"newest", static_cast<int64_t>(newest)}};
   for (size_t n = 0; n < counts.size(); ++n) {
     if (counts[n] > 0) {
       facts.push_back({std::string(reason_name(static_cast<Reason>(n))), counts[n]});

@@ -15,6 +15,8 @@ namespace parley::core {
 
 using base::Error;
 
+// Over 150 lines: the one place where limits and policy values stand.
+
 // Every limit and policy value of a workspace. Part of the state; changed only by SetRules.
 // A duration of zero means none where the help of the rule says so.
 struct Rules {
@@ -141,7 +143,7 @@ std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::st
 // The time to live that the rules give a message without one; zero is none.
 Duration default_ttl(const Rules& rules, Dialect sender, Priority priority);
 
-// How long a sender of this dialect waits for an answer to a message of this kind; zero is for ever.
+// How long a sender of this dialect waits for an answer to such a message; zero is for ever.
 Duration default_timeout(const Rules& rules, Dialect sender, Kind kind);
 
 // Whether the two have the same rate limits.

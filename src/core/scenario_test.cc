@@ -783,7 +783,8 @@ class Script {
     seen.closed.push_back(stream_names_.at(effect.stream));
   }
   void describe(const Machine&, const RequestTimedOut& effect, Seen& seen) const {
-    seen.late.push_back(label_of(effect.message) + (effect.is_final ? " given up" : " asked again"));
+    const char* const what = effect.is_final ? " given up" : " asked again";
+    seen.late.push_back(label_of(effect.message) + what);
   }
   void describe(const Machine& machine, const Owed& effect, Seen& seen) const {
     const Errand* errand = machine.find(effect.workspace)->tables().errands.find(effect.errand);

@@ -120,6 +120,8 @@ inline std::string resolution_word(Resolution resolution) {
   return words[static_cast<size_t>(resolution)];
 }
 
+// Over 150 lines: the words of the scripts.
+
 // What one entry brought about, in the words of the scripts.
 struct Seen {
   bool refused = false;

@@ -363,21 +363,6 @@ std::vector<ThreadRef> decode_threads(Tables& t, const std::vector<AgentRef>& ag
   return refs;
 }
 
-// Each thread has as many pending requests as it says.
-bool counts_pending_requests(const Tables& t) {
-  std::map<ThreadRef, uint32_t> pending;
-  t.messages.each([&](MessageRef, const Message& message) {
-    if (message.thread != none) {
-      ++pending[message.thread];
-    }
-  });
-  size_t active = 0;
-  for (const auto& [ref, count] : pending) {
-    active += t.threads[ref].pending == count ? 1 : 0;
-  }
-  return active == pending.size() && active == t.threads.count(Threads::Standing::active);
-}
-
 std::vector<MessageRef> messages_by_seq(const Tables& t) {
   std::vector<MessageRef> refs;
   refs.reserve(t.messages.size());
@@ -585,69 +570,6 @@ void decode_remembered(Tables& t, Reader& in) {
   }
 }
 
-// What nothing needs any more is remembered, once, and nothing else is.
-bool remembers_what_is_settled(const Tables& t) {
-  std::set<MessageRef> remembered;
-  for (const Messages::Remembered& item : t.messages.remembered()) {
-    const Message& message = t.messages.message(item.message);
-    if (message.open > 0 || message.retained || message.dead_letters > 0 || message.watched ||
-        !remembered.insert(item.message).second) {
-      return false;
-    }
-  }
-  size_t settled = 0;
-  t.messages.each([&](MessageRef, const Message& message) {
-    const bool needed = message.retained || message.dead_letters > 0 || message.watched;
-    settled += message.open == 0 && !needed ? 1 : 0;
-  });
-  return settled == remembered.size();
-}
-
-// Each message that is watched has someone who waits for it, and the other way round.
-bool watches_what_is_waited_for(const Tables& t) {
-  std::set<Seq> wanted;
-  for (const auto& [seq, wait] : t.patterns.waits()) {
-    wanted.insert(seq);
-  }
-  for (const auto& [seq, gather] : t.patterns.gathers()) {
-    if (gather.state == GatherState::open) {
-      wanted.insert(seq);
-    }
-  }
-  size_t watched = 0;
-  bool all_wanted = true;
-  t.messages.each([&](MessageRef, const Message& message) {
-    watched += message.watched ? 1 : 0;
-    all_wanted = all_wanted && (!message.watched || wanted.contains(message.seq));
-  });
-  return all_wanted && watched == wanted.size();
-}
-
-// A stage that is owed is the next one of a pipeline that goes on, and the other way round.
-bool owes_what_is_next(const Tables& t) {
-  for (const auto& [id, errand] : t.errands.all()) {
-    if (errand.kind == ErrandKind::stage) {
-      const auto at = t.patterns.pipelines().find(pipeline_of(errand));
-      if (at == t.patterns.pipelines().end() || at->second.is_over() || at->second.errand != id) {
-        return false;
-      }
-    }
-  }
-  for (const auto& [seq, wait] : t.patterns.waits()) {
-    const auto at = t.patterns.pipelines().find(wait.pipeline);
-    if (at != t.patterns.pipelines().end() && !at->second.is_over() &&
-        (at->second.errand != 0 || at->second.stages[at->second.stage].message != seq)) {
-      return false;
-    }
-  }
-  return std::ranges::all_of(t.patterns.pipelines(), [&t](const auto& item) {
-    const Pipeline& pipeline = item.second;
-    const Errand* const errand = t.errands.find(pipeline.errand);
-    return pipeline.is_over() || pipeline.errand == 0 ||
-           (errand != nullptr && errand->kind == ErrandKind::stage);
-  });
-}
-
 void encode_dead_letters(const Tables& t, Writer& out) {
   out.varint(t.dead_letters_dropped);
   t.dead_letters.encode_counts(out);
@@ -803,8 +725,7 @@ bool decode(Tables& t, Reader& in) {
     decode_buckets(t, in);
   }
   return in.ok() && t.errands.decode(in) && t.escalations.decode(in) &&
-         t.patterns.decode(in) && watches_what_is_waited_for(t) && owes_what_is_next(t) &&
-         remembers_what_is_settled(t) && counts_pending_requests(t);
+         t.patterns.decode(in) && is_consistent(t);
 }
 
 }  // namespace parley::core

@@ -16,4 +16,7 @@ void encode(const Tables& tables, Writer& out);
 // then good for nothing.
 bool decode(Tables& tables, Reader& in);
 
+// Whether the tables agree with each other, as those of a machine always do.
+bool is_consistent(const Tables& tables);
+
 }  // namespace parley::core

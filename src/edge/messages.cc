@@ -327,7 +327,8 @@ void Api::await_answer(const net::Exchange& exchange, const Principal& caller, b
   }
   const auto too_late = [this, exchange, id](std::string_view within) {
     refuse(exchange, Error{Code::timeout,
-                           "no answer to " + base::format_uuid(id) + " " + std::string(within), {}});
+                           "no answer to " + base::format_uuid(id) + " " + std::string(within),
+                           {}});
   };
   if (messages.message(asked).timed_out) {
     too_late("within its response_timeout");

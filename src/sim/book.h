@@ -17,6 +17,8 @@ using base::Seq;
 using base::Time;
 using core::State;
 
+// Over 150 lines: what the ledger keeps, a struct for each concern.
+
 // One entry and what came of it in one workspace: as it was written, and as it was told.
 struct Step {
   const core::Entry& entry;

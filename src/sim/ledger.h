@@ -18,6 +18,8 @@
 
 namespace parley::sim {
 
+// Over 150 lines: all checks of one workspace share one book.
+
 // A slow and simple book of one workspace: who was sent what, and where each of it stands. Written
 // from what was asked and told; compared with the tables after each entry. It knows nothing of how
 // the core does its work.

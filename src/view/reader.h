@@ -67,6 +67,8 @@ struct StoredThread {
   bool operator==(const StoredThread&) const = default;
 };
 
+// Over 150 lines: every question that the history answers.
+
 // Asks a History's file, by a read-only connection of its own: on any thread, one at a time, beside
 // the writing. What is still in the engine is answered by the machine, which is ahead of this: of
 // a delivery whose lease ended the row says `offered` until the next thing happens to it.
