@@ -249,6 +249,8 @@ void Metrics::add_state(const core::Machine& machine, base::Time now, std::strin
   uint64_t alerts = 0;
   uint64_t threads = 0;
   uint64_t active = 0;
+  uint64_t waiting = 0;
+  uint64_t escalated = 0;
   uint64_t throttled = 0;
   std::array<uint64_t, 3> breakers{};
   for (const auto& [id, workspace] : machine.workspaces()) {
@@ -266,6 +268,8 @@ void Metrics::add_state(const core::Machine& machine, base::Time now, std::strin
     alerts += t.dead_letters.alerts();
     threads += t.threads.size();
     active += t.threads.count(core::Threads::Standing::active);
+    waiting += t.patterns.waits().size();
+    escalated += t.escalations.open();
     for (const auto& [number, letter] : t.dead_letters.all()) {
       pending += letter.resolution == core::Resolution::pending ? 1 : 0;
     }
@@ -297,6 +301,8 @@ void Metrics::add_state(const core::Machine& machine, base::Time now, std::strin
   gauge("parley_threads", "Conversations that the engine remembers, closed ones included.",
         threads);
   gauge("parley_threads_active", "Conversations with a request that is not answered.", active);
+  gauge("parley_requests_waiting", "Requests and roll calls that someone waits for.", waiting);
+  gauge("parley_escalations_open", "Escalations that no human has resolved.", escalated);
   gauge("parley_seq", "Place of the newest entry of the journal.", machine.seq().n);
 }
 

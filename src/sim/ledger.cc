@@ -120,6 +120,9 @@ void Ledger::learn(const Step& step) {
     }
     begin_waiting(step, *send);
   }
+  if (const auto* gone = done<core::Unregister>(step)) {  // no one gathers any more
+    std::erase_if(scattered_, [gone](const auto& item) { return item.second.owner == gone->name; });
+  }
   if (const auto* open = done<core::OpenStream>(step)) {
     streams_[open->stream] = Opened{std::string(step.entry.actor), open->window};
   }

@@ -63,10 +63,12 @@ void Ledger::on_letter_resolved(const Step& step, const Fact& fact) {
 
 // Of a delivery that waits again.
 void Ledger::revive(const Step& step, Sent& sent, Pair& pair) {
+  const bool is_open = std::ranges::any_of(
+      sent.pairs, [](const Pair& each) { return !core::is_final(each.state); });
+  sent.asks = sent.asks && (sent.watched || is_open);  // its thread does not wait for it again
   pair.state = State::queued;
   pair.attempts = 0;
   pair.touched = step.entry.seq;
-  sent.asks = sent.asks && sent.watched;  // its thread does not wait for it again
   sent.expires_before = sent.expires;
   sent.expires = sent.ttl.us > 0 ? now_ + sent.ttl : base::time_max;
 }

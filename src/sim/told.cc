@@ -248,6 +248,7 @@ void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) 
       break;
     case core::Reason::queue_overflow:
       is_true = sizes_.queues[fact.receiver] >= rules_.queue_max ||
+                unsettled_of(fact.receiver) > rules_.queue_max ||
                 done<core::Subscribe>(step) != nullptr;
       break;
     case core::Reason::malformed:

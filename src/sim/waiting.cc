@@ -191,6 +191,9 @@ void Ledger::note_owed(const Step& step, const Fact& fact) {
 }
 
 void Ledger::check_waiting(const Step& step) {
+  if (const auto* gone = done<core::Unregister>(step)) {
+    timeouts_untold_.erase(std::string(gone->name));  // there is no one to tell
+  }
   for (const auto& [sender, count] : std::exchange(timeouts_untold_, {})) {
     if (count != 0) {
       fail(Check::wait, step, text("{} is not told of {} timeouts", sender, count));

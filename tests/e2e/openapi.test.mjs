@@ -172,6 +172,40 @@ describe('/openapi.json', () => {
     await call(broker, 'describe');
   });
 
+  it('tells the truth about threads, patterns and escalations', async () => {
+    const sent = await ana.send('bo', { text: 'hello' });
+    await call(ana, 'listThreads', { query: 'agent=ana&limit=5' });
+    await call(ana, 'showThread', { path: { id: sent.json.thread } });
+    await call(ana, 'showThread', { path: { id: 'nothing' }, status: '404' });
+    await call(ana, 'closeThread', { path: { id: sent.json.thread } });
+    const ask = { ...message('ana', 'bo', { text: '?' }), type: 'request', response_timeout: '50ms' };
+    const body = { receivers: ['bo'], message: ask, strategy: 'any', on_partial: 'fail', timeout: '1m' };
+    const { id: scatter } = await call(ana, 'scatter', { body, status: '202' });
+    await call(ana, 'scatter', { body: { ...body, strategy: 'most' }, status: '400' });
+    await call(ana, 'showScatter', { path: { id: scatter } });
+    await call(ana, 'showScatter', { path: { id: '1' }, status: '404' });
+    const stages = { stages: ['bo', 'ana'], message: { ...ask, ...message('ana', 'bo', {}), type: 'request' } };
+    const { id: pipeline } = await call(ana, 'startPipeline', { body: stages, status: '202' });
+    await call(ana, 'startPipeline', { body: { stages: ['bo'] }, status: '400' });
+    await call(ana, 'showPipeline', { path: { id: pipeline } });
+    await call(ana, 'showPipeline', { path: { id: '1' }, status: '404' });
+    // The stage does not answer in time, and the pipeline's end is told.
+    for (let ended = false; !ended;) {
+      for (const { id } of (await ana.inbox('?wait=10s')).json.notifications) {
+        ended ||= (await ana.read(id)).json.payload.body.event === 'pipeline_ended';
+        await ana.ack(id);
+      }
+    }
+    await call(ana, 'showPipeline', { path: { id: pipeline } });
+    const { escalations } = await call(broker, 'listEscalations', { query: 'state=open&limit=10' });
+    await call(broker, 'listEscalations', { query: 'state=none', status: '400' });
+    const decision = { resolution: 'seen' };
+    await call(ana, 'resolveEscalation', { path: { id: escalations[0].id }, body: decision, status: '403' });
+    await call(broker, 'resolveEscalation', { path: { id: escalations[0].id }, body: decision });
+    await call(broker, 'resolveEscalation', { path: { id: escalations[0].id }, body: decision, status: '409' });
+    await call(broker, 'listEscalations');
+  });
+
   it('was tried in every operation but the two that push', () => {
     const all = Object.values(api.paths).flatMap((methods) => Object.values(methods).map((operation) => operation.operationId));
     assert.deepEqual(all.filter((id) => !seen.has(id)), ['stream', 'socket']);
