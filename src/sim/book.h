@@ -47,6 +47,7 @@ struct Sent {
   Time accepted;
   Time expires;
   Time expires_before;  // as it was before the entry: a retry gives a new time to live
+  Seq renewed;          // the entry that gave it last
   core::Duration ttl;
   core::MessageId id;
   core::Id128 key;

@@ -115,6 +115,7 @@ class Ledger {
   void begin_care(Letter& letter);
   void on_letter_resolved(const Step& step, const Fact& fact);
   void revive(const Step& step, Sent& sent, Pair& pair);
+  void renew(const Step& step, Sent& sent) const;
   void check_care(const Step& step);
 
   // audit.cc

@@ -61,6 +61,15 @@ void Ledger::on_letter_resolved(const Step& step, const Fact& fact) {
   }
 }
 
+// A new time to live, from now on.
+void Ledger::renew(const Step& step, Sent& sent) const {
+  if (sent.renewed != step.entry.seq) {
+    sent.expires_before = sent.expires;
+  }
+  sent.renewed = step.entry.seq;
+  sent.expires = sent.ttl.us > 0 ? now_ + sent.ttl : base::time_max;
+}
+
 // Of a delivery that waits again.
 void Ledger::revive(const Step& step, Sent& sent, Pair& pair) {
   const bool is_open = std::ranges::any_of(
@@ -69,8 +78,7 @@ void Ledger::revive(const Step& step, Sent& sent, Pair& pair) {
   pair.state = State::queued;
   pair.attempts = 0;
   pair.touched = step.entry.seq;
-  sent.expires_before = sent.expires;
-  sent.expires = sent.ttl.us > 0 ? now_ + sent.ttl : base::time_max;
+  renew(step, sent);
 }
 
 void Ledger::check_care(const Step& step) {

@@ -146,8 +146,7 @@ void Ledger::on_timed_out(const Step& step, const Fact& fact) {
       pair.state = State::queued;
       pair.attempts = 0;
       pair.touched = step.entry.seq;
-      sent.expires_before = sent.expires;
-      sent.expires = sent.ttl.us > 0 ? now_ + sent.ttl : base::time_max;
+      renew(step, sent);
     } else if (core::is_held(pair.state)) {
       pair.state = State::queued;
       pair.stream = core::stream_none;

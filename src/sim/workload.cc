@@ -56,7 +56,7 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"ttl_max", {"500ms", "10s", "1h", "24h"}},
     {"topic.retention", {"0s", "500ms", "30s", "1h"}},
     {"dead_letter_pass", {"100ms", "1s", "30s", "5m"}},
-    {"dead_letter_tries_max", {"0", "1", "3", "5"}},
+    {"dead_letter_tries_max", {"0", "0", "1", "3"}},
     {"dead_letter_backoff", {"10ms", "100ms", "1s", "5s"}},
     {"dead_letter_alert", {"0", "2", "5", "10"}},
     {"dead_letter_alert_window", {"100ms", "2s", "1m", "5m"}},
@@ -422,6 +422,11 @@ Command Workload::some_rules(Ask& ask) {
   for (uint64_t left = first ? 12 : 1 + random.below(4); left > 0; --left) {
     const RuleChoice& choice = random.pick(rule_choices);
     command.values.emplace_back(choice.name, random.pick(choice.values));
+  }
+  if (first && random.chance(400)) {  // the care for dead letters takes long otherwise
+    command.values.emplace_back("dead_letter_tries_max", random.chance(500) ? "0" : "1");
+    command.values.emplace_back("dead_letter_pass", "100ms");
+    command.values.emplace_back("attempts_max", "1");
   }
   if (!first && random.chance(60)) {
     command.values.emplace_back("queue_maximum", "3");
