@@ -39,7 +39,7 @@ using base::seconds;
 // What one read takes at most. One buffer for all connections: an idle one has none.
 constexpr size_t read_bytes_max = 256 * 1024;
 // What a turn reads before it works.
-constexpr size_t turn_bytes_max = 512 * 1024;
+constexpr size_t turn_bytes_max = 1024 * 1024;
 // Connections over the limit that get an answer; further ones are closed without.
 constexpr size_t refused_max = 64;
 // Descriptors for those and for all that the process opens beside connections.
