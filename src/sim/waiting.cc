@@ -104,7 +104,8 @@ void Ledger::note_answer(const Step& step, Seq message, const std::string& recei
   asked_.erase(message);
   if (const auto at = scattered_.find(message); at != scattered_.end()) {
     Answer& answer = at->second.answers[receiver];
-    answer = answer != Answer::none ? answer : is_good(status) ? Answer::good : Answer::bad;
+    const bool is_first = answer == Answer::none || answer == Answer::failed;  // or tried again
+    answer = !is_first ? answer : is_good(status) ? Answer::good : Answer::bad;
   }
 }
 
