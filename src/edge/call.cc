@@ -148,6 +148,11 @@ std::expected<uint64_t, Error> tokens_member(lib::Json object, std::string_view 
                                std::string(place) + std::string(key)});
 }
 
+std::optional<Duration> duration_member(lib::Json object, std::string_view key) {
+  const lib::Json value = object.find(key);
+  return value ? base::parse_duration(value.as_string().value_or("")) : std::optional(Duration{});
+}
+
 std::expected<core::Target, Error> parse_target(std::string_view text) {
   if (const auto id = base::parse_uuid(text); id && !id->is_none()) {
     return core::Target{.seq = {}, .id = *id};

@@ -13,6 +13,7 @@
 #include "core/command.h"
 #include "edge/principal.h"
 #include "lib/json.h"
+#include "lib/json.h"
 #include "net/server.h"
 
 namespace parley::edge {
@@ -48,6 +49,9 @@ std::vector<std::string_view> path_segments(std::string_view path);
 
 // Decimal digits; none for anything else.
 std::optional<uint64_t> parse_number(std::string_view text);
+
+// The duration in a member: none when it is there and is no duration, zero when it is not there.
+std::optional<Duration> duration_member(lib::Json object, std::string_view key);
 
 // A message by its UUID or by its place: `17`.
 // A number of tokens that an agent reports; 0 when it reports none.

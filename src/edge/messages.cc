@@ -26,12 +26,6 @@ constexpr Duration wait_max = base::minutes(10);
 
 base::Id128 key_hash(std::string_view key) { return lib::derived_id("idempotency", key); }
 
-// None when it is there and no duration; zero when it is not there.
-std::optional<Duration> duration_member(Json body, std::string_view key) {
-  const Json value = body.find(key);
-  return value ? base::parse_duration(value.as_string().value_or("")) : std::optional(Duration{});
-}
-
 // The outcomes of a batch, as they come in; the answer leaves with the last.
 struct BatchAnswer {
   std::vector<std::string> results;

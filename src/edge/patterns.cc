@@ -16,6 +16,8 @@ using lib::Json;
 using lib::JsonWriter;
 
 constexpr uint64_t escalations_listed_max = 1'000;
+// In the order of core::Strategy.
+constexpr std::array<std::string_view, 4> strategies = {"all", "any", "majority", "quorum"};
 
 std::unexpected<Error> bad(std::string detail, std::string field) {
   return std::unexpected(Error{Code::bad_request, std::move(detail), std::move(field)});
@@ -39,16 +41,6 @@ std::expected<std::vector<std::string>, Error> names_in(Json body, const std::st
   return names;
 }
 
-std::expected<Duration, Error> duration_in(Json body, const std::string& key) {
-  const Json value = body.find(key);
-  const auto parsed = value ? base::parse_duration(value.as_string().value_or(""))
-                            : std::optional(Duration{});
-  if (!parsed) {
-    return bad(key + " is a duration such as 30s or 5m", "/" + key);
-  }
-  return *parsed;
-}
-
 // `all`, `any`, `majority`, `quorum` with the member quorum, or `quorum(N)`.
 std::expected<core::Gathering, Error> gathering_in(Json body) {
   core::Gathering gathering;
@@ -62,7 +54,6 @@ std::expected<core::Gathering, Error> gathering_in(Json body) {
     quorum = parse_number(word.substr(7, word.size() - 8)).value_or(0);
     word = "quorum";
   }
-  constexpr std::array<std::string_view, 4> strategies = {"all", "any", "majority", "quorum"};
   const auto* const found = std::ranges::find(strategies, word);
   if (found == strategies.end()) {
     return bad("a strategy is all, any, majority or quorum(N)", "/strategy");
@@ -72,9 +63,9 @@ std::expected<core::Gathering, Error> gathering_in(Json body) {
     return bad("the strategy quorum needs a quorum of 1 or more", "/quorum");
   }
   gathering.quorum = static_cast<uint32_t>(std::min<uint64_t>(quorum.value_or(0), UINT32_MAX));
-  const auto window = duration_in(body, "timeout");
+  const auto window = duration_member(body, "timeout");
   if (!window) {
-    return std::unexpected(window.error());
+    return bad("timeout is a duration such as 30s or 5m", "/timeout");
   }
   gathering.window = *window;
   const Json partial = body.find("on_partial");
@@ -119,11 +110,6 @@ std::string_view member_state(const core::Gather::Member& member) {
                                     : "waiting";
 }
 
-std::string_view strategy_word(core::Strategy strategy) {
-  constexpr std::array<std::string_view, 4> words = {"all", "any", "majority", "quorum"};
-  return words[static_cast<size_t>(strategy)];
-}
-
 // The place of a message and, while the engine knows it, its id.
 void render_place(const core::Tables& t, std::string_view key, base::Seq seq, JsonWriter& out) {
   out.key(key).object().key("seq").number(seq.n);
@@ -138,7 +124,7 @@ std::string gather_text(const core::Tables& t, const core::Gather& gather) {
   JsonWriter out(text);
   out.object().key("id").uuid(gather.id).key("seq").number(gather.message.n);
   out.key("owner").text(gather.owner).key("state").plain(core::gather_state_name(gather.state));
-  out.key("strategy").plain(strategy_word(gather.terms.strategy));
+  out.key("strategy").plain(strategies[static_cast<size_t>(gather.terms.strategy)]);
   out.key("needed").number(uint64_t{gather.needed()}).key("good").number(uint64_t{gather.good()});
   out.key("timeout").text(base::format_duration(gather.terms.window));
   out.key("extended").boolean(gather.extended).key("since").time(gather.since);

@@ -275,9 +275,7 @@ void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
   }
   const Json reason_value = op.find("reason");
   const std::string_view reason = reason_value ? reason_value.as_string().value_or("") : "";
-  const Json time = op.find(name == "extend" ? "lease" : "retry_after");
-  const auto duration =
-      time ? base::parse_duration(time.as_string().value_or("")) : std::optional(Duration{});
+  const auto duration = duration_member(op, name == "extend" ? "lease" : "retry_after");
   if (!duration) {
     reply_error(ref, Error{Code::bad_request, "a duration is written as 500ms, 30s, 5m or 1h",
                            name == "extend" ? "/lease" : "/retry_after"});
