@@ -101,6 +101,7 @@ const badTexts = {
 };
 const textOf = (text) => (typeof text === 'function' ? text() : text);
 
+// XD-08
 describe('a bad message over HTTP', () => {
   for (const [name, [text, status, code, field]] of Object.entries(badTexts)) {
     it(`with ${name} is refused`, () => unchanged(async () => {
