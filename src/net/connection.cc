@@ -275,6 +275,9 @@ void Connection::start_stream(uint64_t number, const Response& head) {
     slot->framing.keep_alive = false;  // there is no body to come
   } else {
     // The body has no end, so requests behind this one will never be answered.
+    for (const Slot* behind = slot + 1; behind <= &slots_.back(); ++behind) {
+      queued_bytes_ -= behind->is_answered ? behind->bytes.size() : 0;
+    }
     slots_.resize(slots_at_ + static_cast<size_t>(number - first_) + 1);
     slot = &slots_.back();
     slot->framing.keep_alive = true;

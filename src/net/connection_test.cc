@@ -382,6 +382,15 @@ TEST(Connection, StreamWaitsForTheAnswersBeforeIt) {
   EXPECT_EQ(peer.heard.size(), 3u);
 }
 
+TEST(Connection, AnswersBehindAStreamAreNotCounted) {
+  Peer peer;
+  peer.send(get("/1") + get("/2") + get("/3"));
+  peer.answer(2);
+  peer.connection->start_stream(1, {200, "text/event-stream", "", {}});
+  peer.read();
+  EXPECT_EQ(peer.connection->buffered(), 0u);
+}
+
 TEST(Connection, StreamToHeadIsAWholeAnswer) {
   Peer peer;
   peer.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -167,7 +167,16 @@ class LineCheck {
  public:
   // `bytes` is the header from where Beast stands. False when a line is wrong.
   bool look(std::string_view bytes) {
-    while (!at_end_) {
+    while (!at_end_ && seen_ < bytes.size()) {
+      if (at_line_) {
+        const char first = bytes[seen_];
+        if (first == ' ' || first == '\t') {
+          return false;
+        }
+        at_end_ = first == '\r';
+        at_line_ = false;
+        continue;
+      }
       const size_t end = bytes.find('\n', seen_);
       if (end == std::string_view::npos) {
         seen_ = bytes.size();
@@ -176,16 +185,8 @@ class LineCheck {
       if ((end == 0 ? before_ : bytes[end - 1]) != '\r') {
         return false;
       }
-      if (end + 1 == bytes.size()) {
-        seen_ = end;  // to be seen again, with what comes behind it
-        return true;
-      }
-      const char next = bytes[end + 1];
-      if (next == ' ' || next == '\t') {
-        return false;
-      }
       seen_ = end + 1;
-      at_end_ = next == '\r';
+      at_line_ = true;
     }
     return true;
   }
@@ -200,6 +201,7 @@ class LineCheck {
  private:
   size_t seen_ = 0;  // bytes at the front that were looked at
   char before_ = '\0';
+  bool at_line_ = false;  // the next byte is the first of a line
   bool at_end_ = false;  // a line that begins with CR is the header's last
 };
 

@@ -36,9 +36,15 @@ struct Outcome {
 // What comes of `bytes`, which does not depend on how they are split.
 Outcome outcome(std::string_view bytes) {
   std::vector<Outcome> all;
-  for (const size_t part : {SIZE_MAX, size_t{1}, size_t{2}, size_t{5}, size_t{64}}) {
+  // In parts of one size, then in two parts cut at each place.
+  std::vector<std::pair<size_t, size_t>> cuts = {{0, SIZE_MAX}, {0, 1}, {0, 2}, {0, 5}, {0, 64}};
+  for (size_t at = 1; at < std::min<size_t>(bytes.size(), 200); ++at) {
+    cuts.emplace_back(at, SIZE_MAX);
+  }
+  for (const auto& [first, part] : cuts) {
     RequestParser parser(limits);
-    feed(parser, bytes, part);
+    const std::string kept = feed(parser, bytes.substr(0, first), SIZE_MAX);
+    feed(parser, kept + std::string(bytes.substr(first)), part);
     Outcome one{.state = parser.state()};
     if (one.state == State::failed) {
       one.code = parser.error().code;
@@ -46,7 +52,7 @@ Outcome outcome(std::string_view bytes) {
       one.body = parser.body();
     }
     all.push_back(one);
-    EXPECT_EQ(all.front(), one) << "in parts of " << part << ": " << bytes;
+    EXPECT_EQ(all.front(), one) << "in parts of " << first << ", " << part << ": " << bytes;
   }
   return all.front();
 }
@@ -233,6 +239,14 @@ TEST(RequestParser, BareLineEndsAreRefused) {
         "\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"}) {
     expect_refused(bytes, Code::bad_request);
   }
+}
+
+// The lines of a header end with the empty one, even where that comes in a part of its own.
+TEST(RequestParser, WhatFollowsTheHeaderHasNoLines) {
+  EXPECT_EQ(outcome("GET / HTTP/1.0\r\n\r\nany\nbytes\n").state, State::complete);
+  const Outcome post = outcome("POST / HTTP/1.0\r\nContent-Length: 4\r\n\r\na\nb\n");
+  EXPECT_EQ(post.state, State::complete);
+  EXPECT_EQ(post.body, "a\nb\n");
 }
 
 // RFC 9112, 5.2: a field that goes on in the next line may be refused, and neighbours differ in it.
