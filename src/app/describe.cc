@@ -99,6 +99,9 @@ struct Teller {
            (c.task.empty() ? "" : " on " + quoted(c.task));
   }
   std::string operator()(const ResetLimits& c) const { return "reset " + quoted(c.name); }
+  std::string operator()(const StopWaiting& c) const {
+    return "stop waiting for " + std::to_string(c.message.n);
+  }
   std::string operator()(const ResolveEscalation& c) const {
     return "resolve escalation " + std::to_string(c.id) + because(c.resolution);
   }

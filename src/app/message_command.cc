@@ -28,12 +28,18 @@ struct Options {
   std::string reason;
   std::string retry_after;
   std::string wait;
+  std::string on_unavailable;
   std::string dialect;
   std::string since;
   std::string until;
   uint64_t cursor = 0;
   uint64_t limit = 100;
 };
+
+std::string path_of(const Options& options) {
+  return "/v1/messages?lenient=true" +
+         (options.on_unavailable.empty() ? "" : "&on_unavailable=" + options.on_unavailable);
+}
 
 std::vector<std::pair<std::string, std::string>> headers_of(const Options& options) {
   std::vector<std::pair<std::string, std::string>> headers = {{"Parley-Dialect", "flow"}};
@@ -75,7 +81,7 @@ int post(const Options& options, const Draft& draft) {
     return complain(message.error());
   }
   return ask_and_show(
-      options.client, {"POST", "/v1/messages?lenient=true", *message, headers_of(options)},
+      options.client, {"POST", path_of(options), *message, headers_of(options)},
       show_receipt);
 }
 
@@ -142,7 +148,7 @@ int request(const Options& options) {
   if (!message) {
     return complain(message.error());
   }
-  Call call{"POST", "/v1/messages?lenient=true&wait=" + options.timeout, *message,
+  Call call{"POST", path_of(options) + "&wait=" + options.timeout, *message,
             headers_of(options)};
   call.patience.us += base::parse_duration(options.timeout).value_or(base::Duration{}).us;
   return ask_and_show(options.client, call, show_answer);
@@ -282,6 +288,11 @@ void add_draft_options(CLI::App& command, Options& options, const std::set<std::
   command.add_option("--thread", draft.thread, "The conversation it belongs to")->type_name("ID");
   command.add_option("--as", draft.as, "What BODY is; text if not given")
       ->check(CLI::IsMember({"text", "json"}));
+  command
+      .add_option("--on-unavailable", options.on_unavailable,
+                  "When the receiver is away: wait in its inbox, go to one with the same "
+                  "capabilities, or fail")
+      ->check(CLI::IsMember({"queue", "redirect", "fail"}));
   command.add_option("--key", options.key, "Sent twice with the same key it is delivered once")
       ->type_name("TEXT");
   add_client_options(command, options.client);

@@ -91,6 +91,10 @@ constexpr auto table = std::to_array<CodeInfo>({
      "Send to fewer, or after `retry_after`; an admin can raise guard.fan_out_per_min."},
     {Code::budget_exceeded, "BUDGET_EXCEEDED", 429, "The agent's day is used up",
      "Wait for the next day (UTC); an admin can raise the budget or run `parley agent reset`."},
+    {Code::receiver_unavailable, "RECEIVER_UNAVAILABLE", 503, "The receiver is away",
+     "Send it again when the receiver is back, or with on_unavailable queue or redirect."},
+    {Code::deadlock, "DEADLOCK", 409, "The request closes a circle of those who wait",
+     "Answer what you were asked first, or ask without waiting; `cycle` names who waits for whom."},
 });
 
 }  // namespace

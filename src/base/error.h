@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/time.h"
 
@@ -54,6 +55,8 @@ enum class Code : uint8_t {
   ping_pong,
   fan_out_limit,
   budget_exceeded,
+  receiver_unavailable,
+  deadlock,
 };
 
 // One row of the table of codes: the public name, the HTTP status, a title, and what to do.
@@ -77,6 +80,7 @@ struct Error {
   std::string detail;
   std::string field;
   Duration retry_after{};  // when to try again; zero: there is no such time
+  std::vector<std::string> cycle{};  // of a deadlock: who waits for whom, the first again at the end
 
   bool operator==(const Error&) const = default;
 };

@@ -24,6 +24,19 @@ uint8_t parse_right(std::string_view word);
 // The words for the bits, in the order above.
 std::vector<std::string_view> right_words(uint8_t rights);
 
+// Whether an agent is there, as far as the others know.
+struct Presence {
+  // What was announced of it last. Written into snapshots: never renumber.
+  enum class Standing : uint8_t { unknown = 0, online = 1, unavailable = 2, offline = 3 };
+  static constexpr Standing standing_last = Standing::offline;
+
+  Standing standing = Standing::unknown;
+  Time since;  // from when on its silence counts; zero: it never said that it would be there
+  Time due;    // when that is looked at next; zero: it is not
+
+  bool is_away() const { return standing >= Standing::unavailable; }
+};
+
 // Anyone a message can come from or go to: agents, humans, the admin. One of kind `unknown` is only
 // a name that a message still refers to: never registered, or registered no more.
 struct Agent {
@@ -42,6 +55,7 @@ struct Agent {
   Time registered;
   Time seen;  // when it last asked for something
   Time busy_until;  // as it said by putting a pipeline's message off
+  Presence presence;
   std::map<uint64_t, uint64_t> numbers;  // of its newest message on each channel, by its hash
   Time malformed_since;                  // the minute in which they are counted
   uint64_t malformed = 0;
@@ -54,8 +68,14 @@ struct Agent {
   Inbox inbox;
 
   bool is_registered() const { return kind != PrincipalKind::unknown; }
-  // As it said itself. Who only polls says nothing, and is not.
-  bool is_offline() const { return status == "offline" && streams.empty(); }
+  // As it said itself, or as its silence says. Who only polls says nothing, and is not.
+  bool is_offline() const {
+    return streams.empty() &&
+           (status == "offline" || presence.standing == Presence::Standing::offline);
+  }
+  bool is_available() const {
+    return !is_offline() && presence.standing != Presence::Standing::unavailable;
+  }
   bool has(Right right) const { return (rights & static_cast<uint8_t>(right)) != 0; }
   Discipline discipline() const { return discipline_of(dialect); }
 };

@@ -139,6 +139,8 @@ void put(const Send& c, Writer& out) {
   }
   encode_texts(c.later_stages, out);
   out.varint(c.tokens);
+  out.enumerator(c.on_unavailable);
+  out.duration(c.wait);
 }
 void get(Send& c, Reader& in) {
   c.envelope = decode_envelope(in);
@@ -148,6 +150,8 @@ void get(Send& c, Reader& in) {
   }
   c.later_stages = decode_texts(in);
   c.tokens = in.varint();
+  c.on_unavailable = in.enumerator(on_unavailable_last);
+  c.wait = in.duration();
 }
 
 void put(const Read& c, Writer& out) { put(c.target, out); }
@@ -219,12 +223,17 @@ void put(const Heartbeat& c, Writer& out) {
   out.text(c.status);
   out.text(c.task);
   out.varint(c.tokens);
+  out.boolean(c.only_seen);
 }
 void get(Heartbeat& c, Reader& in) {
   c.status = in.text();
   c.task = in.text();
   c.tokens = in.varint();
+  c.only_seen = in.boolean();
 }
+
+void put(const StopWaiting& c, Writer& out) { out.seq(c.message); }
+void get(StopWaiting& c, Reader& in) { c.message = in.seq(); }
 
 void put(const ResetLimits& c, Writer& out) { out.text(c.name); }
 void get(ResetLimits& c, Reader& in) { c.name = in.text(); }

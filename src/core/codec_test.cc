@@ -65,7 +65,7 @@ std::vector<Command> every_command() {
           Unsubscribe{"a.c", "bo"},
           Send{full_envelope(), 12, Gathering{Strategy::quorum, 2, base::seconds(5),
                                               OnPartial::extend_timeout},
-               {"cy", "dee"}},
+               {"cy", "dee"}, 3, OnUnavailable::redirect, base::seconds(30)},
           Read{by_both},
           Take{0xffffffff},
           Ack{by_both, {5, 6}},
@@ -75,11 +75,12 @@ std::vector<Command> every_command() {
           OpenStream{{~uint64_t{0}, 4}, 3},
           CloseStream{{1, 2}},
           ResolveDeadLetter{~uint64_t{0}, Resolution::escalated},
-          Heartbeat{"busy", "task"},
+          Heartbeat{"busy", "task", 5, true},
           Malformed{"{\"id\": 1}", "id must be a string"},
           ResolveEscalation{7, "assigned to bo"},
           CloseThread{"thread"},
-          ResetLimits{"bo"}};
+          ResetLimits{"bo"},
+          StopWaiting{Seq{17}}};
 }
 
 Entry entry_with(Command command) {

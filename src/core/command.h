@@ -92,6 +92,10 @@ struct Gathering {
 void encode(const Gathering& gathering, Writer& out);
 Gathering decode_gathering(Reader& in);
 
+// What becomes of a message to one who is away. Written into journals: never renumber.
+enum class OnUnavailable : uint8_t { by_rules = 0, queue = 1, redirect = 2, fail = 3 };
+constexpr OnUnavailable on_unavailable_last = OnUnavailable::fail;
+
 struct Send {
   Envelope envelope;
   uint64_t errand = 0;  // of the broker's own: what it owed, and does hereby
@@ -100,6 +104,8 @@ struct Send {
   // A pipeline: what the receiver answers goes to the first of these, and so on.
   std::vector<std::string_view> later_stages{};
   uint64_t tokens = 0;  // that its sender says its model has used since it last said so
+  OnUnavailable on_unavailable = OnUnavailable::by_rules;
+  Duration wait{};  // how long its sender blocks for the answer; zero: it does not
   bool operator==(const Send&) const = default;
 };
 
@@ -186,6 +192,7 @@ struct Heartbeat {
   std::string_view status;
   std::string_view task;
   uint64_t tokens = 0;  // used since it last said so
+  bool only_seen = false;  // it asked for something; what it said before stands
   bool operator==(const Heartbeat&) const = default;
 };
 
@@ -216,6 +223,12 @@ struct ResetLimits {
   bool operator==(const ResetLimits&) const = default;
 };
 
+// Its sender blocks no longer for the answer to a message.
+struct StopWaiting {
+  Seq message;
+  bool operator==(const StopWaiting&) const = default;
+};
+
 // Time passed.
 struct Tick {
   bool operator==(const Tick&) const = default;
@@ -225,6 +238,6 @@ struct Tick {
 using Command = std::variant<Tick, StartNode, AddWorkspace, SetRules, Register, Unregister,
                              Subscribe, Unsubscribe, Send, Read, Take, Ack, Nack, Reject, Extend,
                              OpenStream, CloseStream, ResolveDeadLetter, Heartbeat, Malformed,
-                             ResolveEscalation, CloseThread, ResetLimits>;
+                             ResolveEscalation, CloseThread, ResetLimits, StopWaiting>;
 
 }  // namespace parley::core

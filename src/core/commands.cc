@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "core/news.h"
+#include "core/presence.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -58,6 +59,10 @@ Outcome Workspace::on(Turn& turn, const SetRules& command) {
   const Rules before = std::exchange(t_.rules, changed);
   if (!same_rates(before, t_.rules)) {
     turn.dispatch.pace_anew();
+  }
+  if (before.collab_heartbeat != t_.rules.collab_heartbeat ||
+      before.collab_heartbeats_missed != t_.rules.collab_heartbeats_missed) {
+    presence::begin_anew(t_);
   }
   news::policy(t_, turn.dispatch, before, turn.entry.actor);
   if (before != t_.rules) {
@@ -221,12 +226,14 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
   for (const DeliveryRef delivery : turn.dispatch.unsettled_of(ref)) {
     turn.dispatch.bury(delivery, Reason::receiver_not_found, "the receiver was removed");
   }
+  turn.dispatch.unblock_all(ref);
   turn.watch.settle();
   turn.watch.left(command.name);
   t_.errands.forget(command.name);
   news::availability(t_, turn.dispatch, ref, "unregistered");
   news::audit(t_, turn.dispatch, "unregistered", turn.entry.actor, command.name);
   t_.pressed.erase({t_.agents[ref].pressure.until, t_.agents[ref].name});
+  presence::forget(t_, ref);
   t_.agents.unregister(ref);
   return Receipt{};
 }
@@ -514,7 +521,7 @@ Outcome Workspace::on(Turn& turn, const OpenStream& command) {
   stream.window = command.window;
   t_.agents[turn.actor].streams.push_back(t_.streams.add(stream));
   if (t_.agents[turn.actor].streams.size() == 1) {
-    news::availability(t_, turn.dispatch, turn.actor, "online");
+    presence::connected(t_, turn.dispatch, turn.actor);
   }
   turn.dispatch.pump(turn.actor);
   return Receipt{};
@@ -543,6 +550,10 @@ Outcome Workspace::on(Turn& turn, const Heartbeat& command) {
     }
   }
   Agent& agent = t_.agents[turn.actor];
+  if (command.only_seen) {
+    return Receipt{};
+  }
+  presence::expect(t_, turn.actor);
   const bool was_busy = agent.status == "busy";
   if (agent.status != command.status && !command.status.empty()) {
     news::availability(t_, turn.dispatch, turn.actor, command.status);

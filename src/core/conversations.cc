@@ -11,8 +11,6 @@ namespace {
 
 using base::Code;
 
-bool is_request(Kind kind) { return kind == Kind::request || kind == Kind::query; }
-
 std::string quoted(std::string_view text) {
   constexpr size_t quoted_bytes_max = 256;
   return "\"" + std::string(text.substr(0, quoted_bytes_max)) + "\"";
@@ -41,16 +39,26 @@ std::unexpected<Error> refuse_closed(const Thread& thread) {
 
 }  // namespace
 
+// Who joins speaks to one who takes part: a stranger who knows no more than its name may neither
+// see the thread nor fill it behind their backs. People may always have a word. Of a crowd the
+// engine does not know all.
+bool Workspace::may_join(const Turn& turn, const Thread& thread, const Route& route) const {
+  const auto takes_part = [&](AgentRef agent) {
+    return std::ranges::find(thread.participants, agent) != thread.participants.end();
+  };
+  return thread.is_public || t_.agents[turn.actor].kind != PrincipalKind::agent ||
+         thread.participants.size() >= t_.rules.thread_participants_max ||
+         takes_part(turn.actor) ||
+         (!route.everyone && std::ranges::any_of(route.agents, takes_part));
+}
+
 // The thread that a message goes into, none where it has no name or begins one; or why it may not.
 // Flow has limits for its senders; whoever answers a request is heard all the same, and so is the
 // broker.
 std::expected<ThreadRef, Error> Workspace::find_thread(const Turn& turn, const Envelope& e,
-                                                       MessageRef question) const {
+                                                       const Route& route) const {
   const ThreadRef ref = e.thread.empty() ? none : t_.threads.find(e.thread);
-  const bool answers =
-      question != none && is_request(t_.messages.message(question).kind) &&
-      t_.messages.delivery(t_.messages.delivery_to(question, turn.actor)).state != State::answered;
-  if (e.thread.empty() || turn.actor == none || answers) {
+  if (e.thread.empty() || turn.actor == none || turn.answers) {
     return ref;
   }
   if (ref == none) {
@@ -64,6 +72,13 @@ std::expected<ThreadRef, Error> Workspace::find_thread(const Turn& turn, const E
     return ref;
   }
   const Thread& thread = t_.threads[ref];
+  if (!may_join(turn, thread, route)) {
+    return std::unexpected(Error{Code::forbidden,
+                                 "the conversation " + quoted(thread.name) +
+                                     " is between others; write to one who takes part, or begin one "
+                                     "of your own with another conversation_id",
+                                 "/conversation_id"});
+  }
   const bool has_limits = e.dialect == Dialect::flow;
   const bool is_over =
       thread.overdue || (thread.ages && thread.created + t_.rules.thread_duration_max <= t_.now);
@@ -114,13 +129,15 @@ void Workspace::enter_thread(ThreadRef ref, const Envelope& e, const Route& rout
   take_part(message.sender);
   if (!route.everyone && route.topic.empty()) {
     std::ranges::for_each(route.agents, take_part);
+  } else {
+    thread.is_public = true;
   }
   if (!e.correlation.empty() && e.correlation.size() <= thread_name_bytes_max &&
       thread.correlations.size() < t_.rules.thread_correlations_max &&
       std::ranges::find(thread.correlations, e.correlation) == thread.correlations.end()) {
     thread.correlations.emplace_back(e.correlation);
   }
-  if (is_request(e.kind) && (message.open > 0 || message.watched)) {
+  if (asks(e.kind) && (message.open > 0 || message.watched)) {
     message.thread = ref;
     t_.threads.open_request(ref);
   }

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "core/news.h"
+#include "core/presence.h"
 
 namespace parley::core {
 
@@ -45,7 +46,7 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, const Passage& pas
   }
   if (!agent.is_registered()) {
     entomb(ref, Reason::receiver_not_found, "no agent or topic has this name");
-  } else if (!has_room && !is_own) {
+  } else if (!has_room && !is_own && !passage.is_answer) {
     entomb(ref, Reason::queue_overflow, "the inbox is full");
   } else {
     const bool waits = throttle(ref, passage);
@@ -56,6 +57,33 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, const Passage& pas
     }
   }
   return true;
+}
+
+void Dispatch::fail(MessageRef message, AgentRef receiver, Reason reason,
+                    std::string_view error) {
+  const DeliveryRef ref = t_.messages.add_delivery(message, receiver, t_.now);
+  t_.agents.use(receiver);
+  ++t_.agents[receiver].inbox.unsettled;
+  entomb(ref, reason, error);
+}
+
+void Dispatch::unblock(MessageRef ref) {
+  Message& message = t_.messages.message(ref);
+  if (message.blocked_until.us != 0) {
+    t_.waits.remove(message.seq);
+    message.blocked_until = {};
+    message.asks_back = false;
+  }
+}
+
+void Dispatch::unblock_all(AgentRef agent) {
+  std::vector<MessageRef> waiting;
+  for (const auto& [seq, edge] : t_.waits.edges()) {
+    if (edge.from == agent || edge.to == agent) {
+      waiting.push_back(t_.messages.find(seq));
+    }
+  }
+  std::ranges::for_each(waiting, [this](MessageRef ref) { unblock(ref); });
 }
 
 void Dispatch::pump(AgentRef agent) {
@@ -192,13 +220,16 @@ void Dispatch::note_failure(AgentRef receiver) {
   t_.agents[receiver].breaker.failed(t_.now, t_.rules.breaker_failures);
 }
 
-void Dispatch::note_unanswered(MessageRef request) {
-  for (DeliveryRef d = t_.messages.message(request).deliveries; d != none;
-       d = t_.messages.delivery(d).sibling) {
-    const Delivery& delivery = t_.messages.delivery(d);
-    if (delivery.state != State::answered && t_.agents[delivery.receiver].is_registered()) {
-      note_failure(delivery.receiver);
-    }
+// Only what one receiver was asked, had in its hands and had time for says anything of it.
+void Dispatch::note_unanswered(MessageRef request, Duration timeout) {
+  const Message& message = t_.messages.message(request);
+  if (!message.is_direct() || timeout < answer_time_min) {
+    return;
+  }
+  const Delivery& delivery = t_.messages.delivery(message.deliveries);
+  if (delivery.state != State::answered && delivery.attempts > 0 &&
+      t_.agents[delivery.receiver].is_registered()) {
+    note_failure(delivery.receiver);
   }
 }
 
@@ -226,7 +257,9 @@ void Dispatch::entomb(DeliveryRef ref, Reason reason, std::string_view error) {
   letter.reason = reason;
   letter.failed_at = t_.now;
   letter.retry_count = delivery.attempts;
-  letter.tries = delivery.revivals;
+  // Whose sender was told at once sends it again itself, or not: only a person may do it for it.
+  letter.tries = message.refused ? static_cast<uint32_t>(t_.rules.dead_letter_tries_max)
+                                 : delivery.revivals;
   letter.last_error = base::cut(error, t_.rules.reason_bytes_max);
   if (reason == Reason::rejected && !error.empty()) {
     t_.messages.last_errors()[ref] = letter.last_error;
@@ -382,7 +415,7 @@ void Dispatch::close_stream(StreamRef ref, bool failed) {
   t_.streams.remove(ref);
   emit(StreamClosed{.stream = id});
   if (t_.agents[agent].streams.empty()) {
-    news::availability(t_, *this, agent, "offline");
+    presence::expect(t_, agent);
   }
   pump(agent);
 }
@@ -417,12 +450,16 @@ void Dispatch::finish(MessageRef ref) {
   if (!message.watched) {
     end_request(ref);
   }
+  if (t_.messages.has_failed(ref)) {
+    unblock(ref);
+  }
   if (!message.retained && message.dead_letters == 0 && !message.watched) {
     t_.messages.remembered().push_back({ref, t_.now});
   }
 }
 
 void Dispatch::forget(MessageRef ref) {
+  unblock(ref);
   const Message message = t_.messages.message(ref);
   for (DeliveryRef next = message.deliveries; next != none;) {
     const Delivery& delivery = t_.messages.delivery(next);
@@ -431,6 +468,9 @@ void Dispatch::forget(MessageRef ref) {
   }
   t_.messages.remove(ref);
   t_.agents.release(message.sender);
+  if (message.reply_to != none) {
+    t_.agents.release(message.reply_to);
+  }
   if (message.topic != none) {
     t_.topics.release(message.topic);
   }

@@ -29,13 +29,16 @@ class Dispatch {
   // out. What it owes has room always.
   bool deliver(MessageRef message, AgentRef receiver, const Passage& passage = {});
 
+  // Addresses the message to one who does not get it: a dead letter at once.
+  void fail(MessageRef message, AgentRef receiver, Reason reason, std::string_view error);
+
   // The message is delivered: tells its sender when it is near or beyond its limits, and later
   // that it is no more.
   void press(MessageRef message);
   void signal_overload(AgentRef sender);
 
-  // No one waits for an answer any more: the circuit breakers of those who owe it count that.
-  void note_unanswered(MessageRef request);
+  // No one waits for an answer any more: the circuit breaker of the one who owes it counts that.
+  void note_unanswered(MessageRef request, Duration timeout);
 
   // How long the limits hold the message up, as far as is known now: with the slowest receiver.
   Duration wait_of(MessageRef message) const;
@@ -102,6 +105,11 @@ class Dispatch {
   // answered, when nobody watches it any more, and when an unwatched one has no open delivery.
   void end_request(MessageRef ref);
 
+  // Its sender waits no more for the answer: see WaitGraph. Does nothing when it did not.
+  void unblock(MessageRef ref);
+  // The agent is gone: it waits for no one, and no one for it.
+  void unblock_all(AgentRef agent);
+
   // Does what is due: at most `due_max` leases, delays and expiries.
   void advance();
 
@@ -122,6 +130,8 @@ class Dispatch {
   std::vector<DeliveryRef> unsettled_of(AgentRef agent) const;
 
   static constexpr size_t due_max = 4'096;
+  // Who has less time to answer is not counted as failing.
+  static constexpr Duration answer_time_min = base::seconds(1);
 
  private:
   void leave(DeliveryRef ref);

@@ -39,6 +39,8 @@ enum class Kind : uint8_t {
   health_report = 10,    // superprompt agent_health_check
 };
 constexpr Kind kind_last = Kind::health_report;
+// Whether its sender waits for an answer.
+constexpr bool asks(Kind kind) { return kind == Kind::request || kind == Kind::query; }
 
 enum class Priority : uint8_t { low = 0, normal = 1, high = 2, critical = 3 };
 constexpr Priority priority_last = Priority::critical;

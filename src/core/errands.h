@@ -27,8 +27,9 @@ enum class ErrandKind : uint8_t {
   thread_closed = 10,      // to its participants
   dead_letter_alert = 11,  // to the orchestrator: too many in a short time
   published = 12,          // to a topic of the broker's own
+  deadlock_warned = 13,    // to the one whose request closed a circle
 };
-constexpr ErrandKind errand_kind_last = ErrandKind::published;
+constexpr ErrandKind errand_kind_last = ErrandKind::deadlock_warned;
 
 // `delivery_failed`, …: the word for it in the message.
 std::string_view errand_name(ErrandKind kind);

@@ -41,7 +41,7 @@ std::expected<void, Error> Workspace::check_pace(Turn& turn, const Envelope& e) 
 
 std::expected<void, Error> Workspace::check_breaker(const Turn& turn, const Envelope& e,
                                                     const Route& route) const {
-  if (!route.is_one() || e.priority == Priority::critical ||
+  if (!route.is_one() || e.priority == Priority::critical || turn.answers ||
       !is_flow_agent(t_.agents[turn.actor])) {
     return {};
   }
@@ -175,7 +175,7 @@ std::expected<void, Error> Workspace::guard(Turn& turn, const Send& command, con
     return good;
   }
   std::array<Rally, 2> rallies{};
-  const bool is_rally = t_.rules.guard_ping_pong > 0 && route.is_one() &&
+  const bool is_rally = t_.rules.guard_ping_pong > 0 && route.is_one() && !turn.answers &&
                         route.agents.front() != turn.actor &&
                         t_.agents[route.agents.front()].kind == PrincipalKind::agent;
   if (is_rally) {

@@ -66,6 +66,7 @@ void Messages::remove(MessageRef ref) {
     next = deliveries_[delivery].sibling;
     stop_due(delivery);
     last_errors_.erase(delivery);
+    redirected_.erase(delivery);
     deliveries_.remove(delivery);
   }
   stop_expiry(ref);
@@ -110,10 +111,12 @@ MessageRef Messages::find_key(AgentRef sender, const Id128& key) const {
   return found;
 }
 
-MessageRef Messages::find_received(AgentRef receiver, const MessageId& id) const {
+MessageRef Messages::find_received(AgentRef receiver, const MessageId& id,
+                                   AgentRef asker) const {
   MessageRef found = none;
   by_id_.find(hash(id), [&](MessageRef ref) {
-    if (messages_[ref].id == id && delivery_to(ref, receiver) != none &&
+    if (messages_[ref].id == id &&
+        (asker == none || messages_[ref].answers_to() == asker) && delivery_to(ref, receiver) != none &&
         (found == none || messages_[found].seq < messages_[ref].seq)) {
       found = ref;
     }

@@ -45,6 +45,7 @@ struct Message {
   uint64_t number = 0;   // in its channel
   uint64_t content = 0;  // hash that tells a repeated message from another with its id
   AgentRef sender = none;
+  AgentRef reply_to = none;  // where its sender wants the answers; none: to itself
   TopicRef topic = none;
   ThreadRef thread = none;        // of a request, while it waits for its answer there
   DeliveryRef deliveries = none;  // linked by Delivery::sibling, newest first
@@ -63,6 +64,13 @@ struct Message {
   bool timed_out = false;  // no one waits for its answer any more
   Mark mark = Mark::plain;
   bool everyone = false;  // sent to `*`
+  bool refused = false;   // its sender was told that its one receiver was away
+  bool asks_back = false;  // of one that waits: see WaitGraph
+  Time blocked_until;      // its sender goes on only with the answer; zero: it does not wait
+
+  AgentRef answers_to() const { return reply_to == none ? sender : reply_to; }
+  // To one receiver by name.
+  bool is_direct() const { return topic == none && !everyone && delivery_count == 1; }
 };
 
 // One message on its way to one receiver.
@@ -111,8 +119,9 @@ class Messages {
   MessageRef find(Seq seq) const;
   MessageRef find_sent(AgentRef sender, const MessageId& id) const;
   MessageRef find_key(AgentRef sender, const Id128& key) const;
-  // The newest message with this id that was addressed to `receiver`.
-  MessageRef find_received(AgentRef receiver, const MessageId& id) const;
+  // The newest message with this id that was addressed to `receiver`; of those whose answers go to
+  // `asker`, unless that is none.
+  MessageRef find_received(AgentRef receiver, const MessageId& id, AgentRef asker = none) const;
   DeliveryRef delivery_to(MessageRef message, AgentRef receiver) const;
   // Whether it had receivers and none of them got it.
   bool has_failed(MessageRef message) const;
@@ -156,6 +165,9 @@ class Messages {
   const std::deque<Remembered>& remembered() const { return remembered_; }
   std::map<DeliveryRef, std::string>& last_errors() { return last_errors_; }
   const std::map<DeliveryRef, std::string>& last_errors() const { return last_errors_; }
+  // Whose place the receiver took, of those deliveries that were redirected.
+  std::map<DeliveryRef, std::string>& redirected() { return redirected_; }
+  const std::map<DeliveryRef, std::string>& redirected() const { return redirected_; }
 
   size_t size() const { return messages_.size(); }
   size_t delivery_count() const { return deliveries_.size(); }
@@ -173,6 +185,7 @@ class Messages {
   Deadlines deadlines_;
   std::deque<Remembered> remembered_;  // settled, oldest first
   std::map<DeliveryRef, std::string> last_errors_;
+  std::map<DeliveryRef, std::string> redirected_;
   std::map<MessageRef, uint32_t> throttled_;           // how many of its deliveries are
   std::map<AgentRef, uint64_t> throttled_by_sender_;  // messages
   std::vector<AgentRef> drained_;

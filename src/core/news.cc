@@ -54,8 +54,7 @@ void policy(const Tables& t, Dispatch& dispatch, const Rules& before, std::strin
 void task(const Tables& t, Dispatch& dispatch, MessageRef request, std::string_view status,
           AgentRef by) {
   const Message& message = t.messages.message(request);
-  const bool asks = message.kind == Kind::request || message.kind == Kind::query;
-  if (!asks || !is_heard(t, task_topic)) {
+  if (!asks(message.kind) || !is_heard(t, task_topic)) {
     return;
   }
   std::vector<Fact> facts = {{"task", base::format_uuid(message.id)},

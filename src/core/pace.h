@@ -55,6 +55,7 @@ class Bucket {
 // deliveries may go further, and before which gate they wait until then.
 struct Passage {
   bool is_paced = false;
+  bool is_answer = false;  // someone waits for it: there is room in any inbox
   Gate gate = Gate::sender;
   Time until;
 };

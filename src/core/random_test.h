@@ -144,6 +144,11 @@ class RandomCommands {
       e.on_timeout = static_cast<OnTimeout>(random_.below(3));
     }
     pattern(send);
+    send.on_unavailable = static_cast<OnUnavailable>(random_.below(4));
+    send.wait = base::seconds(random_.below(3) == 0 ? random_.below(60) : 0);
+    if (random_.below(8) == 0) {
+      e.reply_to = any_name();
+    }
     const uint32_t dice = random_.below(10);
     if (dice == 0) {
       e.receivers = {"*"};
@@ -171,7 +176,10 @@ class RandomCommands {
       case 11:
         return CloseThread{random_.pick(threads_)};
       case 9:
-        return Heartbeat{random_.pick(names_), "task"};
+        return random_.below(3) == 0
+                   ? Command(StopWaiting{any_target().seq})
+                   : Command(Heartbeat{random_.below(4) == 0 ? "offline" : random_.pick(names_),
+                                       "task", 0, random_.below(3) == 0});
       case 10:
         return random_.below(2) == 0 ? Command(Malformed{"text", "wrong"})
                                      : ResolveEscalation{1 + random_.below(20), "seen"};

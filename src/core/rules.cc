@@ -19,6 +19,9 @@ constexpr uint64_t second = 1'000'000;
 constexpr uint64_t day = 86'400 * second;
 constexpr uint64_t year = 366 * day;
 
+constexpr auto deadlock_words = std::to_array<std::string_view>({"abort", "warn"});
+constexpr auto unavailable_words = std::to_array<std::string_view>({"queue", "redirect", "fail"});
+
 // A lower bound of one on everything whose absence would stop the broker from working at all.
 constexpr auto table = std::to_array<RuleInfo>({
     {"agents_max", &Rules::agents_max, 1, 10'000'000, "principals in one workspace"},
@@ -31,8 +34,20 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"breaker.queue_percent", &Rules::breaker_queue, 0, 100,
      "of queue_max that opens it; 0: the inbox does not"},
     {"capabilities_max", &Rules::capabilities_max, 0, 10'000, "capabilities of one agent"},
+    {"collab.deadlock", &Rules::collab_deadlock, 0, 1,
+     "what becomes of a request that closes a circle of agents that wait for each other: `abort` "
+     "refuses it, `warn` lets it pass and tells its sender",
+     deadlock_words},
+    {"collab.heartbeat", &Rules::collab_heartbeat, second / 1'000, year,
+     "how often an agent that sends heartbeats is to send one"},
+    {"collab.heartbeats_missed", &Rules::collab_heartbeats_missed, 0, 1'000,
+     "so many missed, and nothing else heard of it, make it offline; 0: silence says nothing"},
     {"collab.lease", &Rules::collab_lease, second / 1'000, year,
      "how long a collab agent may hold a message"},
+    {"collab.on_unavailable", &Rules::collab_on_unavailable, 0, 2,
+     "what becomes of a collab agent's message to one who is away, where it does not say: `queue`, "
+     "`redirect` to one with the same capabilities, or `fail`",
+     unavailable_words},
     {"collab.ttl", &Rules::collab_ttl, 0, year,
      "time to live of a message from a collab agent without expiresAt; 0s is none"},
     {"dead_letter_alert", &Rules::dead_letter_alert, 0, 10'000,
@@ -188,6 +203,11 @@ bool is_duration(const RuleInfo& info) {
 }
 
 std::optional<uint64_t> parse_value(const RuleInfo& info, std::string_view text) {
+  if (!info.words.empty()) {
+    const auto at = std::ranges::find(info.words, text);
+    return at == info.words.end() ? std::nullopt
+                                  : std::optional(static_cast<uint64_t>(at - info.words.begin()));
+  }
   if (!is_duration(info)) {
     return parse_count(text);
   }
@@ -196,8 +216,24 @@ std::optional<uint64_t> parse_value(const RuleInfo& info, std::string_view text)
 }
 
 std::string format_value(const RuleInfo& info, uint64_t value) {
+  if (!info.words.empty()) {
+    return std::string(info.words[value]);
+  }
   return is_duration(info) ? base::format_duration(Duration{static_cast<int64_t>(value)})
                            : std::to_string(value);
+}
+
+// What it takes, in words.
+std::string values_of(const RuleInfo& info) {
+  if (info.words.empty()) {
+    return std::string(is_duration(info) ? "a duration" : "a whole number") + " from " +
+           format_value(info, info.min) + " to " + format_value(info, info.max);
+  }
+  std::string words;
+  for (const std::string_view word : info.words) {
+    words.append(words.empty() ? "" : ", ").append(word);
+  }
+  return "one of " + words;
 }
 
 void store(Rules& rules, const RuleInfo& info, uint64_t value) {
@@ -232,9 +268,8 @@ std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::st
   if (!parsed || *parsed < found->min || *parsed > found->max) {
     return std::unexpected(Error{
         Code::bad_rule_value,
-        std::string(name) + " takes " + (is_duration(*found) ? "a duration" : "a whole number") +
-            " from " + format_value(*found, found->min) + " to " +
-            format_value(*found, found->max) + ", not \"" + std::string(value.substr(0, 64)) + "\"",
+        std::string(name) + " takes " + values_of(*found) + ", not \"" +
+            std::string(value.substr(0, 64)) + "\"",
         {}});
   }
   store(rules, *found, *parsed);

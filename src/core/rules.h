@@ -53,6 +53,12 @@ struct Rules {
   uint64_t pipelines_max = 10'000;
   uint64_t stages_max = 100;
 
+  // Who is there, and what becomes of a message to one who is not.
+  Duration collab_heartbeat = base::seconds(10);
+  uint64_t collab_heartbeats_missed = 3;
+  uint64_t collab_on_unavailable = 0;  // an OnUnavailable
+  uint64_t collab_deadlock = 0;        // a DeadlockPolicy
+
   Duration topic_retention = base::hours(1);
   Duration settled_retention = base::hours(24);
 
@@ -128,12 +134,16 @@ struct RuleInfo {
   uint64_t min;  // durations: microseconds
   uint64_t max;
   std::string_view help;
+  std::span<const std::string_view> words{};  // of a choice: the value is the place in this list
 };
 
 // All rules, sorted by name.
 std::span<const RuleInfo> all_rules();
 
-// The value as text: `5m`, `10000`.
+// What becomes of a request that would close a circle of those who wait for each other.
+enum class DeadlockPolicy : uint8_t { abort = 0, warn = 1 };
+
+// The value as text: `5m`, `10000`, `queue`.
 std::string rule_value(const Rules& rules, const RuleInfo& info);
 
 // Sets one rule from text; on error (unknown_rule, which names the nearest, or bad_rule_value)

@@ -19,6 +19,9 @@ uint64_t number_of(const Rules& rules, const RuleInfo& info) {
 }
 
 std::string text_of(const RuleInfo& info, uint64_t value) {
+  if (!info.words.empty()) {
+    return value < info.words.size() ? std::string(info.words[value]) : "nonsense";
+  }
   return std::holds_alternative<Duration Rules::*>(info.member)
              ? base::format_duration(Duration{static_cast<int64_t>(value)})
              : std::to_string(value);

@@ -81,7 +81,8 @@ class Script {
         {"resets", &Script::resets},
         {"retries", &Script::resolves},      {"discards", &Script::resolves},
         {"escalates", &Script::resolves},    {"adds", &Script::adds},
-        {"beats", &Script::beats},           {"garbles", &Script::garbles}};
+        {"beats", &Script::beats},           {"garbles", &Script::garbles},
+        {"calls", &Script::calls},           {"stops", &Script::stops}};
     const bool has_actor = verbs.contains(words.peek(1));
     if (const auto at = steps.find(words.peek()); at != steps.end() && !has_actor) {
       (this->*at->second)(words);
@@ -100,6 +101,8 @@ class Script {
     gathering_.reset();
     stages_.clear();
     tokens_ = 0;
+    on_unavailable_ = OnUnavailable::by_rules;
+    wait_ = {};
     const std::string_view actor = actor_ == "broker" ? broker_name : std::string_view(actor_);
     const Command command = (this->*at->second)(words);
     if (problem_.empty() && words.done()) {
@@ -177,7 +180,10 @@ class Script {
     while (!words.done() && problem_.empty()) {
       option(words, e);
     }
-    return Send{e, errand_, gathering_, {stages_.begin(), stages_.end()}, tokens_};
+    Send command{e, errand_, gathering_, {stages_.begin(), stages_.end()}, tokens_};
+    command.on_unavailable = on_unavailable_;
+    command.wait = wait_;
+    return command;
   }
   // What makes the message one of a pattern. False when the words are none of these.
   bool pattern_option(Words& words, Envelope& e) {
@@ -231,6 +237,17 @@ class Script {
       e.in_reply_to = id_of(words.next());
     } else if (words.accept("in")) {
       e.thread = words.next();
+    } else if (words.accept("because-of")) {
+      e.in_reply_to = id_of(words.next());
+    } else if (words.accept("action")) {
+      e.action = words.next();
+    } else if (words.accept("blocking")) {
+      wait_ = duration(words.next());
+    } else if (words.accept("unavailable")) {
+      on_unavailable_ =
+          one_of<OnUnavailable>(words.next(), {"by-rules", "queue", "redirect", "fail"});
+    } else if (words.accept("reply-to")) {
+      e.reply_to = words.next();
     } else if (words.accept("correlated")) {
       e.correlation = words.next();
     } else if (words.accept("tokens")) {
@@ -383,6 +400,13 @@ class Script {
     return command;
   }
   Command resets(Words& words) { return ResetLimits{words.next()}; }
+  Command calls(Words&) { return Heartbeat{.only_seen = true}; }
+  Command stops(Words& words) {
+    if (!words.accept("waiting") || !words.accept("for")) {
+      fail("stops waiting for M");
+    }
+    return StopWaiting{seq_of(words.next())};
+  }
   Command garbles(Words& words) {
     label_ = words.next();
     body_.assign(words.accept("bytes") ? number(words.next()) : 1, 'x');
@@ -578,6 +602,26 @@ class Script {
       const Agent& agent = tables().agents[ref == none ? 0 : ref];
       check_equal(join(words.rest()),
                   agent.status + (agent.task.empty() ? "" : " on " + agent.task));
+    } else if (what == "presence") {
+      const AgentRef ref = tables().agents.find(trimmed(words.next()));
+      const Agent& agent = tables().agents[ref == none ? 0 : ref];
+      check_equal(join(words.rest()), agent.is_offline()     ? "offline"
+                                      : agent.is_available() ? "available"
+                                                             : "unavailable");
+    } else if (what == "blocked:") {
+      std::vector<std::string> found;
+      for (const auto& [seq, edge] : tables().waits.edges()) {
+        found.push_back(tables().agents[edge.from].name + ">" + tables().agents[edge.to].name);
+      }
+      check_equal(join(words.rest()), found.empty() ? "nothing" : join(found));
+    } else if (what == "stand-in") {
+      const std::string_view label = words.next();
+      const std::string_view name = trimmed(words.next());
+      const MessageRef message = tables().messages.find(seq_of(label));
+      const auto& redirected = tables().messages.redirected();
+      const auto at = redirected.find(
+          tables().messages.delivery_to(message, tables().agents.find(name)));
+      check_equal(join(words.rest()), at == redirected.end() ? "none" : at->second);
     } else if (what == "owed:") {
       std::vector<std::string> found;
       for (const auto& [id, errand] : tables().errands.all()) {
@@ -923,6 +967,8 @@ class Script {
   std::optional<Gathering> gathering_;
   std::vector<std::string> stages_;
   uint64_t tokens_ = 0;
+  OnUnavailable on_unavailable_ = OnUnavailable::by_rules;
+  Duration wait_{};
   std::string body_;
   std::vector<std::string> receivers_, rights_, capabilities_;
 };

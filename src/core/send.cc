@@ -16,11 +16,22 @@ std::unexpected<Error> refuse(Code code, std::string detail, std::string field =
   return std::unexpected(Error{code, std::move(detail), std::move(field)});
 }
 
+// Small values side by side, each in a byte.
+template <class... Small>
+uint64_t packed(Small... values) {
+  static_assert(sizeof...(values) <= sizeof(uint64_t));
+  uint64_t all = 0;
+  ((all = all << 8 | static_cast<uint8_t>(values)), ...);
+  return all;
+}
+
 // A repeated message has the same of these; its timestamp may differ.
-uint64_t content_hash(const Envelope& e) {
-  uint64_t hash = base::hash64(e.body, static_cast<uint64_t>(e.kind) * priority_count +
-                                           static_cast<uint64_t>(e.priority));
+uint64_t content_hash(const Send& command) {
+  const Envelope& e = command.envelope;
+  uint64_t hash = base::hash64(e.body, packed(e.kind, e.priority, e.content_type, e.status,
+                                              e.durability, e.on_timeout, e.requires_ack));
   hash = base::mix64(hash, static_cast<uint64_t>(e.ttl.us));
+  hash = base::mix64(hash, static_cast<uint64_t>(e.response_timeout.us));
   for (const std::string_view text : {e.subject, e.reply_to, e.correlation, e.causation, e.session,
                                       e.action, e.task}) {
     hash = base::hash64(text, hash);
@@ -30,6 +41,14 @@ uint64_t content_hash(const Envelope& e) {
   hash = base::hash64(e.type, hash);
   for (const std::string_view receiver : e.receivers) {
     hash = base::hash64(receiver, hash);
+  }
+  if (command.gathering) {
+    hash = base::mix64(hash, packed(command.gathering->strategy, command.gathering->on_partial));
+    hash = base::mix64(hash, command.gathering->quorum);
+    hash = base::mix64(hash, static_cast<uint64_t>(command.gathering->window.us));
+  }
+  for (const std::string_view stage : command.later_stages) {
+    hash = base::hash64(stage, base::mix64(hash, 1));
   }
   return base::mix64(hash, base::mix64(e.in_reply_to.high(), e.in_reply_to.low()));
 }
@@ -76,10 +95,13 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   if (auto good = check(turn, envelope, sender_of(turn, errand)); !good) {
     return std::unexpected(good.error());
   }
-  const uint64_t content = content_hash(envelope);
+  const uint64_t content = content_hash(command);
   const auto repeated = find_repeated(envelope, content);
   if (!repeated) {
     return std::unexpected(repeated.error());
+  }
+  if (*repeated != none && t_.messages.message(*repeated).refused) {
+    return repeat_refused(turn, *repeated);
   }
   if (*repeated != none) {
     const Message& first = t_.messages.message(*repeated);
@@ -89,22 +111,28 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
                    .count = first.delivery_count,
                    .delay = turn.dispatch.wait_of(*repeated)};
   }
-  const MessageRef question =
-      envelope.kind == Kind::response
-          ? t_.messages.find_received(turn.actor, envelope.in_reply_to)
-          : none;
-  if (envelope.kind == Kind::response && question == none) {
-    return refuse(Code::not_found, "in_reply_to names no message that was sent to you",
-                  "/in_reply_to");
+  const auto found = find_question(turn, envelope);
+  if (!found) {
+    return std::unexpected(found.error());
   }
+  const MessageRef question = *found;
+  turn.answers = question != none && is_awaited(question, turn.actor);
   if (auto good = turn.watch.check(command); !good) {
     return std::unexpected(good.error());
   }
-  const auto routed = route(turn, envelope);
+  auto routed = route(turn, envelope);
   if (!routed) {
     return std::unexpected(routed.error());
   }
-  const auto thread = find_thread(turn, envelope, question);
+  mind_absence(turn, command, *routed);
+  const auto wait = wait_of(turn, command, *routed);
+  const std::vector<WaitGraph::Edge> in_circle =
+      wait ? circle(*wait) : std::vector<WaitGraph::Edge>{};
+  if (!in_circle.empty() &&
+      static_cast<DeadlockPolicy>(t_.rules.collab_deadlock) == DeadlockPolicy::abort) {
+    return std::unexpected(deadlock(in_circle, command));
+  }
+  const auto thread = find_thread(turn, envelope, *routed);
   if (!thread) {
     return std::unexpected(thread.error());
   }
@@ -114,33 +142,21 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   const MessageRef message = add_message(turn, envelope, *routed, content);
   const bool watched = turn.watch.wants(command);
   t_.messages.message(message).watched = watched;
-  std::vector<AgentRef> receivers = routed->agents;
-  if (!routed->topic.empty()) {
-    const TopicRef topic = t_.topics.intern(routed->topic);
-    t_.messages.message(message).topic = topic;
-    t_.topics.use(topic);
-    turn.dispatch.retain(message);
-    receivers = t_.topics[topic].subscribers;
-  }
-  for (const std::string_view name : routed->unknown) {
-    receivers.push_back(t_.agents.intern(name));
-  }
-  const bool fan_out = routed->everyone || !routed->topic.empty();
-  const Passage passage = turn.actor == none ? Passage{} : turn.dispatch.enter(message);
-  for (const AgentRef receiver : receivers) {
-    if (!fan_out || receiver != turn.actor) {
-      turn.dispatch.deliver(message, receiver, passage);
-    }
-  }
-  if (passage.is_paced) {
-    turn.dispatch.press(message);
-  }
-  if (t_.messages.message(message).delivery_count == 0) {
-    turn.dispatch.finish(message);
-  }
+  deliver(turn, *routed, message);
   enter_thread(*thread, envelope, *routed, message);
   if (watched) {
     turn.watch.begin(command, message, errand);
+  }
+  if (wait) {
+    begin_wait(*wait, message);
+  }
+  if (!in_circle.empty()) {
+    Error error = deadlock(in_circle, command);
+    turn.dispatch.owe({.kind = ErrandKind::deadlock_warned,
+                       .to = t_.agents[turn.actor].name,
+                       .about = turn.entry.seq,
+                       .facts = {{"cycle", std::move(error.cycle)},
+                                 {"detail", std::move(error.detail)}}});
   }
   if (question != none) {
     answer(turn, question, message, envelope.status);
@@ -148,10 +164,48 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   if (errand != nullptr) {
     t_.errands.remove(command.errand);
   }
+  if (t_.messages.message(message).refused) {
+    return refuse(Code::receiver_unavailable, why_absent(routed->absent.front()), "/receiver");
+  }
   return Receipt{.message = turn.entry.seq,
                  .number = t_.messages.message(message).number,
                  .count = t_.messages.message(message).delivery_count,
                  .delay = turn.dispatch.wait_of(message)};
+}
+
+// Hands the message to all whom the route names; whom it must not wait for gets a dead letter.
+void Workspace::deliver(Turn& turn, const Route& route, MessageRef message) {
+  std::vector<AgentRef> receivers = route.agents;
+  if (!route.topic.empty()) {
+    const TopicRef topic = t_.topics.intern(route.topic);
+    t_.messages.message(message).topic = topic;
+    t_.topics.use(topic);
+    turn.dispatch.retain(message);
+    receivers = t_.topics[topic].subscribers;
+  }
+  for (const std::string_view name : route.unknown) {
+    receivers.push_back(t_.agents.intern(name));
+  }
+  t_.messages.message(message).refused = route.is_one() && !route.absent.empty();
+  const bool fan_out = route.everyone || !route.topic.empty();
+  Passage passage = turn.actor == none ? Passage{} : turn.dispatch.enter(message);
+  passage.is_answer = turn.answers;
+  for (const AgentRef receiver : receivers) {
+    if (std::ranges::find(route.absent, receiver) != route.absent.end()) {
+      turn.dispatch.fail(message, receiver, Reason::receiver_unavailable, why_absent(receiver));
+    } else if (!fan_out || receiver != turn.actor) {
+      turn.dispatch.deliver(message, receiver, passage);
+    }
+  }
+  for (const auto& [stand_in, away] : route.redirected) {
+    t_.messages.redirected()[t_.messages.delivery_to(message, stand_in)] = t_.agents[away].name;
+  }
+  if (passage.is_paced) {
+    turn.dispatch.press(message);
+  }
+  if (t_.messages.message(message).delivery_count == 0) {
+    turn.dispatch.finish(message);
+  }
 }
 
 // What comes back to the one who asked: the answer, one that is late, or one more.
@@ -168,9 +222,43 @@ void Workspace::answer(Turn& turn, MessageRef question, MessageRef answer, Statu
     turn.watch.answered(question, turn.actor, answer, status);
     if (!t_.messages.message(question).watched) {
       turn.dispatch.end_request(question);
+      turn.dispatch.unblock(question);
     }
     turn.dispatch.pump(turn.actor);
   }
+}
+
+// What a response answers; none for any other message. An answer goes to who asked, or to whom that
+// one named: to no one else alone, so that whoever waits gets it. Two senders may have used the
+// same id.
+std::expected<MessageRef, Error> Workspace::find_question(const Turn& turn,
+                                                          const Envelope& e) const {
+  if (e.kind != Kind::response) {
+    return none;
+  }
+  for (const std::string_view name : e.receivers) {
+    const AgentRef asker = t_.agents.find(name);
+    const MessageRef asked =
+        asker == none ? none : t_.messages.find_received(turn.actor, e.in_reply_to, asker);
+    if (asked != none) {
+      return asked;
+    }
+  }
+  const MessageRef other = t_.messages.find_received(turn.actor, e.in_reply_to);
+  if (other == none) {
+    return refuse(Code::not_found, "in_reply_to names no message that was sent to you",
+                  "/in_reply_to");
+  }
+  return refuse(Code::bad_request,
+                "the answer goes to \"" +
+                    t_.agents[t_.messages.message(other).answers_to()].name +
+                    "\", who wants it; name it as a receiver",
+                "/receiver");
+}
+
+bool Workspace::is_awaited(MessageRef question, AgentRef by) const {
+  return asks(t_.messages.message(question).kind) &&
+         t_.messages.delivery(t_.messages.delivery_to(question, by)).state != State::answered;
 }
 
 // A pipeline's next message is its owner's, though a node writes it.
@@ -283,7 +371,7 @@ std::expected<Workspace::Route, Error> Workspace::route(const Turn& turn, const 
                                            std::to_string(t_.rules.topics_max) +
                                            " topics already (topics_max)");
   }
-  if (turn.actor != none && route.is_one() && e.priority != Priority::critical &&
+  if (turn.actor != none && route.is_one() && e.priority != Priority::critical && !turn.answers &&
       t_.agents[route.agents.front()].inbox.unsettled >= t_.rules.queue_max) {
     return refuse(Code::queue_full,
                   "the inbox of \"" + t_.agents[route.agents.front()].name + "\" is full (" +
@@ -325,6 +413,10 @@ MessageRef Workspace::add_message(const Turn& turn, const Envelope& e, const Rou
   message.key = e.idempotency_key;
   message.content = content;
   message.sender = sender;
+  if (!e.reply_to.empty() && e.reply_to != e.sender) {
+    message.reply_to = t_.agents.intern(e.reply_to);
+    t_.agents.use(message.reply_to);
+  }
   message.bytes = static_cast<uint32_t>(e.body.size() + e.extra.size());
   message.priority = e.priority;
   message.kind = e.kind;

@@ -117,6 +117,9 @@ void encode_agents(const Tables& t, const Places& agents, Writer& out) {
     out.text(agent.status);
     out.text(agent.task);
     out.time(agent.busy_until);
+    out.enumerator(agent.presence.standing);
+    out.time(agent.presence.since);
+    out.time(agent.presence.due);
     out.time(agent.malformed_since);
     out.varint(agent.malformed);
     encode_limits(agent, out);
@@ -159,6 +162,12 @@ std::vector<AgentRef> decode_agents(Tables& t, Reader& in) {
     agent.status = in.text();
     agent.task = in.text();
     agent.busy_until = in.time();
+    agent.presence.standing = in.enumerator(Presence::standing_last);
+    agent.presence.since = in.time();
+    agent.presence.due = in.time();
+    if (agent.presence.due.us != 0) {
+      t.silences.emplace(agent.presence.due, agent.name);
+    }
     agent.malformed_since = in.time();
     agent.malformed = in.varint();
     decode_limits(agent, in);
@@ -281,6 +290,7 @@ void encode_threads(const Tables& t, const Places& agents, const Places& threads
     out.varint(thread.pending);
     out.boolean(thread.ages);
     out.boolean(thread.overdue);
+    out.boolean(thread.is_public);
     out.varint(thread.participants.size());
     for (const AgentRef agent : thread.participants) {
       out.varint(agents.of(agent));
@@ -315,6 +325,7 @@ ThreadRef decode_thread(Tables& t, const std::vector<AgentRef>& agents, Seq root
   thread.pending = static_cast<uint32_t>(in.varint());
   thread.ages = in.boolean();
   thread.overdue = in.boolean();
+  thread.is_public = in.boolean();
   thread.participants.resize(in.count());
   for (AgentRef& agent : thread.participants) {
     agent = slot_at(in, agents);
@@ -387,6 +398,8 @@ void encode_delivery(const Tables& t, const Places& agents, DeliveryRef ref, Wri
   out.u8(delivery.revivals);
   const auto error = t.messages.last_errors().find(ref);
   out.text(error == t.messages.last_errors().end() ? std::string_view{} : error->second);
+  const auto away = t.messages.redirected().find(ref);
+  out.text(away == t.messages.redirected().end() ? std::string_view{} : away->second);
 }
 
 void encode_messages(const Tables& t, const Places& agents, const Places& topics,
@@ -407,6 +420,7 @@ void encode_messages(const Tables& t, const Places& agents, const Places& topics
     out.varint(message.number);
     out.fixed64(message.content);
     out.varint(agents.of(message.sender));
+    out.varint(message.reply_to == none ? 0 : agents.of(message.reply_to) + 1);
     out.varint(message.topic == none ? 0 : topics.of(message.topic) + 1);
     out.varint(message.thread == none ? 0 : threads.of(message.thread) + 1);
     out.varint(message.bytes);
@@ -419,6 +433,9 @@ void encode_messages(const Tables& t, const Places& agents, const Places& topics
     out.boolean(message.timed_out);
     out.enumerator(message.mark);
     out.boolean(message.everyone);
+    out.boolean(message.refused);
+    out.boolean(message.asks_back);
+    out.time(message.blocked_until);
     deliveries.clear();
     for (DeliveryRef d = message.deliveries; d != none; d = t.messages.delivery(d).sibling) {
       deliveries.push_back(d);
@@ -456,6 +473,9 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   if (const std::string_view error = in.text(); !error.empty()) {
     t.messages.last_errors()[ref] = error;
   }
+  if (const std::string_view away = in.text(); !away.empty()) {
+    t.messages.redirected()[ref] = away;
+  }
   Agent& agent = t.agents[receiver];
   ++agent.uses;
   if (is_final(state)) {
@@ -465,6 +485,22 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   ++agent.inbox.unsettled;
   if (!is_held(state)) {
     agent.inbox.put(t.messages, agent.discipline(), ref);
+  }
+}
+
+void restore_wait(Tables& t, MessageRef ref, Reader& in) {
+  const Message& message = t.messages.message(ref);
+  if (!in.ok() || message.blocked_until.us == 0) {
+    return;
+  }
+  if (!message.is_direct() || !asks(message.kind)) {
+    in.fail();
+  } else if (message.blocked_until > t.now) {
+    t.waits.add({.message = message.seq,
+                 .from = message.sender,
+                 .to = t.messages.delivery(message.deliveries).receiver,
+                 .until = message.blocked_until,
+                 .asks_back = message.asks_back});
   }
 }
 
@@ -483,6 +519,7 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   message.number = in.varint();
   message.content = in.fixed64();
   message.sender = slot_at(in, agents);
+  const uint64_t reply_to = in.varint();
   const uint64_t topic = in.varint();
   const uint64_t thread = in.varint();
   message.bytes = static_cast<uint32_t>(in.varint());
@@ -495,16 +532,23 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   message.timed_out = in.boolean();
   message.mark = in.enumerator(mark_last);
   message.everyone = in.boolean();
-  if (!in.ok() || topic > topics.size() || thread > threads.size() || message.seq.n == 0 ||
+  message.refused = in.boolean();
+  message.asks_back = in.boolean();
+  message.blocked_until = in.time();
+  if (!in.ok() || reply_to > agents.size() || topic > topics.size() || thread > threads.size() || message.seq.n == 0 ||
       (message.retained && topic == 0) || t.messages.find(message.seq) != none) {
     in.fail();
     return;
   }
+  message.reply_to = reply_to == 0 ? none : agents[reply_to - 1];
   message.topic = topic == 0 ? none : topics[topic - 1];
   message.is_own = t.agents[message.sender].name == broker_sender;
   message.thread = thread == 0 ? none : threads[thread - 1];
   const MessageRef ref = t.messages.add(message);
   t.agents.use(message.sender);
+  if (message.reply_to != none) {
+    t.agents.use(message.reply_to);
+  }
   if (message.topic != none) {
     t.topics.use(message.topic);
   }
@@ -517,6 +561,7 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   if (has_timer) {
     t.messages.start_expiry(ref);
   }
+  restore_wait(t, ref, in);
 }
 
 void encode_held(const Tables& t, const Places& agents, Writer& out) {

@@ -17,6 +17,7 @@
 #include "core/rules.h"
 #include "core/threads.h"
 #include "core/topics.h"
+#include "core/waitgraph.h"
 
 namespace parley::core {
 
@@ -76,6 +77,8 @@ struct Tables {
   Streams streams;
   Buckets buckets;
   Rallies rallies;
+  WaitGraph waits;
+  std::set<std::pair<Time, std::string>> silences;  // when to look whether an agent is still there
   std::set<std::pair<Time, std::string>> pressed;  // who is near its limits, until when at least
   uint64_t dead_letters_dropped = 0;
   Time now;  // of the newest entry

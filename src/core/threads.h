@@ -40,6 +40,7 @@ struct Thread {
   uint32_t pending = 0;  // requests that have not ended
   bool ages = false;     // closed by itself some day: a flow sender began it
   bool overdue = false;  // that day has come; it waits for its requests to end
+  bool is_public = false;  // a topic or everyone heard of it: anyone may join
   std::vector<AgentRef> participants;     // senders and direct receivers, in the order they came
   std::vector<std::string> correlations;  // in the order they came
 

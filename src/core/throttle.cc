@@ -49,7 +49,8 @@ Passage Dispatch::enter(MessageRef ref) {
   relief_ = t_.now;
   passage.until = book(sender.pace.out, t_.rules.flow_rate_out, message.priority);
   if (passage.until <= t_.now && is_published(message)) {
-    passage = {true, Gate::channel, book_channel(message)};
+    passage.gate = Gate::channel;
+    passage.until = book_channel(message);
   }
   return passage;
 }

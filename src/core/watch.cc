@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "core/news.h"
+#include "core/presence.h"
 
 namespace parley::core {
 
@@ -17,8 +18,6 @@ constexpr size_t names_max = 1'000;  // in one report
 std::unexpected<Error> refuse(Code code, std::string detail, std::string field) {
   return std::unexpected(Error{code, std::move(detail), std::move(field)});
 }
-
-bool asks(Kind kind) { return kind == Kind::request || kind == Kind::query; }
 
 Duration timeout_of(const Rules& rules, const Envelope& e) {
   return e.response_timeout.us > 0 ? e.response_timeout
@@ -164,6 +163,7 @@ void Watch::end_watch(Seq seq) {
   CHECK(message != none);
   t_.messages.message(message).watched = false;
   dispatch_.end_request(message);
+  dispatch_.unblock(message);
   dispatch_.finish(message);
 }
 
@@ -269,6 +269,7 @@ void Watch::on_due(Wait& wait) {
     report_roll_call(message);
     return;
   }
+  presence::unanswered(t_, dispatch_, message);
   if (wait.on_timeout == OnTimeout::retry && wait.retries < t_.rules.flow_request_retries) {
     ++wait.retries;
     t_.patterns.set_due(wait, t_.now + wait.timeout);
@@ -310,7 +311,7 @@ void Watch::time_out(const Wait& held, MessageRef ref) {
   message.timed_out = true;
   const std::string sender = t_.agents[message.sender].name;
   const std::string receivers = receivers_of(ref);
-  dispatch_.note_unanswered(ref);
+  dispatch_.note_unanswered(ref, wait.timeout);
   Pipeline* const pipeline = t_.patterns.find_pipeline(wait.pipeline);
   end_wait(wait.message);
   dispatch_.emit(RequestTimedOut{.message = wait.message, .is_final = true});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "core/presence.h"
 #include "core/snapshot.h"
 
 namespace parley::core {
@@ -43,6 +44,9 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   }
   if (turn.actor != none) {
     t_.agents[turn.actor].seen = t_.now;
+    if (t_.agents[turn.actor].presence.is_away()) {
+      presence::heard_from(t_, dispatch, turn.actor);
+    }
   }
   Outcome outcome =
       std::visit([&](const auto& command) { return on(turn, command); }, entry.command);
@@ -65,6 +69,7 @@ void Workspace::let_time_pass(Dispatch& dispatch, Watch& watch) {
   watch.settle();
   watch.advance();
   watch.settle();
+  presence::advance(t_, dispatch);
 }
 
 void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& effects) {
@@ -96,6 +101,9 @@ Time Workspace::next_deadline() const {
     next = t_.messages.deadlines().first().at;
   }
   next = std::min(next, t_.patterns.next().at);
+  if (!t_.silences.empty()) {
+    next = std::min(next, t_.silences.begin()->first);
+  }
   if (!t_.pressed.empty()) {
     next = std::min(next, t_.pressed.begin()->first);
   }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,7 @@ class Workspace {
     Dispatch& dispatch;
     AgentRef actor;  // none: the broker itself
     Watch watch;
+    bool answers = false;  // it is the answer to a request that waits for it
   };
   // Who gets a message: a topic's subscribers, everyone, or the agents named.
   struct Route {
@@ -59,6 +61,8 @@ class Workspace {
     bool everyone = false;
     std::vector<AgentRef> agents;           // registered
     std::vector<std::string_view> unknown;  // names that no one has
+    std::vector<AgentRef> absent;           // of the agents: they are away, and it must not wait
+    std::vector<std::pair<AgentRef, AgentRef>> redirected;  // who gets it, for whom
 
     // One receiver by name: what it cannot take is refused instead of becoming a dead letter.
     bool is_one() const {
@@ -66,7 +70,7 @@ class Workspace {
     }
   };
 
-  static void let_time_pass(Dispatch& dispatch, Watch& watch);
+  void let_time_pass(Dispatch& dispatch, Watch& watch);
 
   // commands.cc
   Outcome on(Turn& turn, const SetRules& command);
@@ -101,7 +105,8 @@ class Workspace {
   // conversations.cc
   Outcome on(Turn& turn, const CloseThread& command);
   std::expected<ThreadRef, Error> find_thread(const Turn& turn, const Envelope& envelope,
-                                              MessageRef question) const;
+                                              const Route& route) const;
+  bool may_join(const Turn& turn, const Thread& thread, const Route& route) const;
   void enter_thread(ThreadRef thread, const Envelope& envelope, const Route& route,
                     MessageRef message);
 
@@ -112,12 +117,26 @@ class Workspace {
   std::string_view sender_of(const Turn& turn, const Errand* errand) const;
   std::expected<MessageRef, Error> find_repeated(const Envelope& envelope,
                                                  uint64_t content) const;
+  std::expected<MessageRef, Error> find_question(const Turn& turn, const Envelope& envelope) const;
   std::expected<Route, Error> route(const Turn& turn, const Envelope& envelope);
   MessageRef add_message(const Turn& turn, const Envelope& envelope, const Route& route,
                          uint64_t content);
   void answer(Turn& turn, MessageRef question, MessageRef answer, Status status);
+  bool is_awaited(MessageRef question, AgentRef by) const;
   uint64_t next_number(AgentRef sender, const Envelope& envelope, const Route& route);
   Outcome send(Turn& turn, const Send& command);
+  void deliver(Turn& turn, const Route& route, MessageRef message);
+
+  // absence.cc
+  Outcome on(Turn& turn, const StopWaiting& command);
+  void mind_absence(const Turn& turn, const Send& command, Route& route) const;
+  std::string why_absent(AgentRef agent) const;
+  Outcome repeat_refused(Turn& turn, MessageRef message);
+  std::optional<WaitGraph::Edge> wait_of(const Turn& turn, const Send& command,
+                                         const Route& route) const;
+  std::vector<WaitGraph::Edge> circle(const WaitGraph::Edge& edge);
+  Error deadlock(const std::vector<WaitGraph::Edge>& edges, const Send& command) const;
+  void begin_wait(const WaitGraph::Edge& edge, MessageRef message);
 
   // limits.cc
   Outcome on(Turn& turn, const ResetLimits& command);

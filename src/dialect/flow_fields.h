@@ -138,9 +138,4 @@ constexpr std::string_view word_for(const std::array<Word<T>, n>& words, T value
 constexpr std::string_view everyone = "*";
 constexpr std::string_view everyone_in_words = "broadcast";
 
-// A request and a query are acknowledged unless they say otherwise, and say what a timeout does.
-constexpr bool asks(core::Kind kind) {
-  return kind == core::Kind::request || kind == core::Kind::query;
-}
-
 }  // namespace parley::dialect::flow

@@ -199,6 +199,9 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
         Code::unauthorized, "send `Authorization: Bearer TOKEN` with a token of this broker", {}};
     refuse(exchange, error, {"WWW-Authenticate", "Bearer"});
   } else if (route != nullptr) {
+    if (!route->open) {
+      note_call(*caller);
+    }
     Call call{exchange, request, std::move(*caller), std::move(found.arguments)};
     (this->*route->handler)(call);
     if (pushes_.contains(exchange.connection)) {
@@ -213,6 +216,46 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
     refuse(exchange, Error{Code::method_not_allowed, "this path takes " + found.allowed, {}},
            {"Allow", found.allowed});
   }
+}
+
+namespace {
+
+// How often a call is written down as a sign of life: several times before silence would count.
+Duration sign_interval(const core::Rules& rules) {
+  const int64_t patience =
+      rules.collab_heartbeat.us * static_cast<int64_t>(rules.collab_heartbeats_missed);
+  return patience == 0 ? rules.collab_heartbeat : Duration{std::max<int64_t>(patience / 4, 1)};
+}
+
+}  // namespace
+
+// Commands speak for themselves; who only looks into its inbox would be taken for silent.
+void Api::note_call(const Principal& caller) {
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  const core::Agent& agent = t.agents[caller.ref];
+  if (agent.kind != core::PrincipalKind::agent || !agent.streams.empty()) {
+    return;
+  }
+  base::Time& signed_at = called_[{caller.workspace, caller.ref}];
+  const base::Time now = clock_.now();
+  if (std::max(signed_at, agent.seen) + sign_interval(t.rules) > now &&
+      !agent.presence.is_away()) {
+    return;
+  }
+  signed_at = now;
+  broker_.ask(caller.workspace, caller.name, core::Heartbeat{.only_seen = true},
+              [](const core::Outcome&, std::span<const core::Effect>) {});
+}
+
+void Api::stay_present(const net::Exchange& exchange, const Principal& caller) {
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  waits_.add(clock_.now() + sign_interval(t.rules), [this, exchange, caller] {
+    const core::Tables& now = broker_.machine().find(caller.workspace)->tables();
+    if (waiting_.contains(exchange) && now.agents.find(caller.name) == caller.ref) {
+      note_call(caller);
+      stay_present(exchange, caller);
+    }
+  });
 }
 
 void Api::on_message(net::ConnectionId connection, std::string_view text) {

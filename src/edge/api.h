@@ -68,6 +68,9 @@ class Api final : public net::Handler {
   std::expected<lib::Json, Error> body_object(const Call& call);
   const core::Tables& tables(const Call& call) const;
   bool require(const Call& call, bool allowed, std::string_view who);
+  // The caller asked for something, which is a sign of life; and goes on to wait for it.
+  void note_call(const Principal& caller);
+  void stay_present(const net::Exchange& exchange, const Principal& caller);
   std::string problem_text(const Error& error);
 
   // principals.cc
@@ -114,6 +117,8 @@ class Api final : public net::Handler {
     std::vector<std::string_view> receivers{};
     std::optional<core::Gathering> gathering{};
     std::vector<std::string_view> later_stages{};
+    core::OnUnavailable on_unavailable = core::OnUnavailable::by_rules;
+    Duration wait{};  // how long its caller blocks for the answer
   };
   // Checks a message and sends it. What is wrong with it is told, and kept as a dead letter.
   void submit(const Principal& caller, const dialect::Codec& codec, lib::Json message,
@@ -196,6 +201,7 @@ class Api final : public net::Handler {
   Waits waits_;
   base::Seq started_;                                // what was there when this began
   std::unordered_map<uint64_t, base::Seq> written_;  // by workspace and principal: its newest entry
+  std::map<std::pair<core::WorkspaceId, core::AgentRef>, base::Time> called_;  // the newest sign
   std::unordered_map<net::ConnectionId, std::unique_ptr<Push>> pushes_;
   std::map<net::Exchange, std::function<void()>> waiting_;  // what to undo when a waiter is gone
 };

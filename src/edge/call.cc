@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/call.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "dialect/iso8601.h"
@@ -164,6 +166,16 @@ std::expected<core::Target, Error> parse_target(std::string_view text) {
       Error{Code::not_found, "a message is named by its UUID or by its seq", {}});
 }
 
+std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text) {
+  constexpr std::array<std::string_view, 4> words = {"", "queue", "redirect", "fail"};
+  const auto at = std::ranges::find(words, text);
+  if (at == words.end()) {
+    return std::unexpected(Error{
+        Code::bad_request, "on_unavailable is queue, redirect or fail", "/on_unavailable"});
+  }
+  return static_cast<core::OnUnavailable>(at - words.begin());
+}
+
 net::Response problem(const Error& error) {
   const base::CodeInfo& info = base::info(error.code);
   net::Response response;
@@ -183,6 +195,13 @@ net::Response problem(const Error& error) {
       .text(info.name);
   if (!error.field.empty()) {
     out.key("field").text(error.field);
+  }
+  if (!error.cycle.empty()) {
+    out.key("cycle").array();
+    for (const std::string& name : error.cycle) {
+      out.text(name);
+    }
+    out.end_array();
   }
   if (error.retry_after.us > 0) {
     constexpr int64_t second = 1'000'000;

@@ -13,7 +13,6 @@
 #include "core/command.h"
 #include "edge/principal.h"
 #include "lib/json.h"
-#include "lib/json.h"
 #include "net/server.h"
 
 namespace parley::edge {
@@ -59,6 +58,9 @@ std::expected<uint64_t, Error> tokens_member(lib::Json object, std::string_view 
                                              std::string_view place = "/");
 
 std::expected<core::Target, Error> parse_target(std::string_view text);
+
+// `queue`, `redirect`, `fail`; empty: as the rules say.
+std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text);
 
 // The answer to what went wrong: RFC 9457.
 net::Response problem(const Error& error);

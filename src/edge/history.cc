@@ -54,7 +54,7 @@ net::Response response_of(const view::StoredMessage& stored, const core::Envelop
   codec->encode(envelope, {.recipient = recipient}, response.body);
   std::string provenance;
   JsonWriter out(provenance);
-  render_provenance(envelope, header_of(stored, envelope), out);
+  render_provenance(envelope, header_of(stored, envelope), {}, out);
   response.headers.emplace_back("Parley-Provenance", std::move(provenance));
   return response;
 }

@@ -155,7 +155,9 @@ void Api::submit(const Principal& caller, const dialect::Codec& codec, Json mess
     core::Send command{.envelope = std::move(*envelope),
                        .gathering = submission.gathering,
                        .later_stages = submission.later_stages,
-                       .tokens = *tokens};
+                       .tokens = *tokens,
+                       .on_unavailable = submission.on_unavailable,
+                       .wait = submission.wait};
     broker_.ask(caller.workspace, caller.name, std::move(command), std::move(done));
   } else if (message.is_object() && envelope.error().code != Code::sender_mismatch) {
     keep_malformed(caller, message.raw(), envelope.error(), std::move(done));
@@ -201,13 +203,19 @@ void Api::send_one(Call& call, Json message) {
   const auto wait = call.duration("wait", Duration{}, wait_max);
   const auto lenient = call.flag("lenient");
   const auto codec = codec_for(call);
-  if (!wait || !codec || !lenient) {
-    refuse(call.exchange, !wait ? wait.error() : !codec ? codec.error() : lenient.error());
+  const auto on_unavailable = parse_on_unavailable(call.parameter("on_unavailable").value_or(""));
+  if (!wait || !codec || !lenient || !on_unavailable) {
+    refuse(call.exchange, !wait      ? wait.error()
+                          : !codec   ? codec.error()
+                          : !lenient ? lenient.error()
+                                     : on_unavailable.error());
     return;
   }
   submit(call.caller, *codec, message,
          {.lenient = *lenient,
-          .idempotency_key = call.request.header("idempotency-key")},
+          .idempotency_key = call.request.header("idempotency-key"),
+          .on_unavailable = *on_unavailable,
+          .wait = *wait},
          [this, exchange = call.exchange, caller = call.caller, wait = *wait](
              const core::Outcome& outcome, std::span<const core::Effect>) {
            if (!outcome) {
@@ -223,8 +231,11 @@ void Api::send_one(Call& call, Json message) {
 void Api::send_batch(Call& call, Json messages) {
   const auto codec = codec_for(call);
   const auto lenient = call.flag("lenient");
-  if (!codec || !lenient) {
-    refuse(call.exchange, !codec ? codec.error() : lenient.error());
+  const auto on_unavailable = parse_on_unavailable(call.parameter("on_unavailable").value_or(""));
+  if (!codec || !lenient || !on_unavailable) {
+    refuse(call.exchange, !codec     ? codec.error()
+                          : !lenient ? lenient.error()
+                                     : on_unavailable.error());
     return;
   }
   if (call.parameter("wait") || !call.request.header("idempotency-key").empty()) {
@@ -246,7 +257,7 @@ void Api::send_batch(Call& call, Json messages) {
     return;
   }
   batch->results.resize(batch->left);
-  const Submission submission{.lenient = *lenient};
+  const Submission submission{.lenient = *lenient, .on_unavailable = *on_unavailable};
   size_t at = 0;
   for (const Json message : messages.elements()) {
     submit(call.caller, *codec, message, submission,
@@ -293,6 +304,14 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   }
   out.key("recipient_count").number(uint64_t{receipt.count});
   out.key("warnings").array();
+  if (receipt.count == 1 && ref != core::none) {
+    const core::AgentRef receiver =
+        t.messages.delivery(t.messages.message(ref).deliveries).receiver;
+    if (const auto away = redirected_from(t, ref, receiver); !away.empty()) {
+      out.text("\"" + std::string(away) + "\" is away; redirected to \"" +
+               t.agents[receiver].name + "\"");
+    }
+  }
   if (ref != core::none && t.messages.message(ref).dead_letters > 0) {
     out.text("not every receiver could be reached: see the states of the recipients");
   }
@@ -350,10 +369,13 @@ void Api::await_answer(const net::Exchange& exchange, const Principal& caller, b
     broker_.forget(waiter);
     too_late("within " + base::format_duration(wait));
   });
-  waiting_[exchange] = [this, waiter, timer] {
+  waiting_[exchange] = [this, waiter, timer, caller, question] {
     waits_.remove(*timer);
     broker_.forget(waiter);
+    broker_.ask(caller.workspace, caller.name, core::StopWaiting{question},
+                [](const core::Outcome&, std::span<const core::Effect>) {});
   };
+  stay_present(exchange, caller);
 }
 
 // The waiting caller has the answer with this: it is read and acknowledged in its name.
@@ -380,7 +402,7 @@ void Api::give_answer(const net::Exchange& exchange, const Principal& caller, ba
         const auto envelope = envelope_at(broker_, caller.workspace, answer);
         if (ref != core::none && envelope) {
           out.key("provenance");
-          render_provenance(*envelope, known.message(ref), out);
+          render_provenance(*envelope, known.message(ref), {}, out);
         }
         out.end_object();
         respond(exchange, json_response(200, std::move(body)));
@@ -417,6 +439,7 @@ void Api::inbox(Call& call) {
     waits_.remove(*timer);
     broker_.forget(waiter);
   };
+  stay_present(exchange, call.caller);
 }
 
 void Api::answer_inbox(const net::Exchange& exchange, const Principal& caller, uint64_t limit) {
@@ -476,7 +499,8 @@ void Api::show_message(Call& call) {
     if (message != core::none && envelope) {
       std::string provenance;
       JsonWriter out(provenance);
-      render_provenance(*envelope, now.messages.message(message), out);
+      render_provenance(*envelope, now.messages.message(message),
+                        redirected_from(now, message, caller.ref), out);
       response.headers.emplace_back("Parley-Provenance", std::move(provenance));
     }
     respond(exchange, std::move(response));

@@ -165,7 +165,11 @@ bool Push::render(base::Seq message, const core::Envelope* envelope) {
   codec->encode(*shown, {.recipient = owner_.name}, rendered.text);
   rendered.text.append(R"(,"provenance":)");
   JsonWriter provenance(rendered.text);
-  render_provenance(*shown, t.messages.message(ref), provenance);
+  const std::string_view away = redirected_from(t, ref, owner_.ref);
+  if (!away.empty()) {
+    rendered.message = {};
+  }
+  render_provenance(*shown, t.messages.message(ref), away, provenance);
   return true;
 }
 
@@ -248,10 +252,18 @@ void Push::op_send(Json op, std::string_view ref) {
   }
   const Json key = op.find("idempotency_key");
   const Json lenient = op.find("lenient");
+  const Json policy = op.find("on_unavailable");
+  const auto on_unavailable =
+      parse_on_unavailable(policy ? policy.as_string().value_or("no text") : std::string_view{});
+  if (!on_unavailable) {
+    reply_error(ref, on_unavailable.error());
+    return;
+  }
   api_.submit(owner_, *codec, message,
               {.via = core::Via::websocket,
                .lenient = lenient && lenient.as_bool() == true,
-               .idempotency_key = key ? key.as_string().value_or("") : std::string_view{}},
+               .idempotency_key = key ? key.as_string().value_or("") : std::string_view{},
+               .on_unavailable = *on_unavailable},
               answer_to(ref, Answered::always));
 }
 

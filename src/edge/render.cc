@@ -118,6 +118,8 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, bool confident
     out.key("last_seen").time(agent.seen);
   }
   out.key("connected").boolean(!agent.streams.empty());
+  out.key("availability");
+  out.plain(agent.is_offline() ? "offline" : agent.is_available() ? "available" : "unavailable");
   if (!agent.status.empty()) {
     out.key("status").text(agent.status);
   }
@@ -188,6 +190,10 @@ void render_delivery(const core::Tables& tables, core::DeliveryRef ref, JsonWrit
   if (tables.messages.message_of(ref).durability == core::Durability::memory) {
     out.key("not_persisted").boolean(true);
   }
+  const auto away = tables.messages.redirected().find(ref);
+  if (away != tables.messages.redirected().end()) {
+    out.key("redirected_from").text(away->second);
+  }
   const auto error = tables.messages.last_errors().find(ref);
   if (error != tables.messages.last_errors().end()) {
     out.key("last_error").text(error->second);
@@ -217,7 +223,7 @@ std::string_view status_name(core::Status status) {
 
 void render_request(const core::Tables& tables, core::MessageRef ref, JsonWriter& out) {
   const core::Message& message = tables.messages.message(ref);
-  if (message.kind != core::Kind::request && message.kind != core::Kind::query) {
+  if (!core::asks(message.kind)) {
     return;
   }
   const core::Wait* const wait = tables.patterns.find_wait(message.seq);
@@ -254,8 +260,18 @@ void render_notification(const core::Envelope& envelope, const core::Message& me
   out.end_object();
 }
 
+std::string_view redirected_from(const core::Tables& tables, core::MessageRef message,
+                                 core::AgentRef receiver) {
+  const auto& redirected = tables.messages.redirected();
+  if (redirected.empty()) {
+    return {};
+  }
+  const auto at = redirected.find(tables.messages.delivery_to(message, receiver));
+  return at == redirected.end() ? std::string_view{} : at->second;
+}
+
 void render_provenance(const core::Envelope& envelope, const core::Message& message,
-                       JsonWriter& out) {
+                       std::string_view redirected_from, JsonWriter& out) {
   out.object().key("sender").text(envelope.sender);
   out.key("sender_kind").plain(sender_kind_name(envelope));
   out.key("via").plain(via_name(envelope.via));
@@ -267,6 +283,9 @@ void render_provenance(const core::Envelope& envelope, const core::Message& mess
   out.end_array().key("accepted").time(message.time);
   if (message.mark != core::Mark::plain) {
     out.key("mark").plain(message.mark == core::Mark::late ? "late" : "duplicate");
+  }
+  if (!redirected_from.empty()) {
+    out.key("redirected_from").text(redirected_from);
   }
   out.end_object();
 }

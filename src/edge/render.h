@@ -34,7 +34,11 @@ void render_notification(const core::Envelope& envelope, const core::Message& me
                          lib::JsonWriter& out);
 
 // Where a message comes from, as the broker knows it.
+// In whose place the receiver got the message; empty: it was meant for it.
+std::string_view redirected_from(const core::Tables& tables, core::MessageRef message,
+                                 core::AgentRef receiver);
 void render_provenance(const core::Envelope& envelope, const core::Message& message,
+                       std::string_view redirected_from,
                        lib::JsonWriter& out);
 
 // The message at `seq` in the words of `dialect`, for `recipient`.

@@ -55,6 +55,8 @@ std::string_view subject_of(core::ErrandKind kind) {
       return "many messages fail";
     case core::ErrandKind::published:
       return "";
+    case core::ErrandKind::deadlock_warned:
+      return "a request closes a circle of those who wait";
   }
   return "";
 }

@@ -45,6 +45,7 @@ bool needs_sync(const core::Command& command) {
     bool operator()(const core::ResolveEscalation&) const { return true; }
     bool operator()(const core::CloseThread&) const { return true; }
     bool operator()(const core::ResetLimits&) const { return true; }
+    bool operator()(const core::StopWaiting&) const { return false; }
   } visitor;
   return std::visit(visitor, command);
 }

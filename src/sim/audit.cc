@@ -169,7 +169,9 @@ void Ledger::check_limits(const Step& step) {
   Sizes sizes;
   // An inbox takes the broker's own when it is full, too.
   const auto* send = done<core::Send>(step);
-  const uint64_t news = send != nullptr && send->envelope.sender == core::broker_sender ? 1 : 0;
+  const bool has_room = send != nullptr && (send->envelope.sender == core::broker_sender ||
+                                            send->envelope.kind == core::Kind::response);
+  const uint64_t news = has_room ? 1 : 0;
   for (const core::AgentRef ref : t.agents.sorted()) {
     const core::Agent& agent = t.agents[ref];
     sizes.queues[agent.name] = agent.inbox.unsettled;

@@ -79,6 +79,21 @@ struct Member {
   uint64_t tokens = 0;  // the same
   int64_t day = 0;
   uint64_t nacks = 0;   // in a row
+  std::vector<std::string> capabilities;
+  std::string status;        // as it said
+  Time heard;                // when it last asked for something
+  Time since;                // from when on its silence counts; zero: it does not
+  bool silent = false;       // for too long
+  bool unanswered = false;   // what it was asked, and it was not heard of since
+};
+
+// A request whose sender goes on only with the answer.
+struct Blocked {
+  std::string from;
+  std::string to;
+  Time until;
+  bool asks_back = false;
+  bool is_watched = false;
 };
 
 struct Opened {

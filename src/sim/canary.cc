@@ -38,6 +38,8 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::rates_ignored, "rates_ignored", Check::pace},
     {Canary::breaker_ignored, "breaker_ignored", Check::breaker},
     {Canary::budget_ignored, "budget_ignored", Check::guard},
+    {Canary::silence_ignored, "silence_ignored", Check::presence},
+    {Canary::circle_ignored, "circle_ignored", Check::deadlock},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -91,6 +93,12 @@ bool plant_send(Canary canary, const ReadBy& by, core::Envelope& e) {
 bool plant_rules(Canary canary, core::SetRules& rules) {
   if (canary == Canary::limits_ignored) {
     std::erase_if(rules.values, [](const auto& value) { return is_table_limit(value.first); });
+    return true;
+  }
+  if (canary == Canary::silence_ignored || canary == Canary::circle_ignored) {
+    rules.values.emplace_back(canary == Canary::silence_ignored ? "collab.heartbeats_missed"
+                                                                : "collab.deadlock",
+                              canary == Canary::silence_ignored ? "0" : "warn");
     return true;
   }
   if (canary == Canary::thread_unlimited) {

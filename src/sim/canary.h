@@ -43,6 +43,8 @@ enum class Canary : uint8_t {
   rates_ignored,
   breaker_ignored,
   budget_ignored,
+  silence_ignored,
+  circle_ignored,
   // In what is read, on one node.
   tie_by_node,
   entry_skipped,

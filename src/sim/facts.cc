@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, std::variant_size_v<core::Command>> comma
     "subscribe", "unsubscribe", "send",          "read",        "take",         "ack",
     "nack",      "reject",      "extend",        "open_stream", "close_stream", "resolve",
     "heartbeat", "malformed",   "escalation",   "close_thread",
-    "reset"};
+    "reset",     "stop_waiting"};
 
 struct Translate {
   const core::Machine& machine;

@@ -39,6 +39,7 @@ void Ledger::observe(const Step& step) {
   letter_ = nullptr;
   alarms_wanted_ = 0;
   letters_max_ = rules_.dead_letters_max;
+  learn_silence(step);
   learn(step);
   const auto* retry = done<core::ResolveDeadLetter>(step);
   bool resolved = retry == nullptr || learn_resolved(step, *retry);
@@ -58,6 +59,8 @@ void Ledger::observe(const Step& step) {
   check_care(step);
   check_pace(step);
   check_guards(step);
+  check_circles(step);
+  check_presence(step);
   learn_members(step);
   forget_talks(step);
   forget(step);
@@ -156,8 +159,7 @@ void Ledger::accept(const Step& step, const core::Send& command) {
   sent.sender = e.sender;
   sent.thread = e.thread;
   sent.kind = e.kind;
-  sent.asks = (e.kind == core::Kind::request || e.kind == core::Kind::query) &&
-              !e.thread.empty() && e.sender != core::broker_sender;
+  sent.asks = core::asks(e.kind) && !e.thread.empty() && e.sender != core::broker_sender;
   const core::Duration timeout = e.response_timeout.us > 0
                                      ? e.response_timeout
                                      : core::default_timeout(rules_, e.dialect, e.kind);
@@ -277,6 +279,11 @@ void Ledger::check_receivers(const Step& step, const core::Send& command) {
              agents[agents.find(name)].inbox.unsettled >= rules_.queue_max;
     });
   }
+  if (command.envelope.durability == core::Durability::memory &&
+      command.envelope.receivers.front() == "*") {
+    std::erase_if(wanted, [this](const std::string& name) { return is_offline(name); });
+  }
+  redirect(step, command, found, wanted);
   if (found != wanted) {
     fail(Check::receivers, step,
          text("is for {} receivers, wanted {}", found.size(), wanted.size()));
@@ -345,6 +352,7 @@ void Ledger::learn_members(const Step& step) {
     Member& member = members_[std::string(command->name)];
     member.kind = command->kind;
     member.dialect = command->dialect;
+    member.capabilities.assign(command->capabilities.begin(), command->capabilities.end());
   } else if (const auto* gone = done<core::Unregister>(step)) {
     members_.erase(std::string(gone->name));
   } else if (const auto* subscribe = done<core::Subscribe>(step)) {

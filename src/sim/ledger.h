@@ -87,6 +87,24 @@ class Ledger {
   void note_owed(const Step& step, const Fact& fact);
   void check_waiting(const Step& step);
   uint64_t unsettled_of(const std::string& receiver) const;
+
+  // absence.cc
+  bool has_stream(const std::string& name) const;
+  bool is_offline(const std::string& name) const;
+  bool is_away(const std::string& name) const;
+  void learn_silence(const Step& step);
+  void note_unanswered(const Step& step, Seq message);
+  void check_presence(const Step& step);
+  bool may_stand_in(const core::Send& command, const std::string& named,
+                    const std::string& other) const;
+  bool redirects(const core::Send& command) const;
+  void redirect(const Step& step, const core::Send& command, const std::set<std::string>& found,
+                std::set<std::string>& wanted);
+  bool leads(const std::string& from, const std::string& to) const;
+  std::optional<Blocked> blocks(const Step& step, const core::Send& command) const;
+  void end_blocked(const Step& step);
+  void check_circles(const Step& step);
+
   // pace.cc
   bool is_paced(const std::string& sender, core::Priority priority) const;
   void check_pace(const Step& step);
@@ -150,6 +168,7 @@ class Ledger {
   std::map<Seq, Asked> asked_;
   std::map<Seq, Scattered> scattered_;
   std::map<Seq, Piped> piped_;
+  std::map<Seq, Blocked> blocked_;
   std::set<uint64_t> ended_;
   std::map<std::string, std::vector<Booked>> booked_;  // by limit
   Sizes sizes_;
@@ -162,6 +181,8 @@ class Ledger {
   std::map<std::string, int> letters_untold_;  // by sender: letters less news of letters
   std::set<std::string> news_;                 // topics on which the broker will publish
   int alarms_wanted_ = 0;
+  std::vector<std::string> disconnected_;  // whose stream was closed
+  bool warned_ = false;                    // of a circle
   const Fact* letter_ = nullptr;  // told, and its Settled not yet
   uint64_t letters_max_ = 0;      // before or after a change of the rules
   std::string moved_;             // the receiver whose discipline changed

@@ -8,14 +8,6 @@
 
 namespace parley::sim {
 
-namespace {
-
-bool is_request(core::Kind kind) {
-  return kind == core::Kind::request || kind == core::Kind::query;
-}
-
-}  // namespace
-
 bool Ledger::is_over(const Talk& talk) const {
   return talk.overdue || (talk.ages && talk.created + rules_.thread_duration_max <= now_);
 }
@@ -28,7 +20,7 @@ bool Ledger::answers_request(const core::Envelope& e) const {
                item.second.pairs.end();
   });
   return e.kind == core::Kind::response && question != sent_.rend() &&
-         is_request(question->second.kind) &&
+         core::asks(question->second.kind) &&
          std::ranges::find(question->second.pairs, e.sender, &Pair::receiver)->state !=
              State::answered;
 }

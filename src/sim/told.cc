@@ -46,7 +46,10 @@ void Ledger::on(const Step& step, const Fact& fact) {
       }
       return;
     case Fact::Kind::stream_closed:
-      streams_.erase(fact.stream);
+      if (const auto at = streams_.find(fact.stream); at != streams_.end()) {
+        disconnected_.push_back(at->second.agent);
+        streams_.erase(at);
+      }
       closed_.insert(fact.stream);
       return;
     case Fact::Kind::owed:
@@ -244,7 +247,7 @@ void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) 
       is_true = done<core::Reject>(step) != nullptr;
       break;
     case core::Reason::receiver_unavailable:
-      is_true = find(fact.message, fact.receiver)->attempts > 0;
+      is_true = find(fact.message, fact.receiver)->attempts > 0 || is_away(fact.receiver);
       break;
     case core::Reason::queue_overflow:
       is_true = sizes_.queues[fact.receiver] >= rules_.queue_max ||

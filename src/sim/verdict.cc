@@ -47,6 +47,10 @@ std::string_view check_name(Check check) {
       return "duplicate";
     case Check::limit:
       return "limit";
+    case Check::presence:
+      return "presence";
+    case Check::deadlock:
+      return "deadlock";
     case Check::breaker:
       return "breaker";
     case Check::guard:

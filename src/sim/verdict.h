@@ -32,6 +32,8 @@ enum class Check : uint8_t {
   life,       // no stream outlives its node's life
   duplicate,  // a repeated message is told from a new one
   limit,      // no table grows above its limit
+  presence,   // who is silent is offline, who is heard of is not
+  deadlock,   // no circle of those who wait closes unseen, and none is seen that is none
   breaker,    // a failing receiver gets no more, one that does not fail does
   guard,      // what has run away is stopped, and nothing else
   pace,       // rate limits hold up what exceeds them, nothing else, and say for how long

@@ -14,8 +14,6 @@ bool is_good(core::Status status) {
   return status != core::Status::error && status != core::Status::declined;
 }
 
-bool asks(core::Kind kind) { return kind == core::Kind::request || kind == core::Kind::query; }
-
 }  // namespace
 
 size_t Scattered::needed() const {
@@ -73,7 +71,7 @@ void Ledger::begin_waiting(const Step& step, const core::Send& command) {
     coverage_.count("pattern", "pipeline");
   }
   const bool is_piped = !command.later_stages.empty() || stage != piped_.end();
-  if (asks(e.kind) && timeout.us > 0) {
+  if (core::asks(e.kind) && timeout.us > 0) {
     asked_[seq] = {std::string(e.sender), now_ + timeout, timeout, e.on_timeout, 0, is_piped};
     coverage_.count("pattern", "request");
   }
@@ -133,6 +131,7 @@ void Ledger::on_timed_out(const Step& step, const Fact& fact) {
     fail(Check::wait, step, text("{} is given up, or not, as it should", fact.message.n));
   }
   coverage_.count("timeout", fact.is_final ? "final" : "retried");
+  note_unanswered(step, fact.message);
   if (fact.is_final) {
     timeouts_untold_[asked.sender] += !asked.is_piped && is_registered(asked.sender) ? 1 : 0;
     asked_.erase(at);
@@ -170,6 +169,8 @@ void Ledger::note_owed(const Step& step, const Fact& fact) {
   const core::Errand* const errand = step.after.tables().errands.find(fact.errand);
   if (fact.errand_kind == core::ErrandKind::request_timed_out) {
     --timeouts_untold_[fact.receiver];
+  } else if (fact.errand_kind == core::ErrandKind::deadlock_warned) {
+    warned_ = true;
   } else if (fact.errand_kind == core::ErrandKind::gathered && errand != nullptr) {
     const auto at = scattered_.find(errand->about);
     if (at == scattered_.end() || at->second.owner != fact.receiver) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <set>
 
 #include "sim/text.h"
 
@@ -83,6 +84,10 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"flow.rate.broadcast_per_min", {"0", "1", "3", "10"}},
     {"flow.rate.throttled_max", {"1", "3", "10", "1000"}},
     {"flow.rate.signal_percent", {"1", "50", "80", "100"}},
+    {"collab.heartbeat", {"50ms", "500ms", "2s", "10s"}},
+    {"collab.heartbeats_missed", {"0", "1", "2", "3"}},
+    {"collab.on_unavailable", {"queue", "queue", "redirect", "redirect"}},
+    {"collab.deadlock", {"abort", "abort", "abort", "warn"}},
     {"breaker.failures_max", {"0", "1", "3", "10"}},
     {"breaker.queue_percent", {"0", "50", "90", "100"}},
     {"breaker.pause", {"100ms", "2s", "60s", "60s"}},
@@ -203,15 +208,23 @@ Command Workload::some_command(uint64_t origin, Ask& ask) {
   }
   if (roll < 960) {
     return core::Heartbeat{keep(random.chance(500)   ? std::string("busy")
-                                : random.chance(800) ? std::string("idle")
+                                : random.chance(600) ? std::string("idle")
+                                : random.chance(500) ? std::string("offline")
                                                      : std::string(5'000, 's')),
                            {},
-                           random.chance(300) ? random.below(30) : 0};
+                           random.chance(300) ? random.below(30) : 0,
+                           random.chance(300)};
   }
   if (random.chance(250)) {
     return core::CloseThread{keep(text("t{}", random.below(8)))};
   }
-  if (roll < 965) {
+  if (roll < 963 && !held_.empty()) {
+    const Held& held = some_held();
+    ask.workspace = held.workspace;
+    ask.actor = random.chance(800) ? held.sender : some_agent();
+    return core::StopWaiting{held.message};
+  }
+  if (roll < 966) {
     return core::Malformed{keep(std::string(random.chance(900) ? 10 : 5'000, 'm')), "wrong"};
   }
   return roll < 972 ? some_workspace(ask) : nonsense(origin, ask);
@@ -276,7 +289,19 @@ Command Workload::some_send(Ask& ask) {
     e.in_reply_to = random.chance(50) ? new_id() : question.id;
     sent.sender = ask.actor = question.receiver;
     sent.workspace = ask.workspace = question.workspace;
+    if (random.chance(900)) {  // else another gets what it did not ask for
+      sent.receivers = {question.sender};
+    }
+  } else if (core::asks(e.kind) && random.chance(150) && !held_.empty()) {
+    const Held& question = some_held();  // asked back
+    send.gathering.reset();
+    send.later_stages.clear();
+    e.in_reply_to = question.id;
+    sent.sender = ask.actor = question.receiver;
+    sent.workspace = ask.workspace = question.workspace;
+    sent.receivers = {question.sender};
   }
+  some_absence(send, sent);
   e.id = sent.id;
   e.thread = keep(sent.thread);
   e.idempotency_key = sent.key;
@@ -289,6 +314,23 @@ Command Workload::some_send(Ask& ask) {
     remember(sent_, std::move(sent), 24);
   }
   return send;
+}
+
+// What is to be done where the receiver is away, and how long the sender waits. One by itself that
+// fails at once is told so, and stored all the same: the scenarios have that.
+void Workload::some_absence(core::Send& send, const Sent& sent) {
+  Random& random = setting_.random;
+  constexpr std::array<int64_t, 4> waits_ms = {0, 50, 2'000, 20'000};
+  const bool is_list = std::set(sent.receivers.begin(), sent.receivers.end()).size() > 1;
+  if (random.chance(400)) {
+    send.on_unavailable = static_cast<core::OnUnavailable>(random.below(is_list ? 4 : 3));
+  }
+  if (random.chance(300)) {
+    send.wait = base::milliseconds(random.pick(waits_ms));
+  }
+  if (random.chance(200)) {
+    send.envelope.action = "write";
+  }
 }
 
 void Workload::some_pattern(core::Send& send, Sent& sent) {
@@ -409,7 +451,7 @@ Command Workload::some_register(Ask& ask) {
     command.rights.push_back(keep(random.chance(800) ? "maintainer" : "owner"));
   }
   for (uint64_t left = random.below(4); left > 0; --left) {
-    command.capabilities.push_back(keep("write"));
+    command.capabilities.push_back(keep(random.chance(700) ? "write" : "read"));
   }
   return command;
 }
@@ -548,11 +590,13 @@ void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
   }
   if (const auto* send = std::get_if<core::Send>(&entry.command)) {
     ids_[entry.seq] = send->envelope.id;
+    senders_[entry.seq] = send->envelope.sender;
   }
   for (const Fact& fact : facts) {
     if (fact.kind == Fact::Kind::deliver) {
       remember(held_,
-               Held{fact.workspace, fact.receiver, fact.message, ids_[fact.message], fact.stream},
+               Held{fact.workspace, fact.receiver, fact.message, ids_[fact.message], fact.stream,
+                    senders_[fact.message]},
                24);
     } else if (fact.kind == Fact::Kind::dead_lettered) {
       letters_.emplace_back(fact.workspace, fact.letter);

@@ -43,6 +43,7 @@ class Workload {
     core::Seq message;
     core::MessageId id;
     core::StreamId stream;
+    std::string sender;
   };
   struct Sent {
     core::WorkspaceId workspace{};
@@ -63,6 +64,7 @@ class Workload {
   core::Command some_command(uint64_t origin, Ask& ask);
   core::Command some_send(Ask& ask);
   void some_pattern(core::Send& send, Sent& sent);
+  void some_absence(core::Send& send, const Sent& sent);
   core::Command send_again(Ask& ask);
   core::Command some_settling(Ask& ask);
   core::Command some_register(Ask& ask);
@@ -82,6 +84,7 @@ class Workload {
   Setting& setting_;
   std::deque<std::string> texts_;  // of the command that was asked last
   std::map<core::Seq, core::MessageId> ids_;
+  std::map<core::Seq, std::string> senders_;
   std::deque<Held> held_;  // newest last
   std::deque<Sent> sent_;
   std::deque<Opened> opened_;

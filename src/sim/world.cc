@@ -22,6 +22,7 @@ bool promises(const core::Command& command) {
          !std::holds_alternative<core::Take>(command) &&
          !std::holds_alternative<core::Extend>(command) &&
          !std::holds_alternative<core::Heartbeat>(command) &&
+         !std::holds_alternative<core::StopWaiting>(command) &&
          !std::holds_alternative<core::OpenStream>(command) &&
          !std::holds_alternative<core::CloseStream>(command);
 }

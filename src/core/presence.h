@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "core/dispatch.h"
+#include "core/tables.h"
+
+// Who is there. An agent that has a stream, or calls now and then, is; so is one that never said it
+// would be. One that sent a heartbeat or had a stream is offline when nothing more is heard of it,
+// and one that did not answer in time is unavailable until it is heard of again. Each change is
+// published.
+namespace parley::core::presence {
+
+// The agent asked for something: it is there.
+void heard_from(Tables& t, Dispatch& dispatch, AgentRef agent);
+
+// It opened a stream.
+void connected(Tables& t, Dispatch& dispatch, AgentRef agent);
+
+// It sent a heartbeat, or lost its last stream: from now on its silence counts.
+void expect(Tables& t, AgentRef agent);
+
+// What it was asked by itself was not answered in time.
+void unanswered(Tables& t, Dispatch& dispatch, MessageRef request);
+
+// It is no one any more.
+void forget(Tables& t, AgentRef agent);
+
+// Finds those who are silent for too long, a bounded number of them.
+void advance(Tables& t, Dispatch& dispatch);
+
+// The rules have changed: what is due is looked at anew.
+void begin_anew(Tables& t);
+
+// The agent that takes the place of one that is away: of those who can do the same, the one with
+// the least to do, then by name. The same is what the message asks for, where its action is a
+// capability of the one that is away, else all its capabilities. none: there is no such agent.
+AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_view action);
+
+}  // namespace parley::core::presence

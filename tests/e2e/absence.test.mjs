@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is away, who answers whom, and who waits for whom, against the real binary.
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { after, before, describe, it } from 'node:test';
+import WebSocket from 'ws';
+import { Broker } from './harness.mjs';
+
+const provenance = (response) => JSON.parse(response.headers.get('parley-provenance'));
+
+// Long-polls the agent's view of another until it stands so; each poll is a call of its own.
+async function until(look, wanted) {
+  for (;;) {
+    const found = await look();
+    if (wanted(found)) return found;
+  }
+}
+
+async function asked(agent) {
+  const { json } = await agent.inbox('?wait=10s');
+  assert.equal(json.count, 1, JSON.stringify(json));
+  return json.notifications[0];
+}
+
+describe('an agent that is away', () => {
+  let broker, ana, away;
+  const availability = async (id) => (await broker.call('GET', `/v1/agents/${id}`)).json.availability;
+  before(async () => {
+    broker = await Broker.start({ flags: ['--set', 'collab.heartbeat=300ms'] });
+    ana = await broker.addAgent('ana');
+    away = await broker.addAgent('away', { capabilities: ['review', 'test'] });
+  });
+  after(() => broker.remove());
+
+  it('CO-06: is offline after three missed heartbeats, is told of, and is back with the next call', async () => {
+    const watcher = await broker.addAgent('watcher');
+    await watcher.call('PUT', '/v1/topics/agent.availability_changed/subscription');
+    const told = async (status) => {
+      for (;;) {
+        const { json } = await watcher.inbox('?wait=10s');
+        for (const { id } of json.notifications) {
+          const { body } = (await watcher.read(id)).json.payload;
+          await watcher.ack(id);
+          if (body.agent === 'away' && body.status === status) return;
+        }
+      }
+    };
+    assert.equal(await availability('away'), 'available');
+    await away.call('POST', '/v1/agents/away/heartbeat', { body: { status: 'idle' } });
+    await told('offline');
+    assert.equal(await availability('away'), 'offline');
+    await away.inbox();
+    await told('online');
+    assert.equal(await availability('away'), 'available');
+    // Who never sent one is not missed.
+    assert.equal(await availability('ana'), 'available');
+  });
+
+  it('CO-06: stays there while it polls, or has a stream', async () => {
+    const poller = await broker.addAgent('poller');
+    await poller.call('POST', '/v1/agents/poller/heartbeat', { body: { status: 'idle' } });
+    const polled = poller.inbox('?wait=3s');
+    const seen = new Set();
+    let done = false;
+    polled.then(() => { done = true; });
+    await until(async () => { seen.add(await availability('poller')); return done; }, Boolean);
+    assert.deepEqual([...seen], ['available']);
+    const socket = new WebSocket(`${broker.url.replace('http', 'ws')}/v1/ws`, { headers: { Authorization: `Bearer ${poller.token}` } });
+    await once(socket, 'open');
+    await until(() => availability('away'), (found) => found === 'offline');
+    assert.equal(await availability('poller'), 'available');
+    socket.close();
+    await until(() => availability('poller'), (found) => found === 'offline');
+  });
+
+  it('CO-07: gets its messages later, or another does, or the sender is told at once', async () => {
+    const abe = await broker.addAgent('abe', { capabilities: ['test', 'review'] });
+    await broker.addAgent('half', { capabilities: ['review'] });
+    await until(() => availability('away'), (found) => found === 'offline');
+    assert.equal((await ana.send('away', { n: 1 })).json.recipients[0].receiver, 'away');
+
+    const redirected = await ana.send('away', { n: 2 }, {}, '?on_unavailable=redirect');
+    assert.equal(redirected.status, 202);
+    assert.equal(redirected.json.recipients[0].receiver, 'abe');
+    assert.equal(redirected.json.recipients[0].redirected_from, 'away');
+    assert.match(redirected.json.warnings[0], /redirected/);
+    const read = await abe.read((await asked(abe)).id);
+    assert.equal(provenance(read).redirected_from, 'away');
+    assert.equal(read.json.receiver, 'away');  // an address is never rewritten
+    await broker.kill();
+    await broker.run(broker.flags);
+    assert.equal(provenance(await abe.read(read.json.id)).redirected_from, 'away');
+
+    const failed = await ana.send('away', { n: 3 }, {}, '?on_unavailable=fail');
+    assert.equal(failed.status, 503);
+    assert.equal(failed.json.code, 'RECEIVER_UNAVAILABLE');
+    assert.match(failed.json.detail, /"away" is offline/);
+    const letters = (await broker.call('GET', '/v1/dead-letters')).json.dead_letters;
+    assert.deepEqual(letters.map(({ reason, receiver }) => [reason, receiver]), [['receiver_unavailable', 'away']]);
+
+    const wrong = await ana.send('away', { n: 4 }, {}, '?on_unavailable=banana');
+    assert.equal(wrong.status, 400);
+    assert.match(wrong.json.detail, /queue, redirect or fail/);
+  });
+
+  it('CO-06: is unavailable after what it did not answer in time, until it is heard of', async () => {
+    const bo = await broker.addAgent('bo');
+    const late = await ana.send('bo', {}, { type: 'request', response_timeout: '50ms' }, '?wait=10s');
+    assert.equal(late.json.code, 'TIMEOUT');
+    assert.equal(await availability('bo'), 'unavailable');
+    await bo.inbox();
+    await until(() => availability('bo'), (found) => found === 'available');
+  });
+});
+
+describe('answers', () => {
+  let broker, ana, bo, cy;
+  before(async () => {
+    broker = await Broker.start();
+    [ana, bo, cy] = [await broker.addAgent('ana'), await broker.addAgent('bo'), await broker.addAgent('cy')];
+  });
+  after(() => broker.remove());
+
+  it('FL-04: reach the one who asked, and cannot be sent past it', async () => {
+    const question = await ana.send('bo', {}, { type: 'request' });
+    const answer = (receiver) => bo.send(receiver, { secret: true }, { type: 'response', status: 'success', metadata: { in_reply_to: question.json.id } });
+    for (const receiver of ['cy', '*', 'some.topic', 'nobody']) {
+      const { status, json } = await answer(receiver);
+      assert.equal(status, 400, receiver);
+      assert.match(json.detail, /"ana"/);
+      assert.equal(json.field, '/receiver');
+    }
+    assert.equal((await cy.inbox()).json.count, 0);
+    assert.equal((await answer('ana')).status, 202);
+    assert.equal((await ana.delivery(question.json.id)).json.request.state, 'answered');
+  });
+
+  it('FL-04: are told apart by who asked, where two used the same id', async () => {
+    const id = randomUUID();
+    const waiting = cy.send('bo', { n: 1 }, { id, type: 'request' }, '?wait=10s');
+    await until(() => bo.inbox('?wait=10s'), ({ json }) => json.notifications.some(({ from }) => from === 'cy'));
+    assert.equal((await ana.send('bo', { n: 2 }, { id })).status, 202);
+    await bo.send('cy', { n: 3 }, { type: 'response', status: 'success', metadata: { in_reply_to: id } });
+    assert.equal((await waiting).json.response.payload.body.n, 3);
+  });
+
+  it('FL-03: a repeated id with other terms is another message', async () => {
+    const id = randomUUID();
+    const conversation_id = randomUUID();
+    const send = (extra) => ana.send('bo', { n: 1 }, { id, conversation_id, type: 'request', ...extra });
+    assert.equal((await send({ response_timeout: '20s' })).status, 202);
+    assert.equal((await send({ response_timeout: '20s' })).json.duplicate, true);
+    assert.equal((await send({ response_timeout: '40s' })).json.code, 'DUPLICATE_ID');
+    assert.equal((await send({ response_timeout: '20s', on_timeout: 'escalate' })).json.code, 'DUPLICATE_ID');
+  });
+
+  it('FL-17: a stranger who knows the name of a thread may not fill it', async () => {
+    const conversation_id = randomUUID();
+    await ana.send('bo', {}, { conversation_id });
+    const intruder = await cy.send('cy', {}, { conversation_id });
+    assert.equal(intruder.status, 403);
+    assert.equal(intruder.json.field, '/conversation_id');
+    assert.equal((await cy.call('GET', `/v1/threads/${conversation_id}`)).status, 404);
+  });
+
+  it('FL-21: opens no breaker for what nobody had in hand', async () => {
+    for (let n = 0; n < 12; ++n) {
+      await cy.send('*', {}, { type: 'request', response_timeout: '1ms' });
+      await cy.send('ana', {}, { type: 'request', response_timeout: '1ms' });
+    }
+    const last = await cy.send('ana', {}, { type: 'request', response_timeout: '1ms' }, '?wait=10s');
+    assert.equal(last.json.code, 'TIMEOUT');
+    const { json } = await broker.call('GET', '/v1/agents');
+    assert.ok(json.agents.every(({ breaker }) => breaker === undefined || breaker.state === 'closed'));
+  });
+});
+
+describe('circles of those who wait', () => {
+  let broker, ana, bo, cy;
+  before(async () => {
+    broker = await Broker.start();
+    [ana, bo, cy] = [await broker.addAgent('ana'), await broker.addAgent('bo'), await broker.addAgent('cy')];
+  });
+  after(() => broker.remove());
+
+  it('CO-09: are refused when they close, with who waits for whom; the others go on', async () => {
+    const first = ana.send('bo', { n: 1 }, { type: 'request' }, '?wait=20s');
+    const one = await asked(bo);
+    const second = bo.send('cy', { n: 2 }, { type: 'request' }, '?wait=20s');
+    const two = await asked(cy);
+    const third = await cy.send('ana', { n: 3 }, { type: 'request' }, '?wait=20s');
+    assert.equal(third.status, 409);
+    assert.equal(third.json.code, 'DEADLOCK');
+    assert.deepEqual(third.json.cycle, ['cy', 'ana', 'bo', 'cy']);
+    assert.match(third.json.detail, /"ana" waits for "bo"/);
+    assert.equal((await ana.inbox()).json.count, 0);
+    // What is not waited for is none, and a question back to the one who asked is none.
+    assert.equal((await cy.send('ana', { n: 4 }, { type: 'request' })).status, 202);
+    const back = bo.send('ana', { n: 5 }, { type: 'request', metadata: { in_reply_to: one.id } }, '?wait=20s');
+    const question = await until(() => ana.inbox('?wait=10s').then(({ json }) => json.notifications.find(({ from }) => from === 'bo')), Boolean);
+    const answer = (agent, to, id, n) => agent.send(to, { n }, { type: 'response', status: 'success', metadata: { in_reply_to: id } });
+    assert.equal((await answer(ana, 'bo', question.id, 50)).status, 202);
+    assert.equal((await back).json.response.payload.body.n, 50);
+    assert.equal((await answer(cy, 'bo', two.id, 20)).status, 202);
+    assert.equal((await second).json.response.payload.body.n, 20);
+    assert.equal((await answer(bo, 'ana', one.id, 10)).status, 202);
+    assert.equal((await first).json.response.payload.body.n, 10);
+  });
+
+  it('CO-09: whoever hangs up waits no more', async () => {
+    const hangUp = new AbortController();
+    const lost = fetch(`${broker.url}/v1/messages?wait=60s&lenient=true`, {
+      method: 'POST', signal: hangUp.signal, headers: { Authorization: `Bearer ${ana.token}` },
+      body: JSON.stringify({ type: 'request', receiver: 'cy', payload: { content_type: 'json', body: {} } }),
+    }).catch(() => 'lost');
+    await until(() => cy.inbox('?wait=10s'), ({ json }) => json.count > 0);
+    const closing = () => cy.send('ana', {}, { type: 'request', response_timeout: '100ms' }, '?wait=1s');
+    assert.equal((await closing()).json.code, 'DEADLOCK');
+    hangUp.abort();
+    assert.equal(await lost, 'lost');
+    await until(closing, ({ json }) => json.code === 'TIMEOUT');
+  });
+});
