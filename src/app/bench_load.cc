@@ -65,7 +65,7 @@ std::string message(std::string type, const std::string& from, std::string to, u
   Draft draft;
   draft.type = std::move(type);
   draft.to = std::move(to);
-  draft.thread = "benchmark";
+  draft.thread = "benchmark of " + from;
   if (draft.type == "response") {
     draft.in_reply_to = no_uuid;
   }

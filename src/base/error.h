@@ -80,7 +80,7 @@ struct Error {
   std::string detail;
   std::string field;
   Duration retry_after{};  // when to try again; zero: there is no such time
-  std::vector<std::string> cycle{};  // of a deadlock: who waits for whom, the first again at the end
+  std::vector<std::string> cycle{};  // of a deadlock: who waits for whom, the first at the end too
 
   bool operator==(const Error&) const = default;
 };

@@ -54,7 +54,8 @@ std::string Workspace::why_absent(AgentRef ref) const {
   const Agent& agent = t_.agents[ref];
   const bool offline = agent.is_offline();
   return quoted(agent.name) +
-         (offline ? " is offline" : " did not answer its last request, and was not heard of since") +
+         (offline ? " is offline"
+                  : " did not answer its last request, and was not heard of since") +
          (agent.seen.us == 0 ? std::string()
                              : " (last heard of at " + base::format_time(agent.seen) + ")");
 }
@@ -131,8 +132,8 @@ Error Workspace::deadlock(const std::vector<WaitGraph::Edge>& edges, const Send&
     error.cycle.push_back(t_.agents[edge.from].name);
   }
   error.cycle.push_back(t_.agents[edges.front().from].name);
-  error.detail += "so none of them could go on; answer what you were asked first, or send a message "
-                  "that waits for no answer";
+  error.detail += "so none of them could go on; answer what you were asked first, or send a "
+                  "message that waits for no answer";
   return error;
 }
 

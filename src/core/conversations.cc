@@ -75,8 +75,8 @@ std::expected<ThreadRef, Error> Workspace::find_thread(const Turn& turn, const E
   if (!may_join(turn, thread, route)) {
     return std::unexpected(Error{Code::forbidden,
                                  "the conversation " + quoted(thread.name) +
-                                     " is between others; write to one who takes part, or begin one "
-                                     "of your own with another conversation_id",
+                                     " is between others; write to one who takes part, or begin "
+                                     "one of your own with another conversation_id",
                                  "/conversation_id"});
   }
   const bool has_limits = e.dialect == Dialect::flow;

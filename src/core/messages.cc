@@ -115,8 +115,8 @@ MessageRef Messages::find_received(AgentRef receiver, const MessageId& id,
                                    AgentRef asker) const {
   MessageRef found = none;
   by_id_.find(hash(id), [&](MessageRef ref) {
-    if (messages_[ref].id == id &&
-        (asker == none || messages_[ref].answers_to() == asker) && delivery_to(ref, receiver) != none &&
+    const bool fits = asker == none || messages_[ref].answers_to() == asker;
+    if (messages_[ref].id == id && fits && delivery_to(ref, receiver) != none &&
         (found == none || messages_[found].seq < messages_[ref].seq)) {
       found = ref;
     }

@@ -535,8 +535,9 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   message.refused = in.boolean();
   message.asks_back = in.boolean();
   message.blocked_until = in.time();
-  if (!in.ok() || reply_to > agents.size() || topic > topics.size() || thread > threads.size() || message.seq.n == 0 ||
-      (message.retained && topic == 0) || t.messages.find(message.seq) != none) {
+  if (!in.ok() || reply_to > agents.size() || topic > topics.size() ||
+      thread > threads.size() || message.seq.n == 0 || (message.retained && topic == 0) ||
+      t.messages.find(message.seq) != none) {
     in.fail();
     return;
   }

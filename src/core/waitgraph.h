@@ -13,7 +13,7 @@
 namespace parley::core {
 
 // Who waits for whom: an edge for each request whose sender goes on only when it is answered. A
-// circle of them never ends by itself. All of it follows from the messages, so it is in no snapshot.
+// circle of them never ends by itself. All of it follows from the messages: no snapshot has it.
 class WaitGraph {
  public:
   struct Edge {

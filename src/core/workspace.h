@@ -15,6 +15,8 @@
 
 namespace parley::core {
 
+// Over 150 lines: a line for each command, and for each step of a send.
+
 // One workspace: its tables, and what each command does to them. Isolated by construction: it
 // sees no other. What changes it is total and deterministic.
 class Workspace {
