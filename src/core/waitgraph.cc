@@ -20,12 +20,18 @@ struct Search {
 
 void WaitGraph::add(const Edge& edge) {
   remove(edge.message);
+  const bool fits = !edge.asks_back && put_in_order(edge.from, edge.to);
   edges_.emplace(edge.message, edge);
   out_.emplace(edge.from, edge.message);
   in_.emplace(edge.to, edge.message);
   if (edge.until != base::time_max) {
     ends_.emplace(edge.until, edge.message);
   }
+  if (!fits) {
+    unordered_.insert(edge.message);
+  }
+  ++places_[edge.from].edges;
+  ++places_[edge.to].edges;
 }
 
 void WaitGraph::remove(Seq message) {
@@ -33,10 +39,21 @@ void WaitGraph::remove(Seq message) {
   if (at == edges_.end()) {
     return;
   }
-  out_.erase({at->second.from, message});
-  in_.erase({at->second.to, message});
-  ends_.erase({at->second.until, message});
+  const Edge edge = at->second;
+  out_.erase({edge.from, message});
+  in_.erase({edge.to, message});
+  ends_.erase({edge.until, message});
+  unordered_.erase(message);
   edges_.erase(at);
+  leave(edge.from);
+  leave(edge.to);
+}
+
+void WaitGraph::leave(AgentRef agent) {
+  const auto at = places_.find(agent);
+  if (--at->second.edges == 0) {
+    places_.erase(at);
+  }
 }
 
 void WaitGraph::expire(Time now) {
@@ -45,16 +62,87 @@ void WaitGraph::expire(Time now) {
   }
 }
 
+bool WaitGraph::has_some(const std::set<Key>& index, AgentRef agent) {
+  const auto at = index.lower_bound({agent, Seq{}});
+  return at != index.end() && std::get<0>(*at) == agent;
+}
+
+// Only from an earlier one to a later one, where all edges are in order.
+bool WaitGraph::may_lead(AgentRef from, AgentRef to) const {
+  if (!has_some(out_, from) || !has_some(in_, to)) {
+    return false;
+  }
+  return !unordered_.empty() || places_.at(from).rank < places_.at(to).rank;
+}
+
+std::vector<WaitGraph::Edge> WaitGraph::path(AgentRef from, AgentRef to) const {
+  return may_lead(from, to) ? search(from, to) : std::vector<Edge>{};
+}
+
+bool WaitGraph::put_in_order(AgentRef from, AgentRef to) {
+  if (from == to) {
+    return false;
+  }
+  const auto first = places_.find(from);
+  const auto second = places_.find(to);
+  if (first == places_.end() || second == places_.end()) {
+    // One that is new stands before or behind all others.
+    if (first == places_.end()) {
+      places_[from].rank = second == places_.end() ? ++most_ : --least_;
+    }
+    if (second == places_.end()) {
+      places_[to].rank = ++most_;
+    }
+    return true;
+  }
+  if (first->second.rank < second->second.rank) {
+    return true;
+  }
+  std::vector<AgentRef> behind = collect(to, true, first->second.rank);
+  if (std::ranges::find(behind, from) != behind.end()) {
+    return false;
+  }
+  std::vector<AgentRef> ahead = collect(from, false, second->second.rank);
+  // They share their ranks: first who leads to `from`, then whom `to` leads to.
+  const auto by_rank = [this](AgentRef agent) { return places_.at(agent).rank; };
+  std::ranges::sort(behind, {}, by_rank);
+  std::ranges::sort(ahead, {}, by_rank);
+  ahead.insert(ahead.end(), behind.begin(), behind.end());
+  std::vector<int64_t> ranks(ahead.size());
+  std::ranges::transform(ahead, ranks.begin(), by_rank);
+  std::ranges::sort(ranks);
+  for (size_t n = 0; n < ahead.size(); ++n) {
+    places_.at(ahead[n]).rank = ranks[n];
+  }
+  return true;
+}
+
+std::vector<AgentRef> WaitGraph::collect(AgentRef start, bool along, int64_t limit) const {
+  const std::set<Key>& index = along ? out_ : in_;
+  std::set<AgentRef> reached = {start};
+  std::vector<AgentRef> found = {start};
+  for (size_t next = 0; next < found.size(); ++next) {
+    const AgentRef agent = found[next];
+    for (auto at = index.lower_bound({agent, Seq{}});
+         at != index.end() && std::get<0>(*at) == agent; ++at) {
+      const Edge& edge = edges_.at(std::get<1>(*at));
+      if (unordered_.contains(edge.message)) {
+        continue;
+      }
+      const AgentRef other = along ? edge.to : edge.from;
+      const int64_t rank = places_.at(other).rank;
+      const bool within = along ? rank <= limit : rank >= limit;
+      if (within && reached.insert(other).second) {
+        found.push_back(other);
+      }
+    }
+  }
+  return found;
+}
+
 // From both ends in turn, so that it costs the smaller side: one who asked thousands, or whom
 // thousands ask, does not make every other request dear.
-std::vector<WaitGraph::Edge> WaitGraph::path(AgentRef from, AgentRef to) const {
-  const auto has_some = [](const std::set<Key>& index, AgentRef agent) {
-    const auto at = index.lower_bound({agent, Seq{}});
-    return at != index.end() && std::get<0>(*at) == agent;
-  };
-  if (!has_some(out_, from) || !has_some(in_, to)) {
-    return {};
-  }
+std::vector<WaitGraph::Edge> WaitGraph::search(AgentRef from, AgentRef to) const {
   Search ahead(from);
   Search behind(to);
   AgentRef met = none;

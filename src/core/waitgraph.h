@@ -14,6 +14,10 @@ namespace parley::core {
 
 // Who waits for whom: an edge for each request whose sender goes on only when it is answered. A
 // circle of them never ends by itself. All of it follows from the messages: no snapshot has it.
+//
+// The agents are kept in an order in which each waits only for later ones. So a request that fits
+// the order closes no circle, and that is seen at once; one that does not is looked into, and if it
+// closes none either, those in between change places.
 class WaitGraph {
  public:
   struct Edge {
@@ -30,8 +34,8 @@ class WaitGraph {
   // Those whose time is over.
   void expire(Time now);
 
-  // The edges that lead from `from` to `to`, shortest way first found; empty when none do. What an
-  // agent asks back closes no circle of two: who was asked can answer while it waits.
+  // The edges that lead from `from` to `to`; empty when none do. What an agent asks back closes no
+  // circle of two: who was asked can answer while it waits. Does not depend on the order.
   std::vector<Edge> path(AgentRef from, AgentRef to) const;
 
   size_t size() const { return edges_.size(); }
@@ -39,11 +43,28 @@ class WaitGraph {
 
  private:
   using Key = std::tuple<AgentRef, Seq>;  // an end, and the message
+  struct Place {
+    int64_t rank = 0;
+    uint32_t edges = 0;  // that begin or end there
+  };
+
+  static bool has_some(const std::set<Key>& index, AgentRef agent);
+  bool may_lead(AgentRef from, AgentRef to) const;
+  // Makes `from` come before `to`; false when that cannot be.
+  bool put_in_order(AgentRef from, AgentRef to);
+  // Those that can be reached from `start` by edges in order, along or against them, up to a rank.
+  std::vector<AgentRef> collect(AgentRef start, bool along, int64_t limit) const;
+  std::vector<Edge> search(AgentRef from, AgentRef to) const;
+  void leave(AgentRef agent);
 
   std::map<Seq, Edge> edges_;
   std::set<Key> out_;  // by who waits
   std::set<Key> in_;   // by who is waited for
   std::set<std::pair<Time, Seq>> ends_;
+  std::map<AgentRef, Place> places_;
+  int64_t least_ = 0;  // of all ranks that were ever given
+  int64_t most_ = 0;
+  std::set<Seq> unordered_;  // edges against the order: asked back, or let pass with a warning
 };
 
 }  // namespace parley::core
