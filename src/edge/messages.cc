@@ -327,6 +327,15 @@ void Api::await_answer(const net::Exchange& exchange, const Principal& caller, b
                        Duration wait) {
   const core::Messages& messages = broker_.machine().find(caller.workspace)->tables().messages;
   const core::MessageRef asked = messages.find(question);
+  if (asked == core::none) {  // nobody could answer it, and the rules keep nothing that is settled
+    refuse(exchange, Error{Code::not_answered,
+                           "message " + std::to_string(question.n) +
+                               " is settled and forgotten already (settled_max, "
+                               "settled_retention): it had no receiver that could answer, or its "
+                               "answer is in your inbox",
+                           {}});
+    return;
+  }
   const base::MessageId id = messages.message(asked).id;
   const auto no_answer = [this, exchange, id] {
     refuse(exchange, Error{Code::not_answered,

@@ -247,3 +247,41 @@ describe('patterns', () => {
     assert.equal((await ana.call('GET', `/v1/scatter/${randomUUID()}`)).status, 404);
   });
 });
+
+describe('rules that keep nothing of what is settled', () => {
+  let broker, ana;
+  before(async () => {
+    broker = await Broker.start({ flags: ['--set', 'settled_max=0', '--set', 'topic.retention=0s'] });
+    ana = await broker.addAgent('ana');
+  });
+  after(() => broker.remove());
+
+  // FL-08, FL-09: whoever waits for what nobody heard is told so, and the broker goes on.
+  it('say that no answer can come', async () => {
+    const body = { ...message('ana', 'nobody.listens', { n: 1 }), type: 'broadcast' };
+    const waited = await ana.call('POST', '/v1/messages?wait=1s', { body });
+    assert.deepEqual([waited.status, waited.json.code], [502, 'NOT_ANSWERED'], waited.text);
+    assert.match(waited.json.detail, /settled_max/);
+    const sent = await ana.call('POST', '/v1/messages', { body: { ...body, id: randomUUID() } });
+    assert.equal(sent.status, 202, sent.text);
+  });
+
+  // FL-10: nor does a pipeline need what is settled.
+  it('let a pipeline run', async () => {
+    const [bo, cy] = [await broker.addAgent('bo'), await broker.addAgent('cy')];
+    const started = await ana.call('POST', '/v1/pipelines?lenient=true', {
+      body: { stages: ['bo', 'cy'], message: { payload: { content_type: 'text', body: 'go' } } },
+    });
+    assert.equal(started.status, 202, started.text);
+    for (const agent of [bo, cy]) {
+      const { id } = (await agent.inbox('?wait=10s')).json.notifications[0];
+      const asked = (await agent.read(id)).json;
+      const reply = { ...message(agent.id, 'ana', { by: agent.id }), type: 'response', status: 'success' };
+      reply.conversation_id = asked.conversation_id;
+      reply.metadata.in_reply_to = id;
+      assert.equal((await agent.call('POST', '/v1/messages', { body: reply })).status, 202);
+    }
+    const shown = await ana.call('GET', `/v1/pipelines/${started.json.seq}`);
+    assert.equal(shown.json.state, 'completed', shown.text);
+  });
+});
