@@ -577,7 +577,8 @@ Outcome Workspace::on(Turn& turn, const Malformed& command) {
                   "at most " + std::to_string(t_.rules.malformed_bytes_max) +
                       " bytes are kept of a malformed message (malformed_bytes_max)");
   }
-  if (!turn.dispatch.entomb_malformed(turn.actor, turn.entry.seq, command.error)) {
+  if (!turn.dispatch.entomb_malformed(turn.actor, turn.entry.seq, command.text.size(),
+                                      command.error)) {
     return refuse(Code::rate_limited, "more malformed messages than are kept per minute");
   }
   return Receipt{.message = turn.entry.seq};

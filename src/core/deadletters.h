@@ -49,6 +49,7 @@ struct DeadLetter {
   uint64_t notice = 0;  // the errand that tells the sender; 0: there was no one to tell
   uint32_t tries = 0;      // that the broker made by itself
   bool inspected = false;  // by a pass
+  bool has_original = true;  // false of a malformed one that is too large to be kept
   Time due = base::time_max;  // when the broker looks at it next
 
   // Not retried or discarded: a person can still do either with one that is escalated.

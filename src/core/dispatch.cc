@@ -270,7 +270,7 @@ void Dispatch::entomb(DeliveryRef ref, Reason reason, std::string_view error) {
   tell_sender(id);
 }
 
-bool Dispatch::entomb_malformed(AgentRef sender, Seq seq, std::string_view error) {
+bool Dispatch::entomb_malformed(AgentRef sender, Seq seq, size_t bytes, std::string_view error) {
   Agent& agent = t_.agents[sender];
   if (agent.malformed_since + base::minutes(1) <= t_.now) {
     agent.malformed_since = t_.now;
@@ -285,6 +285,7 @@ bool Dispatch::entomb_malformed(AgentRef sender, Seq seq, std::string_view error
   letter.sender = agent.name;
   letter.reason = Reason::malformed;
   letter.failed_at = t_.now;
+  letter.has_original = bytes <= t_.rules.malformed_bytes_max;
   letter.last_error = base::cut(error, t_.rules.reason_bytes_max);
   tell_sender(add_letter(std::move(letter)));
   return true;

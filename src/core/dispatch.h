@@ -69,9 +69,10 @@ class Dispatch {
   // Ends an unsettled delivery as a dead letter; its state follows from the reason.
   void bury(DeliveryRef ref, Reason reason, std::string_view error);
 
-  // A dead letter of what the agent sent at `seq` and what is no message. False, and nothing is
-  // kept, when it sent too many of them within a minute.
-  bool entomb_malformed(AgentRef sender, Seq seq, std::string_view error);
+  // A dead letter of what the agent sent at `seq` and what is no message; of one with more bytes
+  // than are kept only the letter. False, and nothing is kept, when it sent too many of them within
+  // a minute.
+  bool entomb_malformed(AgentRef sender, Seq seq, size_t bytes, std::string_view error);
 
   // Brings a buried delivery back, with a fresh time to live and no attempts. Does not pump.
   void revive(DeliveryRef ref);

@@ -116,7 +116,7 @@ void Dispatch::leave_to_humans(DeadLetter& letter) {
 
 void Dispatch::escalate(DeadLetter& letter, std::string_view by) {
   escalate({.cause = EscalationCause::dead_letter,
-            .about = letter.message,
+            .about = letter.has_original ? letter.message : Seq{},
             .agent = letter.sender,
             .receiver = letter.receiver,
             .why = "dead letter " + std::to_string(letter.id) + ", " +

@@ -246,7 +246,7 @@ std::vector<Seq> Machine::live() const {
     workspace.tables().messages.each(
         [&](MessageRef, const Message& message) { seqs.push_back(message.seq); });
     for (const auto& [number, letter] : workspace.tables().dead_letters.all()) {
-      if (letter.reason == Reason::malformed && letter.is_open()) {
+      if (letter.reason == Reason::malformed && letter.is_open() && letter.has_original) {
         seqs.push_back(letter.message);
       }
     }

@@ -235,6 +235,21 @@ TEST(Machine, LiveNamesTheMessagesInOrder) {
   EXPECT_EQ(bench.machine.live(), (std::vector<Seq>{second}));
 }
 
+// FL-02: what is kept of malformed messages is bounded.
+TEST(Machine, AMalformedMessageBeyondTheBoundIsNotLive) {
+  Bench bench = with_ana_and_bo();
+  bench.set("malformed_bytes_max", "20");
+  EXPECT_FALSE(bench.apply("ana", a_send("ana", "m1").to("bo").answers("none").body("short")));
+  const Seq small = bench.machine.seq();
+  EXPECT_FALSE(
+      bench.apply("ana", a_send("ana", "m2").to("bo").answers("none").body("longer than that")));
+  EXPECT_EQ(bench.tables().dead_letters.size(), 2u);
+  bench.apply(broker_name, Unregister{"ana"});  // who is not told of them
+  EXPECT_EQ(bench.machine.live(), (std::vector<Seq>{small}));
+  bench.apply(broker_name, ResolveDeadLetter{2, Resolution::escalated});
+  EXPECT_EQ(bench.machine.live(), (std::vector<Seq>{small}));
+}
+
 TEST(Machine, DigestTellsStatesApart) {
   Bench bench = with_ana_and_bo();
   const uint64_t before = bench.machine.digest();

@@ -538,6 +538,8 @@ class Script {
       } else if (words.peek() == "told" || words.peek() == "untold") {
         const bool untold = tables().errands.find(letter.notice) != nullptr;
         check_equal(std::string(words.next()), untold ? "untold" : "told");
+      } else if (words.peek() == "kept" || words.peek() == "cut") {
+        check_equal(std::string(words.next()), letter.has_original ? "kept" : "cut");
       } else if (words.accept("says")) {
         check_equal(std::string(words.next()), letter.last_error);
       } else {

@@ -58,7 +58,7 @@ bool is_topic_name(std::string_view name) {
   return name.starts_with("topic:") || name.find('.') != std::string_view::npos;
 }
 
-// What a message takes up, with all its texts.
+// What a message takes up, with all its texts that its sender chose.
 size_t text_bytes(const Envelope& e) {
   size_t bytes = 0;
   for (const std::string_view text :
@@ -72,6 +72,15 @@ size_t text_bytes(const Envelope& e) {
   return bytes;
 }
 
+// The same of all that was asked with it.
+size_t text_bytes(const Send& command) {
+  size_t bytes = text_bytes(command.envelope);
+  for (const std::string_view stage : command.later_stages) {
+    bytes += stage.size();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 // What is wrong with the message itself leaves a dead letter; what is wrong with the moment does
@@ -81,7 +90,8 @@ Outcome Workspace::on(Turn& turn, const Send& command) {
   if (!outcome && turn.actor != none &&
       (outcome.error().code == Code::bad_request || outcome.error().code == Code::not_found ||
        outcome.error().code == Code::payload_too_large)) {
-    (void)turn.dispatch.entomb_malformed(turn.actor, turn.entry.seq, outcome.error().detail);
+    (void)turn.dispatch.entomb_malformed(turn.actor, turn.entry.seq, text_bytes(command),
+                                        outcome.error().detail);
   }
   return outcome;
 }

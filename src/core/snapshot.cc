@@ -635,6 +635,7 @@ void encode_dead_letters(const Tables& t, Writer& out) {
     out.time(letter.resolved_at);
     out.varint(letter.tries);
     out.boolean(letter.inspected);
+    out.boolean(letter.has_original);
     out.time(letter.due);
   }
 }
@@ -660,6 +661,7 @@ void decode_dead_letters(Tables& t, Reader& in) {
     letter.resolved_at = in.time();
     letter.tries = static_cast<uint32_t>(in.varint());
     letter.inspected = in.boolean();
+    letter.has_original = in.boolean();
     letter.due = in.time();
     if (letter.is_open() && letter.reason != Reason::malformed) {
       const MessageRef message = t.messages.find(letter.message);
@@ -673,7 +675,8 @@ void decode_dead_letters(Tables& t, Reader& in) {
       }
       ++t.messages.message(message).dead_letters;
     }
-    if (!letters.emplace(letter.id, std::move(letter)).second) {
+    const bool lost = !letter.has_original && letter.reason != Reason::malformed;
+    if (lost || !letters.emplace(letter.id, std::move(letter)).second) {
       in.fail();
       return;
     }

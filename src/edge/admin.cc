@@ -77,7 +77,9 @@ void Api::show_dead_letter(Call& call) {
   out.object().key("dead_letter");
   render_dead_letter(tables(call), at->second, out);
   const auto original =
-      at->second.reason == core::Reason::malformed
+      !at->second.has_original
+          ? std::unexpected(Error{Code::not_found, "it was too large to be kept", {}})
+      : at->second.reason == core::Reason::malformed
           ? malformed_text(broker_, call.caller.workspace, at->second.message)
           : message_text(broker_, call.caller.workspace, at->second.message, call.caller.dialect,
                          at->second.receiver);

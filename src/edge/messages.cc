@@ -178,7 +178,8 @@ void Api::keep_malformed(const Principal& caller, std::string_view text, const E
     return;
   }
   std::string kept(base::cut(masked(text), t.rules.malformed_bytes_max));
-  const std::string what = error.field.empty() ? error.detail : error.field + ": " + error.detail;
+  std::string what = error.field.empty() ? error.detail : error.field + ": " + error.detail;
+  what = base::cut(what, t.rules.reason_bytes_max);  // the field may be named as its sender liked
   broker_.ask(caller.workspace, caller.name, core::Malformed{.text = kept, .error = what},
               [error, done = std::move(done)](const core::Outcome&,
                                               std::span<const core::Effect>) mutable {

@@ -164,6 +164,9 @@ void render_dead_letter(const core::Tables& tables, const core::DeadLetter& lett
   out.key("receiver").text(letter.receiver);
   out.key("sender_told").boolean(tables.errands.find(letter.notice) == nullptr);
   out.key("retry_count").number(letter.retry_count).key("last_error").text(letter.last_error);
+  if (!letter.has_original) {
+    out.key("original_kept").boolean(false);
+  }
   out.key("system_retries").number(letter.tries);
   if (letter.due != base::time_max) {
     out.key("next_look").time(letter.due);

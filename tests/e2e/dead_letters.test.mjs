@@ -73,6 +73,20 @@ describe('dead letters', () => {
     assert.deepEqual([retried.status, retried.json.code], [409, 'CONFLICT']);
   });
 
+  it('FL-02: what only the broker can know to be malformed is kept within the same bound', async () => {
+    const answer = (text) => ana.send('bo', { text }, {
+      type: 'response', status: 'success',
+      metadata: { in_reply_to: '00000000-0000-4000-8000-000000000000' },
+    });
+    assert.equal((await answer('short')).status, 404);
+    const { id } = await letter('malformed', (each) => each.last_error.startsWith('in_reply_to'));
+    assert.match((await show(id)).original_message, /short/);
+    assert.equal((await answer('x'.repeat(5000))).status, 404);
+    const large = await letter('malformed', (each) => each.id !== id && each.last_error.startsWith('in_reply_to'));
+    assert.equal(large.original_kept, false);
+    assert.equal((await show(large.id)).original_message, undefined);
+  });
+
   it('FL-22: queue_overflow', async () => {
     const cy = await broker.addAgent('cy', { subscriptions: ['build.done'] });
     await rules({ queue_max: 1 });
