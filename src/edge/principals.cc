@@ -284,7 +284,7 @@ void Api::list_agents(Call& call) {
     const bool wanted = !capability || std::ranges::find(agent.capabilities, *capability) !=
                                            agent.capabilities.end();
     if (agent.is_registered() && wanted) {
-      render_agent(t, ref, call.caller.is_admin() || ref == call.caller.ref, out);
+      render_agent(t, ref, clock_.now(), call.caller.is_admin() || ref == call.caller.ref, out);
     }
   }
   out.end_array().end_object();
@@ -300,7 +300,7 @@ void Api::show_agent(Call& call) {
   }
   std::string text;
   JsonWriter out(text);
-  render_agent(t, ref, call.caller.is_admin() || ref == call.caller.ref, out);
+  render_agent(t, ref, clock_.now(), call.caller.is_admin() || ref == call.caller.ref, out);
   respond(call.exchange, json_response(200, std::move(text)));
 }
 

@@ -69,9 +69,9 @@ std::string rough_duration(base::Duration duration) {
 }
 
 // Whether it gets messages, and what it has used of its day.
-static void render_limits(const core::Tables& tables, const core::Agent& agent, JsonWriter& out) {
-  const core::Rules& rules = tables.rules;
-  const core::Breaker::State state = agent.breaker.state(tables.now, rules.breaker_pause);
+static void render_limits(const core::Rules& rules, const core::Agent& agent, base::Time now,
+                          JsonWriter& out) {
+  const core::Breaker::State state = agent.breaker.state(now, rules.breaker_pause);
   out.key("breaker").object().key("state").text(core::breaker_name(state));
   out.key("failures").number(uint64_t{agent.breaker.failures()});
   if (state != core::Breaker::State::closed) {
@@ -79,15 +79,15 @@ static void render_limits(const core::Tables& tables, const core::Agent& agent, 
     out.key("since").time(agent.breaker.since());
   }
   out.end_object();
-  const core::Budget today = agent.budget.on(tables.now);
+  const core::Budget today = agent.budget.on(now);
   out.key("budget").object().key("messages").number(today.messages);
   out.key("messages_max").number(rules.guard_messages);
   out.key("tokens").number(today.tokens).key("tokens_max").number(rules.guard_tokens);
-  out.key("resets").time(core::Budget::day_ends(tables.now)).end_object();
+  out.key("resets").time(core::Budget::day_ends(now)).end_object();
 }
 
-void render_agent(const core::Tables& tables, core::AgentRef ref, bool confidential,
-                  JsonWriter& out) {
+void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now,
+                  bool confidential, JsonWriter& out) {
   const core::Agent& agent = tables.agents[ref];
   out.object().key("id").text(agent.name).key("kind").text(kind_name(agent.kind));
   out.key("dialect").text(dialect::name_of(agent.dialect)).key("role").text(agent.role);
@@ -128,7 +128,7 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, bool confident
   }
   out.key("queue_depth").number(agent.inbox.unsettled);
   out.key("throttled").number(tables.messages.throttled_of(ref));
-  render_limits(tables, agent, out);
+  render_limits(tables.rules, agent, now, out);
   out.key("streams").number(uint64_t{agent.streams.size()});
   out.end_object();
 }

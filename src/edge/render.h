@@ -13,9 +13,10 @@ namespace parley::edge {
 
 // JSON of what the machine holds, for the answers of the API.
 
-// `confidential`: also what is for the agent itself and for admins.
-void render_agent(const core::Tables& tables, core::AgentRef ref, bool confidential,
-                  lib::JsonWriter& out);
+// As it is `now`: the tables know the time of the newest entry only. `confidential`: also what is
+// for the agent itself and for admins.
+void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now,
+                  bool confidential, lib::JsonWriter& out);
 // Of its subscribers only the viewer, if that is one; none as viewer sees all.
 void render_topic(const core::Tables& tables, std::string_view name, core::AgentRef viewer,
                   lib::JsonWriter& out);
@@ -67,13 +68,13 @@ std::expected<core::Envelope, base::Error> envelope_at(node::Broker& broker,
 // The envelope of a stored message; its texts are good as long as that is.
 std::expected<core::Envelope, base::Error> envelope_of(const view::StoredMessage& stored);
 
-// The body of the message that tells a sender of a dead letter.
 // How a request stands, as the member `request`; nothing for other messages.
 void render_request(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);
 
 // `success`, `partial`, …; `unset` where the sender did not say.
 std::string_view status_name(core::Status status);
 
+// The body of the message by which the broker does an errand.
 std::string errand_text(const core::Errand& errand);
 
 std::string_view kind_name(core::PrincipalKind kind);

@@ -201,6 +201,12 @@ describe('circuit breakers', () => {
 
   it('FL-21: after the pause one test message decides', async () => {
     await rules(broker, { 'breaker.pause': '300ms' });
+    // That the pause is over shows while nothing happens that the journal would tell of.
+    let state = 'open';
+    for (const end = Date.now() + 10_000; state === 'open' && Date.now() < end;) {
+      state = (await ana.call('GET', '/v1/agents/bo')).json.breaker.state;
+    }
+    assert.equal(state, 'half_open');
     const test = async () => {
       for (;;) {
         const sent = await ana.send('bo', { n: 4 });
