@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <variant>
 
 #include "base/hash.h"
@@ -61,28 +62,65 @@ std::string_view subject_of(core::ErrandKind kind) {
   return "";
 }
 
-// The pipeline's next message: its owner asks the next stage, with what the last one answered.
-void write_stage(const core::Errand& errand, const core::Tables& tables, const core::Send* about,
-                 core::Envelope& e) {
-  const auto& pipelines = tables.patterns.pipelines();
-  const auto at = pipelines.find(core::pipeline_of(errand));
-  if (at == pipelines.end()) {
-    return;  // it is over: what is sent now is refused
+// What was sent at a place of the journal, as far as that still has it.
+class Original {
+ public:
+  Original(const Courier::Fetch& fetch, base::Seq seq) {
+    if (seq.n == 0) {
+      return;
+    }
+    if (const auto fetched = fetch(seq)) {
+      record_ = *fetched;
+    }
+    if (auto entry = core::decode_entry(seq, base::Time{}, record_)) {
+      entry_ = std::move(*entry);
+      send_ = std::get_if<core::Send>(&entry_.command);
+    }
   }
+  Original(const Original&) = delete;  // the texts are views of the record
+
+  const core::Envelope* envelope() const { return send_ == nullptr ? nullptr : &send_->envelope; }
+
+ private:
+  std::string record_;
+  core::Entry entry_;
+  const core::Send* send_ = nullptr;
+};
+
+// It joins the conversation of this message.
+void join(const core::Envelope* first, core::Envelope& e) {
+  if (first != nullptr) {
+    e.thread = first->thread.empty() ? e.thread : first->thread;
+    e.correlation = first->correlation;
+  }
+}
+
+// The pipeline's next message: its owner asks the next stage, with what the last one answered. How
+// it is asked is the owner's word, in the pipeline's first message; the answer gives the content.
+void write_stage(const core::Pipeline& pipeline, const core::Tables& tables,
+                 const core::Envelope* first, const core::Envelope* answer, core::Envelope& e) {
   e.kind = core::Kind::request;
   e.type = "request";
   e.requires_ack = true;
-  e.sender = at->second.owner;
-  e.on_behalf_of = {at->second.owner};
-  e.response_timeout = at->second.stage_timeout;
-  e.on_timeout = at->second.on_timeout;
+  e.sender = pipeline.owner;
+  if (const core::AgentRef owner = tables.agents.find(pipeline.owner); owner != core::none) {
+    e.sender_kind = tables.agents[owner].kind;
+  }
+  e.on_behalf_of = {pipeline.owner};
+  e.response_timeout = pipeline.stage_timeout;
+  e.on_timeout = pipeline.on_timeout;
+  join(first, e);
+  if (first != nullptr) {
+    e.priority = first->priority;
+    e.ttl = first->ttl;
+    e.trace_id = first->trace_id;
+    e.parent_span_id = first->parent_span_id;
+  }
   e.body = "null";
-  if (about != nullptr) {
-    e.priority = about->envelope.priority;
-    e.content_type = about->envelope.content_type;
-    e.body = about->envelope.body;
-    e.trace_id = about->envelope.trace_id;
-    e.parent_span_id = about->envelope.parent_span_id;
+  if (answer != nullptr) {
+    e.on_behalf_of.push_back(answer->sender);  // whose words they are
+    e.content_type = answer->content_type;
+    e.body = answer->body;
   }
 }
 
@@ -117,19 +155,17 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
   for (size_t left = std::min(waiting_.size(), per_run_max); left > 0; --left) {
     const Job job = waiting_.front();
     waiting_.pop_front();
-    const core::Errand* const errand =
-        machine.find(job.workspace)->tables().errands.find(job.errand);
+    const core::Tables& tables = machine.find(job.workspace)->tables();
+    const core::Errand* const errand = tables.errands.find(job.errand);
     if (errand == nullptr) {
       continue;
     }
-    // What it is about, as far as the journal still has it.
-    std::string record;
-    if (errand->about.n != 0) {
-      const auto fetched = fetch(errand->about);
-      record = fetched ? std::string(*fetched) : std::string();
-    }
-    const auto entry = core::decode_entry(errand->about, now, record);
-    const auto* const about = entry ? std::get_if<core::Send>(&entry->command) : nullptr;
+    const auto& pipelines = tables.patterns.pipelines();
+    const auto pipeline = errand->kind == core::ErrandKind::stage
+                              ? pipelines.find(core::pipeline_of(*errand))
+                              : pipelines.end();
+    const Original about(fetch, errand->about);
+    const Original first(fetch, pipeline == pipelines.end() ? base::Seq{} : pipeline->first);
     core::Send command;
     command.errand = job.errand;
     core::Envelope& e = command.envelope;
@@ -138,15 +174,14 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
     e.created = now;
     const std::string own_thread = base::format_uuid(e.id);
     e.thread = own_thread;
-    if (about != nullptr) {
-      e.in_reply_to = about->envelope.id;
-      e.thread = about->envelope.thread.empty() ? e.thread : about->envelope.thread;
-      e.correlation = about->envelope.correlation;
+    if (about.envelope() != nullptr) {
+      e.in_reply_to = about.envelope()->id;
     }
     std::string body;
-    if (errand->kind == core::ErrandKind::stage) {
-      write_stage(*errand, machine.find(job.workspace)->tables(), about, e);
+    if (pipeline != pipelines.end()) {
+      write_stage(pipeline->second, tables, first.envelope(), about.envelope(), e);
     } else {
+      join(about.envelope(), e);
       body = body_(*errand);
       e.sender = core::broker_sender;
       e.type = "notification";

@@ -169,6 +169,34 @@ describe('patterns', () => {
     assert.equal((await bo.call('GET', `/v1/pipelines/${sent.json.id}`)).status, 404);
   });
 
+  // FL-10: how a stage is asked is the owner's word; what it is asked, the last answer.
+  it('asks each stage in the words of the first message and the content of the answer', async () => {
+    const asked = request('bo', { priority: 'high' });
+    Object.assign(asked.metadata, {
+      ttl: '2h', correlation_id: 'release-7',
+    });
+    const sent = await post(ana, '/v1/pipelines', { stages: ['bo', 'cy'], message: asked });
+    assert.equal(sent.status, 202, sent.text);
+    const first = await next(bo);
+    const reply = { ...message('bo', 'ana', 'plain words'), type: 'response', status: 'success', priority: 'low' };
+    Object.assign(reply.metadata, {
+      in_reply_to: first.id, ttl: '1h', correlation_id: 'other',
+    });
+    const answered = await bo.call('POST', '/v1/messages', { body: reply });
+    assert.equal(answered.status, 202, answered.text);
+    const second = await next(cy);
+    assert.deepEqual(second.payload, { content_type: 'text', body: 'plain words' });
+    assert.equal(second.conversation_id, asked.conversation_id);
+    assert.equal(second.priority, 'high');
+    for (const key of ['ttl', 'correlation_id']) {
+      assert.equal(second.metadata[key], first.metadata[key], key);
+    }
+    assert.equal(second.provenance.sender_kind, 'agent');
+    assert.deepEqual(second.provenance.on_behalf_of, ['ana', 'bo']);
+    await answer(cy, 'cy', 'ana', second);
+    await next(ana, event('pipeline_ended'));
+  });
+
   // FL-10
   it('halts a pipeline at a failing stage and escalates', async () => {
     const start = { stages: ['bo', 'cy'], message: request('bo') };

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/courier.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/testing.h"
+
+namespace parley::node {
+namespace {
+
+using core::testing::a_send;
+using core::testing::an_agent;
+using core::testing::id_of;
+
+// A machine whose records can be fetched again, and what a courier makes of what it owes.
+struct Desk {
+  core::testing::Bench bench;
+  std::map<base::Seq, std::string> records;
+  Courier courier{[](const core::Errand&) { return std::string("{}"); }};
+  std::vector<core::Send> sent;
+  std::vector<std::string> kept;  // what the texts of `sent` are views of
+
+  core::Outcome apply(std::string_view actor, core::Command command) {
+    const base::Seq seq = bench.machine.seq().next();
+    const core::Entry entry{seq,           bench.now, {bench.origin, ++bench.number},
+                            core::workspace_first, actor, std::move(command)};
+    encode(entry, records[seq]);
+    core::Outcome outcome = bench.apply(entry);
+    courier.add(bench.effects);
+    return outcome;
+  }
+  // Does what is owed; what was sent last.
+  core::Send run() {
+    const auto fetch = [this](base::Seq seq) -> std::expected<std::string_view, base::Error> {
+      const auto at = records.find(seq);
+      if (at == records.end()) {
+        return std::unexpected(base::Error{base::Code::not_found, "recycled", {}});
+      }
+      return at->second;
+    };
+    core::Send last;
+    courier.run(bench.machine, bench.now, fetch,
+                [&](const Courier::Job&, const core::Send& send) {
+                  const core::Outcome outcome = apply(core::broker_name, send);
+                  EXPECT_TRUE(outcome.has_value()) << outcome.error().detail;
+                  const std::string& record = kept.emplace_back(records[bench.machine.seq()]);
+                  last = std::get<core::Send>(
+                      core::decode_entry(bench.machine.seq(), bench.now, record)->command);
+                });
+    return last;
+  }
+};
+
+// The answer of the first stage differs from what its owner asked in all that it can.
+core::Send a_pipeline() {
+  core::Send send = a_send("ana", "p1").to("bo").urgent(core::Priority::high).send;
+  send.envelope.kind = core::Kind::request;
+  send.envelope.thread = "release";
+  send.envelope.correlation = "release-7";
+  send.envelope.ttl = base::hours(2);
+  send.envelope.trace_id = id_of("trace");
+  send.envelope.parent_span_id = 7;
+  send.envelope.body = R"({"n":1})";
+  send.later_stages = {"cy"};
+  return send;
+}
+
+core::Send an_answer() {
+  core::Send send = a_send("bo", "r1").to("ana").answers("p1").urgent(core::Priority::low).send;
+  send.envelope.status = core::Status::success;
+  send.envelope.thread = "elsewhere";
+  send.envelope.correlation = "other";
+  send.envelope.ttl = base::hours(1);
+  send.envelope.trace_id = id_of("another trace");
+  send.envelope.content_type = core::ContentType::text;
+  send.envelope.body = R"("done")";
+  return send;
+}
+
+Desk with_agents() {
+  Desk desk;
+  for (const std::string_view name : {"ana", "bo", "cy"}) {
+    EXPECT_TRUE(desk.apply(core::broker_name, an_agent(name)).has_value());
+  }
+  return desk;
+}
+
+// FL-10
+TEST(Courier, AStageIsAskedAsTheOwnerAskedWithWhatTheLastOneAnswered) {
+  Desk desk = with_agents();
+  ASSERT_TRUE(desk.apply("ana", a_pipeline()).has_value());
+  ASSERT_TRUE(desk.apply("bo", an_answer()).has_value());
+  const core::Envelope e = desk.run().envelope;
+  EXPECT_EQ(e.receivers, (std::vector<std::string_view>{"cy"}));
+  EXPECT_EQ(e.sender, "ana");
+  EXPECT_EQ(e.sender_kind, core::PrincipalKind::agent);
+  EXPECT_EQ(e.on_behalf_of, (std::vector<std::string_view>{"ana", "bo"}));
+  EXPECT_EQ(e.kind, core::Kind::request);
+  EXPECT_EQ(e.thread, "release");
+  EXPECT_EQ(e.correlation, "release-7");
+  EXPECT_EQ(e.priority, core::Priority::high);
+  EXPECT_EQ(e.ttl, base::hours(2));
+  EXPECT_EQ(e.trace_id, id_of("trace"));
+  EXPECT_EQ(e.parent_span_id, 7u);
+  EXPECT_EQ(e.in_reply_to, id_of("r1"));
+  EXPECT_EQ(e.content_type, core::ContentType::text);
+  EXPECT_EQ(e.body, R"("done")");
+}
+
+// FL-10: a message whose record is gone is asked for all the same.
+TEST(Courier, AStageIsAskedWithoutWhatTheJournalNoLongerHas) {
+  Desk desk = with_agents();
+  ASSERT_TRUE(desk.apply("ana", a_pipeline()).has_value());
+  ASSERT_TRUE(desk.apply("bo", an_answer()).has_value());
+  desk.records.clear();
+  const core::Envelope e = desk.run().envelope;
+  EXPECT_EQ(e.sender, "ana");
+  EXPECT_EQ(e.thread, base::format_uuid(e.id));
+  EXPECT_EQ(e.body, "null");
+}
+
+// FL-22
+TEST(Courier, ANoticeJoinsTheConversationOfWhatItIsAbout) {
+  Desk desk = with_agents();
+  core::Send lost = a_send("ana", "m1").to("nobody").send;
+  lost.envelope.thread = "release";
+  lost.envelope.correlation = "release-7";
+  ASSERT_TRUE(desk.apply("ana", lost).has_value());
+  const core::Envelope e = desk.run().envelope;
+  EXPECT_EQ(e.sender, core::broker_sender);
+  EXPECT_EQ(e.receivers, (std::vector<std::string_view>{"ana"}));
+  EXPECT_EQ(e.in_reply_to, id_of("m1"));
+  EXPECT_EQ(e.thread, "release");
+  EXPECT_EQ(e.correlation, "release-7");
+}
+
+}  // namespace
+}  // namespace parley::node
