@@ -119,7 +119,7 @@ bool DeadLetters::restore(std::map<uint64_t, DeadLetter> letters) {
       due_.emplace(letter.due, id);
     }
   }
-  return letters_.empty() || letters_.rbegin()->first < next_id_;
+  return next_id_ > 0 && (letters_.empty() || letters_.rbegin()->first < next_id_);
 }
 
 }  // namespace parley::core

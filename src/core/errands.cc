@@ -115,7 +115,7 @@ bool Errands::decode(Reader& in) {
       in.fail();
     }
   }
-  return in.ok();
+  return in.ok() && next_id_ > 0;  // 0 says that there is none
 }
 
 }  // namespace parley::core

@@ -83,7 +83,7 @@ bool Escalations::decode(Reader& in) {
       in.fail();
     }
   }
-  return in.ok();
+  return in.ok() && next_id_ > 0;
 }
 
 }  // namespace parley::core
