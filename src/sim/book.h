@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/workspace.h"
@@ -27,6 +29,7 @@ struct Step {
   const core::Workspace& after;  // the workspace as it is now
   bool is_here = false;          // the command was for this workspace
   uint32_t miscount = 0;         // a canary's
+  core::Mark unseen = core::Mark::plain;  // a canary's: an answer with this mark looks plain
 };
 
 // One message on its way to one receiver.
@@ -61,6 +64,7 @@ struct Sent {
   bool asks = false;      // a request in a thread that waits for its answer
   bool watched = false;   // until the answer, the failure or the clock ends that
   bool answered = false;  // by anyone, once
+  bool timed_out = false;  // no one waits for its answer any more
   std::vector<Pair> pairs;
 };
 
@@ -79,6 +83,9 @@ struct Member {
   uint64_t tokens = 0;  // the same
   int64_t day = 0;
   uint64_t nacks = 0;   // in a row
+  size_t pressed = 0;                     // the worst level it was told of since it recovered
+  std::array<Time, 3> pressed_at{};       // by level, when it was told last
+  std::vector<std::pair<Time, uint64_t>> caused{};  // deliveries, by when
   std::vector<std::string> capabilities;
   std::string status;        // as it said
   Time heard;                // when it last asked for something
@@ -130,6 +137,7 @@ struct Asked {
   core::OnTimeout on_timeout = core::OnTimeout::fail;
   uint32_t retries = 0;
   bool is_piped = false;
+  bool failed = false;  // for all receivers, in the entry at hand
 };
 
 enum class Answer : uint8_t { none, good, bad, failed };
@@ -145,10 +153,50 @@ struct Scattered {
   size_t count(Answer wanted) const;
 };
 
+// Which message an answer is to, as it stood before.
+struct Question {
+  Seq seq;
+  bool answered = false;  // by the one who answers
+};
+
+// A roll call that is not reported yet.
+struct Called {
+  std::string sender;
+  Time due;
+  bool gone = false;  // its sender was removed: there may be no one to tell
+};
+
+// How a pipeline's stages are asked: as in its first message.
+struct Manner {
+  std::string sender;
+  std::string thread;
+  std::string correlation;
+  core::Priority priority = core::Priority::normal;
+  core::Duration ttl;
+  core::Id128 trace_id;
+
+  static Manner of(const core::Envelope& e) {
+    return {std::string(e.sender), std::string(e.thread), std::string(e.correlation), e.priority,
+            e.ttl, e.trace_id};
+  }
+  bool operator==(const Manner&) const = default;
+};
+
+// An exchange of two agents in one conversation.
+struct Exchange {
+  std::string from;  // who spoke last, to whom
+  std::string to;
+  uint64_t turns = 0;
+  Time since;
+};
+
 struct Piped {
+  core::MessageId id;
+  Manner manner;
   std::vector<std::string> stages;
   size_t stage = 0;
   Seq message;         // of the stage
+  Answer answer = Answer::none;  // of the stage
   uint64_t owed = 0;   // the errand of the next one
   Seq errand_done;     // where it was run
 };

@@ -29,7 +29,10 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::start_ignored, "start_ignored", Check::life},
     {Canary::notice_unmarked, "notice_unmarked", Check::notice},
     {Canary::timeout_ignored, "timeout_ignored", Check::wait},
+    {Canary::retry_ignored, "retry_ignored", Check::wait},
+    {Canary::roll_call_ignored, "roll_call_ignored", Check::wait},
     {Canary::gather_ignored, "gather_ignored", Check::wait},
+    {Canary::stage_left_out, "stage_left_out", Check::wait},
     {Canary::thread_unlimited, "thread_unlimited", Check::thread},
     {Canary::thread_left_open, "thread_left_open", Check::thread},
     {Canary::thread_closed_early, "thread_closed_early", Check::thread},
@@ -40,6 +43,8 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::budget_ignored, "budget_ignored", Check::guard},
     {Canary::silence_ignored, "silence_ignored", Check::presence},
     {Canary::circle_ignored, "circle_ignored", Check::deadlock},
+    {Canary::fan_out_ignored, "fan_out_ignored", Check::guard},
+    {Canary::ping_pong_ignored, "ping_pong_ignored", Check::guard},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -52,6 +57,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::delay_untold, "delay_untold", Check::pace},
     {Canary::told_twice, "told_twice", Check::answer},
     {Canary::closing_untold, "closing_untold", Check::thread},
+    {Canary::pressure_untold, "pressure_untold", Check::pace},
     {Canary::alarm_silent, "alarm_silent", Check::care},
     {Canary::promised_unsynced, "promised_unsynced", Check::promise},
     {Canary::synced_lost, "synced_lost", Check::promise},
@@ -61,6 +67,9 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::clock_back, "clock_back", Check::time},
     {Canary::body_lost, "body_lost", Check::body},
     {Canary::notice_forgotten, "notice_forgotten", Check::notice},
+    {Canary::stage_strays, "stage_strays", Check::wait},
+    {Canary::late_unmarked, "late_unmarked", Check::wait},
+    {Canary::duplicate_unmarked, "duplicate_unmarked", Check::wait},
     {Canary::miscounted, "miscounted", Check::recount},
 });
 
@@ -82,12 +91,34 @@ bool plant_send(Canary canary, const ReadBy& by, core::Envelope& e) {
     e.idempotency_key = {};
   } else if (canary == Canary::timeout_ignored && e.response_timeout.us > 0) {
     e.response_timeout.us *= 1'000;
+  } else if (canary == Canary::retry_ignored && e.on_timeout == core::OnTimeout::retry) {
+    e.on_timeout = core::OnTimeout::fail;
+  } else if (canary == Canary::roll_call_ignored && e.kind == core::Kind::broadcast) {
+    e.requires_ack = false;
   } else if (canary == Canary::tie_by_node && by.node == 0) {
     std::ranges::reverse(e.receivers);
   } else {
     return false;
   }
   return true;
+}
+
+// How the rules begin that the canary takes for off.
+std::string_view rule_ignored(Canary canary) {
+  switch (canary) {
+    case Canary::rates_ignored:
+      return "flow.rate.";
+    case Canary::breaker_ignored:
+      return "breaker.failures_max";
+    case Canary::budget_ignored:
+      return "guard.messages_per_day";
+    case Canary::fan_out_ignored:
+      return "guard.fan_out_per_min";
+    case Canary::ping_pong_ignored:
+      return "guard.ping_pong_max";
+    default:
+      return "";
+  }
 }
 
 bool plant_rules(Canary canary, core::SetRules& rules) {
@@ -117,11 +148,7 @@ bool plant_rules(Canary canary, core::SetRules& rules) {
     rules.values.emplace_back("thread_duration_max", "100ms");
     return true;
   }
-  if (canary == Canary::rates_ignored || canary == Canary::breaker_ignored ||
-      canary == Canary::budget_ignored) {
-    const std::string_view ignored = canary == Canary::rates_ignored     ? "flow.rate."
-                                     : canary == Canary::breaker_ignored ? "breaker.failures_max"
-                                                                         : "guard.messages_per_day";
+  if (const std::string_view ignored = rule_ignored(canary); !ignored.empty()) {
     for (auto& [name, value] : rules.values) {
       const bool can_be_off = !name.starts_with("flow.rate.") || name.ends_with("_per_min");
       value = name.starts_with(ignored) && can_be_off ? "0" : value;
@@ -181,6 +208,11 @@ bool plant(Canary canary, const ReadBy& by, Entry& entry) {
   if (auto* send = std::get_if<core::Send>(&entry.command);
       send != nullptr && send->gathering && canary == Canary::gather_ignored) {
     send->gathering->window = base::hours(1);
+    return true;
+  }
+  if (auto* send = std::get_if<core::Send>(&entry.command);
+      send != nullptr && send->later_stages.size() > 1 && canary == Canary::stage_left_out) {
+    send->later_stages.pop_back();
     return true;
   }
   if (auto* send = std::get_if<core::Send>(&entry.command);
@@ -246,6 +278,10 @@ void plant_facts(Canary canary, core::Outcome& outcome, std::vector<Fact>& facts
   } else if (canary == Canary::closing_untold) {
     std::erase_if(facts, [](const Fact& f) {
       return f.kind == Fact::Kind::owed && f.errand_kind == core::ErrandKind::thread_closed;
+    });
+  } else if (canary == Canary::pressure_untold) {
+    std::erase_if(facts, [](const Fact& f) {
+      return f.kind == Fact::Kind::owed && f.errand_kind == core::ErrandKind::backpressure;
     });
   } else if (canary == Canary::mail_forgotten) {
     std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::mail; });

@@ -34,7 +34,10 @@ enum class Canary : uint8_t {
   start_ignored,
   notice_unmarked,
   timeout_ignored,
+  retry_ignored,
+  roll_call_ignored,
   gather_ignored,
+  stage_left_out,
   thread_unlimited,
   thread_left_open,
   thread_closed_early,
@@ -45,6 +48,8 @@ enum class Canary : uint8_t {
   budget_ignored,
   silence_ignored,
   circle_ignored,
+  fan_out_ignored,
+  ping_pong_ignored,
   // In what is read, on one node.
   tie_by_node,
   entry_skipped,
@@ -59,6 +64,7 @@ enum class Canary : uint8_t {
   delay_untold,
   told_twice,
   closing_untold,
+  pressure_untold,
   alarm_silent,
   // In the journal's conduct, and in what the checker reads of the tables.
   promised_unsynced,
@@ -69,6 +75,9 @@ enum class Canary : uint8_t {
   clock_back,
   body_lost,
   notice_forgotten,
+  stage_strays,
+  late_unmarked,
+  duplicate_unmarked,
   miscounted,
 };
 

@@ -120,6 +120,9 @@ void Checker::observe(const core::Entry& entry, const core::Outcome& outcome,
     }
     Step step{entry, outcome, {}, *workspace, is_here, 0};
     step.miscount = setting_.canary == Canary::miscounted && entry.seq.n % 50 == 0 ? 1 : 0;
+    step.unseen = setting_.canary == Canary::late_unmarked        ? core::Mark::late
+                  : setting_.canary == Canary::duplicate_unmarked ? core::Mark::duplicate
+                                                                  : core::Mark::plain;
     std::ranges::copy_if(facts, std::back_inserter(step.facts),
                          [id](const Fact& fact) { return fact.workspace == id; });
     ledger.observe(step);

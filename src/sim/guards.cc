@@ -32,6 +32,8 @@ void Ledger::check_guards(const Step& step) {
         check_refusal(step, *send);
       } else if (!step.outcome->duplicate) {
         check_budget(step, *send);
+        check_fan_out(step);
+        check_exchange(step, *send);
         check_shut(step, *send);
       }
     }
@@ -45,7 +47,16 @@ void Ledger::check_guards(const Step& step) {
     member.sent = 0;
     member.tokens = 0;
     member.nacks = 0;
+    member.caused.clear();
     booked_.clear();
+    std::erase_if(exchanges_, [reset](const auto& item) {
+      return item.second.from == reset->name || item.second.to == reset->name;
+    });
+  }
+  if (done<core::SetRules>(step) != nullptr) {  // by another measure
+    for (auto& [name, member] : members_) {
+      member.caused.clear();
+    }
   }
 }
 
@@ -64,6 +75,68 @@ void Ledger::check_budget(const Step& step, const core::Send& command) {
   }
   ++member.sent;
   member.tokens += command.tokens;
+}
+
+// Of the deliveries since any moment no more than a minute's worth and what came in since.
+void Ledger::check_fan_out(const Step& step) {
+  Member& member = members_[std::string(step.entry.actor)];
+  const uint64_t per_min = rules_.guard_fan_out;
+  if (member.kind != core::PrincipalKind::agent || per_min == 0) {
+    return;
+  }
+  constexpr size_t caused_max = 64;
+  constexpr int64_t minute_us = 60'000'000;
+  member.caused.emplace_back(now_, step.outcome->count);
+  if (member.caused.size() > caused_max) {
+    member.caused.erase(member.caused.begin());
+  }
+  uint64_t count = 0;
+  for (auto at = member.caused.rbegin(); at != member.caused.rend(); ++at) {
+    count += at->second;
+    const auto since = static_cast<uint64_t>((now_ - at->first).us);
+    const uint64_t most = per_min + per_min * since / minute_us + 1;
+    if (count > most) {
+      fail(Check::guard, step, text("{} causes {} deliveries within {} us, at most {}",
+                                    step.entry.actor, count, since, most));
+    }
+  }
+}
+
+// Two agents that answer each other, and nobody else in their conversation, come to an end.
+void Ledger::check_exchange(const Step& step, const core::Send& command) {
+  const core::Envelope& e = command.envelope;
+  const std::string from(step.entry.actor);
+  if (members_[from].kind != core::PrincipalKind::agent) {
+    exchanges_.erase(std::string(e.thread));  // a person has the word
+    exchanges_.erase(std::string(e.correlation));
+    return;
+  }
+  const std::set<std::string> receivers = receivers_of(e);
+  const std::string to = receivers.empty() ? std::string() : *receivers.begin();
+  const auto at = members_.find(to);
+  if (rules_.guard_ping_pong == 0 || receivers.size() != 1 || to == from ||
+      e.receivers.front() != to || at == members_.end() ||
+      at->second.kind != core::PrincipalKind::agent) {
+    return;
+  }
+  for (const std::string_view name : {e.thread, e.correlation}) {
+    if (name.empty()) {
+      continue;
+    }
+    Exchange& exchange = exchanges_[std::string(name)];
+    const bool answers = exchange.from == to && exchange.to == from;
+    const bool again = exchange.from == from && exchange.to == to;
+    if ((!answers && !again) || exchange.since + rules_.guard_ping_pong_window <= now_) {
+      exchange = {.turns = 0, .since = now_};
+    }
+    exchange.turns += answers || exchange.turns == 0 ? 1 : 0;
+    exchange.from = from;
+    exchange.to = to;
+    if (exchange.turns > rules_.guard_ping_pong) {
+      fail(Check::guard, step, text("{} and {} have answered each other {} times in {}", from, to,
+                                    exchange.turns, name));
+    }
+  }
 }
 
 // A refusal says what is so.

@@ -37,6 +37,7 @@ void Ledger::observe(const Step& step) {
   told_mail_.clear();
   moved_.clear();
   letter_ = nullptr;
+  question_.reset();
   alarms_wanted_ = 0;
   letters_max_ = rules_.dead_letters_max;
   learn_silence(step);
@@ -53,11 +54,13 @@ void Ledger::observe(const Step& step) {
   if (letter_ != nullptr) {
     fail(Check::letter, step, text("letter {} settles nothing", letter_->letter));
   }
+  end_failed(step);
   reconcile(step);
   check_asked(step);
   check_talks(step);
   check_care(step);
   check_pace(step);
+  check_pressure(step);
   check_guards(step);
   check_circles(step);
   check_presence(step);
@@ -110,6 +113,7 @@ void Ledger::learn(const Step& step) {
     check_repeat(step, *send);
     learn_talk(step, *send);
     if (step.outcome && !step.outcome->duplicate) {
+      note_question(step, *send);
       accept(step, *send);
     }
   }
@@ -124,7 +128,16 @@ void Ledger::learn(const Step& step) {
     begin_waiting(step, *send);
   }
   if (const auto* gone = done<core::Unregister>(step)) {  // no one gathers any more
-    std::erase_if(scattered_, [gone](const auto& item) { return item.second.owner == gone->name; });
+    std::erase_if(scattered_, [this, gone](const auto& item) {
+      const bool ends = item.second.owner == gone->name;
+      sent_.at(item.first).timed_out |= ends;
+      return ends;
+    });
+    std::erase_if(piped_,
+                  [gone](const auto& item) { return item.second.manner.sender == gone->name; });
+    for (auto& [seq, called] : called_) {
+      called.gone = called.gone || called.sender == gone->name;
+    }
   }
   if (const auto* open = done<core::OpenStream>(step)) {
     streams_[open->stream] = Opened{std::string(step.entry.actor), open->window};

@@ -80,12 +80,14 @@ class Ledger {
 
   // waiting.cc
   void begin_waiting(const Step& step, const core::Send& command);
-  void check_stage(const Step& step, const core::Send& command);
   void note_answer(const Step& step, Seq message, const std::string& receiver);
   void note_failure(Seq message, const std::string& receiver);
+  bool has_failed(Seq message) const;
+  void end_failed(const Step& step);
   void on_timed_out(const Step& step, const Fact& fact);
   void note_owed(const Step& step, const Fact& fact);
   void check_waiting(const Step& step);
+  void check_gathers(const Step& step);
   uint64_t unsettled_of(const std::string& receiver) const;
 
   // absence.cc
@@ -105,6 +107,22 @@ class Ledger {
   void end_blocked(const Step& step);
   void check_circles(const Step& step);
 
+  // asking.cc
+  void note_question(const Step& step, const core::Send& command);
+  void check_mark(const Step& step);
+  void begin_roll_call(const Step& step, const core::Envelope& envelope);
+  void on_roll_called(const Step& step, const core::Errand& errand);
+  void check_roll_calls(const Step& step);
+  void begin_pipeline(const Step& step, const core::Send& command);
+  void check_stage(const Step& step, const core::Send& command);
+  void note_stage_answer(Seq message, Answer answer);
+  void on_pipeline_ended(const Step& step, const core::Errand& errand);
+  void check_pipelines(const Step& step);
+
+  // pressure.cc
+  void check_pressure(const Step& step);
+  void on_signal(const Step& step, const std::string& sender, const core::Errand& errand);
+
   // pace.cc
   bool is_paced(const std::string& sender, core::Priority priority) const;
   void check_pace(const Step& step);
@@ -117,6 +135,8 @@ class Ledger {
   void check_guards(const Step& step);
   void check_budget(const Step& step, const core::Send& command);
   void check_refusal(const Step& step, const core::Send& command);
+  void check_fan_out(const Step& step);
+  void check_exchange(const Step& step, const core::Send& command);
   void check_shut(const Step& step, const core::Send& command);
   void learn_failures(const Step& step);
 
@@ -169,6 +189,8 @@ class Ledger {
   std::map<Seq, Scattered> scattered_;
   std::map<Seq, Piped> piped_;
   std::map<Seq, Blocked> blocked_;
+  std::map<Seq, Called> called_;
+  std::map<std::string, Exchange> exchanges_;  // by conversation
   std::set<uint64_t> ended_;
   std::map<std::string, std::vector<Booked>> booked_;  // by limit
   Sizes sizes_;
@@ -183,6 +205,7 @@ class Ledger {
   int alarms_wanted_ = 0;
   std::vector<std::string> disconnected_;  // whose stream was closed
   bool warned_ = false;                    // of a circle
+  std::optional<Question> question_;
   const Fact* letter_ = nullptr;  // told, and its Settled not yet
   uint64_t letters_max_ = 0;      // before or after a change of the rules
   std::string moved_;             // the receiver whose discipline changed

@@ -2,6 +2,7 @@
 // What is waited for: requests, scatters and pipelines end as they were asked to, and in time.
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/ledger.h"
 #include "sim/text.h"
@@ -61,14 +62,10 @@ void Ledger::begin_waiting(const Step& step, const core::Send& command) {
     return item.second.errand_done;
   });
   if (!command.later_stages.empty()) {
-    Piped piped;
-    piped.stages.emplace_back(e.receivers.front());
-    piped.stages.insert(piped.stages.end(), command.later_stages.begin(),
-                        command.later_stages.end());
-    piped.message = seq;
-    piped_[seq] = std::move(piped);
+    begin_pipeline(step, command);
     timeout = timeout.us > 0 ? timeout : rules_.flow_request_timeout;
-    coverage_.count("pattern", "pipeline");
+  } else if (e.kind == core::Kind::broadcast && e.requires_ack && command.errand == 0) {
+    begin_roll_call(step, e);
   }
   const bool is_piped = !command.later_stages.empty() || stage != piped_.end();
   if (core::asks(e.kind) && timeout.us > 0) {
@@ -77,29 +74,13 @@ void Ledger::begin_waiting(const Step& step, const core::Send& command) {
   }
 }
 
-// A stage's message goes to the stage after the one that answered, and its owner is the sender.
-void Ledger::check_stage(const Step& step, const core::Send& command) {
-  for (auto& [first, piped] : piped_) {
-    if (piped.owed != command.errand || piped.stage + 1 >= piped.stages.size()) {
-      continue;
-    }
-    ++piped.stage;
-    piped.owed = 0;
-    piped.message = step.entry.seq;
-    piped.errand_done = step.entry.seq;
-    if (command.envelope.receivers.front() != piped.stages[piped.stage]) {
-      fail(Check::wait, step, text("stage {} of pipeline {} is {}", piped.stage + 1, first.n,
-                                   command.envelope.receivers.front()));
-    }
-    return;
-  }
-}
-
 // The answer to `message` by `receiver`.
 void Ledger::note_answer(const Step& step, Seq message, const std::string& receiver) {
   const auto* send = done<core::Send>(step);
   const core::Status status = send == nullptr ? core::Status::unset : send->envelope.status;
-  asked_.erase(message);
+  if (asked_.erase(message) > 0) {
+    note_stage_answer(message, is_good(status) ? Answer::good : Answer::bad);
+  }
   if (const auto at = scattered_.find(message); at != scattered_.end()) {
     Answer& answer = at->second.answers[receiver];
     const bool is_first = answer == Answer::none || answer == Answer::failed;  // or tried again
@@ -112,15 +93,32 @@ void Ledger::note_failure(Seq message, const std::string& receiver) {
     Answer& answer = at->second.answers[receiver];
     answer = answer != Answer::none ? answer : Answer::failed;
   }
-  const auto& pairs = sent_.at(message).pairs;
-  if (std::ranges::all_of(pairs, [](const Pair& p) { return p.state >= State::expired; })) {
-    asked_.erase(message);
+  if (const auto at = asked_.find(message); at != asked_.end()) {
+    at->second.failed = at->second.failed || has_failed(message);
+  }
+}
+
+bool Ledger::has_failed(Seq message) const {
+  return std::ranges::all_of(sent_.at(message).pairs,
+                             [](const Pair& pair) { return pair.state >= State::expired; });
+}
+
+// After all is told. What failed for everyone ends; unless the broker tried it again in the same
+// entry, where only the tables know which came first.
+void Ledger::end_failed(const Step& step) {
+  for (auto at = asked_.begin(); at != asked_.end();) {
+    const bool failed = std::exchange(at->second.failed, false);
+    const bool is_over =
+        failed && (has_failed(at->first) ||
+                   step.after.tables().patterns.find_wait(at->first) == nullptr);
+    at = is_over ? asked_.erase(at) : std::next(at);
   }
 }
 
 void Ledger::on_timed_out(const Step& step, const Fact& fact) {
   const auto at = asked_.find(fact.message);
-  if (at == asked_.end() || at->second.due > now_) {
+  if (at == asked_.end() || at->second.due > now_ ||
+      (at->second.failed && has_failed(fact.message))) {
     fail(Check::wait, step, text("{} times out, and should not", fact.message.n));
     return;
   }
@@ -134,6 +132,7 @@ void Ledger::on_timed_out(const Step& step, const Fact& fact) {
   note_unanswered(step, fact.message);
   if (fact.is_final) {
     timeouts_untold_[asked.sender] += !asked.is_piped && is_registered(asked.sender) ? 1 : 0;
+    sent_.at(fact.message).timed_out = true;
     asked_.erase(at);
     return;
   }
@@ -184,10 +183,18 @@ void Ledger::note_owed(const Step& step, const Fact& fact) {
       fail(Check::wait, step, text("scatter {} ends too early", at->first.n));
     }
     coverage_.count("gathered", enough ? "enough" : "not enough");
+    sent_.at(at->first).timed_out = true;
+    if (question_ && question_->seq == at->first) {
+      question_.reset();  // by this answer or just before it: both may be
+    }
     scattered_.erase(at);
   } else if (fact.errand_kind == core::ErrandKind::stage && errand != nullptr) {
     piped_[core::pipeline_of(*errand)].owed = fact.errand;
     coverage_.count("pattern", "stage");
+  } else if (fact.errand_kind == core::ErrandKind::roll_called && errand != nullptr) {
+    on_roll_called(step, *errand);
+  } else if (fact.errand_kind == core::ErrandKind::pipeline_ended && errand != nullptr) {
+    on_pipeline_ended(step, *errand);
   }
 }
 
@@ -200,6 +207,8 @@ void Ledger::check_waiting(const Step& step) {
       fail(Check::wait, step, text("{} is not told of {} timeouts", sender, count));
     }
   }
+  check_mark(step);
+  check_pipelines(step);
   if (std::holds_alternative<core::StartNode>(step.entry.command)) {
     return;  // lets no time pass
   }
@@ -208,6 +217,11 @@ void Ledger::check_waiting(const Step& step) {
       fail(Check::wait, step, text("request {} is overdue", seq.n));
     }
   }
+  check_roll_calls(step);
+  check_gathers(step);
+}
+
+void Ledger::check_gathers(const Step& step) {
   for (auto& [seq, scattered] : scattered_) {
     const bool extends = scattered.terms.on_partial == core::OnPartial::extend_timeout;
     if (scattered.due <= now_ && extends && !scattered.extended) {

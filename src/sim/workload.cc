@@ -281,12 +281,21 @@ Command Workload::some_send(Ask& ask) {
   send.tokens = random.chance(100) ? random.below(30) : 0;
   some_pattern(send, sent);
   if (random.chance(400) && !held_.empty()) {
-    const Held& question = some_held();
+    const bool on_stage = !staged_.empty() && random.chance(250);
+    const Held question = on_stage ? staged_.back() : some_held();
+    if (on_stage) {
+      staged_.pop_back();
+    }
     send.gathering.reset();
     send.later_stages.clear();
     e.kind = core::Kind::response;
-    e.status = static_cast<core::Status>(random.below(5));
+    e.status = on_stage && random.chance(850)
+                   ? core::Status::success
+                   : static_cast<core::Status>(random.below(5));
     e.in_reply_to = random.chance(50) ? new_id() : question.id;
+    if (random.chance(300)) {  // where it was asked
+      sent.thread = threads_[question.message];
+    }
     sent.sender = ask.actor = question.receiver;
     sent.workspace = ask.workspace = question.workspace;
     if (random.chance(900)) {  // else another gets what it did not ask for
@@ -591,13 +600,20 @@ void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
   if (const auto* send = std::get_if<core::Send>(&entry.command)) {
     ids_[entry.seq] = send->envelope.id;
     senders_[entry.seq] = send->envelope.sender;
+    threads_[entry.seq] = send->envelope.thread;
+    const bool asks = send->envelope.kind == core::Kind::request;
+    if (asks && (!send->later_stages.empty() || send->errand != 0)) {
+      stages_.insert(entry.seq);
+    }
   }
   for (const Fact& fact : facts) {
     if (fact.kind == Fact::Kind::deliver) {
-      remember(held_,
-               Held{fact.workspace, fact.receiver, fact.message, ids_[fact.message], fact.stream,
-                    senders_[fact.message]},
-               24);
+      const Held held{fact.workspace,     fact.receiver, fact.message,
+                      ids_[fact.message], fact.stream,   senders_[fact.message]};
+      remember(held_, held, 24);
+      if (stages_.contains(fact.message)) {
+        remember(staged_, held, 8);
+      }
     } else if (fact.kind == Fact::Kind::dead_lettered) {
       letters_.emplace_back(fact.workspace, fact.letter);
       if (letters_.size() > 30) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,7 +86,10 @@ class Workload {
   std::deque<std::string> texts_;  // of the command that was asked last
   std::map<core::Seq, core::MessageId> ids_;
   std::map<core::Seq, std::string> senders_;
+  std::map<core::Seq, std::string> threads_;
   std::deque<Held> held_;  // newest last
+  std::set<core::Seq> stages_;  // messages to the stages of pipelines
+  std::deque<Held> staged_;     // those of them that were handed out, newest last
   std::deque<Sent> sent_;
   std::deque<Opened> opened_;
   std::vector<std::pair<core::WorkspaceId, uint64_t>> letters_;

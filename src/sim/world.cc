@@ -310,6 +310,10 @@ void World::send_owed(Seat& seat) {
       seat.node->machine(), setting_.clock.now(),
       [&seat](Seq seq) { return seat.node->record(seq); },
       [&](const node::Courier::Job& job, core::Send send) {
+        if (setting_.canary == Canary::stage_strays &&
+            send.envelope.kind == core::Kind::request) {
+          send.envelope.thread = "elsewhere";
+        }
         const auto ticket =
             seat.node->submit(job.workspace, core::broker_name, std::move(send));
         if (ticket) {

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said of answers, roll calls and pipelines.
+
+#include <algorithm>
+#include <variant>
+
+#include "sim/ledger.h"
+#include "sim/text.h"
+
+namespace parley::sim {
+
+namespace {
+
+template <class T>
+T fact_of(const core::Errand& errand, std::string_view name) {
+  const auto at = std::ranges::find(errand.facts, name, &core::Fact::name);
+  const T* const value = at == errand.facts.end() ? nullptr : std::get_if<T>(&at->value);
+  return value == nullptr ? T{} : *value;
+}
+
+bool is_settled(const Pair& pair) {
+  return pair.state == State::acked || pair.state == State::answered;
+}
+
+}  // namespace
+
+// Before anything is told of the entry: the newest message with the id that the sender received.
+void Ledger::note_question(const Step& step, const core::Send& command) {
+  const core::Envelope& e = command.envelope;
+  if (e.kind != core::Kind::response) {
+    return;
+  }
+  for (auto at = sent_.rbegin(); at != sent_.rend(); ++at) {
+    const Pair* const pair = find(at->second, std::string(step.entry.actor));
+    if (at->second.id == e.in_reply_to && pair != nullptr) {
+      question_ = Question{at->first, pair->state == State::answered};
+      return;
+    }
+  }
+}
+
+// An answer is marked when it comes too late or once more, and only then.
+void Ledger::check_mark(const Step& step) {
+  const core::Messages& messages = step.after.tables().messages;
+  const core::MessageRef answer = messages.find(step.entry.seq);
+  if (!question_ || answer == core::none || !sent_.contains(question_->seq)) {
+    return;
+  }
+  const core::Mark wanted = question_->answered                       ? core::Mark::duplicate
+                            : sent_.at(question_->seq).timed_out ? core::Mark::late
+                                                                      : core::Mark::plain;
+  const core::Mark mark = messages.message(answer).mark;
+  if (wanted != (mark == step.unseen ? core::Mark::plain : mark)) {
+    fail(Check::wait, step, text("the answer to {} is late or another, and not marked so, or is "
+                                 "marked and neither", question_->seq.n));
+  }
+  if (wanted != core::Mark::plain) {
+    coverage_.count("mark", wanted == core::Mark::late ? "late" : "duplicate");
+  }
+}
+
+void Ledger::begin_roll_call(const Step& step, const core::Envelope& e) {
+  called_[step.entry.seq] = {std::string(e.sender), now_ + rules_.flow_roll_call_window};
+}
+
+// One report, when all have answered or the time is over; it says who did.
+void Ledger::on_roll_called(const Step& step, const core::Errand& errand) {
+  const auto at = called_.find(errand.about);
+  if (at == called_.end() || at->second.sender != errand.to) {
+    fail(Check::wait, step, "a roll call is reported that was not made, or twice");
+    return;
+  }
+  const std::vector<Pair>& pairs = sent_.at(errand.about).pairs;
+  const bool all_final =
+      std::ranges::all_of(pairs, [](const Pair& pair) { return core::is_final(pair.state); });
+  if (!all_final && at->second.due > now_) {
+    fail(Check::wait, step, text("roll call {} is reported too early", errand.about.n));
+  }
+  std::vector<std::string> there;
+  for (const Pair& pair : pairs) {
+    if (is_settled(pair)) {
+      there.push_back(pair.receiver);
+    }
+  }
+  std::ranges::sort(there);
+  const auto called = static_cast<size_t>(fact_of<int64_t>(errand, "called"));
+  const auto others = fact_of<int64_t>(errand, "silent_count") +
+                      fact_of<int64_t>(errand, "offline_count");
+  if (called != pairs.size() || static_cast<size_t>(others) != pairs.size() - there.size() ||
+      fact_of<std::vector<std::string>>(errand, "acknowledged") != there) {
+    fail(Check::wait, step, text("roll call {} is not reported as it was", errand.about.n));
+  }
+  called_.erase(at);
+}
+
+void Ledger::check_roll_calls(const Step& step) {
+  for (auto at = called_.begin(); at != called_.end();) {
+    const auto sent = sent_.find(at->first);
+    const bool over = at->second.due <= now_ || sent == sent_.end() ||
+                      std::ranges::all_of(sent->second.pairs, [](const Pair& pair) {
+                        return core::is_final(pair.state);
+                      });
+    if (over && !at->second.gone) {
+      fail(Check::wait, step, text("roll call {} should be reported", at->first.n));
+    }
+    at = over ? called_.erase(at) : std::next(at);
+  }
+}
+
+void Ledger::begin_pipeline(const Step& step, const core::Send& command) {
+  Piped piped;
+  piped.id = command.envelope.id;
+  piped.manner = Manner::of(command.envelope);
+  piped.stages.emplace_back(command.envelope.receivers.front());
+  piped.stages.insert(piped.stages.end(), command.later_stages.begin(),
+                      command.later_stages.end());
+  piped.message = step.entry.seq;
+  piped_[step.entry.seq] = std::move(piped);
+  coverage_.count("pattern", "pipeline");
+}
+
+// A stage's message goes to the stage after the one that answered, as the owner asked the first.
+void Ledger::check_stage(const Step& step, const core::Send& command) {
+  for (auto& [first, piped] : piped_) {
+    if (piped.owed != command.errand || piped.stage + 1 >= piped.stages.size()) {
+      continue;
+    }
+    ++piped.stage;
+    piped.owed = 0;
+    piped.answer = Answer::none;
+    piped.message = step.entry.seq;
+    piped.errand_done = step.entry.seq;
+    if (command.envelope.receivers.front() != piped.stages[piped.stage]) {
+      fail(Check::wait, step, text("stage {} of pipeline {} is {}", piped.stage + 1, first.n,
+                                   command.envelope.receivers.front()));
+    }
+    Manner manner = Manner::of(command.envelope);
+    if (piped.manner.thread.empty()) {
+      manner.thread.clear();  // it has one of its own
+    }
+    if (manner != piped.manner) {
+      fail(Check::wait, step, text("stage {} of pipeline {} is not asked as the first was",
+                                   piped.stage + 1, first.n));
+    }
+    return;
+  }
+}
+
+void Ledger::note_stage_answer(Seq message, Answer answer) {
+  const auto at = std::ranges::find(piped_, message,
+                                    [](const auto& item) { return item.second.message; });
+  if (at != piped_.end()) {
+    at->second.answer = answer;
+  }
+}
+
+void Ledger::on_pipeline_ended(const Step& step, const core::Errand& errand) {
+  const std::string id = fact_of<std::string>(errand, "pipeline");
+  const auto at = std::ranges::find_if(piped_, [&](const auto& item) {
+    return item.second.manner.sender == errand.to && base::format_uuid(item.second.id) == id;
+  });
+  if (at == piped_.end()) {
+    fail(Check::wait, step, "a pipeline ends that did not begin, or twice");
+    return;
+  }
+  const Piped& piped = at->second;
+  const bool is_through =
+      piped.stage + 1 == piped.stages.size() && piped.answer == Answer::good;
+  if (is_through != (fact_of<std::string>(errand, "state") == "completed")) {
+    fail(Check::wait, step, text("pipeline {} is told to have ended as it did not", at->first.n));
+  }
+  coverage_.count("pipeline", is_through ? "completed" : "failed");
+  piped_.erase(at);
+}
+
+// It goes on while its stages answer, and ends with the last or with one that fails.
+void Ledger::check_pipelines(const Step& step) {
+  const auto& known = step.after.tables().patterns.pipelines();
+  for (const auto& [first, piped] : piped_) {
+    const bool is_last = piped.stage + 1 == piped.stages.size();
+    const bool works = piped.answer == Answer::none && asked_.contains(piped.message);
+    const bool goes_on = piped.answer == Answer::good && !is_last;
+    if (!works && !goes_on) {
+      fail(Check::wait, step, text("pipeline {} should be over", first.n));
+    }
+    const auto at = known.find(first);
+    const bool paused =
+        at != known.end() && at->second.state == core::PipelineState::paused;
+    if (goes_on && piped.owed == 0 && !paused) {
+      fail(Check::wait, step, text("pipeline {} stands still", first.n));
+    }
+  }
+}
+
+}  // namespace parley::sim
