@@ -96,6 +96,14 @@ std::expected<void, Error> Workspace::check_fan_out(const Agent& sender, uint64_
   if (used.us + cost.us <= Bucket::minute.us) {
     return {};
   }
+  if (count > per_min) {  // no time to wait helps
+    return refuse(Code::fan_out_limit,
+                  "this message goes to " + std::to_string(count) + " receivers, and " +
+                      std::to_string(per_min) +
+                      " deliveries are allowed in a minute (guard.fan_out_per_min), so it can "
+                      "never pass; send it to fewer at a time, or ask an admin to raise the limit",
+                  {});
+  }
   const auto caused = static_cast<uint64_t>(used.us) * per_min /
                       static_cast<uint64_t>(Bucket::minute.us);
   return refuse(Code::fan_out_limit,

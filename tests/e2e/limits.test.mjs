@@ -280,6 +280,14 @@ describe('runaway guards', () => {
     assert.equal(refused.status, 429);
     assert.equal(refused.json.code, 'FAN_OUT_LIMIT');
     assert.match(refused.json.detail, /goes to 2 receivers.*guard\.fan_out_per_min.*admin/);
+    assert.ok(durationMs(refused.json.retry_after) > 0);
+    // What can never pass has no time after which it would.
+    await rules(broker, { 'guard.fan_out_per_min': 1 });
+    const never = await cy.send('*', { n: 2 }, { type: 'broadcast' });
+    assert.deepEqual([never.status, never.json.code], [429, 'FAN_OUT_LIMIT'], never.text);
+    assert.match(never.json.detail, /can never pass/);
+    assert.equal(never.json.retry_after, undefined);
+    assert.equal(never.headers.get('retry-after'), null);
     await rules(broker, { 'guard.fan_out_per_min': 0 });
   });
 
