@@ -85,6 +85,13 @@ std::string format_time(Time t) {
   return text;
 }
 
+Duration rough(Duration d) {
+  constexpr int64_t second = 1'000'000;
+  const int64_t unit = d.us < 10 * second ? second / 1'000 : second;
+  const int64_t over = d.us % unit;
+  return over <= 0 ? d : Duration{saturating_add(d.us, unit - over)};
+}
+
 std::string format_duration(Duration d) {
   if (d.us == 0) {
     return "0s";

@@ -71,6 +71,9 @@ std::string format_time(Time t);
 // `500ms`, `30s`, `5m`, `72h`: the largest unit that divides it.
 std::string format_duration(Duration d);
 
+// For people: in milliseconds, from ten seconds on in seconds; never less than it is.
+Duration rough(Duration d);
+
 // Reads what format_duration writes (an integer and one of us, ms, s, m, h); nothing else.
 std::optional<Duration> parse_duration(std::string_view text);
 

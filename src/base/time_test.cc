@@ -60,6 +60,16 @@ TEST(Duration, FormatsInTheLargestUnitThatDivides) {
   EXPECT_EQ(format_duration(seconds(-30)), "-30s");
 }
 
+TEST(Duration, RoughIsNeverLess) {
+  EXPECT_EQ(rough(Duration{0}), Duration{0});
+  EXPECT_EQ(rough(Duration{1}), milliseconds(1));
+  EXPECT_EQ(rough(Duration{5'936'001}), milliseconds(5'937));
+  EXPECT_EQ(rough(seconds(10)), seconds(10));
+  EXPECT_EQ(rough(Duration{10'000'001}), seconds(11));
+  EXPECT_EQ(rough(Duration{int64_max}), Duration{int64_max});
+  EXPECT_EQ(rough(Duration{-1}), Duration{-1});
+}
+
 TEST(Duration, ParsesWhatItFormats) {
   for (const int64_t us : {int64_t{0}, int64_t{1}, int64_t{1'500}, int64_t{60'000'000},
                            int64_t{5'400'000'000}, int64_t{259'200'000'000}, int64_max}) {

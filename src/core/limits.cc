@@ -36,7 +36,7 @@ std::expected<void, Error> Workspace::check_pace(Turn& turn, const Envelope& e) 
                     " of your messages wait for your rate limits, and no more may "
                     "(flow.rate.throttled_max); send again when some have gone, or ask an admin to "
                     "raise flow.rate",
-                cost_of(Priority::normal, t_.rules.flow_rate_out));
+                t_.messages.passing_of(turn.actor, t_.now).first - t_.now);
 }
 
 std::expected<void, Error> Workspace::check_breaker(const Turn& turn, const Envelope& e,

@@ -161,6 +161,9 @@ void Messages::start_due(DeliveryRef ref, Time at) {
   stop_due(ref);
   Delivery& delivery = deliveries_[ref];
   delivery.due = at;
+  if (delivery.gate != Gate::open) {
+    throttled_by_sender_[message_of(ref).sender].due.emplace(at, ref);
+  }
   delivery.timer = deadlines_.add({at, message_of(ref).seq, delivery.minor, ref});
 }
 
@@ -169,6 +172,9 @@ void Messages::stop_due(DeliveryRef ref) {
   if (delivery.timer != none) {
     deadlines_.remove(delivery.timer);
     delivery.timer = none;
+    if (delivery.gate != Gate::open) {
+      throttled_by_sender_[message_of(ref).sender].due.erase({delivery.due, ref});
+    }
     delivery.due = Time{};
   }
 }
@@ -176,7 +182,7 @@ void Messages::stop_due(DeliveryRef ref) {
 void Messages::throttle(DeliveryRef ref, Gate gate, Time until) {
   Delivery& delivery = deliveries_[ref];
   if (delivery.gate == Gate::open && throttled_[delivery.message]++ == 0) {
-    ++throttled_by_sender_[message_of(ref).sender];
+    ++throttled_by_sender_[message_of(ref).sender].messages;
   }
   delivery.gate = gate;
   start_due(ref, until);
@@ -194,7 +200,7 @@ void Messages::unthrottle(DeliveryRef ref) {
   }
   throttled_.erase(at);
   const auto of_sender = throttled_by_sender_.find(message_of(ref).sender);
-  if (--of_sender->second == 0) {
+  if (--of_sender->second.messages == 0) {
     drained_.push_back(of_sender->first);
     throttled_by_sender_.erase(of_sender);
   }
@@ -202,7 +208,15 @@ void Messages::unthrottle(DeliveryRef ref) {
 
 uint64_t Messages::throttled_of(AgentRef sender) const {
   const auto at = throttled_by_sender_.find(sender);
-  return at == throttled_by_sender_.end() ? 0 : at->second;
+  return at == throttled_by_sender_.end() ? 0 : at->second.messages;
+}
+
+std::pair<Time, Time> Messages::passing_of(AgentRef sender, Time now) const {
+  const auto at = throttled_by_sender_.find(sender);
+  if (at == throttled_by_sender_.end() || at->second.due.empty()) {
+    return {now, now};
+  }
+  return {at->second.due.begin()->first, at->second.due.rbegin()->first};
 }
 
 }  // namespace parley::core

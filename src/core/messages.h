@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -157,6 +158,9 @@ class Messages {
   // Messages of this sender that wait for a limit with one receiver at least.
   uint64_t throttled_of(AgentRef sender) const;
   uint64_t throttled() const { return throttled_.size(); }
+  // When the first and the last of its deliveries get through the limit that they wait for; now
+  // when none waits.
+  std::pair<Time, Time> passing_of(AgentRef sender, Time now) const;
   // Senders of whom nothing waits any more, since it was asked last.
   std::vector<AgentRef> take_drained() { return std::exchange(drained_, {}); }
 
@@ -187,7 +191,11 @@ class Messages {
   std::map<DeliveryRef, std::string> last_errors_;
   std::map<DeliveryRef, std::string> redirected_;
   std::map<MessageRef, uint32_t> throttled_;           // how many of its deliveries are
-  std::map<AgentRef, uint64_t> throttled_by_sender_;  // messages
+  struct Line {
+    uint64_t messages = 0;
+    std::set<std::pair<Time, DeliveryRef>> due{};  // of each delivery
+  };
+  std::map<AgentRef, Line> throttled_by_sender_;
   std::vector<AgentRef> drained_;
 };
 

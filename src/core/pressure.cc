@@ -41,9 +41,8 @@ void Dispatch::press(MessageRef ref) {
 }
 
 void Dispatch::signal_overload(AgentRef sender) {
-  const Duration used = t_.agents[sender].pace.out.used(t_.now);
   signal(sender, PressureLevel::overloaded,
-         Duration{std::max<int64_t>(0, used.us - Bucket::minute.us)});
+         t_.messages.passing_of(sender, t_.now).second - t_.now);
 }
 
 // Says it when it gets worse, and again when twice as much waits as was said last.
@@ -70,7 +69,7 @@ bool Dispatch::tell_pressure(AgentRef ref, PressureLevel level, uint64_t depth, 
        .priority = Priority::high,
        .facts = {{"status", std::string(pressure_name(level))},
                  {"queue_depth", static_cast<int64_t>(depth)},
-                 {"estimated_delay", delay}}});
+                 {"estimated_delay", base::rough(delay)}}});
   return true;
 }
 

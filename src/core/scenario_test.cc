@@ -763,6 +763,7 @@ class Script {
     if (!outcome) {
       seen.outcome = base::info(outcome.error().code).name;
       seen.detail = outcome.error().detail;
+      seen.delay = outcome.error().retry_after;
     } else {
       seen.count = outcome->count;
       seen.delay = outcome->delay;

@@ -63,9 +63,7 @@ std::string_view via_name(core::Via via) {
 }
 
 std::string rough_duration(base::Duration duration) {
-  constexpr int64_t second = 1'000'000;
-  const int64_t unit = duration.us < 10 * second ? second / 1'000 : second;
-  return base::format_duration({(duration.us + unit - 1) / unit * unit});
+  return base::format_duration(base::rough(duration));
 }
 
 // Whether it gets messages, and what it has used of its day.
