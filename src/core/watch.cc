@@ -90,6 +90,14 @@ std::expected<void, Error> Watch::check(const Send& command) const {
                         " (timeout_max)",
                     "/timeout");
     }
+    std::vector<std::string_view> members = e.receivers;
+    std::ranges::sort(members);
+    if (const auto twice = std::ranges::adjacent_find(members); twice != members.end()) {
+      return refuse(Code::bad_request,
+                    "\"" + std::string(twice->substr(0, 256)) +
+                        "\" is there twice; each member answers once",
+                    "/receivers");
+    }
     if (command.gathering->strategy == Strategy::quorum &&
         (command.gathering->quorum == 0 || command.gathering->quorum > e.receivers.size())) {
       return refuse(Code::bad_request, "a quorum is 1 to the number of receivers", "/quorum");

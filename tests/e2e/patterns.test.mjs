@@ -269,6 +269,7 @@ describe('patterns', () => {
     await bad('/v1/scatter', { receivers: ['bo'], message: request('bo'), strategy: 'quorum' }, 400, '/quorum');
     await bad('/v1/scatter', { receivers: ['bo'], message: request('bo'), on_partial: 'x' }, 400, '/on_partial');
     await bad('/v1/scatter', { receivers: ['bo'] }, 400, '/message');
+    await bad('/v1/scatter', { receivers: ['bo', 'bo'], message: request('bo') }, 400, '/receivers');
     await bad('/v1/scatter', { receivers: ['nobody'], message: request('bo') }, 404, '/receivers');
     await bad('/v1/pipelines', { stages: ['bo'], message: request('bo') }, 400, '/stages');
     await bad('/v1/pipelines', { stages: ['bo', 'nobody'], message: request('bo') }, 404, '/stages');
