@@ -103,11 +103,13 @@ std::expected<std::string, Error> message_in(Json body, const std::string& recei
   return text;
 }
 
-std::string_view member_state(const core::Gather::Member& member) {
-  return member.counts()            ? "answered"
-         : member.response.n != 0   ? "refused"
-         : member.failed            ? "failed"
-                                    : "waiting";
+// What comes after the end of a scatter is late, and no part of it.
+std::string_view member_state(const core::Gather& gather, const core::Gather::Member& member) {
+  return member.counts()                                ? "answered"
+         : member.response.n != 0                       ? "refused"
+         : member.failed                                ? "failed"
+         : gather.state == core::GatherState::open ? "waiting"
+                                                        : "missing";
 }
 
 // The place of a message and, while the engine knows it, its id.
@@ -135,7 +137,7 @@ std::string gather_text(const core::Tables& t, const core::Gather& gather) {
   }
   out.key("members").array();
   for (const core::Gather::Member& member : gather.members) {
-    out.object().key("agent").text(member.name).key("state").plain(member_state(member));
+    out.object().key("agent").text(member.name).key("state").plain(member_state(gather, member));
     if (member.response.n != 0) {
       out.key("status").plain(status_name(member.status));
       render_place(t, "response", member.response, out);

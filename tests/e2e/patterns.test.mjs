@@ -256,6 +256,8 @@ describe('patterns', () => {
     const proceeded = await next(ana, event('gathered'));
     assert.equal(proceeded.payload.body.state, 'partial');
     assert.deepEqual(proceeded.payload.body.answered, ['bo']);
+    const over = (await ana.call('GET', `/v1/scatter/${partial.json.id}`)).json;
+    assert.deepEqual(over.members.map(({ state }) => state), ['answered', 'missing']);
   });
 
   it('says what is wrong with a pattern', async () => {
