@@ -543,9 +543,12 @@ void Watch::hand_over(Pipeline& pipeline) {
   errand.facts = {count_of("pipeline", pipeline.first.n),
                   {"owner", pipeline.owner},
                   {"timeout", pipeline.stage_timeout}};
+  const AgentRef next = t_.agents.find(errand.to);
+  const bool is_there = next != none && t_.agents[next].is_registered();
   pipeline.errand = dispatch_.owe(std::move(errand));
   if (pipeline.errand == 0) {
-    fail(pipeline, "no agent has this name any more");
+    fail(pipeline, is_there ? "the broker owes too many messages already (errands_max)"
+                            : "no agent has this name any more");
   }
 }
 
