@@ -89,7 +89,7 @@ std::expected<void, Error> Workspace::check(const Register& c) const {
     return refuse(Code::bad_request,
                   quoted(c.name) + " is the broker's own name; choose another", "/id");
   }
-  if (std::ranges::find(news::topics, c.name) != news::topics.end()) {
+  if (news::is_own_topic(c.name)) {
     return refuse(Code::bad_request,
                   quoted(c.name) + " is a topic of the broker's; choose another", "/id");
   }

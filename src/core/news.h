@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -20,6 +21,11 @@ constexpr std::string_view phase_topic = "workflow.phase_completed";
 constexpr std::string_view audit_topic = "audit.event_logged";
 constexpr std::array<std::string_view, 5> topics = {availability_topic, audit_topic, policy_topic,
                                                     task_topic, phase_topic};  // sorted
+
+// No one else publishes on it, so that who listens can rely on it; and no one has its name.
+constexpr bool is_own_topic(std::string_view name) {
+  return std::ranges::find(topics, name) != topics.end();
+}
 
 // `registered`, `online` with the first stream, `offline` without one, `unregistered`, or what the
 // agent says of itself in a heartbeat.

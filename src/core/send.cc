@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/hash.h"
+#include "core/news.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -282,7 +283,7 @@ std::string_view Workspace::sender_of(const Turn& turn, const Errand* errand) co
   return broker_sender;
 }
 
-std::expected<void, Error> Workspace::check(const Turn&, const Envelope& e,
+std::expected<void, Error> Workspace::check(const Turn& turn, const Envelope& e,
                                             std::string_view sender) const {
   if (e.sender != sender) {
     return refuse(Code::forbidden, "a message is sent by the principal who is authenticated",
@@ -302,6 +303,12 @@ std::expected<void, Error> Workspace::check(const Turn&, const Envelope& e,
       return refuse(Code::bad_request,
                     "a receiver's name is 1 to " + std::to_string(t_.rules.name_bytes_max) +
                         " bytes (name_bytes_max)",
+                    "/receiver");
+    }
+    if (turn.actor != none && news::is_own_topic(topic_name(name))) {
+      return refuse(Code::forbidden,
+                    "only the broker publishes on \"" + std::string(topic_name(name)) +
+                        "\"; choose another topic",
                     "/receiver");
     }
   }

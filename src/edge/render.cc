@@ -147,7 +147,7 @@ void render_topic(const core::Tables& tables, std::string_view name, core::Agent
   if (topic.published.us != 0) {
     out.key("last_published").time(topic.published);
   }
-  if (std::ranges::find(core::news::topics, name) != core::news::topics.end()) {
+  if (core::news::is_own_topic(name)) {
     out.key("publisher").text(core::broker_sender);
   }
   const std::vector<core::AgentRef> owners = tables.agents.stewards();
