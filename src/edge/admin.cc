@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
 #include "edge/api.h"
 #include "edge/openapi.h"
 #include "edge/render.h"
@@ -21,6 +22,13 @@ uint64_t parse_id(const std::string& text) {
   uint64_t id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
   return error == std::errc{} && end == text.data() + text.size() ? id : 0;
+}
+
+base::Error no_such_letter(std::string_view id) {
+  return {Code::not_found,
+          "there is no dead letter \"" + std::string(base::cut(id, 64)) +
+              "\"; they have numbers, as GET /v1/dead-letters lists them",
+          {}};
 }
 
 }  // namespace
@@ -69,7 +77,7 @@ void Api::show_dead_letter(Call& call) {
   const auto& letters = tables(call).dead_letters.all();
   const auto at = letters.find(parse_id(call.arguments[0]));
   if (at == letters.end()) {
-    refuse(call.exchange, Error{Code::not_found, "there is no such dead letter", {}});
+    refuse(call.exchange, no_such_letter(call.arguments[0]));
     return;
   }
   std::string text;
@@ -101,8 +109,13 @@ void Api::escalate_dead_letter(Call& call) {
 }
 
 void Api::resolve_dead_letter(Call& call, core::Resolution resolution) {
+  const uint64_t id = parse_id(call.arguments[0]);
+  if (id == 0 && call.caller.is_maintainer()) {
+    refuse(call.exchange, no_such_letter(call.arguments[0]));
+    return;
+  }
   broker_.ask(call.caller.workspace, call.caller.name,
-              core::ResolveDeadLetter{.id = parse_id(call.arguments[0]), .resolution = resolution},
+              core::ResolveDeadLetter{.id = id, .resolution = resolution},
               reply_done(call.exchange));
 }
 

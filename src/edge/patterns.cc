@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "base/text.h"
 #include "edge/api.h"
 #include "edge/render.h"
 
@@ -393,8 +394,17 @@ void Api::resolve_escalation(Call& call) {
                 : body.error());
     return;
   }
+  const auto id = parse_number(call.arguments[0]);
+  if (!id) {
+    refuse(call.exchange, Error{Code::not_found,
+                                "there is no escalation \"" +
+                                    std::string(base::cut(call.arguments[0], 64)) +
+                                    "\"; they have numbers, as GET /v1/escalations lists them",
+                                {}});
+    return;
+  }
   broker_.ask(call.caller.workspace, call.caller.name,
-              core::ResolveEscalation{.id = parse_number(call.arguments[0]).value_or(0),
+              core::ResolveEscalation{.id = *id,
                                       .resolution = *resolution.as_string()},
               reply_done(call.exchange));
 }

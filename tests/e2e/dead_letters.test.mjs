@@ -87,6 +87,14 @@ describe('dead letters', () => {
     assert.equal((await show(large.id)).original_message, undefined);
   });
 
+  it('FL-22: names the dead letter that is not there', async () => {
+    for (const [method, path] of [['POST', '/v1/dead-letters/abc/retry'], ['GET', '/v1/dead-letters/abc']]) {
+      const { status, json } = await broker.call(method, path);
+      assert.equal(status, 404);
+      assert.match(json.detail, /"abc"/);
+    }
+  });
+
   it('FL-22: queue_overflow', async () => {
     const cy = await broker.addAgent('cy', { subscriptions: ['build.done'] });
     await rules({ queue_max: 1 });
