@@ -208,7 +208,10 @@ void Api::health(Call& call) {
   }
   std::string text;
   JsonWriter out(text);
-  out.object().key("status").text(broker_.trouble() ? "failing" : "healthy");
+  const bool alarmed = t.dead_letters.alerts() > 0 &&
+                       t.dead_letters.alerted() + t.rules.dead_letter_alert_window > clock_.now();
+  out.object().key("status");
+  out.plain(broker_.trouble() ? "failing" : alarmed ? "degraded" : "healthy");
   if (broker_.trouble()) {
     out.key("trouble").text(broker_.trouble()->detail);
   }

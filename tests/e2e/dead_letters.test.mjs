@@ -156,6 +156,7 @@ describe('dead letters', () => {
       return undefined;
     });
     assert.deepEqual([alert.sender, alert.payload.body.dead_letters, alert.payload.body.receiver_not_found], ['parley', 10, 10]);
+    assert.equal((await broker.call('GET', '/v1/health')).json.status, 'degraded');
     const health = (await broker.call('GET', '/v1/health')).json.dead_letters;
     assert.equal(health.alerts, 1);
     assert.ok(health.alerted_at);
