@@ -22,6 +22,8 @@ void add_wait(CLI::App& app, int& exit_code);     // wait
 void add_dead(CLI::App& app, int& exit_code);     // dead, topics
 void add_patterns(CLI::App& app, int& exit_code);  // scatter, pipeline, escalations
 void add_thread(CLI::App& app, int& exit_code);   // thread, threads
+void add_session(CLI::App& app, int& exit_code);  // session
+void add_lock(CLI::App& app, int& exit_code);     // lock
 void add_config(CLI::App& app, int& exit_code);   // config
 void add_journal(CLI::App& app, int& exit_code);  // journal
 void add_doctor(CLI::App& app, int& exit_code);   // doctor

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "app/terminal.h"
+#include "core/sessions.h"
 
 namespace parley::app {
 
@@ -108,6 +109,21 @@ struct Teller {
   std::string operator()(const Malformed& c) const {
     return "malformed message, " + std::to_string(c.text.size()) + " bytes" + because(c.error);
   }
+  std::string operator()(const StartSession& c) const {
+    return "start session " + quoted(c.id) + " with " + std::to_string(c.participants.size()) +
+           " participants";
+  }
+  std::string operator()(const ChangeSession& c) const {
+    return std::string(session_act_name(c.act)) + " in session " + quoted(c.id) +
+           (c.version == 0 ? "" : " at version " + std::to_string(c.version)) +
+           because(c.subject) +
+           (is_entry(c.act) ? ", " + std::to_string(c.body.size()) + " bytes" : "");
+  }
+  std::string operator()(const TakeLock& c) const {
+    return "take lock " + quoted(c.name) +
+           (c.wait.us == 0 ? "" : ", waits " + base::format_duration(c.wait));
+  }
+  std::string operator()(const ReleaseLock& c) const { return "release lock " + quoted(c.name); }
   std::string operator()(const CloseThread& c) const { return "close thread " + quoted(c.thread); }
 };
 

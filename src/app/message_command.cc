@@ -23,6 +23,7 @@ struct Options {
   ClientOptions client;
   Draft draft;
   std::string key;  // of idempotency
+  std::string session;
   std::string timeout = "30s";
   std::string id;
   std::string reason;
@@ -36,17 +37,18 @@ struct Options {
   uint64_t limit = 100;
 };
 
-std::string path_of(const Options& options) {
-  return "/v1/messages?lenient=true" +
-         (options.on_unavailable.empty() ? "" : "&on_unavailable=" + options.on_unavailable);
-}
-
 std::vector<std::pair<std::string, std::string>> headers_of(const Options& options) {
   std::vector<std::pair<std::string, std::string>> headers = {{"Parley-Dialect", "flow"}};
   if (!options.key.empty()) {
     headers.emplace_back("Idempotency-Key", options.key);
   }
   return headers;
+}
+
+std::string path_of(const Options& options) {
+  return "/v1/messages?lenient=true" +
+         (options.on_unavailable.empty() ? "" : "&on_unavailable=" + options.on_unavailable) +
+         (options.session.empty() ? "" : "&session=" + encoded(options.session));
 }
 
 std::expected<std::string, Failure> message_of(const Draft& draft) {
@@ -81,8 +83,7 @@ int post(const Options& options, const Draft& draft) {
     return complain(message.error());
   }
   return ask_and_show(
-      options.client, {"POST", path_of(options), *message, headers_of(options)},
-      show_receipt);
+      options.client, {"POST", path_of(options), *message, headers_of(options)}, show_receipt);
 }
 
 // Fills in what follows from the message that is answered: to whom, and in which thread.
@@ -286,6 +287,7 @@ void add_draft_options(CLI::App& command, Options& options, const std::set<std::
       ->check(CLI::IsMember({"critical", "high", "normal", "low"}));
   takes_duration(*command.add_option("--ttl", draft.ttl, "How long it is worth delivering"));
   command.add_option("--thread", draft.thread, "The conversation it belongs to")->type_name("ID");
+  command.add_option("--session", options.session, "The session it is said in")->type_name("ID");
   command.add_option("--as", draft.as, "What BODY is; text if not given")
       ->check(CLI::IsMember({"text", "json"}));
   command

@@ -95,6 +95,20 @@ constexpr auto table = std::to_array<CodeInfo>({
      "Send it again when the receiver is back, or with on_unavailable queue or redirect."},
     {Code::deadlock, "DEADLOCK", 409, "The request closes a circle of those who wait",
      "Answer what you were asked first, or ask without waiting; `cycle` names who waits for whom."},
+    {Code::not_a_participant, "NOT_A_PARTICIPANT", 403, "Only participants talk in a session",
+     "Let its coordinator add who is named with `parley session join`, or send without it."},
+    {Code::session_ended, "SESSION_ENDED", 409, "The session is over",
+     "Start another session; this one can still be read with `parley session show`."},
+    {Code::session_paused, "SESSION_PAUSED", 409, "The session is paused",
+     "Wait until its coordinator resumes it; what was sent in it is handed out then."},
+    {Code::version_conflict, "VERSION_CONFLICT", 412, "Another change came before",
+     "Read the session, decide again, and repeat the change with the version it has now."},
+    {Code::version_required, "VERSION_REQUIRED", 428, "The version is missing",
+     "Send `If-Match` with the version that you read, or `*` for whichever it has."},
+    {Code::lock_held, "LOCK_HELD", 409, "Another holds the lock",
+     "Wait for it with `?wait=30s`, or ask again after `retry_after`."},
+    {Code::lock_order, "LOCK_ORDER", 409, "Locks are taken in the order of their names",
+     "Release what is greater, in byte order, and take the locks anew from the smallest on."},
 });
 
 }  // namespace

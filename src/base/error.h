@@ -57,6 +57,13 @@ enum class Code : uint8_t {
   budget_exceeded,
   receiver_unavailable,
   deadlock,
+  not_a_participant,
+  session_ended,
+  session_paused,
+  version_conflict,
+  version_required,
+  lock_held,
+  lock_order,
 };
 
 // One row of the table of codes: the public name, the HTTP status, a title, and what to do.

@@ -33,6 +33,8 @@ void Workspace::mind_absence(const Turn& turn, const Send& command, Route& route
       !route.topic.empty() || command.envelope.kind == Kind::response) {
     return;
   }
+  // What is said in a session stays among those who take part.
+  const Session* const session = t_.sessions.find(command.envelope.session);
   for (AgentRef& receiver : route.agents) {
     if (t_.agents[receiver].is_available()) {
       continue;
@@ -43,7 +45,8 @@ void Workspace::mind_absence(const Turn& turn, const Send& command, Route& route
     }
     const AgentRef other =
         presence::stand_in(t_, receiver, turn.actor, command.envelope.action);
-    if (other != none && std::ranges::find(route.agents, other) == route.agents.end()) {
+    if (other != none && (session == nullptr || session->has(t_.agents[other].name)) &&
+        std::ranges::find(route.agents, other) == route.agents.end()) {
       route.redirected.emplace_back(other, receiver);
       receiver = other;
     }

@@ -259,6 +259,54 @@ void get(Malformed& c, Reader& in) {
 void put(const CloseThread& c, Writer& out) { out.text(c.thread); }
 void get(CloseThread& c, Reader& in) { c.thread = in.text(); }
 
+void put(const StartSession& c, Writer& out) {
+  out.text(c.id);
+  out.text(c.coordinator);
+  encode_texts(c.participants, out);
+  out.text(c.task);
+}
+void get(StartSession& c, Reader& in) {
+  c.id = in.text();
+  c.coordinator = in.text();
+  c.participants = decode_texts(in);
+  c.task = in.text();
+}
+
+void put(const ChangeSession& c, Writer& out) {
+  out.text(c.id);
+  out.enumerator(c.act);
+  out.varint(c.version);
+  out.text(c.subject);
+  out.text(c.body);
+}
+void get(ChangeSession& c, Reader& in) {
+  c.id = in.text();
+  c.act = in.enumerator(session_act_last);
+  c.version = in.varint();
+  c.subject = in.text();
+  c.body = in.text();
+}
+
+void put(const TakeLock& c, Writer& out) {
+  out.text(c.name);
+  out.duration(c.lease);
+  out.duration(c.wait);
+}
+void get(TakeLock& c, Reader& in) {
+  c.name = in.text();
+  c.lease = in.duration();
+  c.wait = in.duration();
+}
+
+void put(const ReleaseLock& c, Writer& out) {
+  out.text(c.name);
+  out.seq(c.fence);
+}
+void get(ReleaseLock& c, Reader& in) {
+  c.name = in.text();
+  c.fence = in.seq();
+}
+
 // Makes the alternative with this tag, reads it, and returns false if there is no such tag.
 template <size_t tag = 0>
 bool decode_command(size_t wanted, Reader& in, Command& command) {

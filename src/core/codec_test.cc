@@ -80,7 +80,11 @@ std::vector<Command> every_command() {
           ResolveEscalation{7, "assigned to bo"},
           CloseThread{"thread"},
           ResetLimits{"bo"},
-          StopWaiting{Seq{17}}};
+          StopWaiting{Seq{17}},
+          StartSession{"s", "ana", {"bo", "cy"}, "{}"},
+          ChangeSession{"s", SessionAct::fail, 7, "bo", "[1]"},
+          TakeLock{"build", base::seconds(5), base::seconds(6)},
+          ReleaseLock{"build", Seq{12}}};
 }
 
 Entry entry_with(Command command) {

@@ -229,6 +229,57 @@ struct StopWaiting {
   bool operator==(const StopWaiting&) const = default;
 };
 
+// The actor, or for an admin another, coordinates a session with these participants.
+struct StartSession {
+  std::string_view id;
+  std::string_view coordinator{};  // empty: the one who asks
+  std::vector<std::string_view> participants{};
+  std::string_view task{};  // JSON; opaque
+  bool operator==(const StartSession&) const = default;
+};
+
+// What can be done to a session. Written into journals: never renumber.
+enum class SessionAct : uint8_t {
+  add_participant = 0,
+  remove_participant = 1,
+  add_decision = 2,
+  add_artifact = 3,
+  add_finding = 4,
+  pause = 5,
+  resume = 6,
+  complete = 7,
+  fail = 8,
+};
+constexpr SessionAct session_act_last = SessionAct::fail;
+// Whether the act adds to what the participants share.
+constexpr bool is_entry(SessionAct act) {
+  return act >= SessionAct::add_decision && act <= SessionAct::add_finding;
+}
+
+struct ChangeSession {
+  std::string_view id;
+  SessionAct act = SessionAct::add_decision;
+  uint64_t version = 0;        // that the change is made to; 0: whichever it has
+  std::string_view subject{};  // the participant; or how it ended
+  std::string_view body{};     // of an entry: JSON; opaque
+  bool operator==(const ChangeSession&) const = default;
+};
+
+// Takes a lock, renews it, or waits in line for it.
+struct TakeLock {
+  std::string_view name;
+  Duration lease{};  // zero: by the rules
+  Duration wait{};   // zero: does not
+  bool operator==(const TakeLock&) const = default;
+};
+
+// Gives a lock back, or leaves its line.
+struct ReleaseLock {
+  std::string_view name;
+  Seq fence{};  // only if it was got, or is waited for, by this request; 0: whichever
+  bool operator==(const ReleaseLock&) const = default;
+};
+
 // Time passed.
 struct Tick {
   bool operator==(const Tick&) const = default;
@@ -238,6 +289,7 @@ struct Tick {
 using Command = std::variant<Tick, StartNode, AddWorkspace, SetRules, Register, Unregister,
                              Subscribe, Unsubscribe, Send, Read, Take, Ack, Nack, Reject, Extend,
                              OpenStream, CloseStream, ResolveDeadLetter, Heartbeat, Malformed,
-                             ResolveEscalation, CloseThread, ResetLimits, StopWaiting>;
+                             ResolveEscalation, CloseThread, ResetLimits, StopWaiting,
+                             StartSession, ChangeSession, TakeLock, ReleaseLock>;
 
 }  // namespace parley::core

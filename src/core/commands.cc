@@ -227,6 +227,8 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
     turn.dispatch.bury(delivery, Reason::receiver_not_found, "the receiver was removed");
   }
   turn.dispatch.unblock_all(ref);
+  turn.dispatch.leave_sessions(command.name);
+  turn.dispatch.leave_locks(command.name);
   turn.watch.settle();
   turn.watch.left(command.name);
   t_.errands.forget(command.name);
@@ -390,6 +392,10 @@ Outcome Workspace::on(Turn& turn, const Read& command) {
   }
   if (t_.messages.message_of(*found).expires <= t_.now) {
     turn.dispatch.bury(*found, Reason::ttl_expired, "expired before it was delivered");
+  } else if (delivery.parked) {
+    return refuse(Code::session_paused,
+                  "the message waits: its session is paused, and nothing in it is handed out "
+                  "until it is resumed");
   } else {
     turn.dispatch.hand_out(*found, none, State::read);
   }

@@ -90,11 +90,50 @@ bool owes_what_is_next(const Tables& t) {
   });
 }
 
+bool is_registered(const Tables& t, std::string_view name) {
+  const AgentRef ref = t.agents.find(name);
+  return ref != none && t.agents[ref].is_registered();
+}
+
+// Who takes part in a session that is not over is there, and so are the messages in it that are not
+// done with.
+bool sessions_have_what_they_name(const Tables& t) {
+  return std::ranges::all_of(t.sessions.all(), [&t](const auto& item) {
+    const Session& session = item.second;
+    const bool has_all = session.is_over() ||
+                         std::ranges::all_of(session.participants, [&t](const std::string& name) {
+                           return is_registered(t, name);
+                         });
+    return has_all && std::ranges::all_of(session.open, [&t](Seq seq) {
+             const MessageRef ref = t.messages.find(seq);
+             if (ref == none) {
+               return false;
+             }
+             const Message& message = t.messages.message(ref);
+             return message.open > 0 || message.retained || message.dead_letters > 0 ||
+                    message.watched;
+           });
+  });
+}
+
+// Who holds a lock or waits for one is there, and holds nothing greater than what it waits for.
+bool locks_are_in_order(const Tables& t) {
+  return std::ranges::all_of(t.locks.all(), [&t](const auto& item) {
+    const Lock& lock = item.second;
+    return is_registered(t, lock.owner) &&
+           std::ranges::all_of(lock.line, [&](const Lock::Waiter& waiter) {
+             const std::set<std::string>* const held = t.locks.held_by(waiter.agent);
+             return is_registered(t, waiter.agent) &&
+                    (held == nullptr || *held->rbegin() < lock.name);
+           });
+  });
+}
+
 }  // namespace
 
 bool is_consistent(const Tables& t) {
   return watches_what_is_waited_for(t) && owes_what_is_next(t) && remembers_what_is_settled(t) &&
-         counts_pending_requests(t);
+         counts_pending_requests(t) && sessions_have_what_they_name(t) && locks_are_in_order(t);
 }
 
 }  // namespace parley::core

@@ -51,7 +51,7 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, const Passage& pas
   } else {
     const bool waits = throttle(ref, passage);
     t_.messages.delivery(ref).state = waits ? State::delayed : State::queued;
-    agent.inbox.put(t_.messages, agent.discipline(), ref);
+    line_up(ref);
     if (!waits) {
       pump(receiver);
     }
@@ -156,6 +156,7 @@ void Dispatch::leave(DeliveryRef ref) {
   if (!is_held(delivery.state)) {
     Agent& agent = t_.agents[delivery.receiver];
     agent.inbox.take(t_.messages, agent.discipline(), ref);
+    delivery.parked = false;
   } else if (delivery.stream != none) {
     Stream& stream = t_.streams[delivery.stream];
     (delivery.prev == none ? stream.first : t_.messages.delivery(delivery.prev).next) =
@@ -195,6 +196,13 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
   if (delay.us > 0) {
     t_.messages.start_due(ref, t_.now + delay);
   }
+  line_up(ref);
+}
+
+// Puts a waiting delivery into its inbox; or leaves it outside while its session is paused.
+void Dispatch::line_up(DeliveryRef ref) {
+  Delivery& delivery = t_.messages.delivery(ref);
+  delivery.parked = t_.sessions.is_paused(t_.messages.message_of(ref).seq);
   Agent& agent = t_.agents[delivery.receiver];
   agent.inbox.put(t_.messages, agent.discipline(), ref);
 }
@@ -388,9 +396,8 @@ void Dispatch::revive(DeliveryRef ref) {
   message.expires = message.ttl.us > 0 ? t_.now + message.ttl : base::time_max;
   ++message.open;
   t_.messages.start_expiry(delivery.message);
-  Agent& agent = t_.agents[delivery.receiver];
-  ++agent.inbox.unsettled;
-  agent.inbox.put(t_.messages, agent.discipline(), ref);
+  ++t_.agents[delivery.receiver].inbox.unsettled;
+  line_up(ref);
 }
 
 void Dispatch::release(const DeadLetter& letter) {
@@ -456,6 +463,7 @@ void Dispatch::finish(MessageRef ref) {
   }
   if (!message.retained && message.dead_letters == 0 && !message.watched) {
     t_.messages.remembered().push_back({ref, t_.now});
+    t_.sessions.done_with(message.seq);
   }
 }
 
@@ -489,6 +497,8 @@ void Dispatch::advance() {
     }
   }
   close_old_threads();
+  mind_sessions();
+  mind_locks();
   care_for_letters();
 }
 
@@ -541,6 +551,7 @@ void Dispatch::keep_house() {
     end_retention(t_.topics.oldest());
   }
   forget_threads();
+  forget_sessions();
   std::deque<Messages::Remembered>& remembered = t_.messages.remembered();
   for (size_t n = 0; !remembered.empty(); ++n) {
     const bool too_many = remembered.size() > t_.rules.settled_max;

@@ -37,6 +37,20 @@ class Dispatch {
   void press(MessageRef message);
   void signal_overload(AgentRef sender);
 
+  // Makes a change that was checked, and tells those whom it concerns. It gets its version and its
+  // time here. `by` is empty for the broker itself.
+  void change_session(Session& session, SessionChange change);
+  // Tells those who take part in a session that was started just now.
+  void announce(const Session& session, std::string_view by);
+  // The principal goes: from its sessions, of which those that it coordinates fail, and from its
+  // locks.
+  void leave_sessions(std::string_view name);
+  void leave_locks(std::string_view name);
+  // Who waited by way of a node whose life is over waits no more.
+  void leave_lines(uint64_t origin);
+  // The lock is free: the next in line has it.
+  void pass_on_lock(std::string_view name);
+
   // No one waits for an answer any more: the circuit breaker of the one who owes it counts that.
   void note_unanswered(MessageRef request, Duration timeout);
 
@@ -136,6 +150,14 @@ class Dispatch {
 
  private:
   void leave(DeliveryRef ref);
+  void line_up(DeliveryRef ref);
+  void set_status(Session& session, SessionStatus status);
+  void tell_change(const Session& session, std::string_view to, std::string_view what,
+                   std::string_view by);
+  void tell_end(const Session& session, const SessionChange& change);
+  void mind_sessions();
+  void forget_sessions();
+  void mind_locks();
   void entomb(DeliveryRef ref, Reason reason, std::string_view error);
   uint64_t add_letter(DeadLetter letter);
   void begin_care(DeadLetter& letter);

@@ -87,6 +87,15 @@ struct RequestTimedOut {
   bool operator==(const RequestTimedOut&) const = default;
 };
 
+// Who waited for a lock waits no more: has it, or has waited long enough.
+struct LockTurn {
+  WorkspaceId workspace{};
+  AgentRef agent = none;
+  Seq place;  // of the request
+  bool granted = false;
+  bool operator==(const LockTurn&) const = default;
+};
+
 // The stream pushes no more.
 struct StreamClosed {
   WorkspaceId workspace{};
@@ -96,13 +105,14 @@ struct StreamClosed {
 
 using Effect =
     std::variant<Deliver, Mail, Settled, DeadLettered, DeadLetterDropped, StreamClosed, Owed,
-                 RequestTimedOut, DeadLetterResolved, DeadLettersAlarming>;
+                 RequestTimedOut, DeadLetterResolved, DeadLettersAlarming, LockTurn>;
 
 // What the one who asked is told when it was done.
 struct Receipt {
-  Seq message;             // of a send: where the message is
+  Seq message;             // of a send: where the message is; of a lock: where it was asked for
   bool duplicate = false;  // of a send: it was accepted before, at `message`
-  uint64_t number = 0;     // of a send: in its channel; 0: none
+  // Of a send: in its channel, 0: none. Of a session: its version. Of a lock: 1 has it, 0 waits.
+  uint64_t number = 0;
   uint32_t count = 0;      // messages taken, acked or read; receivers of a send
   WorkspaceId workspace{};  // of AddWorkspace
   Duration delay;           // of a send: how long rate limits hold it up, as far as is known

@@ -28,8 +28,11 @@ enum class ErrandKind : uint8_t {
   dead_letter_alert = 11,  // to the orchestrator: too many in a short time
   published = 12,          // to a topic of the broker's own
   deadlock_warned = 13,    // to the one whose request closed a circle
+  session_changed = 14,    // to a participant: it was added or removed, or the session paused
+  session_warning = 15,    // to its participants: it ends soon
+  session_ended = 16,      // to its participants: what came of it
 };
-constexpr ErrandKind errand_kind_last = ErrandKind::deadlock_warned;
+constexpr ErrandKind errand_kind_last = ErrandKind::session_ended;
 
 // `delivery_failed`, …: the word for it in the message.
 std::string_view errand_name(ErrandKind kind);

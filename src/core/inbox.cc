@@ -5,6 +5,16 @@
 
 namespace parley::core {
 
+namespace {
+
+// Whether a waiting delivery is not in line now. It comes in when its delay or the pause is over.
+bool stays_out(const Delivery& delivery, Discipline discipline) {
+  return delivery.parked ||
+         (discipline == Discipline::bands && delivery.state == State::delayed);
+}
+
+}  // namespace
+
 uint64_t Inbox::channel_of(const Message& message, Discipline discipline) {
   if (discipline == Discipline::bands) {
     return static_cast<uint64_t>(message.priority);
@@ -17,8 +27,8 @@ uint64_t Inbox::channel_of(const Message& message, Discipline discipline) {
 
 void Inbox::put(Messages& messages, Discipline discipline, DeliveryRef ref) {
   const Delivery& delivery = messages.delivery(ref);
-  if (discipline == Discipline::bands && delivery.state == State::delayed) {
-    return;  // it comes in by end_delay
+  if (stays_out(delivery, discipline)) {
+    return;
   }
   const Message& message = messages.message_of(ref);
   const auto at = channels_.try_emplace(channel_of(message, discipline)).first;
@@ -52,7 +62,7 @@ void Inbox::link(Messages& messages, Channel& channel, DeliveryRef ref) {
 
 void Inbox::take(Messages& messages, Discipline discipline, DeliveryRef ref) {
   Delivery& delivery = messages.delivery(ref);
-  if (discipline == Discipline::bands && delivery.state == State::delayed) {
+  if (stays_out(delivery, discipline)) {
     return;
   }
   const Message& message = messages.message_of(ref);
@@ -76,6 +86,9 @@ void Inbox::end_delay(Messages& messages, Discipline discipline, DeliveryRef ref
   messages.stop_due(ref);
   messages.unthrottle(ref);
   delivery.state = State::queued;
+  if (delivery.parked) {
+    return;
+  }
   if (discipline == Discipline::bands) {
     put(messages, discipline, ref);
     return;

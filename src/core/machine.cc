@@ -260,6 +260,12 @@ std::vector<Seq> Machine::live() const {
         seqs.push_back(pipeline.stages[std::max(pipeline.stage, 1u) - 1].response);
       }
     }
+    for (const auto& [began, session] : workspace.tables().sessions.all()) {
+      seqs.push_back(began);
+      for (const SessionChange& entry : session.entries) {
+        seqs.push_back(entry.seq);
+      }
+    }
     for (const auto& [number, escalation] : workspace.tables().escalations.all()) {
       if (escalation.is_open()) {
         seqs.push_back(escalation.about);

@@ -91,6 +91,7 @@ struct Delivery {
   State state = State::queued;
   uint8_t revivals = 0;  // times that the broker took it back from the dead letters
   Gate gate = Gate::open;  // the limit it waits for, while it is delayed by one
+  bool parked = false;     // it waits outside of the inbox: its session is paused
 };
 
 // All messages and deliveries of a workspace with their look-ups and their deadlines, and the

@@ -34,7 +34,10 @@ class RandomCommands {
               administration()};
     }
     const std::string_view actor = any_name();
-    if (dice < 45) {
+    if (dice < 20) {
+      return {actor, workspace, collaboration()};
+    }
+    if (dice < 52) {
       return {actor, workspace, message(actor)};
     }
     return {actor, workspace, settling(dice)};
@@ -74,7 +77,10 @@ class RandomCommands {
            {"collab.ttl", "10s"},
         {"flow.rate.pair_per_min", "2"},  {"flow.rate.agent_out_per_min", "3"},
         {"flow.rate.topic_per_min", "2"}, {"flow.rate.agent_in_per_min", "4"},
-        {"flow.rate.pair_per_min", "0"},  {"flow.rate.throttled_max", "5"}};
+        {"flow.rate.pair_per_min", "0"},  {"flow.rate.throttled_max", "5"},
+        {"collab.session_duration_max", "40s"}, {"session.retention", "30s"},
+        {"sessions_max", "2"},            {"session.entries_max", "2"},
+        {"session.log_max", "2"},         {"locks_max", "1"}};
     switch (random_.below(6)) {
       case 5:
         return notice();
@@ -103,6 +109,22 @@ class RandomCommands {
     return send;
   }
 
+  Command collaboration() {
+    switch (random_.below(6)) {
+      case 0:
+        return StartSession{random_.pick(sessions_), "", {any_name(), any_name()}, "{}"};
+      case 1:
+        return TakeLock{random_.pick(locks_), base::seconds(random_.below(40)),
+                        base::seconds(random_.below(2) * random_.below(60))};
+      case 2:
+        return ReleaseLock{random_.pick(locks_)};
+      default:
+        return ChangeSession{random_.pick(sessions_),
+                             static_cast<SessionAct>(random_.below(9)),
+                             random_.below(3) == 0 ? 1 + random_.below(5) : 0, any_name(), "{}"};
+    }
+  }
+
   void pattern(Send& send) {
     const uint32_t dice = random_.below(12);
     if (dice == 0) {
@@ -126,6 +148,7 @@ class RandomCommands {
     e.ttl = random_.below(3) == 0 ? base::seconds(1 + random_.below(60)) : Duration{};
     e.body = random_.pick(names_);
     e.thread = random_.pick(threads_);
+    e.session = random_.below(3) == 0 ? random_.pick(sessions_) : "";
     e.kind = random_.below(3) == 0 ? Kind::request : Kind::notification;
     if (random_.below(5) == 0) {
       e.correlation = random_.pick(threads_);
@@ -163,10 +186,10 @@ class RandomCommands {
   }
 
   Command settling(uint32_t dice) {
-    if (dice < 55) {
+    if (dice < 60) {
       return Take{1 + random_.below(3)};
     }
-    if (dice < 70) {
+    if (dice < 72) {
       return Ack{any_target(), random_.below(5) == 0 ? any_stream() : stream_none};
     }
     if (dice < 76) {
@@ -209,6 +232,8 @@ class RandomCommands {
   std::vector<std::string_view> topics_ = {"a.b", "a.c", "topic:news",
                                            "agent.availability_changed"};
   std::vector<std::string_view> threads_ = {"", "t1", "t2", "t3", "t4", "t5"};
+  std::vector<std::string_view> sessions_ = {"s1", "s2", "s3"};
+  std::vector<std::string_view> locks_ = {"a", "b", "c"};
   std::vector<std::string_view> labels_ = {"1", "2", "5", "10", "20", "40", "60", "80", "100"};
 };
 

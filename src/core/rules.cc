@@ -48,6 +48,10 @@ constexpr auto table = std::to_array<RuleInfo>({
      "what becomes of a collab agent's message to one who is away, where it does not say: `queue`, "
      "`redirect` to one with the same capabilities, or `fail`",
      unavailable_words},
+    {"collab.session_duration_max", &Rules::session_duration_max, second / 1'000, 10 * year,
+     "age at which a session that is not over is ended as failed"},
+    {"collab.session_warning", &Rules::session_warning, 0, 10 * year,
+     "how long before that its participants are warned; 0s is never"},
     {"collab.ttl", &Rules::collab_ttl, 0, year,
      "time to live of a message from a collab agent without expiresAt; 0s is none"},
     {"dead_letter_alert", &Rules::dead_letter_alert, 0, 10'000,
@@ -118,6 +122,15 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"inbox.ttl", &Rules::inbox_ttl, 0, year,
      "time to live of a message from an inbox agent; 0s is none"},
     {"lease_max", &Rules::lease_max, second / 1'000, year, "the longest lease that can be asked"},
+    {"lock.lease", &Rules::lock_lease, second / 1'000, year,
+     "how long a lock is held when who takes it does not say; taken again, it begins anew"},
+    {"lock.lease_max", &Rules::lock_lease_max, second / 1'000, year,
+     "the longest lease of a lock that can be asked"},
+    {"lock.wait_max", &Rules::lock_wait_max, 0, year, "the longest wait for a lock"},
+    {"lock.waiters_max", &Rules::lock_waiters_max, 0, 1'000'000, "who wait in line for one lock"},
+    {"locks_max", &Rules::locks_max, 0, 10'000'000, "locks that are held in one workspace"},
+    {"locks_per_agent_max", &Rules::locks_per_agent_max, 0, 1'000'000,
+     "locks that one principal holds"},
     {"malformed_bytes_max", &Rules::malformed_bytes_max, 0, 1'024 * 1'024,
      "what is kept of a malformed message"},
     {"malformed_per_min", &Rules::malformed_per_min, 0, 1'000'000,
@@ -141,6 +154,20 @@ constexpr auto table = std::to_array<RuleInfo>({
      "what is kept of the reason of a nack or reject"},
     {"receivers_max", &Rules::receivers_max, 1, 100'000, "names in a message's list of receivers"},
     {"requests_max", &Rules::requests_max, 1, 100'000'000, "requests that wait for their answer"},
+    {"session.changes_max", &Rules::session_changes_max, 0, 1'000'000,
+     "changes of its participants and status that one session lists; beyond it the oldest go"},
+    {"session.entries_max", &Rules::session_entries_max, 0, 1'000'000,
+     "decisions, artifacts and findings of one session"},
+    {"session.entry_bytes_max", &Rules::session_entry_bytes_max, 0, 64 * 1'024 * 1'024,
+     "one of these, and the task"},
+    {"session.log_max", &Rules::session_log_max, 0, 1'000'000,
+     "messages that the log of one session lists; beyond it the oldest go"},
+    {"session.participants_max", &Rules::session_participants_max, 1, 10'000,
+     "participants of one session, with its coordinator"},
+    {"session.retention", &Rules::session_retention, 0, 10 * year,
+     "how long a session that is over can be read"},
+    {"sessions_max", &Rules::sessions_max, 0, 1'000'000,
+     "sessions; beyond it the one that ended first goes, and where none has no other starts"},
     {"settled_max", &Rules::settled_max, 0, 100'000'000,
      "settled messages that the engine remembers for duplicates and delivery states"},
     {"settled_retention", &Rules::settled_retention, 0, year, "how long it remembers them"},
@@ -307,6 +334,14 @@ Duration default_timeout(const Rules& rules, Dialect sender, Kind kind) {
     return {};
   }
   return kind == Kind::query ? rules.flow_query_timeout : rules.flow_request_timeout;
+}
+
+Time session_warned_at(const Rules& rules, Time started) {
+  if (rules.session_warning.us == 0) {
+    return base::time_max;
+  }
+  const int64_t age = rules.session_duration_max.us - rules.session_warning.us;
+  return started + Duration{age > 0 ? age : 0};
 }
 
 bool same_rates(const Rules& a, const Rules& b) {

@@ -122,6 +122,24 @@ struct Rules {
   uint64_t thread_correlations_max = 8;
   uint64_t threads_max = 100'000;
 
+  // Sessions; the first two are collab's.
+  Duration session_duration_max = base::hours(1);
+  Duration session_warning = base::minutes(5);
+  Duration session_retention = base::hours(24 * 7);
+  uint64_t session_entries_max = 500;
+  uint64_t session_entry_bytes_max = 32 * 1'024;
+  uint64_t session_changes_max = 500;
+  uint64_t session_log_max = 200;
+  uint64_t session_participants_max = 64;
+  uint64_t sessions_max = 1'000;
+
+  Duration lock_lease = base::seconds(60);
+  Duration lock_lease_max = base::hours(1);
+  Duration lock_wait_max = base::minutes(10);
+  uint64_t lock_waiters_max = 1'000;
+  uint64_t locks_max = 10'000;
+  uint64_t locks_per_agent_max = 100;
+
   bool operator==(const Rules&) const = default;
 };
 
@@ -155,6 +173,9 @@ Duration default_ttl(const Rules& rules, Dialect sender, Priority priority);
 
 // How long a sender of this dialect waits for an answer to such a message; zero is for ever.
 Duration default_timeout(const Rules& rules, Dialect sender, Kind kind);
+
+// When the participants of a session are warned that it ends; time_max: never.
+Time session_warned_at(const Rules& rules, Time started);
 
 // Whether the two have the same rate limits.
 bool same_rates(const Rules& a, const Rules& b);

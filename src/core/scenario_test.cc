@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "core/scenario_test.h"
+#include "core/scenario_sessions_test.h"
 #include "core/scenario_threads_test.h"
 #include "core/testing.h"
 
@@ -82,7 +83,9 @@ class Script {
         {"retries", &Script::resolves},      {"discards", &Script::resolves},
         {"escalates", &Script::resolves},    {"adds", &Script::adds},
         {"beats", &Script::beats},           {"garbles", &Script::garbles},
-        {"calls", &Script::calls},           {"stops", &Script::stops}};
+        {"calls", &Script::calls},           {"stops", &Script::stops},
+        {"starts", &Script::starts},         {"changes", &Script::changes},
+        {"locks", &Script::locks},           {"unlocks", &Script::unlocks}};
     const bool has_actor = verbs.contains(words.peek(1));
     if (const auto at = steps.find(words.peek()); at != steps.end() && !has_actor) {
       (this->*at->second)(words);
@@ -250,6 +253,8 @@ class Script {
       e.reply_to = words.next();
     } else if (words.accept("correlated")) {
       e.correlation = words.next();
+    } else if (words.accept("session")) {
+      e.session = words.next();
     } else if (words.accept("tokens")) {
       tokens_ = number(words.next());
     } else if (words.accept("body")) {
@@ -412,6 +417,31 @@ class Script {
     body_.assign(words.accept("bytes") ? number(words.next()) : 1, 'x');
     return Malformed{body_, words.accept("because") ? words.next() : std::string_view{}};
   }
+  // `SESSION [with WHOM] [task TEXT] [bytes N] [led-by WHO]`.
+  Command starts(Words& words) {
+    StartSession command;
+    command.id = words.next();
+    receivers_.clear();
+    if (words.accept("with")) {
+      receivers_ = split(words.next(), ',');
+    }
+    command.participants.assign(receivers_.begin(), receivers_.end());
+    if (words.accept("bytes")) {
+      body_.assign(number(words.next()), 'x');
+      command.task = body_;
+    }
+    command.coordinator = words.accept("led-by") ? words.next() : std::string_view{};
+    return command;
+  }
+  Command changes(Words& words) { return testing::session_change_in(words, body_); }
+  Command locks(Words& words) {
+    TakeLock command;
+    command.name = words.next();
+    command.lease = words.accept("for") ? duration(words.next()) : Duration{};
+    command.wait = words.accept("waiting") ? duration(words.next()) : Duration{};
+    return command;
+  }
+  Command unlocks(Words& words) { return ReleaseLock{words.next()}; }
   Command adds(Words& words) {
     if (!words.accept("workspace")) {
       fail("adds workspace NAME");
@@ -667,6 +697,23 @@ class Script {
                         label_of(escalation.about) + (escalation.is_open() ? "" : " resolved"));
       }
       check_equal(join(words.rest()), join(found));
+    } else if (what == "session") {
+      const std::string_view id = trimmed(words.next());
+      check_equal(join(words.rest()), testing::session_words(tables(), id));
+    } else if (what == "entries" || what == "history") {
+      const std::string_view id = trimmed(words.next());
+      check_equal(join(words.rest()), what == "entries" ? testing::entry_words(tables(), id)
+                                                        : testing::change_words(tables(), id));
+    } else if (what == "log") {
+      const Session* const session = tables().sessions.find(trimmed(words.next()));
+      std::vector<std::string> found;
+      for (const SessionMessage& message :
+           session == nullptr ? std::deque<SessionMessage>{} : session->log) {
+        found.push_back(label_of(message.seq));
+      }
+      check_equal(join(words.rest()), join(found));
+    } else if (what == "locks:") {
+      check_equal(join(words.rest()), testing::lock_words(tables()));
     } else if (what == "thread") {
       const std::string_view name = trimmed(words.next());
       check_equal(join(words.rest()), testing::thread_words(tables(), name));
@@ -826,6 +873,11 @@ class Script {
   void describe(const Machine&, const DeadLetterDropped& effect, Seen& seen) const {
     seen.dropped.push_back(std::to_string(effect.id));
   }
+  void describe(const Machine& machine, const LockTurn& effect, Seen& seen) const {
+    const Tables& t = machine.find(effect.workspace)->tables();
+    seen.turns.push_back(t.agents[effect.agent].name +
+                         (effect.granted ? " granted" : " over"));
+  }
   void describe(const Machine&, const StreamClosed& effect, Seen& seen) const {
     seen.closed.push_back(stream_names_.at(effect.stream));
   }
@@ -929,6 +981,8 @@ class Script {
       contains(seen.dropped, "dropped letter");
     } else if (words.accept("closed")) {
       contains(seen.closed, "closed");
+    } else if (words.accept("turn")) {
+      contains(seen.turns, "turn of");
     } else if (words.accept("late")) {
       contains(seen.late, "late");
     } else if (words.accept("owes")) {

@@ -140,6 +140,7 @@ struct Seen {
   std::vector<std::string> closed;   // `s1`
   std::vector<std::string> owed;     // `escalated root`
   std::vector<std::string> late;     // `m1 given up`
+  std::vector<std::string> turns;    // `bo granted`, of a lock
 
   bool operator==(const Seen&) const = default;
 
@@ -158,6 +159,7 @@ struct Seen {
     append(closed, later.closed);
     append(owed, later.owed);
     append(late, later.late);
+    append(turns, later.turns);
     for (const auto& [stream, labels] : later.by_stream) {
       append(by_stream[stream], labels);
     }

@@ -135,6 +135,10 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   if (!routed) {
     return std::unexpected(routed.error());
   }
+  const auto session = session_of(turn, envelope, *routed);
+  if (!session) {
+    return std::unexpected(session.error());
+  }
   mind_absence(turn, command, *routed);
   const auto wait = wait_of(turn, command, *routed);
   const std::vector<WaitGraph::Edge> in_circle =
@@ -151,6 +155,9 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
     return std::unexpected(good.error());
   }
   const MessageRef message = add_message(turn, envelope, *routed, content);
+  if (*session != nullptr) {
+    enter_session(**session, envelope, *routed, message);
+  }
   const bool watched = turn.watch.wants(command);
   t_.messages.message(message).watched = watched;
   deliver(turn, *routed, message);

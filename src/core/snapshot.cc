@@ -484,6 +484,7 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   }
   ++agent.inbox.unsettled;
   if (!is_held(state)) {
+    delivery.parked = t.sessions.is_paused(t.messages.message(message).seq);
     agent.inbox.put(t.messages, agent.discipline(), ref);
   }
 }
@@ -747,6 +748,7 @@ void encode(const Tables& t, Writer& out) {
   encode_topics(t, agents, out);
   encode_streams(t, agents, out);
   encode_threads(t, agents, threads, out);
+  t.sessions.encode(out);
   encode_messages(t, agents, topics, threads, out);
   encode_held(t, agents, out);
   encode_remembered(t, out);
@@ -755,6 +757,7 @@ void encode(const Tables& t, Writer& out) {
   t.errands.encode(out);
   t.escalations.encode(out);
   t.patterns.encode(out);
+  t.locks.encode(out);
 }
 
 bool decode(Tables& t, Reader& in) {
@@ -764,6 +767,9 @@ bool decode(Tables& t, Reader& in) {
   const std::vector<TopicRef> topics = decode_topics(t, agents, in);
   const std::vector<StreamRef> streams = decode_streams(t, agents, in);
   const std::vector<ThreadRef> threads = decode_threads(t, agents, in);
+  if (!t.sessions.decode(in)) {  // before the messages: those in a paused one are in no inbox
+    return false;
+  }
   for (size_t left = in.count(); left > 0 && in.ok(); --left) {
     decode_message(t, agents, topics, threads, in);
   }
@@ -774,7 +780,7 @@ bool decode(Tables& t, Reader& in) {
     decode_buckets(t, in);
   }
   return in.ok() && t.errands.decode(in) && t.escalations.decode(in) &&
-         t.patterns.decode(in) && is_consistent(t);
+         t.patterns.decode(in) && t.locks.decode(in) && is_consistent(t);
 }
 
 }  // namespace parley::core

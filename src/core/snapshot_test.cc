@@ -42,6 +42,17 @@ Bench rich_bench() {
   bench.apply("bo", a_send("bo", "r1").to("ana").answers("m1"));
   bench.apply(broker_name, ResolveDeadLetter{1, Resolution::escalated});
   bench.apply("ana", a_send("ana", "m8").to("zed"));
+  // Two sessions, one paused with something in it, one over; a lock that someone waits for.
+  bench.apply("ana", StartSession{"s1", "", {"bo", "cy"}, "{}"});
+  bench.apply("bo", ChangeSession{"s1", SessionAct::add_decision, 1, "", "{}"});
+  bench.apply("ana", a_send("ana", "m9").to("cy").in_session("s1"));
+  bench.apply("ana", ChangeSession{"s1", SessionAct::pause});
+  bench.apply("ana", a_send("ana", "m10").to("bo").in_session("s1"));
+  bench.apply("cy", StartSession{"s2", "", {}, "{}"});
+  bench.apply("cy", ChangeSession{"s2", SessionAct::complete, 0, "done"});
+  bench.apply("ana", TakeLock{"a"});
+  bench.apply("ana", TakeLock{"b"});
+  bench.apply("bo", TakeLock{"b", {}, base::seconds(5)});
   return bench;
 }
 

@@ -12,9 +12,11 @@
 #include "core/deadletters.h"
 #include "core/errands.h"
 #include "core/escalations.h"
+#include "core/locks.h"
 #include "core/messages.h"
 #include "core/patterns.h"
 #include "core/rules.h"
+#include "core/sessions.h"
 #include "core/threads.h"
 #include "core/topics.h"
 #include "core/waitgraph.h"
@@ -74,6 +76,8 @@ struct Tables {
   Errands errands;
   Escalations escalations;
   Patterns patterns;
+  Sessions sessions;
+  Locks locks;
   Streams streams;
   Buckets buckets;
   Rallies rallies;

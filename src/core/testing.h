@@ -75,6 +75,10 @@ struct SendBuilder {
     send.envelope.body = body;
     return std::move(*this);
   }
+  SendBuilder in_session(std::string_view session) && {
+    send.envelope.session = session;
+    return std::move(*this);
+  }
   SendBuilder answers(std::string_view name) && {
     send.envelope.kind = Kind::response;
     send.envelope.in_reply_to = id_of(name);

@@ -82,6 +82,7 @@ void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& ef
        at = by_id.lower_bound(StreamId{origin, 0})) {
     dispatch.close_stream(at->second, false);
   }
+  dispatch.leave_lines(origin);
   Watch(t_, dispatch).settle();
   dispatch.keep_house();
 }
@@ -115,6 +116,16 @@ Time Workspace::next_deadline() const {
                                       t_.rules.settled_retention));
   }
   next = std::min(next, t_.dead_letters.next_due_at());
+  next = std::min(next, t_.locks.next_due());
+  if (const Session* const first = t_.sessions.first_unwarned()) {
+    next = std::min(next, session_warned_at(t_.rules, first->started));
+  }
+  if (const Session* const first = t_.sessions.first_live()) {
+    next = std::min(next, first->started + t_.rules.session_duration_max);
+  }
+  if (const Session* const first = t_.sessions.first_ended()) {
+    next = std::min(next, next_minute(first->ended + t_.rules.session_retention));
+  }
   if (const ThreadRef oldest = t_.threads.oldest(); oldest != none) {
     next = std::min(next, next_second(t_.threads[oldest].created + t_.rules.thread_duration_max));
   }

@@ -30,7 +30,8 @@ class Workspace {
   // part of it when much is due at once; next_deadline() then still says so.
   void advance(Time now, std::vector<Effect>& effects);
 
-  // Closes the streams of a node that is gone; what they held waits again.
+  // Closes the streams of a node that is gone; what they held waits again. Who waited for a lock by
+  // way of it waits no more.
   void close_streams(uint64_t origin, Time now, std::vector<Effect>& effects);
 
   // Makes the first admin, who can then register others.
@@ -111,6 +112,24 @@ class Workspace {
   bool may_join(const Turn& turn, const Thread& thread, const Route& route) const;
   void enter_thread(ThreadRef thread, const Envelope& envelope, const Route& route,
                     MessageRef message);
+
+  // session_acts.cc
+  Outcome on(Turn& turn, const StartSession& command);
+  Outcome on(Turn& turn, const ChangeSession& command);
+  std::expected<void, Error> check(const Turn& turn, const StartSession& command,
+                                   std::string_view coordinator) const;
+  std::expected<void, Error> check(const Turn& turn, const Session& session,
+                                   const ChangeSession& command) const;
+  std::expected<Session*, Error> session_of(const Turn& turn, const Envelope& envelope,
+                                            Route& route);
+  void enter_session(Session& session, const Envelope& envelope, const Route& route,
+                     MessageRef message);
+
+  // lock_acts.cc
+  Outcome on(Turn& turn, const TakeLock& command);
+  Outcome on(Turn& turn, const ReleaseLock& command);
+  std::expected<void, Error> check(const Turn& turn, const TakeLock& command) const;
+  std::expected<void, Error> check_order(std::string_view agent, std::string_view name) const;
 
   // send.cc
   Outcome on(Turn& turn, const Send& command);

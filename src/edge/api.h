@@ -113,6 +113,7 @@ class Api final : public net::Handler {
     core::Via via = core::Via::http;
     bool lenient = false;  // fills in id, sender, conversation and timestamp
     std::string_view idempotency_key;
+    std::string_view session{};  // that it is in, where the message itself does not say
     // Of a pattern: in place of the message's own receiver, and what core::Send has beside it.
     std::vector<std::string_view> receivers{};
     std::optional<core::Gathering> gathering{};
@@ -168,6 +169,34 @@ class Api final : public net::Handler {
   struct ThreadTree;
   void answer_thread(const net::Exchange& exchange, const Principal& caller,
                      const ThreadTree& tree);
+
+  // sessions.cc
+  void list_sessions(Call& call);
+  void start_session(Call& call);
+  void show_session(Call& call);
+  void add_participant(Call& call);
+  void remove_participant(Call& call);
+  void add_decision(Call& call);
+  void add_artifact(Call& call);
+  void add_finding(Call& call);
+  void set_session_status(Call& call);
+  void add_entry(Call& call, core::SessionAct act);
+  void change_session(Call& call, core::ChangeSession command, int status);
+  // nullptr when there is none that the caller may see: then it was told so.
+  const core::Session* find_session(Call& call);
+  void answer_change(const net::Exchange& exchange, const Principal& caller, const std::string& id,
+                     int status, const core::Outcome& outcome);
+
+  // locks.cc
+  void list_locks(Call& call);
+  void take_lock(Call& call);
+  void release_lock(Call& call);
+  void await_lock(const net::Exchange& exchange, const Principal& caller, const std::string& name,
+                  base::Seq place);
+  void give_lock(const net::Exchange& exchange, const Principal& caller, const std::string& name,
+                 base::Seq place);
+  void refuse_lock(const net::Exchange& exchange, const Principal& caller, const std::string& name,
+                   const Error& error);
 
   // admin.cc
   void list_dead_letters(Call& call);

@@ -152,6 +152,9 @@ void Api::submit(const Principal& caller, const dialect::Codec& codec, Json mess
     if (!submission.receivers.empty()) {
       envelope->receivers = submission.receivers;
     }
+    if (envelope->session.empty()) {
+      envelope->session = submission.session;
+    }
     core::Send command{.envelope = std::move(*envelope),
                        .gathering = submission.gathering,
                        .later_stages = submission.later_stages,
@@ -204,6 +207,7 @@ void Api::send_one(Call& call, Json message) {
   const auto wait = call.duration("wait", Duration{}, wait_max);
   const auto lenient = call.flag("lenient");
   const auto codec = codec_for(call);
+  const std::string session = call.parameter("session").value_or("");
   const auto on_unavailable = parse_on_unavailable(call.parameter("on_unavailable").value_or(""));
   if (!wait || !codec || !lenient || !on_unavailable) {
     refuse(call.exchange, !wait      ? wait.error()
@@ -215,6 +219,7 @@ void Api::send_one(Call& call, Json message) {
   submit(call.caller, *codec, message,
          {.lenient = *lenient,
           .idempotency_key = call.request.header("idempotency-key"),
+          .session = session,
           .on_unavailable = *on_unavailable,
           .wait = *wait},
          [this, exchange = call.exchange, caller = call.caller, wait = *wait](
@@ -258,7 +263,11 @@ void Api::send_batch(Call& call, Json messages) {
     return;
   }
   batch->results.resize(batch->left);
-  const Submission submission{.lenient = *lenient, .on_unavailable = *on_unavailable};
+  const std::string session = call.parameter("session").value_or("");
+  const Submission submission{.lenient = *lenient,
+                              .idempotency_key = {},
+                              .session = session,
+                              .on_unavailable = *on_unavailable};
   size_t at = 0;
   for (const Json message : messages.elements()) {
     submit(call.caller, *codec, message, submission,

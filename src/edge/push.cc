@@ -252,6 +252,7 @@ void Push::op_send(Json op, std::string_view ref) {
   }
   const Json key = op.find("idempotency_key");
   const Json lenient = op.find("lenient");
+  const Json session = op.find("session");
   const Json policy = op.find("on_unavailable");
   const auto on_unavailable =
       parse_on_unavailable(policy ? policy.as_string().value_or("no text") : std::string_view{});
@@ -263,6 +264,7 @@ void Push::op_send(Json op, std::string_view ref) {
               {.via = core::Via::websocket,
                .lenient = lenient && lenient.as_bool() == true,
                .idempotency_key = key ? key.as_string().value_or("") : std::string_view{},
+               .session = session ? session.as_string().value_or("") : std::string_view{},
                .on_unavailable = *on_unavailable},
               answer_to(ref, Answered::always));
 }

@@ -177,6 +177,9 @@ void Broker::route(const core::Entry& entry, const core::Effect& effect) {
                     std::unexpected(base::Code::not_answered));
       }
     }
+  } else if (const auto* turn = std::get_if<core::LockTurn>(&effect)) {
+    tell_answer(turn->workspace, turn->place,
+                turn->granted ? Answer(turn->place) : std::unexpected(base::Code::timeout));
   } else if (const auto* late = std::get_if<core::RequestTimedOut>(&effect)) {
     if (late->is_final) {
       tell_answer(late->workspace, late->message, std::unexpected(base::Code::timeout));

@@ -63,7 +63,8 @@ class Broker final : private Outlet {
   // The place of an answer; or why there is none: not_answered when the question failed for all of
   // its receivers, timeout when its own time was over.
   using Answer = std::expected<Seq, base::Code>;
-  // Calls `answered` once with what came of the message at `question`.
+  // Calls `answered` once with what came of the message at `question`; or of the request at that
+  // place for a lock: its own place when it has it, else timeout.
   Waiter on_answer(core::WorkspaceId workspace, Seq question,
                    std::function<void(Answer)> answered);
   void forget(const Waiter& waiter);

@@ -58,6 +58,12 @@ std::string_view subject_of(core::ErrandKind kind) {
       return "";
     case core::ErrandKind::deadlock_warned:
       return "a request closes a circle of those who wait";
+    case core::ErrandKind::session_changed:
+      return "a session has changed";
+    case core::ErrandKind::session_warning:
+      return "a session ends soon";
+    case core::ErrandKind::session_ended:
+      return "a session has ended";
   }
   return "";
 }

@@ -46,6 +46,10 @@ bool needs_sync(const core::Command& command) {
     bool operator()(const core::CloseThread&) const { return true; }
     bool operator()(const core::ResetLimits&) const { return true; }
     bool operator()(const core::StopWaiting&) const { return false; }
+    bool operator()(const core::StartSession&) const { return true; }
+    bool operator()(const core::ChangeSession&) const { return true; }
+    bool operator()(const core::TakeLock&) const { return true; }
+    bool operator()(const core::ReleaseLock&) const { return true; }
   } visitor;
   return std::visit(visitor, command);
 }

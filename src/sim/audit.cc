@@ -194,6 +194,8 @@ void Ledger::check_limits(const Step& step) {
   sizes.topics = t.topics.size();
   sizes.agents = t.agents.registered();
   sizes.threads = t.threads.size();
+  sizes.sessions = t.sessions.size();
+  sizes.locks = t.locks.size();
   at_most("dead letters", sizes.letters, rules_.dead_letters_max, sizes_.letters);
   at_most("streams", sizes.streams, rules_.streams_max, sizes_.streams);
   at_most("topics", sizes.topics, rules_.topics_max, sizes_.topics);
@@ -201,6 +203,8 @@ void Ledger::check_limits(const Step& step) {
   // The next message of a pipeline may bring its thread back.
   const uint64_t stage = send != nullptr && send->errand != 0 ? 1 : 0;
   at_most("threads", sizes.threads, rules_.threads_max + stage, sizes_.threads + stage);
+  at_most("sessions", sizes.sessions, rules_.sessions_max, sizes_.sessions);
+  at_most("locks", sizes.locks, rules_.locks_max, sizes_.locks);
   at_most("remembered", t.messages.remembered().size(), rules_.settled_max, 0);
   sizes_ = std::move(sizes);
 }

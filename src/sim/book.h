@@ -60,6 +60,8 @@ struct Sent {
   Time begun;
   Time since;  // the newest change of any pair
   std::string thread;
+  std::string session;
+  Seq meeting;  // where that began
   core::Kind kind = core::Kind::notification;
   bool asks = false;      // a request in a thread that waits for its answer
   bool watched = false;   // until the answer, the failure or the clock ends that
@@ -118,6 +120,40 @@ struct Talk {
   bool overdue = false;  // its day has come, whatever the rules say later
   std::vector<std::string> participants;
   size_t known = 0;  // those who took part before the entry at hand
+};
+
+// A session.
+struct Meeting {
+  struct Write {
+    uint64_t version = 0;
+    Seq seq;
+    std::string by;
+  };
+  Seq began;
+  Time started;
+  Time ended;
+  uint64_t version = 1;
+  bool paused = false;
+  bool was_paused = false;  // before the entry at hand
+  bool over = false;
+  std::string coordinator;
+  std::set<std::string> participants;
+  std::vector<Write> writes;
+};
+
+struct Locked {
+  std::string owner;
+  Seq fence;
+  Time ends;
+};
+
+// One who waits for a lock.
+struct InLine {
+  std::string name;
+  std::string agent;
+  Time until;
+  core::Duration lease;
+  uint64_t origin = 0;
 };
 
 struct Letter {
@@ -212,6 +248,8 @@ struct Sizes {
   uint64_t topics = 0;
   uint64_t agents = 0;
   uint64_t threads = 0;
+  uint64_t sessions = 0;
+  uint64_t locks = 0;
 };
 
 }  // namespace parley::sim

@@ -45,6 +45,9 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::circle_ignored, "circle_ignored", Check::deadlock},
     {Canary::fan_out_ignored, "fan_out_ignored", Check::guard},
     {Canary::ping_pong_ignored, "ping_pong_ignored", Check::guard},
+    {Canary::session_write_lost, "session_write_lost", Check::session},
+    {Canary::version_ignored, "version_ignored", Check::session},
+    {Canary::lock_lease_short, "lock_lease_short", Check::lock},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -59,6 +62,9 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::closing_untold, "closing_untold", Check::thread},
     {Canary::pressure_untold, "pressure_untold", Check::pace},
     {Canary::alarm_silent, "alarm_silent", Check::care},
+    {Canary::pause_ignored, "pause_ignored", Check::session},
+    {Canary::lock_order_ignored, "lock_order_ignored", Check::lock},
+    {Canary::lock_given_twice, "lock_given_twice", Check::lock},
     {Canary::promised_unsynced, "promised_unsynced", Check::promise},
     {Canary::synced_lost, "synced_lost", Check::promise},
     {Canary::stored_though_refused, "stored_though_refused", Check::promise},
@@ -175,6 +181,9 @@ bool plant_other(Canary canary, const ReadBy& by, core::Command& command) {
   } else if (canary == Canary::thread_left_open &&
              std::holds_alternative<core::CloseThread>(command)) {
     command = core::Tick{};
+  } else if (const auto* change = std::get_if<core::ChangeSession>(&command);
+             change != nullptr && canary == Canary::session_write_lost && is_entry(change->act)) {
+    command = core::Tick{};
   } else if (canary == Canary::entry_skipped && by.node == 1 && by.seq.n % 37 == 0) {
     command = core::Tick{};
   } else {
@@ -192,6 +201,16 @@ bool plant(Canary canary, const ReadBy& by, Entry& entry) {
   if (auto* extend = std::get_if<core::Extend>(&entry.command);
       extend != nullptr && canary == Canary::lease_too_long) {
     extend->lease.us *= 2;
+    return true;
+  }
+  if (auto* change = std::get_if<core::ChangeSession>(&entry.command);
+      change != nullptr && change->version != 0 && canary == Canary::version_ignored) {
+    change->version = 0;
+    return true;
+  }
+  if (auto* take = std::get_if<core::TakeLock>(&entry.command);
+      take != nullptr && canary == Canary::lock_lease_short) {
+    take->lease = base::milliseconds(1);
     return true;
   }
   if (auto* open = std::get_if<core::OpenStream>(&entry.command);
@@ -246,6 +265,23 @@ void swap_deliveries(std::vector<Fact>& facts) {
   }
 }
 
+// What is said in a session and told to no one, because that is paused, is handed out.
+void deliver_at_once(const core::Entry& entry, const core::Outcome& outcome,
+                     std::vector<Fact>& facts) {
+  const auto* const send = std::get_if<core::Send>(&entry.command);
+  if (send == nullptr || send->envelope.session.empty() || !outcome || outcome->duplicate ||
+      outcome->count != 1 || !facts.empty()) {
+    return;
+  }
+  Fact fact;
+  fact.kind = Fact::Kind::deliver;
+  fact.workspace = entry.workspace;
+  fact.receiver = send->envelope.receivers.front();
+  fact.message = outcome->message;
+  fact.attempt = 1;
+  facts.push_back(std::move(fact));
+}
+
 }  // namespace
 
 std::span<const CanaryInfo> all_canaries() { return table; }
@@ -264,7 +300,8 @@ std::optional<std::string> planted_record(Canary canary, const ReadBy& by,
   return altered;
 }
 
-void plant_facts(Canary canary, core::Outcome& outcome, std::vector<Fact>& facts) {
+void plant_facts(Canary canary, const core::Entry& entry, core::Outcome& outcome,
+                 std::vector<Fact>& facts) {
   if (canary == Canary::delivered_twice) {
     repeat_first(facts, Fact::Kind::deliver);
   } else if (canary == Canary::settled_twice) {
@@ -273,6 +310,14 @@ void plant_facts(Canary canary, core::Outcome& outcome, std::vector<Fact>& facts
     swap_deliveries(facts);
   } else if (canary == Canary::letter_unrecorded) {
     std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::dead_lettered; });
+  } else if (canary == Canary::pause_ignored) {
+    deliver_at_once(entry, outcome, facts);
+  } else if (canary == Canary::lock_order_ignored || canary == Canary::lock_given_twice) {
+    const base::Code code = canary == Canary::lock_order_ignored ? base::Code::lock_order
+                                                                 : base::Code::lock_held;
+    if (!outcome && outcome.error().code == code) {
+      outcome = core::Receipt{.number = 1};
+    }
   } else if (canary == Canary::alarm_silent) {
     std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::alarm; });
   } else if (canary == Canary::closing_untold) {

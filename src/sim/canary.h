@@ -50,6 +50,9 @@ enum class Canary : uint8_t {
   circle_ignored,
   fan_out_ignored,
   ping_pong_ignored,
+  session_write_lost,
+  version_ignored,
+  lock_lease_short,
   // In what is read, on one node.
   tie_by_node,
   entry_skipped,
@@ -66,6 +69,9 @@ enum class Canary : uint8_t {
   closing_untold,
   pressure_untold,
   alarm_silent,
+  pause_ignored,
+  lock_order_ignored,
+  lock_given_twice,
   // In the journal's conduct, and in what the checker reads of the tables.
   promised_unsynced,
   synced_lost,
@@ -103,7 +109,8 @@ std::optional<std::string> planted_record(Canary canary, const ReadBy& by,
                                           std::string_view payload);
 
 // Alters what is told of an entry.
-void plant_facts(Canary canary, core::Outcome& outcome, std::vector<Fact>& facts);
+void plant_facts(Canary canary, const core::Entry& entry, core::Outcome& outcome,
+                 std::vector<Fact>& facts);
 
 // A snapshot with one byte changed that can still be restored.
 std::string altered_snapshot(const std::string& state);

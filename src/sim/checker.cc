@@ -78,7 +78,7 @@ void Checker::replay_one(Seq seq) {
   std::vector<core::Effect> effects;
   core::Outcome outcome = machine_->apply(*entry, effects);
   std::vector<Fact> facts = facts_of(*machine_, effects);
-  plant_facts(setting_.canary, outcome, facts);
+  plant_facts(setting_.canary, *written, outcome, facts);
   const bool late = ended_.contains(record.id.origin);
   replayed_.push_back(Replayed{digest_of(outcome, facts), record.repeated || late});
   note(*written, outcome, facts);

@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, std::variant_size_v<core::Command>> comma
     "subscribe", "unsubscribe", "send",          "read",        "take",         "ack",
     "nack",      "reject",      "extend",        "open_stream", "close_stream", "resolve",
     "heartbeat", "malformed",   "escalation",   "close_thread",
-    "reset",     "stop_waiting"};
+    "reset",     "stop_waiting", "start_session", "change_session", "take_lock",
+    "release_lock"};
 
 struct Translate {
   const core::Machine& machine;
@@ -68,6 +69,12 @@ struct Translate {
     fact.message = e.message;
     fact.resolution = e.resolution;
   }
+  void operator()(const core::LockTurn& e) {
+    fact.kind = Fact::Kind::lock_turn;
+    fact.receiver = name(e.workspace, e.agent);
+    fact.message = e.place;
+    fact.granted = e.granted;
+  }
   void operator()(const core::DeadLettersAlarming&) { fact.kind = Fact::Kind::alarm; }
   void operator()(const core::Owed& e) {
     const core::Errand* const errand =
@@ -99,6 +106,7 @@ uint64_t digest_of(const core::Outcome& outcome, std::span<const Fact> facts) {
   uint64_t hash = outcome.has_value() ? 1 : 2;
   if (outcome) {
     hash = base::mix64(hash, outcome->message.n);
+    hash = base::mix64(hash, outcome->number);
     hash = base::mix64(hash, outcome->count * 2 + (outcome->duplicate ? 1 : 0));
     hash = base::mix64(hash, static_cast<uint64_t>(outcome->workspace));
     hash = base::mix64(hash, static_cast<uint64_t>(outcome->delay.us));
@@ -116,7 +124,7 @@ uint64_t digest_of(const core::Outcome& outcome, std::span<const Fact> facts) {
     hash = base::mix64(hash, fact.attempt);
     hash = base::mix64(hash, static_cast<uint64_t>(fact.state));
     hash = base::mix64(hash, fact.letter);
-    hash = base::mix64(hash, fact.is_final ? 1 : 0);
+    hash = base::mix64(hash, (fact.is_final ? 1 : 0) + (fact.granted ? 2 : 0));
     hash = base::mix64(hash, fact.errand * 256 + static_cast<uint64_t>(fact.errand_kind));
     hash = base::mix64(hash, static_cast<uint64_t>(fact.reason));
     hash = base::mix64(hash, static_cast<uint64_t>(fact.resolution));
@@ -146,6 +154,8 @@ std::string_view kind_name(Fact::Kind kind) {
       return "letter_resolved";
     case Fact::Kind::alarm:
       return "alarm";
+    case Fact::Kind::lock_turn:
+      return "lock_turn";
   }
   return "unknown";
 }

@@ -24,6 +24,7 @@ struct Fact {
     timed_out,
     letter_resolved,
     alarm,
+    lock_turn,
   };
 
   Kind kind = Kind::mail;
@@ -36,6 +37,7 @@ struct Fact {
   uint64_t letter = 0;
   uint64_t errand = 0;
   bool is_final = false;  // of timed_out
+  bool granted = false;   // of lock_turn
   core::Resolution resolution = core::Resolution::pending;  // of letter_resolved
   core::ErrandKind errand_kind = core::ErrandKind::delivery_failed;
   core::Reason reason = core::Reason::receiver_not_found;

@@ -41,6 +41,7 @@ void Ledger::observe(const Step& step) {
   alarms_wanted_ = 0;
   letters_max_ = rules_.dead_letters_max;
   learn_silence(step);
+  learn_meetings(step);
   learn(step);
   const auto* retry = done<core::ResolveDeadLetter>(step);
   bool resolved = retry == nullptr || learn_resolved(step, *retry);
@@ -55,6 +56,7 @@ void Ledger::observe(const Step& step) {
     fail(Check::letter, step, text("letter {} settles nothing", letter_->letter));
   }
   end_failed(step);
+  learn_lock(step);
   reconcile(step);
   check_asked(step);
   check_talks(step);
@@ -66,6 +68,8 @@ void Ledger::observe(const Step& step) {
   check_presence(step);
   learn_members(step);
   forget_talks(step);
+  check_meetings(step);
+  check_locks(step);
   forget(step);
   check_overdue(step);
   check_idle(step);
@@ -180,6 +184,7 @@ void Ledger::accept(const Step& step, const core::Send& command) {
                  timeout.us > 0;
   sent.topic = e.receivers == std::vector<std::string_view>{"*"} ? "*" : topic_of(e);
   sent.since = now_;
+  join_meeting(step, e, sent);
   if (step.outcome->message != step.entry.seq) {
     fail(Check::duplicate, step, "a new message has the place of another");
   }
@@ -267,6 +272,12 @@ std::set<std::string> Ledger::receivers_of(const core::Envelope& e) const {
     return names;
   }
   if (e.receivers.size() == 1 && e.receivers.front() == "*") {
+    const auto meeting = meetings_.find(std::string(e.session));
+    if (meeting != meetings_.end() && !meeting->second.over) {
+      names = meeting->second.participants;
+      names.erase(std::string(e.sender));
+      return names;
+    }
     for (const auto& [name, member] : members_) {
       if (member.kind == core::PrincipalKind::agent && name != e.sender) {
         names.insert(name);

@@ -149,6 +149,20 @@ class Ledger {
   bool answers_request(const core::Envelope& envelope) const;
   std::set<Seq> pending_in(const std::string& thread) const;
 
+  // sessions.cc
+  void learn_meetings(const Step& step);
+  void learn_change(const Step& step, const core::ChangeSession& change);
+  void join_meeting(const Step& step, const core::Envelope& envelope, Sent& sent);
+  void end_meeting(Meeting& meeting);
+  void check_meetings(const Step& step);
+  Meeting* meeting_of(std::string_view id);
+  bool is_paused(const Sent& sent) const;
+  bool is_held_up(const Sent& sent) const;
+  void learn_lock(const Step& step);
+  void on_lock_turn(const Step& step, const Fact& fact);
+  void check_locks(const Step& step);
+  bool is_free(const Step& step, const std::string& name, const Locked& lock) const;
+
   // letters.cc
   void begin_care(Letter& letter);
   void on_letter_resolved(const Step& step, const Fact& fact);
@@ -182,6 +196,9 @@ class Ledger {
   std::map<core::StreamId, Opened> streams_;
   std::map<uint64_t, Letter> letters_;
   std::map<std::string, Talk> talks_;
+  std::map<std::string, Meeting> meetings_;
+  std::map<std::string, Locked> locks_;
+  std::map<Seq, InLine> in_line_;
   std::deque<Time> recent_letters_;
   std::optional<Time> alarmed_;
   std::map<uint64_t, std::string> owed_;  // by errand, to whom

@@ -58,6 +58,9 @@ void Ledger::on(const Step& step, const Fact& fact) {
     case Fact::Kind::timed_out:
       on_timed_out(step, fact);
       return;
+    case Fact::Kind::lock_turn:
+      on_lock_turn(step, fact);
+      return;
     case Fact::Kind::letter_resolved:
       on_letter_resolved(step, fact);
       return;
@@ -150,6 +153,11 @@ void Ledger::on_deliver(const Step& step, const Fact& fact) {
   }
   if (sent.expires <= now_) {
     fail(Check::expiry, step, named(fact.message, fact.receiver) + " is handed out expired");
+  }
+  if (const auto at = meetings_.find(sent.session);
+      is_paused(sent) && at->second.was_paused) {
+    fail(Check::session, step,
+         named(fact.message, fact.receiver) + " is handed out inside a paused session");
   }
   const auto* read = done<core::Read>(step);
   const bool by_name = read != nullptr && is_target(step, read->target, sent, *pair);

@@ -63,6 +63,10 @@ std::string_view check_name(Check check) {
       return "care";
     case Check::thread:
       return "thread";
+    case Check::session:
+      return "session";
+    case Check::lock:
+      return "lock";
     case Check::body:
       return "body";
   }

@@ -40,6 +40,8 @@ enum class Check : uint8_t {
   recount,    // counters agree with what they count
   care,       // the broker looks after dead letters as the rules say, and raises alarms
   thread,     // a conversation is counted, limited, closed and announced as the rules say
+  session,    // every accepted write is there, and no delivery comes out of a paused session
+  lock,       // a lock has one owner, is passed on in turn, and all are taken in order
   body,       // the record of a live message can be read
 };
 

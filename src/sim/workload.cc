@@ -67,6 +67,20 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"thread_participants_max", {"2", "3", "8", "64"}},
     {"thread_correlations_max", {"0", "1", "3", "8"}},
     {"threads_max", {"1", "3", "6", "1000"}},
+    {"collab.session_duration_max", {"500ms", "5s", "10m", "1h"}},
+    {"collab.session_warning", {"0s", "200ms", "2s", "5m"}},
+    {"session.retention", {"0s", "1s", "2m", "24h"}},
+    {"session.entries_max", {"0", "3", "10", "500"}},
+    {"session.log_max", {"0", "2", "10", "200"}},
+    {"session.changes_max", {"0", "2", "10", "500"}},
+    {"session.participants_max", {"1", "3", "8", "64"}},
+    {"sessions_max", {"0", "2", "4", "1000"}},
+    {"lock.lease", {"20ms", "300ms", "2s", "60s"}},
+    {"lock.lease_max", {"300ms", "2s", "60s", "1h"}},
+    {"lock.wait_max", {"0s", "300ms", "5s", "10m"}},
+    {"lock.waiters_max", {"0", "1", "3", "1000"}},
+    {"locks_max", {"0", "2", "4", "10000"}},
+    {"locks_per_agent_max", {"1", "2", "4", "100"}},
     {"settled_retention", {"0s", "1s", "2m", "24h"}},
     {"flow.request_timeout", {"100ms", "1s", "20s", "5m"}},
     {"flow.query_timeout", {"100ms", "1s", "20s", "30s"}},
@@ -169,6 +183,9 @@ Ask Workload::next(uint64_t origin) {
 
 Command Workload::some_command(uint64_t origin, Ask& ask) {
   Random& random = setting_.random;
+  if (random.chance(90)) {
+    return random.chance(550) ? some_session(ask) : some_lock(ask);
+  }
   const uint64_t roll = random.below(1'000);
   if (roll < 300) {
     return some_send(ask);
@@ -279,6 +296,11 @@ Command Workload::some_send(Ask& ask) {
     e.correlation = keep(text("c{}", random.below(3)));
   }
   send.tokens = random.chance(100) ? random.below(30) : 0;
+  if (random.chance(250)) {
+    sent.session = text("s{}", random.below(3));
+    sent.sender = ask.actor = agent_name(random.below(4));
+    sent.receivers = {random.chance(150) ? std::string("*") : agent_name(random.below(4))};
+  }
   some_pattern(send, sent);
   if (random.chance(400) && !held_.empty()) {
     const bool on_stage = !staged_.empty() && random.chance(250);
@@ -313,6 +335,7 @@ Command Workload::some_send(Ask& ask) {
   some_absence(send, sent);
   e.id = sent.id;
   e.thread = keep(sent.thread);
+  e.session = keep(sent.session);
   e.idempotency_key = sent.key;
   e.sender = keep(sent.sender);
   e.body = keep(sent.body);
@@ -386,6 +409,7 @@ Command Workload::send_again(Ask& ask) {
   e.idempotency_key = sent.key;
   e.dialect = sent.dialect;
   e.thread = keep(sent.thread);
+  e.session = keep(sent.session);
   e.sender = keep(sent.sender);
   e.body = keep(random.chance(200) ? "something else" : sent.body);
   for (const std::string& receiver : sent.receivers) {
@@ -535,6 +559,59 @@ Command Workload::some_workspace(Ask& ask) {
   command.name = keep(text("space{}", random.below(3)));
   command.admin_token[1] = static_cast<uint8_t>(1 + random.below(100));
   return command;
+}
+
+// Few sessions and few people, so that they meet.
+Command Workload::some_session(Ask& ask) {
+  Random& random = setting_.random;
+  const std::string_view id = keep(text("s{}", random.below(3)));
+  ask.workspace = core::workspace_first;
+  ask.actor = agent_name(random.below(random.chance(900) ? 4 : agents));
+  if (random.chance(150) && !sent_.empty()) {  // what may wait in a paused one
+    const Sent& sent = sent_[random.below(sent_.size())];
+    ask.actor = sent.receivers.front();
+    return core::Read{core::Target{{}, sent.id}};
+  }
+  if (random.chance(250)) {
+    core::StartSession start;
+    start.id = random.chance(970) ? id : keep(std::string(5'000, 's'));
+    for (uint64_t left = 1 + random.below(4); left > 0; --left) {
+      start.participants.push_back(keep(agent_name(random.below(random.chance(950) ? 4 : agents))));
+    }
+    start.task = "{}";
+    return start;
+  }
+  core::ChangeSession change;
+  change.id = id;
+  constexpr std::array<core::SessionAct, 12> acts = {
+      core::SessionAct::add_decision,    core::SessionAct::add_artifact,
+      core::SessionAct::add_finding,     core::SessionAct::add_decision,
+      core::SessionAct::add_participant, core::SessionAct::remove_participant,
+      core::SessionAct::pause,           core::SessionAct::pause,
+      core::SessionAct::resume,          core::SessionAct::resume,
+      core::SessionAct::complete,        core::SessionAct::fail};
+  change.act = random.pick(acts);
+  change.version = random.chance(500) ? 0 : 1 + random.below(8);
+  change.subject = keep(agent_name(random.below(5)));
+  change.body = keep(text("body {}", random.below(1'000)));
+  if (!core::is_entry(change.act) && random.chance(300)) {
+    ask.actor = std::string(core::broker_name);
+  }
+  return change;
+}
+
+Command Workload::some_lock(Ask& ask) {
+  Random& random = setting_.random;
+  ask.workspace = core::workspace_first;
+  ask.actor = agent_name(random.below(random.chance(900) ? 4 : agents));
+  const std::string_view name = keep(text("l{}", random.below(4)));
+  if (random.chance(250)) {
+    return core::ReleaseLock{name, core::Seq{random.chance(900) ? 0 : random.below(500)}};
+  }
+  constexpr std::array<int64_t, 4> leases_ms = {0, 0, 500, 20'000};
+  constexpr std::array<int64_t, 4> waits_ms = {0, 0, 200, 5'000};
+  return core::TakeLock{name, base::milliseconds(random.pick(leases_ms)),
+                        base::milliseconds(random.pick(waits_ms))};
 }
 
 // Values that no well-behaved edge lets through; each must have an outcome.

@@ -55,6 +55,7 @@ class Workload {
     std::vector<std::string> receivers;
     core::Dialect dialect = core::Dialect::flow;
     std::string thread;
+    std::string session;
   };
   struct Opened {
     core::WorkspaceId workspace{};
@@ -73,6 +74,8 @@ class Workload {
   core::Command some_stream(uint64_t origin, Ask& ask);
   core::Command some_resolve(Ask& ask);
   core::Command some_workspace(Ask& ask);
+  core::Command some_session(Ask& ask);
+  core::Command some_lock(Ask& ask);
   core::Command nonsense(uint64_t origin, Ask& ask);
   std::vector<std::string> some_receivers();
   core::Target some_target(const Held& held);

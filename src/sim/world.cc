@@ -49,7 +49,7 @@ class Seat final : public node::Outlet {
     told.ticket = ticket;
     core::Outcome altered = outcome;
     std::vector<Fact> facts = facts_of(node->machine(), effects);
-    plant_facts(setting_.canary, altered, facts);
+    plant_facts(setting_.canary, entry, altered, facts);
     told.digest = digest_of(altered, facts);
     told.nameless = std::ranges::any_of(facts, [](const Fact& fact) {
       const bool named = fact.kind == Fact::Kind::deliver || fact.kind == Fact::Kind::mail ||
@@ -481,6 +481,12 @@ void World::drain() {
     std::vector<Ask> asks;
     for (const auto& [id, workspace] : checker_.machine().workspaces()) {
       const core::Tables& t = workspace.tables();
+      for (const auto& [began, session] : t.sessions.all()) {
+        if (session.status == core::SessionStatus::paused) {
+          asks.push_back(Ask{id, std::string(core::broker_name),
+                             core::ChangeSession{session.id, core::SessionAct::resume}});
+        }
+      }
       t.messages.each_delivery([&](core::DeliveryRef ref, const core::Delivery& delivery) {
         if (core::is_final(delivery.state)) {
           return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of docs/patterns.md run as they stand: only the port is another.
+// The lines of docs/patterns.md and of the pages on sessions and locks run as they stand: only the port is another.
 import { after, before, describe, it } from 'node:test';
 import { Newcomer, page, typed } from './pages.mjs';
 
@@ -14,5 +14,22 @@ describe('docs/patterns.md', () => {
       'build.done', '"state":"accepted"', 'running', 'open: 0 of 2 answers (majority)',
       'receiver_not_found',
     ]);
+  });
+});
+
+describe('docs/reference', () => {
+  let newcomer;
+  before(async () => { newcomer = await Newcomer.arrive(); });
+  after(() => newcomer.leave());
+  const path = 'export PATH=$PWD/build:$PATH\n';
+
+  it('does what session.md says', async () => {
+    await newcomer.types(path + typed(await page('docs/reference/session.md')), [
+      'release-42', 'version 2', 'release-42: active, version 2', 'decision: Use YAML', 'version 3',
+    ]);
+  });
+
+  it('does what lock.md says', async () => {
+    await newcomer.types(path + typed(await page('docs/reference/lock.md')), ['deploy', 'admin', 'released deploy']);
   });
 });

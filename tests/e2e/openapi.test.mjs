@@ -206,6 +206,38 @@ describe('/openapi.json', () => {
     await call(broker, 'listEscalations');
   });
 
+  it('tells the truth about sessions and locks', async () => {
+    const any = { headers: { 'If-Match': '*' } };
+    const path = { id: 'sprint' };
+    await call(ana, 'startSession', { body: { id: 'sprint', participants: ['bo'], task: { goal: 'ship' } }, status: '201' });
+    await call(ana, 'startSession', { body: { id: 'sprint' }, status: '409' });
+    await call(bo, 'startSession', { body: { id: 'other', coordinator: 'ana' }, status: '403' });
+    const { version } = await call(bo, 'addDecision', { path, body: { decision: 'yes', rationale: 'why not' }, status: '201', ...any });
+    await call(bo, 'addArtifact', { path, body: { name: 'plan.md' }, status: '201', headers: { 'If-Match': `"${version}"` } });
+    await call(bo, 'addFinding', { path, body: { text: 'slow' }, status: '412', headers: { 'If-Match': `"${version}"` } });
+    await call(bo, 'addFinding', { path, body: { text: 'slow' }, status: '428' });
+    await call(bo, 'addFinding', { path, body: { text: 'slow' }, status: '201', ...any });
+    await call(broker, 'addParticipant', { path, body: { agent: 'admin' }, status: '201', ...any });
+    await call(broker, 'removeParticipant', { path: { ...path, agent: 'admin' }, ...any });
+    await call(ana, 'send', { body: message('ana', 'bo', { text: 'in it' }), query: 'session=sprint', status: '202' });
+    await call(ana, 'send', { body: message('ana', 'admin', { text: 'in it' }), query: 'session=sprint', status: '403' });
+    await call(ana, 'setSessionStatus', { path, body: { status: 'paused' }, ...any });
+    await call(ana, 'showSession', { path });
+    await call(ana, 'setSessionStatus', { path, body: { status: 'failed', summary: 'no time' }, ...any });
+    await call(ana, 'setSessionStatus', { path, body: { status: 'active' }, status: '409', ...any });
+    await call(ana, 'showSession', { path });
+    await call(ana, 'showSession', { path: { id: 'nothing' }, status: '404' });
+    await call(bo, 'listSessions', { query: 'status=failed&limit=5' });
+    await call(bo, 'listSessions', { query: 'status=none', status: '400' });
+    const { fence } = await call(ana, 'takeLock', { path: { name: 'm' }, body: { lease: '30s' } });
+    await call(ana, 'takeLock', { path: { name: 'a' }, status: '409' });
+    await call(bo, 'takeLock', { path: { name: 'm' }, query: 'wait=10ms', status: '409' });
+    await call(bo, 'listLocks', { query: 'limit=5' });
+    await call(bo, 'releaseLock', { path: { name: 'm' }, status: '409' });
+    await call(ana, 'releaseLock', { path: { name: 'm' }, query: `fence=${fence}` });
+    await call(ana, 'releaseLock', { path: { name: 'm' }, status: '404' });
+  });
+
   it('was tried in every operation but the two that push', () => {
     const all = Object.values(api.paths).flatMap((methods) => Object.values(methods).map((operation) => operation.operationId));
     assert.deepEqual(all.filter((id) => !seen.has(id)), ['stream', 'socket']);

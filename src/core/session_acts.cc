@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is done to sessions, by their participants and by the clock, and what they do to messages.
+#include <algorithm>
+
+#include "base/text.h"
+#include "core/workspace.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+std::unexpected<Error> refuse(Code code, std::string detail, std::string field = {}) {
+  return std::unexpected(Error{code, std::move(detail), std::move(field)});
+}
+
+std::string quoted(std::string_view text) {
+  constexpr size_t quoted_bytes_max = 256;
+  return "\"" + std::string(text.substr(0, quoted_bytes_max)) + "\"";
+}
+
+// Others are told what they would be told if it did not exist.
+std::unexpected<Error> no_such_session(std::string_view id) {
+  return refuse(Code::not_found, "you take part in no session " + quoted(id));
+}
+
+std::unexpected<Error> is_over(const Session& session) {
+  return refuse(Code::session_ended,
+                "session " + quoted(session.id) + " is " +
+                    std::string(session_status_name(session.status)) + " since " +
+                    base::format_time(session.ended) + "; start another");
+}
+
+std::unexpected<Error> too_many_participants(const Rules& rules) {
+  return refuse(Code::limit_reached,
+                "a session has at most " + std::to_string(rules.session_participants_max) +
+                    " participants (session.participants_max)",
+                "/participants");
+}
+
+// What the log keeps of a text that its sender chose.
+std::string_view logged(std::string_view text) {
+  constexpr size_t logged_bytes_max = 64;
+  return base::cut(text, logged_bytes_max);
+}
+
+int64_t count_of(const Session& session, SessionAct act) {
+  return std::ranges::count(session.entries, act, &SessionChange::act);
+}
+
+std::string by_whom(const SessionChange& change) {
+  return change.by.empty() ? "system" : change.by;
+}
+
+}  // namespace
+
+std::expected<void, Error> Workspace::check(const Turn& turn, const StartSession& c,
+                                            std::string_view coordinator) const {
+  if (c.id.empty() || c.id.size() > t_.rules.name_bytes_max || !base::is_plain_name(c.id)) {
+    return refuse(Code::bad_request,
+                  "a session's id is 1 to " + std::to_string(t_.rules.name_bytes_max) +
+                      " bytes (name_bytes_max), without control or invisible characters and "
+                      "without a space at its ends",
+                  "/id");
+  }
+  const bool is_self = turn.actor != none && coordinator == t_.agents[turn.actor].name;
+  if (!is_self && !may_administer(turn, Right::maintainer)) {
+    return refuse(Code::forbidden, "only a maintainer starts a session for another coordinator",
+                  "/coordinator");
+  }
+  if (c.participants.size() > t_.rules.session_participants_max) {
+    return too_many_participants(t_.rules);
+  }
+  for (const std::string_view name : c.participants) {
+    const AgentRef ref = t_.agents.find(name);
+    if (ref == none || !t_.agents[ref].is_registered()) {
+      return refuse(Code::receiver_not_found, "no principal is named " + quoted(name),
+                    "/participants");
+    }
+  }
+  if (const AgentRef ref = t_.agents.find(coordinator);
+      ref == none || !t_.agents[ref].is_registered()) {
+    return refuse(Code::receiver_not_found, "no principal is named " + quoted(coordinator),
+                  "/coordinator");
+  }
+  if (c.task.size() > t_.rules.session_entry_bytes_max) {
+    return refuse(Code::payload_too_large,
+                  "the task has " + std::to_string(c.task.size()) + " bytes; at most " +
+                      std::to_string(t_.rules.session_entry_bytes_max) +
+                      " are taken (session.entry_bytes_max)",
+                  "/task");
+  }
+  if (t_.sessions.find(c.id) != nullptr) {
+    return refuse(Code::conflict, "a session has the id " + quoted(c.id) + " already", "/id");
+  }
+  if (t_.sessions.live() >= t_.rules.sessions_max) {
+    return refuse(Code::limit_reached, "the workspace has " +
+                                           std::to_string(t_.rules.sessions_max) +
+                                           " sessions that are not over (sessions_max)");
+  }
+  return {};
+}
+
+Outcome Workspace::on(Turn& turn, const StartSession& command) {
+  const std::string_view coordinator =
+      command.coordinator.empty() ? turn.entry.actor : command.coordinator;
+  if (auto good = check(turn, command, coordinator); !good) {
+    return std::unexpected(good.error());
+  }
+  Session session;
+  session.id = command.id;
+  session.began = turn.entry.seq;
+  session.coordinator = coordinator;
+  session.started = t_.now;
+  session.last_activity = t_.now;
+  session.participants.emplace_back(coordinator);
+  for (const std::string_view name : command.participants) {
+    if (!session.has(name)) {
+      session.participants.emplace_back(name);
+    }
+  }
+  if (session.participants.size() > t_.rules.session_participants_max) {
+    return too_many_participants(t_.rules);
+  }
+  turn.dispatch.announce(t_.sessions.add(std::move(session)), turn.entry.actor);
+  return Receipt{.message = turn.entry.seq, .number = 1};
+}
+
+std::expected<void, Error> Workspace::check(const Turn& turn, const Session& session,
+                                            const ChangeSession& c) const {
+  const bool manages = may_administer(turn, Right::maintainer).has_value() ||
+                       session.coordinator == turn.entry.actor;
+  const bool leaves = c.act == SessionAct::remove_participant && c.subject == turn.entry.actor;
+  if (!is_entry(c.act) && !manages && !leaves) {
+    return refuse(Code::forbidden, "only " + quoted(session.coordinator) +
+                                       ", who coordinates the session, or a maintainer may " +
+                                       std::string(session_act_name(c.act)));
+  }
+  if (session.is_over()) {
+    return is_over(session);
+  }
+  if (c.version != 0 && c.version != session.version) {
+    return refuse(Code::version_conflict,
+                  "session " + quoted(session.id) + " has version " +
+                      std::to_string(session.version) + ", not " + std::to_string(c.version) +
+                      ": another change came before; read it and decide again");
+  }
+  if (is_entry(c.act) && session.entries.size() >= t_.rules.session_entries_max) {
+    return refuse(Code::limit_reached,
+                  "the session has " + std::to_string(session.entries.size()) +
+                      " decisions, artifacts and findings already (session.entries_max)");
+  }
+  if (c.body.size() > t_.rules.session_entry_bytes_max) {
+    return refuse(Code::payload_too_large,
+                  "the entry has " + std::to_string(c.body.size()) + " bytes; at most " +
+                      std::to_string(t_.rules.session_entry_bytes_max) +
+                      " are taken (session.entry_bytes_max)");
+  }
+  const bool is_paused = session.status == SessionStatus::paused;
+  if ((c.act == SessionAct::pause && is_paused) || (c.act == SessionAct::resume && !is_paused)) {
+    return refuse(Code::conflict, "the session is " +
+                                      std::string(session_status_name(session.status)) +
+                                      " already");
+  }
+  if ((c.act == SessionAct::complete || c.act == SessionAct::fail) &&
+      c.subject.size() > t_.rules.reason_bytes_max) {
+    return refuse(Code::bad_request,
+                  "a summary has at most " + std::to_string(t_.rules.reason_bytes_max) +
+                      " bytes (reason_bytes_max)",
+                  "/summary");
+  }
+  if (c.act == SessionAct::remove_participant && !session.has(c.subject)) {
+    return refuse(Code::not_found, quoted(c.subject) + " takes no part in the session");
+  }
+  if (c.act == SessionAct::remove_participant && c.subject == session.coordinator) {
+    return refuse(Code::conflict,
+                  "the coordinator stays to the end; complete the session, or let it fail");
+  }
+  if (c.act != SessionAct::add_participant) {
+    return {};
+  }
+  const AgentRef ref = t_.agents.find(c.subject);
+  if (ref == none || !t_.agents[ref].is_registered()) {
+    return refuse(Code::receiver_not_found, "no principal is named " + quoted(c.subject),
+                  "/agent");
+  }
+  if (session.has(c.subject)) {
+    return refuse(Code::conflict, quoted(c.subject) + " takes part already", "/agent");
+  }
+  if (session.participants.size() >= t_.rules.session_participants_max) {
+    return refuse(Code::limit_reached,
+                  "the session has " + std::to_string(session.participants.size()) +
+                      " participants already (session.participants_max)");
+  }
+  return {};
+}
+
+Outcome Workspace::on(Turn& turn, const ChangeSession& command) {
+  Session* const session = t_.sessions.find(command.id);
+  const bool may_see = session != nullptr && (session->has(turn.entry.actor) ||
+                                              may_administer(turn, Right::maintainer));
+  if (!may_see) {
+    return no_such_session(command.id);
+  }
+  if (auto good = check(turn, *session, command); !good) {
+    return std::unexpected(good.error());
+  }
+  turn.dispatch.change_session(*session, {.seq = turn.entry.seq,
+                                          .act = command.act,
+                                          .by = std::string(turn.entry.actor),
+                                          .subject = std::string(command.subject)});
+  return Receipt{.message = turn.entry.seq, .number = session->version};
+}
+
+// The session that a message is in, nullptr for none; or why it may not be. `*` in a session means
+// all who take part.
+std::expected<Session*, Error> Workspace::session_of(const Turn& turn, const Envelope& e,
+                                                     Route& route) {
+  if (e.session.empty() || turn.actor == none) {
+    return nullptr;
+  }
+  Session* const session = t_.sessions.find(e.session);
+  if (session == nullptr || !session->has(t_.agents[turn.actor].name)) {
+    return refuse(Code::not_a_participant,
+                  "you take part in no session " + quoted(e.session) +
+                      "; start it, or ask its coordinator to add you",
+                  e.dialect == Dialect::collab ? "/sessionId" : "");
+  }
+  if (session->is_over()) {
+    // Who was asked in it may still answer.
+    if (e.kind == Kind::response) {
+      return nullptr;
+    }
+    return is_over(*session);
+  }
+  if (route.everyone) {
+    route.agents.clear();
+    for (const std::string& name : session->participants) {
+      const AgentRef ref = t_.agents.find(name);
+      if (e.durability == Durability::disk || !t_.agents[ref].is_offline()) {
+        route.agents.push_back(ref);
+      }
+    }
+    return session;
+  }
+  const auto outside = std::ranges::find_if(
+      e.receivers, [session](std::string_view name) { return !session->has(name); });
+  if (outside != e.receivers.end()) {
+    return refuse(Code::not_a_participant,
+                  quoted(*outside) + " takes no part in session " + quoted(session->id) +
+                      "; its coordinator can add it, or send without the session",
+                  e.dialect == Dialect::collab ? "/to" : "");
+  }
+  return session;
+}
+
+// Before it is delivered, so that what is sent in a paused session waits.
+void Workspace::enter_session(Session& session, const Envelope& e, const Route& route,
+                              MessageRef ref) {
+  const Message& message = t_.messages.message(ref);
+  t_.sessions.enter(session, message.seq);
+  session.last_activity = t_.now;
+  ++session.messages;
+  session.log.push_back({.seq = message.seq,
+                         .id = message.id,
+                         .at = t_.now,
+                         .receivers = static_cast<uint32_t>(route.agents.size()),
+                         .from = std::string(e.sender),
+                         .to = std::string(e.receivers.front()),
+                         .type = std::string(logged(e.type)),
+                         .action = std::string(logged(e.action))});
+  while (session.log.size() > t_.rules.session_log_max) {
+    session.log.pop_front();
+  }
+}
+
+void Dispatch::announce(const Session& session, std::string_view by) {
+  for (const std::string& name : session.participants) {
+    if (name != by) {
+      tell_change(session, name, "add_participant", by);
+    }
+  }
+}
+
+void Dispatch::tell_change(const Session& session, std::string_view to, std::string_view what,
+                           std::string_view by) {
+  owe({.kind = ErrandKind::session_changed,
+       .to = std::string(to),
+       .about = {},
+       .facts = {{"session", session.id},
+                 {"change", std::string(what)},
+                 {"by", by.empty() ? "system" : std::string(by)},
+                 {"coordinator", session.coordinator},
+                 {"status", std::string(session_status_name(session.status))},
+                 {"version", static_cast<int64_t>(session.version)},
+                 {"ends_at", session.started + t_.rules.session_duration_max}}});
+}
+
+void Dispatch::tell_end(const Session& session, const SessionChange& change) {
+  for (const std::string& name : session.participants) {
+    owe({.kind = ErrandKind::session_ended,
+         .to = name,
+         .about = {},
+         .facts = {{"session", session.id},
+                   {"status", std::string(session_status_name(session.status))},
+                   {"by", by_whom(change)},
+                   {"summary", change.subject},
+                   {"decisions", count_of(session, SessionAct::add_decision)},
+                   {"artifacts", count_of(session, SessionAct::add_artifact)},
+                   {"findings", count_of(session, SessionAct::add_finding)},
+                   {"messages", static_cast<int64_t>(session.messages)},
+                   {"version", static_cast<int64_t>(session.version)},
+                   {"started_at", session.started}}});
+  }
+}
+
+void Dispatch::change_session(Session& session, SessionChange change) {
+  change.version = ++session.version;
+  change.at = t_.now;
+  session.last_activity = t_.now;
+  const std::string_view what = session_act_name(change.act);
+  switch (change.act) {
+    case SessionAct::add_decision:
+    case SessionAct::add_artifact:
+    case SessionAct::add_finding:
+      change.subject.clear();
+      session.entries.push_back(std::move(change));
+      return;
+    case SessionAct::add_participant:
+      session.participants.push_back(change.subject);
+      tell_change(session, change.subject, what, change.by);
+      break;
+    case SessionAct::remove_participant:
+      std::erase(session.participants, change.subject);
+      if (change.subject != change.by) {
+        tell_change(session, change.subject, what, change.by);
+      }
+      break;
+    case SessionAct::pause:
+    case SessionAct::resume:
+      set_status(session, change.act == SessionAct::pause ? SessionStatus::paused
+                                                          : SessionStatus::active);
+      for (const std::string& name : session.participants) {
+        if (name != change.by) {
+          tell_change(session, name, what, change.by);
+        }
+      }
+      change.subject.clear();
+      break;
+    case SessionAct::complete:
+    case SessionAct::fail:
+      set_status(session, change.act == SessionAct::complete ? SessionStatus::completed
+                                                             : SessionStatus::failed);
+      tell_end(session, change);
+      break;
+  }
+  session.changes.push_back(std::move(change));
+  while (session.changes.size() > t_.rules.session_changes_max) {
+    session.changes.pop_front();
+  }
+}
+
+// What waits in a session is outside of the inboxes while it is paused. Others pass it meanwhile.
+void Dispatch::set_status(Session& session, SessionStatus status) {
+  const bool pauses = status == SessionStatus::paused;
+  const bool resumes = session.status == SessionStatus::paused;
+  std::vector<Seq> messages;
+  if (pauses || resumes) {
+    messages.assign(session.open.begin(), session.open.end());
+  }
+  t_.sessions.set_status(session, status, t_.now);
+  std::vector<AgentRef> moved;
+  // From the newest to the oldest, so that each goes to the front of its channel.
+  for (auto at = messages.rbegin(); at != messages.rend(); ++at) {
+    for (DeliveryRef ref = t_.messages.message(t_.messages.find(*at)).deliveries; ref != none;
+         ref = t_.messages.delivery(ref).sibling) {
+      Delivery& delivery = t_.messages.delivery(ref);
+      if (is_final(delivery.state) || is_held(delivery.state) || delivery.parked == pauses) {
+        continue;
+      }
+      Agent& agent = t_.agents[delivery.receiver];
+      if (pauses) {
+        agent.inbox.take(t_.messages, agent.discipline(), ref);
+      }
+      delivery.parked = pauses;
+      if (!pauses) {
+        agent.inbox.put(t_.messages, agent.discipline(), ref);
+      }
+      if (std::ranges::find(moved, delivery.receiver) == moved.end()) {
+        moved.push_back(delivery.receiver);
+      }
+    }
+  }
+  std::ranges::for_each(moved, [this](AgentRef agent) { pump(agent); });
+}
+
+void Dispatch::leave_sessions(std::string_view name) {
+  for (Seq next = t_.sessions.next_live({}); next.n != 0; next = t_.sessions.next_live(next)) {
+    Session& session = t_.sessions.at(next);
+    if (session.coordinator == name) {
+      change_session(session, {.act = SessionAct::fail, .subject = "its coordinator was removed"});
+    } else if (session.has(name)) {
+      change_session(session, {.act = SessionAct::remove_participant,
+                               .subject = std::string(name)});
+    }
+  }
+}
+
+void Dispatch::mind_sessions() {
+  for (size_t n = 0; n < due_max; ++n) {
+    const Session* const first = t_.sessions.first_live();
+    if (first == nullptr || first->started + t_.rules.session_duration_max > t_.now) {
+      break;
+    }
+    change_session(t_.sessions.at(first->began),
+                   {.act = SessionAct::fail,
+                    .subject = "its time was over (collab.session_duration_max)"});
+  }
+  for (size_t n = 0; n < due_max; ++n) {
+    const Session* const first = t_.sessions.first_unwarned();
+    if (first == nullptr || session_warned_at(t_.rules, first->started) > t_.now) {
+      return;
+    }
+    t_.sessions.set_warned(t_.sessions.at(first->began));
+    for (const std::string& name : first->participants) {
+      owe({.kind = ErrandKind::session_warning,
+           .to = name,
+           .about = {},
+           .priority = Priority::high,
+           .facts = {{"session", first->id},
+                     {"ends_at", first->started + t_.rules.session_duration_max},
+                     {"left", first->started + t_.rules.session_duration_max - t_.now},
+                     {"coordinator", first->coordinator}}});
+    }
+  }
+}
+
+void Dispatch::forget_sessions() {
+  for (size_t n = 0; n < due_max; ++n) {
+    const Session* const first = t_.sessions.first_ended();
+    const bool gone = first != nullptr &&
+                      (t_.sessions.size() > t_.rules.sessions_max ||
+                       first->ended + t_.rules.session_retention <= t_.now);
+    if (!gone) {
+      return;
+    }
+    t_.sessions.remove(first->began);
+  }
+}
+
+}  // namespace parley::core
