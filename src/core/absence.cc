@@ -44,9 +44,8 @@ void Workspace::mind_absence(const Turn& turn, const Send& command, Route& route
       continue;
     }
     const AgentRef other =
-        presence::stand_in(t_, receiver, turn.actor, command.envelope.action);
-    if (other != none && (session == nullptr || session->has(t_.agents[other].name)) &&
-        std::ranges::find(route.agents, other) == route.agents.end()) {
+        presence::stand_in(t_, receiver, turn.actor, command.envelope.action, session);
+    if (other != none && std::ranges::find(route.agents, other) == route.agents.end()) {
       route.redirected.emplace_back(other, receiver);
       receiver = other;
     }

@@ -35,7 +35,9 @@ void begin_anew(Tables& t);
 
 // The agent that takes the place of one that is away: of those who can do the same, the one with
 // the least to do, then by name. The same is what the message asks for, where its action is a
-// capability of the one that is away, else all its capabilities. none: there is no such agent.
-AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_view action);
+// capability of the one that is away, else all its capabilities. Of those who take part in the
+// session only, where there is one. none: there is no such agent.
+AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_view action,
+                  const Session* session);
 
 }  // namespace parley::core::presence

@@ -119,6 +119,10 @@ bool Ledger::may_stand_in(const core::Send& command, const std::string& named,
       other == command.envelope.sender) {
     return false;
   }
+  const auto meeting = meetings_.find(std::string(command.envelope.session));
+  if (meeting != meetings_.end() && !meeting->second.participants.contains(other)) {
+    return false;
+  }
   const std::string action(command.envelope.action);
   if (can(away->second, action)) {
     return can(there->second, action);
