@@ -297,7 +297,8 @@ Command Workload::some_send(Ask& ask) {
   }
   send.tokens = random.chance(100) ? random.below(30) : 0;
   if (random.chance(250)) {
-    sent.session = text("s{}", random.below(3));
+    sent.session =
+        paused_.empty() || random.chance(400) ? text("s{}", random.below(3)) : paused_;
     sent.sender = ask.actor = agent_name(random.below(4));
     sent.receivers = {random.chance(150) ? std::string("*") : agent_name(random.below(4))};
   }
@@ -567,28 +568,33 @@ Command Workload::some_session(Ask& ask) {
   const std::string_view id = keep(text("s{}", random.below(3)));
   ask.workspace = core::workspace_first;
   ask.actor = agent_name(random.below(random.chance(900) ? 4 : agents));
-  if (random.chance(150) && !sent_.empty()) {  // what may wait in a paused one
-    const Sent& sent = sent_[random.below(sent_.size())];
-    ask.actor = sent.receivers.front();
-    return core::Read{core::Target{{}, sent.id}};
+  const auto waits = std::ranges::find_if(sent_, [this](const Sent& sent) {
+    return !paused_.empty() && sent.session == paused_;
+  });
+  if (waits != sent_.end() && random.chance(200)) {
+    ask.actor = waits->receivers.front();
+    return core::Read{core::Target{{}, waits->id}};
   }
   if (random.chance(250)) {
     core::StartSession start;
     start.id = random.chance(970) ? id : keep(std::string(5'000, 's'));
-    for (uint64_t left = 1 + random.below(4); left > 0; --left) {
-      start.participants.push_back(keep(agent_name(random.below(random.chance(950) ? 4 : agents))));
+    for (uint64_t n = 0; n < 4; ++n) {
+      if (random.chance(850)) {
+        start.participants.push_back(keep(agent_name(random.chance(970) ? n : agents - 1)));
+      }
     }
     start.task = "{}";
     return start;
   }
   core::ChangeSession change;
   change.id = id;
-  constexpr std::array<core::SessionAct, 12> acts = {
+  constexpr std::array<core::SessionAct, 14> acts = {
       core::SessionAct::add_decision,    core::SessionAct::add_artifact,
       core::SessionAct::add_finding,     core::SessionAct::add_decision,
       core::SessionAct::add_participant, core::SessionAct::remove_participant,
       core::SessionAct::pause,           core::SessionAct::pause,
-      core::SessionAct::resume,          core::SessionAct::resume,
+      core::SessionAct::pause,           core::SessionAct::pause,
+      core::SessionAct::resume,          core::SessionAct::add_finding,
       core::SessionAct::complete,        core::SessionAct::fail};
   change.act = random.pick(acts);
   change.version = random.chance(500) ? 0 : 1 + random.below(8);
@@ -673,6 +679,13 @@ void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
                    const std::vector<Fact>& facts) {
   if (std::holds_alternative<core::AddWorkspace>(entry.command) && outcome) {
     workspaces_ = std::max(workspaces_, static_cast<uint32_t>(outcome->workspace) + 1);
+  }
+  if (const auto* change = std::get_if<core::ChangeSession>(&entry.command); change && outcome) {
+    if (change->act == core::SessionAct::pause) {
+      paused_ = change->id;
+    } else if (!core::is_entry(change->act) && paused_ == change->id) {
+      paused_.clear();
+    }
   }
   if (const auto* send = std::get_if<core::Send>(&entry.command)) {
     ids_[entry.seq] = send->envelope.id;

@@ -96,6 +96,7 @@ class Workload {
   std::deque<Sent> sent_;
   std::deque<Opened> opened_;
   std::vector<std::pair<core::WorkspaceId, uint64_t>> letters_;
+  std::string paused_;  // a session, as far as was told
   uint32_t workspaces_ = 1;
   uint64_t next_id_ = 1;
   uint64_t next_stream_ = 1;
