@@ -9,7 +9,7 @@
 namespace parley {
 namespace {
 
-base::Id128 hash_of(std::string_view) { return base::Id128{.bytes = {1}}; }
+base::Id128 hash_of(std::string_view, std::string_view) { return base::Id128{.bytes = {1}}; }
 
 // A request of about 1 KiB: the envelope takes some 400 bytes, the rest is the body. `spelled` has
 // what an envelope keeps in its `extra`: a member that flow does not know, and Python's timestamp.
@@ -34,7 +34,7 @@ std::string message_text(bool spelled) {
 
 void decode(benchmark::State& state, bool spelled) {
   const std::string text = message_text(spelled);
-  const dialect::DecodeContext context{.sender = "planner", .key_hash = hash_of};
+  const dialect::DecodeContext context{.sender = "planner", .derive = hash_of};
   lib::JsonDocument document;
   dialect::Texts texts;
   for (auto _ : state) {
@@ -52,7 +52,7 @@ void encode(benchmark::State& state, bool spelled) {
   lib::JsonDocument document;
   dialect::Texts texts;
   const auto envelope = dialect::decode_flow(*document.parse(text),
-                                             {.sender = "planner", .key_hash = hash_of}, texts);
+                                             {.sender = "planner", .derive = hash_of}, texts);
   CHECK(envelope.has_value());
   std::string out;
   for (auto _ : state) {

@@ -12,7 +12,7 @@
 namespace parley {
 namespace {
 
-base::Id128 hash_of(std::string_view key) {
+base::Id128 hash_of(std::string_view, std::string_view key) {
   base::Id128 id{.bytes = {1}};
   for (size_t n = 0; n < key.size(); ++n) {
     id.bytes[1 + n % 15] = static_cast<uint8_t>(id.bytes[1 + n % 15] * 31 + key[n]);
@@ -39,7 +39,7 @@ void run(std::string_view bytes, bool lenient) {
   const dialect::DecodeContext context{.sender = "planner",
                                        .fallback_id = {.bytes = {1, 2, 3, 4, 5, 6, 0x40, 8, 0x80}},
                                        .lenient = lenient,
-                                       .key_hash = hash_of};
+                                       .derive = hash_of};
   auto envelope = dialect::decode_flow(*message, context, texts);
   if (!envelope) {
     CHECK(!envelope.error().detail.empty());

@@ -21,7 +21,10 @@ struct Options {
   std::string dialect = "flow";
   std::string name;
   std::string role;
+  std::string listed_dialect;
+  std::string status;
   std::vector<std::string> capabilities;
+  std::vector<std::string> actions;
   std::vector<std::string> topics;
   std::vector<std::string> rights;
 };
@@ -69,6 +72,7 @@ int add(const Options& options) {
   write_text(writer, "name", options.name);
   write_text(writer, "role", options.role);
   write_list(writer, "capabilities", options.capabilities);
+  write_list(writer, "supportedActions", options.actions);
   write_list(writer, "subscriptions", options.topics);
   writer.end_object();
   return ask_and_show(options.client, {"POST", "/v1/agents", body, {}}, [&](Json answer) {
@@ -84,8 +88,19 @@ Colour colour_of(std::string_view status) {
 }
 
 int list(const Options& options) {
-  return ask_and_show(options.client, {"GET", "/v1/agents"}, [](Json answer) {
-    Table table({"ID", "KIND", "DIALECT", "ROLE", "STATUS", "QUEUED"});
+  std::string path = "/v1/agents";
+  const auto narrow = [&path](std::string_view key, const std::string& value) {
+    if (!value.empty()) {
+      path += (path.find('?') == std::string::npos ? "?" : "&") + std::string(key) + "=" +
+              encoded(value);
+    }
+  };
+  narrow("capability", options.capabilities.empty() ? "" : options.capabilities.front());
+  narrow("role", options.role);
+  narrow("dialect", options.listed_dialect);
+  narrow("status", options.status);
+  return ask_and_show(options.client, {"GET", path}, [](Json answer) {
+    Table table({"ID", "KIND", "DIALECT", "ROLE", "STATUS", "QUEUED", "OPEN"});
     const Json agents = answer.find("agents");
     for (const Json agent : agents ? agents.elements() : Json::Elements()) {
       const std::string status = text_of(agent, "status");
@@ -94,10 +109,11 @@ int list(const Options& options) {
                  {text_of(agent, "dialect")},
                  {text_of(agent, "role")},
                  {status, colour_of(status)},
-                 {text_of(agent, "queue_depth")}});
+                 {text_of(agent, "queue_depth")},
+                 {text_of(agent.find("outbox"), "unsettled")}});
     }
     if (table.empty()) {
-      std::printf("no agents; add one with `parley agent add ID --dialect flow`\n");
+      std::printf("no such agents; add one with `parley agent add ID --dialect flow`\n");
     } else {
       std::printf("%s", table.render(wants_colours()).c_str());
     }
@@ -181,8 +197,12 @@ void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Option
   adding->add_option("--dialect", options->dialect, "The protocol it speaks; flow if not given")
       ->check(CLI::IsMember({"flow", "collab", "inbox", "superprompt", "squad"}));
   adding->add_option("--name", options->name, "A name for people");
-  adding->add_option("--role", options->role, "Its role in its dialect, such as orchestrator");
+  adding->add_option("--role", options->role,
+                     "Its role in its dialect: orchestrator in flow; coordinator, worker, "
+                     "specialist or observer in collab");
   adding->add_option("--capability", options->capabilities, "What it can do; may be repeated")
+      ->allow_extra_args(false);
+  adding->add_option("--action", options->actions, "An action it supports; may be repeated")
       ->allow_extra_args(false);
   adding->add_option("--subscribe", options->topics, "A topic it listens to; may be repeated")
       ->allow_extra_args(false);
@@ -191,8 +211,14 @@ void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Option
   adding->callback([=, &exit_code] { exit_code = add(*options); });
 
   CLI::App* listing = agent->add_subcommand("list", "List who is registered");
+  listing->add_option("--capability", options->capabilities, "Only those that have it")
+      ->expected(1);
+  listing->add_option("--role", options->role, "Only those that have it");
+  listing->add_option("--dialect", options->listed_dialect, "Only those that speak it")
+      ->check(CLI::IsMember({"flow", "collab", "inbox", "superprompt", "squad"}));
+  listing->add_option("--status", options->status, "Only those that are idle, working, …");
   add_client_options(*listing, options->client);
-  add_example(*listing, "parley agent list --json");
+  add_example(*listing, "parley agent list --capability review --json");
   listing->callback([=, &exit_code] { exit_code = list(*options); });
 
   CLI::App* showing = agent->add_subcommand("show", "Show one agent with its health figures");

@@ -74,8 +74,59 @@ std::expected<std::string, Failure> read_body(const Draft& draft) {
   return std::string(json->raw());
 }
 
+namespace {
+
+// The words of flow for the type and the priority in those of collab.
+std::string_view collab_type(std::string_view type) {
+  return type == "request"                               ? "command"
+         : type == "notification" || type == "broadcast" ? "event"
+                                                         : type;
+}
+
+int collab_priority(std::string_view priority) {
+  return priority == "critical" ? 3 : priority == "high" ? 2 : priority == "low" ? 0 : 1;
+}
+
+std::string compose_collab(const Draft& draft, std::string_view body, const base::Id128& id,
+                           base::Time now) {
+  std::string text;
+  lib::JsonWriter writer(text);
+  writer.object().key("id").uuid(id).key("version").text("1.0").key("to").text(draft.to);
+  writer.key("type").text(collab_type(draft.type));
+  writer.key("priority").number(collab_priority(draft.priority)).key("timestamp").time(now);
+  if (const auto ttl = base::parse_duration(draft.ttl)) {
+    writer.key("expiresAt").time(now + *ttl);
+  }
+  writer.key("action").text(draft.action).key("payload");
+  draft.as == "json" ? writer.raw(body) : writer.text(body);
+  if (!draft.session.empty()) {
+    writer.key("sessionId").text(draft.session);
+  }
+  if (!draft.in_reply_to.empty()) {
+    writer.key(draft.type == "response" ? "correlationId" : "causationId").text(draft.in_reply_to);
+  }
+  // What collab has no member for.
+  writer.key("foreign").object();
+  if (!draft.thread.empty()) {
+    writer.key("thread").text(draft.thread);
+  }
+  if (!draft.status.empty()) {
+    writer.key("status").text(draft.status);
+  }
+  if (!draft.response_timeout.empty()) {
+    writer.key("response_timeout").text(draft.response_timeout).key("on_timeout").text("fail");
+  }
+  writer.end_object().end_object();
+  return text;
+}
+
+}  // namespace
+
 std::string compose(const Draft& draft, std::string_view body, const base::Id128& id,
                     base::Time now) {
+  if (draft.dialect() == "collab") {
+    return compose_collab(draft, body, id, now);
+  }
   const bool wants_answer = draft.type == "request" || draft.type == "query";
   std::string text;
   lib::JsonWriter writer(text);

@@ -23,13 +23,17 @@ struct Draft {
   std::string response_timeout;  // of a request or query
   std::string as = "text";       // text or json
   std::string body;              // the text, `-` for standard input, or @FILE
+  std::string action;            // of a collab message; empty: it is one of flow
+  std::string session;           // the same
+
+  std::string_view dialect() const { return action.empty() ? "flow" : "collab"; }
 };
 
 // The body that the draft names, read from where it says. Fails when it cannot be read, is larger
 // than body_bytes_max or, for json, is no JSON object.
 std::expected<std::string, Failure> read_body(const Draft& draft);
 
-// A message of the flow dialect. The sender is left out: it is whoever the token says.
+// A message of the draft's dialect. The sender is left out: it is whoever the token says.
 std::string compose(const Draft& draft, std::string_view body, const base::Id128& id,
                     base::Time now);
 

@@ -136,6 +136,9 @@ std::string type_of(const Key& key) {
 bool rule_is_size(const core::RuleInfo& rule) { return rule.name.find("bytes") != rule.name.npos; }
 
 std::string type_of(const core::RuleInfo& rule) {
+  if (std::holds_alternative<core::Delays core::Rules::*>(rule.member)) {
+    return range("a list of durations", duration_text(rule.min), duration_text(rule.max));
+  }
   if (std::holds_alternative<Duration core::Rules::*>(rule.member)) {
     return range("a duration", duration_text(rule.min), duration_text(rule.max));
   }

@@ -38,7 +38,8 @@ struct Options {
 };
 
 std::vector<std::pair<std::string, std::string>> headers_of(const Options& options) {
-  std::vector<std::pair<std::string, std::string>> headers = {{"Parley-Dialect", "flow"}};
+  std::vector<std::pair<std::string, std::string>> headers = {
+      {"Parley-Dialect", std::string(options.draft.dialect())}};
   if (!options.key.empty()) {
     headers.emplace_back("Idempotency-Key", options.key);
   }
@@ -129,13 +130,20 @@ int publish(const Options& options) {
 // The body of an answer; an answer that says no is a failure to the script that asked.
 int show_answer(Json answer) {
   const Json response = answer.find("response");
+  const bool is_flow = response && !response.find("version");
   const Json payload = response ? response.find("payload") : Json();
-  const std::string body = text_of(payload, "body");
+  const std::string body = is_flow ? text_of(payload, "body") : text_of(response, "payload");
   std::printf("%s\n", printable_lines(body).c_str());
-  const std::string status = text_of(response, "status");
+  const Json foreign = response ? response.find("foreign") : Json();
+  const Json success = payload ? payload.find("success") : Json();
+  const std::string status = is_flow                                  ? text_of(response, "status")
+                             : foreign && foreign.find("status")      ? text_of(foreign, "status")
+                             : success && success.as_bool() == false ? "error"
+                                                                      : "success";
   if (status == "error" || status == "declined") {
     std::fprintf(stderr, "parley: %s answered with status %s\n",
-                 printable(text_of(response, "sender")).c_str(), status.c_str());
+                 printable(text_of(response, is_flow ? "sender" : "from")).c_str(),
+                 status.c_str());
     return 1;
   }
   return 0;
@@ -231,7 +239,25 @@ void print_field(const char* name, const std::string& value) {
   }
 }
 
+int show_collab(Json message) {
+  print_field("id", text_of(message, "id"));
+  print_field("from", text_of(message, "from"));
+  print_field("to", text_of(message, "to"));
+  print_field("type", text_of(message, "type"));
+  print_field("action", text_of(message, "action"));
+  print_field("priority", text_of(message, "priority"));
+  print_field("sent", text_of(message, "timestamp"));
+  print_field("expires", text_of(message, "expiresAt"));
+  print_field("session", text_of(message, "sessionId"));
+  print_field("answers", text_of(message, "correlationId"));
+  std::printf("\n%s\n", printable_lines(text_of(message, "payload")).c_str());
+  return 0;
+}
+
 int show_message(Json message) {
+  if (message.find("version")) {
+    return show_collab(message);
+  }
   const Json metadata = message.find("metadata");
   const Json payload = message.find("payload");
   print_field("id", text_of(message, "id"));
@@ -288,6 +314,8 @@ void add_draft_options(CLI::App& command, Options& options, const std::set<std::
   takes_duration(*command.add_option("--ttl", draft.ttl, "How long it is worth delivering"));
   command.add_option("--thread", draft.thread, "The conversation it belongs to")->type_name("ID");
   command.add_option("--session", options.session, "The session it is said in")->type_name("ID");
+  command.add_option("--action", draft.action,
+                     "What is to be done: sends it in collab, not in flow");
   command.add_option("--as", draft.as, "What BODY is; text if not given")
       ->check(CLI::IsMember({"text", "json"}));
   command

@@ -362,6 +362,7 @@ void encode(const Envelope& e, Writer& out) {
   out.id(e.trace_id);
   out.fixed64(e.parent_span_id);
   out.text(e.native_id);
+  out.text(e.question);
   out.text(e.type);
   out.text(e.thread);
   out.text(e.correlation);
@@ -401,6 +402,7 @@ Envelope decode_envelope(Reader& in) {
   e.trace_id = in.id();
   e.parent_span_id = in.fixed64();
   e.native_id = in.text();
+  e.question = in.text();
   e.type = in.text();
   e.thread = in.text();
   e.correlation = in.text();

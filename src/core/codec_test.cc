@@ -36,6 +36,7 @@ Envelope full_envelope() {
   e.trace_id = id_of("trace");
   e.parent_span_id = 0xfedcba9876543210;
   e.native_id = "native_id";
+  e.question = "question";
   e.type = "type";
   e.thread = "thread";
   e.correlation = "correlation";

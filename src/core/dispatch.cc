@@ -372,7 +372,7 @@ void Dispatch::end(DeliveryRef ref, State state) {
   Delivery& delivery = t_.messages.delivery(ref);
   Message& message = t_.messages.message(delivery.message);
   --t_.agents[delivery.receiver].inbox.unsettled;
-  --message.open;
+  t_.messages.note_end(delivery.message);
   delivery.state = state;
   delivery.changed = t_.now;
   emit(Settled{.receiver = delivery.receiver, .message = message.seq, .state = state});
@@ -394,7 +394,7 @@ void Dispatch::revive(DeliveryRef ref) {
   t_.messages.last_errors().erase(ref);
   t_.messages.stop_expiry(delivery.message);
   message.expires = message.ttl.us > 0 ? t_.now + message.ttl : base::time_max;
-  ++message.open;
+  t_.messages.note_revival(delivery.message);
   t_.messages.start_expiry(delivery.message);
   ++t_.agents[delivery.receiver].inbox.unsettled;
   line_up(ref);

@@ -105,6 +105,7 @@ struct Envelope {
   uint64_t parent_span_id = 0;
 
   std::string_view native_id;  // the sender's own id, where it is not the UUID in `id`
+  std::string_view question;   // the same of the message in `in_reply_to`
   std::string_view type;       // the dialect's own word for `kind`
   std::string_view thread;     // conversation_id, threadId, thread_id
   std::string_view correlation;

@@ -5,6 +5,7 @@
 // lived. Each letter has one moment when it is looked at next, so a pass costs what it finds.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "core/dispatch.h"
 #include "core/news.h"
@@ -30,6 +31,16 @@ bool can_be_tried(const Rules& rules, const DeadLetter& letter) {
   return is_retryable(letter.reason) && letter.tries < rules.dead_letter_tries_max;
 }
 
+// A collab sender's messages are tried again after its own pauses, and not at the next pass.
+std::optional<Duration> own_pause(const Tables& t, const DeadLetter& letter) {
+  const MessageRef ref = t.messages.find(letter.message);
+  if (ref == none || t.messages.message(ref).dialect != Dialect::collab ||
+      !can_be_tried(t.rules, letter)) {
+    return std::nullopt;
+  }
+  return retry_pause(t.rules, Dialect::collab, false, letter.tries);
+}
+
 // When it is no use any more: at twice its time to live. A malformed one has that of any message.
 Time stale_at(const Tables& t, const DeadLetter& letter) {
   const MessageRef ref = t.messages.find(letter.message);
@@ -44,9 +55,11 @@ Time stale_at(const Tables& t, const DeadLetter& letter) {
 
 void Dispatch::begin_care(DeadLetter& letter) {
   const bool tried_before = letter.tries > 0 && can_be_tried(t_.rules, letter);
-  letter.inspected = tried_before;
-  t_.dead_letters.set_due(letter, tried_before ? t_.now + backoff(t_.rules, letter.tries)
-                                               : next_pass(t_.rules, t_.now));
+  const std::optional<Duration> pause = own_pause(t_, letter);
+  letter.inspected = tried_before || pause;
+  t_.dead_letters.set_due(letter, pause          ? t_.now + *pause
+                                  : tried_before ? t_.now + backoff(t_.rules, letter.tries)
+                                                 : next_pass(t_.rules, t_.now));
   if (t_.dead_letters.is_alarming(t_.now, t_.rules.dead_letter_alert,
                                   t_.rules.dead_letter_alert_window)) {
     raise_alarm();

@@ -34,12 +34,17 @@ uint64_t Messages::hash(const Id128& id) const {
 
 uint64_t Messages::hash(Seq seq) const { return base::mix64(seed_, seq.n); }
 
+uint64_t Messages::hash_name(const Id128& id) const { return base::mix64(seed_, id.low()); }
+
 MessageRef Messages::add(const Message& message) {
   const MessageRef ref = messages_.add(message);
   by_seq_.insert(hash(message.seq), ref);
   by_id_.insert(hash(message.id), ref);
   if (!message.key.is_none()) {
     by_key_.insert(hash(message.key), ref);
+  }
+  if (message.named) {
+    by_name_.insert(hash_name(message.id), ref);
   }
   return ref;
 }
@@ -54,8 +59,30 @@ DeliveryRef Messages::add_delivery(MessageRef message_ref, AgentRef receiver, Ti
   delivery.minor = ++message.delivery_count;
   const DeliveryRef ref = deliveries_.add(delivery);
   message.deliveries = ref;
-  ++message.open;
+  note_revival(message_ref);
   return ref;
+}
+
+void Messages::note_revival(MessageRef ref) {
+  Message& message = messages_[ref];
+  if (++message.open > 1 || message.sender == none) {
+    return;
+  }
+  if (message.sender >= open_by_sender_.size()) {
+    open_by_sender_.resize(message.sender + 1);
+  }
+  ++open_by_sender_[message.sender];
+}
+
+void Messages::note_end(MessageRef ref) {
+  Message& message = messages_[ref];
+  if (--message.open == 0 && message.sender != none) {
+    --open_by_sender_[message.sender];
+  }
+}
+
+uint64_t Messages::open_of(AgentRef sender) const {
+  return sender < open_by_sender_.size() ? open_by_sender_[sender] : 0;
 }
 
 void Messages::remove(MessageRef ref) {
@@ -69,11 +96,17 @@ void Messages::remove(MessageRef ref) {
     redirected_.erase(delivery);
     deliveries_.remove(delivery);
   }
+  if (message.open > 0 && message.sender != none) {
+    --open_by_sender_[message.sender];
+  }
   stop_expiry(ref);
   by_seq_.erase(hash(message.seq), ref);
   by_id_.erase(hash(message.id), ref);
   if (!message.key.is_none()) {
     by_key_.erase(hash(message.key), ref);
+  }
+  if (message.named) {
+    by_name_.erase(hash_name(message.id), ref);
   }
   messages_.remove(ref);
 }
@@ -125,6 +158,17 @@ MessageRef Messages::find_received(AgentRef receiver, const MessageId& id,
   return found;
 }
 
+std::vector<MessageRef> Messages::find_named(AgentRef receiver, uint64_t id_low) const {
+  std::vector<MessageRef> found;
+  by_name_.find(base::mix64(seed_, id_low), [&](MessageRef ref) {
+    if (messages_[ref].id.low() == id_low && delivery_to(ref, receiver) != none) {
+      found.push_back(ref);
+    }
+    return false;
+  });
+  return found;
+}
+
 bool Messages::has_failed(MessageRef ref) const {
   const Message& message = messages_[ref];
   bool failed = message.delivery_count > 0;
@@ -155,6 +199,12 @@ void Messages::stop_expiry(MessageRef ref) {
     deadlines_.remove(message.timer);
     message.timer = none;
   }
+}
+
+void Messages::set_expiry(MessageRef ref, Time at) {
+  stop_expiry(ref);
+  messages_[ref].expires = at;
+  start_expiry(ref);
 }
 
 void Messages::start_due(DeliveryRef ref, Time at) {

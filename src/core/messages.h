@@ -68,10 +68,12 @@ struct Message {
   bool refused = false;   // its sender was told that its one receiver was away
   bool asks_back = false;  // of one that waits: see WaitGraph
   Time blocked_until;      // its sender goes on only with the answer; zero: it does not wait
+  bool named = false;     // its sender gave it an id of another form, of which `id` is made
 
   AgentRef answers_to() const { return reply_to == none ? sender : reply_to; }
   // To one receiver by name.
   bool is_direct() const { return topic == none && !everyone && delivery_count == 1; }
+  bool to_many() const { return everyone || topic != none; }
 };
 
 // One message on its way to one receiver.
@@ -107,6 +109,11 @@ class Messages {
 
   MessageRef add(const Message& message);
   DeliveryRef add_delivery(MessageRef message, AgentRef receiver, Time now);
+  // A delivery of the message has ended; one that had is open again.
+  void note_end(MessageRef ref);
+  void note_revival(MessageRef ref);
+  // How many messages of this sender have deliveries that are not final.
+  uint64_t open_of(AgentRef sender) const;
   // Forgets the message and its deliveries.
   void remove(MessageRef ref);
 
@@ -124,6 +131,9 @@ class Messages {
   // The newest message with this id that was addressed to `receiver`; of those whose answers go to
   // `asker`, unless that is none.
   MessageRef find_received(AgentRef receiver, const MessageId& id, AgentRef asker = none) const;
+  // Those that were addressed to `receiver`, are named by a text, and have this lower half of their
+  // id, which is of that text alone: one for each sender at most.
+  std::vector<MessageRef> find_named(AgentRef receiver, uint64_t id_low) const;
   DeliveryRef delivery_to(MessageRef message, AgentRef receiver) const;
   // Whether it had receivers and none of them got it.
   bool has_failed(MessageRef message) const;
@@ -149,6 +159,7 @@ class Messages {
   // One deadline each: a message's is its expiry, a delivery's the end of its lease or delay.
   void start_expiry(MessageRef ref);
   void stop_expiry(MessageRef ref);
+  void set_expiry(MessageRef ref, Time at);  // of one whose deadline runs
   void start_due(DeliveryRef ref, Time at);
   void stop_due(DeliveryRef ref);
 
@@ -180,6 +191,7 @@ class Messages {
  private:
   uint64_t hash(const Id128& id) const;
   uint64_t hash(Seq seq) const;
+  uint64_t hash_name(const Id128& id) const;
 
   uint64_t seed_;
   Slots<Message> messages_;
@@ -187,6 +199,7 @@ class Messages {
   Index by_seq_;
   Index by_id_;
   Index by_key_;
+  Index by_name_;
   Deadlines deadlines_;
   std::deque<Remembered> remembered_;  // settled, oldest first
   std::map<DeliveryRef, std::string> last_errors_;
@@ -198,6 +211,7 @@ class Messages {
   };
   std::map<AgentRef, Line> throttled_by_sender_;
   std::vector<AgentRef> drained_;
+  std::vector<uint64_t> open_by_sender_;  // messages
 };
 
 }  // namespace parley::core

@@ -155,6 +155,7 @@ void Patterns::encode(Writer& out) const {
     out.enumerator(wait.on_timeout);
     out.varint(wait.retries);
     out.boolean(wait.is_roll_call);
+    out.boolean(wait.pauses);
     out.seq(wait.pipeline);
     out.time(wait.due);
   }
@@ -219,6 +220,7 @@ bool Patterns::decode(Reader& in) {
     wait.on_timeout = in.enumerator(on_timeout_last);
     wait.retries = static_cast<uint32_t>(in.varint());
     wait.is_roll_call = in.boolean();
+    wait.pauses = in.boolean();
     wait.pipeline = in.seq();
     const Time due = in.time();
     if (!in.ok() || waits_.contains(wait.message)) {

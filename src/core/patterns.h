@@ -23,6 +23,7 @@ struct Wait {
   OnTimeout on_timeout = OnTimeout::fail;
   uint32_t retries = 0;     // that were made
   bool is_roll_call = false;
+  bool pauses = false;      // before it is sent again
   Seq pipeline;             // whose stage it is; none: 0
   Time due{};
   uint32_t timer = none;

@@ -44,14 +44,24 @@ constexpr auto table = std::to_array<RuleInfo>({
      "so many missed, and nothing else heard of it, make it offline; 0: silence says nothing"},
     {"collab.lease", &Rules::collab_lease, second / 1'000, year,
      "how long a collab agent may hold a message"},
+    {"collab.message_bytes_max", &Rules::collab_message_bytes_max, 1'024, 64 * 1'024 * 1'024,
+     "a message from or to a collab agent"},
     {"collab.on_unavailable", &Rules::collab_on_unavailable, 0, 2,
      "what becomes of a collab agent's message to one who is away, where it does not say: `queue`, "
      "`redirect` to one with the same capabilities, or `fail`",
      unavailable_words},
+    {"collab.retry_delays", &Rules::collab_retry_delays, second / 1'000, year,
+     "pauses before a collab command or query that was not answered is sent again, each time one"},
     {"collab.session_duration_max", &Rules::session_duration_max, second / 1'000, 10 * year,
      "age at which a session that is not over is ended as failed"},
     {"collab.session_warning", &Rules::session_warning, 0, 10 * year,
      "how long before that its participants are warned; 0s is never"},
+    {"collab.timeout.broadcast", &Rules::collab_timeout_broadcast, second / 1'000, year,
+     "how long a collab command or query to a topic or to `*` waits for its answer"},
+    {"collab.timeout.command", &Rules::collab_timeout_command, second / 1'000, year,
+     "how long a collab command waits for its answer, each time that it is sent"},
+    {"collab.timeout.query", &Rules::collab_timeout_query, second / 1'000, year,
+     "the same, a query"},
     {"collab.ttl", &Rules::collab_ttl, 0, year,
      "time to live of a message from a collab agent without expiresAt; 0s is none"},
     {"dead_letter_alert", &Rules::dead_letter_alert, 0, 10'000,
@@ -226,7 +236,43 @@ std::optional<uint64_t> parse_count(std::string_view text) {
 }
 
 bool is_duration(const RuleInfo& info) {
-  return std::holds_alternative<Duration Rules::*>(info.member);
+  return !std::holds_alternative<uint64_t Rules::*>(info.member);
+}
+
+constexpr std::string_view no_delays = "none";
+
+bool is_delays(const RuleInfo& info) {
+  return std::holds_alternative<Delays Rules::*>(info.member);
+}
+
+std::optional<Delays> parse_delays(const RuleInfo& info, std::string_view text) {
+  Delays delays;
+  if (text == no_delays) {
+    return delays;
+  }
+  while (delays.count < Delays::max) {
+    const size_t end = std::min(text.find(','), text.size());
+    const std::optional<Duration> pause = base::parse_duration(text.substr(0, end));
+    if (!pause || static_cast<uint64_t>(pause->us) < info.min ||
+        static_cast<uint64_t>(pause->us) > info.max) {
+      return std::nullopt;
+    }
+    delays.pauses[delays.count++] = *pause;
+    if (end == text.size()) {
+      return delays;
+    }
+    text.remove_prefix(end + 1);
+    text.remove_prefix(text.starts_with(' ') ? 1 : 0);
+  }
+  return std::nullopt;
+}
+
+std::string format_delays(const Delays& delays) {
+  std::string text;
+  for (size_t n = 0; n < delays.count; ++n) {
+    text.append(n == 0 ? "" : ",").append(base::format_duration(delays.pauses[n]));
+  }
+  return delays.count == 0 ? std::string(no_delays) : text;
 }
 
 std::optional<uint64_t> parse_value(const RuleInfo& info, std::string_view text) {
@@ -252,6 +298,11 @@ std::string format_value(const RuleInfo& info, uint64_t value) {
 
 // What it takes, in words.
 std::string values_of(const RuleInfo& info) {
+  if (is_delays(info)) {
+    return "up to " + std::to_string(Delays::max) + " durations from " +
+           format_value(info, info.min) + " to " + format_value(info, info.max) +
+           " with commas between, or none";
+  }
   if (info.words.empty()) {
     return std::string(is_duration(info) ? "a duration" : "a whole number") + " from " +
            format_value(info, info.min) + " to " + format_value(info, info.max);
@@ -279,6 +330,9 @@ std::string rule_value(const Rules& rules, const RuleInfo& info) {
   if (const auto* duration = std::get_if<Duration Rules::*>(&info.member)) {
     return format_value(info, static_cast<uint64_t>((rules.*(*duration)).us));
   }
+  if (const auto* delays = std::get_if<Delays Rules::*>(&info.member)) {
+    return format_delays(rules.*(*delays));
+  }
   return format_value(info, rules.*std::get<uint64_t Rules::*>(info.member));
 }
 
@@ -291,13 +345,23 @@ std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::st
                                      "\"",
                                  {}});
   }
+  const auto refused = [&] {
+    return std::unexpected(Error{Code::bad_rule_value,
+                                 std::string(name) + " takes " + values_of(*found) + ", not \"" +
+                                     std::string(value.substr(0, 64)) + "\"",
+                                 {}});
+  };
+  if (const auto* member = std::get_if<Delays Rules::*>(&found->member)) {
+    const std::optional<Delays> delays = parse_delays(*found, value);
+    if (!delays) {
+      return refused();
+    }
+    rules.*(*member) = *delays;
+    return {};
+  }
   const std::optional<uint64_t> parsed = parse_value(*found, value);
   if (!parsed || *parsed < found->min || *parsed > found->max) {
-    return std::unexpected(Error{
-        Code::bad_rule_value,
-        std::string(name) + " takes " + values_of(*found) + ", not \"" +
-            std::string(value.substr(0, 64)) + "\"",
-        {}});
+    return refused();
   }
   store(rules, *found, *parsed);
   return {};
@@ -329,7 +393,12 @@ Duration default_ttl(const Rules& rules, Dialect sender, Priority priority) {
   return {};
 }
 
-Duration default_timeout(const Rules& rules, Dialect sender, Kind kind) {
+Duration default_timeout(const Rules& rules, Dialect sender, Kind kind, bool to_many) {
+  if (sender == Dialect::collab) {
+    return to_many               ? rules.collab_timeout_broadcast
+           : kind == Kind::query ? rules.collab_timeout_query
+                                 : rules.collab_timeout_command;
+  }
   if (sender != Dialect::flow) {
     return {};
   }
@@ -342,6 +411,16 @@ Time session_warned_at(const Rules& rules, Time started) {
   }
   const int64_t age = rules.session_duration_max.us - rules.session_warning.us;
   return started + Duration{age > 0 ? age : 0};
+}
+
+std::optional<Duration> retry_pause(const Rules& rules, Dialect sender, bool to_many,
+                                    uint64_t retries) {
+  if (sender == Dialect::collab) {
+    const Delays& delays = rules.collab_retry_delays;
+    return !to_many && retries < delays.count ? std::optional(delays.pauses[retries])
+                                              : std::nullopt;
+  }
+  return retries < rules.flow_request_retries ? std::optional(Duration{}) : std::nullopt;
 }
 
 bool same_rates(const Rules& a, const Rules& b) {

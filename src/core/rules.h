@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +18,15 @@ namespace parley::core {
 using base::Error;
 
 // Over 150 lines: the one place where limits and policy values stand.
+
+// Pauses before each new try, the first one first. As text `1s,2s,4s`, or `none`.
+struct Delays {
+  static constexpr size_t max = 7;
+  std::array<Duration, max> pauses{};
+  uint64_t count = 0;
+
+  bool operator==(const Delays&) const = default;
+};
 
 // Every limit and policy value of a workspace. Part of the state; changed only by SetRules.
 // A duration of zero means none where the help of the rule says so.
@@ -45,6 +56,10 @@ struct Rules {
   Duration flow_query_timeout = base::seconds(30);
   Duration flow_roll_call_window = base::seconds(30);
   Duration flow_gather_window = base::minutes(5);
+  Duration collab_timeout_command = base::seconds(30);
+  Duration collab_timeout_query = base::seconds(5);
+  Duration collab_timeout_broadcast = base::seconds(1);
+  Delays collab_retry_delays{{base::seconds(1), base::seconds(2), base::seconds(4)}, 3};
   Duration timeout_max = base::hours(24 * 7);
   Duration pipeline_pause_max = base::hours(24);
   uint64_t flow_request_retries = 3;
@@ -89,6 +104,7 @@ struct Rules {
   uint64_t window_max = 4'096;
   uint64_t receivers_max = 1'000;
   uint64_t message_bytes_max = 1'280 * 1'024;
+  uint64_t collab_message_bytes_max = 512 * 1'024;
   uint64_t name_bytes_max = 256;
   uint64_t reason_bytes_max = 1'024;
   uint64_t capabilities_max = 64;
@@ -145,11 +161,11 @@ struct Rules {
 
 // One row of the table of rules: the public name, where it lies, and its bounds.
 struct RuleInfo {
-  using Member = std::variant<Duration Rules::*, uint64_t Rules::*>;
+  using Member = std::variant<Duration Rules::*, uint64_t Rules::*, Delays Rules::*>;
 
   std::string_view name;
   Member member;
-  uint64_t min;  // durations: microseconds
+  uint64_t min;  // durations, and each of several delays: microseconds
   uint64_t max;
   std::string_view help;
   std::span<const std::string_view> words{};  // of a choice: the value is the place in this list
@@ -172,7 +188,13 @@ std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::st
 Duration default_ttl(const Rules& rules, Dialect sender, Priority priority);
 
 // How long a sender of this dialect waits for an answer to such a message; zero is for ever.
-Duration default_timeout(const Rules& rules, Dialect sender, Kind kind);
+// `to_many`: it goes to a topic or to everyone.
+Duration default_timeout(const Rules& rules, Dialect sender, Kind kind, bool to_many);
+
+// The pause before a request that was not answered is sent again after `retries` times; nothing
+// when it is not.
+std::optional<Duration> retry_pause(const Rules& rules, Dialect sender, bool to_many,
+                                    uint64_t retries);
 
 // When the participants of a session are warned that it ends; time_max: never.
 Time session_warned_at(const Rules& rules, Time started);

@@ -15,6 +15,9 @@ uint64_t number_of(const Rules& rules, const RuleInfo& info) {
   if (const auto* duration = std::get_if<Duration Rules::*>(&info.member)) {
     return static_cast<uint64_t>((rules.*(*duration)).us);
   }
+  if (const auto* delays = std::get_if<Delays Rules::*>(&info.member)) {
+    return static_cast<uint64_t>((rules.*(*delays)).pauses.front().us);
+  }
   return rules.*std::get<uint64_t Rules::*>(info.member);
 }
 
@@ -22,7 +25,7 @@ std::string text_of(const RuleInfo& info, uint64_t value) {
   if (!info.words.empty()) {
     return value < info.words.size() ? std::string(info.words[value]) : "nonsense";
   }
-  return std::holds_alternative<Duration Rules::*>(info.member)
+  return !std::holds_alternative<uint64_t Rules::*>(info.member)
              ? base::format_duration(Duration{static_cast<int64_t>(value)})
              : std::to_string(value);
 }
@@ -34,11 +37,17 @@ TEST(Rules, TableIsSortedAndNamesAreUnique) {
 TEST(Rules, EveryValueOfTheStructHasOneRow) {
   Rules rules;
   std::set<const void*> members;
+  size_t bytes = 0;
   for (const RuleInfo& info : all_rules()) {
-    std::visit([&](auto member) { members.insert(&(rules.*member)); }, info.member);
+    std::visit(
+        [&](auto member) {
+          members.insert(&(rules.*member));
+          bytes += sizeof(rules.*member);
+        },
+        info.member);
   }
   EXPECT_EQ(members.size(), all_rules().size());
-  EXPECT_EQ(members.size() * sizeof(uint64_t), sizeof(Rules)) << "a value without a row";
+  EXPECT_EQ(bytes, sizeof(Rules)) << "a value without a row";
 }
 
 TEST(Rules, DefaultsLieWithinTheBounds) {
@@ -95,6 +104,27 @@ TEST(Rules, NonsenseIsRefused) {
   EXPECT_EQ(rules, Rules{});
 }
 
+// CO-08
+TEST(Rules, DelaysAreAList) {
+  Rules rules;
+  const auto value = [&] {
+    const auto infos = all_rules();
+    return rule_value(rules, *std::ranges::find(infos, "collab.retry_delays", &RuleInfo::name));
+  };
+  EXPECT_EQ(value(), "1s,2s,4s");
+  ASSERT_TRUE(set_rule(rules, "collab.retry_delays", "500ms, 1m"));
+  EXPECT_EQ(value(), "500ms,1m");
+  EXPECT_EQ(retry_pause(rules, Dialect::collab, false, 1), base::minutes(1));
+  EXPECT_EQ(retry_pause(rules, Dialect::collab, false, 2), std::nullopt);
+  EXPECT_EQ(retry_pause(rules, Dialect::collab, true, 0), std::nullopt);
+  ASSERT_TRUE(set_rule(rules, "collab.retry_delays", "none"));
+  EXPECT_EQ(value(), "none");
+  for (const std::string_view text :
+       {"", ",", "1s,", ",1s", "1s,,2s", "1", "0s", "1s 2s", "1s,2s,3s,4s,5s,6s,7s,8s"}) {
+    EXPECT_FALSE(set_rule(rules, "collab.retry_delays", text)) << text;
+  }
+}
+
 TEST(Rules, UnknownNameNamesTheNearest) {
   Rules rules;
   const auto set = set_rule(rules, "flow.leese", "5s");
@@ -123,6 +153,10 @@ TEST(Rules, DefaultsAreThoseOfTheProtocols) {
   for (const Dialect dialect : {Dialect::inbox, Dialect::superprompt, Dialect::squad}) {
     EXPECT_EQ(default_lease(rules, dialect), base::minutes(30));
   }
+  // CO-04
+  EXPECT_EQ(default_timeout(rules, Dialect::collab, Kind::request, false), base::seconds(30));
+  EXPECT_EQ(default_timeout(rules, Dialect::collab, Kind::query, false), base::seconds(5));
+  EXPECT_EQ(default_timeout(rules, Dialect::collab, Kind::query, true), base::seconds(1));
   EXPECT_EQ(rules.attempts_max, 5u);
   EXPECT_EQ(rules.queue_max, 10'000u);
   EXPECT_EQ(rules.topic_retention, base::hours(1));

@@ -63,8 +63,8 @@ bool is_topic_name(std::string_view name) {
 size_t text_bytes(const Envelope& e) {
   size_t bytes = 0;
   for (const std::string_view text :
-       {e.sender, e.reply_to, e.native_id, e.type, e.thread, e.correlation, e.causation, e.session,
-        e.action, e.subject, e.task, e.body, e.extra}) {
+       {e.sender, e.reply_to, e.native_id, e.question, e.type, e.thread, e.correlation, e.causation,
+        e.session, e.action, e.subject, e.task, e.body, e.extra}) {
     bytes += text.size();
   }
   for (const std::string_view receiver : e.receivers) {
@@ -134,6 +134,9 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   auto routed = route(turn, envelope);
   if (!routed) {
     return std::unexpected(routed.error());
+  }
+  if (auto good = check_receivers(envelope, *routed); !good) {
+    return std::unexpected(good.error());
   }
   const auto session = session_of(turn, envelope, *routed);
   if (!session) {
@@ -405,6 +408,27 @@ std::expected<Workspace::Route, Error> Workspace::route(const Turn& turn, const 
   return route;
 }
 
+// An agent that is named must be able to take the message. Who subscribes to a topic gets what is
+// published there.
+std::expected<void, Error> Workspace::check_receivers(const Envelope& e,
+                                                      const Route& route) const {
+  const size_t bytes = text_bytes(e);
+  if (bytes <= t_.rules.collab_message_bytes_max || route.everyone) {
+    return {};
+  }
+  for (const AgentRef ref : route.agents) {
+    if (t_.agents[ref].dialect == Dialect::collab) {
+      return refuse(Code::payload_too_large,
+                    "the message has " + std::to_string(bytes) + " bytes; \"" +
+                        t_.agents[ref].name + "\" speaks collab and takes at most " +
+                        std::to_string(t_.rules.collab_message_bytes_max) +
+                        " (collab.message_bytes_max)",
+                    "/receiver");
+    }
+  }
+  return {};
+}
+
 // The sender's own number, or else the next one of its channel: to an agent, to a topic, to
 // everyone, or to several. 0 when it has too many channels.
 uint64_t Workspace::next_number(AgentRef sender, const Envelope& e, const Route& route) {
@@ -448,6 +472,7 @@ MessageRef Workspace::add_message(const Turn& turn, const Envelope& e, const Rou
   message.durability = e.durability;
   message.is_own = e.sender == broker_sender;
   message.everyone = route.everyone;
+  message.named = !e.native_id.empty();
   t_.agents.use(sender);
   return t_.messages.add(message);
 }

@@ -436,6 +436,7 @@ void encode_messages(const Tables& t, const Places& agents, const Places& topics
     out.boolean(message.refused);
     out.boolean(message.asks_back);
     out.time(message.blocked_until);
+    out.boolean(message.named);
     deliveries.clear();
     for (DeliveryRef d = message.deliveries; d != none; d = t.messages.delivery(d).sibling) {
       deliveries.push_back(d);
@@ -479,7 +480,7 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   Agent& agent = t.agents[receiver];
   ++agent.uses;
   if (is_final(state)) {
-    --t.messages.message(message).open;
+    t.messages.note_end(message);
     return;
   }
   ++agent.inbox.unsettled;
@@ -536,6 +537,7 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   message.refused = in.boolean();
   message.asks_back = in.boolean();
   message.blocked_until = in.time();
+  message.named = in.boolean();
   if (!in.ok() || reply_to > agents.size() || topic > topics.size() ||
       thread > threads.size() || message.seq.n == 0 || (message.retained && topic == 0) ||
       t.messages.find(message.seq) != none) {

@@ -19,9 +19,9 @@ std::unexpected<Error> refuse(Code code, std::string detail, std::string field) 
   return std::unexpected(Error{code, std::move(detail), std::move(field)});
 }
 
-Duration timeout_of(const Rules& rules, const Envelope& e) {
+Duration timeout_of(const Rules& rules, const Envelope& e, bool to_many = false) {
   return e.response_timeout.us > 0 ? e.response_timeout
-                                   : default_timeout(rules, e.dialect, e.kind);
+                                   : default_timeout(rules, e.dialect, e.kind, to_many);
 }
 
 std::string_view strategy_name(Strategy strategy) {
@@ -153,7 +153,8 @@ void Watch::begin(const Send& command, MessageRef message, const Errand* errand)
     t_.patterns.add(wait, t_.now + wait.timeout);
     dispatch_.ended.push_back(message);  // there may be no one to call
   } else {
-    wait_for(message, timeout_of(t_.rules, e), e.on_timeout, {});
+    const bool to_many = t_.messages.message(message).to_many();
+    wait_for(message, timeout_of(t_.rules, e, to_many), e.on_timeout, {});
   }
 }
 
@@ -277,8 +278,18 @@ void Watch::on_due(Wait& wait) {
     report_roll_call(message);
     return;
   }
+  const Message& asked = t_.messages.message(message);
+  const auto pause = wait.on_timeout == OnTimeout::retry
+                         ? retry_pause(t_.rules, asked.dialect, asked.to_many(), wait.retries)
+                         : std::nullopt;
+  if (pause && pause->us > 0 && !wait.pauses) {
+    wait.pauses = true;
+    t_.patterns.set_due(wait, t_.now + *pause);
+    return;
+  }
   presence::unanswered(t_, dispatch_, message);
-  if (wait.on_timeout == OnTimeout::retry && wait.retries < t_.rules.flow_request_retries) {
+  if (pause) {
+    wait.pauses = false;
     ++wait.retries;
     t_.patterns.set_due(wait, t_.now + wait.timeout);
     dispatch_.emit(RequestTimedOut{.message = wait.message, .is_final = false});
@@ -297,13 +308,19 @@ void Watch::send_again(MessageRef ref) {
        d = t_.messages.delivery(d).sibling) {
     deliveries.push_back(d);
   }
+  // In collab the sender names a moment, which a new try does not move.
+  const Message& message = t_.messages.message(ref);
+  const Time end = message.dialect == Dialect::collab ? message.expires : base::time_max;
   for (auto at = deliveries.rbegin(); at != deliveries.rend(); ++at) {
     const State state = t_.messages.delivery(*at).state;
     const AgentRef receiver = t_.messages.delivery(*at).receiver;
     const Agent& agent = t_.agents[receiver];
-    if (state == State::acked && agent.is_registered() &&
+    if (state == State::acked && agent.is_registered() && end > t_.now &&
         agent.inbox.unsettled < t_.rules.queue_max) {
       dispatch_.revive(*at);
+      if (end != base::time_max) {
+        t_.messages.set_expiry(ref, end);
+      }
     } else if (is_held(state)) {
       dispatch_.give_back(*at, Duration{}, false, "");
     } else {

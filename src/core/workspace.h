@@ -140,6 +140,7 @@ class Workspace {
                                                  uint64_t content) const;
   std::expected<MessageRef, Error> find_question(const Turn& turn, const Envelope& envelope) const;
   std::expected<Route, Error> route(const Turn& turn, const Envelope& envelope);
+  std::expected<void, Error> check_receivers(const Envelope& e, const Route& route) const;
   MessageRef add_message(const Turn& turn, const Envelope& envelope, const Route& route,
                          uint64_t content);
   void answer(Turn& turn, MessageRef question, MessageRef answer, Status status);

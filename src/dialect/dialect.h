@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,20 @@ using base::Error;
 using core::Dialect;
 using core::Envelope;
 
+// Makes an id of a name within a scope: the same each time, another for each pair.
+using Derive = base::Id128 (*)(std::string_view scope, std::string_view name);
+
+// What a codec asks about other messages, for it has no tables.
+class Lookup {
+ public:
+  virtual ~Lookup() = default;
+
+  // The message that the sender means by an id in the form of any dialect, among those that were
+  // sent to it. Where several have that id, one of `from` is meant. Errors have no field.
+  virtual std::expected<base::MessageId, Error> find_received(
+      std::string_view id, std::span<const std::string_view> from) const = 0;
+};
+
 // What a codec has to know beyond the text. It has no clock and makes no ids: the edge gives both.
 struct DecodeContext {
   std::string_view sender;  // the authenticated principal; a message that claims another is refused
@@ -24,12 +39,17 @@ struct DecodeContext {
   base::MessageId fallback_id;  // for a message without an id
 
   // Fills in id, sender and timestamp where they are missing, and lets the conversation be missing
-  // (an empty thread): for the command line and simple HTTP clients. Else they are required.
+  // (an empty thread): for the command line and simple HTTP clients. Else they are required. What
+  // else may be missing is the dialect's own matter.
   bool lenient = false;
 
-  // Derives Envelope::idempotency_key from the sender's text. Must be set, and must not return
-  // none. Keys are compared only with those of the same sender.
-  base::Id128 (*key_hash)(std::string_view key) = nullptr;
+  size_t bytes_max = 0;  // of the whole message; 0: the codec's own
+
+  // Makes ids of what the sender wrote. Must be set, and must not return none.
+  Derive derive = nullptr;
+
+  // Null: no message is known but by its UUID.
+  const Lookup* lookup = nullptr;
 };
 
 // Keeps the texts alive that a decoder had to make (Envelope::extra). Grows by what is decoded; an
@@ -50,12 +70,19 @@ struct Codec {
 
   // Checks `message` whole and maps it. The envelope's texts are views into the document of
   // `message`, into the context and into `texts`. An error names the field by JSON pointer. An id
-  // that is no UUID is mapped to one of version 4, which every dialect can write.
+  // that is no UUID is mapped to one of version 4, which every dialect can write. A response whose
+  // receivers are empty goes to whoever asked.
   std::expected<Envelope, Error> (*decode)(lib::Json message, const DecodeContext& context,
                                            Texts& texts);
 
   // Appends the message to `out` in this dialect, whatever dialect it was sent in.
   void (*encode)(const Envelope& envelope, const EncodeContext& context, std::string& out);
+
+  // The word for what kind of message it is.
+  std::string_view (*type)(const Envelope& envelope);
+
+  // Where this dialect has the field that the machine names: `/to` for `/receiver`.
+  std::string_view (*field)(std::string_view canonical);
 };
 
 // The codecs there are, in the order of the enum.
@@ -64,6 +91,20 @@ std::span<const Codec> codecs();
 // Null for a dialect that has no codec yet, or a name that is no dialect's.
 const Codec* find_codec(Dialect dialect);
 const Codec* find_codec(std::string_view name);
+
+// The UUID, of version 4, of a message whose sender named it in another form. Its lower half is of
+// the name alone, so that a message can be found without its sender; the upper half is of both.
+base::MessageId message_id_of(Derive derive, std::string_view sender, std::string_view name);
+
+// What `name` says if it is a UUID that may stand as it is: of version 4. None otherwise.
+std::optional<base::MessageId> uuid_of(std::string_view name);
+
+// A message's id in the form of a dialect.
+std::string id_in(Dialect dialect, const Envelope& envelope);
+
+// An idempotency key of the sender's, as envelopes have it. Keys are compared only with those of
+// the same sender.
+base::Id128 key_of(Derive derive, std::string_view key);
 
 // Every dialect has a name, with or without a codec.
 std::string_view name_of(Dialect dialect);

@@ -28,7 +28,13 @@ std::expected<Envelope, Error> decode_flow(lib::Json message, const DecodeContex
                                            Texts& texts);
 
 // Members in a fixed order, then the unknown ones in the order in which they came. What another
-// dialect has beyond flow goes into the member `foreign` of the metadata.
+// dialect has beyond flow goes into the member `foreign` of the metadata (dialect/foreign.h).
 void encode_flow(const Envelope& envelope, const EncodeContext& context, std::string& out);
+
+// One that answers nothing is no flow response.
+std::string_view flow_type(const Envelope& envelope);
+
+// The machine's fields have flow's names.
+std::string_view flow_field(std::string_view canonical);
 
 }  // namespace parley::dialect

@@ -7,7 +7,9 @@
 #include "base/check.h"
 #include "dialect/flow.h"
 #include "dialect/flow_fields.h"
+#include "dialect/foreign.h"
 #include "dialect/iso8601.h"
+#include "dialect/reading.h"
 #include "lib/json_writer.h"
 
 namespace parley::dialect {
@@ -22,62 +24,10 @@ using core::Status;
 using lib::Json;
 using lib::JsonKind;
 
-constexpr size_t quoted_bytes_max = 60;
-
-// What is there, for an error: short, and cut between characters.
-std::string describe(Json value) {
-  switch (value.kind()) {
-    case JsonKind::object:
-      return "an object";
-    case JsonKind::array:
-      return "an array";
-    case JsonKind::null:
-    case JsonKind::boolean:
-    case JsonKind::number:
-    case JsonKind::string:
-      break;
-  }
-  std::string_view raw = value.raw();
-  if (raw.size() <= quoted_bytes_max) {
-    return std::string(raw);
-  }
-  size_t end = quoted_bytes_max;
-  while ((static_cast<uint8_t>(raw[end]) & 0xc0) == 0x80) {
-    --end;
-  }
-  return std::string(raw.substr(0, end)).append("... (").append(std::to_string(raw.size())) +
-         " bytes)";
-}
-
-// `/` and the key, escaped as a JSON pointer wants it.
-std::string pointer_step(std::string_view key) {
-  std::string step = "/";
-  for (const char c : key) {
-    c == '~' ? step.append("~0") : c == '/' ? step.append("~1") : step.append(1, c);
-  }
-  return step;
-}
-
-template <class T, size_t n>
-std::string one_of(const std::array<Word<T>, n>& words) {
-  std::string text = "one of ";
-  for (const Word<T>& word : words) {
-    text.append(&word == &words.front() ? "" : ", ").append(word.text);
-  }
-  return text;
-}
-
-bool is_version_4(const base::Id128& id) { return id.bytes[6] >> 4 == 4 && id.bytes[8] >> 6 == 2; }
-
-bool has_upper_case(std::string_view text) {
-  return std::ranges::any_of(text, [](char c) { return c >= 'A' && c <= 'F'; });
-}
-
 // `domain.event_type`: two or more words of letters, digits, `_` and `-`; or `topic:` and a name.
 bool is_topic(std::string_view name) {
-  constexpr std::string_view prefix = "topic:";
-  if (name.starts_with(prefix)) {
-    return name.size() > prefix.size();
+  if (name.starts_with(topic_prefix)) {
+    return name.size() > topic_prefix.size();
   }
   size_t words = 0;
   bool in_word = false;
@@ -105,7 +55,7 @@ class Decoder {
     }
     const bool good = collect(Part::message, message) && collect_parts() && unknown_once() &&
                       read_ids() && read_words() && read_people() && read_payload() &&
-                      read_times() && read_answers() && read_rest();
+                      read_times() && read_answers() && read_rest() && read_foreign_member();
     if (!good) {
       return std::unexpected(std::move(error_));
     }
@@ -175,6 +125,8 @@ class Decoder {
   bool read_times();
   bool read_answers();
   bool read_rest();
+  bool read_foreign_member();
+  void unwrap_body();
   void keep_the_rest();
 
   bool read_text(Field field, Json value, size_t bytes_max, std::string_view& out);
@@ -366,8 +318,7 @@ bool Decoder::read_times() {
       return wrong(Field::timestamp, wanted, "the offset is Z or +00:00, and the date must exist");
     }
     e_.created = *time;
-    constexpr size_t canonical_size = 24;  // milliseconds and Z
-    if (text->size() != canonical_size || !text->ends_with('Z')) {
+    if (!is_canonical_time(*text)) {
       keep(Field::timestamp);
     }
   }
@@ -441,10 +392,59 @@ bool Decoder::read_rest() {
     if (!read_text(Field::idempotency_key, key, flow_key_bytes_max, text)) {
       return false;
     }
-    e_.idempotency_key = context_.key_hash(text);
+    e_.idempotency_key = key_of(context_.derive, text);
     keep(Field::idempotency_key);
   }
   return true;
+}
+
+// What flow has no member for. The id and the receivers are its own only if they are of this very
+// message, which went through flow and comes back.
+bool Decoder::read_foreign_member() {
+  const auto at = std::ranges::find_if(unknown_, [](const Unknown& unknown) {
+    return unknown.part == Part::metadata && unknown.key == "foreign";
+  });
+  if (at == unknown_.end() || at->value.is_null()) {
+    return true;
+  }
+  auto foreign = read_foreign(at->value, "/metadata/foreign");
+  if (!foreign) {
+    error_ = std::move(foreign.error());
+    return false;
+  }
+  e_.reply_to = foreign->reply_to;
+  e_.causation = foreign->causation;
+  e_.session = foreign->session;
+  e_.action = foreign->action;
+  e_.subject = foreign->subject;
+  e_.task = foreign->task;
+  e_.confidence_ppm = foreign->confidence_ppm;
+  e_.question = e_.in_reply_to.is_none() ? std::string_view{} : foreign->in_reply_to;
+  if (foreign->wrapped) {
+    unwrap_body();
+  }
+  if (is_id_of(foreign->id, e_.id, e_.sender, context_.derive)) {
+    e_.native_id = uuid_of(foreign->id) == e_.id ? std::string_view{} : foreign->id;
+    if (foreign->receivers.size() > 1) {
+      e_.receivers = std::move(foreign->receivers);
+    }
+  }
+  return true;
+}
+
+// `{"value": …}`, or `{}` for a body that is not there, as encode_flow writes it.
+void Decoder::unwrap_body() {
+  const Json body = found(Field::body);
+  const Json value = body.find("value");
+  const bool is_wrapped = body.is_object() && value && !value.is_object() &&
+                          value.kind() != JsonKind::string;
+  size_t members = 0;
+  for ([[maybe_unused]] const lib::JsonMember& member : body.members()) {
+    ++members;
+  }
+  if (is_wrapped && members == 1) {
+    e_.body = value.raw();
+  }
 }
 
 void Decoder::keep_the_rest() {
@@ -497,8 +497,20 @@ bool Decoder::read_uuid(Field field, Json value, base::Id128& out) {
   return true;
 }
 
+// A UUID, or the id in the form in which its sender wrote it.
 bool Decoder::read_in_reply_to(Field field, base::Id128& out) {
   const Json value = given(field);
+  const auto text = value ? value.as_string() : std::nullopt;
+  if (text && !text->empty() && !base::parse_uuid(*text) && context_.lookup != nullptr) {
+    const auto found = context_.lookup->find_received(*text, e_.receivers);
+    if (found) {
+      out = *found;
+      keep(field);
+      return true;
+    }
+    return fail(found.error().code, std::string(info(field).name) + ": " + found.error().detail,
+                info(field).pointer);
+  }
   return !value || read_uuid(field, value, out);
 }
 
@@ -514,8 +526,7 @@ bool Decoder::read_duration(Field field, base::Duration& out) {
                ? wrong(field, wanted, "a number has no unit: write it with one, in quotes")
                : wrong(field, wanted);
   }
-  const auto duration =
-      text->starts_with('P') ? parse_iso_duration(*text) : base::parse_duration(*text);
+  const auto duration = parse_any_duration(*text);
   if (!duration) {
     return wrong(field, wanted, "the units are ms, s, m and h, or weeks to seconds as in ISO 8601");
   }
@@ -544,8 +555,8 @@ bool Decoder::read_word(Field field, Json value, const std::array<Word<T>, n>& w
     return true;
   }
   const auto text = value.as_string();
-  const auto* word = text ? std::ranges::find(words, *text, &Word<T>::text) : words.end();
-  if (word == words.end()) {
+  const auto* word = text ? find_word(words, *text) : nullptr;
+  if (word == nullptr) {
     return wrong(field, one_of(words));
   }
   out = word->value;
@@ -556,7 +567,7 @@ bool Decoder::read_word(Field field, Json value, const std::array<Word<T>, n>& w
 
 std::expected<Envelope, Error> decode_flow(lib::Json message, const DecodeContext& context,
                                            Texts& texts) {
-  CHECK(context.key_hash != nullptr);
+  CHECK(context.derive != nullptr);
   return Decoder(context, texts).run(message);
 }
 

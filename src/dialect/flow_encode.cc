@@ -3,6 +3,8 @@
 
 #include "dialect/flow.h"
 #include "dialect/flow_fields.h"
+#include "dialect/foreign.h"
+#include "dialect/reading.h"
 #include "lib/json_writer.h"
 
 namespace parley::dialect {
@@ -14,29 +16,6 @@ using core::ContentType;
 using core::Kind;
 using lib::JsonSlice;
 
-// The word for a message of any dialect. One that answers nothing is no flow response.
-std::string_view type_of(const Envelope& e) {
-  switch (e.kind) {
-    case Kind::request:
-    case Kind::challenge:
-    case Kind::escalation:
-    case Kind::approval_request:
-      return "request";
-    case Kind::query:
-      return "query";
-    case Kind::response:
-    case Kind::acknowledgement:
-      return e.in_reply_to.is_none() ? "notification" : "response";
-    case Kind::broadcast:
-      return "broadcast";
-    case Kind::notification:
-    case Kind::private_flag:
-    case Kind::health_report:
-      return "notification";
-  }
-  return "notification";
-}
-
 std::string_view receiver_of(const Envelope& e, const EncodeContext& context) {
   if (e.receivers.size() == 1 || (!e.receivers.empty() && context.recipient.empty())) {
     return e.receivers.front();
@@ -45,7 +24,7 @@ std::string_view receiver_of(const Envelope& e, const EncodeContext& context) {
 }
 
 // A member that flow does not know: which part it is of, and its key in quotes, both out of a
-// pointer in quotes. Only `~` and `/` are escaped twice, and neither is by JSON.
+// pointer in quotes.
 struct Unknown {
   Part part;
   std::string key;
@@ -53,7 +32,7 @@ struct Unknown {
 };
 
 Unknown unknown_member(const JsonSlice& slice) {
-  Unknown member{Part::message, "\"", slice.value};
+  Unknown member{Part::message, {}, slice.value};
   std::string_view rest = slice.key.substr(1);
   for (const Part part : {Part::payload, Part::metadata}) {
     const std::string_view prefix = pointer_to(part);
@@ -62,17 +41,11 @@ Unknown unknown_member(const JsonSlice& slice) {
       rest.remove_prefix(prefix.size());
     }
   }
-  rest.remove_prefix(1);
-  for (size_t at = 0; at < rest.size(); ++at) {
-    if (rest[at] != '~') {
-      member.key += rest[at];
-    } else {
-      member.key += rest.substr(at).starts_with("~1") ? '/' : '~';
-      ++at;
-    }
-  }
+  member.key = quoted_key(rest);
   return member;
 }
+
+constexpr std::string_view foreign_key = R"("/foreign")";  // in the extra of other dialects
 
 // One message on its way out.
 class Encoder {
@@ -80,7 +53,18 @@ class Encoder {
   Encoder(const Envelope& envelope, std::string& out)
       : e_(envelope), out_(out), foreign_(envelope.dialect != Dialect::flow) {
     if (!foreign_) {
-      read_extra();
+      read_extra(e_.extra);
+      return;
+    }
+    lib::JsonSlice slice;
+    for (lib::JsonSlices slices(e_.extra); slices.next(slice);) {
+      if (slice.key != foreign_key) {
+        continue;
+      }
+      if (const auto own = extra_of(slice.value, "flow", base::format_uuid(e_.id))) {
+        came_from_flow_ = true;
+        read_extra(*own);
+      }
     }
   }
 
@@ -89,7 +73,7 @@ class Encoder {
     write(Field::id, true, [&] { out_.uuid(e_.id); });
     write(Field::conversation_id, true,
           [&] { e_.thread.empty() ? out_.uuid(e_.id) : out_.text(e_.thread); });
-    const std::string_view type = type_of(e_);
+    const std::string_view type = flow_type(e_);
     write(Field::type, true, [&] { out_.plain(type); });
     write(Field::priority, true, [&] { out_.plain(word_for(priorities, e_.priority)); });
     write(Field::sender, true, [&] { out_.text(e_.sender); });
@@ -115,8 +99,8 @@ class Encoder {
   }
 
  private:
-  void read_extra() {
-    lib::JsonSlices slices(e_.extra);
+  void read_extra(std::string_view extra) {
+    lib::JsonSlices slices(extra);
     JsonSlice slice;
     while (slices.next(slice)) {
       const std::string_view pointer = slice.key.substr(1, slice.key.size() - 2);
@@ -145,9 +129,11 @@ class Encoder {
     }
   }
 
+  // Other dialects may have bodies that flow has not: those are wrapped, not refused.
+  bool is_wrapped() const { return !e_.body.starts_with('{') && !e_.body.starts_with('"'); }
+
   void write_payload() {
     out_.object();
-    // Other dialects may have bodies that flow has not: those are wrapped, not refused.
     const bool is_object = e_.body.starts_with('{');
     const bool is_text = e_.body.starts_with('"');
     const ContentType content = is_text ? ContentType::text
@@ -156,7 +142,7 @@ class Encoder {
                                     : e_.content_type;
     write(Field::content_type, true, [&] { out_.plain(word_for(content_types, content)); });
     out_.raw_key(info(Field::body).quoted);
-    if (is_object || is_text) {
+    if (!is_wrapped()) {
       out_.raw(e_.body);
     } else {
       out_.object();
@@ -198,17 +184,14 @@ class Encoder {
       }
     };
     out_.key("foreign").object();
-    text("dialect", name_of(e_.dialect));
-    text("type", e_.type);
-    text("id", e_.native_id);
+    begin_foreign(e_, out_);
+    text("in_reply_to", e_.question);
     text("reply_to", e_.reply_to);
     text("causation", e_.causation);
     text("session", e_.session);
     text("action", e_.action);
-    text("subject", e_.subject);
-    text("task", e_.task);
-    if (e_.confidence_ppm >= 0) {
-      out_.key("confidence").real(e_.confidence_ppm / 1e6);
+    if (is_wrapped()) {
+      out_.key("wrapped").boolean(true);
     }
     if (e_.receivers.size() > 1) {
       out_.key("receivers").array();
@@ -217,9 +200,7 @@ class Encoder {
       }
       out_.end_array();
     }
-    if (!e_.extra.empty()) {
-      out_.key("extra").raw(e_.extra);
-    }
+    write_extra(e_.extra, came_from_flow_ ? foreign_key : "", out_);
     out_.end_object();
   }
 
@@ -234,14 +215,39 @@ class Encoder {
   const Envelope& e_;
   lib::JsonWriter out_;
   bool foreign_;
+  bool came_from_flow_ = false;  // it was a flow message before it was what it is
   std::array<std::string_view, field_count> kept_{};
   std::vector<Unknown> unknown_;
 };
 
 }  // namespace
 
+std::string_view flow_type(const Envelope& e) {
+  switch (e.kind) {
+    case Kind::request:
+    case Kind::challenge:
+    case Kind::escalation:
+    case Kind::approval_request:
+      return "request";
+    case Kind::query:
+      return "query";
+    case Kind::response:
+    case Kind::acknowledgement:
+      return e.in_reply_to.is_none() ? "notification" : "response";
+    case Kind::broadcast:
+      return "broadcast";
+    case Kind::notification:
+    case Kind::private_flag:
+    case Kind::health_report:
+      return "notification";
+  }
+  return "notification";
+}
+
 void encode_flow(const Envelope& envelope, const EncodeContext& context, std::string& out) {
   Encoder(envelope, out).run(context);
 }
+
+std::string_view flow_field(std::string_view canonical) { return canonical; }
 
 }  // namespace parley::dialect

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/envelope.h"
+#include "dialect/words.h"
 
 namespace parley::dialect::flow {
 
@@ -95,13 +96,6 @@ constexpr std::span<const FieldInfo> fields_of(Part part) {
 
 constexpr const FieldInfo& info(Field field) { return fields[static_cast<size_t>(field)]; }
 
-// A word of the dialect and what it stands for.
-template <class T>
-struct Word {
-  std::string_view text;
-  T value;
-};
-
 constexpr std::array<Word<core::Kind>, 5> types = {{{"request", core::Kind::request},
                                                     {"response", core::Kind::response},
                                                     {"notification", core::Kind::notification},
@@ -111,31 +105,6 @@ constexpr std::array<Word<core::Priority>, 4> priorities = {{{"critical", core::
                                                              {"high", core::Priority::high},
                                                              {"normal", core::Priority::normal},
                                                              {"low", core::Priority::low}}};
-constexpr std::array<Word<core::ContentType>, 3> content_types = {
-    {{"text", core::ContentType::text},
-     {"json", core::ContentType::json},
-     {"artifact_ref", core::ContentType::artifact_ref}}};
-constexpr std::array<Word<core::Status>, 4> statuses = {{{"success", core::Status::success},
-                                                         {"partial", core::Status::partial},
-                                                         {"error", core::Status::error},
-                                                         {"declined", core::Status::declined}}};
-constexpr std::array<Word<core::OnTimeout>, 3> timeout_actions = {
-    {{"retry", core::OnTimeout::retry},
-     {"escalate", core::OnTimeout::escalate},
-     {"fail", core::OnTimeout::fail}}};
-
-// The word for `value`; empty when there is none.
-template <class T, size_t n>
-constexpr std::string_view word_for(const std::array<Word<T>, n>& words, T value) {
-  for (const Word<T>& word : words) {
-    if (word.value == value) {
-      return word.text;
-    }
-  }
-  return {};
-}
-
-constexpr std::string_view everyone = "*";
 constexpr std::string_view everyone_in_words = "broadcast";
 
 }  // namespace parley::dialect::flow

@@ -31,7 +31,7 @@ const lib::JsonSchema& schema() {
   return flow;
 }
 
-base::Id128 hash_of(std::string_view) { return base::Id128{.bytes = {1}}; }
+base::Id128 hash_of(std::string_view, std::string_view) { return base::Id128{.bytes = {1}}; }
 
 // Whether the decoder refused for a reason that no schema can express:
 bool beyond_schema(const Error& error) {
@@ -60,7 +60,7 @@ bool agree(const std::string& text) {
     return false;
   }
   Texts texts;
-  const auto envelope = decode_flow(*message, {.sender = "planner", .key_hash = hash_of}, texts);
+  const auto envelope = decode_flow(*message, {.sender = "planner", .derive = hash_of}, texts);
   const std::string fault = schema().fault(text);
   if (envelope) {
     EXPECT_EQ(fault, "") << text;

@@ -5,12 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 
+#include "dialect/golden_test.h"
 #include "dialect/iso8601.h"
 #include "lib/json_writer.h"
 
@@ -20,76 +17,11 @@ namespace {
 using base::Code;
 using lib::Json;
 using lib::JsonDocument;
-using lib::JsonKind;
 
-base::Id128 hash_of(std::string_view key) {
-  base::Id128 id;
-  id.bytes.fill(1);
-  for (size_t n = 0; n < key.size(); ++n) {
-    id.bytes[n % 15] = static_cast<uint8_t>(id.bytes[n % 15] * 31 + static_cast<uint8_t>(key[n]));
-  }
-  return id;
-}
-
-DecodeContext planner() { return {.sender = "planner", .key_hash = hash_of}; }
-
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+DecodeContext planner() { return {.sender = "planner", .derive = derive_id}; }
 
 std::map<std::string, std::string> golden(bool errors) {
-  std::map<std::string, std::string> texts;
-  for (const auto& entry : std::filesystem::directory_iterator("tests/golden/flow")) {
-    const std::string path = entry.path();
-    if (path.ends_with(".error.json") == errors) {
-      texts[entry.path().filename()] = read(path);
-    }
-  }
-  return texts;
-}
-
-// The value in one form: no spaces, members sorted, strings unescaped and escaped again. Numbers
-// stay as they are written.
-std::string normal_form(Json value) {
-  std::string out;
-  lib::JsonWriter writer(out);
-  switch (value.kind()) {
-    case JsonKind::object: {
-      std::map<std::string, std::string> members;
-      for (const auto& [key, member] : value.members()) {
-        members[std::string(key)] += normal_form(member);
-      }
-      writer.object();
-      for (const auto& [key, member] : members) {
-        writer.key(key).raw(member);
-      }
-      writer.end_object();
-      break;
-    }
-    case JsonKind::array:
-      writer.array();
-      for (const Json element : value.elements()) {
-        writer.raw(normal_form(element));
-      }
-      writer.end_array();
-      break;
-    case JsonKind::string:
-      writer.text(*value.as_string());
-      break;
-    case JsonKind::null:
-    case JsonKind::boolean:
-    case JsonKind::number:
-      out = value.raw();
-      break;
-  }
-  return out;
-}
-
-std::string normal_form(const std::string& text) {
-  JsonDocument document;
-  const auto value = document.parse(text);
-  return value ? normal_form(*value) : "not JSON: " + value.error().detail;
+  return golden_texts("tests/golden/flow", errors);
 }
 
 // Adds the members that encode writes although the sender left them out: the defaults.
@@ -190,7 +122,7 @@ struct Decoded {
   std::expected<Envelope, Error> result = Envelope{};
 };
 
-std::string golden_text(const std::string& name) { return read("tests/golden/flow/" + name); }
+std::string golden_text(const std::string& name) { return read_file("tests/golden/flow/" + name); }
 
 // FL-01
 TEST(Flow, RequestIsMappedFieldByField) {
@@ -211,7 +143,7 @@ TEST(Flow, RequestIsMappedFieldByField) {
   EXPECT_EQ(e.sequence_number, 3u);
   EXPECT_EQ(e.correlation, "release-9");
   EXPECT_EQ(base::format_time(e.created), "2026-11-15T21:06:53.042Z");
-  EXPECT_EQ(e.idempotency_key, hash_of("attempt-1 of T-042"));
+  EXPECT_EQ(e.idempotency_key, key_of(derive_id, "attempt-1 of T-042"));
   EXPECT_EQ(e.extra, R"({"/idempotency_key":"attempt-1 of T-042"})");
   EXPECT_EQ(e.durability, core::Durability::disk);
 }
@@ -318,8 +250,11 @@ TEST(Flow, MessageOfAnotherDialectFitsTheSchema) {
       R"("priority":"normal","sender":"agent:x:main","receiver":"planner","on_timeout":"fail",)"
       R"("payload":{"content_type":"json","body":{"value":[1,2]}},)"
       R"("metadata":{"timestamp":"1970-01-01T00:00:00.001Z","requires_ack":false,)"
-      R"("foreign":{"dialect":"squad","type":"challenge","subject":"Is it \"safe\"?",)"
-      R"("confidence":0.85,"receivers":["agent:x:council-grok","planner"],"extra":{"a":1}}}})");
+      R"("foreign":{"dialect":"squad","type":"challenge",)"
+      R"("id":"44444444-4444-4444-8444-444444444444",)"
+      R"("subject":"Is it \"safe\"?",)"
+      R"("confidence":0.85,"wrapped":true,"receivers":["agent:x:council-grok","planner"],)"
+      R"("extra":{"a":1}}}})");
   DecodeContext context = planner();
   context.sender = "agent:x:main";
   EXPECT_TRUE(Decoded(out, context).result);

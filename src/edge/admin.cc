@@ -142,9 +142,15 @@ void Api::change_rules(Call& call) {
   }
   core::SetRules command;
   for (const lib::JsonMember member : body->members()) {
-    // A number may be written as one.
-    const auto value = member.value.as_string();
-    command.values.emplace_back(member.key, value ? *value : member.value.raw());
+    // A number may be written as one, and several texts as a list.
+    std::string& text = texts_.emplace_back(member.value.as_string().value_or(member.value.raw()));
+    if (member.value.kind() == lib::JsonKind::array) {
+      text.clear();
+      for (const Json element : member.value.elements()) {
+        text.append(text.empty() ? "" : ",").append(element.as_string().value_or(element.raw()));
+      }
+    }
+    command.values.emplace_back(member.key, text);
   }
   broker_.ask(call.caller.workspace, call.caller.name, std::move(command),
               reply_done(call.exchange));

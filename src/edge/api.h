@@ -12,6 +12,7 @@
 #include "dialect/dialect.h"
 #include "edge/call.h"
 #include "edge/metrics.h"
+#include "edge/names.h"
 #include "edge/render.h"
 #include "edge/waits.h"
 #include "lib/json.h"
@@ -95,7 +96,7 @@ class Api final : public net::Handler {
   void await_answer(const net::Exchange& exchange, const Principal& caller, base::Seq question,
                     Duration wait);
   void give_answer(const net::Exchange& exchange, const Principal& caller, base::Seq answer,
-                   const base::MessageId& question);
+                   const std::string& question);
   void inbox(Call& call);
   void answer_inbox(const net::Exchange& exchange, const Principal& caller, uint64_t limit);
   std::string inbox_text(const Principal& caller, uint64_t limit, uint64_t& count);
@@ -108,6 +109,9 @@ class Api final : public net::Handler {
   void settle(Call& call, std::expected<core::Command, Error> (*command)(const core::Target&,
                                                                          lib::Json));
   std::expected<dialect::Codec, Error> codec_for(const Call& call) const;
+  // In which dialect the caller wants to read: its own, or that of the parameter or the header.
+  static std::expected<core::Dialect, Error> wanted_dialect(const Call& call);
+  std::expected<core::Target, Error> target_of(const Call& call, Names::First first = {}) const;
   // How a message came in, and what its sender asked for beside it.
   struct Submission {
     core::Via via = core::Via::http;
@@ -127,6 +131,7 @@ class Api final : public net::Handler {
   std::expected<core::Envelope, Error> decode(const Principal& caller, const dialect::Codec& codec,
                                               lib::Json message, const Submission& submission);
   void add_causes(const Principal& caller, core::Envelope& envelope);
+  void follow_question(const core::Envelope& question, core::Envelope& response);
   void keep_malformed(const Principal& caller, std::string_view text, const Error& error,
                       node::Broker::Done done);
   std::string receipt_text(const Principal& caller, const core::Receipt& receipt);
@@ -149,9 +154,10 @@ class Api final : public net::Handler {
   void ask_history(const net::Exchange& exchange, const Principal& caller,
                    view::Questions::Ask ask);
   void show_old_message(const net::Exchange& exchange, const Principal& caller,
-                        const core::Target& target, core::Dialect dialect);
+                        const core::Target& target, const std::string& name,
+                        core::Dialect dialect);
   void show_old_delivery(const net::Exchange& exchange, const Principal& caller,
-                         const core::Target& target);
+                         const core::Target& target, const std::string& name);
   void outbox(Call& call);
   void search(Call& call);
   struct Wanted;

@@ -155,17 +155,6 @@ std::optional<Duration> duration_member(lib::Json object, std::string_view key) 
   return value ? base::parse_duration(value.as_string().value_or("")) : std::optional(Duration{});
 }
 
-std::expected<core::Target, Error> parse_target(std::string_view text) {
-  if (const auto id = base::parse_uuid(text); id && !id->is_none()) {
-    return core::Target{.seq = {}, .id = *id};
-  }
-  if (const auto seq = parse_number(text); seq && *seq > 0) {
-    return core::Target{.seq = base::Seq{*seq}, .id = {}};
-  }
-  return std::unexpected(
-      Error{Code::not_found, "a message is named by its UUID or by its seq", {}});
-}
-
 std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text) {
   constexpr std::array<std::string_view, 4> words = {"", "queue", "redirect", "fail"};
   const auto at = std::ranges::find(words, text);

@@ -52,12 +52,12 @@ std::optional<uint64_t> parse_number(std::string_view text);
 // The duration in a member: none when it is there and is no duration, zero when it is not there.
 std::optional<Duration> duration_member(lib::Json object, std::string_view key);
 
-// A message by its UUID or by its place: `17`.
 // A number of tokens that an agent reports; 0 when it reports none.
 std::expected<uint64_t, Error> tokens_member(lib::Json object, std::string_view key,
                                              std::string_view place = "/");
 
-std::expected<core::Target, Error> parse_target(std::string_view text);
+// What an agent may say of how it is; each dialect has its words.
+std::expected<void, Error> check_status(core::Dialect dialect, std::string_view status);
 
 // `queue`, `redirect`, `fail`; empty: as the rules say.
 std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text);

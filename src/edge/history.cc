@@ -27,10 +27,13 @@ uint64_t key_of(core::WorkspaceId workspace, core::AgentRef ref) {
   return uint64_t{static_cast<uint32_t>(workspace)} << 32 | ref;
 }
 
+// `name` is what the caller wrote: the id, perhaps in the form of its sender.
 std::expected<std::optional<view::StoredMessage>, Error> find(Reader& reader,
                                                               const Reader::Viewer& viewer,
-                                                              const core::Target& target) {
-  return target.seq.n != 0 ? reader.find(viewer, target.seq) : reader.find(viewer, target.id);
+                                                              const core::Target& target,
+                                                              const std::string& name) {
+  auto found = target.seq.n != 0 ? reader.find(viewer, target.seq) : reader.find(viewer, target.id);
+  return found && !*found ? reader.find(viewer, name) : found;
 }
 
 // What the engine would have kept of it.
@@ -46,12 +49,8 @@ core::Message header_of(const view::StoredMessage& stored, const core::Envelope&
 
 net::Response response_of(const view::StoredMessage& stored, const core::Envelope& envelope,
                           core::Dialect dialect, std::string_view recipient) {
-  const dialect::Codec* codec = dialect::find_codec(dialect);
-  if (codec == nullptr) {
-    codec = dialect::find_codec(core::Dialect::flow);
-  }
   net::Response response = json_response(200, {});
-  codec->encode(envelope, {.recipient = recipient}, response.body);
+  codec_of(dialect).encode(envelope, {.recipient = recipient}, response.body);
   std::string provenance;
   JsonWriter out(provenance);
   render_provenance(envelope, header_of(stored, envelope), {}, out);
@@ -150,12 +149,13 @@ void Api::ask_history(const net::Exchange& exchange, const Principal& caller, Qu
 }
 
 void Api::show_old_message(const net::Exchange& exchange, const Principal& caller,
-                           const core::Target& target, core::Dialect dialect) {
+                           const core::Target& target, const std::string& name,
+                           core::Dialect dialect) {
   ask_history(
       exchange, caller,
-      [this, exchange, caller, target,
+      [this, exchange, caller, target, name,
        dialect](Reader& reader) -> std::expected<Questions::Answer, Error> {
-        const auto found = find(reader, {caller.workspace, caller.name}, target);
+        const auto found = find(reader, {caller.workspace, caller.name}, target, name);
         if (!found) {
           return std::unexpected(found.error());
         }
@@ -171,15 +171,16 @@ void Api::show_old_message(const net::Exchange& exchange, const Principal& calle
 }
 
 void Api::show_old_delivery(const net::Exchange& exchange, const Principal& caller,
-                            const core::Target& target) {
+                            const core::Target& target, const std::string& name) {
   ask_history(
       exchange, caller,
-      [this, exchange, caller, target](Reader& reader) -> std::expected<Questions::Answer, Error> {
+      [this, exchange, caller, target,
+       name](Reader& reader) -> std::expected<Questions::Answer, Error> {
         Reader::Viewer viewer{caller.workspace, caller.name};
         if (caller.is_maintainer()) {
           viewer.principal.reset();
         }
-        const auto found = find(reader, viewer, target);
+        const auto found = find(reader, viewer, target, name);
         if (!found) {
           return std::unexpected(found.error());
         }
@@ -192,7 +193,8 @@ void Api::show_old_delivery(const net::Exchange& exchange, const Principal& call
           }
           response = json_response(200, {});
           JsonWriter out(response.body);
-          out.object().key("id").uuid(envelope->id).key("seq").number((*found)->seq.n);
+          out.object().key("id").text(dialect::id_in(caller.dialect, *envelope));
+          out.key("seq").number((*found)->seq.n);
           out.key("deliveries");
           render_stored(*deliveries, out);
           out.end_object();
@@ -290,7 +292,7 @@ void Api::answer_list(const net::Exchange& exchange, const Principal& caller,
       continue;  // written by a newer version
     }
     out.object();
-    render_summary(*envelope, header_of(stored, *envelope), out);
+    render_summary(*envelope, header_of(stored, *envelope), caller.dialect, out);
     out.key("to").array();
     for (const std::string_view receiver : envelope->receivers) {
       out.text(receiver);

@@ -24,8 +24,6 @@ constexpr uint64_t recipients_listed_max = 100;
 constexpr size_t causes_max = 16;
 constexpr Duration wait_max = base::minutes(10);
 
-base::Id128 key_hash(std::string_view key) { return lib::derived_id("idempotency", key); }
-
 // The outcomes of a batch, as they come in; the answer leaves with the last.
 struct BatchAnswer {
   std::vector<std::string> results;
@@ -40,9 +38,53 @@ std::string joined(const BatchAnswer& batch) {
   return text + "]}";
 }
 
-// In which dialect the caller wants to read: its own, or that of the parameter.
-std::expected<core::Dialect, Error> wanted_dialect(const Call& call) {
-  const auto name = call.parameter("dialect");
+// One who speaks another dialect in this call is answered in it.
+Principal speaking(Principal caller, const dialect::Codec& codec) {
+  caller.dialect = codec.dialect;
+  return caller;
+}
+
+// `worker`, or `worker, checker and 3 more`.
+std::string receivers_of(const core::Tables& t, core::MessageRef ref) {
+  constexpr size_t listed_max = 3;
+  std::vector<std::string_view> names;
+  for (core::DeliveryRef d = t.messages.message(ref).deliveries; d != core::none;
+       d = t.messages.delivery(d).sibling) {
+    names.push_back(t.agents[t.messages.delivery(d).receiver].name);
+  }
+  std::ranges::reverse(names);
+  std::string text;
+  for (size_t n = 0; n < std::min(names.size(), listed_max); ++n) {
+    text.append(n == 0 ? "" : ", ").append(names[n]);
+  }
+  return names.size() <= listed_max
+             ? text
+             : text + " and " + std::to_string(names.size() - listed_max) + " more";
+}
+
+// The sender hears of a field in its own words.
+node::Broker::Done in_words_of(const dialect::Codec& codec, node::Broker::Done done) {
+  if (codec.dialect == core::Dialect::flow) {
+    return done;  // the machine's words are flow's
+  }
+  return [field = codec.field, done = std::move(done)](
+             const core::Outcome& outcome, std::span<const core::Effect> effects) mutable {
+    if (outcome || outcome.error().field.empty()) {
+      done(outcome, effects);
+      return;
+    }
+    Error error = outcome.error();
+    error.field = field(error.field);
+    done(std::unexpected(std::move(error)), effects);
+  };
+}
+
+}  // namespace
+
+std::expected<core::Dialect, Error> Api::wanted_dialect(const Call& call) {
+  const std::string_view header = call.request.header("parley-dialect");
+  const auto name = header.empty() ? call.parameter("dialect")
+                                   : call.parameter("dialect").value_or(std::string(header));
   if (!name) {
     return call.caller.dialect;
   }
@@ -53,7 +95,9 @@ std::expected<core::Dialect, Error> wanted_dialect(const Call& call) {
       Error{Code::unsupported_dialect, "no message can be written in the dialect " + *name, {}});
 }
 
-}  // namespace
+std::expected<core::Target, Error> Api::target_of(const Call& call, Names::First first) const {
+  return Names(tables(call), call.caller).target(call.arguments[0], first);
+}
 
 std::expected<dialect::Codec, Error> Api::codec_for(const Call& call) const {
   const std::string_view wanted = call.request.header("parley-dialect");
@@ -82,7 +126,13 @@ std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
   }
   context.fallback_id = spare_id_;
   context.lenient = submission.lenient;
-  context.key_hash = &key_hash;
+  context.derive = &lib::derived_id;
+  const Names names(broker_.machine().find(caller.workspace)->tables(), caller);
+  context.lookup = &names;
+  if (codec.dialect == core::Dialect::collab) {
+    context.bytes_max =
+        broker_.machine().find(caller.workspace)->tables().rules.collab_message_bytes_max;
+  }
   auto envelope = codec.decode(message, context, texts_);
   if (!envelope) {
     return envelope;
@@ -91,7 +141,7 @@ std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
     spare_id_ = {};
   }
   if (!submission.idempotency_key.empty()) {
-    envelope->idempotency_key = key_hash(submission.idempotency_key);
+    envelope->idempotency_key = dialect::key_of(lib::derived_id, submission.idempotency_key);
   }
   envelope->via = submission.via;
   envelope->sender_kind = caller.kind;
@@ -108,11 +158,11 @@ std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
 // all stand behind this one. Only what the sender received counts, so that no one can lend itself
 // another's authority.
 void Api::add_causes(const Principal& caller, core::Envelope& envelope) {
-  const auto causation = base::parse_uuid(envelope.causation);
-  const base::MessageId cause = !envelope.in_reply_to.is_none() ? envelope.in_reply_to
-                                : causation                     ? *causation
-                                                                : base::MessageId{};
   const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  base::MessageId cause = envelope.in_reply_to;
+  if (cause.is_none() && !envelope.causation.empty()) {
+    cause = Names(t, caller).find_received(envelope.causation, {}).value_or(base::MessageId{});
+  }
   const core::MessageRef ref =
       cause.is_none() ? core::none : t.messages.find_received(caller.ref, cause);
   if (ref == core::none) {
@@ -126,6 +176,12 @@ void Api::add_causes(const Principal& caller, core::Envelope& envelope) {
     texts_.emplace_back(before->thread);
     envelope.thread = texts_.back();
   }
+  if (!envelope.in_reply_to.is_none()) {
+    envelope.question = texts_.emplace_back(before->native_id);
+  }
+  if (envelope.kind == core::Kind::response) {
+    follow_question(*before, envelope);
+  }
   const auto add = [&](std::string_view name) {
     auto& causes = envelope.on_behalf_of;
     if (causes.size() < causes_max && name != caller.name &&
@@ -138,8 +194,31 @@ void Api::add_causes(const Principal& caller, core::Envelope& envelope) {
   add(before->sender);
 }
 
+// A response goes where the question says, else to whoever asked; an agent that says itself whom it
+// is for is followed but for that. In collab it is a part of the chain that the question is of.
+void Api::follow_question(const core::Envelope& question, core::Envelope& response) {
+  auto& receivers = response.receivers;
+  if (receivers.empty()) {
+    receivers.push_back(texts_.emplace_back(question.sender));
+  }
+  if (!question.reply_to.empty() &&
+      std::ranges::find(receivers, question.reply_to) == receivers.end()) {
+    const std::string_view reply_to = texts_.emplace_back(question.reply_to);
+    const auto asker = std::ranges::find(receivers, question.sender);
+    if (asker != receivers.end()) {
+      *asker = reply_to;
+    } else {
+      receivers.push_back(reply_to);
+    }
+  }
+  if (response.dialect == core::Dialect::collab && response.correlation.empty()) {
+    response.correlation = texts_.emplace_back(question.correlation);
+  }
+}
+
 void Api::submit(const Principal& caller, const dialect::Codec& codec, Json message,
                  const Submission& submission, node::Broker::Done done) {
+  done = in_words_of(codec, std::move(done));
   auto envelope = decode(caller, codec, message, submission);
   const Json metadata = message.is_object() ? message.find("metadata") : Json();
   const auto tokens = metadata && metadata.is_object()
@@ -222,7 +301,7 @@ void Api::send_one(Call& call, Json message) {
           .session = session,
           .on_unavailable = *on_unavailable,
           .wait = *wait},
-         [this, exchange = call.exchange, caller = call.caller, wait = *wait](
+         [this, exchange = call.exchange, caller = speaking(call.caller, *codec), wait = *wait](
              const core::Outcome& outcome, std::span<const core::Effect>) {
            if (!outcome) {
              refuse(exchange, outcome.error());
@@ -271,7 +350,7 @@ void Api::send_batch(Call& call, Json messages) {
   size_t at = 0;
   for (const Json message : messages.elements()) {
     submit(call.caller, *codec, message, submission,
-           [this, batch, at, exchange = call.exchange, caller = call.caller](
+           [this, batch, at, exchange = call.exchange, caller = speaking(call.caller, *codec)](
                const core::Outcome& outcome, std::span<const core::Effect>) {
              batch->results[at] =
                  outcome ? receipt_text(caller, *outcome) : problem_text(outcome.error());
@@ -290,7 +369,7 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   JsonWriter out(text);
   out.object();
   if (ref != core::none) {
-    out.key("id").uuid(t.messages.message(ref).id);
+    out.key("id").text(id_text(broker_, caller.workspace, t.messages.message(ref), caller.dialect));
   }
   out.key("seq").number(receipt.message.n);
   out.key("state").text(receipt.delay.us > 0 ? "queued" : "accepted");
@@ -335,7 +414,8 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
 // Answers when the answer comes, or when the time is over. Whoever hangs up before waits no more.
 void Api::await_answer(const net::Exchange& exchange, const Principal& caller, base::Seq question,
                        Duration wait) {
-  const core::Messages& messages = broker_.machine().find(caller.workspace)->tables().messages;
+  const core::Tables& tables = broker_.machine().find(caller.workspace)->tables();
+  const core::Messages& messages = tables.messages;
   const core::MessageRef asked = messages.find(question);
   if (asked == core::none) {  // nobody could answer it, and the rules keep nothing that is settled
     refuse(exchange, Error{Code::not_answered,
@@ -346,10 +426,11 @@ void Api::await_answer(const net::Exchange& exchange, const Principal& caller, b
                            {}});
     return;
   }
-  const base::MessageId id = messages.message(asked).id;
+  const std::string id =
+      id_text(broker_, caller.workspace, messages.message(asked), caller.dialect);
   const auto no_answer = [this, exchange, id] {
     refuse(exchange, Error{Code::not_answered,
-                           "no receiver got " + base::format_uuid(id) +
+                           "no receiver got " + id +
                                ", or those who did refused it: see its delivery",
                            {}});
   };
@@ -357,13 +438,33 @@ void Api::await_answer(const net::Exchange& exchange, const Principal& caller, b
     give_answer(exchange, caller, messages.message(asked).answer, id);
     return;
   }
-  const auto too_late = [this, exchange, id](std::string_view within) {
-    refuse(exchange, Error{Code::timeout,
-                           "no answer to " + base::format_uuid(id) + " " + std::string(within),
-                           {}});
+  const auto too_late = [this, exchange, id, receivers = receivers_of(tables, asked)](
+                            const std::string& within) {
+    refuse(exchange, Error{Code::timeout, receivers + " did not answer " + id + " " + within, {}});
+  };
+  // The time that each try had; the tries, where there may be several.
+  const auto in_vain = [this, caller, question] {
+    const auto envelope = envelope_at(broker_, caller.workspace, question);
+    const core::Tables& now = broker_.machine().find(caller.workspace)->tables();
+    const core::MessageRef ref = now.messages.find(question);
+    const bool to_many = ref != core::none && now.messages.message(ref).to_many();
+    if (!envelope) {
+      return std::string("in time");
+    }
+    const Duration timeout =
+        envelope->response_timeout.us > 0
+            ? envelope->response_timeout
+            : core::default_timeout(now.rules, envelope->dialect, envelope->kind, to_many);
+    uint64_t tries = 1;
+    while (envelope->on_timeout == core::OnTimeout::retry &&
+           core::retry_pause(now.rules, envelope->dialect, to_many, tries - 1)) {
+      ++tries;
+    }
+    return "within " + base::format_duration(timeout) +
+           (tries == 1 ? std::string() : ", asked " + std::to_string(tries) + " times");
   };
   if (messages.message(asked).timed_out) {
-    too_late("within its response_timeout");
+    too_late(in_vain());
     return;
   }
   if (messages.has_failed(asked)) {
@@ -373,13 +474,14 @@ void Api::await_answer(const net::Exchange& exchange, const Principal& caller, b
   const auto timer = std::make_shared<Waits::Id>(0);
   const node::Broker::Waiter waiter = broker_.on_answer(
       caller.workspace, question,
-      [this, exchange, caller, id, timer, no_answer, too_late](node::Broker::Answer answer) {
+      [this, exchange, caller, id, timer, no_answer, too_late,
+       in_vain](node::Broker::Answer answer) {
         waits_.remove(*timer);
         waiting_.erase(exchange);
         if (answer) {
           give_answer(exchange, caller, *answer, id);
         } else if (answer.error() == Code::timeout) {
-          too_late("within its response_timeout");
+          too_late(in_vain());
         } else {
           no_answer();
         }
@@ -399,7 +501,7 @@ void Api::await_answer(const net::Exchange& exchange, const Principal& caller, b
 
 // The waiting caller has the answer with this: it is read and acknowledged in its name.
 void Api::give_answer(const net::Exchange& exchange, const Principal& caller, base::Seq answer,
-                      const base::MessageId& question) {
+                      const std::string& question) {
   const core::Target target{.seq = answer, .id = {}};
   broker_.ask(caller.workspace, caller.name, core::Read{target},
               [](const core::Outcome&, std::span<const core::Effect>) {});
@@ -415,7 +517,7 @@ void Api::give_answer(const net::Exchange& exchange, const Principal& caller, ba
         }
         std::string body;
         JsonWriter out(body);
-        out.object().key("id").uuid(question).key("response").raw(*text);
+        out.object().key("id").text(question).key("response").raw(*text);
         const core::Messages& known = broker_.machine().find(caller.workspace)->tables().messages;
         const core::MessageRef ref = known.find(answer);
         const auto envelope = envelope_at(broker_, caller.workspace, answer);
@@ -477,7 +579,8 @@ void Api::answer_inbox(const net::Exchange& exchange, const Principal& caller, u
   for (const base::Seq seq : listed) {
     const auto envelope = envelope_at(broker_, caller.workspace, seq);
     if (envelope) {
-      render_notification(*envelope, t.messages.message(t.messages.find(seq)), out);
+      render_notification(*envelope, t.messages.message(t.messages.find(seq)), caller.dialect,
+                          out);
     }
   }
   out.end_array().end_object();
@@ -485,7 +588,7 @@ void Api::answer_inbox(const net::Exchange& exchange, const Principal& caller, u
 }
 
 void Api::show_message(Call& call) {
-  const auto target = parse_target(call.arguments[0]);
+  const auto target = target_of(call);
   const auto dialect = wanted_dialect(call);
   if (!target || !dialect) {
     refuse(call.exchange, !target ? target.error() : dialect.error());
@@ -501,7 +604,7 @@ void Api::show_message(Call& call) {
       ref != core::none && t.messages.delivery_to(ref, call.caller.ref) != core::none;
   const bool sent = ref != core::none && t.messages.message(ref).sender == call.caller.ref;
   if (!received && !sent) {
-    show_old_message(call.exchange, call.caller, *target, *dialect);
+    show_old_message(call.exchange, call.caller, *target, call.arguments[0], *dialect);
     return;
   }
   const base::Seq seq = t.messages.message(ref).seq;
@@ -541,7 +644,7 @@ void Api::show_message(Call& call) {
 }
 
 void Api::show_delivery(Call& call) {
-  const auto target = parse_target(call.arguments[0]);
+  const auto target = target_of(call, Names::First::sent);
   if (!target) {
     refuse(call.exchange, target.error());
     return;
@@ -552,12 +655,13 @@ void Api::show_delivery(Call& call) {
                                    : t.messages.find_sent(call.caller.ref, target->id);
   if (ref == core::none ||
       (t.messages.message(ref).sender != call.caller.ref && !call.caller.is_maintainer())) {
-    show_old_delivery(call.exchange, call.caller, *target);
+    show_old_delivery(call.exchange, call.caller, *target, call.arguments[0]);
     return;
   }
   std::string text;
   JsonWriter out(text);
-  out.object().key("id").uuid(t.messages.message(ref).id);
+  out.object().key("id").text(
+      id_text(broker_, call.caller.workspace, t.messages.message(ref), call.caller.dialect));
   out.key("seq").number(t.messages.message(ref).seq.n).key("deliveries");
   render_deliveries(t, ref, out);
   render_request(t, ref, out);
@@ -566,7 +670,7 @@ void Api::show_delivery(Call& call) {
 }
 
 void Api::ack(Call& call) {
-  const auto target = parse_target(call.arguments[0]);
+  const auto target = target_of(call);
   if (!target) {
     refuse(call.exchange, target.error());
     return;
@@ -612,7 +716,7 @@ void Api::extend(Call& call) {
 // Asks for what `command` makes of the message named in the path and of the body.
 void Api::settle(Call& call, std::expected<core::Command, Error> (*command)(const core::Target&,
                                                                             Json)) {
-  const auto target = parse_target(call.arguments[0]);
+  const auto target = target_of(call);
   const auto body = target ? body_object(call) : std::unexpected(target.error());
   auto wanted = body ? command(*target, *body) : std::unexpected(body.error());
   if (!wanted) {

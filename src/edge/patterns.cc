@@ -273,7 +273,7 @@ void Api::scatter(Call& call) {
 }
 
 void Api::show_scatter(Call& call) {
-  const auto target = parse_target(call.arguments[0]);
+  const auto target = target_of(call, Names::First::sent);
   if (!target) {
     refuse(call.exchange, target.error());
     return;
@@ -307,7 +307,7 @@ void Api::start_pipeline(Call& call) {
 }
 
 void Api::show_pipeline(Call& call) {
-  const auto target = parse_target(call.arguments[0]);
+  const auto target = target_of(call, Names::First::sent);
   if (!target) {
     refuse(call.exchange, target.error());
     return;

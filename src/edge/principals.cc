@@ -91,6 +91,21 @@ std::expected<void, Error> check_role(core::Dialect dialect, std::string_view ro
       "/role");
 }
 
+}  // namespace
+
+std::expected<void, Error> check_status(core::Dialect dialect, std::string_view status) {
+  constexpr auto words = std::to_array<std::string_view>({"", "idle", "working", "waiting",
+                                                          "offline"});
+  if (dialect != core::Dialect::collab ||
+      std::ranges::find(words, status) != words.end()) {
+    return {};
+  }
+  return wrong("the status of a collab agent is one of idle, working, waiting, offline",
+               "/status");
+}
+
+namespace {
+
 constexpr size_t webhook_bytes_max = 2'048;
 
 std::expected<void, Error> check_profile(std::string_view key, Json value) {
@@ -268,6 +283,10 @@ void Api::heartbeat(Call& call) {
   if (!require(call, call.arguments[0] == call.caller.name, "only the agent itself")) {
     return;
   }
+  if (auto good = check_status(call.caller.dialect, *status); !good) {
+    refuse(call.exchange, good.error());
+    return;
+  }
   broker_.ask(call.caller.workspace, call.caller.name,
               core::Heartbeat{.status = *status, .task = *task, .tokens = *tokens},
               reply_done(call.exchange));
@@ -276,13 +295,23 @@ void Api::heartbeat(Call& call) {
 void Api::list_agents(Call& call) {
   const core::Tables& t = tables(call);
   const auto capability = call.parameter("capability");
+  const auto role = call.parameter("role");
+  const auto status = call.parameter("status");
+  const auto name = call.parameter("dialect");
+  const auto dialect = name ? parse_dialect(*name) : core::Dialect::flow;
+  if (!dialect) {
+    refuse(call.exchange, dialect.error());
+    return;
+  }
   std::string text;
   JsonWriter out(text);
   out.object().key("agents").array();
   for (const core::AgentRef ref : t.agents.sorted()) {
     const core::Agent& agent = t.agents[ref];
-    const bool wanted = !capability || std::ranges::find(agent.capabilities, *capability) !=
-                                           agent.capabilities.end();
+    const bool wanted = (!capability || std::ranges::find(agent.capabilities, *capability) !=
+                                            agent.capabilities.end()) &&
+                        (!role || agent.role == *role) && (!status || agent.status == *status) &&
+                        (!name || agent.dialect == *dialect);
     if (agent.is_registered() && wanted) {
       render_agent(t, ref, clock_.now(), call.caller.is_admin() || ref == call.caller.ref, out);
     }

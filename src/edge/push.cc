@@ -44,16 +44,19 @@ void Api::open_events(Call& call) {
   // A browser that connects again says in a header what it had last.
   const auto had = parse_number(call.request.header("last-event-id"));
   const auto after = call.count("after", had.value_or(0), UINT64_MAX);
-  if (!window || !after) {
-    refuse(call.exchange, !window ? window.error() : after.error());
+  const auto dialect = wanted_dialect(call);
+  if (!window || !after || !dialect) {
+    refuse(call.exchange, !window  ? window.error()
+                          : !after ? after.error()
+                                   : dialect.error());
     return;
   }
   net::Response head;
   head.content_type = "text/event-stream";
   head.headers.emplace_back("Cache-Control", "no-store");
   server_->start_stream(call.exchange, std::move(head));
-  auto push =
-      std::make_unique<Push>(*this, call.exchange.connection, call.caller, Push::Kind::events);
+  auto push = std::make_unique<Push>(*this, call.exchange.connection, call.caller, *dialect,
+                                     Push::Kind::events);
   push->open(static_cast<uint32_t>(*window), base::Seq{*after});
   pushes_[call.exchange.connection] = std::move(push);
 }
@@ -61,24 +64,32 @@ void Api::open_events(Call& call) {
 void Api::open_socket(Call& call) {
   const auto window = call.count("window", window_default, UINT32_MAX);
   const auto after = call.count("after", 0, UINT64_MAX);
-  if (!window || !after) {
-    refuse(call.exchange, !window ? window.error() : after.error());
+  const auto dialect = wanted_dialect(call);
+  if (!window || !after || !dialect) {
+    refuse(call.exchange, !window  ? window.error()
+                          : !after ? after.error()
+                                   : dialect.error());
     return;
   }
   server_->accept_websocket(call.exchange);
   if (!call.request.wants_websocket) {
     return;  // answered 426
   }
-  auto push =
-      std::make_unique<Push>(*this, call.exchange.connection, call.caller, Push::Kind::websocket);
+  auto push = std::make_unique<Push>(*this, call.exchange.connection, call.caller, *dialect,
+                                     Push::Kind::websocket);
   if (*window > 0) {  // a window of 0 is for those who only send
     push->open(static_cast<uint32_t>(*window), base::Seq{*after});
   }
   pushes_[call.exchange.connection] = std::move(push);
 }
 
-Push::Push(Api& api, net::ConnectionId connection, Principal owner, Kind kind)
-    : api_(api), connection_(connection), owner_(std::move(owner)), kind_(kind) {}
+Push::Push(Api& api, net::ConnectionId connection, Principal owner, core::Dialect dialect,
+           Kind kind)
+    : api_(api),
+      connection_(connection),
+      owner_(std::move(owner)),
+      kind_(kind),
+      dialect_(dialect) {}
 
 void Push::open(uint32_t window, base::Seq after) {
   after_ = after;
@@ -143,10 +154,7 @@ bool Push::render(base::Seq message, const core::Envelope* envelope) {
   if (ref == core::none) {
     return false;  // settled meanwhile, by another connection of the agent
   }
-  const dialect::Codec* codec = dialect::find_codec(owner_.dialect);
-  if (codec == nullptr) {
-    codec = dialect::find_codec(core::Dialect::flow);
-  }
+  const dialect::Codec* const codec = &codec_of(dialect_);
   if (rendered.message == message && rendered.dialect == codec->dialect) {
     return true;
   }
@@ -242,7 +250,7 @@ void Push::operation(Json op) {
 }
 
 void Push::op_send(Json op, std::string_view ref) {
-  const dialect::Codec* codec = dialect::find_codec(owner_.dialect);
+  const dialect::Codec* codec = dialect::find_codec(dialect_);
   const Json message = op.find("message");
   if (!message || codec == nullptr) {
     reply_error(ref, codec == nullptr
@@ -280,8 +288,7 @@ void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
   }
   if (const auto place = upto ? upto.as_uint64() : seq ? seq.as_uint64() : std::nullopt) {
     target.seq = base::Seq{*place};
-  } else if (const auto parsed =
-                 parse_target(id ? id.as_string().value_or("") : std::string_view{})) {
+  } else if (const auto parsed = target_in(id)) {
     target = *parsed;
   } else {
     reply_error(ref, parsed.error());
@@ -307,6 +314,16 @@ void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
                    answer_to(ref, Answered::if_asked));
 }
 
+// The message that an operation names in `id`.
+std::expected<core::Target, Error> Push::target_in(Json id) const {
+  const auto text = id ? id.as_string() : std::nullopt;
+  if (!text || text->empty()) {
+    return std::unexpected(
+        Error{Code::not_found, "a message is named by `id`, a string, or by `seq`", {}});
+  }
+  return Names(api_.broker_.machine().find(owner_.workspace)->tables(), owner_).target(*text);
+}
+
 void Push::op_subscribe(Json op, std::string_view ref, bool subscribe) {
   const Json topic = op.find("topic");
   const std::string_view name = topic ? topic.as_string().value_or("") : "";
@@ -329,6 +346,10 @@ void Push::op_heartbeat(Json op, std::string_view ref) {
   if ((status && !status.as_string()) || (task && !task.as_string())) {
     reply_error(ref, Error{Code::bad_request, "status and currentTask are strings",
                            status && !status.as_string() ? "/status" : "/currentTask"});
+    return;
+  }
+  if (auto good = check_status(owner_.dialect, status ? *status.as_string() : ""); !good) {
+    reply_error(ref, good.error());
     return;
   }
   api_.broker_.ask(owner_.workspace, owner_.name,
@@ -379,7 +400,9 @@ void Push::append_sent(base::Seq seq) {
       api_.broker_.machine().find(owner_.workspace)->tables().messages;
   if (const core::MessageRef ref = messages.find(seq); ref != core::none) {
     const core::Message& message = messages.message(ref);
-    text_.append(R"(,"id":")").append(base::format_uuid(message.id)).append("\"");
+    text_.append(R"(,"id":)");
+    lib::append_json_string(text_,
+                            id_text(api_.broker_, owner_.workspace, message, dialect_));
     if (message.dead_letters > 0) {
       text_.append(R"(,"warnings":["not every receiver could be reached"])");
     }

@@ -15,7 +15,7 @@ class Push final : public node::Receiver {
  public:
   enum class Kind : uint8_t { events, websocket };
 
-  Push(Api& api, net::ConnectionId connection, Principal owner, Kind kind);
+  Push(Api& api, net::ConnectionId connection, Principal owner, core::Dialect dialect, Kind kind);
 
   // Opens the stream in the machine. `after`: what was pushed to this agent before, up to this
   // place, is not pushed again on this connection; it is still held for its acks.
@@ -42,6 +42,7 @@ class Push final : public node::Receiver {
   bool render(base::Seq message, const core::Envelope* envelope);
   void operation(lib::Json op);
   void op_send(lib::Json op, std::string_view ref);
+  std::expected<core::Target, base::Error> target_in(lib::Json id) const;
   void op_settle(lib::Json op, std::string_view ref, std::string_view name);
   void op_heartbeat(lib::Json op, std::string_view ref);
   void op_subscribe(lib::Json op, std::string_view ref, bool subscribe);
@@ -55,6 +56,7 @@ class Push final : public node::Receiver {
   net::ConnectionId connection_;
   Principal owner_;
   Kind kind_;
+  core::Dialect dialect_;  // its owner's, unless it asked for another
   core::StreamId stream_;
   base::Seq after_;
   std::deque<Waiting> waiting_;

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "core/news.h"
-#include "dialect/dialect.h"
 #include "edge/mask.h"
 #include "lib/json.h"
 
@@ -54,6 +53,21 @@ static std::string_view sender_kind_name(const core::Envelope& envelope) {
 std::string_view priority_name(core::Priority priority) {
   constexpr std::array<std::string_view, 4> names = {"low", "normal", "high", "critical"};
   return names[static_cast<size_t>(priority)];
+}
+
+const dialect::Codec& codec_of(core::Dialect dialect) {
+  const dialect::Codec* const codec = dialect::find_codec(dialect);
+  return codec == nullptr ? *dialect::find_codec(core::Dialect::flow) : *codec;
+}
+
+std::string id_text(node::Broker& broker, core::WorkspaceId workspace,
+                    const core::Message& message, core::Dialect reader) {
+  if (message.named && reader != core::Dialect::flow) {
+    if (const auto envelope = envelope_at(broker, workspace, message.seq)) {
+      return dialect::id_in(reader, *envelope);
+    }
+  }
+  return base::format_uuid(message.id);
 }
 
 std::string_view via_name(core::Via via) {
@@ -125,6 +139,8 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
     out.key("currentTask").text(agent.task);
   }
   out.key("queue_depth").number(agent.inbox.unsettled);
+  out.key("inbox").object().key("unsettled").number(agent.inbox.unsettled).end_object();
+  out.key("outbox").object().key("unsettled").number(tables.messages.open_of(ref)).end_object();
   out.key("throttled").number(tables.messages.throttled_of(ref));
   render_limits(tables.rules, agent, now, out);
   out.key("streams").number(uint64_t{agent.streams.size()});
@@ -244,20 +260,20 @@ void render_request(const core::Tables& tables, core::MessageRef ref, JsonWriter
 }
 
 void render_summary(const core::Envelope& envelope, const core::Message& message,
-                    JsonWriter& out) {
-  out.key("id").uuid(message.id).key("seq").number(message.seq.n);
+                    core::Dialect reader, JsonWriter& out) {
+  out.key("id").text(dialect::id_in(reader, envelope)).key("seq").number(message.seq.n);
   out.key("from").text(envelope.sender).key("sender_kind");
   out.plain(sender_kind_name(envelope));
-  out.key("type").text(envelope.type);
+  out.key("type").text(codec_of(reader).type(envelope));
   out.key("priority").text(priority_name(message.priority));
   out.key("preview").text(preview_of(envelope));
   out.key("timestamp").time(message.time).key("thread").text(envelope.thread);
 }
 
 void render_notification(const core::Envelope& envelope, const core::Message& message,
-                         JsonWriter& out) {
+                         core::Dialect reader, JsonWriter& out) {
   out.object();
-  render_summary(envelope, message, out);
+  render_summary(envelope, message, reader, out);
   out.end_object();
 }
 
@@ -320,12 +336,8 @@ std::expected<std::string, Error> message_text(node::Broker& broker, core::Works
   if (!envelope) {
     return std::unexpected(envelope.error());
   }
-  const dialect::Codec* codec = dialect::find_codec(dialect);
-  if (codec == nullptr) {
-    codec = dialect::find_codec(core::Dialect::flow);
-  }
   std::string text;
-  codec->encode(*envelope, {.recipient = recipient}, text);
+  codec_of(dialect).encode(*envelope, {.recipient = recipient}, text);
   return text;
 }
 

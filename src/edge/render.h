@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/workspace.h"
+#include "dialect/dialect.h"
 #include "lib/json_writer.h"
 #include "node/broker.h"
 #include "view/reader.h"
@@ -26,13 +27,21 @@ void render_delivery(const core::Tables& tables, core::DeliveryRef ref, lib::Jso
 // All receivers of a message, each with its state.
 void render_deliveries(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);
 
-// Who, what, and how it begins: members of an object that the caller has begun.
+// Who, what, and how it begins, for one who speaks `reader`: members of an object that the caller
+// has begun.
 void render_summary(const core::Envelope& envelope, const core::Message& message,
-                    lib::JsonWriter& out);
+                    core::Dialect reader, lib::JsonWriter& out);
 
 // An entry of the inbox: an object with the summary.
 void render_notification(const core::Envelope& envelope, const core::Message& message,
-                         lib::JsonWriter& out);
+                         core::Dialect reader, lib::JsonWriter& out);
+
+// The codec of the dialect, or flow's where it has none yet.
+const dialect::Codec& codec_of(core::Dialect dialect);
+
+// A message's id in the form of the reader's dialect.
+std::string id_text(node::Broker& broker, core::WorkspaceId workspace,
+                    const core::Message& message, core::Dialect reader);
 
 // Where a message comes from, as the broker knows it.
 // In whose place the receiver got the message; empty: it was meant for it.

@@ -266,19 +266,23 @@ void Api::answer_thread(const net::Exchange& exchange, const Principal& caller,
       continue;  // written by a newer version
     }
     const core::Envelope& e = *envelopes[n];
-    out.object().key("id").uuid(e.id).key("seq").number(tree.items[n].message.seq.n);
-    out.key("type").text(e.type).key("sender").text(e.sender).key("receivers").array();
+    out.object().key("id").text(dialect::id_in(caller.dialect, e));
+    out.key("seq").number(tree.items[n].message.seq.n);
+    out.key("type").text(codec_of(caller.dialect).type(e)).key("sender").text(e.sender);
+    out.key("receivers").array();
     for (const std::string_view receiver : e.receivers) {
       out.text(receiver);
     }
     out.end_array().key("timestamp").time(tree.items[n].message.time);
     if (!e.in_reply_to.is_none()) {
-      out.key("in_reply_to").uuid(e.in_reply_to);
+      out.key("in_reply_to");
+      e.question.empty() || caller.dialect == core::Dialect::flow ? out.uuid(e.in_reply_to)
+                                                                  : out.text(e.question);
     }
     out.key("state").plain(state_of(t, tree.items[n].message.seq, tree.items[n].receivers));
     out.key("children").array();
     for (const size_t child : children[n]) {
-      out.uuid(envelopes[child]->id);
+      out.text(dialect::id_in(caller.dialect, *envelopes[child]));
     }
     out.end_array().end_object();
   }

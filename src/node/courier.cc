@@ -193,6 +193,8 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
       e.type = "notification";
       e.priority = errand->priority;
       e.subject = subject_of(errand->kind);
+      e.action = errand->kind == core::ErrandKind::published ? std::string_view(errand->to)
+                                                             : core::errand_name(errand->kind);
       e.body = body;
     }
     send(job, std::move(command));

@@ -63,6 +63,7 @@ struct Sent {
   std::string session;
   Seq meeting;  // where that began
   core::Kind kind = core::Kind::notification;
+  core::Dialect dialect = core::Dialect::flow;
   bool asks = false;      // a request in a thread that waits for its answer
   bool watched = false;   // until the answer, the failure or the clock ends that
   bool answered = false;  // by anyone, once
@@ -174,6 +175,7 @@ struct Asked {
   uint32_t retries = 0;
   bool is_piped = false;
   bool failed = false;  // for all receivers, in the entry at hand
+  bool pauses = false;  // before it is sent again
 };
 
 enum class Answer : uint8_t { none, good, bad, failed };

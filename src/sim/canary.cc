@@ -31,6 +31,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::timeout_ignored, "timeout_ignored", Check::wait},
     {Canary::retry_ignored, "retry_ignored", Check::wait},
     {Canary::roll_call_ignored, "roll_call_ignored", Check::wait},
+    {Canary::retry_forgotten, "retry_forgotten", Check::wait},
     {Canary::gather_ignored, "gather_ignored", Check::wait},
     {Canary::stage_left_out, "stage_left_out", Check::wait},
     {Canary::thread_unlimited, "thread_unlimited", Check::thread},
@@ -88,6 +89,8 @@ bool is_table_limit(std::string_view rule) {
 bool plant_send(Canary canary, const ReadBy& by, core::Envelope& e) {
   if (canary == Canary::ttl_ignored && e.ttl.us > 0) {
     e.ttl = base::milliseconds(e.ttl.us);
+  } else if (canary == Canary::retry_forgotten && e.dialect == core::Dialect::collab) {
+    e.on_timeout = core::OnTimeout::fail;
   } else if (canary == Canary::priority_ignored) {
     e.priority = core::Priority::normal;
   } else if (canary == Canary::receiver_left_out && e.receivers.size() > 2) {

@@ -36,6 +36,7 @@ enum class Canary : uint8_t {
   timeout_ignored,
   retry_ignored,
   roll_call_ignored,
+  retry_forgotten,
   gather_ignored,
   stage_left_out,
   thread_unlimited,

@@ -167,6 +167,7 @@ constexpr const char* names[] = {
     "pressure throttled",
     "pressure overloaded",
     "timeout final",
+    "timeout paused",
     "timeout retried",
     "gathered enough",
     "gathered not enough",

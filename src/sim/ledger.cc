@@ -176,10 +176,11 @@ void Ledger::accept(const Step& step, const core::Send& command) {
   sent.sender = e.sender;
   sent.thread = e.thread;
   sent.kind = e.kind;
+  sent.dialect = e.dialect;
   sent.asks = core::asks(e.kind) && !e.thread.empty() && e.sender != core::broker_sender;
   const core::Duration timeout = e.response_timeout.us > 0
                                      ? e.response_timeout
-                                     : core::default_timeout(rules_, e.dialect, e.kind);
+                                     : core::default_timeout(rules_, e.dialect, e.kind, false);
   sent.watched = command.gathering || !command.later_stages.empty() || command.errand != 0 ||
                  timeout.us > 0;
   sent.topic = e.receivers == std::vector<std::string_view>{"*"} ? "*" : topic_of(e);

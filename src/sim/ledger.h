@@ -88,6 +88,7 @@ class Ledger {
   void note_owed(const Step& step, const Fact& fact);
   void check_waiting(const Step& step);
   void check_gathers(const Step& step);
+  std::optional<core::Duration> pause_of(Seq message, const Asked& asked) const;
   uint64_t unsettled_of(const std::string& receiver) const;
 
   // absence.cc

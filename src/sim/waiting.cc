@@ -40,9 +40,10 @@ size_t Scattered::count(Answer wanted) const {
 void Ledger::begin_waiting(const Step& step, const core::Send& command) {
   const core::Envelope& e = command.envelope;
   const Seq seq = step.entry.seq;
+  const bool to_many = !sent_.at(seq).topic.empty();
   core::Duration timeout = e.response_timeout.us > 0
                                ? e.response_timeout
-                               : core::default_timeout(rules_, e.dialect, e.kind);
+                               : core::default_timeout(rules_, e.dialect, e.kind, to_many);
   if (command.gathering) {
     Scattered scattered;
     scattered.terms = *command.gathering;
@@ -123,8 +124,8 @@ void Ledger::on_timed_out(const Step& step, const Fact& fact) {
     return;
   }
   Asked& asked = at->second;
-  const bool again = asked.on_timeout == core::OnTimeout::retry &&
-                     asked.retries < rules_.flow_request_retries;
+  const std::optional<core::Duration> pause = pause_of(fact.message, asked);
+  const bool again = pause && (pause->us == 0 || asked.pauses);
   if (again == fact.is_final) {
     fail(Check::wait, step, text("{} is given up, or not, as it should", fact.message.n));
   }
@@ -137,21 +138,42 @@ void Ledger::on_timed_out(const Step& step, const Fact& fact) {
     return;
   }
   ++asked.retries;
+  asked.pauses = false;
   asked.due = now_ + asked.timeout;
   Sent& sent = sent_.at(fact.message);
+  const bool keeps_its_end = sent.dialect == core::Dialect::collab;
   for (Pair& pair : sent.pairs) {
     if (pair.state == State::acked && is_registered(pair.receiver) &&
+        (!keeps_its_end || sent.expires > now_) &&
         unsettled_of(pair.receiver) < rules_.queue_max) {
       pair.state = State::queued;
       pair.attempts = 0;
       pair.touched = step.entry.seq;
-      renew(step, sent);
+      if (!keeps_its_end) {
+        renew(step, sent);
+      }
     } else if (core::is_held(pair.state)) {
       pair.state = State::queued;
       pair.stream = core::stream_none;
       pair.touched = step.entry.seq;
     }
   }
+}
+
+// How long the broker waits before it asks once more; nothing when it does not.
+std::optional<core::Duration> Ledger::pause_of(Seq message, const Asked& asked) const {
+  const Sent& sent = sent_.at(message);
+  if (asked.on_timeout != core::OnTimeout::retry) {
+    return std::nullopt;
+  }
+  if (sent.dialect == core::Dialect::collab) {
+    const core::Delays& delays = rules_.collab_retry_delays;
+    return sent.topic.empty() && asked.retries < delays.count
+               ? std::optional(delays.pauses[asked.retries])
+               : std::nullopt;
+  }
+  return asked.retries < rules_.flow_request_retries ? std::optional(core::Duration{})
+                                                     : std::nullopt;
 }
 
 uint64_t Ledger::unsettled_of(const std::string& receiver) const {
@@ -212,7 +234,13 @@ void Ledger::check_waiting(const Step& step) {
   if (std::holds_alternative<core::StartNode>(step.entry.command)) {
     return;  // lets no time pass
   }
-  for (const auto& [seq, asked] : asked_) {
+  for (auto& [seq, asked] : asked_) {
+    const auto pause = pause_of(seq, asked);
+    if (asked.due <= now_ && pause && pause->us > 0 && !asked.pauses) {
+      asked.pauses = true;
+      asked.due = now_ + *pause;
+      coverage_.count("timeout", "paused");
+    }
     if (asked.due <= now_) {
       fail(Check::wait, step, text("request {} is overdue", seq.n));
     }

@@ -83,6 +83,10 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"locks_per_agent_max", {"1", "2", "4", "100"}},
     {"settled_retention", {"0s", "1s", "2m", "24h"}},
     {"flow.request_timeout", {"100ms", "1s", "20s", "5m"}},
+    {"collab.retry_delays", {"none", "50ms", "1s,2s,4s", "10ms,20ms"}},
+    {"collab.timeout.broadcast", {"100ms", "1s"}},
+    {"collab.timeout.command", {"100ms", "1s", "30s"}},
+    {"collab.timeout.query", {"100ms", "5s"}},
     {"flow.query_timeout", {"100ms", "1s", "20s", "30s"}},
     {"flow.request_retries", {"0", "1", "3", "5"}},
     {"flow.gather_window", {"200ms", "2s", "20s", "5m"}},
@@ -287,6 +291,9 @@ Command Workload::some_send(Ask& ask) {
   e.ttl = base::milliseconds(random.pick(ttls_ms));
   e.priority = static_cast<core::Priority>(random.below(core::priority_count));
   e.dialect = sent.dialect = dialect_of(random.below(5));
+  if (e.dialect == core::Dialect::collab) {
+    e.native_id = keep(text("n{}", random.below(40)));
+  }
   e.durability = random.chance(250) ? core::Durability::memory : core::Durability::disk;
   e.kind = random.chance(300) ? core::Kind::request : core::Kind::notification;
   if (random.chance(700)) {

@@ -33,8 +33,9 @@ CREATE TABLE messages (
   receivers TEXT NOT NULL, kind INTEGER NOT NULL, type TEXT NOT NULL, dialect INTEGER NOT NULL,
   priority INTEGER NOT NULL, thread TEXT NOT NULL, correlation TEXT NOT NULL,
   in_reply_to BLOB, time INTEGER NOT NULL, bytes INTEGER NOT NULL, record BLOB NOT NULL,
-  id_key INTEGER NOT NULL);
+  id_key INTEGER NOT NULL, native_id TEXT NOT NULL);
 CREATE INDEX messages_by_id ON messages (id_key);
+CREATE INDEX messages_by_native_id ON messages (native_id, workspace) WHERE native_id <> '';
 CREATE INDEX messages_by_sender ON messages (sender);
 CREATE INDEX messages_by_thread ON messages (thread, workspace) WHERE thread <> '';
 CREATE INDEX messages_by_correlation ON messages (correlation, workspace) WHERE correlation <> '';
@@ -200,7 +201,7 @@ DatabaseResult<void> History::prepare() {
   }
   const std::pair<Statement*, std::string_view> wanted[] = {
       {&add_message_,
-       "INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+       "INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&add_delivery_,
        "INSERT INTO deliveries VALUES (?1,?2,?3,?4,COALESCE(?5,0),COALESCE(?6,'')) "
        "ON CONFLICT DO UPDATE SET state=?3, time=?4, attempts=COALESCE(?5,attempts), "
@@ -391,7 +392,8 @@ DatabaseResult<void> History::write_message(WorkspaceId workspace, Seq seq, Time
       .bind(13, time.us)
       .bind(14, static_cast<int64_t>(e.body.size()))
       .bind_blob(15, payload)
-      .bind(16, id_key(id_bucket(seq), e.id));
+      .bind(16, id_key(id_bucket(seq), e.id))
+      .bind(17, e.native_id);
   if (e.in_reply_to.is_none()) {
     add_message_.bind_null(12);
   } else {

@@ -72,7 +72,7 @@ class History {
   // True once a page turned out to be damaged: the next open sets the file aside.
   bool is_damaged() const { return damaged_; }
 
-  static constexpr int64_t schema_version = 2;
+  static constexpr int64_t schema_version = 3;
 
  private:
   // Where a delivery stands after all facts, to be written once.

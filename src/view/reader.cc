@@ -49,6 +49,9 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
                             " AND " + involves("?4")},
       {&reader.by_id_, columns + "WHERE m.id_key=?4 AND m.id=?3 AND m.workspace=?1 AND " +
                            involves("?2") + " ORDER BY m.seq DESC LIMIT 1"},
+      {&reader.by_native_id_, columns + "WHERE m.native_id=?3 AND m.native_id<>'' AND "
+                                        "m.workspace=?1 AND " + involves("?2") +
+                                  " ORDER BY m.seq DESC LIMIT 1"},
       {&reader.in_thread_, "SELECT seq FROM messages WHERE thread=?1 AND thread<>'' "
                            "AND workspace=?5 " + range + newest_first},
       {&reader.sent_, "SELECT seq FROM messages WHERE sender=?1 " + range + newest_first},
@@ -141,6 +144,12 @@ std::expected<std::optional<StoredMessage>, Error> Reader::find(const Viewer& vi
     }
   }
   return std::nullopt;
+}
+
+std::expected<std::optional<StoredMessage>, Error> Reader::find(const Viewer& viewer,
+                                                                std::string_view native_id) {
+  by_native_id_.bind(3, native_id);
+  return find(by_native_id_, viewer);
 }
 
 std::expected<std::optional<StoredMessage>, Error> Reader::find(Statement& statement,

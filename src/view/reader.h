@@ -87,6 +87,9 @@ class Reader {
   std::expected<std::optional<StoredMessage>, Error> find(const Viewer& viewer, Seq seq);
   std::expected<std::optional<StoredMessage>, Error> find(const Viewer& viewer,
                                                           const base::MessageId& id);
+  // The newest with this id in the form in which its sender wrote it.
+  std::expected<std::optional<StoredMessage>, Error> find(const Viewer& viewer,
+                                                          std::string_view native_id);
 
   // What is looked for: messages that the viewer sent or received, newest first; and of those, with
   // what is given here.
@@ -152,6 +155,7 @@ class Reader {
   lib::Database database_;
   lib::Statement by_seq_;
   lib::Statement by_id_;
+  lib::Statement by_native_id_;
   lib::Statement in_thread_;
   lib::Statement sent_;
   lib::Statement sent_or_received_;

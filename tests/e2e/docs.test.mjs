@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of docs/patterns.md and of the pages on sessions and locks run as they stand: only the port is another.
+// The lines of docs/patterns.md, docs/collab.md and of the pages on sessions and locks run as they stand:
+// only the port is another.
 import { after, before, describe, it } from 'node:test';
 import { Newcomer, page, typed } from './pages.mjs';
 
@@ -31,5 +32,20 @@ describe('docs/reference', () => {
 
   it('does what lock.md says', async () => {
     await newcomer.types(path + typed(await page('docs/reference/lock.md')), ['deploy', 'admin', 'released deploy']);
+  });
+});
+
+describe('docs/collab.md', () => {
+  let newcomer;
+  before(async () => { newcomer = await Newcomer.arrive(); });
+  after(() => newcomer.leave());
+
+  // CO-01, CO-02, CO-03, CO-04, XD-01
+  it('does what it says', async () => {
+    await newcomer.types(typed(await page('docs/collab.md')), [
+      'analyst', '"outbox":{"unsettled":0}', '"documentId": "doc_7"', '"state":"accepted"', '"findings": 5',
+      'how far are you?', 'half way', 'analyst did not answer', '"code":"TIMEOUT"', '"state":"accepted"',
+      '"not_persisted":true', 'inSeconds', '"value":[1, 2]', '"correlationId":"msg_2"', '"status":"partial"',
+    ]);
   });
 });

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "core/envelope.h"
+#include "dialect/dialect.h"
+#include "lib/json.h"
+#include "lib/json_writer.h"
+
+namespace parley::dialect {
+
+// The member `foreign` of a message that was sent in another dialect: what it says beyond the
+// members of the dialect in which it is written. One form for all dialects, so that a message which
+// goes through another dialect and back again loses nothing, and so that an agent can say what its
+// own dialect has no member for: `"foreign": {"action": "deploy"}` in flow, `"foreign": {"status":
+// "declined"}` in collab. A codec takes of it what it has no member for.
+//
+// `dialect`, `type` and `id` are of the message as it was sent. `extra` is Envelope::extra of that
+// dialect: its unknown members and its spellings, by JSON pointer. They return only if the message
+// is still the same one, by `id`.
+struct Foreign {
+  std::string_view dialect;
+  std::string_view type;
+  std::string_view id;
+  std::string_view in_reply_to;  // the id of the message that this one answers, in that dialect
+  std::string_view reply_to;
+  std::string_view thread;
+  std::string_view correlation;
+  std::string_view causation;
+  std::string_view session;
+  std::string_view action;
+  std::string_view subject;
+  std::string_view task;
+  std::optional<core::Status> status;
+  std::optional<core::ContentType> content_type;
+  std::optional<core::OnTimeout> on_timeout;
+  std::optional<bool> requires_ack;
+  bool wrapped = false;  // the body is the member `value` of an object
+  base::Duration ttl;
+  base::Duration response_timeout;
+  uint64_t sequence_number = 0;
+  int32_t confidence_ppm = -1;
+  std::vector<std::string_view> receivers;
+};
+
+// Reads a value of the member at `pointer`. Null members count as left out, unknown ones are passed
+// over.
+std::expected<Foreign, base::Error> read_foreign(lib::Json value, std::string_view pointer);
+
+// Writes the members `dialect`, `type` and `id`, then those that no dialect has to leave out:
+// subject, task, confidence. The caller has begun the object, and adds its own.
+void begin_foreign(const core::Envelope& envelope, lib::JsonWriter& out);
+
+// Whether `name`, the id that a message had in its own dialect, is that of `id`, sent by `sender`.
+bool is_id_of(std::string_view name, const base::MessageId& id, std::string_view sender,
+              Derive derive);
+
+// The `extra` of `dialect` in the text of a member `foreign`, empty where it has none. Nothing when
+// that is not about the message whose id in `dialect` is `id`.
+std::optional<std::string_view> extra_of(std::string_view foreign, std::string_view dialect,
+                                         std::string_view id);
+
+// Writes Envelope::extra as the member `extra`, without `left_out`, if that is no empty view; and
+// nothing where nothing is left.
+void write_extra(std::string_view extra, std::string_view left_out, lib::JsonWriter& out);
+
+}  // namespace parley::dialect

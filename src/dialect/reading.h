@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "lib/json.h"
+
+namespace parley::dialect {
+
+// What the decoders of all dialects need to read a member, or to say why they cannot.
+
+// What is there, for an error: short, and cut between characters.
+std::string describe(lib::Json value);
+
+// `/` and the key, escaped as a JSON pointer wants it.
+std::string pointer_step(std::string_view key);
+
+// The opposite, in quotes: `/a~1b"`, with the quote that ends the pointer, is `"a/b"`.
+std::string quoted_key(std::string_view step);
+
+bool is_version_4(const base::Id128& id);
+bool has_upper_case(std::string_view text);
+
+// `5m` or `PT5M`; none for anything else.
+std::optional<base::Duration> parse_any_duration(std::string_view text);
+
+// Whether a time is written as format_time writes it, so that its text need not be kept.
+bool is_canonical_time(std::string_view text);
+
+}  // namespace parley::dialect

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/names.h"
+
+#include <algorithm>
+
+#include "edge/call.h"
+#include "lib/crypto.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using base::Error;
+
+// The lower half of every id that is made of this text.
+uint64_t half_of(std::string_view text) {
+  return dialect::message_id_of(lib::derived_id, {}, text).low();
+}
+
+// What waits is meant rather than what is settled.
+int rank(core::State state) {
+  return !core::is_final(state) ? 2 : state == core::State::acked ? 1 : 0;
+}
+
+}  // namespace
+
+// `core::none` when there is none.
+std::expected<core::MessageRef, Error> Names::received(
+    std::string_view id, std::span<const std::string_view> from) const {
+  std::vector<core::MessageRef> found = t_.messages.find_named(caller_.ref, half_of(id));
+  const auto is_of = [&](core::MessageRef ref) {
+    const std::string& sender = t_.agents[t_.messages.message(ref).sender].name;
+    return std::ranges::find(from, sender) != from.end();
+  };
+  if (std::ranges::any_of(found, is_of)) {
+    std::erase_if(found, [&](core::MessageRef ref) { return !is_of(ref); });
+  }
+  core::MessageRef best = core::none;
+  int best_rank = -1;
+  bool several = false;
+  for (const core::MessageRef ref : found) {
+    const core::DeliveryRef delivery = t_.messages.delivery_to(ref, caller_.ref);
+    const int its_rank = rank(t_.messages.delivery(delivery).state);
+    several = its_rank == best_rank || (several && its_rank < best_rank);
+    const bool newer = best == core::none ||
+                       t_.messages.message(best).seq < t_.messages.message(ref).seq;
+    if (its_rank > best_rank || (its_rank == best_rank && newer)) {
+      best = ref;
+      best_rank = its_rank;
+    }
+  }
+  if (several && best_rank == 2) {
+    return std::unexpected(
+        Error{Code::conflict,
+              "several messages from different senders that wait for you have the id " +
+                  std::string(id.substr(0, 256)) + "; name the one you mean by its seq",
+              {}});
+  }
+  return best;
+}
+
+std::expected<base::MessageId, Error> Names::find_received(
+    std::string_view id, std::span<const std::string_view> from) const {
+  if (const auto uuid = dialect::uuid_of(id)) {
+    return *uuid;  // the machine says whether it is there
+  }
+  const auto found = received(id, from);
+  if (!found) {
+    return std::unexpected(found.error());
+  }
+  if (*found == core::none) {
+    return std::unexpected(
+        Error{Code::not_found, "no message that was sent to you has this id", {}});
+  }
+  return t_.messages.message(*found).id;
+}
+
+std::expected<core::Target, Error> Names::target(std::string_view text, First first) const {
+  if (const auto uuid = dialect::uuid_of(text)) {
+    return core::Target{.seq = {}, .id = *uuid};
+  }
+  const base::MessageId own = dialect::message_id_of(lib::derived_id, caller_.name, text);
+  const bool sent = t_.messages.find_sent(caller_.ref, own) != core::none;
+  if (first == First::received || !sent) {
+    const auto found = received(text, {});
+    if (!found) {
+      return std::unexpected(found.error());
+    }
+    if (*found != core::none) {
+      return core::Target{.seq = t_.messages.message(*found).seq, .id = {}};
+    }
+  }
+  if (const auto seq = sent ? std::nullopt : parse_number(text); seq && *seq > 0) {
+    return core::Target{.seq = base::Seq{*seq}, .id = {}};
+  }
+  return core::Target{.seq = {}, .id = own};
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/command.h"
+#include "core/tables.h"
+#include "dialect/dialect.h"
+#include "edge/principal.h"
+
+namespace parley::edge {
+
+// What a caller means by the id of a message. A message has one id in the form of each dialect, and
+// any of them will do; it is looked up among the caller's own messages, so that two senders may use
+// the same text without getting into each other's way.
+class Names final : public dialect::Lookup {
+ public:
+  Names(const core::Tables& tables, const Principal& caller) : t_(tables), caller_(caller) {}
+
+  std::expected<base::MessageId, base::Error> find_received(
+      std::string_view id, std::span<const std::string_view> from) const override;
+
+  enum class First : uint8_t { received, sent };
+
+  // By id in any form, or by place: `17`. Fails only where it could mean several that wait.
+  // What the engine does not know is the caller's own of that id, as far as this can tell.
+  std::expected<core::Target, base::Error> target(std::string_view text,
+                                                  First first = First::received) const;
+
+ private:
+  std::expected<core::MessageRef, base::Error> received(
+      std::string_view id, std::span<const std::string_view> from) const;
+
+  const core::Tables& t_;
+  const Principal& caller_;
+};
+
+}  // namespace parley::edge
