@@ -125,8 +125,8 @@ void Ledger::on_timed_out(const Step& step, const Fact& fact) {
   }
   Asked& asked = at->second;
   const std::optional<core::Duration> pause = pause_of(fact.message, asked);
-  const bool again = pause && (pause->us == 0 || asked.pauses);
-  if (again == fact.is_final) {
+  const bool hurried = pause && pause->us > 0 && !asked.pauses;
+  if (hurried || pause.has_value() == fact.is_final) {
     fail(Check::wait, step, text("{} is given up, or not, as it should", fact.message.n));
   }
   coverage_.count("timeout", fact.is_final ? "final" : "retried");
