@@ -99,9 +99,6 @@ std::string compose_collab(const Draft& draft, std::string_view body, const base
   }
   writer.key("action").text(draft.action).key("payload");
   draft.as == "json" ? writer.raw(body) : writer.text(body);
-  if (!draft.session.empty()) {
-    writer.key("sessionId").text(draft.session);
-  }
   if (!draft.in_reply_to.empty()) {
     writer.key(draft.type == "response" ? "correlationId" : "causationId").text(draft.in_reply_to);
   }

@@ -24,7 +24,6 @@ struct Draft {
   std::string as = "text";       // text or json
   std::string body;              // the text, `-` for standard input, or @FILE
   std::string action;            // of a collab message; empty: it is one of flow
-  std::string session;           // the same
 
   std::string_view dialect() const { return action.empty() ? "flow" : "collab"; }
 };
