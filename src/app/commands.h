@@ -24,6 +24,7 @@ void add_patterns(CLI::App& app, int& exit_code);  // scatter, pipeline, escalat
 void add_thread(CLI::App& app, int& exit_code);   // thread, threads
 void add_session(CLI::App& app, int& exit_code);  // session
 void add_lock(CLI::App& app, int& exit_code);     // lock
+void add_trace(CLI::App& app, int& exit_code);    // trace
 void add_config(CLI::App& app, int& exit_code);   // config
 void add_journal(CLI::App& app, int& exit_code);  // journal
 void add_doctor(CLI::App& app, int& exit_code);   // doctor
@@ -47,6 +48,7 @@ struct ConfigFlags {
   std::string tls_key;
   std::string allowed_hosts;
   std::string log_level;
+  std::string otlp_endpoint;
   std::vector<std::string> settings;  // KEY=VALUE
   bool insecure = false;
 

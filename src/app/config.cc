@@ -19,6 +19,7 @@
 #include "base/size.h"
 #include "core/rules.h"
 #include "lib/toml.h"
+#include "net/dial.h"
 
 namespace parley::app {
 
@@ -37,10 +38,21 @@ struct Count {
 struct Bytes {
   size_t Limits::* member;
 };
+// A whole number, where a bare size_t is a size in bytes.
+struct Number {
+  size_t Config::* member;
+};
+struct Link {
+  std::string Config::* member;
+};
+// NAME=VALUE, whose values are shown to nobody.
+struct Secrets {
+  std::vector<std::string> Config::* member;
+};
 using Member =
     std::variant<std::string Config::*, bool Config::*, Address Config::*, LogLevel Config::*,
                  std::vector<std::string> Config::*, size_t Config::*, Duration Config::*, Count,
-                 Bytes, Duration Limits::*>;
+                 Bytes, Duration Limits::*, Number, Link, Secrets>;
 
 struct Key {
   std::string_view name;
@@ -56,7 +68,7 @@ constexpr uint64_t year = 365 * day;
 constexpr uint64_t gigabyte = uint64_t{1} << 30;
 
 // The broker's own keys; the rules have their table in core.
-constexpr std::array<Key, 18> table = {{
+constexpr std::array<Key, 24> table = {{
     {"allowed_hosts", &Config::allowed_hosts, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
@@ -69,6 +81,20 @@ constexpr std::array<Key, 18> table = {{
      "allows listening beyond this machine without TLS: tokens travel in the clear"},
     {"listen", &Config::listen, 0, 0, "where the broker listens; port 0 takes a free one"},
     {"log.level", &Config::log_level, 0, 0, "what is logged: this and what is worse"},
+    {"otlp.batch_spans", Number{&Config::otlp_batch_spans}, 1, 100'000,
+     "spans in one request to the collector"},
+    {"otlp.ca", &Config::otlp_ca, 0, 0,
+     "certificates to trust in the collector, PEM; empty: what the system trusts"},
+    {"otlp.endpoint", Link{&Config::otlp_endpoint}, 0, 0,
+     "where the spans of messages go, as OTLP/HTTP JSON; empty: nowhere. Without a path it is "
+     "/v1/traces"},
+    {"otlp.headers", Secrets{&Config::otlp_headers}, 0, 0,
+     "headers of each request to the collector, such as Authorization=Bearer TOKEN; shown to "
+     "nobody"},
+    {"otlp.interval", &Config::otlp_interval, second / 100, day,
+     "how long spans gather before they go to the collector, if no batch is full before"},
+    {"otlp.queue_max", Number{&Config::otlp_queue_max}, 1, 10'000'000,
+     "messages whose spans wait for the collector; beyond it they are dropped and counted"},
     {"server.body_bytes_max", Bytes{&Limits::body_bytes_max}, 1'024, gigabyte,
      "the body of one request"},
     {"server.buffered_max", Bytes{&Limits::buffered_max}, 65'536, gigabyte,
@@ -129,6 +155,11 @@ std::string type_of(const Key& key) {
           [&](Duration Limits::*) {
             return range("a duration", duration_text(key.min), duration_text(key.max));
           },
+          [&](Number) {
+            return range("a whole number", std::to_string(key.min), std::to_string(key.max));
+          },
+          [&](Link) -> std::string { return "a URL of http or https"; },
+          [&](Secrets) -> std::string { return "a list of NAME=VALUE"; },
       },
       key.member);
 }
@@ -188,6 +219,9 @@ std::string value_text(const Config& config, const Key& key) {
           [&](Count at) { return std::to_string(config.server.*at.member); },
           [&](Bytes at) { return base::format_size(config.server.*at.member); },
           [&](Duration Limits::* at) { return base::format_duration(config.server.*at); },
+          [&](Number at) { return std::to_string(config.*at.member); },
+          [&](Link at) { return config.*at.member; },
+          [&](Secrets at) -> std::string { return (config.*at.member).empty() ? "" : "(secret)"; },
       },
       key.member);
 }
@@ -201,6 +235,25 @@ std::optional<uint64_t> parse_count(std::string_view text) {
 
 std::optional<uint64_t> within(const Key& key, std::optional<uint64_t> value) {
   return value && *value >= key.min && *value <= key.max ? value : std::nullopt;
+}
+
+bool is_web_address(std::string_view text) {
+  return (text.starts_with("http://") || text.starts_with("https://")) &&
+         net::Url::parse(text).has_value();
+}
+
+// `Name=value`, with a name and a value that a header can have.
+bool is_header(std::string_view text) {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  const size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  return equals != text.npos && !name.empty() &&
+         std::ranges::all_of(name,
+                             [&](char c) {
+                               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                                      (c >= '0' && c <= '9') || marks.find(c) != marks.npos;
+                             }) &&
+         std::ranges::all_of(text.substr(equals + 1), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 // False when the text is not what the key takes; the config is then as it was.
@@ -254,6 +307,16 @@ bool store(Config& config, const Key& key, std::string_view text) {
                           return put(config.server.*at.member, base::parse_size(text));
                         },
                         [&](Duration Limits::* at) { return put_duration(config.server.*at); },
+                        [&](Number at) { return put(config.*at.member, parse_count(text)); },
+                        [&](Link at) {
+                          const bool good = text.empty() || is_web_address(text);
+                          config.*at.member = good ? text : config.*at.member;
+                          return good;
+                        },
+                        [&](Secrets at) {  // what is wrong with them is told without them
+                          config.*at.member = split(text);
+                          return true;
+                        },
                     },
                     key.member);
 }
@@ -441,6 +504,11 @@ std::expected<void, Error> check_whole(const Config& config) {
   if (config.tls_certificate.empty() != config.tls_key.empty()) {
     return std::unexpected(
         bad_value("tls.certificate and tls.key belong together; only one is set"));
+  }
+  if (!std::ranges::all_of(config.otlp_headers, is_header)) {
+    return std::unexpected(
+        bad_value("otlp.headers takes a list of NAME=VALUE, separated by commas; one of them is "
+                  "not that, and is not shown here because it may be a secret"));
   }
   if (!is_loopback(config.listen.host) && config.tls_certificate.empty() && !config.insecure) {
     return std::unexpected(Error{

@@ -38,6 +38,12 @@ struct Config {
   net::Server::Limits server;
   base::Duration history_keep = base::hours(720);  // zero: for ever
   size_t history_feed_bytes_max = size_t{256} << 20;
+  std::string otlp_endpoint;  // empty: spans go nowhere
+  std::vector<std::string> otlp_headers;  // NAME=VALUE; secrets
+  std::string otlp_ca;                    // a PEM file to trust; empty: what the system trusts
+  size_t otlp_batch_spans = 512;
+  size_t otlp_queue_max = 100'000;  // messages
+  base::Duration otlp_interval = base::seconds(5);
   std::map<std::string, std::string> rules;  // name -> value as text; only those that are set
 
   // Where each key that is set got its value: `/etc/parley.toml:3`, `PARLEY_LISTEN`, `--listen`.

@@ -52,6 +52,10 @@ void ConfigFlags::add_to(CLI::App& command) {
   command.add_option("--allowed-hosts", allowed_hosts, "Names that requests may give as Host")
       ->type_name("A,B");
   command.add_option("--log-level", log_level, "error, warning, info or debug")->type_name("LEVEL");
+  command
+      .add_option("--otlp-endpoint", otlp_endpoint,
+                  "Bring the spans of messages to this OTLP/HTTP collector")
+      ->type_name("URL");
   command.add_option("--set", settings, "Set any key of `parley config show`; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
@@ -74,6 +78,7 @@ ConfigSources ConfigFlags::sources() const {
   add("--insecure", "insecure", insecure ? "true" : "");
   add("--allowed-hosts", "allowed_hosts", allowed_hosts);
   add("--log-level", "log.level", log_level);
+  add("--otlp-endpoint", "otlp.endpoint", otlp_endpoint);
   for (const std::string& setting : settings) {
     const size_t equals = setting.find('=');
     sources.flags.push_back({"--set", setting.substr(0, equals), setting.substr(equals + 1)});

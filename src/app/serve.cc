@@ -15,6 +15,7 @@
 #include "app/commands.h"
 #include "app/config.h"
 #include "edge/api.h"
+#include "edge/otlp.h"
 #include "journal/file.h"
 #include "lib/crypto.h"
 #include "lib/json_writer.h"
@@ -183,9 +184,29 @@ void tell(const view::History::Report& report, const std::string& path) {
   }
 }
 
+// None when no collector is configured.
+std::unique_ptr<edge::SpanExporter> start_exporter(const Config& config) {
+  if (config.otlp_endpoint.empty()) {
+    return nullptr;
+  }
+  edge::SpanExporter::Options options;
+  options.endpoint = config.otlp_endpoint;
+  for (const std::string& header : config.otlp_headers) {
+    const size_t equals = header.find('=');
+    options.headers.emplace_back(header.substr(0, equals), header.substr(equals + 1));
+  }
+  options.trusted_file = config.otlp_ca;
+  options.history = config.data + "/history.db";
+  options.version = PARLEY_VERSION;
+  options.batch_spans = config.otlp_batch_spans;
+  options.queue_max = config.otlp_queue_max;
+  options.interval = config.otlp_interval;
+  return std::make_unique<edge::SpanExporter>(std::move(options));
+}
+
 // None when the history cannot be opened: the broker serves without it, and says so.
 std::unique_ptr<view::Runner> start_view(const Config& config, journal::Journal& journal,
-                                         view::Feed::Post post) {
+                                         view::Feed::Post post, edge::SpanExporter* exporter) {
   view::Runner::Options options;
   options.path = config.data + "/history.db";
   options.directory = config.data + "/journal";
@@ -194,6 +215,9 @@ std::unique_ptr<view::Runner> start_view(const Config& config, journal::Journal&
   options.feed.bytes_max = config.history_feed_bytes_max;
   options.post = std::move(post);
   options.retention = config.history_keep;
+  if (exporter != nullptr) {
+    options.folded = [exporter](const view::Facts& facts) { exporter->folded(facts); };
+  }
   if (journal.last().n > 0 && !std::filesystem::exists(options.path)) {
     warn("there is no history at " + options.path + "; it is made anew from what the journal has");
   }
@@ -247,8 +271,19 @@ double bytes_in(const std::string& directory) {
 }
 
 std::vector<edge::Gauge> gauges(const Config& config, journal::Journal& journal,
-                                base::Time started) {
+                                const edge::SpanExporter* exporter, base::Time started) {
+  const auto total = [exporter](uint64_t (edge::SpanExporter::*count)() const) {
+    return [exporter, count] {
+      return exporter == nullptr ? 0.0 : static_cast<double>((exporter->*count)());
+    };
+  };
   return {
+      {"parley_otlp_spans_total", "Spans that the collector took.",
+       total(&edge::SpanExporter::exported)},
+      {"parley_otlp_dropped_total", "Messages whose spans the collector did not get.",
+       total(&edge::SpanExporter::dropped)},
+      {"parley_otlp_failures_total", "Requests that the collector did not take.",
+       total(&edge::SpanExporter::failures)},
       {"parley_journal_bytes", "Size of the journal's files, reserved space included.",
        [directory = config.data + "/journal"] { return bytes_in(directory); }},
       {"parley_snapshot_seq", "Place of the newest stored snapshot.",
@@ -288,7 +323,8 @@ std::expected<void, Error> serve(const Config& config) {
     return std::unexpected(journal.error());
   }
   const auto post = [&server](std::function<void()> work) { server->post(std::move(work)); };
-  const auto view = start_view(config, **journal, post);
+  const auto exporter = start_exporter(config);  // outlives the view, which feeds it
+  const auto view = start_view(config, **journal, post, exporter.get());
   auto broker = start_broker(**journal, clock, view.get());
   if (!broker) {
     return std::unexpected(broker.error());
@@ -305,7 +341,7 @@ std::expected<void, Error> serve(const Config& config) {
                 {.version = PARLEY_VERSION,
                  .hosts = std::move(hosts),
                  .view = view.get(),
-                 .gauges = gauges(config, **journal, clock.now())});
+                 .gauges = gauges(config, **journal, exporter.get(), clock.now())});
   auto listening = net::Server::listen({.host = config.listen.host,
                                         .port = config.listen.port,
                                         .tls_certificate = config.tls_certificate,

@@ -361,6 +361,9 @@ void encode(const Envelope& e, Writer& out) {
   out.id(e.idempotency_key);
   out.id(e.trace_id);
   out.fixed64(e.parent_span_id);
+  out.boolean(e.trace_sampled);
+  out.boolean(e.trace_in_message);
+  out.text(e.tracestate);
   out.text(e.native_id);
   out.text(e.question);
   out.text(e.type);
@@ -401,6 +404,9 @@ Envelope decode_envelope(Reader& in) {
   e.idempotency_key = in.id();
   e.trace_id = in.id();
   e.parent_span_id = in.fixed64();
+  e.trace_sampled = in.boolean();
+  e.trace_in_message = in.boolean();
+  e.tracestate = in.text();
   e.native_id = in.text();
   e.question = in.text();
   e.type = in.text();

@@ -35,6 +35,9 @@ Envelope full_envelope() {
   e.idempotency_key = id_of("key");
   e.trace_id = id_of("trace");
   e.parent_span_id = 0xfedcba9876543210;
+  e.trace_sampled = false;
+  e.trace_in_message = true;
+  e.tracestate = "tracestate";
   e.native_id = "native_id";
   e.question = "question";
   e.type = "type";

@@ -221,7 +221,8 @@ void Dispatch::settle(DeliveryRef ref, State state) {
   delivery.changed = t_.now;
   emit(Settled{.receiver = delivery.receiver,
                .message = t_.messages.message_of(ref).seq,
-               .state = state});
+               .state = state,
+               .again = true});
 }
 
 void Dispatch::note_failure(AgentRef receiver) {

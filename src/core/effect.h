@@ -38,6 +38,7 @@ struct Settled {
   AgentRef receiver = none;
   Seq message;
   State state = State::acked;
+  bool again = false;  // it was acked before
   bool operator==(const Settled&) const = default;
 };
 

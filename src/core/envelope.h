@@ -103,6 +103,9 @@ struct Envelope {
   Id128 idempotency_key;  // derived from the sender's key at the edge
   Id128 trace_id;         // W3C trace context
   uint64_t parent_span_id = 0;
+  bool trace_sampled = true;
+  bool trace_in_message = false;  // the sender wrote it into the message itself
+  std::string_view tracestate;    // carried, not read
 
   std::string_view native_id;  // the sender's own id, where it is not the UUID in `id`
   std::string_view question;   // the same of the message in `in_reply_to`

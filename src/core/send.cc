@@ -64,7 +64,7 @@ size_t text_bytes(const Envelope& e) {
   size_t bytes = 0;
   for (const std::string_view text :
        {e.sender, e.reply_to, e.native_id, e.question, e.type, e.thread, e.correlation, e.causation,
-        e.session, e.action, e.subject, e.task, e.body, e.extra}) {
+        e.session, e.action, e.subject, e.task, e.tracestate, e.body, e.extra}) {
     bytes += text.size();
   }
   for (const std::string_view receiver : e.receivers) {

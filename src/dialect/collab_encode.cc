@@ -6,6 +6,7 @@
 #include "dialect/collab_fields.h"
 #include "dialect/foreign.h"
 #include "dialect/reading.h"
+#include "dialect/tracing.h"
 #include "lib/json_writer.h"
 
 namespace parley::dialect {
@@ -42,7 +43,7 @@ class Encoder {
     }
   }
 
-  void run() {
+  void run(EncodeContext::Trace trace) {
     const std::string_view type = collab_type(e_);
     out_.object();
     write(Field::id, true, [&] { write_id(e_.native_id, e_.id); });
@@ -64,6 +65,7 @@ class Encoder {
     out_.raw_key(info(Field::payload).quoted).raw(e_.body.empty() ? "null" : e_.body);
     write(Field::session_id, !e_.session.empty(), [&] { out_.text(e_.session); });
     write_links(type == "response");
+    write_trace(trace);
     if (foreign_) {
       out_.raw_key(info(Field::foreign).quoted).object();
       write_foreign();
@@ -140,6 +142,16 @@ class Encoder {
     });
   }
 
+  void write_trace(EncodeContext::Trace trace) {
+    const WrittenTrace written = trace_for(e_, trace);
+    if (written.is_own) {
+      kept_[static_cast<size_t>(Field::traceparent)] = {};
+    }
+    write(Field::traceparent, !written.parent.empty(), [&] { out_.plain(written.parent); });
+    write(Field::tracestate, !written.parent.empty() && !e_.tracestate.empty(),
+          [&] { out_.text(e_.tracestate); });
+  }
+
   void write_foreign() {
     begin_foreign(e_, out_);
     if (e_.kind != Kind::response && !e_.in_reply_to.is_none()) {
@@ -207,8 +219,8 @@ std::string_view collab_type(const Envelope& e) {
   return "event";
 }
 
-void encode_collab(const Envelope& envelope, const EncodeContext&, std::string& out) {
-  Encoder(envelope, out).run();
+void encode_collab(const Envelope& envelope, const EncodeContext& context, std::string& out) {
+  Encoder(envelope, out).run(context.trace);
 }
 
 std::string_view collab_field(std::string_view canonical) {

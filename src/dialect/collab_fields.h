@@ -27,9 +27,11 @@ enum class Field : uint8_t {
   session_id,
   correlation_id,
   causation_id,
+  traceparent,
+  tracestate,
   foreign,
 };
-constexpr size_t field_count = 15;
+constexpr size_t field_count = 17;
 
 struct FieldInfo {
   Field field;
@@ -53,6 +55,8 @@ constexpr std::array<FieldInfo, field_count> fields = {{
     {Field::session_id, "/sessionId", R"("sessionId")"},
     {Field::correlation_id, "/correlationId", R"("correlationId")"},
     {Field::causation_id, "/causationId", R"("causationId")"},
+    {Field::traceparent, "/traceparent", R"("traceparent")"},
+    {Field::tracestate, "/tracestate", R"("tracestate")"},
     {Field::foreign, "/foreign", R"("foreign")"},
 }};
 

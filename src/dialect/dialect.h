@@ -60,6 +60,11 @@ struct EncodeContext {
   // Whom it is written for: used where the dialect names one receiver and the envelope several. The
   // text of an envelope with one receiver is the same for all who get it.
   std::string_view recipient;
+
+  // Which traceparent the text has: the one that the sender wrote into it, if any; or one by which
+  // the message itself is the cause of what its receiver does, in its place or in any case.
+  enum class Trace : uint8_t { as_sent, own_if_sent, own };
+  Trace trace = Trace::as_sent;
 };
 
 // A dialect's two pure functions and its limits. A new dialect is one file and one row.

@@ -10,6 +10,7 @@
 #include "dialect/foreign.h"
 #include "dialect/iso8601.h"
 #include "dialect/reading.h"
+#include "dialect/tracing.h"
 #include "lib/json_writer.h"
 
 namespace parley::dialect {
@@ -58,6 +59,14 @@ class Decoder {
                       read_times() && read_answers() && read_rest() && read_foreign_member();
     if (!good) {
       return std::unexpected(std::move(error_));
+    }
+    const KeptTrace kept =
+        read_trace(given(Field::traceparent), given(Field::tracestate), e_);
+    if (kept.parent) {
+      keep(Field::traceparent);
+    }
+    if (kept.state) {
+      keep(Field::tracestate);
     }
     keep_the_rest();
     return std::move(e_);

@@ -5,6 +5,7 @@
 #include "dialect/flow_fields.h"
 #include "dialect/foreign.h"
 #include "dialect/reading.h"
+#include "dialect/tracing.h"
 #include "lib/json_writer.h"
 
 namespace parley::dialect {
@@ -94,6 +95,7 @@ class Encoder {
     write_payload();
     out_.raw_key(info(Field::metadata).quoted);
     write_metadata();
+    write_trace(context.trace);
     write_unknown(Part::message);
     out_.end_object();
   }
@@ -175,6 +177,16 @@ class Encoder {
     }
     write_unknown(Part::metadata);
     out_.end_object();
+  }
+
+  void write_trace(EncodeContext::Trace trace) {
+    const WrittenTrace written = trace_for(e_, trace);
+    if (written.is_own) {
+      kept_[static_cast<size_t>(Field::traceparent)] = {};
+    }
+    write(Field::traceparent, !written.parent.empty(), [&] { out_.plain(written.parent); });
+    write(Field::tracestate, !written.parent.empty() && !e_.tracestate.empty(),
+          [&] { out_.text(e_.tracestate); });
   }
 
   void write_foreign() {

@@ -35,6 +35,8 @@ enum class Field : uint8_t {
   outer_in_reply_to,
   payload,
   metadata,
+  traceparent,
+  tracestate,
   content_type,
   body,
   timestamp,
@@ -44,7 +46,7 @@ enum class Field : uint8_t {
   sequence_number,
   correlation_id,
 };
-constexpr size_t field_count = 22;
+constexpr size_t field_count = 24;
 
 struct FieldInfo {
   Field field;
@@ -69,6 +71,8 @@ constexpr std::array<FieldInfo, field_count> fields = {{
     {Field::outer_in_reply_to, Part::message, "/in_reply_to", R"("in_reply_to")"},
     {Field::payload, Part::message, "/payload", R"("payload")"},
     {Field::metadata, Part::message, "/metadata", R"("metadata")"},
+    {Field::traceparent, Part::message, "/traceparent", R"("traceparent")"},
+    {Field::tracestate, Part::message, "/tracestate", R"("tracestate")"},
     {Field::content_type, Part::payload, "/payload/content_type", R"("content_type")"},
     {Field::body, Part::payload, "/payload/body", R"("body")"},
     {Field::timestamp, Part::metadata, "/metadata/timestamp", R"("timestamp")"},

@@ -7,6 +7,7 @@
 
 #include <map>
 
+#include "base/trace.h"
 #include "dialect/golden_test.h"
 #include "dialect/iso8601.h"
 #include "lib/json_writer.h"
@@ -286,6 +287,64 @@ TEST(Iso8601, DurationsHaveFixedLength) {
        {"", "P", "PT", "P1", "P1Y", "P1M", "P1DT", "PT1.5H", "PT1S1S", "P1H", "-PT1S", "PT-1S",
         "PT.5S", "PT1,5S", "pt1s", "PT1S "}) {
     EXPECT_EQ(parse_iso_duration(text), std::nullopt) << text;
+  }
+}
+
+constexpr const char* parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+std::string traced_message(const std::string& members) {
+  return R"({"id":"f47ac10b-58cc-4372-a567-0e02b2c3d479","conversation_id":"c","type":"request",)"
+         R"("sender":"planner","receiver":"coder","payload":{"body":{}},)"
+         R"("metadata":{"timestamp":"2026-11-15T21:06:53.042Z"})" +
+         members + "}";
+}
+
+// CO-12: the trace is read out of the message, and whoever gets it is below the message itself.
+TEST(Flow, TraceIsReadAndIsTheMessagesOwnForItsReceiver) {
+  using Trace = EncodeContext::Trace;
+  const Decoded decoded(
+      traced_message(R"(,"traceparent":")" + std::string(parent) + R"(","tracestate":"a=b")"));
+  ASSERT_TRUE(decoded.result);
+  const Envelope& e = *decoded.result;
+  EXPECT_EQ(base::format_traceparent({e.trace_id, e.parent_span_id, e.trace_sampled}), parent);
+  EXPECT_EQ(e.tracestate, "a=b");
+  EXPECT_TRUE(e.extra.empty());  // so a repeat in another span is the same message
+  const std::string own = base::format_traceparent(
+      {e.trace_id, base::message_span(e.id, "planner"), e.trace_sampled});
+  for (const auto& [trace, wanted] : {std::pair{Trace::as_sent, std::string(parent)},
+                                      std::pair{Trace::own_if_sent, own},
+                                      std::pair{Trace::own, own}}) {
+    std::string out;
+    encode_flow(e, {.recipient = "coder", .trace = trace}, out);
+    EXPECT_NE(out.find(R"("traceparent":")" + wanted + R"(","tracestate":"a=b")"),
+              std::string::npos)
+        << out;
+  }
+}
+
+TEST(Flow, TraceThatTheSenderDidNotWriteIsThereOnlyWhenAskedFor) {
+  using Trace = EncodeContext::Trace;
+  const Decoded decoded(traced_message(""));
+  ASSERT_TRUE(decoded.result);
+  Envelope e = *decoded.result;
+  EXPECT_TRUE(e.trace_id.is_none());
+  e.trace_id = e.id;
+  for (const auto& [trace, there] : {std::pair{Trace::as_sent, false},
+                                     std::pair{Trace::own_if_sent, false},
+                                     std::pair{Trace::own, true}}) {
+    std::string out;
+    encode_flow(e, {.recipient = "coder", .trace = trace}, out);
+    EXPECT_EQ(out.find("traceparent") != std::string::npos, there) << out;
+  }
+}
+
+TEST(Flow, WhatIsNoTraceIsNoReasonToRefuse) {
+  for (const char* members : {R"(,"traceparent":"00-xyz")", R"(,"traceparent":7)",
+                              R"(,"traceparent":null)", R"(,"tracestate":"a=b")"}) {
+    const Decoded decoded(traced_message(members));
+    ASSERT_TRUE(decoded.result) << members;
+    EXPECT_TRUE(decoded.result->trace_id.is_none()) << members;
+    EXPECT_TRUE(decoded.result->tracestate.empty()) << members;
   }
 }
 

@@ -90,7 +90,7 @@ void Api::show_dead_letter(Call& call) {
       : at->second.reason == core::Reason::malformed
           ? malformed_text(broker_, call.caller.workspace, at->second.message)
           : message_text(broker_, call.caller.workspace, at->second.message, call.caller.dialect,
-                         at->second.receiver);
+                         {.recipient = at->second.receiver});
   if (original) {
     out.key("original_message").raw(*original);
   }

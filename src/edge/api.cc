@@ -140,6 +140,7 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", "/v1/locks", &Api::list_locks},
       {"PUT", "/v1/locks/{}", &Api::take_lock},
       {"DELETE", "/v1/locks/{}", &Api::release_lock},
+      {"GET", "/v1/traces/{}", &Api::show_trace},
       {"GET", "/v1/dead-letters", &Api::list_dead_letters},
       {"GET", "/v1/dead-letters/{}", &Api::show_dead_letter},
       {"POST", "/v1/dead-letters/{}/retry", &Api::retry_dead_letter},
@@ -166,12 +167,12 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
     : broker_(broker),
       clock_(clock),
       options_(std::move(options)),
-      metrics_(route_labels()),
+      metrics_(route_labels(), options_.version),
       started_(broker.machine().seq()) {
   broker_.observe([this](const core::Entry& entry, const core::Outcome& outcome,
                          std::span<const core::Effect> effects) {
     note_write(entry);
-    metrics_.applied(entry, outcome, effects);
+    metrics_.applied(broker_.machine(), entry, outcome, effects);
   });
   add_gauges();
   broker_.run_errands(&errand_text);

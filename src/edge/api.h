@@ -118,6 +118,9 @@ class Api final : public net::Handler {
     bool lenient = false;  // fills in id, sender, conversation and timestamp
     std::string_view idempotency_key;
     std::string_view session{};  // that it is in, where the message itself does not say
+    // Where the message itself has none.
+    std::string_view traceparent;
+    std::string_view tracestate;
     // Of a pattern: in place of the message's own receiver, and what core::Send has beside it.
     std::vector<std::string_view> receivers{};
     std::optional<core::Gathering> gathering{};
@@ -131,6 +134,7 @@ class Api final : public net::Handler {
   std::expected<core::Envelope, Error> decode(const Principal& caller, const dialect::Codec& codec,
                                               lib::Json message, const Submission& submission);
   void add_causes(const Principal& caller, core::Envelope& envelope);
+  void take_from_cause(const core::Envelope& cause, core::Envelope& envelope);
   void follow_question(const core::Envelope& question, core::Envelope& response);
   void keep_malformed(const Principal& caller, std::string_view text, const Error& error,
                       node::Broker::Done done);
@@ -203,6 +207,9 @@ class Api final : public net::Handler {
                  base::Seq place);
   void refuse_lock(const net::Exchange& exchange, const Principal& caller, const std::string& name,
                    const Error& error);
+
+  // traces.cc
+  void show_trace(Call& call);
 
   // admin.cc
   void list_dead_letters(Call& call);

@@ -50,11 +50,8 @@ core::Message header_of(const view::StoredMessage& stored, const core::Envelope&
 net::Response response_of(const view::StoredMessage& stored, const core::Envelope& envelope,
                           core::Dialect dialect, std::string_view recipient) {
   net::Response response = json_response(200, {});
-  codec_of(dialect).encode(envelope, {.recipient = recipient}, response.body);
-  std::string provenance;
-  JsonWriter out(provenance);
-  render_provenance(envelope, header_of(stored, envelope), {}, out);
-  response.headers.emplace_back("Parley-Provenance", std::move(provenance));
+  codec_of(dialect).encode(envelope, shown_to(recipient), response.body);
+  add_provenance(envelope, header_of(stored, envelope), {}, response);
   return response;
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sending, reading and settling messages over HTTP.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 
+#include "base/hash.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "edge/api.h"
 #include "edge/mask.h"
 #include "edge/render.h"
@@ -23,6 +26,33 @@ constexpr uint64_t inbox_max = 1'000;
 constexpr uint64_t recipients_listed_max = 100;
 constexpr size_t causes_max = 16;
 constexpr Duration wait_max = base::minutes(10);
+
+// The trace that its sender names beside the message, where the message names none itself.
+void join_trace(std::string_view traceparent, std::string_view tracestate,
+                core::Envelope& envelope) {
+  if (traceparent.empty() || !envelope.trace_id.is_none()) {
+    return;
+  }
+  if (const auto parent = base::parse_traceparent(traceparent)) {
+    envelope.trace_id = parent->trace_id;
+    envelope.parent_span_id = parent->span_id;
+    envelope.trace_sampled = parent->sampled;
+    envelope.tracestate = base::is_tracestate(tracestate) ? tracestate : std::string_view{};
+  }
+}
+
+// A trace begins with this message and has its id: a UUID is as good as random. An id that is made
+// of the sender's own words may come again, so there the time is in it as well.
+void begin_trace(base::Time now, core::Envelope& envelope) {
+  envelope.trace_id = envelope.id;
+  if (!envelope.native_id.empty()) {
+    const uint64_t salt = base::hash64(envelope.sender, static_cast<uint64_t>(now.us));
+    const uint64_t high = base::mix64(envelope.id.high(), salt);
+    const uint64_t low = base::mix64(envelope.id.low(), high);
+    std::memcpy(envelope.trace_id.bytes.data(), &high, sizeof high);
+    std::memcpy(envelope.trace_id.bytes.data() + sizeof high, &low, sizeof low);
+  }
+}
 
 // The outcomes of a batch, as they come in; the answer leaves with the last.
 struct BatchAnswer {
@@ -145,7 +175,11 @@ std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
   }
   envelope->via = submission.via;
   envelope->sender_kind = caller.kind;
+  join_trace(submission.traceparent, submission.tracestate, *envelope);
   add_causes(caller, *envelope);
+  if (envelope->trace_id.is_none()) {
+    begin_trace(context.received, *envelope);
+  }
   if (envelope->thread.empty()) {
     // A message without a conversation begins one of its own.
     texts_.push_back(base::format_uuid(envelope->id));
@@ -172,10 +206,7 @@ void Api::add_causes(const Principal& caller, core::Envelope& envelope) {
   if (!before) {
     return;
   }
-  if (envelope.thread.empty()) {
-    texts_.emplace_back(before->thread);
-    envelope.thread = texts_.back();
-  }
+  take_from_cause(*before, envelope);
   if (!envelope.in_reply_to.is_none()) {
     envelope.question = texts_.emplace_back(before->native_id);
   }
@@ -192,6 +223,26 @@ void Api::add_causes(const Principal& caller, core::Envelope& envelope) {
   };
   std::ranges::for_each(before->on_behalf_of, add);
   add(before->sender);
+}
+
+// What goes on from one message to those that it causes: the conversation, the trace, and along a
+// chain (CO-05) the correlation.
+void Api::take_from_cause(const core::Envelope& cause, core::Envelope& envelope) {
+  const auto keep = [this](std::string_view text) {
+    return std::string_view(texts_.emplace_back(text));
+  };
+  if (envelope.thread.empty()) {
+    envelope.thread = keep(cause.thread);
+  }
+  if (envelope.correlation.empty() && !envelope.causation.empty() && !cause.correlation.empty()) {
+    envelope.correlation = keep(cause.correlation);
+  }
+  if (envelope.trace_id.is_none() && !cause.trace_id.is_none()) {
+    envelope.trace_id = cause.trace_id;
+    envelope.parent_span_id = base::message_span(cause.id, cause.sender);
+    envelope.trace_sampled = cause.trace_sampled;
+    envelope.tracestate = cause.tracestate.empty() ? std::string_view{} : keep(cause.tracestate);
+  }
 }
 
 // A response goes where the question says, else to whoever asked; an agent that says itself whom it
@@ -299,6 +350,8 @@ void Api::send_one(Call& call, Json message) {
          {.lenient = *lenient,
           .idempotency_key = call.request.header("idempotency-key"),
           .session = session,
+          .traceparent = call.request.header("traceparent"),
+          .tracestate = call.request.header("tracestate"),
           .on_unavailable = *on_unavailable,
           .wait = *wait},
          [this, exchange = call.exchange, caller = speaking(call.caller, *codec), wait = *wait](
@@ -346,6 +399,8 @@ void Api::send_batch(Call& call, Json messages) {
   const Submission submission{.lenient = *lenient,
                               .idempotency_key = {},
                               .session = session,
+                              .traceparent = call.request.header("traceparent"),
+                              .tracestate = call.request.header("tracestate"),
                               .on_unavailable = *on_unavailable};
   size_t at = 0;
   for (const Json message : messages.elements()) {
@@ -510,7 +565,7 @@ void Api::give_answer(const net::Exchange& exchange, const Principal& caller, ba
       [this, exchange, caller, answer, question](const core::Outcome&,
                                                  std::span<const core::Effect>) {
         const auto text =
-            message_text(broker_, caller.workspace, answer, caller.dialect, caller.name);
+            message_text(broker_, caller.workspace, answer, caller.dialect, shown_to(caller.name));
         if (!text) {
           refuse(exchange, text.error());
           return;
@@ -610,7 +665,8 @@ void Api::show_message(Call& call) {
   const base::Seq seq = t.messages.message(ref).seq;
   const auto show = [this, exchange = call.exchange, caller = call.caller, seq, dialect] {
     const core::Tables& now = broker_.machine().find(caller.workspace)->tables();
-    const auto text = message_text(broker_, caller.workspace, seq, *dialect, caller.name);
+    const auto text =
+        message_text(broker_, caller.workspace, seq, *dialect, shown_to(caller.name));
     if (!text) {
       refuse(exchange, text.error());
       return;
@@ -619,11 +675,8 @@ void Api::show_message(Call& call) {
     const core::MessageRef message = now.messages.find(seq);
     const auto envelope = envelope_at(broker_, caller.workspace, seq);
     if (message != core::none && envelope) {
-      std::string provenance;
-      JsonWriter out(provenance);
-      render_provenance(*envelope, now.messages.message(message),
-                        redirected_from(now, message, caller.ref), out);
-      response.headers.emplace_back("Parley-Provenance", std::move(provenance));
+      add_provenance(*envelope, now.messages.message(message),
+                     redirected_from(now, message, caller.ref), response);
     }
     respond(exchange, std::move(response));
   };

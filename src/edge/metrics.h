@@ -5,43 +5,52 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "core/effect.h"
 #include "core/machine.h"
+#include "lib/prometheus.h"
 #include "net/server.h"
 
 namespace parley::edge {
 
-// A value that is asked for when it is wanted.
+// A value that is asked for when it is wanted; a total if its name ends so.
 struct Gauge {
   std::string name;
   std::string help;
   std::function<double()> value;
 };
 
-// How many values were up to each bound.
+// How many values were up to each bound, in one bucket more for those beyond.
 class Histogram {
  public:
-  explicit Histogram(std::span<const double> bounds) : bounds_(bounds), counts_(bounds.size()) {}
+  explicit Histogram(std::span<const double> bounds)
+      : bounds_(bounds), counts_(bounds.size() + 1) {}
 
   void add(double value);
-  // As lines of samples, after the name; `labels` without braces, or empty.
-  void render(std::string_view name, std::string_view labels, std::string& out) const;
+  void add(const Histogram& other);
+  bool empty() const;
+  // The sum and the bounds are divided by `scale`; `bounds` are those, divided.
+  lib::MetricRegistry::Buckets buckets() const { return {bounds_, counts_, sum_}; }
+  lib::MetricRegistry::Buckets buckets(std::span<const double> bounds, double scale) const {
+    return {bounds, counts_, sum_ / scale};
+  }
 
  private:
   std::span<const double> bounds_;
   std::vector<uint64_t> counts_;  // by bound, not cumulative
-  uint64_t count_ = 0;
   double sum_ = 0;
 };
 
-// Counts what the broker does and writes it down in the text format of Prometheus. Labels are words
-// of ours: routes, states, codes; never names that users choose. On the server's thread.
+// Counts what the broker does, in plain numbers, and tells a registry when someone asks. Labels are
+// words of ours: routes, states, codes, types; never names that users choose, but for errors_total,
+// which names the first `named_agents_max` agents. On the server's thread.
 class Metrics {
  public:
   // The labels of the routes, by their number; what fits none has the number after the last.
@@ -49,10 +58,12 @@ class Metrics {
     std::string_view method;
     std::string_view pattern;
   };
-  explicit Metrics(std::vector<Route> routes);
+  Metrics(std::vector<Route> routes, std::string_view version);
 
-  void applied(const core::Entry& entry, const core::Outcome& outcome,
-               std::span<const core::Effect> effects);
+  static constexpr size_t named_agents_max = 100;
+
+  void applied(const core::Machine& machine, const core::Entry& entry,
+               const core::Outcome& outcome, std::span<const core::Effect> effects);
   void refused(base::Code code) { ++refused_[static_cast<size_t>(code)]; }
   void stepped(uint64_t entries, base::Duration took);
 
@@ -74,17 +85,35 @@ class Metrics {
   struct Depth {
     base::Time at;
     uint64_t open = 0;
+    std::array<uint64_t, core::priority_count> by_priority{};
     base::Time oldest = base::time_max;
   };
 
+  // What the protocol counts by type; kept by dialect and kind, which give the type its word.
+  struct Traffic {
+    std::array<uint64_t, core::priority_count> sent{};
+    uint64_t received = 0;
+    Histogram latency_ms;
+  };
+
   void measure_depth(const core::Machine& machine, base::Time now);
-  void add_counters(std::string& out) const;
-  void add_requests(std::string& out) const;
-  void add_state(const core::Machine& machine, base::Time now, std::string& out);
+  void count_sent(const core::Envelope& envelope);
+  void count_effect(const core::Machine& machine, const core::Entry& entry,
+                    const core::Effect& effect);
+  void count_error(std::string_view type, std::string_view agent);
+  void tell_counters();
+  void tell_traffic();
+  void tell_requests();
+  void tell_state(const core::Machine& machine, base::Time now);
+  void tell_depth(base::Time now);
+  Traffic& traffic(core::Dialect dialect, core::Kind kind);
 
   static constexpr size_t states = static_cast<size_t>(core::state_last) + 1;
   static constexpr size_t reasons = static_cast<size_t>(core::reason_last) + 1;
+  static constexpr size_t dialects = static_cast<size_t>(core::dialect_last) + 1;
+  static constexpr size_t kinds = static_cast<size_t>(core::kind_last) + 1;
 
+  lib::MetricRegistry registry_;
   std::vector<Route> routes_;
   std::vector<std::map<int, uint64_t>> statuses_;  // by route and status
   std::vector<Histogram> durations_;               // by route
@@ -97,6 +126,11 @@ class Metrics {
   std::vector<uint64_t> refused_;        // by code
   std::array<uint64_t, states> settled_{};
   std::array<uint64_t, reasons> dead_{};
+  std::vector<Traffic> traffic_;          // by dialect and kind
+  std::vector<Histogram> queue_time_ms_;  // by priority
+  uint64_t message_bytes_ = 0;
+  std::map<std::pair<std::string, std::string>, uint64_t> errors_;  // by type and agent
+  std::set<std::string, std::less<>> named_agents_;
   Histogram step_seconds_;
   Histogram step_entries_;
   Depth depth_;

@@ -248,6 +248,8 @@ void Api::submit_pattern(Call& call, const std::vector<std::string>& receivers,
   Submission submission{.lenient = *lenient,
                         .idempotency_key = call.request.header("idempotency-key")};
   submission.receivers = {receivers.begin(), receivers.end()};
+  submission.traceparent = call.request.header("traceparent");
+  submission.tracestate = call.request.header("tracestate");
   submission.gathering = gathering;
   submission.later_stages = {later.begin(), later.end()};
   submit(call.caller, *codec, *parsed, submission,

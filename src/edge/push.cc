@@ -170,7 +170,9 @@ bool Push::render(base::Seq message, const core::Envelope* envelope) {
   rendered.message = shown->receivers.size() == 1 ? message : base::Seq{};
   rendered.dialect = codec->dialect;
   rendered.text.assign(R"(,"message":)");
-  codec->encode(*shown, {.recipient = owner_.name}, rendered.text);
+  codec->encode(*shown,
+                {.recipient = owner_.name, .trace = dialect::EncodeContext::Trace::own_if_sent},
+                rendered.text);
   rendered.text.append(R"(,"provenance":)");
   JsonWriter provenance(rendered.text);
   const std::string_view away = redirected_from(t, ref, owner_.ref);
@@ -260,7 +262,6 @@ void Push::op_send(Json op, std::string_view ref) {
   }
   const Json key = op.find("idempotency_key");
   const Json lenient = op.find("lenient");
-  const Json session = op.find("session");
   const Json policy = op.find("on_unavailable");
   const auto on_unavailable =
       parse_on_unavailable(policy ? policy.as_string().value_or("no text") : std::string_view{});
@@ -268,11 +269,18 @@ void Push::op_send(Json op, std::string_view ref) {
     reply_error(ref, on_unavailable.error());
     return;
   }
+  const auto text = [&op](std::string_view name) {
+    const Json value = op.find(name);
+    return value ? value.as_string().value_or("") : std::string_view{};
+  };
+  const std::string_view traceparent = text("traceparent");
   api_.submit(owner_, *codec, message,
               {.via = core::Via::websocket,
                .lenient = lenient && lenient.as_bool() == true,
                .idempotency_key = key ? key.as_string().value_or("") : std::string_view{},
-               .session = session ? session.as_string().value_or("") : std::string_view{},
+               .session = text("session"),
+               .traceparent = traceparent,
+               .tracestate = traceparent.empty() ? std::string_view{} : text("tracestate"),
                .on_unavailable = *on_unavailable},
               answer_to(ref, Answered::always));
 }

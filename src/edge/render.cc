@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/trace.h"
 #include "core/news.h"
 #include "edge/mask.h"
 #include "lib/json.h"
@@ -277,6 +278,16 @@ void render_notification(const core::Envelope& envelope, const core::Message& me
   out.end_object();
 }
 
+namespace {
+
+std::string traceparent_of(const core::Envelope& envelope) {
+  return base::format_traceparent({envelope.trace_id,
+                                   base::message_span(envelope.id, envelope.sender),
+                                   envelope.trace_sampled});
+}
+
+}  // namespace
+
 std::string_view redirected_from(const core::Tables& tables, core::MessageRef message,
                                  core::AgentRef receiver) {
   const auto& redirected = tables.messages.redirected();
@@ -298,6 +309,12 @@ void render_provenance(const core::Envelope& envelope, const core::Message& mess
     out.text(name);
   }
   out.end_array().key("accepted").time(message.time);
+  if (!envelope.trace_id.is_none()) {
+    out.key("traceparent").plain(traceparent_of(envelope));
+    if (!envelope.tracestate.empty()) {
+      out.key("tracestate").text(envelope.tracestate);
+    }
+  }
   if (message.mark != core::Mark::plain) {
     out.key("mark").plain(message.mark == core::Mark::late ? "late" : "duplicate");
   }
@@ -305,6 +322,20 @@ void render_provenance(const core::Envelope& envelope, const core::Message& mess
     out.key("redirected_from").text(redirected_from);
   }
   out.end_object();
+}
+
+void add_provenance(const core::Envelope& envelope, const core::Message& message,
+                    std::string_view redirected_from, net::Response& response) {
+  std::string provenance;
+  JsonWriter out(provenance);
+  render_provenance(envelope, message, redirected_from, out);
+  response.headers.emplace_back("Parley-Provenance", std::move(provenance));
+  if (!envelope.trace_id.is_none()) {
+    response.headers.emplace_back("traceparent", traceparent_of(envelope));
+    if (!envelope.tracestate.empty()) {
+      response.headers.emplace_back("tracestate", envelope.tracestate);
+    }
+  }
 }
 
 std::expected<core::Envelope, Error> envelope_at(node::Broker& broker, core::WorkspaceId workspace,
@@ -331,13 +362,13 @@ std::expected<core::Envelope, Error> envelope_at(node::Broker& broker, core::Wor
 
 std::expected<std::string, Error> message_text(node::Broker& broker, core::WorkspaceId workspace,
                                                base::Seq seq, core::Dialect dialect,
-                                               std::string_view recipient) {
+                                               const dialect::EncodeContext& context) {
   const auto envelope = envelope_at(broker, workspace, seq);
   if (!envelope) {
     return std::unexpected(envelope.error());
   }
   std::string text;
-  codec_of(dialect).encode(*envelope, {.recipient = recipient}, text);
+  codec_of(dialect).encode(*envelope, context, text);
   return text;
 }
 
@@ -355,7 +386,7 @@ std::expected<std::string, Error> malformed_text(node::Broker& broker, core::Wor
   if (const auto* malformed = std::get_if<core::Malformed>(&entry->command)) {
     JsonWriter(text).text(malformed->text);
   } else {  // it was a message to the edge, but not to the machine
-    const auto message = message_text(broker, workspace, seq, core::Dialect::flow, "");
+    const auto message = message_text(broker, workspace, seq, core::Dialect::flow, {});
     if (!message) {
       return message;
     }

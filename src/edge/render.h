@@ -7,6 +7,7 @@
 #include "core/workspace.h"
 #include "dialect/dialect.h"
 #include "lib/json_writer.h"
+#include "net/server.h"
 #include "node/broker.h"
 #include "view/reader.h"
 
@@ -43,19 +44,29 @@ const dialect::Codec& codec_of(core::Dialect dialect);
 std::string id_text(node::Broker& broker, core::WorkspaceId workspace,
                     const core::Message& message, core::Dialect reader);
 
-// Where a message comes from, as the broker knows it.
 // In whose place the receiver got the message; empty: it was meant for it.
 std::string_view redirected_from(const core::Tables& tables, core::MessageRef message,
                                  core::AgentRef receiver);
-void render_provenance(const core::Envelope& envelope, const core::Message& message,
-                       std::string_view redirected_from,
-                       lib::JsonWriter& out);
 
-// The message at `seq` in the words of `dialect`, for `recipient`.
+// Where a message comes from, as the broker knows it.
+void render_provenance(const core::Envelope& envelope, const core::Message& message,
+                       std::string_view redirected_from, lib::JsonWriter& out);
+
+// The same as headers of the answer that has the message; with it traceparent and tracestate, by
+// which the message is the cause of what its reader does.
+void add_provenance(const core::Envelope& envelope, const core::Message& message,
+                    std::string_view redirected_from, net::Response& response);
+
+// The message at `seq` in the words of `dialect`.
 std::expected<std::string, base::Error> message_text(node::Broker& broker,
                                                      core::WorkspaceId workspace, base::Seq seq,
                                                      core::Dialect dialect,
-                                                     std::string_view recipient);
+                                                     const dialect::EncodeContext& context);
+
+// How a message is written for one who asks for it.
+inline dialect::EncodeContext shown_to(std::string_view recipient) {
+  return {.recipient = recipient, .trace = dialect::EncodeContext::Trace::own};
+}
 
 // The message that was pushed last, but for its place: a publish to many is encoded once for all
 // who speak the same dialect.

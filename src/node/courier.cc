@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/hash.h"
+#include "base/trace.h"
 
 namespace parley::node {
 
@@ -68,6 +69,16 @@ std::string_view subject_of(core::ErrandKind kind) {
   return "";
 }
 
+// What the broker says of a message is part of that message's trace.
+void follow_trace(const core::Envelope& about, core::Envelope& e) {
+  if (!about.trace_id.is_none()) {
+    e.trace_id = about.trace_id;
+    e.parent_span_id = base::message_span(about.id, about.sender);
+    e.trace_sampled = about.trace_sampled;
+    e.tracestate = about.tracestate;
+  }
+}
+
 // What was sent at a place of the journal, as far as that still has it.
 class Original {
  public:
@@ -119,14 +130,16 @@ void write_stage(const core::Pipeline& pipeline, const core::Tables& tables,
   if (first != nullptr) {
     e.priority = first->priority;
     e.ttl = first->ttl;
-    e.trace_id = first->trace_id;
-    e.parent_span_id = first->parent_span_id;
+    follow_trace(*first, e);
   }
   e.body = "null";
   if (answer != nullptr) {
     e.on_behalf_of.push_back(answer->sender);  // whose words they are
     e.content_type = answer->content_type;
     e.body = answer->body;
+    if (answer->trace_id == e.trace_id) {
+      follow_trace(*answer, e);
+    }
   }
 }
 
@@ -182,6 +195,7 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
     e.thread = own_thread;
     if (about.envelope() != nullptr) {
       e.in_reply_to = about.envelope()->id;
+      follow_trace(*about.envelope(), e);
     }
     std::string body;
     if (pipeline != pipelines.end()) {
@@ -196,6 +210,9 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
       e.action = errand->kind == core::ErrandKind::published ? std::string_view(errand->to)
                                                              : core::errand_name(errand->kind);
       e.body = body;
+    }
+    if (e.trace_id.is_none()) {
+      e.trace_id = e.id;
     }
     send(job, std::move(command));
   }

@@ -54,12 +54,14 @@ void Facts::add(const core::Machine& machine, const core::Entry& entry,
 // Tells the message with all its deliveries and returns its place; or none, when the engine forgot
 // it within the entry: then the effects tell what is left to tell.
 Seq Facts::add_send(const Turn& turn) {
-  put(turn, Fact::Kind::sent, turn.entry.seq);
+  Fact& sent = put(turn, Fact::Kind::sent, turn.entry.seq);
   const core::Messages& messages = turn.tables.messages;
   const core::MessageRef message = messages.find(turn.entry.seq);
   if (message == none) {
+    sent.word = Fact::finished;
     return {};
   }
+  sent.word = messages.message(message).open == 0 ? Fact::finished : 0;
   for (core::DeliveryRef ref = messages.message(message).deliveries; ref != none;) {
     add_delivery(turn, ref);
     ref = messages.delivery(ref).sibling;
@@ -70,7 +72,7 @@ Seq Facts::add_send(const Turn& turn) {
 void Facts::add_effect(const Turn& turn, size_t at) {
   const core::Messages& messages = turn.tables.messages;
   const auto add_state = [&](Seq message, core::AgentRef receiver, core::State state,
-                             uint16_t attempts) {
+                             uint16_t attempts, bool again = false) {
     if (message == turn.told) {
       return;
     }
@@ -79,13 +81,16 @@ void Facts::add_effect(const Turn& turn, size_t at) {
         ref == none ? none : messages.delivery_to(ref, receiver);
     if (delivery != none) {
       add_delivery(turn, delivery);
+      if (again) {
+        facts_.back().word &= static_cast<uint8_t>(~Fact::finished);
+      }
       return;
     }
     // The engine has forgotten it within this entry. A name that is gone as well was that of
     // nobody who could ask.
     if (const std::string& name = turn.tables.agents[receiver].name; !name.empty()) {
       Fact& fact = put(turn, Fact::Kind::delivery, message);
-      fact.word = static_cast<uint8_t>(state);
+      fact.word = static_cast<uint8_t>(state) | Fact::finished;
       fact.attempts = attempts;
       fact.name = keep_name(name);
     }
@@ -95,7 +100,8 @@ void Facts::add_effect(const Turn& turn, size_t at) {
     add_state(deliver->message, deliver->receiver, core::State::offered,
               static_cast<uint16_t>(deliver->attempt));
   } else if (const auto* settled = std::get_if<core::Settled>(&effect)) {
-    add_state(settled->message, settled->receiver, settled->state, Fact::attempts_unknown);
+    add_state(settled->message, settled->receiver, settled->state, Fact::attempts_unknown,
+              settled->again);
   } else if (const auto* dead = std::get_if<core::DeadLettered>(&effect)) {
     const auto letter = turn.tables.dead_letters.all().find(dead->id);
     Fact& fact = put(turn, Fact::Kind::dead_letter, dead->message);
@@ -125,6 +131,10 @@ void Facts::add_delivery(const Turn& turn, core::DeliveryRef ref) {
   fact.time = delivery.changed;
   fact.attempts = delivery.attempts;
   fact.word = static_cast<uint8_t>(delivery.state);
+  if (core::is_final(delivery.state) &&
+      turn.tables.messages.message(delivery.message).open == 0) {
+    fact.word |= Fact::finished;
+  }
   fact.name = keep_name(turn.tables.agents[delivery.receiver].name);
   const auto& errors = turn.tables.messages.last_errors();
   if (!errors.empty()) {

@@ -31,6 +31,7 @@ struct Fact {
     uint32_t size = 0;
   };
   static constexpr uint16_t attempts_unknown = UINT16_MAX;
+  static constexpr uint8_t finished = 0x80;
 
   Seq entry;
   Seq message;
@@ -41,9 +42,11 @@ struct Fact {
   WorkspaceId workspace{};
   uint16_t attempts = 0;
   Kind kind = Kind::sent;
-  uint8_t word = 0;  // State, Reason or Resolution, as the kind says
+  uint8_t word = 0;  // State, Reason or Resolution, as the kind says; with `finished`
 
-  core::State state() const { return static_cast<core::State>(word); }
+  // Of `sent` and `delivery`: from here on no receiver has the message open.
+  bool is_finished() const { return (word & finished) != 0; }
+  core::State state() const { return static_cast<core::State>(word & ~finished); }
   core::Reason reason() const { return static_cast<core::Reason>(word); }
   core::Resolution resolution() const { return static_cast<core::Resolution>(word); }
 };

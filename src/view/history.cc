@@ -23,7 +23,8 @@ constexpr int aside_max = 1'000;
 
 // A message's place is its key, so rows go to the end of the table. Principals are numbers, so
 // that the look-ups by sender and receiver are small. Time never goes back as places go up: a
-// range of time is a range of places and needs no index.
+// range of time is a range of places and needs no index. A trace mostly begins with its message and
+// has that one's id, so only those that go on with another's are in its look-up.
 constexpr const char* schema = R"(
 CREATE TABLE principals (
   id INTEGER PRIMARY KEY, workspace INTEGER NOT NULL, name TEXT NOT NULL,
@@ -33,15 +34,16 @@ CREATE TABLE messages (
   receivers TEXT NOT NULL, kind INTEGER NOT NULL, type TEXT NOT NULL, dialect INTEGER NOT NULL,
   priority INTEGER NOT NULL, thread TEXT NOT NULL, correlation TEXT NOT NULL,
   in_reply_to BLOB, time INTEGER NOT NULL, bytes INTEGER NOT NULL, record BLOB NOT NULL,
-  id_key INTEGER NOT NULL, native_id TEXT NOT NULL);
+  id_key INTEGER NOT NULL, native_id TEXT NOT NULL, trace_key INTEGER);
 CREATE INDEX messages_by_id ON messages (id_key);
 CREATE INDEX messages_by_native_id ON messages (native_id, workspace) WHERE native_id <> '';
 CREATE INDEX messages_by_sender ON messages (sender);
 CREATE INDEX messages_by_thread ON messages (thread, workspace) WHERE thread <> '';
 CREATE INDEX messages_by_correlation ON messages (correlation, workspace) WHERE correlation <> '';
+CREATE INDEX messages_by_trace ON messages (trace_key) WHERE trace_key IS NOT NULL;
 CREATE TABLE deliveries (
   message INTEGER NOT NULL, receiver INTEGER NOT NULL, state INTEGER NOT NULL,
-  time INTEGER NOT NULL, attempts INTEGER NOT NULL, last_error TEXT NOT NULL,
+  time INTEGER NOT NULL, attempts INTEGER NOT NULL, last_error TEXT NOT NULL, offered INTEGER,
   PRIMARY KEY (message, receiver)) WITHOUT ROWID;
 CREATE INDEX deliveries_by_receiver ON deliveries (receiver, message);
 CREATE TABLE dead_letters (
@@ -201,11 +203,11 @@ DatabaseResult<void> History::prepare() {
   }
   const std::pair<Statement*, std::string_view> wanted[] = {
       {&add_message_,
-       "INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+       "INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&add_delivery_,
-       "INSERT INTO deliveries VALUES (?1,?2,?3,?4,COALESCE(?5,0),COALESCE(?6,'')) "
+       "INSERT INTO deliveries VALUES (?1,?2,?3,?4,COALESCE(?5,0),COALESCE(?6,''),?7) "
        "ON CONFLICT DO UPDATE SET state=?3, time=?4, attempts=COALESCE(?5,attempts), "
-       "last_error=COALESCE(?6,last_error)"},
+       "last_error=COALESCE(?6,last_error), offered=COALESCE(offered,?7)"},
       {&add_letter_,
        "INSERT OR REPLACE INTO dead_letters (workspace, id, entry, message, receiver, reason, "
        "failed_at, retry_count, last_error) VALUES (?,?,?,?,?,?,?,?,?)"},
@@ -350,6 +352,9 @@ DatabaseResult<void> History::collect(const Facts& facts, const Fact& fact,
     return write_letter(facts, fact);
   }
   standing.state = fact.state();
+  if (core::is_held(fact.state()) && !standing.offered) {
+    standing.offered = fact.time;
+  }
   if (fact.attempts != Fact::attempts_unknown) {
     standing.attempts = fact.attempts;
   }
@@ -394,6 +399,11 @@ DatabaseResult<void> History::write_message(WorkspaceId workspace, Seq seq, Time
       .bind_blob(15, payload)
       .bind(16, id_key(id_bucket(seq), e.id))
       .bind(17, e.native_id);
+  if (e.trace_id.is_none() || e.trace_id == e.id) {
+    add_message_.bind_null(18);
+  } else {
+    add_message_.bind(18, id_key(id_bucket(seq), e.trace_id));
+  }
   if (e.in_reply_to.is_none()) {
     add_message_.bind_null(12);
   } else {
@@ -445,6 +455,11 @@ DatabaseResult<void> History::write_standings(const Standings& standings) {
       add_delivery_.bind(6, *standing.error);
     } else {
       add_delivery_.bind_null(6);
+    }
+    if (standing.offered) {
+      add_delivery_.bind(7, standing.offered->us);
+    } else {
+      add_delivery_.bind_null(7);
     }
     if (auto written = add_delivery_.run(); !written) {
       return written;

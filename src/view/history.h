@@ -72,7 +72,7 @@ class History {
   // True once a page turned out to be damaged: the next open sets the file aside.
   bool is_damaged() const { return damaged_; }
 
-  static constexpr int64_t schema_version = 3;
+  static constexpr int64_t schema_version = 4;
 
  private:
   // Where a delivery stands after all facts, to be written once.
@@ -81,6 +81,7 @@ class History {
     Time time;
     uint16_t attempts = Fact::attempts_unknown;  // then as it was
     std::optional<std::string_view> error;       // none: as it was
+    std::optional<Time> offered;                 // when it was first handed out; none: as it was
   };
   using Standings = std::map<std::pair<Seq, int64_t>, Standing>;
 

@@ -74,11 +74,12 @@ TEST(History, MessageIsThereWholeWithItsDelivery) {
   EXPECT_EQ(reader.deliveries(sent->message).value(),
             (std::vector<StoredDelivery>{{"bo", State::queued, world.clock.now(), 0, ""}}));
   ASSERT_TRUE(world.ask("bo", core::Take{}));
+  const Time taken = world.clock.now();
   world.clock.advance(base::seconds(1));
   ASSERT_TRUE(world.ask("bo", core::Ack{target("m1"), {}}));
   folder.fold();
   EXPECT_EQ(reader.deliveries(sent->message).value(),
-            (std::vector<StoredDelivery>{{"bo", State::acked, world.clock.now(), 1, ""}}));
+            (std::vector<StoredDelivery>{{"bo", State::acked, world.clock.now(), 1, "", taken}}));
   EXPECT_EQ(reader.position().value(), world.last());
 }
 
@@ -219,7 +220,8 @@ TEST(History, DeadLettersAsTheyCameAndWereResolved) {
   EXPECT_EQ(letters[0].last_error, "no such task");
   EXPECT_EQ(letters[0].receiver, "bo");
   EXPECT_EQ(reader.deliveries(refused)->front(),
-            (StoredDelivery{"bo", State::rejected, world.clock.now(), 1, "no such task"}));
+            (StoredDelivery{"bo", State::rejected, world.clock.now(), 1, "no such task",
+                            world.clock.now()}));
   EXPECT_EQ(reader.deliveries(lost)->front().state, State::dead);
   EXPECT_EQ(reader.deliveries(lost)->front().last_error, "no agent or topic has this name");
 
@@ -229,7 +231,7 @@ TEST(History, DeadLettersAsTheyCameAndWereResolved) {
   EXPECT_EQ(letters[0].resolution, core::Resolution::retried);
   EXPECT_EQ(letters[0].resolved_at, world.clock.now());
   EXPECT_EQ(reader.deliveries(refused)->front(),
-            (StoredDelivery{"bo", State::queued, world.clock.now(), 0, ""}));
+            (StoredDelivery{"bo", State::queued, world.clock.now(), 0, "", world.clock.now()}));
 }
 
 TEST(History, DroppedDeadLetterSaysSo) {
@@ -256,8 +258,9 @@ TEST(History, MessageThatTheEngineForgetsAtOnceIsStillTold) {
   ASSERT_EQ(world.machine->find(workspace_first)->tables().messages.size(), 0u);
   folder.fold();
   Reader reader = reader_of(world);
+  const Time now = world.clock.now();
   EXPECT_EQ(reader.deliveries(seq).value(),
-            (std::vector<StoredDelivery>{{"bo", State::acked, world.clock.now(), 1, ""}}));
+            (std::vector<StoredDelivery>{{"bo", State::acked, now, 1, "", now}}));
 }
 
 // A random conversation; every part is folded, some starts anew in between.

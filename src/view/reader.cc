@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "view/history.h"
+#include "view/traces.h"
 
 namespace parley::view {
 
@@ -61,9 +62,10 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
            "AND message<?3 " + newest_first},
       {&reader.all_, "SELECT seq FROM messages WHERE ?1=-1 " + range + newest_first},
       {&reader.counts_,
-       "SELECT count(*), ifnull(sum(state<?2), 0) FROM deliveries WHERE message=?1"},
+       "SELECT count(*), ifnull(sum(state<?2), 0), ifnull(sum(state>=?3), 0), "
+       "ifnull(max(time), 0) FROM deliveries WHERE message=?1"},
       {&reader.deliveries_,
-       "SELECT p.name, d.state, d.time, d.attempts, d.last_error FROM deliveries d "
+       "SELECT p.name, d.state, d.time, d.attempts, d.last_error, d.offered FROM deliveries d "
        "JOIN principals p ON p.id=d.receiver WHERE d.message=? ORDER BY p.name"},
       {&reader.letters_,
        "SELECT d.id, p.name, d.reason, d.failed_at, d.retry_count, d.last_error, d.resolution, "
@@ -78,6 +80,8 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
        "SELECT m.thread FROM (SELECT seq, thread, sender FROM messages WHERE correlation=?1 "
        "AND correlation<>'' AND workspace=?2 AND thread<>'' ORDER BY seq DESC LIMIT ?4) m WHERE " +
            involves("?3") + " GROUP BY m.thread ORDER BY max(m.seq) DESC LIMIT ?5"},
+      {&reader.in_trace_, columns + "WHERE m.trace_key=?1 AND m.workspace=?2 AND m.seq>?3 "
+                          "ORDER BY m.seq LIMIT 1"},
       {&reader.principal_, "SELECT id FROM principals WHERE workspace=? AND name=?"},
       {&reader.time_from_, "SELECT seq, time FROM messages WHERE seq>=? ORDER BY seq LIMIT 1"},
       {&reader.ends_, "SELECT (SELECT min(seq) FROM messages), (SELECT max(seq) FROM messages)"},
@@ -231,13 +235,17 @@ std::expected<Reader::Page, Error> Reader::collect(Statement& scan, size_t limit
 }
 
 std::expected<Reader::Receivers, Error> Reader::receivers(Seq message, size_t listed_max) {
-  counts_.bind(1, number(message)).bind(2, static_cast<int64_t>(core::State::acked));
+  counts_.bind(1, number(message))
+      .bind(2, static_cast<int64_t>(core::State::acked))
+      .bind(3, static_cast<int64_t>(core::State::expired));
   const auto row = counts_.step();
   if (!row) {
     return failed(row.error());
   }
   Receivers found{static_cast<uint64_t>(counts_.integer(0)),
                   static_cast<uint64_t>(counts_.integer(1)),
+                  static_cast<uint64_t>(counts_.integer(2)),
+                  Time{counts_.integer(3)},
                   {}};
   counts_.reset();
   if (found.count <= listed_max) {
@@ -303,7 +311,7 @@ std::expected<std::vector<StoredDelivery>, Error> Reader::deliveries(Seq message
     found.push_back({std::string(deliveries_.text(0)),
                      static_cast<core::State>(deliveries_.integer(1)),
                      Time{deliveries_.integer(2)}, static_cast<uint32_t>(deliveries_.integer(3)),
-                     std::string(deliveries_.text(4))});
+                     std::string(deliveries_.text(4)), Time{deliveries_.integer(5)}});
   }
 }
 
@@ -387,6 +395,47 @@ std::expected<std::vector<StoredThread>, Error> Reader::correlated(const Viewer&
       found.push_back(std::move(**one));
     }
   }
+  return found;
+}
+
+std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(WorkspaceId workspace,
+                                                                  const base::Id128& trace,
+                                                                  size_t limit) {
+  const auto ends = first_and_last();
+  if (!ends) {
+    return std::unexpected(ends.error());
+  }
+  std::vector<StoredMessage> found;
+  const auto keep = [&](StoredMessage message) {
+    const auto entry = message.entry();
+    const auto* send = entry ? std::get_if<core::Send>(&entry->command) : nullptr;
+    if (send != nullptr && trace_of(send->envelope) == trace &&
+        send->envelope.kind != core::Kind::private_flag) {
+      found.push_back(std::move(message));
+    }
+  };
+  auto root = find(Viewer{workspace, std::nullopt}, trace);
+  if (!root) {
+    return std::unexpected(root.error());
+  }
+  if (*root) {
+    keep(std::move(**root));
+  }
+  for (int64_t bucket = id_bucket(ends->first); bucket <= id_bucket(ends->second); ++bucket) {
+    for (int64_t after = 0; found.size() < limit;) {
+      in_trace_.bind(1, id_key(bucket, trace)).bind(2, number(workspace)).bind(3, after);
+      auto next = one(in_trace_);
+      if (!next) {
+        return std::unexpected(next.error());
+      }
+      if (!*next) {
+        break;
+      }
+      after = number((*next)->seq);
+      keep(std::move(**next));
+    }
+  }
+  std::ranges::sort(found, {}, &StoredMessage::seq);
   return found;
 }
 

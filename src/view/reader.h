@@ -35,6 +35,7 @@ struct StoredDelivery {
   Time time;
   uint32_t attempts = 0;
   std::string last_error;
+  Time offered{};  // when it was first handed out; zero: not yet
 
   bool operator==(const StoredDelivery&) const = default;
 };
@@ -110,11 +111,13 @@ class Reader {
   };
   std::expected<Page, Error> search(const Viewer& viewer, const Search& search);
 
-  // How many receivers a message has, for how many it is open (not final), and where it stands
-  // with each, if there are no more than `listed_max`.
+  // How many receivers a message has, for how many it is open (not final) or failed, when the last
+  // of that came about, and where it stands with each, if there are no more than `listed_max`.
   struct Receivers {
     uint64_t count = 0;
     uint64_t open = 0;
+    uint64_t failed = 0;
+    Time last;
     std::vector<StoredDelivery> listed;
   };
   std::expected<Receivers, Error> receivers(Seq message, size_t listed_max);
@@ -132,6 +135,11 @@ class Reader {
   std::expected<std::vector<StoredThread>, Error> correlated(const Viewer& viewer,
                                                              std::string_view correlation,
                                                              size_t limit);
+
+  // The messages that go on with a trace which another began, or that one itself; oldest first.
+  std::expected<std::vector<StoredMessage>, Error> of_trace(WorkspaceId workspace,
+                                                            const base::Id128& trace,
+                                                            size_t limit);
 
   // The last entry that is folded in.
   std::expected<Seq, Error> position();
@@ -166,6 +174,7 @@ class Reader {
   lib::Statement principal_;
   lib::Statement thread_;
   lib::Statement correlated_;
+  lib::Statement in_trace_;
   lib::Statement time_from_;
   lib::Statement ends_;
   lib::Statement position_;

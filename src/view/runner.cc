@@ -89,6 +89,9 @@ bool Runner::fold(std::deque<Feed::Part>& parts) {
       }
     }
     feed_.committed(part);
+    if (options_.folded) {
+      options_.folded(part.facts);
+    }
     bytes_since_checkpoint_ += part.record_bytes;
     next_checkpoint_ = std::min(next_checkpoint_, steady_clock::now() + checkpoint_after);
     keep_house();

@@ -31,6 +31,8 @@ class Runner {
     Feed::Options feed;
     Feed::Post post;
     base::Duration retention;  // of messages; zero: for ever
+    // Hears what is in the tables now; on the view's thread, which waits for it.
+    std::function<void(const Facts&)> folded;
     std::function<base::Time()> now = [] { return base::SystemClock().now(); };
     int nice = 10;
     size_t checkpoint_bytes = size_t{64} << 20;  // of messages, folded in since the last one

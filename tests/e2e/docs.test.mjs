@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of docs/patterns.md, docs/collab.md and of the pages on sessions and locks run as they stand:
-// only the port is another.
+// The lines of the pages run as they stand: only the port is another.
 import { after, before, describe, it } from 'node:test';
 import { Newcomer, page, typed } from './pages.mjs';
 
@@ -46,6 +45,19 @@ describe('docs/collab.md', () => {
       'analyst', '"outbox":{"unsettled":0}', '"documentId": "doc_7"', '"state":"accepted"', '"findings": 5',
       'how far are you?', 'half way', 'analyst did not answer', '"code":"TIMEOUT"', '"state":"accepted"',
       '"not_persisted":true', 'inSeconds', '"value":[1, 2]', '"correlationId":"msg_2"', '"status":"partial"',
+    ]);
+  });
+});
+
+describe('docs/observability.md', () => {
+  let newcomer;
+  before(async () => { newcomer = await Newcomer.arrive(); });
+  after(() => newcomer.leave());
+
+  it('does what it says', async () => {
+    await newcomer.types(typed(await page('docs/observability.md')), [
+      '1 messages', 'send bo', '├─ queue bo', '└─ process bo', '"operation":"process bo"', '"state":"accepted"',
+      'trace 4bf92f3577b34da6a3ce929d0e0e4736', 'send bo', '└─ queue bo',
     ]);
   });
 });

@@ -177,6 +177,9 @@ describe('/openapi.json', () => {
     await call(ana, 'listThreads', { query: 'agent=ana&limit=5' });
     await call(ana, 'showThread', { path: { id: sent.json.thread } });
     await call(ana, 'showThread', { path: { id: 'nothing' }, status: '404' });
+    await call(ana, 'showTrace', { path: { id: sent.json.id } });
+    await call(ana, 'showTrace', { path: { id: 'f'.repeat(32) }, status: '404' });
+    await call(ana, 'showTrace', { path: { id: 'x' }, status: '404' });
     await call(ana, 'closeThread', { path: { id: sent.json.thread } });
     const ask = { ...message('ana', 'bo', { text: '?' }), type: 'request', response_timeout: '50ms' };
     const body = { receivers: ['bo'], message: ask, strategy: 'any', on_partial: 'fail', timeout: '1m' };

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view/traces.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <variant>
+
+#include "base/trace.h"
+
+namespace parley::view {
+
+namespace {
+
+using core::Envelope;
+
+std::optional<Envelope> envelope_of(const StoredMessage& message) {
+  auto entry = message.entry();
+  auto* send = entry ? std::get_if<core::Send>(&entry->command) : nullptr;
+  return send == nullptr ? std::nullopt : std::optional(std::move(send->envelope));
+}
+
+base::MessageId cause_of(const Envelope& e) {
+  return !e.in_reply_to.is_none() ? e.in_reply_to
+                                  : base::parse_uuid(e.causation).value_or(base::MessageId{});
+}
+
+// Adds what caused the messages that are there, and what caused that, as far as it is not there.
+std::expected<void, Error> add_causes(Reader& reader, WorkspaceId workspace,
+                                      std::vector<StoredMessage>& messages) {
+  std::set<Seq> known;
+  for (const StoredMessage& message : messages) {
+    known.insert(message.seq);
+  }
+  size_t added = 0;
+  for (size_t n = 0; n < messages.size() && added < Trace::causes_max; ++n) {
+    const auto e = envelope_of(messages[n]);
+    const base::MessageId cause = e ? cause_of(*e) : base::MessageId{};
+    if (!e || (cause.is_none() && e->causation.empty())) {
+      continue;
+    }
+    const Reader::Viewer sender{workspace, e->sender};
+    auto found = cause.is_none() ? reader.find(sender, e->causation) : reader.find(sender, cause);
+    if (!found) {
+      return std::unexpected(found.error());
+    }
+    const auto before = *found ? envelope_of(**found) : std::nullopt;
+    if (before && before->kind != core::Kind::private_flag &&
+        known.insert((*found)->seq).second) {
+      messages.push_back(std::move(**found));
+      ++added;
+    }
+  }
+  std::ranges::sort(messages, {}, &StoredMessage::seq);
+  return {};
+}
+
+std::expected<bool, Error> takes_part(Reader& reader, const Reader::Viewer& viewer,
+                                      const std::vector<StoredMessage>& messages) {
+  for (const StoredMessage& message : messages) {
+    const auto found = reader.find(viewer, message.seq);
+    if (!found) {
+      return std::unexpected(found.error());
+    }
+    if (*found) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string joined(const std::vector<std::string_view>& names) {
+  std::string text;
+  for (const std::string_view name : names) {
+    text.append(text.empty() ? "" : ", ").append(name);
+  }
+  return text;
+}
+
+bool is_published(const Envelope& e) {
+  return e.kind == core::Kind::broadcast ||
+         (e.receivers.size() == 1 &&
+          (e.receivers.front() == "*" || e.receivers.front().starts_with("topic:")));
+}
+
+std::string_view priority_name(core::Priority priority) {
+  constexpr std::array<std::string_view, core::priority_count> names = {"low", "normal", "high",
+                                                                        "critical"};
+  return names[static_cast<size_t>(priority)];
+}
+
+bool has_failed(core::State state) { return state >= core::State::expired; }
+
+// All spans of one message, made one after the other.
+class Maker {
+ public:
+  Maker(const TracedMessage& traced, const Envelope& envelope)
+      : traced_(traced), e_(envelope), own_(base::message_span(e_.id, e_.sender)) {}
+
+  std::vector<Span> run() {
+    add_message();
+    for (const StoredDelivery& delivery : traced_.receivers.listed) {
+      add_delivery(delivery);
+    }
+    return std::move(spans_);
+  }
+
+ private:
+  Span& add(Span::Kind kind, uint64_t id, uint64_t parent, std::string_view name,
+            std::string_view type, const std::string& destination) {
+    Span& span = spans_.emplace_back();
+    span.kind = kind;
+    span.trace = trace_of(e_);
+    span.id = id;
+    span.parent = parent;
+    span.message = e_.id;
+    span.operation = std::string(name) + (e_.receivers.size() > 1 && kind == Span::Kind::message
+                                              ? ""
+                                              : " " + destination);
+    span.start = traced_.message.time;
+    span.tracestate = e_.tracestate;
+    span.sampled = e_.trace_sampled;
+    tag(span, "messaging.system", "parley");
+    tag(span, "messaging.operation.name", name);
+    if (!type.empty()) {
+      tag(span, "messaging.operation.type", type);
+    }
+    tag(span, "messaging.destination.name", destination);
+    tag(span, "messaging.message.id", base::format_uuid(e_.id));
+    return span;
+  }
+
+  static void tag(Span& span, std::string_view key, std::string_view text) {
+    span.tags.push_back({std::string(key), std::string(text)});
+  }
+  static void tag(Span& span, std::string_view key, uint64_t number) {
+    span.tags.push_back({std::string(key), std::to_string(number), true});
+  }
+
+  void add_message() {
+    Span& span = add(Span::Kind::message, own_, e_.parent_span_id,
+                     is_published(e_) ? "publish" : "send", "send", joined(e_.receivers));
+    span.cause = cause_of(e_);
+    if (!e_.thread.empty()) {
+      tag(span, "messaging.message.conversation_id", e_.thread);
+    }
+    tag(span, "messaging.message.body.size", e_.body.size());
+    tag(span, "messaging.client.id", e_.sender);
+    tag(span, "parley.type", e_.type);
+    tag(span, "parley.priority", priority_name(e_.priority));
+    tag(span, "parley.seq", traced_.message.seq.n);
+    tag(span, "parley.receivers", traced_.receivers.count);
+    if (!e_.correlation.empty()) {
+      tag(span, "parley.correlation_id", e_.correlation);
+    }
+    span.logs.push_back({traced_.message.time, "accepted", {}});
+    for (const StoredDelivery& delivery : traced_.receivers.listed) {
+      if (has_failed(delivery.state)) {
+        fail(span, delivery);
+        span.logs.push_back({delivery.time,
+                             std::string(core::state_name(delivery.state)) + " for " +
+                                 delivery.receiver,
+                             delivery.last_error});
+      }
+    }
+    if (traced_.receivers.open == 0) {
+      span.end = std::max(span.start, traced_.receivers.last);
+    }
+  }
+
+  static void fail(Span& span, const StoredDelivery& delivery) {
+    if (!span.failed) {
+      tag(span, "error.type", core::state_name(delivery.state));
+      span.error = delivery.last_error;
+    }
+    span.failed = true;
+  }
+
+  void add_delivery(const StoredDelivery& delivery) {
+    const bool is_final = core::is_final(delivery.state);
+    const bool taken = delivery.offered.us != 0;
+    Span& queue = add(Span::Kind::queue, base::part_span(own_, delivery.receiver, "queue"), own_,
+                      "queue", "", delivery.receiver);
+    tag(queue, "messaging.client.id", delivery.receiver);
+    if (taken) {
+      queue.end = delivery.offered;
+      queue.logs.push_back({delivery.offered, "offered", {}});
+    } else if (is_final) {
+      end(queue, delivery);
+    }
+    if (!taken) {
+      return;
+    }
+    Span& process = add(Span::Kind::process, base::part_span(own_, delivery.receiver, "process"),
+                        own_, "process", "process", delivery.receiver);
+    process.start = delivery.offered;
+    tag(process, "messaging.client.id", delivery.receiver);
+    tag(process, "parley.state", core::state_name(delivery.state));
+    tag(process, "parley.attempts", uint64_t{delivery.attempts});
+    if (is_final) {
+      end(process, delivery);
+    }
+  }
+
+  static void end(Span& span, const StoredDelivery& delivery) {
+    span.end = std::max(span.start, delivery.time);
+    span.logs.push_back(
+        {delivery.time, std::string(core::state_name(delivery.state)), delivery.last_error});
+    if (has_failed(delivery.state)) {
+      fail(span, delivery);
+    }
+  }
+
+  const TracedMessage& traced_;
+  const Envelope& e_;
+  const uint64_t own_;
+  std::vector<Span> spans_;
+};
+
+}  // namespace
+
+base::Id128 trace_of(const Envelope& envelope) {
+  return envelope.trace_id.is_none() ? envelope.id : envelope.trace_id;
+}
+
+std::expected<TracedMessage, Error> traced(Reader& reader, StoredMessage message) {
+  auto receivers = reader.receivers(message.seq, TracedMessage::receivers_max);
+  if (!receivers) {
+    return std::unexpected(receivers.error());
+  }
+  return TracedMessage{std::move(message), std::move(*receivers)};
+}
+
+std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Reader::Viewer& viewer,
+                                                      const base::Id128& id) {
+  auto messages = reader.of_trace(viewer.workspace, id, Trace::messages_max + 1);
+  if (!messages) {
+    return std::unexpected(messages.error());
+  }
+  Trace trace{.id = id, .messages = {}, .more = messages->size() > Trace::messages_max};
+  messages->resize(std::min(messages->size(), Trace::messages_max));
+  const auto allowed = takes_part(reader, viewer, *messages);
+  if (!allowed) {
+    return std::unexpected(allowed.error());
+  }
+  if (!*allowed) {
+    return std::nullopt;
+  }
+  if (auto added = add_causes(reader, viewer.workspace, *messages); !added) {
+    return std::unexpected(added.error());
+  }
+  for (StoredMessage& message : *messages) {
+    auto one = traced(reader, std::move(message));
+    if (!one) {
+      return std::unexpected(one.error());
+    }
+    trace.messages.push_back(std::move(*one));
+  }
+  return trace;
+}
+
+std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Reader::Viewer& viewer,
+                                                      const core::Target& message) {
+  const auto found = message.seq.n != 0 ? reader.find(viewer, message.seq)
+                                        : reader.find(viewer, message.id);
+  if (!found) {
+    return std::unexpected(found.error());
+  }
+  const auto envelope = *found ? envelope_of(**found) : std::nullopt;
+  return envelope ? find_trace(reader, viewer, trace_of(*envelope))
+                  : std::expected<std::optional<Trace>, Error>(std::nullopt);
+}
+
+std::vector<Span> spans_of(const TracedMessage& traced) {
+  const auto envelope = envelope_of(traced.message);
+  // What is for moderators alone is in no trace.
+  return !envelope || envelope->kind == core::Kind::private_flag ? std::vector<Span>{}
+                                                                 : Maker(traced, *envelope).run();
+}
+
+std::vector<Branch> tree_of(const std::vector<Span>& spans) {
+  constexpr size_t none = SIZE_MAX;
+  std::map<uint64_t, size_t> by_span;
+  std::map<base::MessageId, size_t> by_message;
+  std::vector<std::vector<size_t>> children(spans.size());
+  std::vector<size_t> roots;
+  // Only what came before can be a cause, so there is no circle whatever the senders say.
+  for (size_t n = 0; n < spans.size(); ++n) {
+    const auto parent = by_span.find(spans[n].parent);
+    const auto cause = by_message.find(spans[n].cause);
+    const size_t above = spans[n].parent != 0 && parent != by_span.end() ? parent->second
+                         : cause != by_message.end()                     ? cause->second
+                                                                         : none;
+    (above == none ? roots : children[above]).push_back(n);
+    by_span[spans[n].id] = n;
+    if (spans[n].kind == Span::Kind::message) {
+      by_message[spans[n].message] = n;
+    }
+  }
+  std::vector<Branch> tree;
+  std::vector<std::pair<size_t, size_t>> stack;  // span, depth
+  for (auto root = roots.rbegin(); root != roots.rend(); ++root) {
+    stack.emplace_back(*root, 0);
+  }
+  while (!stack.empty()) {
+    const auto [span, depth] = stack.back();
+    stack.pop_back();
+    for (auto child = children[span].rbegin(); child != children[span].rend(); ++child) {
+      stack.emplace_back(*child, depth + 1);
+    }
+    tree.push_back({span, depth, std::move(children[span])});
+  }
+  return tree;
+}
+
+}  // namespace parley::view
