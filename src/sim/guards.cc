@@ -111,12 +111,16 @@ void Ledger::check_exchange(const Step& step, const core::Send& command) {
     exchanges_.erase(std::string(e.correlation));
     return;
   }
-  const std::set<std::string> receivers = receivers_of(e);
-  const std::string to = receivers.empty() ? std::string() : *receivers.begin();
+  const Sent& sent = sent_.at(step.entry.seq);
+  if (sent.pairs.empty()) {  // forgotten already: to whom it went is not known
+    exchanges_.erase(std::string(e.thread));
+    exchanges_.erase(std::string(e.correlation));
+    return;
+  }
+  const std::string& to = sent.pairs.front().receiver;  // who may stand in for another
   const auto at = members_.find(to);
-  if (rules_.guard_ping_pong == 0 || receivers.size() != 1 || to == from ||
-      e.receivers.front() != to || at == members_.end() ||
-      at->second.kind != core::PrincipalKind::agent) {
+  if (rules_.guard_ping_pong == 0 || sent.pairs.size() != 1 || !sent.topic.empty() || to == from ||
+      at == members_.end() || at->second.kind != core::PrincipalKind::agent) {
     return;
   }
   for (const std::string_view name : {e.thread, e.correlation}) {
