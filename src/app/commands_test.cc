@@ -101,8 +101,8 @@ TEST_F(Commands, AgentListIsATableOrTheAnswerItself) {
       R"("status":"online","queue_depth":3}]})";
   broker_.answer("GET /v1/agents", 200, answer);
   EXPECT_EQ(call({"agent", "list"}).out,
-            "ID   KIND   DIALECT  ROLE  STATUS  QUEUED\n"
-            "ana  agent  flow     -     online  3\n");
+            "ID   KIND   DIALECT  ROLE  STATUS  QUEUED  OPEN\n"
+            "ana  agent  flow     -     online  3       -\n");
   EXPECT_EQ(call({"agent", "list", "--json"}).out, answer + "\n");
 }
 

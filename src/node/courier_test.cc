@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "base/trace.h"
 #include "core/testing.h"
 
 namespace parley::node {
@@ -103,7 +104,7 @@ TEST(Courier, AStageIsAskedAsTheOwnerAskedWithWhatTheLastOneAnswered) {
   EXPECT_EQ(e.priority, core::Priority::high);
   EXPECT_EQ(e.ttl, base::hours(2));
   EXPECT_EQ(e.trace_id, id_of("trace"));
-  EXPECT_EQ(e.parent_span_id, 7u);
+  EXPECT_EQ(e.parent_span_id, base::message_span(a_pipeline().envelope.id, "ana"));
   EXPECT_EQ(e.in_reply_to, id_of("r1"));
   EXPECT_EQ(e.content_type, core::ContentType::text);
   EXPECT_EQ(e.body, R"("done")");

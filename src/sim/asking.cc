@@ -135,6 +135,9 @@ void Ledger::check_stage(const Step& step, const core::Send& command) {
                                    command.envelope.receivers.front()));
     }
     Manner manner = Manner::of(command.envelope);
+    if (piped.manner.trace_id.is_none()) {  // then it begins one
+      manner.trace_id = {};
+    }
     if (piped.manner.thread.empty()) {
       manner.thread.clear();  // it has one of its own
     }

@@ -9,7 +9,7 @@ const megabyte = 1024 * 1024;
 let broker, ana, bo, eve;
 before(async () => {
   broker = await Broker.start({
-    flags: ['--set', 'server.request_timeout=1s', '--set', 'server.idle_timeout=2s', '--set', 'server.ping_interval=1s'],
+    flags: ['--set', 'dead_letter_alert=0', '--set', 'server.request_timeout=1s', '--set', 'server.idle_timeout=2s', '--set', 'server.ping_interval=1s'],
   });
   ana = await broker.addAgent('ana');
   bo = await broker.addAgent('bo');

@@ -20,13 +20,14 @@ function collab(from, to, extra = {}) {
 const post = (agent, body, query = '', headers = {}) =>
   agent.call('POST', `/v1/messages${query}`, { body, headers });
 
-// The first message that waits for the agent, read and settled.
+// The first message that waits for the agent, read and settled; without its trace, which each has.
 async function next(agent) {
   const { json } = await agent.inbox('?wait=10s&limit=1');
   assert.equal(json.count, 1, 'no mail within 10 s');
   const [listed] = json.notifications;
-  const { status, json: found } = await agent.read(encodeURIComponent(listed.id));
+  const { status, json: { traceparent, ...found } } = await agent.read(encodeURIComponent(listed.id));
   assert.equal(status, 200);
+  assert.match(traceparent, /^00-/);
   assert.equal((await agent.ack(encodeURIComponent(listed.id))).status, 200);
   return { listed, found };
 }
@@ -50,6 +51,11 @@ describe('collab agents', () => {
     boss = await addCollab(broker, 'boss', { role: 'coordinator' });
     worker = await addCollab(broker, 'worker');
     flo = await broker.addAgent('flo');
+    for (const [id, participant] of [['s-1', worker], ['s-2', flo]]) {
+      const { status } = await boss.call('POST', '/v1/sessions', { body: { id, participants: [participant.id] } });
+      assert.equal(status, 201);
+      await next(participant);  // is told of it
+    }
   });
   after(() => broker.remove());
 
@@ -150,7 +156,9 @@ describe('collab agents', () => {
     assert.deepEqual(json.response.payload.body, { success: false, why: 'red' });
     assert.equal(json.provenance.dialect, 'collab');
     // What the flow agent sent is, read again, what it sent.
-    assert.deepEqual((await flo.read(request.id)).json, { ...request, on_timeout: 'fail',
+    const { traceparent, ...again } = (await flo.read(request.id)).json;
+    assert.match(traceparent, /^00-/);
+    assert.deepEqual(again, { ...request, on_timeout: 'fail',
       metadata: { ...request.metadata, requires_ack: true, sequence_number: 1 } });
   });
 

@@ -109,7 +109,7 @@ describe('rate limits', () => {
     const run = await promisify(execFile)(binary, ['bench', '--case', 'publish-1x1'],
       { env: { ...process.env, PARLEY_URL: broker.url, PARLEY_TOKEN: broker.admin } }).catch((error) => error);
     assert.equal(run.code, 1);
-    assert.match(run.stderr, /limits bind.*flow\.rate\.agent_out_per_min = 60.*\(RATE_LIMITED\)/);
+    assert.match(run.stderr, /limits bind.*flow\.rate\.agent_in_per_min = 120.*\(RATE_LIMITED\)/);
   });
 });
 
