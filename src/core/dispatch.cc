@@ -77,6 +77,7 @@ void Dispatch::unblock(MessageRef ref) {
 }
 
 void Dispatch::unblock_all(AgentRef agent) {
+  t_.waits.expire(t_.now);  // a machine from a snapshot does not have those any more
   std::vector<MessageRef> waiting;
   for (const auto& [seq, edge] : t_.waits.edges()) {
     if (edge.from == agent || edge.to == agent) {

@@ -127,7 +127,7 @@ std::expected<void, Error> Workspace::check_rally(const Turn& turn, const Envelo
     }
     rallies[n] = t_.rallies.with(Rallies::key_of(conversations[n]), from, to, t_.now,
                                  t_.rules.guard_ping_pong_window);
-    if (rallies[n].turns > t_.rules.guard_ping_pong) {
+    if (rallies[n].turns > t_.rules.guard_ping_pong && !turn.answers) {
       return refuse(Code::ping_pong,
                     "you and " + quoted(receiver.name) + " have answered each other " +
                         std::to_string(t_.rules.guard_ping_pong) + " times since " +
@@ -183,7 +183,7 @@ std::expected<void, Error> Workspace::guard(Turn& turn, const Send& command, con
     return good;
   }
   std::array<Rally, 2> rallies{};
-  const bool is_rally = t_.rules.guard_ping_pong > 0 && route.is_one() && !turn.answers &&
+  const bool is_rally = t_.rules.guard_ping_pong > 0 && route.is_one() &&
                         route.agents.front() != turn.actor &&
                         t_.agents[route.agents.front()].kind == PrincipalKind::agent;
   if (is_rally) {

@@ -335,7 +335,8 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const Envelope& e,
                       " bytes",
                   "/conversation_id");
   }
-  if (e.ttl > t_.rules.ttl_max) {
+  // A pipeline's later stages live as long as its first, whatever the rules say since.
+  if (e.ttl > t_.rules.ttl_max && turn.actor != none) {
     return refuse(Code::bad_request,
                   "a time to live is at most " + base::format_duration(t_.rules.ttl_max) +
                       " (ttl_max)",

@@ -136,7 +136,7 @@ void Ledger::check_exchange(const Step& step, const core::Send& command) {
     exchange.turns += answers || exchange.turns == 0 ? 1 : 0;
     exchange.from = from;
     exchange.to = to;
-    if (exchange.turns > rules_.guard_ping_pong) {
+    if (exchange.turns > rules_.guard_ping_pong && !answers_) {
       fail(Check::guard, step, text("{} and {} have answered each other {} times in {}", from, to,
                                     exchange.turns, name));
     }

@@ -115,6 +115,7 @@ core::Discipline Ledger::discipline_of(const std::string& receiver) const {
 void Ledger::learn(const Step& step) {
   if (const auto* send = step.is_here ? std::get_if<core::Send>(&step.entry.command) : nullptr) {
     check_repeat(step, *send);
+    answers_ = answers_request(send->envelope);
     learn_talk(step, *send);
     if (step.outcome && !step.outcome->duplicate) {
       note_question(step, *send);

@@ -223,6 +223,7 @@ class Ledger {
   int alarms_wanted_ = 0;
   std::vector<std::string> disconnected_;  // whose stream was closed
   bool warned_ = false;                    // of a circle
+  bool answers_ = false;                   // a request that waits for it
   std::optional<Question> question_;
   const Fact* letter_ = nullptr;  // told, and its Settled not yet
   uint64_t letters_max_ = 0;      // before or after a change of the rules
