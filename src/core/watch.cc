@@ -77,7 +77,9 @@ std::expected<void, Error> Watch::check(const Send& command) const {
                       " (timeout_max)",
                   "/response_timeout");
   }
-  if (t_.patterns.waits().size() >= t_.rules.requests_max && wants(command)) {
+  // A pipeline that has begun goes on.
+  if (t_.patterns.waits().size() >= t_.rules.requests_max && command.errand == 0 &&
+      wants(command)) {
     return refuse(Code::limit_reached,
                   "the workspace has " + std::to_string(t_.rules.requests_max) +
                       " unanswered requests already (requests_max)",

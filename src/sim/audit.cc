@@ -5,6 +5,7 @@
 #include <ranges>
 #include <utility>
 
+#include "core/news.h"
 #include "sim/ledger.h"
 #include "sim/text.h"
 
@@ -198,7 +199,7 @@ void Ledger::check_limits(const Step& step) {
   sizes.locks = t.locks.size();
   at_most("dead letters", sizes.letters, rules_.dead_letters_max, sizes_.letters);
   at_most("streams", sizes.streams, rules_.streams_max, sizes_.streams);
-  at_most("topics", sizes.topics, rules_.topics_max, sizes_.topics);
+  at_most("topics", sizes.topics, rules_.topics_max + core::news::topics.size(), sizes_.topics);
   at_most("principals", sizes.agents, rules_.agents_max, sizes_.agents);
   // The next message of a pipeline may bring its thread back.
   const uint64_t stage = send != nullptr && send->errand != 0 ? 1 : 0;

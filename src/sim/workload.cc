@@ -245,10 +245,10 @@ Command Workload::some_command(uint64_t origin, Ask& ask) {
     ask.actor = random.chance(800) ? held.sender : some_agent();
     return core::StopWaiting{held.message};
   }
-  if (roll < 966) {
+  if (roll < 969) {
     return core::Malformed{keep(std::string(random.chance(900) ? 10 : 5'000, 'm')), "wrong"};
   }
-  return roll < 972 ? some_workspace(ask) : nonsense(origin, ask);
+  return roll < 975 ? some_workspace(ask) : nonsense(origin, ask);
 }
 
 std::vector<std::string> Workload::some_receivers() {
@@ -339,6 +339,12 @@ Command Workload::some_send(Ask& ask) {
     sent.sender = ask.actor = question.receiver;
     sent.workspace = ask.workspace = question.workspace;
     sent.receivers = {question.sender};
+  } else if (e.kind == core::Kind::notification && random.chance(250) && !held_.empty()) {
+    const Held& heard = some_held();  // and so on, in the same conversation
+    sent.sender = ask.actor = heard.receiver;
+    sent.workspace = ask.workspace = heard.workspace;
+    sent.receivers = {heard.sender};
+    sent.thread = threads_[heard.message];
   }
   some_absence(send, sent);
   e.id = sent.id;
