@@ -67,12 +67,20 @@ bool WaitGraph::has_some(const std::set<Key>& index, AgentRef agent) {
   return at != index.end() && std::get<0>(*at) == agent;
 }
 
-// Only from an earlier one to a later one, where all edges are in order.
+// Where all edges are in order, only from an earlier one to a later one, by way of those between.
 bool WaitGraph::may_lead(AgentRef from, AgentRef to) const {
   if (!has_some(out_, from) || !has_some(in_, to)) {
     return false;
   }
-  return !unordered_.empty() || places_.at(from).rank < places_.at(to).rank;
+  if (!unordered_.empty()) {
+    return true;
+  }
+  const int64_t last = places_.at(to).rank;
+  if (places_.at(from).rank > last) {
+    return false;
+  }
+  const std::vector<AgentRef> found = collect(from, true, last);
+  return std::ranges::find(found, to) != found.end();
 }
 
 std::vector<WaitGraph::Edge> WaitGraph::path(AgentRef from, AgentRef to) const {
