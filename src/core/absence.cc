@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/presence.h"
+#include "core/refusal.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -11,8 +12,6 @@ namespace parley::core {
 namespace {
 
 using base::Code;
-
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 OnUnavailable policy_of(const Rules& rules, const Send& command) {
   if (command.on_unavailable != OnUnavailable::by_rules) {

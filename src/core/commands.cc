@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "core/news.h"
 #include "core/presence.h"
+#include "core/refusal.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -12,12 +13,6 @@ namespace parley::core {
 namespace {
 
 using base::Code;
-
-std::unexpected<Error> refuse(Code code, std::string detail, std::string field = {}) {
-  return std::unexpected(Error{code, std::move(detail), std::move(field)});
-}
-
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 std::unexpected<Error> too_long(std::string_view what, uint64_t bytes_max, std::string field) {
   return refuse(Code::bad_request,
@@ -210,7 +205,7 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
     return std::unexpected(allowed.error());
   }
   if (ref == none || !t_.agents[ref].is_registered()) {
-    return refuse(Code::not_found, "no principal is named " + quoted(command.name.substr(0, 256)));
+    return refuse(Code::not_found, "no principal is named " + quoted_start(command.name));
   }
   if (t_.agents[ref].kind == PrincipalKind::admin) {
     return refuse(Code::conflict, "the admin cannot be removed: no one could register it again");
@@ -259,7 +254,7 @@ std::expected<AgentRef, Error> Workspace::subscriber(const Turn& turn,
   }
   const AgentRef found = t_.agents.find(agent);
   if (found == none || !t_.agents[found].is_registered()) {
-    return refuse(Code::not_found, "no principal is named " + quoted(agent.substr(0, 256)),
+    return refuse(Code::not_found, "no principal is named " + quoted_start(agent),
                   "/agent");
   }
   return found;
@@ -328,7 +323,7 @@ Outcome Workspace::on(Turn& turn, const Unsubscribe& command) {
   const std::string_view name = topic_name(command.topic);
   if (!t_.agents[*who].subscriptions.contains(name)) {
     return refuse(Code::not_found, "there is no subscription to " +
-                                       quoted(name.substr(0, 256)));
+                                       quoted_start(name));
   }
   // What is in the inbox already stays there: it was accepted for this receiver.
   t_.agents[*who].subscriptions.erase(std::string(name));

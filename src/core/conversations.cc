@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/refusal.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -11,26 +12,21 @@ namespace {
 
 using base::Code;
 
-std::string quoted(std::string_view text) {
-  constexpr size_t quoted_bytes_max = 256;
-  return "\"" + std::string(text.substr(0, quoted_bytes_max)) + "\"";
-}
-
 // Ends a refusal: how the conversation goes on elsewhere, and is found again.
 std::string linked(const Thread& thread) {
   return "; go on in a new conversation_id with metadata.correlation_id " +
-         quoted(thread.correlations.empty() ? thread.name : thread.correlations.front()) +
+         quoted_start(thread.correlations.empty() ? thread.name : thread.correlations.front()) +
          ", by which both are found";
 }
 
 std::unexpected<Error> refuse_closed(const Thread& thread) {
-  std::string detail = "thread " + quoted(thread.name);
+  std::string detail = "thread " + quoted_start(thread.name);
   if (!thread.is_closed()) {
     detail += " is older than it may be and closes when its pending requests have ended";
   } else {
     detail += " was closed " +
               (thread.closed_by.empty() ? std::string("by its age (thread_duration_max)")
-                                        : "by " + quoted(thread.closed_by)) +
+                                        : "by " + quoted_start(thread.closed_by)) +
               " at " + base::format_time(thread.closed);
   }
   return std::unexpected(
@@ -74,7 +70,7 @@ std::expected<ThreadRef, Error> Workspace::find_thread(const Turn& turn, const E
   const Thread& thread = t_.threads[ref];
   if (!may_join(turn, thread, route)) {
     return std::unexpected(Error{Code::forbidden,
-                                 "the conversation " + quoted(thread.name) +
+                                 "the conversation " + quoted_start(thread.name) +
                                      " is between others; write to one who takes part, or begin "
                                      "one of your own with another conversation_id",
                                  "/conversation_id"});
@@ -88,7 +84,7 @@ std::expected<ThreadRef, Error> Workspace::find_thread(const Turn& turn, const E
   }
   if (has_limits && thread.messages >= t_.rules.thread_messages_max) {
     return std::unexpected(Error{Code::thread_full,
-                                 "thread " + quoted(thread.name) + " has " +
+                                 "thread " + quoted_start(thread.name) + " has " +
                                      std::to_string(thread.messages) +
                                      " messages (thread_messages_max " +
                                      std::to_string(t_.rules.thread_messages_max) + ")" +
@@ -151,14 +147,14 @@ Outcome Workspace::on(Turn& turn, const CloseThread& command) {
                          t_.threads[ref].participants.end();
   if (ref == none || (!takes_part && !may_close_all)) {
     return std::unexpected(Error{Code::not_found,
-                                 "you have no open thread " + quoted(command.thread) +
+                                 "you have no open thread " + quoted_start(command.thread) +
                                      "; old ones are closed, and only the history knows them",
                                  {}});
   }
   const Thread& thread = t_.threads[ref];
   if (thread.owner() != turn.actor && !may_close_all) {
     return std::unexpected(Error{Code::forbidden,
-                                 "only " + quoted(t_.agents[thread.owner()].name) +
+                                 "only " + quoted_start(t_.agents[thread.owner()].name) +
                                      ", who began the thread, may close it, or a maintainer",
                                  {}});
   }

@@ -2,6 +2,7 @@
 // What a sender may not exceed: rate limits, circuit breakers of receivers, runaway guards.
 #include <algorithm>
 
+#include "core/refusal.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -13,8 +14,6 @@ using base::Code;
 std::unexpected<Error> refuse(Code code, std::string detail, Duration retry_after) {
   return std::unexpected(Error{code, std::move(detail), {}, retry_after});
 }
-
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 // The circuit breaker is one of flow's rules, as the rates are.
 bool is_flow_agent(const Agent& agent) {
@@ -101,8 +100,7 @@ std::expected<void, Error> Workspace::check_fan_out(const Agent& sender, uint64_
                   "this message goes to " + std::to_string(count) + " receivers, and " +
                       std::to_string(per_min) +
                       " deliveries are allowed in a minute (guard.fan_out_per_min), so it can "
-                      "never pass; send it to fewer at a time, or ask an admin to raise the limit",
-                  {});
+                      "never pass; send it to fewer at a time, or ask an admin to raise the limit");
   }
   const auto caused = static_cast<uint64_t>(used.us) * per_min /
                       static_cast<uint64_t>(Bucket::minute.us);
@@ -215,8 +213,7 @@ Outcome Workspace::on(Turn& turn, const ResetLimits& command) {
   }
   const AgentRef ref = t_.agents.find(command.name);
   if (ref == none || !t_.agents[ref].is_registered()) {
-    return refuse(Code::not_found, "no principal is named " + quoted(command.name.substr(0, 256)),
-                  {});
+    return refuse(Code::not_found, "no principal is named " + quoted_start(command.name));
   }
   Agent& agent = t_.agents[ref];
   agent.breaker = {};

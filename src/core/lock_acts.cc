@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/refusal.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -11,19 +12,12 @@ namespace {
 
 using base::Code;
 
-std::unexpected<Error> refuse(Code code, std::string detail, std::string field = {}) {
-  return std::unexpected(Error{code, std::move(detail), std::move(field)});
-}
-
-std::string quoted(std::string_view text) {
-  constexpr size_t quoted_bytes_max = 256;
-  return "\"" + std::string(text.substr(0, quoted_bytes_max)) + "\"";
-}
-
 std::unexpected<Error> refuse_held(const Lock& lock, Time now) {
   return std::unexpected(Error{Code::lock_held,
-                               quoted(lock.owner) + " holds the lock " + quoted(lock.name) +
-                                   " until " + base::format_time(lock.ends) + ", and " +
+                               quoted_start(lock.owner) + " holds the lock " +
+                                   quoted_start(lock.name) + " until " +
+                                   base::format_time(lock.ends) +
+                                   ", and " +
                                    std::to_string(lock.line.size()) +
                                    " wait for it; ask with `wait`, or later",
                                {},
@@ -35,7 +29,7 @@ std::string listed(const std::set<std::string>& names) {
   std::string text;
   size_t n = 0;
   for (const std::string& name : names) {
-    text += n == 0 ? quoted(name) : n < listed_max ? ", " + quoted(name) : "";
+    text += n == 0 ? quoted_start(name) : n < listed_max ? ", " + quoted_start(name) : "";
     ++n;
   }
   return n > listed_max ? text + " and more" : text;
@@ -71,7 +65,7 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const TakeLock& c)
 std::expected<void, Error> Workspace::check_order(std::string_view agent,
                                                   std::string_view name) const {
   if (const Lock* const awaited = t_.locks.awaited_by(agent)) {
-    return refuse(Code::lock_order, "you wait for the lock " + quoted(awaited->name) +
+    return refuse(Code::lock_order, "you wait for the lock " + quoted_start(awaited->name) +
                                         "; who waits for one asks for no other");
   }
   const std::set<std::string>* const held = t_.locks.held_by(agent);
@@ -81,7 +75,8 @@ std::expected<void, Error> Workspace::check_order(std::string_view agent,
   if (*held->rbegin() > name) {
     return refuse(Code::lock_order,
                   "locks are taken in the byte order of their names: you hold " + listed(*held) +
-                      ", and " + quoted(name) + " comes before " + quoted(*held->rbegin()) +
+                      ", and " + quoted_start(name) + " comes before " +
+                      quoted_start(*held->rbegin()) +
                       "; release what is greater, then take them in order");
   }
   if (held->size() >= t_.rules.locks_per_agent_max) {
@@ -133,7 +128,7 @@ Outcome Workspace::on(Turn& turn, const TakeLock& command) {
 Outcome Workspace::on(Turn& turn, const ReleaseLock& command) {
   const Lock* const lock = t_.locks.find(command.name);
   if (lock == nullptr) {
-    return refuse(Code::not_found, "nobody holds a lock " + quoted(command.name));
+    return refuse(Code::not_found, "nobody holds a lock " + quoted_start(command.name));
   }
   const bool is_owner = turn.actor != none && lock->owner == turn.entry.actor;
   const bool is_meant = command.fence.n == 0 || command.fence == lock->fence;

@@ -10,11 +10,6 @@ namespace parley::core::presence {
 
 namespace {
 
-// Zero: silence says nothing.
-Duration patience(const Rules& rules) {
-  return Duration{rules.collab_heartbeat.us * static_cast<int64_t>(rules.collab_heartbeats_missed)};
-}
-
 void announce(Tables& t, Dispatch& dispatch, AgentRef ref, Presence::Standing standing) {
   Presence& presence = t.agents[ref].presence;
   if (presence.standing == standing) {
@@ -53,6 +48,10 @@ bool can(const Agent& agent, std::string_view capability) {
 }
 
 }  // namespace
+
+Duration patience(const Rules& rules) {
+  return Duration{rules.collab_heartbeat.us * static_cast<int64_t>(rules.collab_heartbeats_missed)};
+}
 
 void heard_from(Tables& t, Dispatch& dispatch, AgentRef ref) {
   announce(t, dispatch, ref, Presence::Standing::online);

@@ -12,6 +12,9 @@
 // published.
 namespace parley::core::presence {
 
+// How long an agent may be silent; zero: for ever.
+Duration patience(const Rules& rules);
+
 // The agent asked for something: it is there.
 void heard_from(Tables& t, Dispatch& dispatch, AgentRef agent);
 

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "core/news.h"
+#include "core/refusal.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -12,10 +13,6 @@ namespace parley::core {
 namespace {
 
 using base::Code;
-
-std::unexpected<Error> refuse(Code code, std::string detail, std::string field = {}) {
-  return std::unexpected(Error{code, std::move(detail), std::move(field)});
-}
 
 // Small values side by side, each in a byte.
 template <class... Small>

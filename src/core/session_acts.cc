@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/refusal.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -11,23 +12,14 @@ namespace {
 
 using base::Code;
 
-std::unexpected<Error> refuse(Code code, std::string detail, std::string field = {}) {
-  return std::unexpected(Error{code, std::move(detail), std::move(field)});
-}
-
-std::string quoted(std::string_view text) {
-  constexpr size_t quoted_bytes_max = 256;
-  return "\"" + std::string(text.substr(0, quoted_bytes_max)) + "\"";
-}
-
 // Others are told what they would be told if it did not exist.
 std::unexpected<Error> no_such_session(std::string_view id) {
-  return refuse(Code::not_found, "you take part in no session " + quoted(id));
+  return refuse(Code::not_found, "you take part in no session " + quoted_start(id));
 }
 
 std::unexpected<Error> is_over(const Session& session) {
   return refuse(Code::session_ended,
-                "session " + quoted(session.id) + " is " +
+                "session " + quoted_start(session.id) + " is " +
                     std::string(session_status_name(session.status)) + " since " +
                     base::format_time(session.ended) + "; start another");
 }
@@ -75,13 +67,13 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const StartSession
   for (const std::string_view name : c.participants) {
     const AgentRef ref = t_.agents.find(name);
     if (ref == none || !t_.agents[ref].is_registered()) {
-      return refuse(Code::receiver_not_found, "no principal is named " + quoted(name),
+      return refuse(Code::receiver_not_found, "no principal is named " + quoted_start(name),
                     "/participants");
     }
   }
   if (const AgentRef ref = t_.agents.find(coordinator);
       ref == none || !t_.agents[ref].is_registered()) {
-    return refuse(Code::receiver_not_found, "no principal is named " + quoted(coordinator),
+    return refuse(Code::receiver_not_found, "no principal is named " + quoted_start(coordinator),
                   "/coordinator");
   }
   if (c.task.size() > t_.rules.session_entry_bytes_max) {
@@ -92,7 +84,7 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const StartSession
                   "/task");
   }
   if (t_.sessions.find(c.id) != nullptr) {
-    return refuse(Code::conflict, "a session has the id " + quoted(c.id) + " already", "/id");
+    return refuse(Code::conflict, "a session has the id " + quoted_start(c.id) + " already", "/id");
   }
   if (t_.sessions.live() >= t_.rules.sessions_max) {
     return refuse(Code::limit_reached, "the workspace has " +
@@ -133,7 +125,7 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const Session& ses
                        session.coordinator == turn.entry.actor;
   const bool leaves = c.act == SessionAct::remove_participant && c.subject == turn.entry.actor;
   if (!is_entry(c.act) && !manages && !leaves) {
-    return refuse(Code::forbidden, "only " + quoted(session.coordinator) +
+    return refuse(Code::forbidden, "only " + quoted_start(session.coordinator) +
                                        ", who coordinates the session, or a maintainer may " +
                                        std::string(session_act_name(c.act)));
   }
@@ -142,7 +134,7 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const Session& ses
   }
   if (c.version != 0 && c.version != session.version) {
     return refuse(Code::version_conflict,
-                  "session " + quoted(session.id) + " has version " +
+                  "session " + quoted_start(session.id) + " has version " +
                       std::to_string(session.version) + ", not " + std::to_string(c.version) +
                       ": another change came before; read it and decide again");
   }
@@ -171,7 +163,7 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const Session& ses
                   "/summary");
   }
   if (c.act == SessionAct::remove_participant && !session.has(c.subject)) {
-    return refuse(Code::not_found, quoted(c.subject) + " takes no part in the session");
+    return refuse(Code::not_found, quoted_start(c.subject) + " takes no part in the session");
   }
   if (c.act == SessionAct::remove_participant && c.subject == session.coordinator) {
     return refuse(Code::conflict,
@@ -182,11 +174,11 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const Session& ses
   }
   const AgentRef ref = t_.agents.find(c.subject);
   if (ref == none || !t_.agents[ref].is_registered()) {
-    return refuse(Code::receiver_not_found, "no principal is named " + quoted(c.subject),
+    return refuse(Code::receiver_not_found, "no principal is named " + quoted_start(c.subject),
                   "/agent");
   }
   if (session.has(c.subject)) {
-    return refuse(Code::conflict, quoted(c.subject) + " takes part already", "/agent");
+    return refuse(Code::conflict, quoted_start(c.subject) + " takes part already", "/agent");
   }
   if (session.participants.size() >= t_.rules.session_participants_max) {
     return refuse(Code::limit_reached,
@@ -223,7 +215,7 @@ std::expected<Session*, Error> Workspace::session_of(const Turn& turn, const Env
   Session* const session = t_.sessions.find(e.session);
   if (session == nullptr || !session->has(t_.agents[turn.actor].name)) {
     return refuse(Code::not_a_participant,
-                  "you take part in no session " + quoted(e.session) +
+                  "you take part in no session " + quoted_start(e.session) +
                       "; start it, or ask its coordinator to add you",
                   e.dialect == Dialect::collab ? "/sessionId" : "");
   }
@@ -248,7 +240,8 @@ std::expected<Session*, Error> Workspace::session_of(const Turn& turn, const Env
       e.receivers, [session](std::string_view name) { return !session->has(name); });
   if (outside != e.receivers.end()) {
     return refuse(Code::not_a_participant,
-                  quoted(*outside) + " takes no part in session " + quoted(session->id) +
+                  quoted_start(*outside) + " takes no part in session " +
+                      quoted_start(session->id) +
                       "; its coordinator can add it, or send without the session",
                   e.dialect == Dialect::collab ? "/to" : "");
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/refusal.h"
 #include "core/watch.h"
 
 #include <algorithm>
@@ -14,10 +15,6 @@ namespace {
 using base::Code;
 
 constexpr size_t names_max = 1'000;  // in one report
-
-std::unexpected<Error> refuse(Code code, std::string detail, std::string field) {
-  return std::unexpected(Error{code, std::move(detail), std::move(field)});
-}
 
 Duration timeout_of(const Rules& rules, const Envelope& e, bool to_many = false) {
   return e.response_timeout.us > 0 ? e.response_timeout

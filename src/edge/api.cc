@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The way of a request: host, authentication, route. And the turn of the loop.
+#include "core/presence.h"
 #include "edge/api.h"
 
 #include <algorithm>
@@ -235,9 +236,9 @@ namespace {
 
 // How often a call is written down as a sign of life: several times before silence would count.
 Duration sign_interval(const core::Rules& rules) {
-  const int64_t patience =
-      rules.collab_heartbeat.us * static_cast<int64_t>(rules.collab_heartbeats_missed);
-  return patience == 0 ? rules.collab_heartbeat : Duration{std::max<int64_t>(patience / 4, 1)};
+  const Duration patience = core::presence::patience(rules);
+  return patience.us == 0 ? rules.collab_heartbeat
+                          : Duration{std::max<int64_t>(patience.us / 4, 1)};
 }
 
 }  // namespace
