@@ -39,7 +39,9 @@ void Feed::push(const core::Machine& machine, const core::Entry& entry,
     ++entries_;
     applied_.store(entry.seq.n, std::memory_order_release);
     update_full();
-    wake = sleeping_ || entries_ == options_.burst_entries;
+    const bool half_full = is_half_full();
+    wake = sleeping_ || (half_full && !hurry_);
+    hurry_ = hurry_ || half_full;
     sleeping_ = false;
   }
   if (wake) {
@@ -98,14 +100,23 @@ Feed::Reached Feed::reached(const Waiter& waiter) const {
   return {at >= waiter.seq, at, lag()};
 }
 
-bool Feed::is_due(TimePoint now) const {
-  return entries_ > 0 && (hurry_ || entries_ >= options_.burst_entries ||
-                          now >= last_taken_ + options_.interval);
+bool Feed::is_half_full() const {
+  return bytes_ >= options_.bytes_max / 2 || record_bytes_ >= options_.record_bytes_max / 2;
+}
+
+bool Feed::is_due(TimePoint now) {
+  if (entries_ == 0 || hurry_ || now < last_look_ + options_.interval) {
+    return entries_ > 0 && hurry_;
+  }
+  const bool burst = entries_ - entries_seen_ >= options_.burst_entries;
+  entries_seen_ = entries_;
+  last_look_ = now;
+  return !burst || now >= last_taken_ + options_.burst_max;
 }
 
 Feed::TimePoint Feed::next_wake(TimePoint idle_at) const {
   const TimePoint next =
-      entries_ > 0 ? std::min(idle_at, last_taken_ + options_.interval) : idle_at;
+      entries_ > 0 ? std::min(idle_at, last_look_ + options_.interval) : idle_at;
   return std::min(next, next_deadline());
 }
 
@@ -126,8 +137,10 @@ Feed::Woken Feed::take(std::deque<Part>& parts, TimePoint idle_at) {
     if (is_due(now)) {
       std::swap(parts, collecting_);
       entries_ = 0;
+      entries_seen_ = 0;
       hurry_ = false;
       last_taken_ = now;
+      last_look_ = now;
       return Woken::facts;
     }
     if (now >= idle_at) {

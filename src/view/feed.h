@@ -39,10 +39,12 @@ class Feed {
     size_t record_bytes_max = size_t{4} << 30;    // of messages in the journal
     size_t part_entries = 20'000;                 // one transaction
     size_t part_bytes = size_t{16} << 20;         // of messages
-    // The view leaves a burst alone: it wakes when one is over, so long after it woke last, or when
-    // so much has come together; but at once for someone who waits.
+    // The view looks at what has come together so often. A burst, so many entries since the last
+    // look, it leaves alone until it is over, has lasted so long, or has half filled the feed. For
+    // someone who waits it goes to work at once.
     std::chrono::milliseconds interval{1'000};
-    size_t burst_entries = 200'000;
+    size_t burst_entries = 50'000;
+    std::chrono::milliseconds burst_max{10'000};
     size_t waiters_max = 10'000;
   };
 
@@ -108,7 +110,8 @@ class Feed {
 
   TimePoint next_wake(TimePoint idle_at) const;
   TimePoint next_deadline() const;
-  bool is_due(TimePoint now) const;
+  bool is_due(TimePoint now);
+  bool is_half_full() const;
   void tell_waiters(Lock& lock, TimePoint now);
   void update_full();
   Part& open_part();
@@ -128,9 +131,11 @@ class Feed {
   size_t entries_ = 0;           // in `collecting_`
   size_t bytes_ = 0;             // of all facts that are not committed
   uint64_t record_bytes_ = 0;
+  size_t entries_seen_ = 0;      // of those, at the last look
   TimePoint last_taken_;
+  TimePoint last_look_;
   bool sleeping_ = false;     // until something comes in
-  bool hurry_ = false;        // someone waits
+  bool hurry_ = false;        // someone waits, or it fills up
   bool stop_ = false;
   bool given_up_ = false;
   std::optional<Error> trouble_;

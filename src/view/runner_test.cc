@@ -341,5 +341,45 @@ TEST(Feed, EntriesFoldedInAlreadyAreNotTaken) {
   EXPECT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::idle);
 }
 
+// Everything is a burst here, and it lasts.
+Feed::Options bursting() {
+  return {.interval = std::chrono::milliseconds(0),
+          .burst_entries = 0,
+          .burst_max = std::chrono::hours(1)};
+}
+
+TEST(Feed, ABurstIsLeftAloneUntilSomeoneWaits) {
+  World world;
+  Mailroom mailroom;
+  Feed feed(bursting(), mailroom.post(), Seq{});
+  world.listener = [&](const auto&... told) { feed.push(told...); };
+  std::deque<Feed::Part> parts;
+  add_agents(world);
+  // The first look finds a burst that has lasted since the clock began.
+  ASSERT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::facts);
+  send(world, 3);
+  EXPECT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::idle);
+  feed.wait_for(Seq{5}, Feed::TimePoint::max(), [](const Feed::Reached&) {});
+  ASSERT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::facts);
+  EXPECT_EQ(parts[0].entries, 3u);
+}
+
+TEST(Feed, ABurstThatHalfFillsTheFeedIsTaken) {
+  World world;
+  Mailroom mailroom;
+  Feed::Options options = bursting();
+  options.bytes_max = 2'000;
+  Feed feed(options, mailroom.post(), Seq{});
+  world.listener = [&](const auto&... told) { feed.push(told...); };
+  std::deque<Feed::Part> parts;
+  add_agents(world);
+  ASSERT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::facts);
+  send(world, 1);
+  EXPECT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::idle);
+  send(world, 20);
+  EXPECT_TRUE(feed.full());
+  EXPECT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::facts);
+}
+
 }  // namespace
 }  // namespace parley::view
