@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <bitset>
-
 #include "base/check.h"
 #include "dialect/collab.h"
 #include "dialect/collab_fields.h"
 #include "dialect/foreign.h"
-#include "dialect/iso8601.h"
 #include "dialect/reading.h"
-#include "dialect/tracing.h"
-#include "lib/json_writer.h"
 
 namespace parley::dialect {
 
@@ -25,10 +19,9 @@ using lib::JsonKind;
 
 constexpr int64_t priority_max = 3;
 
-// One message on its way in. Each step returns false when it has set the error.
-class Decoder {
+class Decoder : MemberReader {
  public:
-  Decoder(const DecodeContext& context, Texts& texts) : context_(context), texts_(texts) {}
+  Decoder(const DecodeContext& context, Texts& texts) : MemberReader(members, context, texts) {}
 
   std::expected<Envelope, Error> run(Json message) {
     if (!message.is_object()) {
@@ -38,69 +31,11 @@ class Decoder {
     const bool good = fits(message) && collect(message) && unknown_once() && read_words() &&
                       read_people() && read_id() && read_content() && read_times() &&
                       read_context() && read_foreign_member() && read_answer();
-    if (!good) {
-      return std::unexpected(std::move(error_));
-    }
-    const KeptTrace kept =
-        read_trace(given(Field::traceparent), given(Field::tracestate), e_);
-    if (kept.parent) {
-      keep(Field::traceparent);
-    }
-    if (kept.state) {
-      keep(Field::tracestate);
-    }
-    keep_the_rest();
-    return std::move(e_);
+    return finish(good, Field::traceparent, Field::tracestate);
   }
 
  private:
-  bool fail(Code code, std::string detail, std::string_view pointer) {
-    error_ = Error{code, std::move(detail), std::string(pointer)};
-    return false;
-  }
-
-  bool wrong(Field field, std::string_view wanted, std::string_view advice = {}) {
-    std::string detail = std::string(info(field).name) + ": wanted ";
-    detail.append(wanted).append(", found ");
-    detail.append(found(field) ? describe(found(field)) : "nothing");
-    if (!advice.empty()) {
-      detail.append("; ").append(advice);
-    }
-    return fail(Code::validation_failed, std::move(detail), info(field).pointer);
-  }
-
-  Json& found(Field field) { return found_[static_cast<size_t>(field)]; }
-
-  // The member where it says something; null is remembered and counts as left out.
-  Json given(Field field) {
-    const Json value = found(field);
-    if (value && value.is_null()) {
-      keep(field);
-      return {};
-    }
-    return value;
-  }
-
-  // Remembers that `field` must come back as it was written.
-  void keep(Field field) { kept_.set(static_cast<size_t>(field)); }
-
-  // True when a required member is there. Where it may be filled in, and in lenient mode, it may be
-  // missing: then `value` is no value.
-  bool require(Field field, bool may_be_filled_in, std::string_view wanted, Json& value) {
-    value = found(field);
-    if (value && !value.is_null()) [[likely]] {
-      return true;
-    }
-    if (may_be_filled_in && context_.lenient) {
-      value = {};
-      return true;
-    }
-    return wrong(field, wanted, "it is required");
-  }
-
   bool fits(Json message);
-  bool collect(Json message);
-  bool unknown_once();
   bool read_words();
   bool read_people();
   bool read_id();
@@ -109,66 +44,24 @@ class Decoder {
   bool read_context();
   bool read_foreign_member();
   bool read_answer();
-  void keep_the_rest();
 
   bool read_receivers(Json to);
-  bool read_text(Field field, Json value, std::string_view& out);
-  bool read_optional_text(Field field, std::string_view& out);
-  bool read_time(Field field, Json value, base::Time& out);
+  bool read_name(FieldId field, std::string_view& out) {
+    return read_optional_text(field, collab_text_bytes_max, out);
+  }
   Status status_in_payload() const;
 
-  const DecodeContext& context_;
-  Texts& texts_;
-  Envelope e_;
-  Error error_;
-  std::array<Json, field_count> found_{};
-  std::bitset<field_count> kept_;
-  std::vector<lib::JsonMember> unknown_;
-  bool listed_ = false;  // one receiver, written as a list
   std::string_view foreign_correlation_;  // of a response, whose own names what it answers
 };
 
 bool Decoder::fits(Json message) {
   const size_t bytes = message.raw().size();
   const size_t bytes_max = context_.bytes_max == 0 ? collab_message_bytes_max : context_.bytes_max;
-  return bytes <= bytes_max ||
-         fail(Code::payload_too_large,
-              "a collab message has at most " + std::to_string(bytes_max) +
-                  " bytes, this one has " + std::to_string(bytes) +
-                  "; send a reference to what it is about instead",
-              info(Field::payload).pointer);
-}
-
-bool Decoder::collect(Json message) {
-  for (const lib::JsonMember& member : message.members()) {
-    const auto* const known = std::ranges::find(fields, member.key, &FieldInfo::name);
-    if (known == fields.end()) {
-      unknown_.push_back(member);
-      continue;
-    }
-    if (found(known->field)) {
-      return fail(Code::validation_failed,
-                  std::string(known->name) + ": the member is there twice; leave one out",
-                  known->pointer);
-    }
-    found(known->field) = member.value;
-  }
-  return true;
-}
-
-bool Decoder::unknown_once() {
-  if (unknown_.size() < 2) {
-    return true;
-  }
-  std::vector<std::string_view> keys;
-  for (const lib::JsonMember& member : unknown_) {
-    keys.push_back(member.key);
-  }
-  std::ranges::sort(keys);
-  const auto twice = std::ranges::adjacent_find(keys);
-  return twice == keys.end() ||
-         fail(Code::validation_failed, "a member is there twice; leave one out",
-              pointer_step(*twice));
+  return bytes <= bytes_max || fail(Code::payload_too_large,
+                                    "a collab message has at most " + std::to_string(bytes_max) +
+                                        " bytes, this one has " + std::to_string(bytes) +
+                                        "; send a reference to what it is about instead",
+                                    fields[Field::payload].pointer);
 }
 
 bool Decoder::read_words() {
@@ -211,20 +104,8 @@ bool Decoder::read_people() {
                "an agent's id, a list of them, a topic or \"*\"", to)) {
     return false;
   }
-  e_.sender = context_.sender;
-  if (from) {
-    const auto name = from.as_string();
-    if (!name) {
-      return wrong(Field::from, "the agent's id, a string");
-    }
-    if (*name != context_.sender) {
-      return fail(Code::sender_mismatch,
-                  "from: wanted \"" + std::string(context_.sender) +
-                      "\", the principal of the token, found " + describe(from),
-                  info(Field::from).pointer);
-    }
-  }
-  return (!to || read_receivers(to)) && read_optional_text(Field::reply_to, e_.reply_to);
+  return read_sender(Field::from, from) && (!to || read_receivers(to)) &&
+         read_name(Field::reply_to, e_.reply_to);
 }
 
 bool Decoder::read_receivers(Json to) {
@@ -255,7 +136,9 @@ bool Decoder::read_receivers(Json to) {
     if (e_.receivers.empty()) {
       return wrong(Field::to, wanted, "a list names one agent at least");
     }
-    listed_ = e_.receivers.size() == 1;
+    if (e_.receivers.size() == 1) {
+      keep_as(Field::to, "[]");
+    }
   }
   for (size_t at = 0; at < e_.receivers.size(); ++at) {
     const bool many = e_.receivers[at] == everyone || e_.receivers[at].starts_with(topic_prefix);
@@ -274,32 +157,15 @@ bool Decoder::read_receivers(Json to) {
 
 bool Decoder::read_id() {
   Json id;
-  if (!require(Field::id, true, "a string of 1 to 256 bytes", id)) {
-    return false;
-  }
-  if (!id) {
-    e_.id = context_.fallback_id;
-    return true;
-  }
-  std::string_view text;
-  if (!read_text(Field::id, id, text)) {
-    return false;
-  }
-  if (const auto uuid = uuid_of(text)) {
-    e_.id = *uuid;
-    e_.native_id = has_upper_case(text) ? text : std::string_view{};
-  } else {
-    e_.id = message_id_of(context_.derive, e_.sender, text);
-    e_.native_id = text;
-  }
-  return true;
+  return require(Field::id, true, "a string of 1 to 256 bytes", id) &&
+         read_any_id(Field::id, id, collab_text_bytes_max);
 }
 
 // JSON has no `undefined`: a payload that is undefined is one that is missing.
 bool Decoder::read_content() {
   Json action;
   if (!require(Field::action, e_.kind == Kind::response, "a string of 1 to 256 bytes", action) ||
-      (action && !read_text(Field::action, action, e_.action))) {
+      (action && !read_text(Field::action, action, collab_text_bytes_max, e_.action))) {
     return false;
   }
   const Json payload = found(Field::payload);
@@ -307,25 +173,16 @@ bool Decoder::read_content() {
     return wrong(Field::payload, "any JSON", "it is required, and may be null");
   }
   e_.body = payload ? payload.raw() : "null";
-  e_.content_type = payload && payload.kind() == JsonKind::string ? ContentType::text
-                                                                  : ContentType::json;
+  e_.content_type =
+      payload && payload.kind() == JsonKind::string ? ContentType::text : ContentType::json;
   return true;
 }
 
 bool Decoder::read_times() {
   Json timestamp;
-  constexpr std::string_view wanted = "a time in UTC such as \"2026-11-15T21:06:53.042Z\"";
-  if (!require(Field::timestamp, true, wanted, timestamp)) {
+  if (!require(Field::timestamp, true, time_wanted, timestamp) ||
+      !read_created(Field::timestamp, timestamp)) {
     return false;
-  }
-  e_.created = context_.received;
-  if (timestamp) {
-    if (!read_time(Field::timestamp, timestamp, e_.created)) {
-      return false;
-    }
-    if (!is_canonical_time(*timestamp.as_string())) {
-      keep(Field::timestamp);
-    }
   }
   const Json expires = given(Field::expires_at);
   if (!expires) {
@@ -337,20 +194,19 @@ bool Decoder::read_times() {
   }
   keep(Field::expires_at);
   e_.ttl = end - context_.received;
-  return e_.ttl.us > 0 ||
-         wrong(Field::expires_at, "a time that is not past",
-               "it is " + base::format_time(context_.received) + " here");
+  return e_.ttl.us > 0 || wrong(Field::expires_at, "a time that is not past",
+                                "it is " + base::format_time(context_.received) + " here");
 }
 
 bool Decoder::read_context() {
-  return read_optional_text(Field::session_id, e_.session) &&
-         read_optional_text(Field::correlation_id, e_.correlation) &&
-         read_optional_text(Field::causation_id, e_.causation);
+  return read_name(Field::session_id, e_.session) &&
+         read_name(Field::correlation_id, e_.correlation) &&
+         read_name(Field::causation_id, e_.causation);
 }
 
 // `{"success": false}` is how a response of the protocol says that it failed.
 Status Decoder::status_in_payload() const {
-  const Json payload = found_[static_cast<size_t>(Field::payload)];
+  const Json payload = found(Field::payload);
   const Json success = payload ? payload.find("success") : Json();
   return success && success.as_bool() == false ? Status::error : Status::success;
 }
@@ -361,7 +217,7 @@ bool Decoder::read_foreign_member() {
   }
   const Json value = given(Field::foreign);
   if (value) {
-    auto foreign = read_foreign(value, info(Field::foreign).pointer);
+    auto foreign = read_foreign(value, fields[Field::foreign].pointer);
     if (!foreign) {
       error_ = std::move(foreign.error());
       return false;
@@ -410,8 +266,8 @@ bool Decoder::read_answer() {
     if (id.empty()) {
       continue;
     }
-    std::expected<base::MessageId, Error> answered = std::unexpected(Error{
-        Code::not_found, "no message that was sent to you has this id", {}});
+    std::expected<base::MessageId, Error> answered =
+        std::unexpected(Error{Code::not_found, "no message that was sent to you has this id", {}});
     if (context_.lookup != nullptr) {
       answered = context_.lookup->find_received(id, e_.receivers);
     } else if (const auto uuid = base::parse_uuid(id); uuid && !uuid->is_none()) {
@@ -429,58 +285,8 @@ bool Decoder::read_answer() {
     }
     why = why.detail.empty() ? answered.error() : why;
   }
-  const Field field = e_.correlation.empty() ? Field::causation_id : Field::correlation_id;
-  return fail(why.code, std::string(info(field).name) + ": " + why.detail, info(field).pointer);
-}
-
-void Decoder::keep_the_rest() {
-  if (kept_.none() && unknown_.empty() && !listed_) {
-    return;
-  }
-  std::string& extra = texts_.emplace_back();
-  lib::JsonWriter out(extra);
-  out.object();
-  for (const FieldInfo& field : fields) {
-    if (field.field == Field::to && listed_) {
-      out.key(field.pointer).array().end_array();
-    } else if (kept_.test(static_cast<size_t>(field.field))) {
-      const Json value = found(field.field);
-      out.key(field.pointer);
-      // Written anew, so that the same text always gives the same bytes.
-      const auto text = value.as_string();
-      text ? out.text(*text) : out.raw(value.raw());
-    }
-  }
-  for (const lib::JsonMember& member : unknown_) {
-    out.key(pointer_step(member.key)).raw(member.value.raw());
-  }
-  out.end_object();
-  e_.extra = extra;
-}
-
-bool Decoder::read_text(Field field, Json value, std::string_view& out) {
-  const auto text = value.as_string();
-  if (!text || text->empty() || text->size() > collab_text_bytes_max) {
-    return wrong(field, "a string of 1 to 256 bytes");
-  }
-  out = *text;
-  return true;
-}
-
-bool Decoder::read_optional_text(Field field, std::string_view& out) {
-  const Json value = given(field);
-  return !value || read_text(field, value, out);
-}
-
-bool Decoder::read_time(Field field, Json value, base::Time& out) {
-  const auto text = value.as_string();
-  const auto time = text ? parse_time(*text) : std::nullopt;
-  if (!time) {
-    return wrong(field, "a time in UTC such as \"2026-11-15T21:06:53.042Z\"",
-                 "the offset is Z or +00:00, and the date must exist");
-  }
-  out = *time;
-  return true;
+  const FieldId field = e_.correlation.empty() ? Field::causation_id : Field::correlation_id;
+  return fail(why.code, std::string(fields[field].name) + ": " + why.detail, fields[field].pointer);
 }
 
 }  // namespace

@@ -5,9 +5,6 @@
 #include "dialect/collab.h"
 #include "dialect/collab_fields.h"
 #include "dialect/foreign.h"
-#include "dialect/reading.h"
-#include "dialect/tracing.h"
-#include "lib/json_writer.h"
 
 namespace parley::dialect {
 
@@ -15,33 +12,14 @@ namespace {
 
 using namespace collab;
 using core::Kind;
-using lib::JsonSlice;
 
 // The last moment that a time of four digits for the year can say.
 constexpr base::Time writable_max{253'402'300'799'999'000};
 
-// One message on its way out.
-class Encoder {
+class Encoder : MemberWriter {
  public:
   Encoder(const Envelope& envelope, std::string& out)
-      : e_(envelope), out_(out), foreign_(envelope.dialect != Dialect::collab) {
-    if (!foreign_) {
-      read_extra(e_.extra);
-      return;
-    }
-    const std::string id =
-        e_.native_id.empty() ? base::format_uuid(e_.id) : std::string(e_.native_id);
-    JsonSlice slice;
-    for (lib::JsonSlices slices(e_.extra); slices.next(slice);) {
-      if (slice.key != foreign_key) {
-        continue;
-      }
-      if (const auto own = extra_of(slice.value, "collab", id)) {
-        came_from_collab_ = true;
-        read_extra(*own);
-      }
-    }
-  }
+      : MemberWriter(members, Dialect::collab, envelope, out) {}
 
   void run(EncodeContext::Trace trace) {
     const std::string_view type = collab_type(e_);
@@ -49,7 +27,7 @@ class Encoder {
     write(Field::id, true, [&] { write_id(e_.native_id, e_.id); });
     write(Field::version, true, [&] { out_.plain(version); });
     write(Field::from, true, [&] { out_.text(e_.sender); });
-    out_.raw_key(info(Field::to).quoted);
+    write_key(Field::to);
     write_receivers();
     write(Field::reply_to, !e_.reply_to.empty(), [&] { out_.text(e_.reply_to); });
     write(Field::type, true, [&] { out_.plain(type); });
@@ -57,65 +35,29 @@ class Encoder {
     write(Field::timestamp, true, [&] { out_.time(e_.created); });
     const base::Time expires = e_.created + e_.ttl;
     write(Field::expires_at,
-          foreign_ && !came_from_collab_ && e_.ttl.us != 0 && expires <= writable_max,
+          is_foreign() && !came_back() && e_.ttl.us != 0 && expires <= writable_max,
           [&] { out_.time(expires); });
     write(Field::action, true, [&] {
       out_.text(!e_.action.empty() ? e_.action : !e_.type.empty() ? e_.type : type);
     });
-    out_.raw_key(info(Field::payload).quoted).raw(e_.body.empty() ? "null" : e_.body);
+    write_key(Field::payload);
+    out_.raw(e_.body.empty() ? "null" : e_.body);
     write(Field::session_id, !e_.session.empty(), [&] { out_.text(e_.session); });
     write_links(type == "response");
-    write_trace(trace);
-    if (foreign_) {
-      out_.raw_key(info(Field::foreign).quoted).object();
+    write_trace(Field::traceparent, Field::tracestate, trace);
+    if (is_foreign()) {
+      write_key(Field::foreign);
+      out_.object();
       write_foreign();
       out_.end_object();
     } else {
       write(Field::foreign, false, [] {});
     }
-    for (const auto& [key, value] : unknown_) {
-      out_.raw_key(key).raw(value);
-    }
+    write_unknown();
     out_.end_object();
   }
 
  private:
-  // In the extra of flow.
-  static constexpr std::string_view foreign_key = R"("/metadata/foreign")";
-
-  void read_extra(std::string_view extra) {
-    JsonSlice slice;
-    for (lib::JsonSlices slices(extra); slices.next(slice);) {
-      const std::string_view pointer = slice.key.substr(1, slice.key.size() - 2);
-      if (!pointer.starts_with('/')) {
-        return;
-      }
-      const auto* const known = std::ranges::find(fields, pointer, &FieldInfo::pointer);
-      if (known == fields.end()) {
-        unknown_.emplace_back(quoted_key(slice.key.substr(1)), slice.value);
-      } else {
-        kept_[static_cast<size_t>(known->field)] = slice.value;
-      }
-    }
-  }
-
-  std::string_view kept(Field field) const { return kept_[static_cast<size_t>(field)]; }
-
-  // Writes the member as it came where that was kept, else by `value` if it is `wanted`.
-  template <class Value>
-  void write(Field field, bool wanted, Value value) {
-    if (!kept(field).empty()) {
-      out_.raw_key(info(field).quoted).raw(kept(field));
-    } else if (wanted) {
-      out_.raw_key(info(field).quoted);
-      value();
-    }
-  }
-
-  void write_id(std::string_view native, const base::MessageId& id) {
-    native.empty() ? out_.uuid(id) : out_.text(native);
-  }
-
   void write_receivers() {
     if (e_.receivers.size() == 1 && kept(Field::to).empty()) {
       out_.text(e_.receivers.front());
@@ -140,16 +82,6 @@ class Encoder {
       e_.causation.empty() ? write_id(e_.question, e_.in_reply_to)
                            : static_cast<void>(out_.text(e_.causation));
     });
-  }
-
-  void write_trace(EncodeContext::Trace trace) {
-    const WrittenTrace written = trace_for(e_, trace);
-    if (written.is_own) {
-      kept_[static_cast<size_t>(Field::traceparent)] = {};
-    }
-    write(Field::traceparent, !written.parent.empty(), [&] { out_.plain(written.parent); });
-    write(Field::tracestate, !written.parent.empty() && !e_.tracestate.empty(),
-          [&] { out_.text(e_.tracestate); });
   }
 
   void write_foreign() {
@@ -185,15 +117,8 @@ class Encoder {
     if (e_.sequence_number != 0) {
       out_.key("sequence_number").number(e_.sequence_number);
     }
-    write_extra(e_.extra, came_from_collab_ ? foreign_key : "", out_);
+    write_foreign_extra();
   }
-
-  const Envelope& e_;
-  lib::JsonWriter out_;
-  bool foreign_;
-  bool came_from_collab_ = false;  // it was a collab message before it was what it is
-  std::array<std::string_view, field_count> kept_{};
-  std::vector<std::pair<std::string, std::string_view>> unknown_;
 };
 
 }  // namespace

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <bitset>
 #include <optional>
-#include <span>
 
 #include "base/check.h"
 #include "dialect/flow.h"
 #include "dialect/flow_fields.h"
 #include "dialect/foreign.h"
-#include "dialect/iso8601.h"
 #include "dialect/reading.h"
-#include "dialect/tracing.h"
-#include "lib/json_writer.h"
 
 namespace parley::dialect {
 
@@ -44,89 +38,23 @@ bool is_topic(std::string_view name) {
   return words >= 2 && in_word;
 }
 
-// One message on its way in. Each step returns false when it has set the error.
-class Decoder {
+class Decoder : MemberReader {
  public:
-  Decoder(const DecodeContext& context, Texts& texts) : context_(context), texts_(texts) {}
+  Decoder(const DecodeContext& context, Texts& texts) : MemberReader(members, context, texts) {}
 
   std::expected<Envelope, Error> run(Json message) {
     if (!message.is_object()) {
       return std::unexpected(
           Error{Code::bad_request, "a message is a JSON object, found " + describe(message), {}});
     }
-    const bool good = collect(Part::message, message) && collect_parts() && unknown_once() &&
-                      read_ids() && read_words() && read_people() && read_payload() &&
-                      read_times() && read_answers() && read_rest() && read_foreign_member();
-    if (!good) {
-      return std::unexpected(std::move(error_));
-    }
-    const KeptTrace kept =
-        read_trace(given(Field::traceparent), given(Field::tracestate), e_);
-    if (kept.parent) {
-      keep(Field::traceparent);
-    }
-    if (kept.state) {
-      keep(Field::tracestate);
-    }
-    keep_the_rest();
-    return std::move(e_);
+    const bool good = collect(message) && collect_parts() && unknown_once() && read_ids() &&
+                      read_words() && read_people() && read_payload() && read_times() &&
+                      read_answers() && read_rest() && read_foreign_member();
+    return finish(good, Field::traceparent, Field::tracestate);
   }
 
  private:
-  struct Unknown {
-    Part part;
-    std::string_view key;
-    Json value;
-  };
-
-  bool fail(Code code, std::string detail, std::string_view pointer) {
-    error_ = Error{code, std::move(detail), std::string(pointer)};
-    return false;
-  }
-
-  bool wrong(Field field, std::string_view wanted, std::string_view advice = {}) {
-    std::string detail = std::string(info(field).name) + ": wanted ";
-    detail.append(wanted).append(", found ");
-    detail.append(found(field) ? describe(found(field)) : "nothing");
-    if (!advice.empty()) {
-      detail.append("; ").append(advice);
-    }
-    return fail(Code::validation_failed, std::move(detail), info(field).pointer);
-  }
-
-  Json& found(Field field) { return found_[static_cast<size_t>(field)]; }
-
-  // The member where it says something; null is remembered and counts as left out.
-  Json given(Field field) {
-    const Json value = found(field);
-    if (value && value.is_null()) {
-      keep(field);
-      return {};
-    }
-    return value;
-  }
-
-  // Remembers that `field` must come back as it was written.
-  void keep(Field field) { kept_.set(static_cast<size_t>(field)); }
-
-  // True when a required member is there. In lenient mode it may also be missing: then `value` is
-  // no value.
-  bool require(Field field, bool may_be_filled_in, std::string_view wanted, Json& value) {
-    value = found(field);
-    if (value && !value.is_null()) [[likely]] {
-      return true;
-    }
-    if (may_be_filled_in && context_.lenient) {
-      value = {};
-      return true;
-    }
-    return wrong(field, wanted, "it is required");
-  }
-
-  bool collect(Part part, Json object);
   bool collect_parts();
-  bool unknown_once();
-
   bool read_ids();
   bool read_words();
   bool read_people();
@@ -136,46 +64,12 @@ class Decoder {
   bool read_rest();
   bool read_foreign_member();
   void unwrap_body();
-  void keep_the_rest();
 
-  bool read_text(Field field, Json value, size_t bytes_max, std::string_view& out);
-  bool read_uuid(Field field, Json value, base::Id128& out);
-  bool read_duration(Field field, base::Duration& out);
-  bool read_in_reply_to(Field field, base::Id128& out);
-  bool read_flag(Field field, std::optional<bool>& out);
-  template <class T, size_t n>
-  bool read_word(Field field, Json value, const std::array<Word<T>, n>& words, T& out);
-
-  const DecodeContext& context_;
-  Texts& texts_;
-  Envelope e_;
-  Error error_;
-  std::array<Json, field_count> found_{};
-  std::bitset<field_count> kept_;
-  std::vector<Unknown> unknown_;
+  bool read_uuid(FieldId field, Json value, base::Id128& out);
+  bool read_duration(FieldId field, base::Duration& out);
+  bool read_in_reply_to(FieldId field, base::Id128& out);
+  bool read_flag(FieldId field, std::optional<bool>& out);
 };
-
-bool Decoder::collect(Part part, Json object) {
-  const std::span<const FieldInfo> all = fields_of(part);
-  for (const lib::JsonMember& member : object.members()) {
-    // Most names differ in their size or first letter: no call to compare the rest.
-    const auto known = std::ranges::find_if(all, [&](const FieldInfo& field) {
-      return field.name.size() == member.key.size() && field.name[0] == member.key[0] &&
-             field.name == member.key;
-    });
-    if (known == all.end()) {
-      unknown_.push_back({part, member.key, member.value});
-      continue;
-    }
-    if (found(known->field)) {
-      return fail(Code::validation_failed,
-                  std::string(known->name) + ": the member is there twice; leave one out",
-                  known->pointer);
-    }
-    found(known->field) = member.value;
-  }
-  return true;
-}
 
 bool Decoder::collect_parts() {
   Json payload;
@@ -192,29 +86,12 @@ bool Decoder::collect_parts() {
                 "payload: at most " + std::to_string(flow_payload_bytes_max) +
                     " bytes are taken, found " + std::to_string(payload.raw().size()) +
                     "; send an artifact_ref instead",
-                info(Field::payload).pointer);
+                fields[Field::payload].pointer);
   }
   if (metadata && !metadata.is_object()) {
     return wrong(Field::metadata, "an object with timestamp");
   }
-  return collect(Part::payload, payload) && (!metadata || collect(Part::metadata, metadata));
-}
-
-bool Decoder::unknown_once() {
-  if (unknown_.size() < 2) {
-    return true;
-  }
-  std::vector<std::pair<Part, std::string_view>> keys;
-  for (const Unknown& unknown : unknown_) {
-    keys.emplace_back(unknown.part, unknown.key);
-  }
-  std::ranges::sort(keys);
-  const auto twice = std::ranges::adjacent_find(keys);
-  if (twice == keys.end()) {
-    return true;
-  }
-  return fail(Code::validation_failed, "a member is there twice; leave one out",
-              std::string(pointer_to(twice->first)) + pointer_step(twice->second));
+  return collect(payload, Part::payload) && (!metadata || collect(metadata, Part::metadata));
 }
 
 bool Decoder::read_ids() {
@@ -264,21 +141,9 @@ bool Decoder::read_people() {
       !require(Field::receiver, false, "an agent's id, a topic or \"*\"", receiver)) {
     return false;
   }
-  e_.sender = context_.sender;
-  if (sender) {
-    const auto name = sender.as_string();
-    if (!name) {
-      return wrong(Field::sender, "the agent's id, a string");
-    }
-    if (*name != context_.sender) {
-      return fail(Code::sender_mismatch,
-                  "sender: wanted \"" + std::string(context_.sender) +
-                      "\", the principal of the token, found " + describe(sender),
-                  info(Field::sender).pointer);
-    }
-  }
   std::string_view name;
-  if (!read_text(Field::receiver, receiver, flow_text_bytes_max, name)) {
+  if (!read_sender(Field::sender, sender) ||
+      !read_text(Field::receiver, receiver, flow_text_bytes_max, name)) {
     return false;
   }
   if (name == everyone_in_words) {
@@ -315,23 +180,8 @@ bool Decoder::read_payload() {
 
 bool Decoder::read_times() {
   Json timestamp;
-  constexpr std::string_view wanted = "a time in UTC such as \"2026-11-15T21:06:53.042Z\"";
-  if (!require(Field::timestamp, true, wanted, timestamp)) {
-    return false;
-  }
-  e_.created = context_.received;
-  if (timestamp) {
-    const auto text = timestamp.as_string();
-    const auto time = text ? parse_time(*text) : std::nullopt;
-    if (!time) {
-      return wrong(Field::timestamp, wanted, "the offset is Z or +00:00, and the date must exist");
-    }
-    e_.created = *time;
-    if (!is_canonical_time(*text)) {
-      keep(Field::timestamp);
-    }
-  }
-  return read_duration(Field::ttl, e_.ttl) &&
+  return require(Field::timestamp, true, time_wanted, timestamp) &&
+         read_created(Field::timestamp, timestamp) && read_duration(Field::ttl, e_.ttl) &&
          read_duration(Field::response_timeout, e_.response_timeout);
 }
 
@@ -410,13 +260,11 @@ bool Decoder::read_rest() {
 // What flow has no member for. The id and the receivers are its own only if they are of this very
 // message, which went through flow and comes back.
 bool Decoder::read_foreign_member() {
-  const auto at = std::ranges::find_if(unknown_, [](const Unknown& unknown) {
-    return unknown.part == Part::metadata && unknown.key == "foreign";
-  });
-  if (at == unknown_.end() || at->value.is_null()) {
+  const Json value = unknown(Part::metadata, "foreign");
+  if (!value || value.is_null()) {
     return true;
   }
-  auto foreign = read_foreign(at->value, "/metadata/foreign");
+  auto foreign = read_foreign(value, "/metadata/foreign");
   if (!foreign) {
     error_ = std::move(foreign.error());
     return false;
@@ -445,8 +293,8 @@ bool Decoder::read_foreign_member() {
 void Decoder::unwrap_body() {
   const Json body = found(Field::body);
   const Json value = body.find("value");
-  const bool is_wrapped = body.is_object() && value && !value.is_object() &&
-                          value.kind() != JsonKind::string;
+  const bool is_wrapped =
+      body.is_object() && value && !value.is_object() && value.kind() != JsonKind::string;
   size_t members = 0;
   for ([[maybe_unused]] const lib::JsonMember& member : body.members()) {
     ++members;
@@ -456,44 +304,7 @@ void Decoder::unwrap_body() {
   }
 }
 
-void Decoder::keep_the_rest() {
-  if (kept_.none() && unknown_.empty()) {
-    return;
-  }
-  std::string& extra = texts_.emplace_back();
-  lib::JsonWriter out(extra);
-  out.object();
-  for (const FieldInfo& field : fields) {
-    if (kept_.test(static_cast<size_t>(field.field))) {
-      const Json value = found(field.field);
-      out.key(field.pointer);
-      // Written anew, so that the same text always gives the same bytes.
-      const auto text = value.as_string();
-      text ? out.text(*text) : out.raw(value.raw());
-    }
-  }
-  for (const Part part : {Part::message, Part::payload, Part::metadata}) {
-    for (const Unknown& unknown : unknown_) {
-      if (unknown.part == part) {
-        out.key(std::string(pointer_to(part)) + pointer_step(unknown.key));
-        out.raw(unknown.value.raw());
-      }
-    }
-  }
-  out.end_object();
-  e_.extra = extra;
-}
-
-bool Decoder::read_text(Field field, Json value, size_t bytes_max, std::string_view& out) {
-  const auto text = value.as_string();
-  if (!text || text->empty() || text->size() > bytes_max) {
-    return wrong(field, "a string of 1 to " + std::to_string(bytes_max) + " bytes");
-  }
-  out = *text;
-  return true;
-}
-
-bool Decoder::read_uuid(Field field, Json value, base::Id128& out) {
+bool Decoder::read_uuid(FieldId field, Json value, base::Id128& out) {
   const auto text = value.as_string();
   const auto id = text ? base::parse_uuid(*text) : std::nullopt;
   if (!id || id->is_none()) {
@@ -507,7 +318,7 @@ bool Decoder::read_uuid(Field field, Json value, base::Id128& out) {
 }
 
 // A UUID, or the id in the form in which its sender wrote it.
-bool Decoder::read_in_reply_to(Field field, base::Id128& out) {
+bool Decoder::read_in_reply_to(FieldId field, base::Id128& out) {
   const Json value = given(field);
   const auto text = value ? value.as_string() : std::nullopt;
   if (text && !text->empty() && !base::parse_uuid(*text) && context_.lookup != nullptr) {
@@ -517,13 +328,13 @@ bool Decoder::read_in_reply_to(Field field, base::Id128& out) {
       keep(field);
       return true;
     }
-    return fail(found.error().code, std::string(info(field).name) + ": " + found.error().detail,
-                info(field).pointer);
+    return fail(found.error().code, std::string(fields[field].name) + ": " + found.error().detail,
+                fields[field].pointer);
   }
   return !value || read_uuid(field, value, out);
 }
 
-bool Decoder::read_duration(Field field, base::Duration& out) {
+bool Decoder::read_duration(FieldId field, base::Duration& out) {
   const Json value = given(field);
   if (!value) {
     return true;
@@ -549,27 +360,13 @@ bool Decoder::read_duration(Field field, base::Duration& out) {
   return true;
 }
 
-bool Decoder::read_flag(Field field, std::optional<bool>& out) {
+bool Decoder::read_flag(FieldId field, std::optional<bool>& out) {
   const Json value = given(field);
   if (!value) {
     return true;
   }
   out = value.as_bool();
   return out || wrong(field, "true or false");
-}
-
-template <class T, size_t n>
-bool Decoder::read_word(Field field, Json value, const std::array<Word<T>, n>& words, T& out) {
-  if (!value) {
-    return true;
-  }
-  const auto text = value.as_string();
-  const auto* word = text ? find_word(words, *text) : nullptr;
-  if (word == nullptr) {
-    return wrong(field, one_of(words));
-  }
-  out = word->value;
-  return true;
 }
 
 }  // namespace

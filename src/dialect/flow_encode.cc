@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "dialect/flow.h"
 #include "dialect/flow_fields.h"
 #include "dialect/foreign.h"
-#include "dialect/reading.h"
-#include "dialect/tracing.h"
-#include "lib/json_writer.h"
 
 namespace parley::dialect {
 
@@ -15,59 +10,11 @@ namespace {
 using namespace flow;
 using core::ContentType;
 using core::Kind;
-using lib::JsonSlice;
 
-std::string_view receiver_of(const Envelope& e, const EncodeContext& context) {
-  if (e.receivers.size() == 1 || (!e.receivers.empty() && context.recipient.empty())) {
-    return e.receivers.front();
-  }
-  return context.recipient;
-}
-
-// A member that flow does not know: which part it is of, and its key in quotes, both out of a
-// pointer in quotes.
-struct Unknown {
-  Part part;
-  std::string key;
-  std::string_view value;
-};
-
-Unknown unknown_member(const JsonSlice& slice) {
-  Unknown member{Part::message, {}, slice.value};
-  std::string_view rest = slice.key.substr(1);
-  for (const Part part : {Part::payload, Part::metadata}) {
-    const std::string_view prefix = pointer_to(part);
-    if (rest.starts_with(prefix) && rest.substr(prefix.size()).starts_with('/')) {
-      member.part = part;
-      rest.remove_prefix(prefix.size());
-    }
-  }
-  member.key = quoted_key(rest);
-  return member;
-}
-
-constexpr std::string_view foreign_key = R"("/foreign")";  // in the extra of other dialects
-
-// One message on its way out.
-class Encoder {
+class Encoder : MemberWriter {
  public:
   Encoder(const Envelope& envelope, std::string& out)
-      : e_(envelope), out_(out), foreign_(envelope.dialect != Dialect::flow) {
-    if (!foreign_) {
-      read_extra(e_.extra);
-      return;
-    }
-    lib::JsonSlice slice;
-    for (lib::JsonSlices slices(e_.extra); slices.next(slice);) {
-      if (slice.key != foreign_key) {
-        continue;
-      }
-      if (const auto own = extra_of(slice.value, "flow", base::format_uuid(e_.id))) {
-        came_from_flow_ = true;
-        read_extra(*own);
-      }
-    }
-  }
+      : MemberWriter(members, Dialect::flow, envelope, out) {}
 
   void run(const EncodeContext& context) {
     out_.object();
@@ -91,46 +38,16 @@ class Encoder {
     write(Field::idempotency_key, false, [] {});
     write(Field::outer_requires_ack, false, [] {});
     write(Field::outer_in_reply_to, false, [] {});
-    out_.raw_key(info(Field::payload).quoted);
+    write_key(Field::payload);
     write_payload();
-    out_.raw_key(info(Field::metadata).quoted);
+    write_key(Field::metadata);
     write_metadata();
-    write_trace(context.trace);
+    write_trace(Field::traceparent, Field::tracestate, context.trace);
     write_unknown(Part::message);
     out_.end_object();
   }
 
  private:
-  void read_extra(std::string_view extra) {
-    lib::JsonSlices slices(extra);
-    JsonSlice slice;
-    while (slices.next(slice)) {
-      const std::string_view pointer = slice.key.substr(1, slice.key.size() - 2);
-      const auto* known = std::ranges::find(fields, pointer, &FieldInfo::pointer);
-      if (!pointer.starts_with('/')) {
-        return;
-      }
-      if (known == fields.end()) {
-        unknown_.push_back(unknown_member(slice));
-      } else {
-        kept_[static_cast<size_t>(known->field)] = slice.value;
-      }
-    }
-  }
-
-  std::string_view kept(Field field) const { return kept_[static_cast<size_t>(field)]; }
-
-  // Writes the member as it came where that was kept, else by `value` if it is `wanted`.
-  template <class Value>
-  void write(Field field, bool wanted, Value value) {
-    if (!kept(field).empty()) {
-      out_.raw_key(info(field).quoted).raw(kept(field));
-    } else if (wanted) {
-      out_.raw_key(info(field).quoted);
-      value();
-    }
-  }
-
   // Other dialects may have bodies that flow has not: those are wrapped, not refused.
   bool is_wrapped() const { return !e_.body.starts_with('{') && !e_.body.starts_with('"'); }
 
@@ -143,7 +60,7 @@ class Encoder {
                                     ? ContentType::json
                                     : e_.content_type;
     write(Field::content_type, true, [&] { out_.plain(word_for(content_types, content)); });
-    out_.raw_key(info(Field::body).quoted);
+    write_key(Field::body);
     if (!is_wrapped()) {
       out_.raw(e_.body);
     } else {
@@ -167,69 +84,34 @@ class Encoder {
           [&] { out_.uuid(e_.in_reply_to); });
     // A number that the broker gave wins over the sender's zero or null.
     if (e_.sequence_number != 0) {
-      out_.raw_key(info(Field::sequence_number).quoted).number(e_.sequence_number);
+      write_key(Field::sequence_number);
+      out_.number(e_.sequence_number);
     } else {
       write(Field::sequence_number, false, [] {});
     }
     write(Field::correlation_id, !e_.correlation.empty(), [&] { out_.text(e_.correlation); });
-    if (foreign_) {
+    if (is_foreign()) {
       write_foreign();
     }
     write_unknown(Part::metadata);
     out_.end_object();
   }
 
-  void write_trace(EncodeContext::Trace trace) {
-    const WrittenTrace written = trace_for(e_, trace);
-    if (written.is_own) {
-      kept_[static_cast<size_t>(Field::traceparent)] = {};
-    }
-    write(Field::traceparent, !written.parent.empty(), [&] { out_.plain(written.parent); });
-    write(Field::tracestate, !written.parent.empty() && !e_.tracestate.empty(),
-          [&] { out_.text(e_.tracestate); });
-  }
-
   void write_foreign() {
-    const auto text = [&](std::string_view key, std::string_view value) {
-      if (!value.empty()) {
-        out_.key(key).text(value);
-      }
-    };
     out_.key("foreign").object();
     begin_foreign(e_, out_);
-    text("in_reply_to", e_.question);
-    text("reply_to", e_.reply_to);
-    text("causation", e_.causation);
-    text("session", e_.session);
-    text("action", e_.action);
+    write_foreign_text("in_reply_to", e_.question);
+    write_foreign_text("reply_to", e_.reply_to);
+    write_foreign_text("causation", e_.causation);
+    write_foreign_text("session", e_.session);
+    write_foreign_text("action", e_.action);
     if (is_wrapped()) {
       out_.key("wrapped").boolean(true);
     }
-    if (e_.receivers.size() > 1) {
-      out_.key("receivers").array();
-      for (const std::string_view receiver : e_.receivers) {
-        out_.text(receiver);
-      }
-      out_.end_array();
-    }
-    write_extra(e_.extra, came_from_flow_ ? foreign_key : "", out_);
+    write_foreign_receivers();
+    write_foreign_extra();
     out_.end_object();
   }
-
-  void write_unknown(Part part) {
-    for (const Unknown& member : unknown_) {
-      if (member.part == part) {
-        out_.raw_key(member.key).raw(member.value);
-      }
-    }
-  }
-
-  const Envelope& e_;
-  lib::JsonWriter out_;
-  bool foreign_;
-  bool came_from_flow_ = false;  // it was a flow message before it was what it is
-  std::array<std::string_view, field_count> kept_{};
-  std::vector<Unknown> unknown_;
 };
 
 }  // namespace

@@ -53,6 +53,9 @@ class ForeignReader {
     if (key == "on_timeout") {
       return read_word(key, value, timeout_actions, foreign.on_timeout);
     }
+    if (key == "priority") {
+      return read_word(key, value, priorities, foreign.priority);
+    }
     if (key == "ttl") {
       return read_duration(key, value, foreign.ttl);
     }
@@ -87,10 +90,10 @@ class ForeignReader {
 
  private:
   bool wrong(std::string_view key, std::string_view wanted, Json found) {
-    error = Error{Code::validation_failed,
-                  std::string(key).append(": wanted ").append(wanted).append(", found ") +
-                      describe(found),
-                  std::string(pointer_).append("/").append(key)};
+    error = Error{
+        Code::validation_failed,
+        std::string(key).append(": wanted ").append(wanted).append(", found ") + describe(found),
+        std::string(pointer_).append("/").append(key)};
     return false;
   }
 
@@ -190,22 +193,31 @@ bool is_id_of(std::string_view name, const base::MessageId& id, std::string_view
   return !name.empty() && (uuid_of(name) == id || message_id_of(derive, sender, name) == id);
 }
 
-std::optional<std::string_view> extra_of(std::string_view foreign, std::string_view dialect,
-                                         std::string_view id) {
+std::optional<SentBefore> sent_before(const core::Envelope& e, core::Dialect own) {
+  std::string_view foreign;
+  lib::JsonSlice slice;
+  for (lib::JsonSlices slices(e.extra); slices.next(slice);) {
+    foreign = slice.key == foreign_key(e.dialect) ? slice.value : foreign;
+  }
+  if (foreign.empty()) {
+    return std::nullopt;
+  }
   std::string wanted_dialect;
   std::string wanted_id;
-  lib::append_json_string(wanted_dialect, dialect);
-  lib::append_json_string(wanted_id, id);
-  std::string_view extra;
+  lib::append_json_string(wanted_dialect, name_of(own));
+  lib::append_json_string(wanted_id, id_in(own, e));
+  SentBefore before;
   bool right_dialect = false;
   bool right_id = false;
-  lib::JsonSlice slice;
   for (lib::JsonSlices slices(foreign); slices.next(slice);) {
     right_dialect = right_dialect || (slice.key == "\"dialect\"" && slice.value == wanted_dialect);
     right_id = right_id || (slice.key == "\"id\"" && slice.value == wanted_id);
-    extra = slice.key == "\"extra\"" ? slice.value : extra;
+    before.extra = slice.key == "\"extra\"" ? slice.value : before.extra;
+    if (slice.key == "\"type\"" && slice.value.size() > 2) {
+      before.type = slice.value.substr(1, slice.value.size() - 2);
+    }
   }
-  return right_dialect && right_id ? std::optional(extra) : std::nullopt;
+  return right_dialect && right_id ? std::optional(before) : std::nullopt;
 }
 
 void write_extra(std::string_view extra, std::string_view left_out, lib::JsonWriter& out) {

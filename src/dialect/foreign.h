@@ -40,6 +40,7 @@ struct Foreign {
   std::optional<core::Status> status;
   std::optional<core::ContentType> content_type;
   std::optional<core::OnTimeout> on_timeout;
+  std::optional<core::Priority> priority;
   std::optional<bool> requires_ack;
   bool wrapped = false;  // the body is the member `value` of an object
   base::Duration ttl;
@@ -61,10 +62,18 @@ void begin_foreign(const core::Envelope& envelope, lib::JsonWriter& out);
 bool is_id_of(std::string_view name, const base::MessageId& id, std::string_view sender,
               Derive derive);
 
-// The `extra` of `dialect` in the text of a member `foreign`, empty where it has none. Nothing when
-// that is not about the message whose id in `dialect` is `id`.
-std::optional<std::string_view> extra_of(std::string_view foreign, std::string_view dialect,
-                                         std::string_view id);
+// The key of the member `foreign`, as it stands in the `extra` of a message of this dialect.
+constexpr std::string_view foreign_key(core::Dialect dialect) {
+  return dialect == core::Dialect::flow ? R"("/metadata/foreign")" : R"("/foreign")";
+}
+
+// What a message was in the dialect `own`, before it was sent in the one that it is in now. Nothing
+// when it was not, or when its `foreign` is about another message.
+struct SentBefore {
+  std::string_view extra;  // Envelope::extra of that dialect; empty where it had none
+  std::string_view type;   // that dialect's word for it
+};
+std::optional<SentBefore> sent_before(const core::Envelope& envelope, core::Dialect own);
 
 // Writes Envelope::extra as the member `extra`, without `left_out`, if that is no empty view; and
 // nothing where nothing is left.

@@ -13,6 +13,8 @@ namespace parley::dialect {
 
 // What the decoders of all dialects need to read a member, or to say why they cannot.
 
+constexpr std::string_view time_wanted = "a time in UTC such as \"2026-11-15T21:06:53.042Z\"";
+
 // What is there, for an error: short, and cut between characters.
 std::string describe(lib::Json value);
 

@@ -21,6 +21,10 @@ constexpr std::array<Word<core::ContentType>, 3> content_types = {
     {{"text", core::ContentType::text},
      {"json", core::ContentType::json},
      {"artifact_ref", core::ContentType::artifact_ref}}};
+constexpr std::array<Word<core::Priority>, 4> priorities = {{{"critical", core::Priority::critical},
+                                                             {"high", core::Priority::high},
+                                                             {"normal", core::Priority::normal},
+                                                             {"low", core::Priority::low}}};
 constexpr std::array<Word<core::Status>, 4> statuses = {{{"success", core::Status::success},
                                                          {"partial", core::Status::partial},
                                                          {"error", core::Status::error},
