@@ -90,6 +90,9 @@ Found find_route(const net::Request& request) {
   return found;
 }
 
+// The connection of those who ask from within: the server's begin with 1.
+constexpr net::ConnectionId inside_connection = 0;
+
 std::vector<Metrics::Route> route_labels() {
   std::vector<Metrics::Route> labels;
   for (const Api::Route& route : Api::routes()) {
@@ -310,8 +313,51 @@ base::Time Api::on_turn() {
   return broker_.has_work(after) ? after : std::min(broker_.next_deadline(), waits_.next());
 }
 
+uint64_t Api::ask_inside(const Principal& caller, const Inner& inner,
+                         std::function<void(net::Response)> answered) {
+  net::Request request;
+  request.method = inner.method;
+  request.path = inner.path;
+  request.query = inner.query;
+  request.body = inner.body;
+  request.header = [&inner](std::string_view name) {
+    for (const auto& [key, value] : inner.headers) {
+      if (key == name) {
+        return value;
+      }
+    }
+    return std::string_view{};
+  };
+  const net::Exchange exchange{inside_connection, ++last_inside_};
+  inside_[exchange.number] = std::move(answered);
+  Found found = find_route(request);
+  const Handler handler = found.route < routes().size() ? routes()[found.route].handler : nullptr;
+  if (handler == nullptr || handler == &Api::open_events || handler == &Api::open_socket) {
+    refuse(exchange, Error{Code::not_found, "there is nothing at this path", {}});
+  } else {
+    Call call{exchange, request, caller, std::move(found.arguments)};
+    (this->*handler)(call);
+  }
+  return exchange.number;
+}
+
+void Api::stop_inside(uint64_t number) {
+  if (inside_.erase(number) == 0) {
+    return;
+  }
+  if (const auto waiting = waiting_.extract(net::Exchange{inside_connection, number})) {
+    waiting.mapped()();
+  }
+}
+
 void Api::respond(const net::Exchange& exchange, net::Response response) {
   waiting_.erase(exchange);
+  if (exchange.connection == inside_connection) {
+    if (auto asked = inside_.extract(exchange.number)) {
+      asked.mapped()(std::move(response));
+    }
+    return;
+  }
   metrics_.answered(exchange, response.status, clock_.now());
   server_->respond(exchange, response);
 }

@@ -2,6 +2,7 @@
 // Over 150 lines: a handler is one line, and there is one for each route.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -46,6 +47,21 @@ class Api final : public net::Handler {
   void on_closed(net::ConnectionId connection) override;
   void on_drained(net::ConnectionId connection) override;
   base::Time on_turn() override;
+
+  // What a request over HTTP asks, asked from within for a principal that was authenticated: the
+  // same checks, the same answer. Not for streams.
+  struct Inner {
+    std::string_view method;
+    std::string_view path;   // percent-encoded
+    std::string_view query;  // without the `?`
+    std::string_view body;
+    std::vector<std::pair<std::string_view, std::string_view>> headers{};  // names in lower case
+  };
+  // `answered` hears the answer once, perhaps before this returns. The texts are not kept.
+  uint64_t ask_inside(const Principal& caller, const Inner& inner,
+                      std::function<void(net::Response)> answered);
+  // Whoever asked waits no longer, as one who hangs up; does nothing once it is answered.
+  void stop_inside(uint64_t number);
 
   using Handler = void (Api::*)(Call&);
   struct Route {
@@ -246,6 +262,8 @@ class Api final : public net::Handler {
   std::map<std::pair<core::WorkspaceId, core::AgentRef>, base::Time> called_;  // the newest sign
   std::unordered_map<net::ConnectionId, std::unique_ptr<Push>> pushes_;
   std::map<net::Exchange, std::function<void()>> waiting_;  // what to undo when a waiter is gone
+  std::map<uint64_t, std::function<void(net::Response)>> inside_;  // by number of the exchange
+  uint64_t last_inside_ = 0;
 };
 
 }  // namespace parley::edge

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Over 150 lines: one page that says all an offer can hold, each part in a few lines.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "edge/principal.h"
+#include "lib/json.h"
+
+namespace parley::edge::mcp {
+
+// What a Model Context Protocol server offers: plain values that a Server is given before it runs.
+// Everything here is called and calls on the server's thread; nothing may block. JSON is passed as
+// text, and must be JSON without line ends.
+
+class Server;
+
+enum class Era : uint8_t { legacy, modern };  // 2025-11-25 and older; 2026-07-28
+enum class Level : uint8_t { debug, info, notice, warning, error, critical, alert, emergency };
+
+// What the client said that it can do for the server.
+struct Abilities {
+  bool elicitation = false;      // asks its user by a form
+  bool elicitation_url = false;  // or sends its user to a page
+  bool sampling = false;         // asks its model
+  bool roots = false;
+};
+
+struct Client {
+  Principal principal;
+  Era era = Era::legacy;
+  Abilities can;
+  std::string name;  // as it calls itself; may be empty
+  // Of the trace that the call is a part of; may be empty.
+  std::string traceparent;
+  std::string tracestate;
+};
+
+// An error of the protocol, instead of a result. What a model should read and act on is a result
+// with `isError`: see tool_error.
+struct Fault {
+  int code = 0;
+  std::string message;
+  std::string data{};  // JSON
+};
+inline constexpr int invalid_params = -32602;
+inline constexpr int internal_error = -32603;
+inline constexpr int missing_ability = -32021;  // data: {"requiredCapabilities":{…}}
+
+// What the client is asked for in the middle of a call, by a method that it has (see Abilities).
+struct Question {
+  std::string key;     // by which the answer is found
+  std::string method;  // elicitation/create, sampling/createMessage or roots/list
+  std::string params;  // JSON object
+};
+// A form: `schema` is an object of strings, numbers, booleans and enums.
+Question form(std::string key, std::string_view message, std::string_view schema);
+
+// One call on its way to its answer. A handle: copy it into whatever finishes the call later. Once
+// the call is answered or cancelled, it does nothing.
+class Run {
+ public:
+  Run(Server& server, uint64_t id) : server_(&server), id_(id) {}
+
+  // Ends the call. `members` are those of the result, as JSON without the braces; see the makers
+  // below.
+  void done(std::string members) const;
+  void fail(const Fault& fault) const;
+
+  // Told if the client asked for it, else nothing.
+  void progress(double done, double total, std::string_view message = {}) const;
+  void log(Level level, std::string_view logger, std::string_view data_json) const;
+
+  // Runs once if the client cancels the call, or is gone and that counts as such; not after `done`.
+  // The last one given counts.
+  void on_cancel(std::function<void()> undo) const;
+  bool is_over() const;
+
+  // Asks the client, and returns. When the answers are there, the same function is called again
+  // with the same arguments, all answers so far, and `state`, which the client cannot read or
+  // change. In between the call takes no place here in the modern era: the client may never come
+  // back. Only for tools, prompts and the reading of resources, and what the client can do.
+  void ask(std::vector<Question> questions, std::string state = {}) const;
+
+  // The stream of the answer ends now, and the client fetches the rest by another one. Where it
+  // cannot, nothing happens.
+  void hang_up() const;
+
+ private:
+  Server* server_;
+  uint64_t id_;
+};
+
+using Answers = std::map<std::string, std::string, std::less<>>;  // by key: a result as JSON
+
+// What a function of an offer gets. Good during the call; `run` for as long as it is wanted.
+struct Ask {
+  Run run;
+  const Client& client;
+  lib::Json arguments;     // an object; of a resource: its variables
+  std::string_view uri;    // of a resource
+  std::string_view state;  // as given to `ask`; empty at first
+  const Answers& answers;
+
+  // Empty while there is none. Of a form: {"action":"accept","content":{…}}, or decline, cancel.
+  std::string_view answer(std::string_view key) const;
+};
+using Act = std::function<void(const Ask&)>;
+
+struct Tool {
+  std::string name;
+  std::string title;
+  std::string description;
+  std::string input_schema = R"({"type":"object"})";  // JSON Schema 2020-12, given out verbatim
+  std::string output_schema{};                        // may be empty
+  std::string annotations{};                          // JSON object; may be empty
+  Act act;
+};
+
+// Completes `value` of the argument or variable; the first 100 are shown.
+using Complete = std::function<std::vector<std::string>(
+    const Client& client, std::string_view argument, std::string_view value)>;
+
+// One resource, or all that a template such as `parley://threads/{id}` names; each {variable} is
+// one segment, percent-encoded in the URI and decoded in the arguments.
+struct Resource {
+  std::string uri;  // or the template
+  std::string name;
+  std::string title;
+  std::string description;
+  std::string mime_type = "application/json";
+  Act read;
+  Complete complete{};  // of the variables of a template
+  bool subscribable = false;  // then someone calls Server::updated
+};
+
+struct Prompt {
+  struct Argument {
+    std::string name;
+    std::string description;
+    bool required = false;
+  };
+  std::string name;
+  std::string title;
+  std::string description;
+  std::vector<Argument> arguments;
+  Act get;
+  Complete complete{};
+};
+
+struct Offer {
+  std::string instructions;  // for the model, in a few sentences
+  std::vector<Tool> tools;
+  std::vector<Resource> resources;
+  std::vector<Resource> templates;
+  std::vector<Prompt> prompts;
+  bool lists_change = false;  // then someone calls Server::lists_changed
+};
+
+// Members of results, for Run::done.
+std::string tool_text(std::string_view text);
+// Structured content, and the same as text for clients that know no other.
+std::string tool_json(std::string_view object);
+// A refusal that the model reads: code, what was wrong, what to do.
+std::string tool_error(const base::Error& error);
+std::string tool_error(std::string_view text);
+std::string resource_text(std::string_view uri, std::string_view mime_type, std::string_view text);
+std::string prompt_text(std::string_view description, std::string_view text);
+
+// The result of a resource that is not there, for Run::fail; the protocol's versions differ.
+Fault resource_not_found(const Ask& ask);
+
+}  // namespace parley::edge::mcp
