@@ -28,6 +28,7 @@ namespace {
 using base::Code;
 using base::Duration;
 using Limits = net::Server::Limits;
+using McpLimits = edge::mcp::Limits;
 
 constexpr size_t file_bytes_max = size_t{1} << 20;
 constexpr std::array<std::string_view, 4> log_levels = {"error", "warning", "info", "debug"};
@@ -49,10 +50,14 @@ struct Link {
 struct Secrets {
   std::vector<std::string> Config::* member;
 };
+struct McpCount {
+  uint64_t McpLimits::* member;
+};
 using Member =
     std::variant<std::string Config::*, bool Config::*, Address Config::*, LogLevel Config::*,
                  std::vector<std::string> Config::*, size_t Config::*, Duration Config::*, Count,
-                 Bytes, Duration Limits::*, Number, Link, Secrets>;
+                 Bytes, Duration Limits::*, Number, Link, Secrets, McpCount,
+                 Duration McpLimits::*>;
 
 struct Key {
   std::string_view name;
@@ -68,7 +73,7 @@ constexpr uint64_t year = 365 * day;
 constexpr uint64_t gigabyte = uint64_t{1} << 30;
 
 // The broker's own keys; the rules have their table in core.
-constexpr std::array<Key, 24> table = {{
+constexpr std::array<Key, 33> table = {{
     {"allowed_hosts", &Config::allowed_hosts, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
@@ -81,6 +86,24 @@ constexpr std::array<Key, 24> table = {{
      "allows listening beyond this machine without TLS: tokens travel in the clear"},
     {"listen", &Config::listen, 0, 0, "where the broker listens; port 0 takes a free one"},
     {"log.level", &Config::log_level, 0, 0, "what is logged: this and what is worse"},
+    {"mcp.kept_events_max", McpCount{&McpLimits::kept_events_max}, 1, 100'000,
+     "events of one MCP session that are kept for a client that lost its connection"},
+    {"mcp.resume_within", &McpLimits::resume_within, second, day,
+     "how long a call goes on whose MCP client hung up and may come back for the answer"},
+    {"mcp.runs_per_principal_max", McpCount{&McpLimits::runs_per_principal_max}, 1, 100'000,
+     "MCP calls of one principal that are not answered yet"},
+    {"mcp.session_idle", &McpLimits::session_idle, second, 30 * day,
+     "after how long without a request an MCP session ends"},
+    {"mcp.sessions_max", McpCount{&McpLimits::sessions_max}, 1, 1'000'000,
+     "MCP sessions of all; one more ends the one that was idle for longest"},
+    {"mcp.sessions_per_principal_max", McpCount{&McpLimits::sessions_per_principal_max}, 1,
+     100'000, "MCP sessions of one principal; one more ends the one that was idle for longest"},
+    {"mcp.state_ttl", &McpLimits::state_ttl, second, 30 * day,
+     "how long an MCP client may take to answer what a tool asks of it"},
+    {"mcp.streams_per_principal_max", McpCount{&McpLimits::streams_per_principal_max}, 1, 100'000,
+     "MCP streams of one principal that listen for what changes"},
+    {"mcp.subscriptions_max", McpCount{&McpLimits::subscriptions_max}, 1, 100'000,
+     "resources that one MCP session or stream subscribes to"},
     {"otlp.batch_spans", Number{&Config::otlp_batch_spans}, 1, 100'000,
      "spans in one request to the collector"},
     {"otlp.ca", &Config::otlp_ca, 0, 0,
@@ -158,6 +181,12 @@ std::string type_of(const Key& key) {
           [&](Number) {
             return range("a whole number", std::to_string(key.min), std::to_string(key.max));
           },
+          [&](McpCount) {
+            return range("a whole number", std::to_string(key.min), std::to_string(key.max));
+          },
+          [&](Duration McpLimits::*) {
+            return range("a duration", duration_text(key.min), duration_text(key.max));
+          },
           [&](Link) -> std::string { return "a URL of http or https"; },
           [&](Secrets) -> std::string { return "a list of NAME=VALUE"; },
       },
@@ -220,6 +249,8 @@ std::string value_text(const Config& config, const Key& key) {
           [&](Bytes at) { return base::format_size(config.server.*at.member); },
           [&](Duration Limits::* at) { return base::format_duration(config.server.*at); },
           [&](Number at) { return std::to_string(config.*at.member); },
+          [&](McpCount at) { return std::to_string(config.mcp.*at.member); },
+          [&](Duration McpLimits::* at) { return base::format_duration(config.mcp.*at); },
           [&](Link at) { return config.*at.member; },
           [&](Secrets at) -> std::string { return (config.*at.member).empty() ? "" : "(secret)"; },
       },
@@ -308,6 +339,8 @@ bool store(Config& config, const Key& key, std::string_view text) {
                         },
                         [&](Duration Limits::* at) { return put_duration(config.server.*at); },
                         [&](Number at) { return put(config.*at.member, parse_count(text)); },
+                        [&](McpCount at) { return put(config.mcp.*at.member, parse_count(text)); },
+                        [&](Duration McpLimits::* at) { return put_duration(config.mcp.*at); },
                         [&](Link at) {
                           const bool good = text.empty() || is_web_address(text);
                           config.*at.member = good ? text : config.*at.member;

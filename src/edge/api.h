@@ -12,6 +12,7 @@
 #include "core/command.h"
 #include "dialect/dialect.h"
 #include "edge/call.h"
+#include "edge/mcp/limits.h"
 #include "edge/metrics.h"
 #include "edge/names.h"
 #include "edge/render.h"
@@ -23,6 +24,11 @@
 
 namespace parley::edge {
 
+namespace mcp {
+class Host;
+class Server;
+}  // namespace mcp
+class McpHost;
 class Push;
 
 // The public interface over HTTP, server-sent events and WebSocket: authenticates, checks, asks the
@@ -34,6 +40,10 @@ class Api final : public net::Handler {
     std::vector<std::string> hosts;  // besides loopback names; what `Host` and `Origin` may name
     view::Runner* view = nullptr;    // null: old messages cannot be found
     std::vector<Gauge> gauges;       // for /metrics, beside what is known here
+    mcp::Limits mcp{};
+    // What the conformance suite calls is offered too, and /mcp without a token acts as the agent
+    // `mcp::fixtures_agent`. For tests, and for listening on loopback only.
+    bool mcp_fixtures = false;
   };
 
   Api(node::Broker& broker, base::Clock& clock, Options options);
@@ -74,6 +84,7 @@ class Api final : public net::Handler {
   static const std::vector<Route>& routes();
 
  private:
+  friend class McpHost;
   friend class Push;
 
   // api.cc
@@ -247,6 +258,11 @@ class Api final : public net::Handler {
   void open_events(Call& call);
   void open_socket(Call& call);
 
+  // mcp/endpoint.cc
+  void start_mcp();
+  void mcp(Call& call);
+  std::optional<Principal> fixtures_caller(const net::Request& request) const;
+
   node::Broker& broker_;
   base::Clock& clock_;
   Options options_;
@@ -264,6 +280,8 @@ class Api final : public net::Handler {
   std::map<net::Exchange, std::function<void()>> waiting_;  // what to undo when a waiter is gone
   std::map<uint64_t, std::function<void(net::Response)>> inside_;  // by number of the exchange
   uint64_t last_inside_ = 0;
+  std::unique_ptr<mcp::Host> mcp_host_;
+  std::unique_ptr<mcp::Server> mcp_;
 };
 
 }  // namespace parley::edge

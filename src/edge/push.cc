@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/push.h"
 
+#include "edge/events.h"
 #include "edge/render.h"
 #include "lib/json_writer.h"
 
@@ -18,19 +19,9 @@ constexpr uint64_t operations_max = 10'000;
 constexpr uint16_t policy_violation = 1008;
 constexpr uint16_t going_away = 1001;
 
-// The line ends of an event are its own: text that has some, as JSON may between its tokens, goes
-// out in as many lines.
 void append_event(std::string& out, base::Seq id, std::string_view text) {
   out.append("id: ").append(std::to_string(id.n)).append("\nevent: message\n");
-  while (true) {
-    const size_t end = std::min(text.find_first_of("\r\n"), text.size());
-    out.append("data: ").append(text.substr(0, end)).append("\n");
-    if (end == text.size()) {
-      break;
-    }
-    text.remove_prefix(text.substr(end).starts_with("\r\n") ? end + 2 : end + 1);
-  }
-  out += '\n';
+  append_event_data(out, text);
 }
 
 }  // namespace

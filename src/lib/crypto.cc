@@ -58,4 +58,69 @@ base::Id128 derived_id(std::string_view scope, std::string_view name) {
   return id;
 }
 
+SecretKey random_key() {
+  SecretKey key{};
+  fill_random(key.data(), key.size());
+  return key;
+}
+
+namespace {
+
+const unsigned char* bytes_of(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+constexpr int url_safe = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
+constexpr size_t nonce_size = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
+constexpr size_t mac_size = crypto_aead_xchacha20poly1305_ietf_ABYTES;
+
+std::optional<std::string> decoded(std::string_view text, int variant) {
+  std::string bytes(text.size() / 4 * 3 + 3, '\0');
+  size_t size = 0;
+  const char* end = nullptr;
+  if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
+                        text.size(), nullptr, &size, &end, variant) != 0 ||
+      end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+}  // namespace
+
+std::string seal(const SecretKey& key, std::string_view text, std::string_view context) {
+  std::string bytes(nonce_size + text.size() + mac_size, '\0');
+  fill_random(bytes.data(), nonce_size);
+  auto* const nonce = reinterpret_cast<unsigned char*>(bytes.data());
+  crypto_aead_xchacha20poly1305_ietf_encrypt(nonce + nonce_size, nullptr, bytes_of(text),
+                                             text.size(), bytes_of(context), context.size(),
+                                             nullptr, nonce, key.data());
+  std::string sealed(sodium_base64_encoded_len(bytes.size(), url_safe), '\0');
+  sodium_bin2base64(sealed.data(), sealed.size(), nonce, bytes.size(), url_safe);
+  sealed.pop_back();  // the zero
+  return sealed;
+}
+
+std::optional<std::string> unseal(const SecretKey& key, std::string_view sealed,
+                                  std::string_view context) {
+  const auto bytes = decoded(sealed, url_safe);
+  if (!bytes || bytes->size() < nonce_size + mac_size) {
+    return std::nullopt;
+  }
+  std::string text(bytes->size() - nonce_size - mac_size, '\0');
+  const unsigned char* const nonce = bytes_of(*bytes);
+  if (crypto_aead_xchacha20poly1305_ietf_decrypt(
+          reinterpret_cast<unsigned char*>(text.data()), nullptr, nullptr, nonce + nonce_size,
+          bytes->size() - nonce_size, bytes_of(context), context.size(), nonce,
+          key.data()) != 0) {
+    return std::nullopt;
+  }
+  return text;
+}
+
+std::optional<std::string> base64_decoded(std::string_view text) {
+  return decoded(text, sodium_base64_VARIANT_ORIGINAL);
+}
+
 }  // namespace parley::lib

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,5 +26,17 @@ std::array<uint8_t, 32> sha256(std::string_view bytes);
 // The first 16 bytes of the SHA-256 of both, with the length of the first between: an id that is
 // derived from a name within a scope.
 base::Id128 derived_id(std::string_view scope, std::string_view name);
+
+using SecretKey = std::array<uint8_t, 32>;
+SecretKey random_key();
+
+// `text` encrypted and authenticated, as base64url. It opens with the same key and the same
+// `context`, which is not in it; anything else gives none.
+std::string seal(const SecretKey& key, std::string_view text, std::string_view context);
+std::optional<std::string> unseal(const SecretKey& key, std::string_view sealed,
+                                  std::string_view context);
+
+// Base64 with padding (RFC 4648, section 4); none for any other text.
+std::optional<std::string> base64_decoded(std::string_view text);
 
 }  // namespace parley::lib

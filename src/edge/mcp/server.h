@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+// Over 150 lines: a method of the protocol is a line, and there are two eras of them.
 #pragma once
 
+#include <map>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "base/time.h"
+#include "edge/mcp/catalog.h"
+#include "edge/mcp/limits.h"
 #include "edge/mcp/offer.h"
+#include "edge/mcp/records.h"
 #include "edge/waits.h"
+#include "lib/crypto.h"
 #include "net/server.h"
 
 namespace parley::edge::mcp {
@@ -29,23 +37,6 @@ class Host {
   virtual bool is_current(const Principal& principal) const = 0;
   // The principal waits, which is a sign of life.
   virtual void note_call(const Principal& principal) = 0;
-};
-
-// Reaching one is a coded outcome; docs/mcp.md says which.
-struct Limits {
-  uint64_t sessions_per_principal_max = 64;  // one more ends the one that was idle for longest
-  uint64_t sessions_max = 10'000;
-  uint64_t streams_per_principal_max = 64;  // open at a time, of either era
-  uint64_t runs_per_principal_max = 256;    // calls that are not answered yet
-  uint64_t subscriptions_max = 256;         // resources of one session or one listening stream
-  uint64_t questions_max = 8;               // to the client, at a time
-  uint64_t batch_max = 100;                 // messages in one array
-  uint64_t kept_events_max = 256;           // of one session, for a client that comes back
-  uint64_t kept_bytes_max = 256 * 1024;
-  base::Duration session_idle = base::minutes(60);
-  base::Duration state_ttl = base::minutes(60);       // of a question to the client
-  base::Duration stream_after = base::seconds(1);     // a call that takes longer answers by events
-  base::Duration keep_alive = base::seconds(15);      // between comments on a silent stream
 };
 
 // A Model Context Protocol server at one endpoint, of both eras: 2026-07-28, in which each request
@@ -77,18 +68,117 @@ class Server {
   // subscribes; several changes within a turn are told once.
   void updated(core::WorkspaceId workspace, std::string_view agent, std::string_view uri);
   // Whether anyone subscribes at all: to spare the making of URIs.
-  bool has_subscribers() const;
-  enum class List : uint8_t { tools, prompts, resources };
-  void list_changed(List list);
+  bool has_subscribers() const { return !subscribers_.empty(); }
+  // A list is another now: of tools, prompts or resources.
+  void list_changed(Notice::Kind list);
 
   // For what is to be done later, on this thread.
-  Waits& waits();
-  base::Time now() const;
+  Waits& waits() { return waits_; }
+  base::Time now() const { return clock_.now(); }
 
  private:
   friend class Run;
-  struct State;
-  std::unique_ptr<State> state_;
+
+  using PrincipalKey = std::pair<core::WorkspaceId, core::AgentRef>;
+  struct Load {
+    uint64_t runs = 0;
+    uint64_t streams = 0;  // that stay open by themselves
+    std::vector<Session*> sessions;
+  };
+  struct Request {
+    const net::Exchange& exchange;
+    const net::Request& http;
+    const Principal& principal;
+  };
+
+  // server.cc
+  void post(const Request& request);
+  void refuse(const net::Exchange& exchange, int status, const Fault& fault,
+              std::string_view id = "null");
+  void dispatch(Stream& stream, const Message& message, const Client& client, Version version);
+  bool dispatch_list(Stream& stream, const Message& message, Version version);
+  void call_tool(Stream& stream, const Message& message, const Client& client);
+  void read_resource(Stream& stream, const Message& message, const Client& client);
+  void get_prompt(Stream& stream, const Message& message, const Client& client);
+  void complete(Stream& stream, const Message& message, const Client& client);
+  std::string server_info() const;
+
+  // modern.cc
+  void post_modern(const Request& request, const Message& message);
+  void listen(const Request& request, const Message& message);
+  std::string modern_result(std::string_view id, std::string_view members,
+                            std::string_view type = "complete") const;
+
+  // legacy.cc
+  void post_legacy(const Request& request, lib::Json body);
+  void initialize(const Request& request, const Message& message);
+  void receive(Session& session, Stream* stream, const Message& message);
+  void receive_response(Session& session, const Message& message);
+  void subscribe(Session& session, Stream& stream, const Message& message);
+  void get(const Request& request);
+  void open_old_transport(const Request& request);
+  void resume(const Request& request, Session& session, std::string_view last_event);
+  void delete_session(const Request& request);
+  Session* find_session(const Request& request);
+  Session* add_session(const Principal& principal);
+  bool make_room(const Principal& principal);
+  void end_session(Session& session);
+
+  // runs.cc
+  void start(Stream& stream, const Message& message, const Client& client, const Act& act,
+             std::string_view name, lib::Json arguments, std::string_view arguments_text);
+  bool take_answers(Running& run, const Message& message, lib::Json arguments);
+  void act(Running& run, lib::Json arguments);
+  void finish(Running& run, std::string text, int status);
+  void finish_result(Running& run, std::string_view members);
+  void finish_fault(Running& run, const Fault& fault);
+  void refuse_ask(Running& run, const std::string& why, std::string_view required);
+  void ask_modern(Running& run, const std::vector<Question>& questions, const std::string& state);
+  void ask_legacy(Running& run, const std::vector<Question>& questions, std::string state);
+  std::string seal_context(const Running& run, lib::Json arguments) const;
+  void cancel(Running& run);
+  void drop(Running& run);
+  Running* find_run(uint64_t number);
+
+  // streams.cc
+  Stream& open(Stream::Kind kind, const Request& request, Session* session);
+  void answer(Stream& stream, std::string text, int status = 200);
+  bool tell(Stream& stream, std::string_view text);
+  void begin_events(Stream& stream);
+  void send_head(Stream& stream);
+  void send_event(Stream& stream, std::string_view text);
+  void end_stream(Stream& stream);
+  void forget_stream(Stream& stream);
+  void hang_up(Stream& stream);
+  void client_left(Stream& stream);
+  Stream* find_stream(uint64_t number);
+  Session* session_of(const Stream& stream);
+  bool notify(uint64_t subscriber, const Notice& notice);
+  void flush_notices();
+  void sweep(base::Time now);
+  Load& load(const Principal& principal) { return loads_[{principal.workspace, principal.ref}]; }
+
+  Host& host_;
+  base::Clock& clock_;
+  Options options_;
+  Catalog catalog_;
+  lib::SecretKey key_;
+  lib::JsonDocument document_;  // of the request
+  lib::JsonDocument again_;     // of arguments that were kept
+  Waits waits_;
+  base::Time next_sweep_{};
+  uint64_t last_number_ = 0;
+  std::unordered_map<uint64_t, std::unique_ptr<Running>> runs_;
+  std::unordered_map<uint64_t, std::unique_ptr<Stream>> streams_;
+  std::map<net::Exchange, uint64_t> by_exchange_;
+  std::unordered_map<std::string, std::unique_ptr<Session>> sessions_;  // by id
+  std::unordered_map<uint64_t, Session*> sessions_by_number_;
+  std::map<PrincipalKey, Load> loads_;
+  // Who wants to hear of a resource, and of what; and what they are to be told.
+  std::map<std::pair<core::WorkspaceId, std::string>, std::set<uint64_t>> subscribers_;
+  std::map<uint64_t, std::set<std::string>> subscriptions_;  // by subscriber
+  std::map<uint64_t, std::set<Notice>> notices_;             // by subscriber
+  bool notices_due_ = false;  // something changed: perhaps some can be told now
 };
 
 }  // namespace parley::edge::mcp

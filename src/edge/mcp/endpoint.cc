@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// /mcp of the API: joins the protocol to the HTTP server and the broker.
+#include "edge/api.h"
+#include "edge/mcp/fixtures.h"
+#include "edge/mcp/server.h"
+
+namespace parley::edge {
+
+// What the protocol needs of the API.
+class McpHost final : public mcp::Host {
+ public:
+  explicit McpHost(Api& api) : api_(api) {}
+
+  void respond(const net::Exchange& exchange, net::Response response) override {
+    api_.respond(exchange, std::move(response));
+  }
+  void start_stream(const net::Exchange& exchange, const net::Response& head) override {
+    api_.metrics_.answered(exchange, head.status, api_.clock_.now());
+    api_.server_->start_stream(exchange, head);
+  }
+  void send(net::ConnectionId connection, std::string_view bytes) override {
+    api_.server_->send(connection, bytes);
+  }
+  bool has_room(net::ConnectionId connection) const override {
+    return api_.server_->has_room(connection);
+  }
+  void close(net::ConnectionId connection) override { api_.server_->close(connection, 0, {}); }
+  bool is_current(const Principal& principal) const override {
+    return edge::is_current(api_.broker_.machine(), principal);
+  }
+  void note_call(const Principal& principal) override { api_.note_call(principal); }
+
+ private:
+  Api& api_;
+};
+
+void Api::start_mcp() {
+  mcp_host_ = std::make_unique<McpHost>(*this);
+  mcp_ = std::make_unique<mcp::Server>(
+      *mcp_host_, clock_,
+      mcp::Server::Options{.version = options_.version, .limits = options_.mcp});
+  if (options_.mcp_fixtures) {
+    mcp_->add(mcp::fixtures(*mcp_));
+  }
+}
+
+void Api::mcp(Call& call) { mcp_->on_request(call.exchange, call.request, call.caller); }
+
+// The conformance suite sends no token. For tests only, and on loopback only: see Options.
+std::optional<Principal> Api::fixtures_caller(const net::Request& request) const {
+  if (!options_.mcp_fixtures || request.path != "/mcp" ||
+      !request.header("authorization").empty()) {
+    return std::nullopt;
+  }
+  const core::Agents& agents = broker_.machine().find(core::workspace_first)->tables().agents;
+  const core::AgentRef ref = agents.find(mcp::fixtures_agent);
+  if (ref == core::none || agents[ref].tokens.empty()) {
+    return std::nullopt;
+  }
+  const core::Agent& agent = agents[ref];
+  return Principal{core::workspace_first, ref,          agent.name,          agent.kind,
+                   agent.dialect,         agent.rights, agent.tokens.front()};
+}
+
+}  // namespace parley::edge

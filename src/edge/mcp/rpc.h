@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "edge/mcp/offer.h"
+#include "lib/json.h"
+
+namespace parley::edge::mcp {
+
+// JSON-RPC 2.0 as the Model Context Protocol uses it: pure functions between text and values.
+
+enum class Version : uint8_t {
+  v2024_10_07,
+  v2024_11_05,
+  v2025_03_26,
+  v2025_06_18,
+  v2025_11_25,
+  v2026_07_28,
+};
+inline constexpr Version newest_legacy = Version::v2025_11_25;
+std::string_view name_of(Version version);
+std::optional<Version> find_version(std::string_view name);
+
+inline constexpr int parse_error = -32700;
+inline constexpr int invalid_request = -32600;
+inline constexpr int method_not_found = -32601;
+inline constexpr int header_mismatch = -32020;
+inline constexpr int unsupported_version = -32022;
+// Ours: beside what JSON-RPC and the protocol reserve.
+inline constexpr int limit_reached = -31000;
+
+// The views are good as long as the document.
+struct Message {
+  enum class Kind : uint8_t { request, notification, response };
+
+  Kind kind = Kind::notification;
+  std::string_view id;      // as JSON; of a request or response
+  std::string_view method;  // of a request or notification
+  lib::Json params;         // an object, or no value
+  lib::Json result;         // of a response; no value where there is an error instead
+
+  lib::Json param(std::string_view name) const { return params ? params.find(name) : lib::Json(); }
+  // A string among the parameters; none where it is not there or of another kind.
+  std::optional<std::string_view> text_param(std::string_view name) const;
+  lib::Json meta(std::string_view name) const;
+};
+
+struct Unreadable {
+  std::string id = "null";  // as JSON
+  Fault fault;
+};
+std::expected<Message, Unreadable> read_message(lib::Json json);
+
+// Whether the client said in `capabilities` that it can.
+Abilities read_abilities(lib::Json capabilities);
+
+std::optional<Level> find_level(std::string_view name);
+std::string_view name_of(Level level);
+
+// The same text for the same value: members sorted by their key, no space.
+void append_canonical(std::string& out, lib::Json value);
+
+std::string result_text(std::string_view id, std::string_view members);
+std::string error_text(std::string_view id, const Fault& fault);
+std::string request_text(uint64_t id, std::string_view method, std::string_view params);
+std::string notification_text(std::string_view method, std::string_view params);
+
+}  // namespace parley::edge::mcp
