@@ -13,6 +13,7 @@
 #include "app/config.h"
 #include "app/terminal.h"
 #include "base/size.h"
+#include "edge/call.h"
 #include "net/client.h"
 
 namespace parley::app {
@@ -231,22 +232,7 @@ void print_json(std::string_view json) {
   std::printf("%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
 }
 
-std::string encoded(std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("-._~").find(c) != std::string_view::npos;
-    if (plain) {
-      out.push_back(c);
-    } else {
-      const auto byte = static_cast<uint8_t>(c);
-      out.append("%").push_back(digits[byte >> 4]);
-      out.push_back(digits[byte & 15]);
-    }
-  }
-  return out;
-}
+std::string encoded(std::string_view text) { return edge::percent_encoded(text); }
 
 std::string text_of(Json object, std::string_view key) {
   const Json value = object ? object.find(key) : Json();

@@ -345,7 +345,7 @@ uint64_t Api::ask_inside(const Principal& caller, const Inner& inner,
       handler == &Api::open_socket || handler == &Api::mcp) {
     refuse(exchange, Error{Code::not_found, "there is nothing at this path", {}});
   } else {
-    Call call{exchange, request, caller, std::move(found.arguments)};
+    Call call{exchange, request, caller, std::move(found.arguments), core::Via::mcp};
     (this->*handler)(call);
   }
   return exchange.number;

@@ -65,6 +65,23 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_s
                                                   : std::nullopt;
 }
 
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~").find(c) != std::string_view::npos;
+    if (plain) {
+      out.push_back(c);
+    } else {
+      const auto byte = static_cast<uint8_t>(c);
+      out.append("%").push_back(digits[byte >> 4]);
+      out.push_back(digits[byte & 15]);
+    }
+  }
+  return out;
+}
+
 std::vector<std::string_view> path_segments(std::string_view path) {
   std::vector<std::string_view> segments;
   size_t at = path.starts_with('/') ? 1 : 0;

@@ -27,6 +27,7 @@ struct Call {
   const net::Request& request;
   Principal caller;
   std::vector<std::string> arguments;  // of the path, decoded: {id} in /v1/messages/{id}
+  core::Via via = core::Via::http;
 
   // A parameter of the query, decoded; none when it is not there.
   std::optional<std::string> parameter(std::string_view name) const;
@@ -42,6 +43,8 @@ struct Call {
 
 // `%41` and, in a query, `+`; none when the text is not well-formed, or not UTF-8 then.
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space);
+// One segment of a path, or one value of a query.
+std::string percent_encoded(std::string_view text);
 
 // The segments of a path; the first slash begins the first one.
 std::vector<std::string_view> path_segments(std::string_view path);

@@ -347,7 +347,8 @@ void Api::send_one(Call& call, Json message) {
     return;
   }
   submit(call.caller, *codec, message,
-         {.lenient = *lenient,
+         {.via = call.via,
+          .lenient = *lenient,
           .idempotency_key = call.request.header("idempotency-key"),
           .session = session,
           .traceparent = call.request.header("traceparent"),
@@ -396,7 +397,8 @@ void Api::send_batch(Call& call, Json messages) {
   }
   batch->results.resize(batch->left);
   const std::string session = call.parameter("session").value_or("");
-  const Submission submission{.lenient = *lenient,
+  const Submission submission{.via = call.via,
+                              .lenient = *lenient,
                               .idempotency_key = {},
                               .session = session,
                               .traceparent = call.request.header("traceparent"),
