@@ -320,7 +320,12 @@ void Desk::question(const Caller& caller, std::string body, uint64_t seconds,
         run.done(tool_json(response_text(answered)));
       },
       [run = caller.run](Json problem) {
-        if (text_of(problem, "code") != "TIMEOUT") {
+        const std::string code = text_of(problem, "code");
+        if (code == "NOT_ANSWERED") {
+          run.done(tool_error(refusal(problem) + " findAgents shows who is there."));
+          return true;
+        }
+        if (code != "TIMEOUT") {
           return false;
         }
         std::string text;

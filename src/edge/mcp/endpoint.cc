@@ -2,6 +2,7 @@
 // /mcp of the API: joins the protocol to the HTTP server and the broker.
 #include "edge/api.h"
 #include "edge/mcp/fixtures.h"
+#include "edge/mcp/parley.h"
 #include "edge/mcp/server.h"
 
 namespace parley::edge {
@@ -39,6 +40,7 @@ void Api::start_mcp() {
   mcp_ = std::make_unique<mcp::Server>(
       *mcp_host_, clock_,
       mcp::Server::Options{.version = options_.version, .limits = options_.mcp});
+  mcp_->add(mcp::parley_offer(*this, broker_, *mcp_));
   if (options_.mcp_fixtures) {
     mcp_->add(mcp::fixtures(*mcp_));
   }
