@@ -127,6 +127,8 @@ constexpr auto table = std::to_array<RuleInfo>({
      "within this time"},
     {"guard.tokens_per_day", &Rules::guard_tokens, 0, 1'000'000'000'000,
      "tokens that one agent reports in a day (UTC); 0 is no limit"},
+    {"inbox.content_bytes", &Rules::inbox_content_bytes, 1'024, 1'024 * 1'024,
+     "the content of a message from or to an inbox agent has fewer bytes than this"},
     {"inbox.lease", &Rules::inbox_lease, second / 1'000, year,
      "how long an inbox agent may hold a message"},
     {"inbox.ttl", &Rules::inbox_ttl, 0, year,

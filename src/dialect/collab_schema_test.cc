@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <vector>
 
 #include "dialect/collab.h"
-#include "dialect/golden_test.h"
-#include "lib/json_schema_test.h"
+#include "dialect/schema_test.h"
 
 namespace parley::dialect {
 namespace {
@@ -33,10 +31,7 @@ bool beyond_schema(const Error& error) {
          error.code == Code::not_found ||          // what is answered must be there
          error.code == Code::conflict ||
          says("twice") ||  // duplicate members
-         // A length in bytes, where the schema counts characters.
-         (says("1 to 256") &&
-          std::ranges::any_of(error.detail,
-                              [](char c) { return static_cast<uint8_t>(c) >= 0x80; })) ||
+         has_long_characters(error) ||
          (is_time && (says("02-3") || says("02-29"))) ||  // a date that does not exist
          (is_time && says("is not past")) ||
          says("99999999");  // a duration beyond 64 bits of microseconds
@@ -63,31 +58,6 @@ bool agree(const std::string& text) {
                   << text;
   }
   return envelope.has_value();
-}
-
-// CO-02
-TEST(CollabSchema, AcceptsWhatTheDecoderAccepts) {
-  for (const auto& [name, text] : golden_texts("tests/golden/collab", false)) {
-    EXPECT_TRUE(agree(text)) << name;
-  }
-}
-
-// CO-02
-TEST(CollabSchema, RefusesWhatTheDecoderRefuses) {
-  for (const auto& [name, text] : golden_texts("tests/golden/collab", true)) {
-    JsonDocument document;
-    const auto golden_case = document.parse(text);
-    ASSERT_TRUE(golden_case);
-    EXPECT_FALSE(agree(std::string(golden_case->find("message").raw()))) << name;
-  }
-}
-
-const std::vector<std::string>& keys() {
-  static const std::vector<std::string> all = {
-      "id",        "version", "from",    "to",        "replyTo",       "type",        "priority",
-      "timestamp", "action",  "payload", "expiresAt", "correlationId", "causationId", "sessionId",
-      "foreign",   "x"};
-  return all;
 }
 
 const std::vector<std::string>& values() {
@@ -138,70 +108,28 @@ const std::vector<std::string>& values() {
       texts.push_back(std::string(size, 'k'));
     }
     texts.push_back("Gespräch");
-    for (const std::string& text : texts) {
-      lib::append_json_string(list.emplace_back(), text);
-    }
+    add_texts(list, texts);
     return list;
   }();
   return all;
 }
 
-// The text of `message` after one random change: a member is dropped, renamed, given another value,
-// or added.
-std::string mutate(const std::string& message, std::mt19937& random) {
-  JsonDocument document;
-  const auto root = document.parse(message);
-  if (!root || !root->is_object()) {
-    return message;
-  }
-  const auto pick = [&](const auto& from) { return from[random() % from.size()]; };
-  size_t count = 0;
-  for ([[maybe_unused]] const auto& member : root->members()) {
-    ++count;
-  }
-  const unsigned action = random() % 4;
-  const size_t target = count == 0 ? 0 : random() % count;
-  std::string out;
-  lib::JsonWriter writer(out);
-  writer.object();
-  size_t at = 0;
-  for (const auto& [key, value] : root->members()) {
-    const bool hit = at++ == target;
-    if (hit && action == 0) {
-      continue;
-    }
-    writer.key(hit && action == 1 ? std::string_view(pick(keys())) : key);
-    writer.raw(hit && action == 2 ? std::string_view(pick(values())) : value.raw());
-  }
-  const std::string added = pick(keys());
-  if (action == 3 && !root->find(added)) {
-    writer.key(added).raw(pick(values()));
-  }
-  writer.end_object();
-  return out;
-}
+const SchemaTest collab_test{
+    .folder = "tests/golden/collab",
+    .agree = agree,
+    .keys = {"id", "version", "from", "to", "replyTo", "type", "priority", "timestamp", "action",
+             "payload", "expiresAt", "correlationId", "causationId", "sessionId", "foreign", "x"},
+    .values = values()};
+
+// CO-02
+TEST(CollabSchema, AcceptsWhatTheDecoderAccepts) { collab_test.accepts_golden(); }
+
+// CO-02
+TEST(CollabSchema, RefusesWhatTheDecoderRefuses) { collab_test.refuses_golden_errors(); }
 
 // CO-02
 TEST(CollabSchema, AgreesWithTheDecoderOnMutatedMessages) {
-  constexpr unsigned seed = 20261116;
-  std::mt19937 random(seed);
-  std::vector<std::string> originals;
-  for (const auto& [name, text] : golden_texts("tests/golden/collab", false)) {
-    originals.push_back(text);
-  }
-  size_t accepted = 0;
-  constexpr size_t rounds = 4'000;
-  for (size_t round = 0; round < rounds && !testing::Test::HasFailure(); ++round) {
-    std::string text = originals[random() % originals.size()];
-    for (unsigned change = 0; change <= random() % 3; ++change) {
-      text = mutate(text, random);
-    }
-    accepted += agree(text) ? 1 : 0;
-  }
-  EXPECT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
-  // Neither side is reached by luck alone.
-  EXPECT_GT(accepted, rounds / 10);
-  EXPECT_LT(accepted, rounds * 9 / 10);
+  collab_test.agrees_on_mutated_messages(20261116);
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ class Lookup {
   // sent to it. Where several have that id, one of `from` is meant. Errors have no field.
   virtual std::expected<base::MessageId, Error> find_received(
       std::string_view id, std::span<const std::string_view> from) const = 0;
+
+  // The message that gave this task to the sender; of those of `from`, where several did. None when
+  // no one gave it.
+  virtual std::optional<base::MessageId> find_task(
+      std::string_view task, std::span<const std::string_view> from) const = 0;
 };
 
 // What a codec has to know beyond the text. It has no clock and makes no ids: the edge gives both.
@@ -43,7 +48,7 @@ struct DecodeContext {
   // else may be missing is the dialect's own matter.
   bool lenient = false;
 
-  size_t bytes_max = 0;  // of the whole message; 0: the codec's own
+  size_t bytes_max = 0;  // of the whole message, in inbox of its content; 0: the codec's own
 
   // Makes ids of what the sender wrote. Must be set, and must not return none.
   Derive derive = nullptr;

@@ -159,10 +159,10 @@ std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
   context.derive = &lib::derived_id;
   const Names names(broker_.machine().find(caller.workspace)->tables(), caller);
   context.lookup = &names;
-  if (codec.dialect == core::Dialect::collab) {
-    context.bytes_max =
-        broker_.machine().find(caller.workspace)->tables().rules.collab_message_bytes_max;
-  }
+  const core::Rules& rules = broker_.machine().find(caller.workspace)->tables().rules;
+  context.bytes_max = codec.dialect == core::Dialect::collab  ? rules.collab_message_bytes_max
+                      : codec.dialect == core::Dialect::inbox ? rules.inbox_content_bytes
+                                                              : 0;
   auto envelope = codec.decode(message, context, texts_);
   if (!envelope) {
     return envelope;
@@ -590,17 +590,20 @@ void Api::give_answer(const net::Exchange& exchange, const Principal& caller, ba
 void Api::inbox(Call& call) {
   const auto limit = call.count("limit", 100, inbox_max);
   const auto wait = call.duration("wait", Duration{}, wait_max);
-  if (!limit || !wait) {
-    refuse(call.exchange, !limit ? limit.error() : wait.error());
+  const auto dialect = wanted_dialect(call);
+  if (!limit || !wait || !dialect) {
+    refuse(call.exchange, !limit ? limit.error() : !wait ? wait.error() : dialect.error());
     return;
   }
+  Principal reader = call.caller;
+  reader.dialect = *dialect;
   if (wait->us == 0 || tables(call).agents[call.caller.ref].inbox.first() != core::none) {
-    answer_inbox(call.exchange, call.caller, *limit);
+    answer_inbox(call.exchange, reader, *limit);
     return;
   }
   const net::Exchange exchange = call.exchange;
   const auto timer = std::make_shared<Waits::Id>(0);
-  const auto answer = [this, exchange, caller = call.caller, limit = *limit] {
+  const auto answer = [this, exchange, caller = reader, limit = *limit] {
     waiting_.erase(exchange);
     answer_inbox(exchange, caller, limit);
   };

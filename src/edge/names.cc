@@ -76,6 +76,18 @@ std::expected<base::MessageId, Error> Names::find_received(
   return t_.messages.message(*found).id;
 }
 
+// What was asked in another dialect is a task by its message's id.
+std::optional<base::MessageId> Names::find_task(std::string_view task,
+                                                std::span<const std::string_view> from) const {
+  const auto uuid = dialect::uuid_of(task);
+  const auto found = uuid ? t_.messages.find_received(caller_.ref, *uuid)
+                          : received(task, from).value_or(core::none);
+  if (found == core::none || !core::asks(t_.messages.message(found).kind)) {
+    return std::nullopt;
+  }
+  return t_.messages.message(found).id;
+}
+
 std::expected<core::Target, Error> Names::target(std::string_view text, First first) const {
   if (const auto uuid = dialect::uuid_of(text)) {
     return core::Target{.seq = {}, .id = *uuid};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ class Names final : public dialect::Lookup {
 
   std::expected<base::MessageId, base::Error> find_received(
       std::string_view id, std::span<const std::string_view> from) const override;
+
+  std::optional<base::MessageId> find_task(std::string_view task,
+                                           std::span<const std::string_view> from) const override;
 
   enum class First : uint8_t { received, sent };
 

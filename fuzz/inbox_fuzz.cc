@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes through the decoder of inbox: see run().
+#include "codec_fuzz.h"
+#include "dialect/dialect.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  for (const bool lenient : {false, true}) {
+    parley::fuzz::run(parley::dialect::Dialect::inbox, bytes, lenient);
+  }
+  return 0;
+}
