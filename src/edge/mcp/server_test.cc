@@ -132,7 +132,7 @@ class McpServer : public testing::Test {
   Principal caller_{.ref = 1, .name = "ana", .kind = core::PrincipalKind::agent};
   Server server_;
   net::ConnectionId connection_ = 0;
-  std::vector<Run> waiting_;
+  std::vector<mcp::Run> waiting_;
   int cancelled_ = 0;
 };
 
@@ -196,9 +196,9 @@ TEST_F(McpServer, ASessionEndsByDeleteAndByIdleness) {
   EXPECT_EQ(answer(ask("DELETE", first, "")).status, 204);
   EXPECT_EQ(answer(post(first, R"({"jsonrpc":"2.0","id":2,"method":"ping"})")).status, 404);
   const Headers second = begin();
-  pass(Limits{}.session_idle - base::seconds(1));
+  pass(base::Duration{Limits{}.session_idle.us - base::seconds(1).us});
   EXPECT_EQ(answer(post(second, R"({"jsonrpc":"2.0","id":2,"method":"ping"})")).status, 200);
-  pass(Limits{}.session_idle + base::seconds(1));
+  pass(base::Duration{Limits{}.session_idle.us + base::seconds(1).us});
   EXPECT_EQ(answer(post(second, R"({"jsonrpc":"2.0","id":2,"method":"ping"})")).status, 404);
 }
 
@@ -362,7 +362,7 @@ TEST_F(McpServer, WhoDoesNotComeBackInTimeIsNotWaitedFor) {
   const auto at = post(begin(), call("3", "wait"));
   pass(Limits{}.stream_after);
   server_.on_closed(at);
-  pass(Limits{}.resume_within + base::seconds(2));
+  pass(base::Duration{Limits{}.resume_within.us + base::seconds(2).us});
   EXPECT_EQ(cancelled_, 1);
 }
 
@@ -446,7 +446,7 @@ TEST_F(McpState, TheStateIsGoodForOneCallOfOnePrincipalForATime) {
   caller_.name = "bob";
   EXPECT_TRUE(has(second(state), "-32602"));
   caller_.name = "ana";
-  pass(Limits{}.state_ttl - base::seconds(1));
+  pass(base::Duration{Limits{}.state_ttl.us - base::seconds(1).us});
   EXPECT_TRUE(has(second(state), "step2"));
   pass(base::seconds(2));
   EXPECT_TRUE(has(second(state), "-32602"));
