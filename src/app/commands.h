@@ -29,8 +29,11 @@ void add_config(CLI::App& app, int& exit_code);   // config
 void add_journal(CLI::App& app, int& exit_code);  // journal
 void add_doctor(CLI::App& app, int& exit_code);   // doctor
 void add_bench(CLI::App& app, int& exit_code);    // bench
+void add_hook(CLI::App& app, int& exit_code);     // hook
+void add_mcp(CLI::App& app, int& exit_code);      // mcp
 
-// --url, --token, --ca, --data and --json.
+// --url, --token, --ca and --data; with --json.
+void add_broker_options(CLI::App& command, ClientOptions& options);
 void add_client_options(CLI::App& command, ClientOptions& options);
 
 // The last part of a command's help.

@@ -7,7 +7,7 @@
 
 namespace parley::app {
 
-void add_client_options(CLI::App& command, ClientOptions& options) {
+void add_broker_options(CLI::App& command, ClientOptions& options) {
   constexpr const char* group = "The broker";
   command.add_option("--url", options.url, "Its address; else PARLEY_URL, else the local one")
       ->type_name("URL")
@@ -23,6 +23,10 @@ void add_client_options(CLI::App& command, ClientOptions& options) {
   command.add_option("--data", options.data, "Data directory of the local broker")
       ->type_name("DIR")
       ->group(group);
+}
+
+void add_client_options(CLI::App& command, ClientOptions& options) {
+  add_broker_options(command, options);
   command.add_flag("--json", options.json, "Print the broker's answer as JSON");
 }
 

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/agent_token.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+namespace parley::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned secret_mode = 0600;
+
+std::unexpected<Failure> refuse(std::string detail, std::string advice) {
+  return std::unexpected(Failure{"BAD_REQUEST", std::move(detail), std::move(advice)});
+}
+
+std::unexpected<Failure> cannot(const std::string& verb, const std::string& path, int error) {
+  return refuse("cannot " + verb + " " + path + ": " + std::strerror(error),
+                "See that the directory can be written and the disk has room.");
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Writes all and syncs; 0 or an errno.
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno != EINTR) {
+      return errno;
+    }
+    text.remove_prefix(written < 0 ? 0 : static_cast<size_t>(written));
+  }
+  return ::fsync(fd) == 0 ? 0 : errno;
+}
+
+// The exit code of git, run in `directory` and silent; none when it cannot be run.
+std::optional<int> ask_git(const std::string& directory, const std::string& first,
+                           const std::string& second, const std::string& file) {
+  std::array<std::string, 7> words = {"git", "-C", directory, first, second, "--", file};
+  std::array<char*, 8> arguments{};
+  for (size_t i = 0; i < words.size(); ++i) {
+    arguments[i] = words[i].data();
+  }
+  posix_spawn_file_actions_t silence;
+  ::posix_spawn_file_actions_init(&silence);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    ::posix_spawn_file_actions_addopen(&silence, fd, "/dev/null", O_RDWR, 0);
+  }
+  pid_t pid = 0;
+  const int failed =
+      ::posix_spawnp(&pid, "git", &silence, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&silence);
+  int status = 0;
+  if (failed != 0) {
+    return std::nullopt;
+  }
+  while (::waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR) {
+      return std::nullopt;
+    }
+  }
+  return WIFEXITED(status) ? std::optional<int>(WEXITSTATUS(status)) : std::nullopt;
+}
+
+bool in_work_tree(const fs::path& directory) {
+  std::error_code ignored;
+  for (fs::path at = directory;; at = at.parent_path()) {
+    if (fs::exists(at / ".git", ignored)) {
+      return true;
+    }
+    if (at == at.parent_path()) {
+      return false;
+    }
+  }
+}
+
+// What `path` leads to through links, also when the file is not there yet.
+fs::path resolved(const std::string& path) {
+  std::error_code failed;
+  const fs::path real = fs::weakly_canonical(path, failed);
+  return failed ? fs::absolute(path) : real;
+}
+
+std::expected<std::string, Failure> agents_directory() {
+  if (const std::string config = variable("XDG_CONFIG_HOME"); config.starts_with('/')) {
+    return config + "/parley/agents";
+  }
+  auto home = home_directory("the token of an agent");
+  if (!home) {
+    return home;
+  }
+  return *home + "/.config/parley/agents";
+}
+
+}  // namespace
+
+std::expected<std::string, Failure> home_directory(std::string_view what) {
+  if (std::string home = variable("HOME"); !home.empty()) {
+    return home;
+  }
+  const passwd* user = ::getpwuid(::getuid());
+  if (user == nullptr) {
+    return refuse("there is no home directory for " + std::string(what), "Set HOME.");
+  }
+  return std::string(user->pw_dir);
+}
+
+std::expected<std::string, Failure> agent_token_path(std::string_view agent) {
+  auto directory = agents_directory();
+  if (!directory) {
+    return directory;
+  }
+  return *directory + "/" + encoded(agent) + ".token";
+}
+
+std::expected<void, Failure> replace_file(const std::string& path, std::string_view text,
+                                          unsigned mode) {
+  const fs::path real = resolved(path);
+  std::error_code failed;
+  fs::create_directories(real.parent_path(), failed);
+  if (failed) {
+    return cannot("make", real.parent_path().string(), failed.value());
+  }
+  std::string temporary = real.string() + ".XXXXXX";
+  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) {
+    return cannot("write", path, errno);
+  }
+  int error = ::fchmod(fd, mode) == 0 ? 0 : errno;
+  error = error != 0 ? error : write_all(fd, text);
+  ::close(fd);
+  if (error == 0 && ::rename(temporary.c_str(), real.c_str()) != 0) {
+    error = errno;
+  }
+  if (error != 0) {
+    ::unlink(temporary.c_str());
+    return cannot("write", path, error);
+  }
+  return {};
+}
+
+std::expected<bool, Failure> git_would_commit(const std::string& path) {
+  const fs::path real = resolved(path);
+  fs::path directory = real.parent_path();
+  std::error_code ignored;
+  while (!fs::is_directory(directory, ignored) && directory != directory.parent_path()) {
+    directory = directory.parent_path();
+  }
+  if (!in_work_tree(directory)) {
+    return false;
+  }
+  const auto tracked = ask_git(directory.string(), "ls-files", "--error-unmatch", real.string());
+  const auto is_ignored = ask_git(directory.string(), "check-ignore", "-q", real.string());
+  if (!tracked || !is_ignored || *is_ignored > 1) {
+    return refuse(path + " lies in a git repository, and git cannot be asked whether it is ignored",
+                  "Install git, or keep the token in PARLEY_TOKEN.");
+  }
+  return *tracked == 0 || *is_ignored != 0;
+}
+
+std::expected<std::string, Failure> store_agent_token(std::string_view agent,
+                                                      std::string_view token) {
+  auto path = agent_token_path(agent);
+  if (!path) {
+    return path;
+  }
+  const std::string ignore = fs::path(*path).parent_path().string() + "/.gitignore";
+  std::error_code none;
+  if (!fs::exists(ignore, none)) {
+    if (auto written = replace_file(ignore, "*\n", 0644); !written) {
+      return std::unexpected(written.error());
+    }
+    ::chmod(fs::path(ignore).parent_path().c_str(), 0700);
+  }
+  const auto committed = git_would_commit(*path);
+  if (!committed) {
+    return std::unexpected(committed.error());
+  }
+  if (*committed) {
+    return refuse("git tracks " + *path + ", and a token must not be committed",
+                  "Take it out with `git rm --cached`, or set XDG_CONFIG_HOME to another place.");
+  }
+  if (auto written = replace_file(*path, std::string(token) + "\n", secret_mode); !written) {
+    return std::unexpected(written.error());
+  }
+  return path;
+}
+
+std::expected<Target, Failure> find_broker_as(std::string_view agent, ClientOptions options) {
+  if (agent.empty()) {
+    if (options.token.empty() && variable("PARLEY_TOKEN").empty()) {
+      return std::unexpected(Failure{"UNAUTHORIZED", "nobody said which agent this is",
+                                     "Give --agent NAME, or its token in PARLEY_TOKEN."});
+    }
+    return find_broker(options);
+  }
+  if (!options.token.empty()) {
+    return refuse("--agent and --token both say who this is", "Give one of them.");
+  }
+  const auto path = agent_token_path(agent);
+  if (!path) {
+    return std::unexpected(path.error());
+  }
+  struct stat info{};
+  if (::stat(path->c_str(), &info) != 0) {
+    return std::unexpected(
+        Failure{"UNAUTHORIZED", "there is no token of " + std::string(agent) + " in " + *path,
+                "Put it there, mode 0600, or let `parley mcp config --agent " +
+                    std::string(agent) + " --register --write --client CLIENT` do it."});
+  }
+  if ((info.st_mode & 0077) != 0) {
+    return std::unexpected(Failure{"UNAUTHORIZED", "others may read the token file " + *path,
+                                   "Run `chmod 600` on it."});
+  }
+  options.token = "@" + *path;
+  return find_broker(options);
+}
+
+}  // namespace parley::app

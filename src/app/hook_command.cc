@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+#include "app/agent_token.h"
+#include "app/commands.h"
+#include "app/hook.h"
+#include "app/terminal.h"
+#include "net/dial.h"
+
+namespace parley::app {
+
+namespace {
+
+constexpr size_t event_bytes_max = size_t{16} << 20;
+
+// Shared with the closure, because CLI11 copies it.
+struct Options {
+  ClientOptions client;
+  std::string agent;
+  std::string event;
+  std::string timeout = "500ms";
+  uint64_t limit = 20;
+  bool is_quiet = false;
+};
+
+// All of standard input, so that the client that writes it is never left with a broken pipe; but
+// only its beginning is kept, and nobody is waited for beyond the deadline. A terminal is not read.
+std::string read_event_text(const net::Deadline& deadline) {
+  std::string text;
+  if (::isatty(STDIN_FILENO) == 1) {
+    return text;
+  }
+  std::array<char, 64 * 1'024> buffer;
+  while (true) {
+    pollfd wanted{STDIN_FILENO, POLLIN, 0};
+    if (::poll(&wanted, 1, deadline.left_ms()) <= 0) {
+      return text;
+    }
+    const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (got <= 0) {
+      return text;
+    }
+    const auto count = static_cast<size_t>(got);
+    text.append(buffer.data(), std::min(count, event_bytes_max - text.size()));
+  }
+}
+
+// A broker that is away must not break the client: the person is told, the agent goes on.
+int give_up(const Options& options, const HookEvent& event, const Failure& failure) {
+  if (options.is_quiet) {
+    return 0;
+  }
+  const std::string what = "parley: no mail was looked for: " + printable(failure.detail);
+  const std::string notice = hook_notice(event, what);
+  std::fputs(notice.c_str(), stdout);
+  if (notice.empty()) {
+    std::fprintf(stderr, "%s\n", what.c_str());
+  }
+  return 0;
+}
+
+int hook(const Options& options) {
+  const base::Duration patience =
+      base::parse_duration(options.timeout).value_or(base::milliseconds(500));
+  const HookEvent event =
+      read_hook_event(read_event_text(net::Deadline(patience)), options.event);
+  if (event.form == HookForm::nothing) {
+    if (!options.is_quiet) {
+      std::fprintf(stderr, "parley: the event %s has no place for mail\n",
+                   printable(event.name).c_str());
+    }
+    return 0;
+  }
+  if (event.is_repeated) {
+    return 0;
+  }
+  const auto target = find_broker_as(options.agent, options.client);
+  if (!target) {
+    return give_up(options, event, target.error());
+  }
+  // One more than is shown, to know whether there are more.
+  Call call{"GET", "/v1/inbox?limit=" + std::to_string(options.limit + 1)};
+  call.patience = patience;
+  const auto reply = exchange(*target, call);
+  if (!reply) {
+    return give_up(options, event, reply.error());
+  }
+  if (reply->status != 200) {
+    return give_up(options, event, refusal(*reply));
+  }
+  lib::JsonDocument document;
+  const auto inbox = document.parse(reply->body);
+  if (!inbox || !inbox->is_object()) {
+    return give_up(options, event, {"BAD_ANSWER", target->url + " is no Parley broker", {}});
+  }
+  std::fputs(hook_output(event, mail_text(*inbox, options.limit)).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+void add_hook(CLI::App& app, int& exit_code) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "hook", "Hand waiting mail to a coding agent; run by its hooks, settles nothing");
+  command->add_option("--agent", options->agent, "Whose mail; its token is that of its file")
+      ->type_name("NAME");
+  command->add_option("--event", options->event,
+                      "The hook's event; else what standard input says, else plain text is printed")
+      ->type_name("NAME");
+  command->add_option("--limit", options->limit, "List at most so many; 20 if not given")
+      ->check(CLI::Range(1, 100));
+  takes_duration(*command->add_option("--timeout", options->timeout,
+                                      "Go without mail after so long; 500ms if not given"));
+  command->add_flag("--quiet", options->is_quiet, "Say nothing when there is no broker either");
+  add_broker_options(*command, options->client);
+  add_example(*command, "echo '{\"hook_event_name\": \"SessionStart\"}' | parley hook --agent bo");
+  command->callback([=, &exit_code] { exit_code = hook(*options); });
+}
+
+}  // namespace parley::app
