@@ -9,6 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "lib/json_writer.h"
+
 namespace parley::lib {
 
 namespace {
@@ -71,7 +73,89 @@ std::expected<void, Error> collect(const toml::table& table, const std::string& 
   return {};
 }
 
+std::string moment(const toml::date& day) {
+  return std::to_string(day.year) + "-" + std::to_string(day.month) + "-" +
+         std::to_string(day.day);
+}
+
+std::string moment(const toml::time& time) {
+  return std::to_string(time.hour) + ":" + std::to_string(time.minute) + ":" +
+         std::to_string(time.second) + "." + std::to_string(time.nanosecond);
+}
+
+std::string moment(const toml::date_time& at) {
+  return moment(at.date) + "T" + moment(at.time) +
+         (at.offset ? "+" + std::to_string(at.offset->minutes) : "");
+}
+
+// One spelling for each value. The parser bounds the depth here too. toml++ keeps tables sorted.
+void append_canonical(std::string& out, const toml::node& node) {
+  if (const toml::table* table = node.as_table()) {
+    out += "{";
+    for (const auto& [key, value] : *table) {
+      append_json_string(out, key.str());
+      out += ":";
+      append_canonical(out, value);
+      out += ",";
+    }
+    out += "}";
+  } else if (const toml::array* array = node.as_array()) {
+    out += "[";
+    for (const toml::node& item : *array) {
+      append_canonical(out, item);
+      out += ",";
+    }
+    out += "]";
+  } else if (const auto* text = node.as_string()) {
+    append_json_string(out, text->get());
+  } else if (const auto* real = node.as_floating_point()) {
+    JsonWriter(out).real(real->get());
+    out += "f";
+  } else if (const auto* day = node.as_date()) {
+    out += moment(day->get());
+  } else if (const auto* time = node.as_time()) {
+    out += moment(time->get());
+  } else if (const auto* at = node.as_date_time()) {
+    out += moment(at->get());
+  } else {
+    out += scalar(node).value_or("");
+  }
+}
+
+// Takes the value at `path` out of the table, and tables that are empty without it.
+std::string take(toml::table& table, std::span<const std::string> path) {
+  toml::node* node = table.get(path.front());
+  std::string value;
+  if (node == nullptr) {
+    return value;
+  }
+  toml::table* inner = node->as_table();
+  if (path.size() == 1) {
+    append_canonical(value, *node);
+    table.erase(path.front());
+  } else if (inner != nullptr) {
+    value = take(*inner, path.subspan(1));
+    if (inner->empty()) {
+      table.erase(path.front());
+    }
+  }
+  return value;
+}
+
 }  // namespace
+
+std::expected<TomlPart, Error> part_of_toml(std::string_view text,
+                                            std::span<const std::string> path) {
+  toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    const toml::parse_error& error = parsed.error();
+    return refuse(static_cast<int>(error.source().begin.line), error.description());
+  }
+  TomlPart part;
+  part.value = take(parsed.table(), path);
+  append_canonical(part.rest, parsed.table());
+  return part;
+}
 
 std::expected<std::vector<TomlEntry>, Error> read_toml(std::string_view text) {
   const toml::parse_result parsed = toml::parse(text);

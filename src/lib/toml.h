@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,5 +26,18 @@ struct TomlEntry {
 // All values of the document, sorted by name. bad_request with `line N: ...` when it is no TOML, or
 // has a value that is none of the above: a float, a date, an array of arrays or tables.
 std::expected<std::vector<TomlEntry>, base::Error> read_toml(std::string_view text);
+
+// For those who add to a document of somebody else's and must know what they changed: the value at
+// `path`, and all the rest, each as a text that is the same for the same values, whatever the
+// spelling. Either is empty where there is none; a table that `path` leads through counts as
+// nothing when nothing else is in it. bad_request with `line N: ...` when it is no TOML.
+struct TomlPart {
+  std::string value;
+  std::string rest;
+
+  bool operator==(const TomlPart&) const = default;
+};
+std::expected<TomlPart, base::Error> part_of_toml(std::string_view text,
+                                                  std::span<const std::string> path);
 
 }  // namespace parley::lib

@@ -40,5 +40,24 @@ TEST(Toml, DeepNestingIsRefusedNotFollowed) {
   EXPECT_FALSE(read_toml("a = " + std::string(100'000, '[')).has_value());
 }
 
+TEST(Toml, APartIsTheSameInEverySpelling) {
+  const std::vector<std::string> path = {"servers", "own"};
+  const auto part = part_of_toml(
+      "model = \"x\"\nratio = 0.5\nday = 2026-11-16\n[[list]]\na = 1\n"
+      "[servers.own]\ncommand = 'c'\nargs = ['a', 'b']\n",
+      path);
+  const auto inlined = part_of_toml(
+      "servers = {own = {args = [\"a\", \"b\"], command = \"c\"}}\n"
+      "list = [{a = 1}]\nday = 2026-11-16\nratio = 5e-1\nmodel = 'x' # note\n",
+      path);
+  ASSERT_TRUE(part && inlined);
+  EXPECT_EQ(*part, *inlined);
+  EXPECT_EQ(part->value, R"({"args":["a","b",],"command":"c",})");
+  const auto without = part_of_toml("model = 'x'\n[servers]\n", path);
+  ASSERT_TRUE(without);
+  EXPECT_EQ(*without, (TomlPart{"", R"({"model":"x",})"}));
+  EXPECT_FALSE(part_of_toml("a = ", path));
+}
+
 }  // namespace
 }  // namespace parley::lib

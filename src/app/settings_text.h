@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace parley::app {
+
+// Adds to the text of another program's settings and leaves all the rest as it is, to the byte:
+// entries, order, comments, indentation, line ends. Pure. An empty text is a document without
+// entries. bad_request, with the line, for a text that is none: nothing is guessed.
+struct Settings {
+  enum class Change : uint8_t {
+    added,
+    none,      // the entry is there and the same
+    replaced,  // it was there and another
+    refused,   // it is there and another, and `replace` was not asked for
+  };
+  Change change = Change::none;
+  std::string text;  // the whole document afterwards
+};
+
+// `value`, JSON, as the member at `path` of a document of JSON that may have comments and commas
+// before a closing bracket, as VS Code writes them.
+std::expected<Settings, base::Error> add_json_member(std::string_view text,
+                                                     std::span<const std::string> path,
+                                                     std::string_view value, bool replace);
+
+// `value`, JSON, as one more element of the array `key`, unless it is there.
+std::expected<Settings, base::Error> add_json_element(std::string_view text,
+                                                      const std::string& key,
+                                                      std::string_view value);
+
+// The table `path` of a TOML document; `body` is its lines. One that is there is replaced only
+// where it has lines of its own, not where it is written inline.
+std::expected<Settings, base::Error> add_toml_table(std::string_view text,
+                                                    std::span<const std::string> path,
+                                                    std::string_view body, bool replace);
+
+}  // namespace parley::app

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/settings_text.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace parley::app {
+namespace {
+
+using Change = Settings::Change;
+const std::vector<std::string> json_path = {"mcpServers", "parley"};
+const std::vector<std::string> toml_path = {"mcp_servers", "parley"};
+constexpr std::string_view entry = R"({"command":"parley","args":["mcp","--agent","bo"]})";
+constexpr std::string_view lines = "command = \"parley\"\nargs = [\"mcp\"]\n";
+
+std::string added(std::string_view text, bool replace = false) {
+  const auto edit = add_json_member(text, json_path, entry, replace);
+  if (!edit) {
+    return edit.error().detail;
+  }
+  // What was written is there, and the second time nothing changes.
+  const auto again = add_json_member(edit->text, json_path, entry, replace);
+  EXPECT_TRUE(again && (again->change == Change::none || edit->change == Change::refused));
+  EXPECT_EQ(again ? again->text : "", edit->text);
+  return edit->text;
+}
+
+TEST(SettingsJson, AnEmptyDocumentGetsTheEntryAlone) {
+  const std::string wanted =
+      "{\n"
+      "  \"mcpServers\": {\n"
+      "    \"parley\": {\n"
+      "      \"command\": \"parley\",\n"
+      "      \"args\": [\"mcp\", \"--agent\", \"bo\"]\n"
+      "    }\n"
+      "  }\n"
+      "}\n";
+  EXPECT_EQ(added(""), wanted);
+  EXPECT_EQ(added("{}\n"), wanted);
+  EXPECT_EQ(added("{\n}\n"), wanted);
+  EXPECT_EQ(added("{\"mcpServers\": {}}\n"),
+            "{\"mcpServers\": {\n"
+            "  \"parley\": {\n"
+            "    \"command\": \"parley\",\n"
+            "    \"args\": [\"mcp\", \"--agent\", \"bo\"]\n"
+            "  }\n"
+            "}}\n");
+}
+
+TEST(SettingsJson, OtherEntriesCommentsAndTheLayoutStay) {
+  EXPECT_EQ(added("// mine\n"
+                  "{\n"
+                  "\t\"theme\": \"dark\", // nice\n"
+                  "\t\"mcpServers\": {\n"
+                  "\t\t/* a: { } */\n"
+                  "\t\t\"a\": {\"command\": \"x\"} // \"}\" the last\n"
+                  "\t},\n"
+                  "\t\"z\": [1, 2,],\n"
+                  "}\n"),
+            "// mine\n"
+            "{\n"
+            "\t\"theme\": \"dark\", // nice\n"
+            "\t\"mcpServers\": {\n"
+            "\t\t/* a: { } */\n"
+            "\t\t\"a\": {\"command\": \"x\"}, // \"}\" the last\n"
+            "\t\t\"parley\": {\n"
+            "\t\t\t\"command\": \"parley\",\n"
+            "\t\t\t\"args\": [\"mcp\", \"--agent\", \"bo\"]\n"
+            "\t\t}\n"
+            "\t},\n"
+            "\t\"z\": [1, 2,],\n"
+            "}\n");
+  EXPECT_EQ(added("{\n    \"a\": 1,\n}"),
+            "{\n    \"a\": 1,\n    \"mcpServers\": {\n        \"parley\": {\n"
+            "            \"command\": \"parley\",\n"
+            "            \"args\": [\"mcp\", \"--agent\", \"bo\"]\n        }\n    }\n}");
+}
+
+TEST(SettingsJson, LineEndsAndTheByteOrderMarkStay) {
+  const std::string text = added("\xef\xbb\xbf{\r\n  \"a\": \"\\\"}\"\r\n}\r\n");
+  EXPECT_TRUE(text.starts_with("\xef\xbb\xbf{\r\n  \"a\": \"\\\"}\",\r\n  \"mcpServers\": {\r\n"))
+      << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), std::count(text.begin(), text.end(), '\r'));
+}
+
+TEST(SettingsJson, AnotherEntryOfTheNameIsReplacedOnlyWhenAsked) {
+  const std::string text = "{\"mcpServers\": {\"parley\": {\"url\": \"x\"}, \"b\": 1}}";
+  const auto kept = add_json_member(text, json_path, entry, false);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->change, Change::refused);
+  EXPECT_EQ(kept->text, text);
+  const auto edit = add_json_member(text, json_path, entry, true);
+  ASSERT_TRUE(edit);
+  EXPECT_EQ(edit->change, Change::replaced);
+  EXPECT_EQ(edit->text,
+            "{\"mcpServers\": {\"parley\": {\n  \"command\": \"parley\",\n"
+            "  \"args\": [\"mcp\", \"--agent\", \"bo\"]\n}, \"b\": 1}}");
+}
+
+TEST(SettingsJson, TheSameEntryInAnotherLayoutIsTheSame) {
+  const std::string text =
+      "{\"mcpServers\":{\"parley\":{ \"command\" : \"parley\", // us\n"
+      "\"args\":[\"mcp\",\"--agent\",\"bo\",], } } }";
+  const auto edit = add_json_member(text, json_path, entry, false);
+  ASSERT_TRUE(edit);
+  EXPECT_EQ(edit->change, Change::none);
+}
+
+TEST(SettingsJson, WhatIsNoJsonIsRefusedWithItsLine) {
+  EXPECT_EQ(added("{\n  \"a\": tru\n}"), "line 2 is not JSON");
+  EXPECT_EQ(added("[]"), "line 1 is not JSON");
+  EXPECT_EQ(added("{\"a\": 1 \"b\": 2}"), "line 1 is not JSON");
+  EXPECT_EQ(added("{\"a\": {"), "line 1 is not JSON");
+  EXPECT_EQ(added("{\"a\": 1} x"), "line 1 is not JSON");
+  EXPECT_EQ(added("{\"a\": \"x"), "line 1 is not JSON");
+  EXPECT_EQ(added("{\n/* \"a\": 1}"), "line 2 is not JSON");
+  EXPECT_EQ(added("{\"mcpServers\": []}"), "line 1 is not JSON");
+  EXPECT_EQ(added(std::string(100'000, '[')), "line 1 is not JSON");
+}
+
+TEST(SettingsJson, EveryBeginningOfADocumentIsEitherTakenOrRefused) {
+  const std::string whole = added("{\"a\\u0062\": [1, {\"b\": null}], /* c */ \"mcpServers\": {}} //");
+  for (size_t size = 0; size < whole.size(); ++size) {
+    (void)add_json_member(std::string_view(whole).substr(0, size), json_path, entry, true);
+  }
+}
+
+TEST(SettingsJson, AnElementIsAddedOnce) {
+  constexpr std::string_view input = R"({"id":"t","password":true})";
+  const auto first = add_json_element("{\n  \"a\": 1\n}\n", "inputs", input);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->change, Change::added);
+  const auto again = add_json_element(first->text, "inputs", input);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->change, Change::none);
+  const auto beside = add_json_element("{\n  \"inputs\": [\n    {\"id\": \"b\"}\n  ]\n}\n", "inputs", input);
+  ASSERT_TRUE(beside);
+  EXPECT_EQ(beside->text,
+            "{\n  \"inputs\": [\n    {\"id\": \"b\"},\n    {\n      \"id\": \"t\",\n"
+            "      \"password\": true\n    }\n  ]\n}\n");
+  EXPECT_FALSE(add_json_element("{\"inputs\": {}}", "inputs", input));
+}
+
+TEST(SettingsToml, TheTableComesLastAndTheRestStays) {
+  const std::string text = "model = \"o\" # mine\n\n[mcp_servers.a]\nurl = 'x'";
+  const auto edit = add_toml_table(text, toml_path, lines, false);
+  ASSERT_TRUE(edit);
+  EXPECT_EQ(edit->change, Change::added);
+  EXPECT_EQ(edit->text, text + "\n\n[mcp_servers.parley]\n" + std::string(lines));
+  const auto again = add_toml_table(edit->text, toml_path, lines, false);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->change, Change::none);
+  EXPECT_EQ(again->text, edit->text);
+  EXPECT_EQ(add_toml_table("", toml_path, lines, false)->text,
+            "[mcp_servers.parley]\n" + std::string(lines));
+}
+
+TEST(SettingsToml, AnotherTableOfTheNameIsReplacedOnlyWhenAsked) {
+  const std::string text =
+      "a = 1\n[mcp_servers.parley]\nurl = 'x'\n[mcp_servers.parley.env]\nb = '1'\n[z]\nc = 2\n";
+  const auto kept = add_toml_table(text, toml_path, lines, false);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->change, Change::refused);
+  EXPECT_EQ(kept->text, text);
+  const auto edit = add_toml_table(text, toml_path, lines, true);
+  ASSERT_TRUE(edit);
+  EXPECT_EQ(edit->text, "a = 1\n[z]\nc = 2\n\n[mcp_servers.parley]\n" + std::string(lines));
+}
+
+TEST(SettingsToml, WhatCannotBeExtendedIsLeftAlone) {
+  EXPECT_FALSE(add_toml_table("mcp_servers = {}\n", toml_path, lines, true));
+  EXPECT_FALSE(add_toml_table("[mcp_servers]\nparley = {url = 'x'}\n", toml_path, lines, true));
+  EXPECT_FALSE(add_toml_table("mcp_servers = \n", toml_path, lines, true));
+  // Cutting this table would cut a string of another.
+  EXPECT_FALSE(add_toml_table("a = '''\n[mcp_servers.parley]\n'''\n[mcp_servers.parley]\nb = 1\n",
+                              toml_path, lines, true));
+}
+
+TEST(SettingsToml, ANameThatIsNoBareKeyIsQuoted) {
+  const std::vector<std::string> path = {"mcp_servers", "par ley"};
+  EXPECT_EQ(add_toml_table("", path, lines, false)->text,
+            "[mcp_servers.\"par ley\"]\n" + std::string(lines));
+}
+
+}  // namespace
+}  // namespace parley::app
