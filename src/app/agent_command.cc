@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
+#include "app/agent_token.h"
 #include "app/commands.h"
 #include "app/terminal.h"
 #include "lib/json_writer.h"
@@ -156,6 +158,29 @@ int reset(const Options& options) {
   });
 }
 
+// From standard input, because what stands on a command line can be seen by others.
+int keep(const Options& options) {
+  constexpr size_t token_bytes_max = 4'096;
+  std::string token(token_bytes_max, '\0');
+  token.resize(std::fread(token.data(), 1, token.size(), stdin));
+  constexpr std::string_view space = " \t\r\n";
+  token.erase(token.find_last_not_of(space) + 1);
+  token.erase(0, std::min(token.find_first_not_of(space), token.size()));
+  const bool good = !token.empty() && std::ranges::all_of(token, [](char c) {
+    return c > ' ' && c < '\x7f';
+  });
+  if (!good) {
+    return complain({"BAD_REQUEST", "standard input holds no token",
+                     "Pipe it in: parley agent add bo | parley agent keep bo"});
+  }
+  const auto path = store_agent_token(options.id, token);
+  if (!path) {
+    return complain(path.error());
+  }
+  std::printf("%s\n", path->c_str());
+  return 0;
+}
+
 int add_a_human(const Options& options) {
   std::string body;
   JsonWriter writer(body);
@@ -186,6 +211,14 @@ int list_workspaces(const Options& options) {
     std::printf("%s", table.render(wants_colours()).c_str());
     return 0;
   });
+}
+
+void add_keeping(CLI::App& agent, int& exit_code, const std::shared_ptr<Options>& options) {
+  CLI::App* keeping = agent.add_subcommand(
+      "keep", "Keep a token, from standard input, where --agent ID finds it; prints the file");
+  keeping->add_option("ID", options->id, "Whose token it is")->required();
+  add_example(*keeping, "parley agent add bo | parley agent keep bo");
+  keeping->callback([=, &exit_code] { exit_code = keep(*options); });
 }
 
 void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Options>& options) {
@@ -239,6 +272,7 @@ void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Option
   add_client_options(*resetting, options->client);
   add_example(*resetting, "parley agent reset bo");
   resetting->callback([=, &exit_code] { exit_code = reset(*options); });
+  add_keeping(*agent, exit_code, options);
 }
 
 }  // namespace

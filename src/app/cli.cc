@@ -77,6 +77,7 @@ int run(std::vector<std::string> arguments) {
   add_session(app, exit_code);
   add_lock(app, exit_code);
   add_trace(app, exit_code);
+  add_mcp(app, exit_code);
   add_hook(app, exit_code);
   add_config(app, exit_code);
   add_journal(app, exit_code);

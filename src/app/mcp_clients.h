@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/client.h"
+#include "app/settings_text.h"
+
+namespace parley::app {
+
+// The coding agents that `parley mcp config` knows: where each reads its MCP servers, and how an
+// entry is written there. None of them is ever given a token: over stdio `parley mcp` reads the
+// agent's file, over HTTP the entry refers to the variable PARLEY_TOKEN, or to a prompt.
+enum class McpClient : uint8_t { claude_code, codex, gemini, vscode, cursor };
+
+// `claude-code`, …; in the order of the enum.
+std::vector<std::string> mcp_client_names();
+std::expected<McpClient, Failure> mcp_client_named(std::string_view name);
+
+enum class Scope : uint8_t { project, user };
+
+// The file that the client reads: of the project in the current directory, or of the user.
+std::expected<std::string, Failure> settings_path(McpClient client, Scope scope);
+
+// How the client reaches Parley.
+struct McpEntry {
+  std::string name = "parley";
+  bool is_http = false;
+  std::string url;                     // of HTTP: http://127.0.0.1:7455/mcp
+  std::string command;                 // of stdio
+  std::vector<std::string> arguments;  // of stdio
+};
+
+// The text of the client's settings with the entry in it.
+std::expected<Settings, base::Error> with_entry(McpClient client, std::string_view settings,
+                                                const McpEntry& entry, bool replace);
+
+// What a person has yet to do for it to work; one line, or none.
+std::string what_is_left(McpClient client, const McpEntry& entry);
+
+}  // namespace parley::app
