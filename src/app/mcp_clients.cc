@@ -28,7 +28,7 @@ constexpr std::array<ClientInfo, 5> clients = {{
     {"claude-code", ".mcp.json", "mcpServers", true, "url", "Bearer ${PARLEY_TOKEN}"},
     {"codex", ".codex/config.toml", "mcp_servers", false, "url", ""},
     {"gemini", ".gemini/settings.json", "mcpServers", false, "httpUrl", "Bearer $PARLEY_TOKEN"},
-    // ${env:…} is not put into headers by every version, and a prompt keeps the token for the user.
+    // Not every version puts ${env:…} into headers; a prompt keeps the token for the user.
     {"vscode", ".vscode/mcp.json", "servers", true, "url", "Bearer ${input:parley-token}"},
     {"cursor", ".cursor/mcp.json", "mcpServers", false, "url", "Bearer ${env:PARLEY_TOKEN}"},
 }};

@@ -215,7 +215,9 @@ void add_config_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Opt
   command->add_option("--client", options->for_client, "Which coding agent")
       ->required()
       ->check(CLI::IsMember(mcp_client_names()));
-  command->add_option("--agent", options->agent, "As whom it speaks")->required()->type_name("NAME");
+  command->add_option("--agent", options->agent, "As whom it speaks")
+      ->required()
+      ->type_name("NAME");
   command->add_flag("--write", options->write, "Put it where the client reads it");
   command->add_option("--scope", options->scope, "For this directory, or all; project if not given")
       ->check(CLI::IsMember({"project", "user"}));
@@ -240,7 +242,16 @@ void add_config_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Opt
 void add_mcp(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
   CLI::App* mcp = app.add_subcommand("mcp", "Connect coding agents by the Model Context Protocol");
+  mcp->add_option("--agent", options->agent, "As whom; else PARLEY_TOKEN says it")
+      ->type_name("NAME");
+  add_broker_options(*mcp, options->client);
   add_config_command(*mcp, exit_code, options);
+  add_example(*mcp, "parley mcp --agent bo    # as a client starts it: JSON-RPC, a line each");
+  mcp->callback([=, &exit_code] {
+    if (mcp->get_subcommands().empty()) {
+      exit_code = run_mcp(options->agent, options->client);
+    }
+  });
 }
 
 }  // namespace parley::app

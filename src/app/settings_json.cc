@@ -98,7 +98,7 @@ class JsonText {
   }
 
   Error error() const {
-    const auto line = std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(fault_), '\n');
+    const auto line = std::ranges::count(text_.substr(0, fault_), '\n');
     return {Code::bad_request, "line " + std::to_string(line + 1) + " is not JSON", {}};
   }
 

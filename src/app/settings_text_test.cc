@@ -120,7 +120,8 @@ TEST(SettingsJson, WhatIsNoJsonIsRefusedWithItsLine) {
 }
 
 TEST(SettingsJson, EveryBeginningOfADocumentIsEitherTakenOrRefused) {
-  const std::string whole = added("{\"a\\u0062\": [1, {\"b\": null}], /* c */ \"mcpServers\": {}} //");
+  const std::string whole =
+      added("{\"a\\u0062\": [1, {\"b\": null}], /* c */ \"mcpServers\": {}} //");
   for (size_t size = 0; size < whole.size(); ++size) {
     (void)add_json_member(std::string_view(whole).substr(0, size), json_path, entry, true);
   }
@@ -134,7 +135,8 @@ TEST(SettingsJson, AnElementIsAddedOnce) {
   const auto again = add_json_element(first->text, "inputs", input);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->change, Change::none);
-  const auto beside = add_json_element("{\n  \"inputs\": [\n    {\"id\": \"b\"}\n  ]\n}\n", "inputs", input);
+  const auto beside =
+      add_json_element("{\n  \"inputs\": [\n    {\"id\": \"b\"}\n  ]\n}\n", "inputs", input);
   ASSERT_TRUE(beside);
   EXPECT_EQ(beside->text,
             "{\n  \"inputs\": [\n    {\"id\": \"b\"},\n    {\n      \"id\": \"t\",\n"

@@ -494,6 +494,10 @@ void ResponseParser::feed_end() {
 
 RequestParser::State ResponseParser::state() const { return state_->reader.state; }
 const Error& ResponseParser::error() const { return state_->reader.error; }
+bool ResponseParser::has_header() const { return state_->reader.sink->is_header_done(); }
+std::string_view ResponseParser::header(std::string_view name) const {
+  return state_->reader.head.find(name);
+}
 int ResponseParser::status() const { return state_->reader.sink->status; }
 std::vector<std::pair<std::string, std::string>>& ResponseParser::headers() {
   return state_->headers;

@@ -86,6 +86,11 @@ class ResponseParser {
   RequestParser::State state() const;
   const Error& error() const;
 
+  // The header is whole: `status` and `header` are good, and what is there of the body may be taken
+  // out of `body` before the rest comes.
+  bool has_header() const;
+  // The first value of a header by its lower-case name; empty when it is not there.
+  std::string_view header(std::string_view name) const;
   int status() const;
   std::vector<std::pair<std::string, std::string>>& headers();
   std::string& body();
