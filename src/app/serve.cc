@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "app/commands.h"
@@ -313,6 +314,22 @@ std::expected<void, Error> run(const Config& config, net::Server& server) {
   return {};
 }
 
+// The key that MCP sessions are sealed with: kept, so that they outlive a restart.
+std::expected<lib::SecretKey, Error> mcp_key(const std::string& data) {
+  const std::string path = data + "/mcp.key";
+  lib::SecretKey key{};
+  std::ifstream file(path, std::ios::binary);
+  if (file.read(reinterpret_cast<char*>(key.data()), static_cast<std::streamsize>(key.size()))) {
+    return key;
+  }
+  key = lib::random_key();
+  const std::string bytes(reinterpret_cast<const char*>(key.data()), key.size());
+  if (auto written = write_private(path, bytes); !written) {
+    return std::unexpected(written.error());
+  }
+  return key;
+}
+
 // The agent that the conformance suite acts as: nobody has its token, which is not written down.
 std::expected<void, Error> make_fixtures_agent(node::Broker& broker, base::Clock& clock,
                                                const Config& config) {
@@ -351,6 +368,10 @@ std::expected<void, Error> serve(const Config& config, bool mcp_fixtures) {
   if (auto set = set_rules(**broker, clock, config); !set) {
     return set;
   }
+  const auto key = mcp_key(config.data);
+  if (!key) {
+    return std::unexpected(key.error());
+  }
   if (mcp_fixtures) {
     if (auto made = make_fixtures_agent(**broker, clock, config); !made) {
       return made;
@@ -364,6 +385,7 @@ std::expected<void, Error> serve(const Config& config, bool mcp_fixtures) {
                  .view = view.get(),
                  .gauges = gauges(config, **journal, exporter.get(), clock.now()),
                  .mcp = config.mcp,
+                 .mcp_key = *key,
                  .mcp_fixtures = mcp_fixtures});
   auto listening = net::Server::listen({.host = config.listen.host,
                                         .port = config.listen.port,

@@ -212,8 +212,11 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
                            {}});
     return;
   }
+  // Clients look here for how to log in before they have a token: that there is nothing is no
+  // secret, and 401 would tell them to log in to find out.
+  const bool is_well_known = request.path.starts_with("/.well-known/");
   std::optional<Principal> caller = Principal{};
-  if (route == nullptr || !route->open) {
+  if (route == nullptr ? !is_well_known : !route->open) {
     caller = authenticate(broker_.machine(), request.header("authorization"));
     caller = caller ? std::move(caller) : fixtures_caller(request);
   }

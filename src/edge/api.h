@@ -17,6 +17,7 @@
 #include "edge/names.h"
 #include "edge/render.h"
 #include "edge/waits.h"
+#include "lib/crypto.h"
 #include "lib/json.h"
 #include "net/server.h"
 #include "node/broker.h"
@@ -41,6 +42,7 @@ class Api final : public net::Handler {
     view::Runner* view = nullptr;    // null: old messages cannot be found
     std::vector<Gauge> gauges;       // for /metrics, beside what is known here
     mcp::Limits mcp{};
+    std::optional<lib::SecretKey> mcp_key{};  // none: MCP sessions end with the process
     // What the conformance suite calls is offered too, and /mcp without a token acts as the agent
     // `mcp::fixtures_agent`. For tests, and for listening on loopback only.
     bool mcp_fixtures = false;

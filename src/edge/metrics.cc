@@ -326,6 +326,11 @@ void Metrics::tell_requests() {
                         static_cast<double>(count), labels);
     }
   }
+  for (const auto& [call, count] : tool_calls_) {
+    registry_.counter("parley_mcp_calls_total", "Calls of MCP tools, by tool and outcome.",
+                      static_cast<double>(count),
+                      {{"tool", call.first}, {"outcome", call.second}});
+  }
 }
 
 void Metrics::measure_depth(const core::Machine& machine, base::Time now) {

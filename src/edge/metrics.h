@@ -66,6 +66,10 @@ class Metrics {
                const core::Outcome& outcome, std::span<const core::Effect> effects);
   void refused(base::Code code) { ++refused_[static_cast<size_t>(code)]; }
   void stepped(uint64_t entries, base::Duration took);
+  // A call of an MCP tool, which is one of ours, has ended; the outcome in a word.
+  void tool_called(std::string_view tool, std::string_view outcome) {
+    ++tool_calls_[{std::string(tool), std::string(outcome)}];
+  }
 
   void asked(const net::Exchange& exchange, size_t route, base::Time now);
   // Counts once for each that was asked.
@@ -131,6 +135,7 @@ class Metrics {
   uint64_t message_bytes_ = 0;
   std::map<std::pair<std::string, std::string>, uint64_t> errors_;  // by type and agent
   std::set<std::string, std::less<>> named_agents_;
+  std::map<std::pair<std::string, std::string>, uint64_t> tool_calls_;  // by tool and outcome
   Histogram step_seconds_;
   Histogram step_entries_;
   Depth depth_;

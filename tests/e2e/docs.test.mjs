@@ -49,6 +49,18 @@ describe('docs/collab.md', () => {
   });
 });
 
+describe('docs/mcp.md', () => {
+  let newcomer;
+  before(async () => { newcomer = await Newcomer.arrive(); });
+  after(() => newcomer.leave());
+
+  it('does what it says', async () => {
+    await newcomer.types(typed(await page('docs/mcp.md')), [
+      '"supportedVersions":["2026-07-28"]', '"protocolVersion":"2025-06-18"',
+    ]);
+  });
+});
+
 describe('docs/observability.md', () => {
   let newcomer;
   before(async () => { newcomer = await Newcomer.arrive(); });

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // /mcp of the API: joins the protocol to the HTTP server and the broker.
+#include <array>
+
 #include "edge/api.h"
 #include "edge/mcp/fixtures.h"
 #include "edge/mcp/parley.h"
@@ -30,6 +32,10 @@ class McpHost final : public mcp::Host {
     return edge::is_current(api_.broker_.machine(), principal);
   }
   void note_call(const Principal& principal) override { api_.note_call(principal); }
+  void called(std::string_view tool, Outcome outcome) override {
+    constexpr std::array<std::string_view, 4> words = {"done", "failed", "refused", "cancelled"};
+    api_.metrics_.tool_called(tool, words[static_cast<size_t>(outcome)]);
+  }
 
  private:
   Api& api_;
@@ -39,7 +45,13 @@ void Api::start_mcp() {
   mcp_host_ = std::make_unique<McpHost>(*this);
   mcp_ = std::make_unique<mcp::Server>(
       *mcp_host_, clock_,
-      mcp::Server::Options{.version = options_.version, .limits = options_.mcp});
+      mcp::Server::Options{.version = options_.version,
+                           .limits = options_.mcp,
+                           .key = options_.mcp_key.value_or(lib::random_key())});
+  options_.gauges.push_back({"parley_mcp_sessions", "MCP sessions, of the older versions.",
+                             [this] { return static_cast<double>(mcp_->sessions()); }});
+  options_.gauges.push_back({"parley_mcp_streams", "MCP requests and streams that are open.",
+                             [this] { return static_cast<double>(mcp_->streams()); }});
   mcp_->add(mcp::parley_offer(*this, broker_, *mcp_));
   if (options_.mcp_fixtures) {
     mcp_->add(mcp::fixtures(*mcp_));

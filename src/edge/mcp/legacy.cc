@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "edge/call.h"
 #include "edge/mcp/server.h"
 #include "lib/json_writer.h"
@@ -36,20 +37,72 @@ Session* Server::find_session(const Request& request) {
     id = call.parameter("sessionId").value_or("");
   }
   const auto at = sessions_.find(id);
-  if (at == sessions_.end()) {
+  Session* session = at != sessions_.end() ? at->second.get() : revive(id, request.principal);
+  // Another's session is none: whoever has its id still needs the token.
+  if (session == nullptr ||
+      session->client.principal.workspace != request.principal.workspace ||
+      session->client.principal.name != request.principal.name) {
     refuse(request.exchange, id.empty() ? 400 : 404, no_session(!id.empty()));
     return nullptr;
   }
-  // Another's session is none: whoever has its id still needs the token.
-  const Principal& owner = at->second->client.principal;
-  if (owner.workspace != request.principal.workspace || owner.ref != request.principal.ref ||
-      owner.name != request.principal.name) {
-    refuse(request.exchange, 404, no_session(true));
+  if (session->client.principal.ref != request.principal.ref) {
+    // The agent was removed and is there anew: nothing of its former self goes on.
+    end_session(*session, Ending::may_return);
+    session = revive(id, request.principal);
+    if (session == nullptr) {
+      refuse(request.exchange, 404, no_session(true));
+      return nullptr;
+    }
+  }
+  session->used = now();
+  session->client.principal = request.principal;
+  return session;
+}
+
+namespace {
+
+constexpr std::string_view session_context = "mcp session";
+constexpr size_t client_name_bytes_max = 128;
+
+}  // namespace
+
+// The id of a session says what it is, and nobody else can make one. So a session goes on after
+// the broker was started anew, or had no room for it: many clients never begin a second one.
+std::string Server::seal_session(const Session& session) const {
+  const Client& client = session.client;
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("w").number(uint64_t{static_cast<uint32_t>(client.principal.workspace)});
+  out.key("n").text(client.principal.name).key("v").plain(name_of(session.version));
+  out.key("t").number(now().us).key("c").text(client.name);
+  out.key("f").boolean(client.can.elicitation).key("u").boolean(client.can.elicitation_url);
+  out.key("s").boolean(client.can.sampling).key("r").boolean(client.can.roots).end_object();
+  return lib::seal(options_.key, text, session_context);
+}
+
+Session* Server::revive(std::string_view id, const Principal& principal) {
+  const auto text = lib::unseal(options_.key, id, session_context);
+  const auto parsed = text && !ended_.contains(std::string(id))
+                          ? again_.parse(*text)
+                          : std::expected<Json, base::Error>(std::unexpected(base::Error{}));
+  if (!parsed) {
     return nullptr;
   }
-  at->second->used = now();
-  at->second->client.principal = request.principal;
-  return at->second.get();
+  const base::Time began{parsed->find("t").as_int64().value_or(0)};
+  const auto workspace = static_cast<uint32_t>(principal.workspace);
+  if (parsed->find("w").as_uint64() != workspace ||
+      parsed->find("n").as_string() != principal.name ||
+      began + options_.limits.session_life < now()) {
+    return nullptr;
+  }
+  const auto can = [&](std::string_view key) { return parsed->find(key).as_bool() == true; };
+  Session session;
+  session.id = id;
+  session.version = find_version(*parsed->find("v").as_string()).value_or(newest_legacy);
+  session.client.principal = principal;
+  session.client.name = *parsed->find("c").as_string();
+  session.client.can = {can("f"), can("u"), can("s"), can("r")};
+  return add_session(std::move(session));
 }
 
 // Room for one session more: the principal's, or everyone's, that was idle for longest ends. False
@@ -66,7 +119,7 @@ bool Server::make_room(const Principal& principal) {
     if (!is_idle(oldest)) {
       return false;
     }
-    end_session(*oldest);
+    end_session(*oldest, Ending::may_return);
     return true;
   };
   const std::vector<Session*>& own = load(principal).sessions;
@@ -83,14 +136,13 @@ bool Server::make_room(const Principal& principal) {
   return end_oldest(all);
 }
 
-Session* Server::add_session(const Principal& principal) {
+Session* Server::add_session(Session begun) {
+  const Principal principal = begun.client.principal;
   if (!make_room(principal)) {
     return nullptr;
   }
-  auto made = std::make_unique<Session>();
+  auto made = std::make_unique<Session>(std::move(begun));
   made->number = ++last_number_;
-  made->id = base::format_uuid(lib::random_uuid());
-  made->client.principal = principal;
   made->used = now();
   Session* const session = made.get();
   sessions_by_number_[session->number] = session;
@@ -99,7 +151,15 @@ Session* Server::add_session(const Principal& principal) {
   return session;
 }
 
-void Server::end_session(Session& session) {
+void Server::end_session(Session& session, Ending ending) {
+  if (ending == Ending::for_good) {
+    ended_.insert(session.id);
+    ended_order_.push_back(session.id);
+    if (ended_order_.size() > options_.limits.ended_sessions_max) {
+      ended_.erase(ended_order_.front());
+      ended_order_.pop_front();
+    }
+  }
   const uint64_t number = session.number;
   for (const auto& [id, run] : std::exchange(session.runs, {})) {
     if (Running* const open = find_run(run)) {
@@ -139,7 +199,8 @@ void take_client(Session& session, const Message& message) {
   session.client.can = read_abilities(message.param("capabilities"));
   const Json info = message.param("clientInfo");
   const Json name = info && info.is_object() ? info.find("name") : Json();
-  session.client.name = name ? name.as_string().value_or("") : std::string_view{};
+  session.client.name =
+      base::cut(name ? name.as_string().value_or("") : "", client_name_bytes_max);
 }
 
 std::string greeting(const Catalog& catalog, Version version, std::string_view server_info) {
@@ -161,7 +222,11 @@ void Server::initialize(const Request& request, const Message& message) {
     refuse(request.exchange, 400, {invalid_params, "protocolVersion is missing"}, message.id);
     return;
   }
-  Session* const session = add_session(request.principal);
+  Session begun;
+  begun.client.principal = request.principal;
+  take_client(begun, message);
+  begun.id = seal_session(begun);
+  const Session* const session = add_session(std::move(begun));
   if (session == nullptr) {
     refuse(request.exchange, too_many,
            {limit_reached, "too many sessions are in use (mcp.sessions_per_principal_max, "
@@ -169,7 +234,6 @@ void Server::initialize(const Request& request, const Message& message) {
            message.id);
     return;
   }
-  take_client(*session, message);
   net::Response response = json_response(
       200, result_text(message.id, greeting(catalog_, session->version, server_info())));
   response.headers.emplace_back("Mcp-Session-Id", session->id);
@@ -397,13 +461,16 @@ void Server::open_old_transport(const Request& request) {
            {limit_reached, "too many streams are open (mcp.streams_per_principal_max)"});
     return;
   }
-  Session* const session = add_session(request.principal);
+  Session begun;
+  begun.client.principal = request.principal;
+  begun.is_old_transport = true;
+  begun.version = Version::v2024_11_05;
+  begun.id = base::format_uuid(lib::random_uuid());
+  Session* const session = add_session(std::move(begun));
   if (session == nullptr) {
     refuse(request.exchange, too_many, {limit_reached, "too many sessions are in use"});
     return;
   }
-  session->is_old_transport = true;
-  session->version = Version::v2024_11_05;
   Stream& stream = open(Stream::Kind::get, request, session);
   session->stream = stream.number;
   begin_events(stream);

@@ -19,7 +19,9 @@ struct Limits {
   uint64_t kept_events_max = 256;           // of one session, for a client that comes back
   uint64_t kept_bytes_max = 256 * 1024;
   uint64_t state_bytes_max = 64 * 1024;  // of what the client carries between two calls
+  uint64_t ended_sessions_max = 10'000;  // that are remembered as ended; then the oldest are not
   base::Duration session_idle = base::minutes(60);
+  base::Duration session_life = base::hours(30 * 24);
   base::Duration state_ttl = base::minutes(60);     // of a question to the client
   base::Duration resume_within = base::minutes(5);  // after a client hung up in the middle
   base::Duration stream_after = base::seconds(1);   // a call that takes longer answers by events

@@ -82,7 +82,7 @@ bool Server::take_answers(Running& run, const Message& message, Json arguments) 
   if (const Json sealed = message.param("requestState")) {
     const auto text = sealed.as_string();
     const auto opened =
-        text ? lib::unseal(key_, *text, seal_context(run, arguments)) : std::nullopt;
+        text ? lib::unseal(options_.key, *text, seal_context(run, arguments)) : std::nullopt;
     lib::JsonDocument document;
     const auto state = opened ? document.parse(*opened)
                               : std::expected<Json, base::Error>(std::unexpected(base::Error{}));
@@ -151,8 +151,11 @@ Running* Server::find_run(uint64_t number) {
 }
 
 // Takes the call out of all that knows it.
-void Server::drop(Running& run) {
+void Server::drop(Running& run, Host::Outcome outcome) {
   run.is_over = true;
+  if (run.method == "tools/call") {
+    host_.called(run.name, outcome);
+  }
   waits_.remove(run.timer);
   --load(run.client.principal).runs;
   if (Stream* const stream = find_stream(run.stream)) {
@@ -168,8 +171,8 @@ void Server::drop(Running& run) {
   }
 }
 
-void Server::finish(Running& run, std::string text, int status) {
-  drop(run);
+void Server::finish(Running& run, std::string text, int status, Host::Outcome outcome) {
+  drop(run, outcome);
   if (Stream* const stream = find_stream(run.stream)) {
     answer(*stream, std::move(text), status);
   }
@@ -179,26 +182,28 @@ void Server::finish(Running& run, std::string text, int status) {
 }
 
 void Server::finish_result(Running& run, std::string_view members) {
+  const bool failed = members.find(R"("isError":true)") != std::string_view::npos;
+  const Host::Outcome outcome = failed ? Host::Outcome::failed : Host::Outcome::done;
   if (run.client.era == Era::legacy) {
-    finish(run, result_text(run.id, members), 200);
+    finish(run, result_text(run.id, members), 200, outcome);
     return;
   }
   std::string all(members);
   if (run.method == "resources/read") {
     all += R"(,"ttlMs":0,"cacheScope":"private")";
   }
-  finish(run, modern_result(run.id, all), 200);
+  finish(run, modern_result(run.id, all), 200, outcome);
 }
 
 void Server::finish_fault(Running& run, const Fault& fault) {
   const bool is_status = run.client.era == Era::modern && fault.code == missing_ability;
-  finish(run, error_text(run.id, fault), is_status ? 400 : 200);
+  finish(run, error_text(run.id, fault), is_status ? 400 : 200, Host::Outcome::refused);
 }
 
 // The client cancelled it, or nobody can hear the answer any more.
 void Server::cancel(Running& run) {
   const std::function<void()> undo = std::move(run.undo);
-  drop(run);
+  drop(run, Host::Outcome::cancelled);
   if (undo) {
     undo();
   }
@@ -246,8 +251,8 @@ void Server::ask_modern(Running& run, const std::vector<Question>& questions,
     out.key("params").raw(question.params.empty() ? "{}" : question.params).end_object();
   }
   out.end_object().key("requestState");
-  out.plain(lib::seal(key_, carried, seal_context(run, *arguments)));
-  finish(run, modern_result(run.id, members, "input_required"), 200);
+  out.plain(lib::seal(options_.key, carried, seal_context(run, *arguments)));
+  finish(run, modern_result(run.id, members, "input_required"), 200, Host::Outcome::done);
 }
 
 void Server::ask_legacy(Running& run, const std::vector<Question>& questions, std::string state) {

@@ -45,7 +45,7 @@ bool is_modern(const net::Request& http, const Message& message) {
 }  // namespace
 
 Server::Server(Host& host, base::Clock& clock, Options options)
-    : host_(host), clock_(clock), options_(std::move(options)), key_(lib::random_key()) {}
+    : host_(host), clock_(clock), options_(std::move(options)) {}
 
 Server::~Server() = default;
 

@@ -2,12 +2,14 @@
 // Over 150 lines: a method of the protocol is a line, and there are two eras of them.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/time.h"
@@ -37,6 +39,9 @@ class Host {
   virtual bool is_current(const Principal& principal) const = 0;
   // The principal waits, which is a sign of life.
   virtual void note_call(const Principal& principal) = 0;
+  // For the figures: a call of a tool has ended so.
+  enum class Outcome : uint8_t { done, failed, refused, cancelled };
+  virtual void called(std::string_view tool, Outcome outcome) = 0;
 };
 
 // A Model Context Protocol server at one endpoint, of both eras: 2026-07-28, in which each request
@@ -47,6 +52,7 @@ class Server {
   struct Options {
     std::string version;  // of the program
     Limits limits;
+    lib::SecretKey key = lib::random_key();  // the same after a restart: sessions go on
   };
   Server(Host& host, base::Clock& clock, Options options);
   ~Server();
@@ -73,6 +79,8 @@ class Server {
   void list_changed(Notice::Kind list);
 
   // For what is to be done later, on this thread.
+  size_t sessions() const { return sessions_.size(); }
+  size_t streams() const { return streams_.size(); }
   Waits& waits() { return waits_; }
   base::Time now() const { return clock_.now(); }
 
@@ -120,16 +128,19 @@ class Server {
   void resume(const Request& request, Session& session, std::string_view last_event);
   void delete_session(const Request& request);
   Session* find_session(const Request& request);
-  Session* add_session(const Principal& principal);
+  Session* add_session(Session session);
+  Session* revive(std::string_view id, const Principal& principal);
+  std::string seal_session(const Session& session) const;
   bool make_room(const Principal& principal);
-  void end_session(Session& session);
+  enum class Ending : uint8_t { for_good, may_return };
+  void end_session(Session& session, Ending ending = Ending::for_good);
 
   // runs.cc
   void start(Stream& stream, const Message& message, const Client& client, const Act& act,
              std::string_view name, lib::Json arguments, std::string_view arguments_text);
   bool take_answers(Running& run, const Message& message, lib::Json arguments);
   void act(Running& run, lib::Json arguments);
-  void finish(Running& run, std::string text, int status);
+  void finish(Running& run, std::string text, int status, Host::Outcome outcome);
   void finish_result(Running& run, std::string_view members);
   void finish_fault(Running& run, const Fault& fault);
   void refuse_ask(Running& run, const std::string& why, std::string_view required);
@@ -137,7 +148,7 @@ class Server {
   void ask_legacy(Running& run, const std::vector<Question>& questions, std::string state);
   std::string seal_context(const Running& run, lib::Json arguments) const;
   void cancel(Running& run);
-  void drop(Running& run);
+  void drop(Running& run, Host::Outcome outcome);
   Running* find_run(uint64_t number);
 
   // streams.cc
@@ -162,7 +173,6 @@ class Server {
   base::Clock& clock_;
   Options options_;
   Catalog catalog_;
-  lib::SecretKey key_;
   lib::JsonDocument document_;  // of the request
   lib::JsonDocument again_;     // of arguments that were kept
   Waits waits_;
@@ -173,6 +183,8 @@ class Server {
   std::map<net::Exchange, uint64_t> by_exchange_;
   std::unordered_map<std::string, std::unique_ptr<Session>> sessions_;  // by id
   std::unordered_map<uint64_t, Session*> sessions_by_number_;
+  std::unordered_set<std::string> ended_;  // ids of sessions that ended for good
+  std::deque<std::string> ended_order_;    // the same, oldest first
   std::map<PrincipalKey, Load> loads_;
   // Who wants to hear of a resource, and of what; and what they are to be told.
   std::map<std::pair<core::WorkspaceId, std::string>, std::set<uint64_t>> subscribers_;

@@ -34,6 +34,7 @@ class Wire final : public Host {
     return !gone.contains(principal.name);
   }
   void note_call(const Principal&) override {}
+  void called(std::string_view, Outcome) override {}
 
   std::map<net::ConnectionId, net::Response> answered;
   std::set<net::ConnectionId> closed;
@@ -57,7 +58,7 @@ class McpServer : public testing::Test {
 
   // Each request has a connection of its own, whose number this returns.
   net::ConnectionId ask(std::string_view method, const Headers& headers, std::string_view body,
-                        std::string_view query = {}) {
+                        std::string_view query = {}, Server* to = nullptr) {
     net::Request request;
     request.method = method;
     request.path = "/mcp";
@@ -67,13 +68,13 @@ class McpServer : public testing::Test {
       const auto at = headers.find(std::string(name));
       return at == headers.end() ? std::string_view{} : std::string_view(at->second);
     };
-    server_.on_request({++connection_, 1}, request, caller_);
+    (to != nullptr ? *to : server_).on_request({++connection_, 1}, request, caller_);
     turn();
     return connection_;
   }
   net::ConnectionId post(const Headers& headers, std::string_view body,
-                         std::string_view query = {}) {
-    return ask("POST", headers, body, query);
+                         std::string_view query = {}, Server* to = nullptr) {
+    return ask("POST", headers, body, query, to);
   }
   const net::Response& answer(net::ConnectionId connection) { return wire_.answered[connection]; }
   const std::string& text(net::ConnectionId connection) { return wire_.answered[connection].body; }
@@ -85,12 +86,14 @@ class McpServer : public testing::Test {
   }
 
   // Begins a session; the headers of its requests.
-  Headers begin(std::string_view version = "2025-11-25", std::string_view capabilities = "{}") {
+  Headers begin(std::string_view version = "2025-11-25", std::string_view capabilities = "{}",
+                Server* to = nullptr) {
     const auto at = post(legacy_headers,
                          R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{)"
                          R"("protocolVersion":")" +
                              std::string(version) + R"(","capabilities":)" +
-                             std::string(capabilities) + R"(,"clientInfo":{"name":"t"}}})");
+                             std::string(capabilities) + R"(,"clientInfo":{"name":"t"}}})",
+                         {}, to);
     Headers headers = legacy_headers;
     for (const auto& [name, value] : answer(at).headers) {
       if (name == "Mcp-Session-Id") {
@@ -214,14 +217,42 @@ TEST_F(McpFewSessions, OneMoreEndsTheOneThatWasIdleForLongest) {
   pass(base::seconds(1));
   post(first, R"({"jsonrpc":"2.0","id":2,"method":"ping"})");
   const Headers third = begin();
-  EXPECT_EQ(answer(post(first, R"({"jsonrpc":"2.0","id":3,"method":"ping"})")).status, 200);
-  EXPECT_EQ(answer(post(second, R"({"jsonrpc":"2.0","id":3,"method":"ping"})")).status, 404);
+  EXPECT_EQ(server_.sessions(), 2u);
+  // It comes back in place of another when it is used again.
+  EXPECT_EQ(answer(post(second, R"({"jsonrpc":"2.0","id":3,"method":"ping"})")).status, 200);
+  EXPECT_EQ(server_.sessions(), 2u);
   // With streams open none is idle.
-  ask("GET", first, "");
+  ask("GET", second, "");
   ask("GET", third, "");
   begin();
   EXPECT_EQ(answer(connection_).status, 429);
+  EXPECT_EQ(answer(post(first, R"({"jsonrpc":"2.0","id":3,"method":"ping"})")).status, 404);
   EXPECT_EQ(answer(ask("GET", legacy_headers, "")).status, 429);
+}
+
+TEST_F(McpServer, ASessionOutlivesTheServerWithItsKey) {
+  const lib::SecretKey key = lib::random_key();
+  const auto ping = [&](Server& server, const Headers& headers) {
+    return answer(post(headers, R"({"jsonrpc":"2.0","id":2,"method":"ping"})", {}, &server)).status;
+  };
+  Headers headers;
+  {
+    Server first(wire_, clock_, {.version = {}, .key = key});
+    headers = begin("2025-06-18", "{}", &first);
+    EXPECT_EQ(ping(first, headers), 200);
+  }
+  Server second(wire_, clock_, {.version = {}, .key = key});
+  EXPECT_EQ(ping(second, headers), 200);
+  EXPECT_EQ(second.sessions(), 1u);
+  Server other(wire_, clock_, {.version = {}});
+  EXPECT_EQ(ping(other, headers), 404);
+  caller_.name = "bob";
+  Server third(wire_, clock_, {.version = {}, .key = key});
+  EXPECT_EQ(ping(third, headers), 404);
+  caller_.name = "ana";
+  clock_.advance(Limits{}.session_life);
+  clock_.advance(base::seconds(1));
+  EXPECT_EQ(ping(third, headers), 404);
 }
 
 TEST_F(McpServer, HeadersMustSayWhatTheBodySays) {
