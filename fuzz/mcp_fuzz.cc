@@ -72,7 +72,7 @@ void run(std::string_view text) {
                : name == "mcp-name"           ? "test_input_required_result_multi_round"
                                               : "";
       }
-      return name == "mcp-session-id" ? std::string_view(wire.session)
+      return name == "mcp-session-id"                        ? std::string_view(wire.session)
              : name == "last-event-id" && (choice & 32) != 0 ? "3-0"
                                                              : "";
     };

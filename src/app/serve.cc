@@ -416,8 +416,8 @@ void add_serve(CLI::App& app, int& exit_code) {
   add_example(*command, "parley serve --data ./data --listen 127.0.0.1:7455");
   command->callback([flags, mcp_fixtures, &exit_code] {
     const auto config = load_config(flags->sources());
-    const auto served =
-        config ? serve(*config, *mcp_fixtures) : std::expected<void, Error>(std::unexpected(config.error()));
+    const auto served = config ? serve(*config, *mcp_fixtures)
+                               : std::expected<void, Error>(std::unexpected(config.error()));
     if (!served) {
       std::fprintf(stderr, "parley: %s\n", served.error().detail.c_str());
       exit_code = 1;

@@ -322,7 +322,8 @@ base::Time Api::on_turn() {
   texts_.clear();
   const base::Time after = clock_.now();
   metrics_.stepped(broker_.machine().seq().n - before.n, after - now);
-  return broker_.has_work(after) ? after : std::min({broker_.next_deadline(), waits_.next(), mcp_due});
+  return broker_.has_work(after) ? after
+                                 : std::min({broker_.next_deadline(), waits_.next(), mcp_due});
 }
 
 uint64_t Api::ask_inside(const Principal& caller, const Inner& inner,

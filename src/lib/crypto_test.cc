@@ -42,5 +42,30 @@ TEST(Crypto, DerivedIdsDependOnScopeAndName) {
   EXPECT_NE(derived_id("a", "bc"), derived_id("ab", "c"));
 }
 
+TEST(Seal, OpensWithTheSameKeyAndContextOnly) {
+  const SecretKey key = random_key();
+  const std::string sealed = seal(key, "what was said", "ana");
+  EXPECT_EQ(unseal(key, sealed, "ana"), "what was said");
+  EXPECT_NE(sealed, seal(key, "what was said", "ana"));
+  EXPECT_FALSE(unseal(key, sealed, "bob"));
+  EXPECT_FALSE(unseal(random_key(), sealed, "ana"));
+  EXPECT_EQ(unseal(key, seal(key, "", ""), ""), "");
+  for (size_t at = 0; at < sealed.size(); ++at) {
+    std::string changed = sealed;
+    changed[at] = changed[at] == 'A' ? 'B' : 'A';
+    EXPECT_FALSE(unseal(key, changed, "ana")) << at;
+    EXPECT_FALSE(unseal(key, sealed.substr(0, at), "ana")) << at;
+  }
+}
+
+TEST(Base64, IsDecodedWithItsPaddingOnly) {
+  EXPECT_EQ(base64_decoded("SGVsbG8="), "Hello");
+  EXPECT_EQ(base64_decoded(""), "");
+  for (const std::string_view wrong :
+       {"SGVsbG8", "SGVs!!!bG8=", "SGVsbG8==", "SGVsbG9=", " SGVsbG8="}) {
+    EXPECT_FALSE(base64_decoded(wrong)) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace parley::lib

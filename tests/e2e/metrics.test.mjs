@@ -53,7 +53,7 @@ function parse(text) {
 describe('/metrics', () => {
   let broker, ana, bo;
   before(async () => {
-    broker = await Broker.start();
+    broker = await Broker.start({ flags: ['--mcp-fixtures'] });
     ana = await broker.addAgent('ana');
     bo = await broker.addAgent('bo');
   });
@@ -174,6 +174,25 @@ describe('/metrics', () => {
     tool.stdin.end(text);
     const findings = (await said).trim().split('\n').sort();
     assert.deepEqual(findings.map((line) => line.split(' ')[0]), ['message_latency_ms', 'queue_time_ms'], findings.join('\n'));
+  });
+
+  it('counts the calls of MCP tools, by tool and outcome', async () => {
+    const call = (name) => ana.call('POST', '/mcp', {
+      headers: { 'Content-Type': 'application/json', 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': name },
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} } } },
+    });
+    await call('test_simple_text');
+    await call('test_simple_text');
+    await call('test_error_handling');
+    await call('test_missing_capability');
+    await call('ana');
+    const { samples } = await metrics();
+    const count = (tool, outcome) => samples.get(`parley_mcp_calls_total{outcome="${outcome}",tool="${tool}"}`);
+    assert.equal(count('test_simple_text', 'done'), 2);
+    assert.equal(count('test_error_handling', 'failed'), 1);
+    assert.equal(count('test_missing_capability', 'refused'), 1);
+    assert.equal([...samples.keys()].filter((key) => key.startsWith('parley_mcp_calls_total')).length, 3);
   });
 
   it('has the names that the page has, with the same types, and no names of users', async () => {

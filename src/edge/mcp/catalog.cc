@@ -33,8 +33,7 @@ std::vector<Catalog::HeaderParam> header_params(const std::string& schema) {
   for (const lib::JsonMember property : properties.members()) {
     const Json header = property.value.find("x-mcp-header");
     if (header && header.as_string()) {
-      params.push_back(
-          {std::string(property.key), "mcp-param-" + lower(*header.as_string())});
+      params.push_back({std::string(property.key), "mcp-param-" + lower(*header.as_string())});
     }
   }
   return params;
@@ -119,10 +118,9 @@ void Catalog::write_lists() {
     write_tool(out, known.tool);
   });
   prompts_list_ = list_text("prompts", prompts_, write_prompt);
-  resources_list_ =
-      list_text("resources", resources_, [](JsonWriter& out, const Resource& resource) {
-        write_resource(out, "uri", resource);
-      });
+  resources_list_ = list_text(
+      "resources", resources_,
+      [](JsonWriter& out, const Resource& resource) { write_resource(out, "uri", resource); });
   templates_list_ =
       list_text("resourceTemplates", templates_, [](JsonWriter& out, const Resource& resource) {
         write_resource(out, "uriTemplate", resource);
@@ -279,8 +277,7 @@ std::optional<Fault> check_headers(const net::Request& request, const Message& m
   }
   const Json arguments = message.param("arguments");
   for (const Catalog::HeaderParam& param : *headers) {
-    const Json value =
-        arguments && arguments.is_object() ? arguments.find(param.property) : Json();
+    const Json value = arguments && arguments.is_object() ? arguments.find(param.property) : Json();
     const bool is_there = value && !value.is_null();
     const std::string_view text = request.header(param.header);
     const auto given = header_value(text);

@@ -78,17 +78,16 @@ void add_plain_tools(Offer& offer) {
                         tool_text("This is a simple text response for testing.")));
   tools.push_back(fixed("test_image_content", "Returns an image",
                         content(data_item("image", "image/png", png))));
-  tools.push_back(fixed("test_audio_content", "Returns audio",
-                        content(data_item("audio", "audio/wav", wav))));
+  tools.push_back(
+      fixed("test_audio_content", "Returns audio", content(data_item("audio", "audio/wav", wav))));
   tools.push_back(fixed("test_embedded_resource", "Returns a resource",
                         content(resource_item("test://embedded-resource", "text/plain",
                                               "This is an embedded resource content."))));
-  tools.push_back(
-      fixed("test_multiple_content_types", "Returns several kinds of content",
-            content(text_item("Multiple content types test:") + "," +
-                    data_item("image", "image/png", png) + "," +
-                    resource_item("test://mixed-content-resource", "application/json",
-                                  R"({"test":"data","value":123})"))));
+  tools.push_back(fixed("test_multiple_content_types", "Returns several kinds of content",
+                        content(text_item("Multiple content types test:") + "," +
+                                data_item("image", "image/png", png) + "," +
+                                resource_item("test://mixed-content-resource", "application/json",
+                                              R"({"test":"data","value":123})"))));
   tools.push_back(fixed("test_error_handling", "Fails always",
                         tool_error("This tool intentionally returns an error for testing")));
   Tool schema = fixed("json_schema_2020_12_tool", "Has a schema of JSON Schema 2020-12",
@@ -103,22 +102,21 @@ void add_plain_tools(Offer& offer) {
 }
 
 void add_stepping_tools(Offer& offer, Server& server) {
-  offer.tools.push_back(
-      {.name = "test_tool_with_progress",
-       .title = {},
-       .description = "Reports progress",
-       .act = [&server](const Ask& ask) {
-         std::vector<std::function<void()>> steps;
-         for (const int done : {0, 50, 100}) {
-           steps.emplace_back([run = ask.run, done] { run.progress(done, 100, "Working"); });
-         }
-         in_steps(server, ask.run, std::move(steps), tool_text("Done."));
-       }});
+  offer.tools.push_back({.name = "test_tool_with_progress",
+                         .title = {},
+                         .description = "Reports progress",
+                         .act = [&server](const Ask& ask) {
+                           std::vector<std::function<void()>> steps;
+                           for (const int done : {0, 50, 100}) {
+                             steps.emplace_back(
+                                 [run = ask.run, done] { run.progress(done, 100, "Working"); });
+                           }
+                           in_steps(server, ask.run, std::move(steps), tool_text("Done."));
+                         }});
   const auto logging = [&server](const Ask& ask) {
     std::vector<std::function<void()>> steps;
-    for (const std::string_view text :
-         {R"("Tool execution started")", R"("Tool processing data")",
-          R"("Tool execution completed")"}) {
+    for (const std::string_view text : {R"("Tool execution started")", R"("Tool processing data")",
+                                        R"("Tool execution completed")"}) {
       steps.emplace_back([run = ask.run, text] { run.log(Level::info, "fixtures", text); });
     }
     in_steps(server, ask.run, std::move(steps), tool_text("Logged."));
@@ -131,15 +129,15 @@ void add_stepping_tools(Offer& offer, Server& server) {
                          .title = {},
                          .description = "Logs where the client asked for it",
                          .act = logging});
-  offer.tools.push_back(
-      {.name = "test_reconnection",
-       .title = {},
-       .description = "Closes the stream before it answers",
-       .act = [&server](const Ask& ask) {
-         std::vector<std::function<void()>> steps = {[run = ask.run] { run.hang_up(); }, [] {}};
-         in_steps(server, ask.run, std::move(steps),
-                  tool_text("Reconnection test completed successfully."));
-       }});
+  offer.tools.push_back({.name = "test_reconnection",
+                         .title = {},
+                         .description = "Closes the stream before it answers",
+                         .act = [&server](const Ask& ask) {
+                           std::vector<std::function<void()>> steps = {
+                               [run = ask.run] { run.hang_up(); }, [] {}};
+                           in_steps(server, ask.run, std::move(steps),
+                                    tool_text("Reconnection test completed successfully."));
+                         }});
   const auto change = [&](std::string name, Notice::Kind list) {
     offer.tools.push_back({.name = std::move(name),
                            .title = {},
@@ -164,14 +162,13 @@ std::string blob(std::string_view uri, std::string_view mime, std::string_view d
 void add_resources(Offer& offer) {
   const auto fixed_resource = [](std::string uri, std::string name, std::string mime,
                                  std::string members) {
-    return Resource{.uri = std::move(uri),
-                    .name = name,
-                    .title = {},
-                    .description = "For testing: " + name,
-                    .mime_type = std::move(mime),
-                    .read = [members = std::move(members)](const Ask& ask) {
-                      ask.run.done(members);
-                    }};
+    return Resource{
+        .uri = std::move(uri),
+        .name = name,
+        .title = {},
+        .description = "For testing: " + name,
+        .mime_type = std::move(mime),
+        .read = [members = std::move(members)](const Ask& ask) { ask.run.done(members); }};
   };
   offer.resources.push_back(
       fixed_resource("test://static-text", "Static text", "text/plain",
@@ -213,30 +210,30 @@ void add_prompts(Offer& offer) {
                            .description = "A prompt",
                            .arguments = {},
                            .get = [](const Ask& ask) {
-                             ask.run.done(prompt_text("A prompt",
-                                                      "This is a simple prompt for testing."));
+                             ask.run.done(
+                                 prompt_text("A prompt", "This is a simple prompt for testing."));
                            }});
-  offer.prompts.push_back(
-      {.name = "test_prompt_with_arguments",
-       .title = {},
-       .description = "A prompt with arguments",
-       .arguments = {{"arg1", "The first", true}, {"arg2", "The second", true}},
-       .get =
-           [](const Ask& ask) {
-             ask.run.done(prompt_text("A prompt with arguments",
-                                      "Prompt with arguments: arg1='" + argument(ask, "arg1") +
-                                          "', arg2='" + argument(ask, "arg2") + "'"));
-           },
-       .complete =
-           [](const Client&, std::string_view, std::string_view value) {
-             std::vector<std::string> fitting;
-             for (const std::string_view word : {"paris", "park", "party"}) {
-               if (word.starts_with(value)) {
-                 fitting.emplace_back(word);
-               }
-             }
-             return fitting;
-           }});
+  offer.prompts.push_back({.name = "test_prompt_with_arguments",
+                           .title = {},
+                           .description = "A prompt with arguments",
+                           .arguments = {{"arg1", "The first", true}, {"arg2", "The second", true}},
+                           .get =
+                               [](const Ask& ask) {
+                                 ask.run.done(prompt_text("A prompt with arguments",
+                                                          "Prompt with arguments: arg1='" +
+                                                              argument(ask, "arg1") + "', arg2='" +
+                                                              argument(ask, "arg2") + "'"));
+                               },
+                           .complete =
+                               [](const Client&, std::string_view, std::string_view value) {
+                                 std::vector<std::string> fitting;
+                                 for (const std::string_view word : {"paris", "park", "party"}) {
+                                   if (word.starts_with(value)) {
+                                     fitting.emplace_back(word);
+                                   }
+                                 }
+                                 return fitting;
+                               }});
   offer.prompts.push_back(
       {.name = "test_prompt_with_embedded_resource",
        .title = {},
@@ -246,8 +243,7 @@ void add_prompts(Offer& offer) {
          ask.run.done("\"messages\":[" +
                       user_message(resource_item(argument(ask, "resourceUri"), "text/plain",
                                                  "Embedded resource content for testing.")) +
-                      "," +
-                      user_message(text_item("Please process the embedded resource above.")) +
+                      "," + user_message(text_item("Please process the embedded resource above.")) +
                       "]");
        }});
   offer.prompts.push_back(

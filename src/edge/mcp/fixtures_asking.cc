@@ -105,20 +105,17 @@ void add_legacy_tools(Offer& offer) {
   }));
   offer.tools.back().input_schema =
       R"({"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]})";
-  offer.tools.push_back(
-      asking("test_elicitation", "Asks the user",
-             form_tool("Who are you?", std::string(user_schema), "User response: action=",
-                       ", content=", "")));
+  offer.tools.push_back(asking("test_elicitation", "Asks the user",
+                               form_tool("Who are you?", std::string(user_schema),
+                                         "User response: action=", ", content=", "")));
   offer.tools.back().input_schema =
       R"({"type":"object","properties":{"message":{"type":"string"}},"required":["message"]})";
-  offer.tools.push_back(
-      asking("test_elicitation_sep1034_defaults", "Asks the user, with defaults",
-             form_tool("Please check these", std::string(defaults_schema),
-                       "Elicitation completed: action=", ", content=", "")));
-  offer.tools.push_back(
-      asking("test_elicitation_sep1330_enums", "Asks the user to choose",
-             form_tool("Please choose", std::string(enums_schema),
-                       "Elicitation completed: action=", ", content=", "")));
+  offer.tools.push_back(asking("test_elicitation_sep1034_defaults", "Asks the user, with defaults",
+                               form_tool("Please check these", std::string(defaults_schema),
+                                         "Elicitation completed: action=", ", content=", "")));
+  offer.tools.push_back(asking("test_elicitation_sep1330_enums", "Asks the user to choose",
+                               form_tool("Please choose", std::string(enums_schema),
+                                         "Elicitation completed: action=", ", content=", "")));
 }
 
 void add_single_questions(Offer& offer) {
@@ -130,11 +127,10 @@ void add_single_questions(Offer& offer) {
     }
     ask.run.done(tool_text("Hello, " + name + "!"));
   };
-  offer.tools.push_back(
-      asking("test_input_required_result_elicitation", "Asks for a name", greet));
+  offer.tools.push_back(asking("test_input_required_result_elicitation", "Asks for a name", greet));
   offer.tools.push_back(asking("test_streaming_elicitation", "Asks for a name", greet));
-  offer.tools.push_back(asking(
-      "test_input_required_result_sampling", "Asks the client's model", [](const Ask& ask) {
+  offer.tools.push_back(
+      asking("test_input_required_result_sampling", "Asks the client's model", [](const Ask& ask) {
         const std::string text = text_in(ask.answer("capital_question"), {"content", "text"});
         if (text.empty()) {
           ask.run.ask({sampling("capital_question", "What is the capital of France?", 100)});
@@ -189,22 +185,22 @@ void add_several_questions(Offer& offer) {
                                  text_in(ask.answer("step2"), {"content", "color"})));
         }
       }));
-  offer.tools.push_back(asking(
-      "test_input_required_result_capabilities", "Asks for what the client can do",
-      [](const Ask& ask) {
-        std::vector<Question> questions;
-        if (ask.client.can.elicitation && ask.answer("user_name").empty()) {
-          questions.push_back(form("user_name", "What is your name?", name_schema));
-        }
-        if (ask.client.can.sampling && ask.answer("greeting").empty()) {
-          questions.push_back(sampling("greeting", "Generate a greeting", 50));
-        }
-        if (questions.empty()) {
-          ask.run.done(tool_text("Nothing is left to ask."));
-        } else {
-          ask.run.ask(std::move(questions));
-        }
-      }));
+  offer.tools.push_back(
+      asking("test_input_required_result_capabilities", "Asks for what the client can do",
+             [](const Ask& ask) {
+               std::vector<Question> questions;
+               if (ask.client.can.elicitation && ask.answer("user_name").empty()) {
+                 questions.push_back(form("user_name", "What is your name?", name_schema));
+               }
+               if (ask.client.can.sampling && ask.answer("greeting").empty()) {
+                 questions.push_back(sampling("greeting", "Generate a greeting", 50));
+               }
+               if (questions.empty()) {
+                 ask.run.done(tool_text("Nothing is left to ask."));
+               } else {
+                 ask.run.ask(std::move(questions));
+               }
+             }));
   offer.tools.push_back(
       asking("test_missing_capability", "Needs a client that samples", [](const Ask& ask) {
         if (ask.answer("greeting").empty()) {

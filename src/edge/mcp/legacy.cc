@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 2025-11-25 and older: a client begins a session, and the server may ask it back.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/text.h"
@@ -21,8 +22,9 @@ constexpr int too_many = 429;
 
 Fault no_session(bool named) {
   return {invalid_request,
-          named ? "there is no such session, or it has ended: begin one with initialize"
-                : "send the header Mcp-Session-Id that initialize gave, or a request of 2026-07-28"};
+          named
+              ? "there is no such session, or it has ended: begin one with initialize"
+              : "send the header Mcp-Session-Id that initialize gave, or a request of 2026-07-28"};
 }
 
 // JSON-RPC's batches were in 2025-03-26, and nothing said against them before.
@@ -39,8 +41,7 @@ Session* Server::find_session(const Request& request) {
   const auto at = sessions_.find(id);
   Session* session = at != sessions_.end() ? at->second.get() : revive(id, request.principal);
   // Another's session is none: whoever has its id still needs the token.
-  if (session == nullptr ||
-      session->client.principal.workspace != request.principal.workspace ||
+  if (session == nullptr || session->client.principal.workspace != request.principal.workspace ||
       session->client.principal.name != request.principal.name) {
     refuse(request.exchange, id.empty() ? 400 : 404, no_session(!id.empty()));
     return nullptr;
@@ -199,8 +200,7 @@ void take_client(Session& session, const Message& message) {
   session.client.can = read_abilities(message.param("capabilities"));
   const Json info = message.param("clientInfo");
   const Json name = info && info.is_object() ? info.find("name") : Json();
-  session.client.name =
-      base::cut(name ? name.as_string().value_or("") : "", client_name_bytes_max);
+  session.client.name = base::cut(name ? name.as_string().value_or("") : "", client_name_bytes_max);
 }
 
 std::string greeting(const Catalog& catalog, Version version, std::string_view server_info) {
@@ -229,8 +229,9 @@ void Server::initialize(const Request& request, const Message& message) {
   const Session* const session = add_session(std::move(begun));
   if (session == nullptr) {
     refuse(request.exchange, too_many,
-           {limit_reached, "too many sessions are in use (mcp.sessions_per_principal_max, "
-                           "mcp.sessions_max); end some with DELETE"},
+           {limit_reached,
+            "too many sessions are in use (mcp.sessions_per_principal_max, "
+            "mcp.sessions_max); end some with DELETE"},
            message.id);
     return;
   }
@@ -240,73 +241,72 @@ void Server::initialize(const Request& request, const Message& message) {
   host_.respond(request.exchange, std::move(response));
 }
 
+// The messages of a body, one or several. None when they cannot be taken: then the client was told.
+std::optional<std::vector<Message>> Server::read_messages(const Request& request,
+                                                          const Session& session, Json body) {
+  const auto refused = [&](const Fault& fault, std::string_view id = "null") {
+    refuse(request.exchange, 400, fault, id);
+    return std::nullopt;
+  };
+  const std::string_view header = request.http.header("mcp-protocol-version");
+  const auto version = find_version(header);
+  if (!header.empty() && (!version || *version > newest_legacy)) {
+    return refused(
+        {invalid_request, "the header MCP-Protocol-Version names none that this session is of"});
+  }
+  std::vector<Json> bodies;
+  if (body.is_object()) {
+    bodies.push_back(body);
+  } else if (body.kind() != lib::JsonKind::array || !takes_batches(session.version)) {
+    return refused({invalid_request, "send one message, a JSON object"});
+  }
+  for (const Json each : body.elements()) {
+    bodies.push_back(each);
+    if (bodies.size() > options_.limits.batch_max) {
+      return refused({limit_reached, "a batch has at most " +
+                                         std::to_string(options_.limits.batch_max) + " messages"});
+    }
+  }
+  std::vector<Message> messages;
+  for (const Json each : bodies) {
+    const auto message = read_message(each);
+    if (!message) {
+      return refused(message.error().fault, message.error().id);
+    }
+    messages.push_back(*message);
+  }
+  return messages;
+}
+
 void Server::post_legacy(const Request& request, Json body) {
-  const bool is_batch = !body.is_object();
   const bool has_session = !request.http.header("mcp-session-id").empty() ||
                            request.http.query.find("sessionId=") != std::string_view::npos;
-  if (!is_batch) {
+  if (body.is_object() && !has_session) {
     const auto message = read_message(body);
-    if (message->kind == Message::Kind::request && message->method == "initialize" &&
-        !has_session) {
+    if (message && message->kind == Message::Kind::request && message->method == "initialize") {
       initialize(request, *message);
       return;
     }
   }
   Session* const session = find_session(request);
-  if (session == nullptr) {
+  const auto messages = session != nullptr ? read_messages(request, *session, body) : std::nullopt;
+  if (!messages) {
     return;
   }
-  const std::string_view header = request.http.header("mcp-protocol-version");
-  const auto version = find_version(header);
-  if (!header.empty() && (!version || *version > newest_legacy)) {
-    refuse(request.exchange, 400,
-           {invalid_request, "the header MCP-Protocol-Version names none that this session is of"});
-    return;
-  }
-  std::vector<Message> messages;
-  if (is_batch && (body.kind() != lib::JsonKind::array || !takes_batches(session->version))) {
-    refuse(request.exchange, 400, {invalid_request, "send one message, a JSON object"});
-    return;
-  }
-  const auto take = [&](Json json) {
-    const auto message = read_message(json);
-    if (!message) {
-      refuse(request.exchange, 400, message.error().fault, message.error().id);
-      return false;
-    }
-    messages.push_back(*message);
-    return true;
-  };
-  if (!is_batch && !take(body)) {
-    return;
-  }
-  if (is_batch) {
-    for (const Json json : body.elements()) {
-      if (messages.size() == options_.limits.batch_max) {
-        refuse(request.exchange, 400,
-               {limit_reached, "a batch has at most " +
-                                   std::to_string(options_.limits.batch_max) + " messages"});
-        return;
-      }
-      if (!take(json)) {
-        return;
-      }
-    }
-  }
-  const auto requests = static_cast<size_t>(
-      std::ranges::count(messages, Message::Kind::request, &Message::kind));
+  const auto requests =
+      static_cast<size_t>(std::ranges::count(*messages, Message::Kind::request, &Message::kind));
   Stream* stream = nullptr;
   if (session->is_old_transport) {
     stream = find_stream(session->stream);
   } else if (requests > 0) {
     stream = &open(Stream::Kind::post, request, session);
     stream->unanswered = requests;
-    stream->is_batch = is_batch;
+    stream->is_batch = !body.is_object();
   }
   if (stream == nullptr || session->is_old_transport) {
     host_.respond(request.exchange, {.status = 202, .content_type = {}});
   }
-  for (const Message& message : messages) {
+  for (const Message& message : *messages) {
     if (stream != nullptr || message.kind != Message::Kind::request) {
       receive(*session, stream, message);
     }
@@ -335,11 +335,11 @@ void Server::receive(Session& session, Stream* stream, const Message& message) {
     const auto level = find_level(message.text_param("level").value_or(""));
     session.level = level.value_or(session.level);
     answer(*stream, level ? result_text(message.id, "")
-                          : error_text(message.id, {invalid_params, "level is debug, info, notice, "
-                                                                    "warning, error, critical, "
-                                                                    "alert or emergency"}));
-  } else if (message.method == "resources/subscribe" ||
-             message.method == "resources/unsubscribe") {
+                          : error_text(message.id, {invalid_params,
+                                                    "level is debug, info, notice, "
+                                                    "warning, error, critical, "
+                                                    "alert or emergency"}));
+  } else if (message.method == "resources/subscribe" || message.method == "resources/unsubscribe") {
     subscribe(session, *stream, message);
   } else if (message.method == "initialize") {
     if (!session.is_old_transport) {
@@ -347,8 +347,7 @@ void Server::receive(Session& session, Stream* stream, const Message& message) {
       return;
     }
     take_client(session, message);
-    answer(*stream,
-           result_text(message.id, greeting(catalog_, session.version, server_info())));
+    answer(*stream, result_text(message.id, greeting(catalog_, session.version, server_info())));
   } else {
     Client client = session.client;
     const auto text = [&](std::string_view key) {
@@ -395,12 +394,12 @@ void Server::subscribe(Session& session, Stream& stream, const Message& message)
       }
     }
   } else if (!found || !found->resource->subscribable) {
-    answer(stream, error_text(message.id, {invalid_params,
-                                           "there is no such resource to subscribe to"}));
+    answer(stream,
+           error_text(message.id, {invalid_params, "there is no such resource to subscribe to"}));
     return;
   } else if (subscriptions_[session.number].size() >= options_.limits.subscriptions_max) {
-    answer(stream, error_text(message.id, {limit_reached,
-                                           "too many subscriptions (mcp.subscriptions_max)"}));
+    answer(stream, error_text(message.id,
+                              {limit_reached, "too many subscriptions (mcp.subscriptions_max)"}));
     return;
   } else {
     subscribers_[key].insert(session.number);
@@ -419,8 +418,9 @@ void Server::get(const Request& request) {
   }
   if (!has_id) {
     net::Response response =
-        json_response(405, error_text("null", {invalid_request, "without a session of 2025-11-25 "
-                                                                "or older only POST is taken"}));
+        json_response(405, error_text("null", {invalid_request,
+                                               "without a session of 2025-11-25 "
+                                               "or older only POST is taken"}));
     response.headers.emplace_back("Allow", "POST");
     host_.respond(request.exchange, std::move(response));
     return;
@@ -430,8 +430,7 @@ void Server::get(const Request& request) {
     return;
   }
   if (!takes_events(request.http)) {
-    refuse(request.exchange, not_acceptable,
-           {invalid_request, "send `Accept: text/event-stream`"});
+    refuse(request.exchange, not_acceptable, {invalid_request, "send `Accept: text/event-stream`"});
     return;
   }
   if (load(request.principal).streams >= options_.limits.streams_per_principal_max) {
@@ -474,9 +473,9 @@ void Server::open_old_transport(const Request& request) {
   Stream& stream = open(Stream::Kind::get, request, session);
   session->stream = stream.number;
   begin_events(stream);
-  host_.send(request.exchange.connection, "event: endpoint\ndata: " +
-                                              std::string(request.http.path) +
-                                              "?sessionId=" + session->id + "\n\n");
+  host_.send(request.exchange.connection,
+             "event: endpoint\ndata: " + std::string(request.http.path) +
+                 "?sessionId=" + session->id + "\n\n");
 }
 
 // The client comes back for what it missed of a stream, by the id of the last event it got.
@@ -488,8 +487,8 @@ void Server::resume(const Request& request, Session& session, std::string_view l
   if (stream != nullptr && stream->session != session.number) {
     stream = nullptr;
   }
-  const bool is_kept = std::ranges::any_of(
-      session.kept, [&](const Kept& event) { return event.stream == number; });
+  const bool is_kept =
+      std::ranges::any_of(session.kept, [&](const Kept& event) { return event.stream == number; });
   if (stream != nullptr && stream->exchange) {
     hang_up(*stream);
   }

@@ -25,8 +25,9 @@ std::optional<Fault> check_version(const net::Request& http, const Message& mess
   const std::string_view header = http.header("mcp-protocol-version");
   const auto wanted = version ? version.as_string() : std::nullopt;
   if (wanted && header != *wanted) {
-    return Fault{header_mismatch, "the header MCP-Protocol-Version must be there and say the same "
-                                  "as _meta in the body"};
+    return Fault{header_mismatch,
+                 "the header MCP-Protocol-Version must be there and say the same "
+                 "as _meta in the body"};
   }
   if (wanted && *wanted != name_of(modern)) {
     std::string data;
@@ -70,19 +71,19 @@ void Server::post_modern(const Request& request, const Message& message) {
     refuse(request.exchange, 400, {invalid_request, "nothing was asked of this client"});
     return;
   }
+  if (message.kind == Message::Kind::notification) {
+    // None of them does anything here: a call is cancelled by closing its stream.
+    host_.respond(request.exchange, {.status = 202, .content_type = {}});
+    return;
+  }
   std::optional<Fault> fault = check_version(request.http, message);
   if (!fault) {
     const auto name = message.text_param("name");
-    const auto tool =
-        message.method == "tools/call" && name ? catalog_.tool(*name) : std::nullopt;
+    const auto tool = message.method == "tools/call" && name ? catalog_.tool(*name) : std::nullopt;
     fault = check_headers(request.http, message, tool ? tool->headers : nullptr);
   }
   if (fault) {
-    refuse(request.exchange, 400, *fault, message.id.empty() ? "null" : message.id);
-    return;
-  }
-  if (message.kind == Message::Kind::notification) {
-    host_.respond(request.exchange, {.status = 202, .content_type = {}});
+    refuse(request.exchange, 400, *fault, message.id);
     return;
   }
   if (message.method == "subscriptions/listen") {
@@ -132,8 +133,9 @@ void Server::listen(const Request& request, const Message& message) {
     }
   }
   if (load(request.principal).streams >= options_.limits.streams_per_principal_max) {
-    refused(429, {limit_reached, "too many streams are open (mcp.streams_per_principal_max); "
-                                 "close some"});
+    refused(429, {limit_reached,
+                  "too many streams are open (mcp.streams_per_principal_max); "
+                  "close some"});
     return;
   }
   Stream& stream = open(Stream::Kind::listen, request, nullptr);

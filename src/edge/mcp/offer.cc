@@ -82,8 +82,7 @@ std::string tool_error(const base::Error& error) {
   return tool_error(text);
 }
 
-std::string resource_text(std::string_view uri, std::string_view mime_type,
-                          std::string_view text) {
+std::string resource_text(std::string_view uri, std::string_view mime_type, std::string_view text) {
   return members([&](JsonWriter& out) {
     out.key("contents").array().object().key("uri").text(uri).key("mimeType").text(mime_type);
     out.key("text").text(text).end_object().end_array();

@@ -136,7 +136,7 @@ struct Resource {
   std::string description;
   std::string mime_type = "application/json";
   Act read;
-  Complete complete{};  // of the variables of a template
+  Complete complete{};        // of the variables of a template
   bool subscribable = false;  // then someone calls Server::updated
 };
 

@@ -93,8 +93,8 @@ struct Running {
   std::string arguments;  // JSON object
   Answers answers{};
   std::string state{};
-  std::string progress_token{};   // as JSON; empty: not wanted
-  std::optional<Level> level{};   // from which on logs are told
+  std::string progress_token{};  // as JSON; empty: not wanted
+  std::optional<Level> level{};  // from which on logs are told
   std::function<void()> undo{};
   size_t questions = 0;  // to the client, not answered yet
   base::Time asked_at{};

@@ -37,8 +37,7 @@ std::unexpected<Unreadable> unreadable(Json id, std::string message) {
 template <class Names>
 std::optional<size_t> find_in(const Names& names, std::string_view name) {
   const auto at = std::ranges::find(names, name);
-  return at == names.end() ? std::nullopt
-                           : std::optional(static_cast<size_t>(at - names.begin()));
+  return at == names.end() ? std::nullopt : std::optional(static_cast<size_t>(at - names.begin()));
 }
 
 }  // namespace
@@ -99,8 +98,9 @@ std::expected<Message, Unreadable> read_message(Json json) {
   const Json error = json.find("error");
   const bool has_one = static_cast<bool>(message.result) != static_cast<bool>(error);
   if (!id || !has_one || (message.result && !message.result.is_object())) {
-    return unreadable(id, "a message has a method, or it has an id and either a result, which is "
-                          "an object, or an error");
+    return unreadable(id,
+                      "a message has a method, or it has an id and either a result, which is "
+                      "an object, or an error");
   }
   return message;
 }

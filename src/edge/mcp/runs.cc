@@ -35,8 +35,9 @@ void Server::start(Stream& stream, const Message& message, const Client& client,
                    std::string_view name, Json arguments, std::string_view arguments_text) {
   Load& mine = load(client.principal);
   if (mine.runs >= options_.limits.runs_per_principal_max) {
-    answer(stream, error_text(message.id, {limit_reached, "too many calls are not answered yet "
-                                                          "(mcp.runs_per_principal_max)"}));
+    answer(stream, error_text(message.id, {limit_reached,
+                                           "too many calls are not answered yet "
+                                           "(mcp.runs_per_principal_max)"}));
     return;
   }
   if (!arguments) {
@@ -218,8 +219,8 @@ void Server::cancel(Running& run) {
 
 void Server::refuse_ask(Running& run, const std::string& why, std::string_view required) {
   if (run.client.era == Era::modern) {
-    finish_fault(run, {missing_ability, why,
-                       R"({"requiredCapabilities":)" + std::string(required) + "}"});
+    finish_fault(
+        run, {missing_ability, why, R"({"requiredCapabilities":)" + std::string(required) + "}"});
   } else if (run.method == "tools/call") {
     finish_result(run, tool_error(why));
   } else {
@@ -339,8 +340,7 @@ void Run::ask(std::vector<Question> questions, std::string state) const {
   }
   for (const Question& question : questions) {
     if (!can_be_asked(run->client.can, question)) {
-      server_->refuse_ask(*run,
-                          "the client has not declared that it takes " + question.method,
+      server_->refuse_ask(*run, "the client has not declared that it takes " + question.method,
                           required_for(question.method));
       return;
     }

@@ -34,8 +34,7 @@ bool is_modern(const net::Request& http, const Message& message) {
     return true;
   }
   const std::string_view header = http.header("mcp-protocol-version");
-  if (header.empty() || message.method == "initialize" ||
-      !http.header("mcp-session-id").empty()) {
+  if (header.empty() || message.method == "initialize" || !http.header("mcp-session-id").empty()) {
     return false;
   }
   const auto version = find_version(header);
@@ -145,8 +144,8 @@ void Server::dispatch(Stream& stream, const Message& message, const Client& clie
     complete(stream, message, client);
   } else {
     answer(stream,
-           error_text(message.id, {method_not_found, "there is no method \"" +
-                                                         std::string(message.method) + "\""}),
+           error_text(message.id, {method_not_found,
+                                   "there is no method \"" + std::string(message.method) + "\""}),
            version > newest_legacy ? 404 : 200);
   }
 }
@@ -156,10 +155,9 @@ void Server::call_tool(Stream& stream, const Message& message, const Client& cli
   const auto found = name ? catalog_.tool(*name) : std::nullopt;
   const Json arguments = message.param("arguments");
   if (!found || (arguments && !arguments.is_object())) {
-    answer(stream,
-           error_text(message.id,
-                      {invalid_params, found ? "arguments is an object"
-                                             : "there is no such tool: see tools/list"}));
+    answer(stream, error_text(message.id,
+                              {invalid_params, found ? "arguments is an object"
+                                                     : "there is no such tool: see tools/list"}));
     return;
   }
   start(stream, message, client, found->tool->act, *name, arguments,
@@ -204,8 +202,7 @@ void Server::get_prompt(Stream& stream, const Message& message, const Client& cl
       return;
     }
   }
-  start(stream, message, client, prompt->get, *name, arguments,
-        arguments ? arguments.raw() : "{}");
+  start(stream, message, client, prompt->get, *name, arguments, arguments ? arguments.raw() : "{}");
 }
 
 void Server::complete(Stream& stream, const Message& message, const Client& client) {
@@ -224,10 +221,9 @@ void Server::complete(Stream& stream, const Message& message, const Client& clie
   const Resource* const resource =
       type == "ref/resource" && which ? catalog_.resource_template(*which) : nullptr;
   if (!name || !value || (prompt == nullptr && resource == nullptr)) {
-    answer(stream,
-           error_text(message.id, {invalid_params,
-                                   "ref names a prompt or a template of resources that is "
-                                   "offered, argument has a name and a value"}));
+    answer(stream, error_text(message.id, {invalid_params,
+                                           "ref names a prompt or a template of resources that is "
+                                           "offered, argument has a name and a value"}));
     return;
   }
   const Complete& completes = prompt != nullptr ? prompt->complete : resource->complete;

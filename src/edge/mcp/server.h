@@ -119,6 +119,8 @@ class Server {
 
   // legacy.cc
   void post_legacy(const Request& request, lib::Json body);
+  std::optional<std::vector<Message>> read_messages(const Request& request, const Session& session,
+                                                    lib::Json body);
   void initialize(const Request& request, const Message& message);
   void receive(Session& session, Stream* stream, const Message& message);
   void receive_response(Session& session, const Message& message);

@@ -72,8 +72,8 @@ class McpServer : public testing::Test {
     turn();
     return connection_;
   }
-  net::ConnectionId post(const Headers& headers, std::string_view body,
-                         std::string_view query = {}, Server* to = nullptr) {
+  net::ConnectionId post(const Headers& headers, std::string_view body, std::string_view query = {},
+                         Server* to = nullptr) {
     return ask("POST", headers, body, query, to);
   }
   const net::Response& answer(net::ConnectionId connection) { return wire_.answered[connection]; }
@@ -163,14 +163,15 @@ TEST_F(McpServer, InitializeGivesTheVersionThatWasAskedFor) {
 TEST_F(McpServer, ARequestIsOfTheEraThatItNames) {
   const auto old = post(begin(), R"({"jsonrpc":"2.0","id":2,"method":"tools/list"})");
   EXPECT_FALSE(has(text(old), "resultType"));
-  const auto now = post(modern("tools/list"),
-                        R"({"jsonrpc":"2.0","id":2,"method":"tools/list","params":{)" + meta() +
-                            "}}");
+  const auto now =
+      post(modern("tools/list"),
+           R"({"jsonrpc":"2.0","id":2,"method":"tools/list","params":{)" + meta() + "}}");
   EXPECT_EQ(answer(now).status, 200);
   EXPECT_TRUE(has(text(now), R"("resultType":"complete")"));
   EXPECT_TRUE(has(text(now), R"("ttlMs":300000,"cacheScope":"public")"));
   // Only the header says so: it is told what is missing.
-  const auto bare = post(modern("tools/list"), R"({"jsonrpc":"2.0","id":"x","method":"tools/list"})");
+  const auto bare =
+      post(modern("tools/list"), R"({"jsonrpc":"2.0","id":"x","method":"tools/list"})");
   EXPECT_EQ(answer(bare).status, 400);
   EXPECT_TRUE(has(text(bare), R"("id":"x","error":{"code":-32602)"));
 }
@@ -256,8 +257,8 @@ TEST_F(McpServer, ASessionOutlivesTheServerWithItsKey) {
 }
 
 TEST_F(McpServer, HeadersMustSayWhatTheBodySays) {
-  const std::string list = R"({"jsonrpc":"2.0","id":2,"method":"tools/list","params":{)" + meta() +
-                           "}}";
+  const std::string list =
+      R"({"jsonrpc":"2.0","id":2,"method":"tools/list","params":{)" + meta() + "}}";
   EXPECT_TRUE(has(text(post(modern("prompts/list"), list)), "-32020"));
   EXPECT_TRUE(has(text(post(modern("TOOLS/LIST"), list)), "-32020"));
   Headers headers = modern("tools/list");
@@ -271,8 +272,9 @@ TEST_F(McpServer, HeadersMustSayWhatTheBodySays) {
   EXPECT_TRUE(has(text(post(modern("tools/call"), simple)), "-32020"));
   EXPECT_EQ(answer(post(modern("tools/call", "test_simple_text"), simple)).status, 200);
   // In base64 as well.
-  EXPECT_EQ(answer(post(modern("tools/call", "=?base64?dGVzdF9zaW1wbGVfdGV4dA==?="), simple)).status,
-            200);
+  EXPECT_EQ(
+      answer(post(modern("tools/call", "=?base64?dGVzdF9zaW1wbGVfdGV4dA==?="), simple)).status,
+      200);
 }
 
 TEST_F(McpServer, AnArgumentThatIsAHeaderMustAgreeWithIt) {
@@ -297,9 +299,10 @@ TEST_F(McpServer, AnArgumentThatIsAHeaderMustAgreeWithIt) {
 TEST_F(McpServer, AnUnknownVersionIsToldWhichAreKnown) {
   Headers headers = modern("tools/list");
   headers["mcp-protocol-version"] = "2099-01-01";
-  const auto at = post(headers, R"({"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{)"
-                                R"("io.modelcontextprotocol/protocolVersion":"2099-01-01",)"
-                                R"("io.modelcontextprotocol/clientCapabilities":{}}}})");
+  const auto at =
+      post(headers, R"({"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{)"
+                    R"("io.modelcontextprotocol/protocolVersion":"2099-01-01",)"
+                    R"("io.modelcontextprotocol/clientCapabilities":{}}}})");
   EXPECT_EQ(answer(at).status, 400);
   EXPECT_TRUE(has(text(at), R"("code":-32022)"));
   EXPECT_TRUE(has(text(at), R"("data":{"supported":["2026-07-28"],"requested":"2099-01-01"})"));
@@ -318,10 +321,12 @@ TEST_F(McpServer, AnUnknownMethodIs404OnlyInTheModernEra) {
 TEST_F(McpServer, WhatIsNoMessageIsRefused) {
   EXPECT_TRUE(has(text(post(legacy_headers, "{")), "-32700"));
   EXPECT_TRUE(has(text(post(legacy_headers, R"({"id":1,"method":"x"})")), "-32600"));
-  EXPECT_TRUE(has(text(post(legacy_headers, R"({"jsonrpc":"2.0","id":{},"method":"x"})")), "-32600"));
+  EXPECT_TRUE(
+      has(text(post(legacy_headers, R"({"jsonrpc":"2.0","id":{},"method":"x"})")), "-32600"));
   EXPECT_TRUE(has(text(post(legacy_headers, R"({"jsonrpc":"2.0","id":1})")), "-32600"));
   EXPECT_TRUE(
-      has(text(post(legacy_headers, R"({"jsonrpc":"2.0","id":1,"method":"x","params":[]})")), "-32600"));
+      has(text(post(legacy_headers, R"({"jsonrpc":"2.0","id":1,"method":"x","params":[]})")),
+          "-32600"));
   EXPECT_EQ(answer(post(legacy_headers, "17")).status, 400);
   EXPECT_EQ(answer(post({{"content-type", "text/plain"}}, "{}")).status, 415);
 }
@@ -438,12 +443,12 @@ class McpState : public McpServer {
   // The second round, with this state.
   const std::string& second(std::string_view state, std::string_view name = tool,
                             std::string_view arguments = "{}") {
-    return text(modern_call(
-        name, can,
-        "\"arguments\":" + std::string(arguments) +
-            R"(,"inputResponses":{"step1":{"action":"accept","content":{"name":"A"}}},)"
-            R"("requestState":")" +
-            std::string(state) + "\""));
+    return text(
+        modern_call(name, can,
+                    "\"arguments\":" + std::string(arguments) +
+                        R"(,"inputResponses":{"step1":{"action":"accept","content":{"name":"A"}}},)"
+                        R"("requestState":")" +
+                        std::string(state) + "\""));
   }
 };
 
@@ -485,8 +490,8 @@ TEST_F(McpState, TheStateIsGoodForOneCallOfOnePrincipalForATime) {
 
 TEST_F(McpState, AnswersThatAreNoneAreAskedForAgainOrRefused) {
   const auto with = [&](std::string_view answers) {
-    return text(modern_call(tool, can,
-                            R"("arguments":{},"inputResponses":)" + std::string(answers)));
+    return text(
+        modern_call(tool, can, R"("arguments":{},"inputResponses":)" + std::string(answers)));
   };
   EXPECT_TRUE(has(with("{}"), "step1"));
   EXPECT_TRUE(has(with(R"({"other":{}})"), "step1"));
@@ -511,8 +516,8 @@ TEST_F(McpServer, SubscribersHearOfWhatTheySubscribedTo) {
   const Headers session = begin();
   const auto subscribe = [&](std::string_view what) {
     return text(post(session, R"({"jsonrpc":"2.0","id":4,"method":"resources/)" +
-                                  std::string(what) + R"(","params":{"uri":")" +
-                                  std::string(uri) + R"("}})"));
+                                  std::string(what) + R"(","params":{"uri":")" + std::string(uri) +
+                                  R"("}})"));
   };
   EXPECT_FALSE(server_.has_subscribers());
   subscribe("subscribe");
@@ -527,11 +532,11 @@ TEST_F(McpServer, SubscribersHearOfWhatTheySubscribedTo) {
       std::string(uri) + R"("}})";
   EXPECT_TRUE(has(text(stream), expected));
   EXPECT_EQ(text(stream).find(expected), text(stream).rfind(expected));
-  const auto listening = post(
-      modern("subscriptions/listen"),
-      R"({"jsonrpc":"2.0","id":77,"method":"subscriptions/listen","params":{"notifications":)"
-      R"({"resourceSubscriptions":["test://watched-resource","test://nothing"]},)" +
-          meta() + "}}");
+  const auto listening =
+      post(modern("subscriptions/listen"),
+           R"({"jsonrpc":"2.0","id":77,"method":"subscriptions/listen","params":{"notifications":)"
+           R"({"resourceSubscriptions":["test://watched-resource","test://nothing"]},)" +
+               meta() + "}}");
   EXPECT_TRUE(has(text(listening), "notifications/subscriptions/acknowledged"));
   EXPECT_TRUE(has(text(listening), R"("resourceSubscriptions":["test://watched-resource"])"));
   wire_.room = false;

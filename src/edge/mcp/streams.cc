@@ -126,8 +126,8 @@ void Server::begin_events(Stream& stream) {
   const Session* const session = session_of(stream);
   if (session != nullptr && session->version >= Version::v2025_11_25) {
     // With the id of an event that says nothing a client can come back before there is a first.
-    std::string priming = "id: " + std::to_string(stream.number) + "-" +
-                          std::to_string(stream.last_event) + "\n";
+    std::string priming =
+        "id: " + std::to_string(stream.number) + "-" + std::to_string(stream.last_event) + "\n";
     append_event_data(priming, "");
     host_.send(stream.exchange->connection, priming);
   }
@@ -150,8 +150,8 @@ void Server::send_event(Stream& stream, std::string_view text) {
   std::string event;
   Session* const session = session_of(stream);
   if (session != nullptr && !session->is_old_transport) {
-    event = "id: " + std::to_string(stream.number) + "-" + std::to_string(++stream.last_event) +
-            "\n";
+    event =
+        "id: " + std::to_string(stream.number) + "-" + std::to_string(++stream.last_event) + "\n";
   }
   event += "event: message\n";
   append_event_data(event, text);
@@ -185,6 +185,11 @@ void Server::hang_up(Stream& stream) {
 
 void Server::end_stream(Stream& stream) {
   const auto exchange = stream.exchange;
+  if (exchange && stream.kind == Stream::Kind::listen) {
+    send_event(stream, result_text(stream.id, R"("resultType":"complete","_meta":{)"
+                                              R"("io.modelcontextprotocol/subscriptionId":)" +
+                                                  stream.id + "}"));
+  }
   const bool is_events = stream.is_events;
   forget_stream(stream);
   if (exchange && is_events) {
@@ -270,9 +275,9 @@ void Server::updated(core::WorkspaceId workspace, std::string_view agent, std::s
   for (const uint64_t subscriber : at->second) {
     const auto session = sessions_by_number_.find(subscriber);
     const Stream* const stream = find_stream(subscriber);
-    const Principal& owner =
-        session != sessions_by_number_.end() ? session->second->client.principal
-                                             : stream->principal;
+    const Principal& owner = session != sessions_by_number_.end()
+                                 ? session->second->client.principal
+                                 : stream->principal;
     if (agent.empty() || owner.name == agent) {
       notices_[subscriber].insert({Notice::Kind::updated, std::string(uri)});
       notices_due_ = true;
@@ -317,8 +322,7 @@ bool Server::notify(uint64_t subscriber, const Notice& notice) {
 void Server::flush_notices() {
   for (auto at = notices_.begin(); at != notices_.end();) {
     const uint64_t subscriber = at->first;
-    std::erase_if(at->second,
-                  [&](const Notice& notice) { return notify(subscriber, notice); });
+    std::erase_if(at->second, [&](const Notice& notice) { return notify(subscriber, notice); });
     at = at->second.empty() ? notices_.erase(at) : std::next(at);
   }
 }
