@@ -81,6 +81,25 @@ describe('parley serve --mcp-fixtures', () => {
     await assert.rejects(Broker.start({ flags: ['--mcp-fixtures', '--insecure'], listen: '0.0.0.0:0' }), /loopback/);
   });
 
+  // What answers by events ends its connection: the next request must not be lost on it.
+  it('answers calls one after the other, whether by JSON or by events', async () => {
+    const broker = await Broker.start({ flags: ['--mcp-fixtures'] });
+    try {
+      const headers = (name) => ({ ...json, 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': name });
+      const params = (name) => ({ name, _meta: { progressToken: 1, 'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientCapabilities': {} } });
+      for (let n = 0; n < 30; ++n) {
+        const name = n % 2 ? 'test_simple_text' : 'test_tool_with_progress';
+        const answer = await broker.call('POST', '/mcp', { token: null, headers: headers(name), body: rpc('tools/call', params(name), n) });
+        assert.equal(answer.status, 200);
+        assert.equal(answer.headers.get('content-type'), n % 2 ? 'application/json' : 'text/event-stream');
+        assert.ok(answer.text.includes(`"id":${n},"result"`), answer.text);
+      }
+    } finally {
+      await broker.remove();
+    }
+  });
+
   it('takes calls without a token, and at /mcp only', async () => {
     const broker = await Broker.start({ flags: ['--mcp-fixtures'] });
     try {

@@ -31,6 +31,7 @@ class Catalog {
     std::string variables = "{}";  // of the template, as a JSON object
   };
 
+  Catalog() { write_lists(); }
   void add(Offer offer);
 
   std::optional<FoundTool> tool(std::string_view name) const;

@@ -599,6 +599,11 @@ TEST_F(McpFewCalls, OneMoreIsRefusedUntilOneIsAnswered) {
   EXPECT_FALSE(is_answered(connection_));
 }
 
+TEST(McpCatalog, OffersEmptyListsAtFirst) {
+  EXPECT_EQ(Catalog().tools_list(), R"("tools":[])");
+  EXPECT_EQ(Catalog().templates_list(), R"("resourceTemplates":[])");
+}
+
 TEST(McpCatalog, ATemplateTakesOneSegmentAVariable) {
   EXPECT_EQ(match_template("a://{x}/b/{y}", "a://1/b/%41%20"), R"({"x":"1","y":"A "})");
   EXPECT_FALSE(match_template("a://{x}", "a://1/2"));

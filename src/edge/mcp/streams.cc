@@ -112,6 +112,9 @@ void Server::send_head(Stream& stream) {
   head.content_type = "text/event-stream";
   head.headers.emplace_back("Cache-Control", "no-store");
   head.headers.emplace_back("X-Accel-Buffering", "no");  // for proxies
+  // The connection ends with the stream; a client that did not know would send its next request
+  // on it, and lose that.
+  head.headers.emplace_back("Connection", "close");
   host_.start_stream(*stream.exchange, head);
   stream.is_events = true;
   stream.told = now();
