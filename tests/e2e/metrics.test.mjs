@@ -138,7 +138,7 @@ describe('/metrics', () => {
     for (const name of ['queue_time_ms', 'parley_queue_time_seconds']) assert.equal(grew(`${name}_count{priority="high"}`), 1);
     const [ms, seconds] = ['message_latency_ms', 'parley_message_latency_seconds'].map((name) => now.get(`${name}_sum{type="request"}`));
     assert.ok(ms > 0 && Math.abs(ms / 1000 - seconds) < 1e-6);
-    assert.equal(now.get('active_agents'), 2);
+    assert.equal(now.get('active_agents'), 3);  // with that of the MCP fixtures
     const depth = ['low', 'normal', 'high', 'critical'].map((priority) => now.get(`queue_depth{priority="${priority}"}`));
     assert.equal(depth.reduce((a, b) => a + b), now.get('parley_queue_depth'));
     assert.match([...now.keys()].find((key) => key.startsWith('parley_build_info')), /\{version="\d+\.\d+\.\d+"\}/);
