@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 namespace parley::app {
 
@@ -57,6 +58,14 @@ std::optional<int> ask_git(const std::string& directory, const std::string& firs
   for (size_t i = 0; i < words.size(); ++i) {
     arguments[i] = words[i].data();
   }
+  // Variables such as GIT_DIR, which git sets for its hooks, would lead it to another repository.
+  std::vector<char*> variables;
+  for (char** each = environ; *each != nullptr; ++each) {
+    if (!std::string_view(*each).starts_with("GIT_")) {
+      variables.push_back(*each);
+    }
+  }
+  variables.push_back(nullptr);
   posix_spawn_file_actions_t silence;
   ::posix_spawn_file_actions_init(&silence);
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -64,7 +73,7 @@ std::optional<int> ask_git(const std::string& directory, const std::string& firs
   }
   pid_t pid = 0;
   const int failed =
-      ::posix_spawnp(&pid, "git", &silence, nullptr, arguments.data(), environ);
+      ::posix_spawnp(&pid, "git", &silence, nullptr, arguments.data(), variables.data());
   ::posix_spawn_file_actions_destroy(&silence);
   int status = 0;
   if (failed != 0) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "app/agent_token.h"
 #include "lib/json_writer.h"
@@ -22,15 +23,27 @@ struct ClientInfo {
   bool says_type = false;  // "type": "stdio" or "http"
   std::string_view url_key;
   std::string_view authorization;
+  // Hooks: the file below the project or the home, the events, the timeout in the client's unit.
+  std::string_view hooks_file;
+  std::array<std::string_view, 3> events;
+  int timeout = 0;
 };
 
 constexpr std::array<ClientInfo, 5> clients = {{
-    {"claude-code", ".mcp.json", "mcpServers", true, "url", "Bearer ${PARLEY_TOKEN}"},
-    {"codex", ".codex/config.toml", "mcp_servers", false, "url", ""},
-    {"gemini", ".gemini/settings.json", "mcpServers", false, "httpUrl", "Bearer $PARLEY_TOKEN"},
-    // Not every version puts ${env:…} into headers; a prompt keeps the token for the user.
-    {"vscode", ".vscode/mcp.json", "servers", true, "url", "Bearer ${input:parley-token}"},
-    {"cursor", ".cursor/mcp.json", "mcpServers", false, "url", "Bearer ${env:PARLEY_TOKEN}"},
+    {"claude-code", ".mcp.json", "mcpServers", true, "url", "Bearer ${PARLEY_TOKEN}",
+     ".claude/settings.json", {"SessionStart", "UserPromptSubmit", "Stop"},
+     5},
+    {"codex", ".codex/config.toml", "mcp_servers", false, "url", "",
+     ".codex/hooks.json", {"SessionStart", "UserPromptSubmit", "Stop"}, 5},
+    {"gemini", ".gemini/settings.json", "mcpServers", false, "httpUrl", "Bearer $PARLEY_TOKEN",
+     ".gemini/settings.json", {"SessionStart", "BeforeAgent", "AfterAgent"}, 5'000},
+    // Not every version puts ${env:…} into headers; a prompt keeps the token for the user. Its
+    // hooks are those of Claude Code.
+    {"vscode", ".vscode/mcp.json", "servers", true, "url", "Bearer ${input:parley-token}",
+     ".claude/settings.json", {"SessionStart", "UserPromptSubmit", "Stop"},
+     5},
+    {"cursor", ".cursor/mcp.json", "mcpServers", false, "url", "Bearer ${env:PARLEY_TOKEN}",
+     ".cursor/hooks.json", {"sessionStart", "stop"}, 0},
 }};
 
 constexpr std::string_view token_prompt =
@@ -42,6 +55,33 @@ const ClientInfo& info_of(McpClient client) { return clients[static_cast<size_t>
 std::string variable_or(const char* name, std::string other) {
   const char* value = std::getenv(name);
   return value == nullptr || *value != '/' ? std::move(other) : value;
+}
+
+std::expected<std::string, Failure> here(std::string_view file) {
+  std::error_code failed;
+  const auto directory = std::filesystem::current_path(failed);
+  if (failed) {
+    return std::unexpected(Failure{"BAD_REQUEST", "there is no current directory", {}});
+  }
+  return (directory / file).string();
+}
+
+// One hook: Cursor has the command alone, and limits how often an end is put off.
+std::string hook_entry(const ClientInfo& info, std::string_view event, std::string_view command) {
+  std::string out;
+  JsonWriter writer(out);
+  if (info.timeout == 0) {
+    writer.object().key("command").text(command);
+    if (event == "stop") {
+      writer.key("loop_limit").number(2);
+    }
+    writer.end_object();
+    return out;
+  }
+  writer.object().key("hooks").array().object().key("type").text("command").key("command");
+  writer.text(command).key("timeout").number(info.timeout);
+  writer.end_object().end_array().end_object();
+  return out;
 }
 
 std::string json_entry(const ClientInfo& info, const McpEntry& entry) {
@@ -102,12 +142,7 @@ std::expected<McpClient, Failure> mcp_client_named(std::string_view name) {
 
 std::expected<std::string, Failure> settings_path(McpClient client, Scope scope) {
   if (scope == Scope::project) {
-    std::error_code failed;
-    const auto here = std::filesystem::current_path(failed);
-    if (failed) {
-      return std::unexpected(Failure{"BAD_REQUEST", "there is no current directory", {}});
-    }
-    return (here / info_of(client).project_file).string();
+    return here(info_of(client).project_file);
   }
   const auto home = home_directory("the settings of a user");
   if (!home) {
@@ -140,11 +175,59 @@ std::expected<Settings, base::Error> with_entry(McpClient client, std::string_vi
   if (!edit || !wants_prompt || edit->change == Settings::Change::refused) {
     return edit;
   }
-  auto prompted = add_json_element(edit->text, "inputs", token_prompt);
+  const std::array<std::string, 1> inputs = {"inputs"};
+  auto prompted = add_json_element(edit->text, inputs, token_prompt, R"("id":"parley-token")");
   if (prompted && prompted->change == Settings::Change::none) {
     return edit;
   }
   return prompted;
+}
+
+std::expected<std::string, Failure> hooks_path(McpClient client, Scope scope) {
+  if (scope == Scope::project) {
+    return here(info_of(client).hooks_file);
+  }
+  const auto home = home_directory("the settings of a user");
+  if (!home) {
+    return home;
+  }
+  const std::string own = *home + "/" + std::string(info_of(client).hooks_file);
+  if (client == McpClient::codex) {
+    return variable_or("CODEX_HOME", *home + "/.codex") + "/hooks.json";
+  }
+  const bool is_moved = client == McpClient::claude_code || client == McpClient::vscode;
+  return is_moved ? variable_or("CLAUDE_CONFIG_DIR", *home + "/.claude") + "/settings.json" : own;
+}
+
+std::expected<Settings, base::Error> with_hooks(McpClient client, std::string_view settings,
+                                                std::string_view command) {
+  const ClientInfo& info = info_of(client);
+  std::string mark;
+  lib::append_json_string(mark, command);
+  Settings whole{Settings::Change::none, std::string(settings)};
+  const auto take = [&](std::expected<Settings, base::Error> edit) {
+    if (edit && edit->change == Settings::Change::added) {
+      whole = std::move(*edit);
+    }
+    return edit.has_value() ? std::nullopt : std::optional<base::Error>(edit.error());
+  };
+  if (client == McpClient::cursor) {
+    const std::array<std::string, 1> version = {"version"};
+    if (const auto error = take(add_json_member(whole.text, version, "1", false))) {
+      return std::unexpected(*error);
+    }
+  }
+  for (const std::string_view event : info.events) {
+    const std::array<std::string, 2> path = {"hooks", std::string(event)};
+    if (event.empty()) {
+      continue;
+    }
+    if (const auto error = take(
+            add_json_element(whole.text, path, hook_entry(info, event, command), mark))) {
+      return std::unexpected(*error);
+    }
+  }
+  return whole;
 }
 
 std::string what_is_left(McpClient client, const McpEntry& entry) {

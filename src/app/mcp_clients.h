@@ -23,8 +23,10 @@ std::expected<McpClient, Failure> mcp_client_named(std::string_view name);
 
 enum class Scope : uint8_t { project, user };
 
-// The file that the client reads: of the project in the current directory, or of the user.
+// The file in which the client reads its servers, and that in which it reads its hooks: of the
+// project in the current directory, or of the user.
 std::expected<std::string, Failure> settings_path(McpClient client, Scope scope);
+std::expected<std::string, Failure> hooks_path(McpClient client, Scope scope);
 
 // How the client reaches Parley.
 struct McpEntry {
@@ -38,6 +40,11 @@ struct McpEntry {
 // The text of the client's settings with the entry in it.
 std::expected<Settings, base::Error> with_entry(McpClient client, std::string_view settings,
                                                 const McpEntry& entry, bool replace);
+
+// The text of the client's settings with `command`, a line for a shell, at each of its events that
+// have a place for mail. Where the command is there already it is left as it is.
+std::expected<Settings, base::Error> with_hooks(McpClient client, std::string_view settings,
+                                                std::string_view command);
 
 // What a person has yet to do for it to work; one line, or none.
 std::string what_is_left(McpClient client, const McpEntry& entry);

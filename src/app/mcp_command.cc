@@ -39,6 +39,7 @@ struct Options {
   bool write = false;
   bool replace = false;
   bool do_register = false;
+  bool hooks = false;
 };
 
 // `parley` where the shell finds this very program under that name, else its path.
@@ -58,6 +59,25 @@ std::string own_command() {
   return self.string();
 }
 
+// Which broker, for what a client starts: with a few variables only, so that ours become arguments.
+std::vector<std::string> broker_arguments(const Options& options) {
+  std::vector<std::string> arguments;
+  const auto pass_on = [&](const char* flag, std::string value, const char* variable) {
+    if (const char* set = std::getenv(variable); value.empty() && set != nullptr) {
+      value = set;
+    }
+    if (!value.empty()) {
+      const bool is_path = std::string_view(flag) != "--url";
+      arguments.emplace_back(flag);
+      arguments.push_back(is_path ? fs::absolute(value).string() : value);
+    }
+  };
+  pass_on("--url", options.client.url, "PARLEY_URL");
+  pass_on("--ca", options.client.ca, "PARLEY_CA");
+  pass_on("--data", options.client.data, "PARLEY_DATA");
+  return arguments;
+}
+
 McpEntry entry_of(const Options& options) {
   McpEntry entry{.name = options.name, .is_http = options.transport == "http"};
   if (entry.is_http) {
@@ -67,21 +87,32 @@ McpEntry entry_of(const Options& options) {
   }
   entry.command = own_command();
   entry.arguments = {"mcp", "--agent", options.agent};
-  // Clients start their servers with a few variables only, so that ours become arguments.
-  const auto pass_on = [&](const char* flag, std::string value, const char* variable) {
-    if (const char* set = std::getenv(variable); value.empty() && set != nullptr) {
-      value = set;
-    }
-    if (!value.empty()) {
-      const bool is_path = std::string_view(flag) != "--url";
-      entry.arguments.emplace_back(flag);
-      entry.arguments.push_back(is_path ? fs::absolute(value).string() : value);
-    }
-  };
-  pass_on("--url", options.client.url, "PARLEY_URL");
-  pass_on("--ca", options.client.ca, "PARLEY_CA");
-  pass_on("--data", options.client.data, "PARLEY_DATA");
+  for (std::string& argument : broker_arguments(options)) {
+    entry.arguments.push_back(std::move(argument));
+  }
   return entry;
+}
+
+// As a shell takes it for one word.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos) {
+    return word;
+  }
+  std::string out = "'";
+  for (const char c : word) {
+    out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return out + "'";
+}
+
+std::string hook_line(const Options& options) {
+  std::string line = quoted(own_command()) + " hook --agent " + quoted(options.agent);
+  for (const std::string& argument : broker_arguments(options)) {
+    line += " " + quoted(argument);
+  }
+  return line;
 }
 
 // The contents; empty when there is no such file.
@@ -150,10 +181,17 @@ void tell_what_is_left(const Options& options, McpClient client, const McpEntry&
   }
 }
 
-int write_settings(const Options& options, const std::string& path, const Settings& edit) {
+// Prints the text, or writes it if that is asked for and changes anything.
+int put(const Options& options, const std::string& path, const Settings& edit, const char* what) {
+  if (!options.write) {
+    std::printf("%s", edit.text.c_str());
+    std::fflush(stdout);
+    std::fprintf(stderr, "This belongs into %s; --write puts it there.\n", path.c_str());
+    return 0;
+  }
   switch (edit.change) {
     case Change::none:
-      std::printf("%s has it already\n", path.c_str());
+      std::printf("%s has %s already\n", path.c_str(), what);
       return 0;
     case Change::refused:
       return complain({"CONFLICT", path + " has another entry " + options.name,
@@ -167,41 +205,49 @@ int write_settings(const Options& options, const std::string& path, const Settin
   if (const auto written = replace_file(path, edit.text, mode); !written) {
     return complain(written.error());
   }
-  std::printf("%s %s in %s\n", edit.change == Change::added ? "added" : "replaced",
-              printable(options.name).c_str(), path.c_str());
+  std::printf("%s %s in %s\n", edit.change == Change::added ? "added" : "replaced", what,
+              path.c_str());
   return 0;
+}
+
+// Puts into the file at `path` what `add` adds to its text.
+template <class Add>
+int put_into(const Options& options, const std::expected<std::string, Failure>& path,
+             const char* what, const Add& add) {
+  const auto text = !path           ? std::unexpected(path.error())
+                    : options.write ? settings_of(*path)
+                                    : std::string();
+  if (!text) {
+    return complain(text.error());
+  }
+  const std::expected<Settings, base::Error> edit = add(*text);
+  if (!edit) {
+    return complain({"BAD_REQUEST", "cannot add to " + *path + ": " + edit.error().detail,
+                     "Leave out --write and add it by hand."});
+  }
+  return put(options, *path, *edit, what);
 }
 
 int config(const Options& options) {
   const auto client = mcp_client_named(options.for_client);
-  const auto path = client ? settings_path(*client, options.scope == "user" ? Scope::user
-                                                                            : Scope::project)
-                           : std::unexpected(client.error());
-  if (!path) {
-    return complain(path.error());
+  if (!client) {
+    return complain(client.error());
   }
   if (options.do_register) {
     if (const auto done = register_agent(options); !done) {
       return complain(done.error());
     }
   }
+  const Scope scope = options.scope == "user" ? Scope::user : Scope::project;
   const McpEntry entry = entry_of(options);
-  const auto text = options.write ? settings_of(*path) : std::string();
-  if (!text) {
-    return complain(text.error());
-  }
-  const auto edit = with_entry(*client, *text, entry, options.replace);
-  if (!edit) {
-    return complain({"BAD_REQUEST", "cannot add to " + *path + ": " + edit.error().detail,
-                     "Leave out --write and add the entry by hand."});
-  }
-  int code = 0;
-  if (options.write) {
-    code = write_settings(options, *path, *edit);
-  } else {
-    std::printf("%s", edit->text.c_str());
-    std::fflush(stdout);
-    std::fprintf(stderr, "This belongs into %s; --write puts it there.\n", path->c_str());
+  int code = put_into(options, settings_path(*client, scope), printable(options.name).c_str(),
+                      [&](const std::string& text) {
+                        return with_entry(*client, text, entry, options.replace);
+                      });
+  if (code == 0 && options.hooks) {
+    code = put_into(
+        options, hooks_path(*client, scope), "hooks",
+        [&](const std::string& text) { return with_hooks(*client, text, hook_line(options)); });
   }
   if (code == 0) {
     tell_what_is_left(options, *client, entry);
@@ -225,6 +271,8 @@ void add_config_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Opt
       ->add_option("--transport", options->transport,
                    "stdio starts `parley mcp`; http goes to the broker. stdio if not given")
       ->check(CLI::IsMember({"stdio", "http"}));
+  command->add_flag("--hooks", options->hooks,
+                    "Also the hooks that hand the model its mail: `parley hook`");
   command->add_option("--name", options->name, "Of the entry; parley if not given");
   command->add_flag("--replace", options->replace, "Also replace another entry of that name");
   command->add_flag("--register", options->do_register,
@@ -237,6 +285,17 @@ void add_config_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Opt
   command->callback([=, &exit_code] { exit_code = config(*options); });
 }
 
+void add_check_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Options>& options) {
+  CLI::App* command = mcp.add_subcommand(
+      "check", "Send yourself a message through MCP, receive, read and settle it; show each state");
+  command->add_option("--agent", options->agent, "As whom; else PARLEY_TOKEN says it")
+      ->type_name("NAME");
+  add_client_options(*command, options->client);
+  add_example(*command, "parley mcp check --agent bo");
+  command->callback(
+      [=, &exit_code] { exit_code = run_mcp_check(options->agent, options->client); });
+}
+
 }  // namespace
 
 void add_mcp(CLI::App& app, int& exit_code) {
@@ -246,6 +305,7 @@ void add_mcp(CLI::App& app, int& exit_code) {
       ->type_name("NAME");
   add_broker_options(*mcp, options->client);
   add_config_command(*mcp, exit_code, options);
+  add_check_command(*mcp, exit_code, options);
   add_example(*mcp, "parley mcp --agent bo    # as a client starts it: JSON-RPC, a line each");
   mcp->callback([=, &exit_code] {
     if (mcp->get_subcommands().empty()) {

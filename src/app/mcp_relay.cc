@@ -246,7 +246,9 @@ void McpRelay::send(Flight::Kind kind, std::string line, McpMessage message,
     }
     return;
   }
+  const bool has_session = message.version.empty();
   Flight flight{kind, std::move(*fetch), std::move(line), std::move(message), std::move(waiting)};
+  flight.session = has_session ? session_ : "";
   flight.was_sent_before = was_sent_before;
   if (kind != Flight::Kind::request) {
     flight.until = Clock::now() + note_patience;
@@ -271,7 +273,7 @@ void McpRelay::listen(const std::string& behind, std::vector<std::string> waitin
     return;
   }
   flights_.push_back(
-      {Flight::Kind::listen, std::move(*fetch), {}, {}, std::move(waiting)});
+      {Flight::Kind::listen, std::move(*fetch), {}, {}, std::move(waiting), session_});
 }
 
 void McpRelay::act_on_time() {
@@ -341,20 +343,23 @@ void McpRelay::on_header(Flight& flight) {
 // The broker knows nothing of the session any more: it was started anew, or the session was idle
 // for long. What was sent in it has done nothing.
 bool McpRelay::on_lost_session(Flights::iterator flight) {
-  const bool is_lost = flight->fetch.status() == 404 && !session_.empty() &&
-                       flight->message.version.empty() && !flight->was_sent_before &&
-                       flight->kind != Flight::Kind::renewal &&
-                       flight->message.method != "initialize";
+  const bool is_lost = flight->fetch.status() == 404 && !flight->session.empty() &&
+                       !flight->was_sent_before && flight->kind != Flight::Kind::renewal;
   if (!is_lost) {
     return false;
   }
+  const bool is_renewed = !is_renewing_ && flight->session != session_;
   if (flight->kind == Flight::Kind::listen) {
     refuse(flight->waiting, {"UNAVAILABLE", "the broker was started anew before it answered", {}});
   } else if (flight->message.kind != Kind::response) {  // nobody waits for that any more
     held_.emplace_back(std::move(flight->line), std::move(flight->message));
   }
   flights_.erase(flight);
-  renew();
+  if (is_renewed) {
+    on_renewed(true);  // meanwhile, for another
+  } else {
+    renew();
+  }
   return true;
 }
 
@@ -402,7 +407,10 @@ void McpRelay::on_renewed(bool worked) {
                            "Connect again."});
     }
   }
-  if (worked && listens_) {
+  const bool is_listening = std::ranges::any_of(flights_, [](const Flight& flight) {
+    return flight.kind == Flight::Kind::listen && flight.waiting.empty() && !flight.is_over;
+  });
+  if (worked && listens_ && !is_listening) {
     listen({}, {});
   }
 }
@@ -435,9 +443,9 @@ void McpRelay::on_end(Flights::iterator at, net::Fetch::State state) {
                   is_done ? Failure{"UNAVAILABLE", "the broker ended without an answer", {}}
                           : failure_of(flight.fetch.error()));
   }
-  if (is_done && status / 100 != 2 && flight.kind == Flight::Kind::note) {
-    warn("the broker refused " + flight.message.method + ": " +
-         refusal({status, flight.body, {}}).detail);
+  if (flight.kind == Flight::Kind::note && !(is_done && status / 100 == 2)) {
+    warn("the broker did not take " + flight.message.method + ": " +
+         (is_done ? refusal({status, flight.body, {}}).detail : flight.fetch.error().detail));
   }
   if (is_done && flight.message.method == "notifications/initialized" && status / 100 == 2 &&
       !session_.empty()) {
@@ -529,7 +537,10 @@ void McpRelay::write(std::string line) {
   std::string_view rest = line;
   while (!rest.empty() && !is_broken_) {
     const ssize_t written = ::write(STDOUT_FILENO, rest.data(), rest.size());
-    if (written < 0 && errno != EINTR && errno != EAGAIN) {
+    if (written < 0 && errno == EAGAIN) {
+      pollfd wanted{STDOUT_FILENO, POLLOUT, 0};
+      ::poll(&wanted, 1, -1);
+    } else if (written < 0 && errno != EINTR) {
       is_broken_ = true;
     }
     rest.remove_prefix(written < 0 ? 0 : static_cast<size_t>(written));

@@ -45,6 +45,7 @@ class McpRelay {
     std::string line;
     McpMessage message;
     std::vector<std::string> waiting;  // ids without an answer yet
+    std::string session;               // in which it was sent
     bool was_sent_before = false;
     bool is_over = false;  // to be taken off the list
     bool has_header = false;

@@ -322,23 +322,29 @@ std::expected<Settings, Error> add_json_member(std::string_view text,
   return std::unexpected(document.error());
 }
 
-std::expected<Settings, Error> add_json_element(std::string_view text, const std::string& key,
-                                                std::string_view value) {
-  JsonText document(text);
-  const auto whole = document.document();
-  const Item* found = whole ? whole->find(key) : nullptr;
-  if (whole && found == nullptr) {
-    const std::vector<std::string> path = {key};
-    return add_json_member(text, path, "[" + std::string(value) + "]", false);
+std::expected<Settings, Error> add_json_element(std::string_view text,
+                                                std::span<const std::string> path,
+                                                std::string_view value, std::string_view mark) {
+  if (is_blank(text)) {
+    text = "{}\n";
   }
-  const auto in = found != nullptr ? document.container(found->value, 0) : std::nullopt;
-  if (!in || text[in->open] != '[') {
+  JsonText document(text);
+  auto in = document.document();
+  for (size_t i = 0; in && i < path.size(); ++i) {
+    const Item* found = in->find(path[i]);
+    if (found == nullptr) {
+      return add_json_member(text, path, "[" + std::string(value) + "]", false);
+    }
+    in = document.container(found->value, i);
+    if (in && text[in->open] != (i + 1 < path.size() ? '{' : '[')) {
+      in.reset();
+    }
+  }
+  if (!in) {
     return std::unexpected(document.error());
   }
-  for (const Item& item : in->items) {
-    if (document.compact(item.value, item.end) == value) {
-      return Settings{Change::none, std::string(text)};
-    }
+  if (document.compact(in->open, in->close).find(mark) != std::string::npos) {
+    return Settings{Change::none, std::string(text)};
   }
   lib::JsonDocument ours;
   return Settings{Change::added, with_item(text, *in, {}, *ours.parse(value))};

@@ -31,10 +31,12 @@ std::expected<Settings, base::Error> add_json_member(std::string_view text,
                                                      std::span<const std::string> path,
                                                      std::string_view value, bool replace);
 
-// `value`, JSON, as one more element of the array `key`, unless it is there.
+// `value`, JSON, as one more element of the array at `path`, unless an element of it has `mark` in
+// it: JSON without space.
 std::expected<Settings, base::Error> add_json_element(std::string_view text,
-                                                      const std::string& key,
-                                                      std::string_view value);
+                                                      std::span<const std::string> path,
+                                                      std::string_view value,
+                                                      std::string_view mark);
 
 // The table `path` of a TOML document; `body` is its lines. One that is there is replaced only
 // where it has lines of its own, not where it is written inline.

@@ -129,19 +129,33 @@ TEST(SettingsJson, EveryBeginningOfADocumentIsEitherTakenOrRefused) {
 
 TEST(SettingsJson, AnElementIsAddedOnce) {
   constexpr std::string_view input = R"({"id":"t","password":true})";
-  const auto first = add_json_element("{\n  \"a\": 1\n}\n", "inputs", input);
+  const std::vector<std::string> path = {"inputs"};
+  const auto first = add_json_element("{\n  \"a\": 1\n}\n", path, input, R"("id":"t")");
   ASSERT_TRUE(first);
   EXPECT_EQ(first->change, Change::added);
-  const auto again = add_json_element(first->text, "inputs", input);
+  const auto again = add_json_element(first->text, path, input, R"("id":"t")");
   ASSERT_TRUE(again);
   EXPECT_EQ(again->change, Change::none);
-  const auto beside =
-      add_json_element("{\n  \"inputs\": [\n    {\"id\": \"b\"}\n  ]\n}\n", "inputs", input);
+  EXPECT_EQ(again->text, first->text);
+  const auto beside = add_json_element("{\n  \"inputs\": [\n    {\"id\": \"b\"}\n  ]\n}\n",
+                                       path, input, R"("id":"t")");
   ASSERT_TRUE(beside);
   EXPECT_EQ(beside->text,
             "{\n  \"inputs\": [\n    {\"id\": \"b\"},\n    {\n      \"id\": \"t\",\n"
             "      \"password\": true\n    }\n  ]\n}\n");
-  EXPECT_FALSE(add_json_element("{\"inputs\": {}}", "inputs", input));
+  EXPECT_FALSE(add_json_element("{\"inputs\": {}}", path, input, "x"));
+  EXPECT_FALSE(add_json_element("{\"inputs\": [}", path, input, "x"));
+}
+
+TEST(SettingsJson, AnElementFindsItsWayDown) {
+  const std::vector<std::string> path = {"hooks", "Stop"};
+  const auto made = add_json_element("", path, "{}", "none");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->text, "{\n  \"hooks\": {\n    \"Stop\": [{}]\n  }\n}\n");
+  const auto added_to = add_json_element("{\"hooks\": {\"Stop\": [1]}}", path, "2", "none");
+  ASSERT_TRUE(added_to);
+  EXPECT_EQ(added_to->text, "{\"hooks\": {\"Stop\": [1,\n  2\n]}}");
+  EXPECT_FALSE(add_json_element("{\"hooks\": []}", path, "2", "none"));
 }
 
 TEST(SettingsToml, TheTableComesLastAndTheRestStays) {

@@ -34,6 +34,7 @@ describe('parley mcp config', () => {
     return new Promise((done) => {
       const child = execFile(binary, args, { cwd, env: { ...env, ...extra } }, (error, stdout, stderr) =>
         done({ code: error?.code ?? 0, stdout, stderr }));
+      child.stdin.on('error', () => {});  // not all read it
       child.stdin.end(input);
     });
   }
@@ -77,7 +78,7 @@ describe('parley mcp config', () => {
           assert.match(first.stdout, new RegExp(`added p-${transport} in ${path}`));
           const written = await readFile(path, 'utf8');
           const again = await config(client, ...flags);
-          assert.match(again.stdout, /has it already/);
+          assert.match(again.stdout, /has p-\w+ already/);
           assert.equal(await readFile(path, 'utf8'), written);
         }
         if (key) {
@@ -132,6 +133,36 @@ describe('parley mcp config', () => {
       assert.match(broken.stderr, /line \d/);
       assert.equal(await readFile(join(project, file), 'utf8'), '{"mcpServers": {\n= oops');
     }
+  });
+
+  it('adds the hooks of each client, once, beside those that are there', async () => {
+    const hooks = { 'claude-code': '.claude/settings.json', codex: '.codex/hooks.json', gemini: '.gemini/settings.json', cursor: '.cursor/hooks.json' };
+    await mkdir(join(project, '.claude'));
+    await writeFile(join(project, '.claude/settings.json'),
+      '{\n  "hooks": {\n    "Stop": [{"hooks": [{"type": "command", "command": "mine"}]}] // mine\n  }\n}\n');
+    delete env.PARLEY_DATA;
+    for (const [client, file] of Object.entries(hooks)) {
+      for (const [path, scope] of [[join(project, file), 'project'], [join(home, file), 'user']]) {
+        const first = await config(client, '--hooks', '--write', '--scope', scope);
+        assert.equal(first.code, 0, first.stderr);
+        assert.ok(first.stdout.includes(`added hooks in ${path}`), first.stdout);
+        const written = await readFile(path, 'utf8');
+        const again = await config(client, '--hooks', '--write', '--scope', scope);
+        assert.ok(again.stdout.includes(`${path} has hooks already`), again.stdout);
+        assert.equal(await readFile(path, 'utf8'), written);
+        assert.equal(written.split('"parley hook --agent bo"').length, client === 'cursor' ? 3 : 4);
+      }
+    }
+    const kept = await readFile(join(project, '.claude/settings.json'), 'utf8');
+    assert.match(kept, /\], \/\/ mine/);
+    assert.deepEqual(JSON.parse(kept.replace('// mine', '')).hooks.Stop.map((each) => each.hooks[0].command), ['mine', 'parley hook --agent bo']);
+  });
+
+  it('quotes a name for the shell that runs the hook', async () => {
+    const { stdout } = await run(['mcp', 'config', '--client', 'cursor', '--agent', "o'b $x", '--hooks', '--write']);
+    assert.match(stdout, /added hooks/);
+    const { hooks } = JSON.parse(await readFile(join(project, '.cursor/hooks.json'), 'utf8'));
+    assert.match(hooks.stop[0].command, /^parley hook --agent 'o'\\''b \$x' --data /);
   });
 
   it('registers the agent and keeps its token for its owner alone, out of every repository', async () => {

@@ -213,8 +213,12 @@ describe('parley mcp, 2025-11-25 and older', () => {
     await client.ask(legacy(3, 'resources/unsubscribe', { uri: 'parley://agents' }));
     await client.ask(legacy(4, 'logging/setLevel', { level: 'info' }));
     await client.ask(legacy(5, 'forget'));
-    const { result: { said } } = await client.ask(legacy(6, 'said'));
-    assert.deepEqual(said, ['forget', 'notifications/initialized', 'logging/setLevel', 'resources/subscribe', 'said']);
+    client.send(legacy(6, 'x'), legacy(7, 'x'), legacy(8, 'x'));  // all find that it is gone
+    const answers = [await client.next(), await client.next(), await client.next()];
+    assert.deepEqual(answers.map(({ id }) => id).sort(), [6, 7, 8]);
+    assert.ok(answers.every(({ error }) => !error));
+    const { result: { said } } = await client.ask(legacy(9, 'said'));
+    assert.deepEqual(said, ['forget', 'notifications/initialized', 'logging/setLevel', 'resources/subscribe', 'x', 'x', 'x', 'said']);
     assert.equal(server.asked.filter(({ body }) => body?.method === 'initialize').length, 2);
     assert.equal(server.asked.at(-1).headers['mcp-session-id'], 'session-2');
   }));

@@ -18,8 +18,9 @@ describe('the README', () => {
 
   it('leads to a first message, on the command line and with curl', async () => {
     const readme = await page('README.md');
-    await newcomer.types([lines(readme, 'The first message'), lines(readme, 'With curl')].join('\n'),
-      ['the build is red', 'acked', '"state":"accepted"', 'is it green again?']);
+    await newcomer.types(['The first message', 'With curl', 'Connect a coding agent'].map((title) =>
+      lines(readme, title)).join('\n'),
+      ['the build is red', 'acked', '"state":"accepted"', 'is it green again?', 'added parley in', 'acked']);
     const api = JSON.parse(await readFile(join(newcomer.home, 'openapi.json'), 'utf8'));
     assert.match(api.openapi, /^3\.1/);
   });
