@@ -276,7 +276,7 @@ bool Decoder::read_foreign_member() {
   e_.subject = foreign->subject;
   e_.task = foreign->task;
   e_.confidence_ppm = foreign->confidence_ppm;
-  e_.question = e_.in_reply_to.is_none() ? std::string_view{} : foreign->in_reply_to;
+  e_.question = name_of_answered(*foreign, e_.in_reply_to, context_.derive);
   if (foreign->wrapped) {
     unwrap_body();
   }

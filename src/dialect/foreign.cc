@@ -2,7 +2,9 @@
 #include "dialect/foreign.h"
 
 #include <array>
+#include <cstring>
 
+#include "base/hash.h"
 #include "dialect/reading.h"
 #include "dialect/words.h"
 
@@ -154,6 +156,101 @@ class ForeignReader {
   std::string_view pointer_;
 };
 
+// Knows one message: the one that is answered, by the names that it has here.
+class Answered final : public Lookup {
+ public:
+  explicit Answered(const core::Envelope& envelope) : e_(envelope) {}
+
+  std::expected<base::MessageId, Error> find_received(
+      std::string_view id, std::span<const std::string_view>) const override {
+    if (!e_.in_reply_to.is_none() &&
+        (id == e_.question || base::parse_uuid(id) == e_.in_reply_to)) {
+      return e_.in_reply_to;
+    }
+    return std::unexpected(Error{Code::not_found, "another message", {}});
+  }
+
+ private:
+  const core::Envelope& e_;
+};
+
+// For comparing what two texts say: any function does that tells names apart.
+base::Id128 hashed(std::string_view scope, std::string_view name) {
+  const uint64_t low = base::hash64(name, base::hash64(scope));
+  base::Id128 id{.bytes = {1}};
+  std::memcpy(id.bytes.data() + 1, &low, sizeof low);
+  return id;
+}
+
+// What a reader of the dialect makes of the envelope when it is written in it.
+std::optional<core::Envelope> read_back(const Codec& codec, const core::Envelope& e,
+                                        lib::JsonDocument& document, Texts& made) {
+  std::string& text = made.emplace_back();
+  codec.encode(e, {}, text);
+  const auto message = document.parse(text);
+  const Answered answered(e);
+  const DecodeContext context{.sender = e.sender,
+                              .received = e.created,
+                              .bytes_max = SIZE_MAX,
+                              .derive = hashed,
+                              .lookup = &answered};
+  auto read = message ? codec.decode(*message, context, made) : std::unexpected(message.error());
+  return read ? std::optional(std::move(*read)) : std::nullopt;
+}
+
+// Whether `extra` only spells the message out: with it and without, a reader of `own` finds the
+// same in every field of the envelope. A member that comes twice does not decode.
+bool says_the_same(const core::Envelope& e, core::Dialect own, std::string_view extra) {
+  const Codec* const codec = find_codec(own);
+  if (extra.empty() || codec == nullptr) {
+    return extra.empty();
+  }
+  core::Envelope plain = e;
+  plain.dialect = own;
+  plain.type = codec->type(e);
+  plain.extra = {};
+  // Of the body only what it is can matter, and it may be large.
+  plain.body = e.body.starts_with('"') ? "\"\"" : e.body.starts_with('{') ? "{}" : "null";
+  // One of several receivers is never spelled in a way of its own.
+  if (plain.receivers.size() > 1) {
+    plain.receivers = {"one-of-several"};
+  }
+  core::Envelope spelled = plain;
+  Texts made;
+  std::string& kept = made.emplace_back();
+  lib::JsonWriter out(kept);
+  out.object();
+  lib::JsonSlice slice;
+  for (lib::JsonSlices slices(extra); slices.next(slice);) {
+    if (slice.key != foreign_key(own)) {  // written anew, whatever it was
+      out.raw_key(slice.key).raw(slice.value);
+    }
+  }
+  out.end_object();
+  spelled.extra = kept;
+  lib::JsonDocument with;
+  lib::JsonDocument without;
+  auto one = read_back(*codec, spelled, with, made);
+  auto other = read_back(*codec, plain, without, made);
+  if (!one || !other) {
+    return false;
+  }
+  one->extra = other->extra = {};
+  // A time is written in milliseconds; a response has one place for what it answers and for this.
+  constexpr int64_t millisecond = 1'000;
+  one->created.us -= one->created.us % millisecond;
+  other->created.us -= other->created.us % millisecond;
+  if (one->correlation == e.correlation) {
+    other->correlation = one->correlation;
+  }
+  // The sender's own words, of which the envelope has a hash, or the difference to another time.
+  one->idempotency_key = other->idempotency_key;
+  if (other->ttl.us == 0 && e.ttl.us != 0) {
+    one->ttl = {};
+  }
+  return *one == *other;
+}
+
 }  // namespace
 
 std::expected<Foreign, Error> read_foreign(Json value, std::string_view pointer) {
@@ -193,7 +290,16 @@ bool is_id_of(std::string_view name, const base::MessageId& id, std::string_view
   return !name.empty() && (uuid_of(name) == id || message_id_of(derive, sender, name) == id);
 }
 
-std::optional<SentBefore> sent_before(const core::Envelope& e, core::Dialect own) {
+std::string_view name_of_answered(const Foreign& foreign, const base::MessageId& answered,
+                                  Derive derive) {
+  const std::string_view name = foreign.in_reply_to;
+  const bool can_be = !name.empty() && !answered.is_none() &&
+                      (uuid_of(name) == answered ||
+                       message_id_of(derive, {}, name).low() == answered.low());
+  return can_be ? name : std::string_view{};
+}
+
+std::optional<std::string_view> sent_before(const core::Envelope& e, core::Dialect own) {
   std::string_view foreign;
   lib::JsonSlice slice;
   for (lib::JsonSlices slices(e.extra); slices.next(slice);) {
@@ -206,18 +312,16 @@ std::optional<SentBefore> sent_before(const core::Envelope& e, core::Dialect own
   std::string wanted_id;
   lib::append_json_string(wanted_dialect, name_of(own));
   lib::append_json_string(wanted_id, id_in(own, e));
-  SentBefore before;
+  std::string_view extra;
   bool right_dialect = false;
   bool right_id = false;
   for (lib::JsonSlices slices(foreign); slices.next(slice);) {
     right_dialect = right_dialect || (slice.key == "\"dialect\"" && slice.value == wanted_dialect);
     right_id = right_id || (slice.key == "\"id\"" && slice.value == wanted_id);
-    before.extra = slice.key == "\"extra\"" ? slice.value : before.extra;
-    if (slice.key == "\"type\"" && slice.value.size() > 2) {
-      before.type = slice.value.substr(1, slice.value.size() - 2);
-    }
+    extra = slice.key == "\"extra\"" ? slice.value : extra;
   }
-  return right_dialect && right_id ? std::optional(before) : std::nullopt;
+  const bool is_it = right_dialect && right_id && says_the_same(e, own, extra);
+  return is_it ? std::optional(extra) : std::nullopt;
 }
 
 void write_extra(std::string_view extra, std::string_view left_out, lib::JsonWriter& out) {

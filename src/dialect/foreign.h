@@ -23,7 +23,7 @@ namespace parley::dialect {
 //
 // `dialect`, `type` and `id` are of the message as it was sent. `extra` is Envelope::extra of that
 // dialect: its unknown members and its spellings, by JSON pointer. They return only if the message
-// is still the same one, by `id`.
+// is still the same one, by `id`, and if it still says the same with them.
 struct Foreign {
   std::string_view dialect;
   std::string_view type;
@@ -67,13 +67,17 @@ constexpr std::string_view foreign_key(core::Dialect dialect) {
   return dialect == core::Dialect::flow ? R"("/metadata/foreign")" : R"("/foreign")";
 }
 
-// What a message was in the dialect `own`, before it was sent in the one that it is in now. Nothing
-// when it was not, or when its `foreign` is about another message.
-struct SentBefore {
-  std::string_view extra;  // Envelope::extra of that dialect; empty where it had none
-  std::string_view type;   // that dialect's word for it
-};
-std::optional<SentBefore> sent_before(const core::Envelope& envelope, core::Dialect own);
+// Envelope::extra of the dialect `own`, of a message that was sent in it before it was sent in the
+// one that it is in now; empty where it had none. Nothing when it was not, or when its `foreign` is
+// about another message.
+//
+// A sender can write there what it likes, so nothing is taken on its word: what comes of it must
+// read, in `own`, as the very message that the envelope says. Else it is nothing.
+std::optional<std::string_view> sent_before(const core::Envelope& envelope, core::Dialect own);
+
+// What `foreign` calls the message that this one answers, where that can be the name of `answered`.
+std::string_view name_of_answered(const Foreign& foreign, const base::MessageId& answered,
+                                  Derive derive);
 
 // Writes Envelope::extra as the member `extra`, without `left_out`, if that is no empty view; and
 // nothing where nothing is left.

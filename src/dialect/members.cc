@@ -224,13 +224,16 @@ MemberWriter::MemberWriter(const MemberTable& table, Dialect own, const Envelope
     read_extra(e_.extra);
   } else if (const auto before = sent_before(e_, own)) {
     came_back_ = true;
-    read_extra(before->extra);
+    read_extra(*before, foreign_key(own));
   }
 }
 
-void MemberWriter::read_extra(std::string_view extra) {
+void MemberWriter::read_extra(std::string_view extra, std::string_view left_out) {
   lib::JsonSlice slice;
   for (lib::JsonSlices slices(extra); slices.next(slice);) {
+    if (slice.key == left_out) {
+      continue;
+    }
     const std::string_view pointer = slice.key.substr(1, slice.key.size() - 2);
     if (!pointer.starts_with('/')) {
       return;

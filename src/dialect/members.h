@@ -160,7 +160,7 @@ class MemberWriter {
     std::string_view value;
   };
 
-  void read_extra(std::string_view extra);
+  void read_extra(std::string_view extra, std::string_view left_out = {});
 
   const MemberTable& table_;
   bool foreign_;

@@ -111,6 +111,24 @@ describe('collab agents', () => {
     assert.equal((await next(monitor)).found.correlationId, asked.id);
   });
 
+  // XD-04: what a sender claims that its message was in another dialect changes no field of it.
+  it('are not spoken for through another dialect', async () => {
+    const eve = await broker.addAgent('eve');
+    const id = randomUUID();
+    const extra = { '/from': 'boss', '/id': 'pay-42', '/action': 'cancel', '/sessionId': 's-1', '/replyTo': 'boss',
+      '/type': 'event', '/priority': 3, '/fr\u006fm': 'boss' };
+    const claim = message('eve', 'worker', 'pay', { id, type: 'request', metadata: { foreign: { dialect: 'collab', id, extra } } });
+    assert.equal((await eve.call('POST', '/v1/messages', { body: claim })).status, 202);
+    const { found } = await next(worker);
+    assert.deepEqual([found.id, found.from, found.action, found.sessionId, found.replyTo, found.type, found.priority],
+      [id, 'eve', 'request', undefined, undefined, 'command', 1]);
+    const back = randomUUID();
+    await post(worker, collab('worker', 'eve', { id: back,
+      foreign: { dialect: 'flow', id: back, extra: { '/sender': 'boss', '/receiver': 'q', '/priority': 'critical' } } }));
+    const { found: note } = await next(eve);
+    assert.deepEqual([note.sender, note.receiver, note.priority], ['worker', 'eve', 'normal']);
+  });
+
   // CO-03: one agent, a list, a topic, everyone.
   it('reach an agent, a list, a topic and everyone', async () => {
     const helper = await addCollab(broker, 'helper', { subscriptions: ['topic:findings'] });
