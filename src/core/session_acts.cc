@@ -226,6 +226,12 @@ std::expected<Session*, Error> Workspace::session_of(const Turn& turn, const Env
     }
     return is_over(*session);
   }
+  if (!e.reply_to.empty() && !session->has(e.reply_to)) {
+    return refuse(Code::not_a_participant,
+                  quoted_start(e.reply_to) + " takes no part in session " +
+                      quoted_start(session->id) + ", and would be sent what is said in it",
+                  e.dialect == Dialect::collab ? "/replyTo" : "");
+  }
   if (route.everyone) {
     route.agents.clear();
     for (const std::string& name : session->participants) {

@@ -260,6 +260,18 @@ void Push::op_send(Json op, std::string_view ref) {
     reply_error(ref, on_unavailable.error());
     return;
   }
+  for (const std::string_view name : {"session", "idempotency_key"}) {
+    const Json value = op.find(name);
+    if (value && !value.is_null() && !value.as_string()) {
+      reply_error(ref, Error{Code::bad_request, std::string(name) + " is a string",
+                             "/" + std::string(name)});
+      return;
+    }
+  }
+  if (lenient && !lenient.is_null() && !lenient.as_bool()) {
+    reply_error(ref, Error{Code::bad_request, "lenient is true or false", "/lenient"});
+    return;
+  }
   const auto text = [&op](std::string_view name) {
     const Json value = op.find(name);
     return value ? value.as_string().value_or("") : std::string_view{};
