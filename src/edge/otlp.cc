@@ -48,7 +48,6 @@ void attribute(std::string_view key, std::string_view value, bool is_number, Jso
 }
 
 void write_span(const Span& span, JsonWriter& out) {
-  constexpr int64_t status_ok = 1;
   constexpr int64_t status_error = 2;
   out.object().key("traceId").plain(base::format_trace_id(span.trace));
   out.key("spanId").plain(base::format_span_id(span.id));
@@ -77,9 +76,12 @@ void write_span(const Span& span, JsonWriter& out) {
     out.end_object();
   }
   out.end_array().key("status").object();
-  out.key("code").number(span.failed ? status_error : status_ok);
-  if (span.failed && !span.error.empty()) {
-    out.key("message").text(span.error);
+  // Where nothing failed it is left unset: that all is well is not ours to say.
+  if (span.failed) {
+    out.key("code").number(status_error);
+    if (!span.error.empty()) {
+      out.key("message").text(span.error);
+    }
   }
   out.end_object().end_object();
 }

@@ -400,7 +400,7 @@ std::expected<std::vector<StoredThread>, Error> Reader::correlated(const Viewer&
 
 std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(WorkspaceId workspace,
                                                                   const base::Id128& trace,
-                                                                  size_t limit) {
+                                                                  size_t limit, Seq after) {
   const auto ends = first_and_last();
   if (!ends) {
     return std::unexpected(ends.error());
@@ -418,12 +418,13 @@ std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(WorkspaceId wo
   if (!root) {
     return std::unexpected(root.error());
   }
-  if (*root) {
+  if (*root && after < (*root)->seq) {
     keep(std::move(**root));
   }
-  for (int64_t bucket = id_bucket(ends->first); bucket <= id_bucket(ends->second); ++bucket) {
-    for (int64_t after = 0; found.size() < limit;) {
-      in_trace_.bind(1, id_key(bucket, trace)).bind(2, number(workspace)).bind(3, after);
+  const Seq first = std::max(ends->first, after);
+  for (int64_t bucket = id_bucket(first); bucket <= id_bucket(ends->second); ++bucket) {
+    for (int64_t last = number(after); found.size() < limit;) {
+      in_trace_.bind(1, id_key(bucket, trace)).bind(2, number(workspace)).bind(3, last);
       auto next = one(in_trace_);
       if (!next) {
         return std::unexpected(next.error());
@@ -431,7 +432,7 @@ std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(WorkspaceId wo
       if (!*next) {
         break;
       }
-      after = number((*next)->seq);
+      last = number((*next)->seq);
       keep(std::move(**next));
     }
   }

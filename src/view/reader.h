@@ -136,10 +136,11 @@ class Reader {
                                                              std::string_view correlation,
                                                              size_t limit);
 
-  // The messages that go on with a trace which another began, or that one itself; oldest first.
+  // The messages that go on with a trace which another began, or that one itself; oldest first. Of
+  // those after a place the first only, if one is given.
   std::expected<std::vector<StoredMessage>, Error> of_trace(WorkspaceId workspace,
                                                             const base::Id128& trace,
-                                                            size_t limit);
+                                                            size_t limit, Seq after = {});
 
   // The last entry that is folded in.
   std::expected<Seq, Error> position();

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <set>
 #include <variant>
 
 #include "base/trace.h"
+#include "core/errands.h"
+#include "core/topics.h"
 
 namespace parley::view {
 
@@ -92,6 +95,45 @@ std::string_view priority_name(core::Priority priority) {
 
 bool has_failed(core::State state) { return state >= core::State::expired; }
 
+// How often the request was sent again, in the broker's own words.
+uint64_t retries_in(std::string_view body) {
+  constexpr std::string_view key = "\"retries\":";
+  const size_t at = body.find(key);
+  uint64_t retries = 0;
+  if (at != body.npos) {
+    std::from_chars(body.data() + at + key.size(), body.data() + body.size(), retries);
+  }
+  return retries;
+}
+
+// What a later message says of the request `asked`: nothing, or why it came to nothing.
+std::optional<TracedMessage::Failure> failure_in(const StoredMessage& later,
+                                                 const base::MessageId& asked) {
+  const auto e = envelope_of(later);
+  if (!e || e->in_reply_to != asked) {
+    return std::nullopt;
+  }
+  if (e->sender == core::broker_sender &&
+      e->action == core::errand_name(core::ErrandKind::request_timed_out)) {
+    return TracedMessage::Failure{later.time, "TIMEOUT", "", 1 + retries_in(e->body)};
+  }
+  if (e->kind == core::Kind::response &&
+      (e->status == core::Status::error || e->status == core::Status::declined)) {
+    return TracedMessage::Failure{later.time,
+                                  e->status == core::Status::error ? "error" : "declined",
+                                  std::string(e->sender)};
+  }
+  return std::nullopt;
+}
+
+std::expected<TracedMessage, Error> with_receivers(Reader& reader, StoredMessage message) {
+  auto receivers = reader.receivers(message.seq, TracedMessage::receivers_max);
+  if (!receivers) {
+    return std::unexpected(receivers.error());
+  }
+  return TracedMessage{std::move(message), std::move(*receivers)};
+}
+
 // All spans of one message, made one after the other.
 class Maker {
  public:
@@ -140,7 +182,7 @@ class Maker {
 
   void add_message() {
     Span& span = add(Span::Kind::message, own_, e_.parent_span_id,
-                     is_published(e_) ? "publish" : "send", "send", joined(e_.receivers));
+                     is_published(e_) ? "publish" : "send", "send", destination());
     span.cause = cause_of(e_);
     if (!e_.thread.empty()) {
       tag(span, "messaging.message.conversation_id", e_.thread);
@@ -167,6 +209,41 @@ class Maker {
     if (traced_.receivers.open == 0) {
       span.end = std::max(span.start, traced_.receivers.last);
     }
+    for (const TracedMessage::Failure& failure : traced_.failures) {
+      fail(span, failure);
+      if (failure.receiver.empty() && !span.end) {
+        span.end = std::max(span.start, failure.time);  // nobody waits for it any more
+      }
+    }
+    std::ranges::stable_sort(span.logs, {}, &Span::Log::time);
+  }
+
+  // Not in time, after so many tries; or as the one who answered says.
+  void fail(Span& span, const TracedMessage::Failure& failure) const {
+    std::string detail;
+    if (failure.receiver.empty()) {
+      detail = "no answer in time";
+      if (failure.tries > 1) {
+        detail += ", asked " + std::to_string(failure.tries) + " times";
+      }
+    } else {
+      detail = failure.receiver + " answered with " + failure.word;
+    }
+    span.logs.push_back({failure.time,
+                         failure.receiver.empty() ? "timed out" : "answered with " + failure.word,
+                         detail});
+    if (!span.failed) {
+      tag(span, "error.type", failure.word);
+      span.error = detail;
+    }
+    span.failed = true;
+  }
+
+  // A topic has one name, however its publisher writes it.
+  std::string destination() const {
+    return is_published(e_) && e_.receivers.size() == 1
+               ? std::string(core::topic_name(e_.receivers.front()))
+               : joined(e_.receivers);
   }
 
   static void fail(Span& span, const StoredDelivery& delivery) {
@@ -201,6 +278,14 @@ class Maker {
     if (is_final) {
       end(process, delivery);
     }
+    for (const TracedMessage::Failure& failure : traced_.failures) {
+      if (failure.receiver == delivery.receiver) {
+        fail(process, failure);
+      } else if (failure.receiver.empty() && !is_final) {
+        fail(process, failure);
+        process.end = std::max(process.start, failure.time);
+      }
+    }
   }
 
   static void end(Span& span, const StoredDelivery& delivery) {
@@ -225,11 +310,22 @@ base::Id128 trace_of(const Envelope& envelope) {
 }
 
 std::expected<TracedMessage, Error> traced(Reader& reader, StoredMessage message) {
-  auto receivers = reader.receivers(message.seq, TracedMessage::receivers_max);
-  if (!receivers) {
-    return std::unexpected(receivers.error());
+  auto made = with_receivers(reader, std::move(message));
+  const auto e = made ? envelope_of(made->message) : std::nullopt;
+  if (!e || !asks(e->kind)) {
+    return made;
   }
-  return TracedMessage{std::move(message), std::move(*receivers)};
+  const auto later = reader.of_trace(made->message.workspace, trace_of(*e),
+                                     TracedMessage::answers_max, made->message.seq);
+  if (!later) {
+    return std::unexpected(later.error());
+  }
+  for (const StoredMessage& one : *later) {
+    if (auto failure = failure_in(one, e->id)) {
+      made->failures.push_back(std::move(*failure));
+    }
+  }
+  return made;
 }
 
 std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Reader::Viewer& viewer,
@@ -250,8 +346,19 @@ std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Read
   if (auto added = add_causes(reader, viewer.workspace, *messages); !added) {
     return std::unexpected(added.error());
   }
+  std::map<base::MessageId, size_t> asked;
   for (StoredMessage& message : *messages) {
-    auto one = traced(reader, std::move(message));
+    const auto e = envelope_of(message);
+    if (const auto question = e ? asked.find(e->in_reply_to) : asked.end();
+        question != asked.end()) {
+      if (auto failure = failure_in(message, e->in_reply_to)) {
+        trace.messages[question->second].failures.push_back(std::move(*failure));
+      }
+    }
+    if (e && asks(e->kind)) {
+      asked[e->id] = trace.messages.size();
+    }
+    auto one = with_receivers(reader, std::move(message));
     if (!one) {
       return std::unexpected(one.error());
     }

@@ -23,9 +23,19 @@ base::Id128 trace_of(const core::Envelope& envelope);
 // counted and not listed.
 struct TracedMessage {
   static constexpr size_t receivers_max = 100;
+  static constexpr size_t answers_max = 64;  // that are looked for in what followed
+
+  // Why a request came to nothing: an answer that says so, or that none came in time.
+  struct Failure {
+    Time time;
+    std::string word;      // `error`, `declined`, `TIMEOUT`
+    std::string receiver;  // who answered; empty: nobody did
+    uint64_t tries = 1;    // how often it was asked
+  };
 
   StoredMessage message;
   Reader::Receivers receivers;
+  std::vector<Failure> failures{};
 };
 
 struct Trace {
@@ -47,8 +57,8 @@ std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Read
 
 std::expected<TracedMessage, Error> traced(Reader& reader, StoredMessage message);
 
-// What took its time: a message from its acceptance to its last receiver; below it, for each
-// receiver, its wait in the queue and then the receiver's work on it.
+// What took its time, and whether it came to something: a message from its acceptance to its last
+// receiver; below it, for each receiver, its wait in the queue and then the receiver's work on it.
 struct Span {
   enum class Kind : uint8_t { message, queue, process };
   struct Tag {

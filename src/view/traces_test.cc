@@ -115,6 +115,53 @@ TEST(Traces, MessageHasItsWaitAndItsWork) {
   }
 }
 
+// CO-12: what was answered with a failure failed, in the whole trace as in what is exported of one
+// message; who refused did so in its own span.
+TEST(Traces, RequestFailsWithItsAnswer) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  core::Send question = a_send("ana", "m1").to("bo").send;
+  question.envelope.kind = core::Kind::request;
+  ASSERT_TRUE(world.ask("ana", question));
+  ASSERT_TRUE(world.ask("bo", core::Take{}));
+  core::Send answer = caused(a_send("bo", "m2").to("ana").answers("m1"), "m1", "ana", "m1");
+  answer.envelope.status = core::Status::declined;
+  ASSERT_TRUE(world.ask("bo", answer));
+  folder.fold();
+  const std::vector<Span> spans = all_spans(trace_of_message(world, "m1"));
+  ASSERT_EQ(drawn(spans), (std::vector<std::string>{"send bo", ".queue bo", ".process bo",
+                                                    ".send ana", "..queue ana"}));
+  EXPECT_TRUE(spans[0].failed);
+  EXPECT_EQ(spans[0].error, "bo answered with declined");
+  EXPECT_EQ(tag_of(spans[0], "error.type"), "declined");
+  EXPECT_FALSE(spans[1].failed);
+  EXPECT_TRUE(spans[2].failed);
+  EXPECT_FALSE(spans[3].failed) << "the answer itself arrived";
+  Reader reader = reader_of(world);
+  auto stored = reader.find(admin, id_of("m1"));
+  ASSERT_TRUE(stored && *stored);
+  const auto alone = traced(reader, std::move(**stored));
+  ASSERT_TRUE(alone);
+  ASSERT_EQ(alone->failures.size(), 1u);
+  EXPECT_EQ(alone->failures[0].receiver, "bo");
+  EXPECT_TRUE(spans_of(*alone)[0].failed);
+}
+
+// A topic has one name, however it is written.
+TEST(Traces, TopicIsNamedWithoutItsPrefix) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  core::Send event = a_send("ana", "m1").to("topic:build.done").send;
+  event.envelope.kind = core::Kind::broadcast;
+  ASSERT_TRUE(world.ask("ana", event));
+  folder.fold();
+  const std::vector<Span> spans = all_spans(trace_of_message(world, "m1"));
+  EXPECT_EQ(spans[0].operation, "publish build.done");
+  EXPECT_EQ(tag_of(spans[0], "messaging.destination.name"), "build.done");
+}
+
 TEST(Traces, WhatGoesOnHasNoEndAndWhatFailedSaysWhy) {
   World world;
   Folder folder(world);

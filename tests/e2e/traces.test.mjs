@@ -104,6 +104,44 @@ describe('traces', () => {
     assert.equal(got.headers.get('tracestate'), 'vendor=y');
   });
 
+  it('CO-12: says that a request was not answered in time, and that an answer failed', async () => {
+    const late = await ana.send('bo', 'in time?', { type: 'request', response_timeout: '50ms', on_timeout: 'retry' });
+    await receives(bo, late.json.id);
+    const spans = async (id) => {
+      const { json } = await trace(ana, id);
+      return { ...json, of: (kind) => json.spans.find((span) => span.kind === kind && span.tags['messaging.message.id'] === id) };
+    };
+    let timedOut;
+    do { timedOut = await spans(late.json.id); } while (timedOut.status === 'ok');
+    for (const kind of ['message', 'process']) {
+      assert.equal(timedOut.of(kind).status, 'error', kind);
+      assert.equal(timedOut.of(kind).tags['error.type'], 'TIMEOUT');
+      assert.ok(timedOut.of(kind).endTime);
+      assert.equal(timedOut.of(kind).logs.at(-1).event, 'timed out');
+      assert.match(timedOut.of(kind).logs.at(-1).detail, /asked \d times/);
+    }
+    await bo.ack(late.json.id);
+    const asked = await ana.send('bo', 'can you?', { type: 'request' });
+    await receives(bo, asked.json.id);
+    await bo.send('ana', 'no', { type: 'response', status: 'error', metadata: { in_reply_to: asked.json.id } });
+    let failed;
+    do { failed = await spans(asked.json.id); } while (failed.status === 'ok');
+    assert.deepEqual(['message', 'queue', 'process'].map((kind) => failed.of(kind).status), ['error', 'ok', 'error']);
+    assert.equal(failed.of('process').tags['error.type'], 'error');
+    for (const { id } of (await ana.inbox('?limit=100')).json.notifications) { await ana.read(id); await ana.ack(id); }
+  });
+
+  it('CO-12: has one name for a topic', async () => {
+    const cal = await broker.addAgent('cal', { dialect: 'collab', role: 'worker' });
+    const inCollab = await cal.call('POST', '/v1/messages?lenient=true', { body: { type: 'event', to: 'topic:build.done', action: 'done' } });
+    const inFlow = await ana.send('build.done', {}, { type: 'broadcast' });
+    for (const [who, sent] of [[cal, inCollab], [ana, inFlow]]) {
+      const { json } = await trace(who, sent.json.id);
+      assert.equal(json.spans[0].operation, 'publish build.done');
+      assert.equal(json.spans[0].tags['messaging.destination.name'], 'build.done');
+    }
+  });
+
   it('is not begun by what is no trace, and repeats in another span are the same message', async () => {
     const bad = await ana.call('POST', '/v1/messages', { body: message('ana', 'bo', {}), headers: { traceparent: 'nonsense' } });
     assert.equal(bad.status, 202);
