@@ -132,6 +132,15 @@ void Metrics::count_effect(const core::Machine& machine, const core::Entry& entr
     const core::MessageRef ref = messages.find(seq);
     return ref == core::none ? nullptr : &messages.message(ref);
   };
+  if (const auto* late = std::get_if<core::RequestTimedOut>(&effect)) {
+    const core::Message* message =
+        late->is_final ? message_at(late->workspace, late->message) : nullptr;
+    if (message != nullptr) {
+      count_error(base::info(base::Code::timeout).name,
+                  machine.find(late->workspace)->tables().agents[message->sender].name);
+    }
+    return;
+  }
   if (const auto* settled = std::get_if<core::Settled>(&effect)) {
     ++settled_[static_cast<size_t>(settled->state)];
     const bool reached =
@@ -367,6 +376,9 @@ void Metrics::tell_state(const core::Machine& machine, base::Time now) {
   uint64_t escalated = 0;
   uint64_t throttled = 0;
   uint64_t present = 0;
+  uint64_t sessions = 0;
+  uint64_t locks = 0;
+  uint64_t edges = 0;
   std::array<uint64_t, 3> breakers{};
   for (const auto& [id, workspace] : machine.workspaces()) {
     const core::Tables& t = workspace.tables();
@@ -388,6 +400,9 @@ void Metrics::tell_state(const core::Machine& machine, base::Time now) {
     active += t.threads.count(core::Threads::Standing::active);
     waiting += t.patterns.waits().size();
     escalated += t.escalations.open();
+    sessions += t.sessions.live();
+    locks += t.locks.size();
+    edges += t.waits.size();
     for (const auto& [number, letter] : t.dead_letters.all()) {
       pending += letter.resolution == core::Resolution::pending ? 1 : 0;
     }
@@ -420,6 +435,9 @@ void Metrics::tell_state(const core::Machine& machine, base::Time now) {
         threads);
   gauge("parley_threads_active", "Conversations with a request that is not answered.", active);
   gauge("parley_requests_waiting", "Requests and roll calls that someone waits for.", waiting);
+  gauge("parley_sessions", "Sessions that are not over.", sessions);
+  gauge("parley_locks", "Locks that someone holds.", locks);
+  gauge("parley_waits", "Requests whose sender counts as waiting for their receiver.", edges);
   gauge("parley_escalations_open", "Escalations that no human has resolved.", escalated);
   gauge("parley_seq", "Place of the newest entry of the journal.", machine.seq().n);
 }

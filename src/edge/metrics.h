@@ -65,6 +65,10 @@ class Metrics {
   void applied(const core::Machine& machine, const core::Entry& entry,
                const core::Outcome& outcome, std::span<const core::Effect> effects);
   void refused(base::Code code) { ++refused_[static_cast<size_t>(code)]; }
+  // A message that did not even become a command: counts as the error of its sender.
+  void refused_message(base::Code code, std::string_view agent) {
+    count_error(base::info(code).name, agent);
+  }
   void stepped(uint64_t entries, base::Duration took);
   // A call of an MCP tool, which is one of ours, has ended; the outcome in a word.
   void tool_called(std::string_view tool, std::string_view outcome) {
