@@ -102,14 +102,16 @@ int list(const Options& options) {
   narrow("dialect", options.listed_dialect);
   narrow("status", options.status);
   return ask_and_show(options.client, {"GET", path}, [](Json answer) {
-    Table table({"ID", "KIND", "DIALECT", "ROLE", "STATUS", "QUEUED", "OPEN"});
+    Table table({"ID", "KIND", "DIALECT", "ROLE", "AVAILABLE", "STATUS", "QUEUED", "OPEN"});
     const Json agents = answer.find("agents");
     for (const Json agent : agents ? agents.elements() : Json::Elements()) {
       const std::string status = text_of(agent, "status");
+      const std::string availability = text_of(agent, "availability");
       table.add({{text_of(agent, "id")},
                  {text_of(agent, "kind")},
                  {text_of(agent, "dialect")},
                  {text_of(agent, "role")},
+                 {availability == "available" ? "yes" : availability, colour_of(availability)},
                  {status, colour_of(status)},
                  {text_of(agent, "queue_depth")},
                  {text_of(agent.find("outbox"), "unsettled")}});

@@ -193,7 +193,9 @@ std::expected<Reply, Failure> exchange(const Target& target, const Call& call) {
     return std::unexpected(std::move(failure));
   }
   std::string date(response->header("date"));
-  return Reply{response->status, std::move(response->body), std::move(date)};
+  std::string provenance(response->header("parley-provenance"));
+  return Reply{response->status, std::move(response->body), std::move(date),
+               std::move(provenance)};
 }
 
 std::expected<Reply, Failure> ask(const ClientOptions& options, const Call& call) {

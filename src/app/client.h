@@ -70,7 +70,8 @@ struct Call {
 struct Reply {
   int status = 0;
   std::string body;
-  std::string date;  // the header
+  std::string date;        // the header
+  std::string provenance;  // the header, of a message
 };
 
 // What an answer that is no 2xx says: its problem+json, or what can be said without.

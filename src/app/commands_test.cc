@@ -98,11 +98,14 @@ TEST_F(Commands, AWrongWordIsNamedWithTheNearestCommand) {
 TEST_F(Commands, AgentListIsATableOrTheAnswerItself) {
   const std::string answer =
       R"({"agents":[{"id":"ana","kind":"agent","dialect":"flow","role":"",)"
-      R"("status":"online","queue_depth":3}]})";
+      R"("availability":"available","status":"idle","queue_depth":3},)"
+      R"({"id":"bo","kind":"agent","dialect":"collab","role":"worker",)"
+      R"("availability":"offline","status":"offline","queue_depth":0}]})";
   broker_.answer("GET /v1/agents", 200, answer);
   EXPECT_EQ(call({"agent", "list"}).out,
-            "ID   KIND   DIALECT  ROLE  STATUS  QUEUED  OPEN\n"
-            "ana  agent  flow     -     online  3       -\n");
+            "ID   KIND   DIALECT  ROLE    AVAILABLE  STATUS   QUEUED  OPEN\n"
+            "ana  agent  flow     -       yes        idle     3       -\n"
+            "bo   agent  collab   worker  offline    offline  0       -\n");
   EXPECT_EQ(call({"agent", "list", "--json"}).out, answer + "\n");
 }
 

@@ -282,7 +282,22 @@ int read(const Options& options) {
   } else if (!options.client.json) {
     path += "?dialect=flow";
   }
-  return ask_and_show(options.client, {"GET", path}, show_message);
+  const auto reply = ask(options.client, {"GET", path});
+  if (!reply) {
+    return complain(reply.error());
+  }
+  if (options.client.json) {
+    print_json(reply->body);
+    return 0;
+  }
+  lib::JsonDocument document;
+  if (const auto provenance = document.parse(reply->provenance); provenance) {
+    print_field("meant for", text_of(*provenance, "redirected_from"));
+  }
+  const auto message = document.parse(reply->body);
+  return message ? show_message(*message)
+                 : complain({"BAD_ANSWER", "the answer is no JSON: " + message.error().detail,
+                             "Check that --url names a Parley broker."});
 }
 
 int settle(const Options& options, const std::string& act, const char* done) {

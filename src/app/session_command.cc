@@ -19,6 +19,7 @@ using lib::JsonWriter;
 struct Options {
   ClientOptions client;
   std::string id;
+  uint64_t after = 0;
   std::string status;
   std::string agent;
   std::vector<std::string> with;
@@ -120,8 +121,10 @@ void print_context(Json context) {
 }
 
 int show(const Options& options) {
+  const std::string after =
+      options.after == 0 ? "" : "?after=" + std::to_string(options.after);
   return ask_and_show(
-      options.client, {"GET", "/v1/sessions/" + encoded(options.id)}, [](Json answer) {
+      options.client, {"GET", "/v1/sessions/" + encoded(options.id) + after}, [](Json answer) {
         const std::string ended = text_of(answer, "endedAt");
         const std::string line =
             "session " + text_of(answer, "id") + ": " + text_of(answer, "status") + ", version " +
@@ -134,6 +137,10 @@ int show(const Options& options) {
           std::printf("summary: %s\n", printable(summary).c_str());
         }
         print_context(answer.find("context"));
+        if (const std::string next = text_of(answer, "next"); !next.empty()) {
+          std::fprintf(stderr, "parley: there are more entries; go on with --after %s\n",
+                       printable(next).c_str());
+        }
         for (const Json message : elements(answer, "messageLog")) {
           const std::string said = text_of(message, "timestamp") + " " +
                                    text_of(message, "from") + " -> " + text_of(message, "to") +
@@ -345,6 +352,8 @@ void add_session(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, 1'000));
   finish(*lists, exit_code, options, "parley session list --status active", &list);
   CLI::App* shows = about_one(*group, options, "show", "What is shared in it, and was said");
+  shows->add_option("--after", options->after, "Only entries after this version")
+      ->type_name("VERSION");
   finish(*shows, exit_code, options, "parley session show release-42", &show);
   CLI::App* starts = group->add_subcommand("start", "Start one, and print its id");
   starts->add_option("--id", options->id, "Its id; else one is made");

@@ -104,8 +104,9 @@ std::string notifications_table(Json inbox) {
   for (const Json item : notifications ? notifications.elements() : Json::Elements()) {
     constexpr size_t preview_columns = 60;
     const std::string priority = text_of(item, "priority");
+    const std::string meant_for = text_of(item, "redirected_from");
     table.add({{text_of(item, "id")},
-               {text_of(item, "from")},
+               {text_of(item, "from") + (meant_for.empty() ? "" : " to " + meant_for)},
                {text_of(item, "type")},
                {priority, colour_of(priority)},
                {text_of(item, "timestamp"), Colour::dim},

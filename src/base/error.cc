@@ -62,7 +62,7 @@ constexpr auto table = std::to_array<CodeInfo>({
     {Code::method_not_allowed, "METHOD_NOT_ALLOWED", 405, "The path takes other methods",
      "Use a method that the header Allow names."},
     {Code::timeout, "TIMEOUT", 504, "No answer came in time",
-     "The message is still there: ask for its delivery, or wait longer."},
+     "The message is still there: ask for its delivery; a late answer comes into your inbox."},
     {Code::unsupported_dialect, "UNSUPPORTED_DIALECT", 400, "This dialect has no codec yet",
      "Send in the dialect flow."},
     {Code::header_too_large, "HEADER_TOO_LARGE", 431, "The header of the request is too large",
@@ -106,7 +106,7 @@ constexpr auto table = std::to_array<CodeInfo>({
     {Code::version_required, "VERSION_REQUIRED", 428, "The version is missing",
      "Send `If-Match` with the version that you read, or `*` for whichever it has."},
     {Code::lock_held, "LOCK_HELD", 409, "Another holds the lock",
-     "Wait for it with `?wait=30s`, or ask again after `retry_after`."},
+     "Wait for it with `?wait=30s` (`parley lock take --wait 30s`), or ask after `retry_after`."},
     {Code::lock_order, "LOCK_ORDER", 409, "Locks are taken in the order of their names",
      "Release what is greater, in byte order, and take the locks anew from the smallest on."},
 });

@@ -361,6 +361,10 @@ std::expected<DeliveryRef, Error> Workspace::find_held(const Turn& turn,
                   "the message is " + std::string(state_name(delivery.state)) + " since " +
                       base::format_time(delivery.changed));
   }
+  if (!is_held(delivery.state) && delivery.parked) {
+    return refuse(Code::session_paused,
+                  "the message waits: its session is paused; read it when that is resumed");
+  }
   if (!is_held(delivery.state)) {
     return refuse(Code::not_delivered, delivery.attempts == 0
                                            ? "the message waits in your inbox; read it first"
@@ -443,6 +447,10 @@ Outcome Workspace::on(Turn& turn, const Ack& command) {
     return refuse(Code::already_settled,
                   "the message is " + std::string(state_name(delivery.state)) + " since " +
                       base::format_time(delivery.changed));
+  }
+  if (delivery.parked && delivery.attempts == 0) {
+    return refuse(Code::session_paused,
+                  "the message waits: its session is paused; read it when that is resumed");
   }
   if (delivery.attempts == 0) {
     return refuse(Code::not_delivered, "the message waits in your inbox; read it first");

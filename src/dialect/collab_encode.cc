@@ -152,6 +152,7 @@ std::string_view collab_field(std::string_view canonical) {
   constexpr auto names = std::to_array<std::pair<std::string_view, std::string_view>>(
       {{"/receiver", "/to"},
        {"/sender", "/from"},
+       {"/reply_to", "/replyTo"},
        {"/in_reply_to", "/correlationId"},
        {"/ttl", "/expiresAt"},
        {"/conversation_id", "/foreign/thread"},

@@ -34,7 +34,7 @@ void encode_flow(const Envelope& envelope, const EncodeContext& context, std::st
 // One that answers nothing is no flow response.
 std::string_view flow_type(const Envelope& envelope);
 
-// The machine's fields have flow's names.
+// The machine's fields have flow's names, but for what flow says in `foreign`.
 std::string_view flow_field(std::string_view canonical);
 
 }  // namespace parley::dialect

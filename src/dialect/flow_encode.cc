@@ -142,6 +142,8 @@ void encode_flow(const Envelope& envelope, const EncodeContext& context, std::st
   Encoder(envelope, out).run(context);
 }
 
-std::string_view flow_field(std::string_view canonical) { return canonical; }
+std::string_view flow_field(std::string_view canonical) {
+  return canonical == "/reply_to" ? "/metadata/foreign/reply_to" : canonical;
+}
 
 }  // namespace parley::dialect

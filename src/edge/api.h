@@ -122,10 +122,6 @@ class Api final : public net::Handler {
   void send(Call& call);
   void send_one(Call& call, lib::Json message);
   void send_batch(Call& call, lib::Json messages);
-  void await_answer(const net::Exchange& exchange, const Principal& caller, base::Seq question,
-                    Duration wait);
-  void give_answer(const net::Exchange& exchange, const Principal& caller, base::Seq answer,
-                   const std::string& question);
   void inbox(Call& call);
   void answer_inbox(const net::Exchange& exchange, const Principal& caller, uint64_t limit);
   std::string inbox_text(const Principal& caller, uint64_t limit, uint64_t& count);
@@ -164,10 +160,21 @@ class Api final : public net::Handler {
                                               lib::Json message, const Submission& submission);
   void add_causes(const Principal& caller, core::Envelope& envelope);
   void take_from_cause(const core::Envelope& cause, core::Envelope& envelope);
-  void follow_question(const core::Envelope& question, core::Envelope& response);
   void keep_malformed(const Principal& caller, std::string_view text, const Error& error,
                       node::Broker::Done done);
   std::string receipt_text(const Principal& caller, const core::Receipt& receipt);
+
+  // answers.cc
+  void follow_question(const Principal& caller, const core::Envelope& question,
+                       core::Envelope& response);
+  std::expected<void, Error> check_reply_to(const Principal& caller, const dialect::Codec& codec,
+                                            const core::Envelope& envelope) const;
+  node::Broker::Done in_ids_of(const Principal& caller, core::Dialect reader, std::string own,
+                               node::Broker::Done done);
+  void await_answer(const net::Exchange& exchange, const Principal& caller, base::Seq question,
+                    Duration wait);
+  void give_answer(const net::Exchange& exchange, const Principal& caller, base::Seq answer,
+                   const std::string& question);
 
   // patterns.cc
   void scatter(Call& call);

@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/nearest.h"
+#include "base/text.h"
 #include "dialect/iso8601.h"
 #include "edge/render.h"
 #include "lib/json_writer.h"
@@ -150,6 +152,20 @@ std::expected<base::Time, Error> Call::time(std::string_view name, base::Time fa
     return *value;
   }
   return bad_parameter(name, "a time in UTC such as 2026-11-15T21:06:53Z");
+}
+
+std::optional<Error> unknown_member(lib::Json body,
+                                    std::initializer_list<std::string_view> known) {
+  for (const lib::JsonMember& member : body.members()) {
+    if (std::ranges::find(known, member.key) == known.end()) {
+      const std::string name(base::cut(member.key, 64));
+      return Error{Code::bad_request,
+                   "there is no member \"" + name + "\" here; the nearest is \"" +
+                       std::string(base::nearest(name, known)) + "\"",
+                   "/" + name};
+    }
+  }
+  return std::nullopt;
 }
 
 std::expected<uint64_t, Error> tokens_member(lib::Json object, std::string_view key,

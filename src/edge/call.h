@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,6 +62,18 @@ std::expected<uint64_t, Error> tokens_member(lib::Json object, std::string_view 
 
 // What an agent may say of how it is; each dialect has its words.
 std::expected<void, Error> check_status(core::Dialect dialect, std::string_view status);
+
+// What a heartbeat says in `key`: what it said before where that is left out, nothing where it is
+// null.
+std::expected<std::string, Error> said_member(lib::Json body, std::string_view key,
+                                              std::string_view before);
+// What stays of a status when the agent is heard of: all but `offline`.
+std::string_view standing_status(const core::Agent& agent);
+
+// A member that is none of these, as an error that names the nearest; for bodies in which a typing
+// error would change what is done.
+std::optional<Error> unknown_member(lib::Json body,
+                                    std::initializer_list<std::string_view> known);
 
 // `queue`, `redirect`, `fail`; empty: as the rules say.
 std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text);

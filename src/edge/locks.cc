@@ -85,12 +85,22 @@ void Api::give_lock(const net::Exchange& exchange, const Principal& caller,
 void Api::take_lock(Call& call) {
   const auto body = body_object(call);
   const auto wait = call.duration("wait", Duration{}, tables(call).rules.lock_wait_max);
-  const auto lease = body ? duration_member(*body, "lease") : std::nullopt;
-  if (!body || !wait || !lease) {
+  std::optional<Duration> lease;
+  if (body) {
+    lease = duration_member(*body, "lease");
+  }
+  if (const auto unknown = body ? unknown_member(*body, {"lease"}) : std::nullopt) {
+    refuse(call.exchange, *unknown);
+    return;
+  }
+  const bool no_time = body && body->find("lease") && lease == Duration{};
+  if (!body || !wait || !lease || no_time) {
     refuse(call.exchange, !body   ? body.error()
                           : !wait ? wait.error()
                                   : Error{Code::bad_request,
-                                          "lease is a duration such as 30s or 5m", "/lease"});
+                                          "lease is a duration of more than zero such as 30s or "
+                                          "5m; leave it out for the usual one",
+                                          "/lease"});
     return;
   }
   broker_.ask(call.caller.workspace, call.caller.name,
@@ -121,22 +131,29 @@ void Api::await_lock(const net::Exchange& exchange, const Principal& caller,
         const core::Lock* const lock =
             broker_.machine().find(caller.workspace)->tables().locks.find(name);
         const std::string owner = lock == nullptr ? "nobody" : "\"" + lock->owner + "\"";
-        refuse_lock(exchange, caller, name,
-                    Error{Code::lock_held,
-                          "your wait for the lock is over; " + owner + " holds it now",
-                          {}});
+        Error error{Code::lock_held, "your wait for the lock is over; " + owner + " holds it now",
+                    {}};
+        if (lock != nullptr) {
+          error.retry_after = std::max(lock->ends - clock_.now(), Duration{1});
+        }
+        refuse_lock(exchange, caller, name, error);
       });
   waiting_[exchange] = [this, waiter, caller, name, place] {
     broker_.forget(waiter);
     broker_.ask(caller.workspace, caller.name, core::ReleaseLock{.name = name, .fence = place},
                 [](const core::Outcome&, std::span<const core::Effect>) {});
   };
+  stay_present(exchange, caller);
 }
 
 void Api::release_lock(Call& call) {
   const auto fence = call.count("fence", 0, UINT64_MAX);
-  if (!fence) {
-    refuse(call.exchange, fence.error());
+  if (!fence || (*fence == 0 && call.parameter("fence"))) {
+    refuse(call.exchange, fence ? Error{Code::bad_request,
+                                        "the parameter fence is the number that came with the "
+                                        "lock; leave it out to release whatever you hold",
+                                        {}}
+                                : fence.error());
     return;
   }
   broker_.ask(call.caller.workspace, call.caller.name,
@@ -145,6 +162,11 @@ void Api::release_lock(Call& call) {
                   const core::Outcome& outcome, std::span<const core::Effect>) {
                 if (outcome) {
                   respond(exchange, json_response(200, "{}"));
+                } else if (outcome.error().code == Code::lock_held) {
+                  refuse(exchange, Error{Code::forbidden,
+                                         "another holds the lock; only its owner or a maintainer "
+                                         "releases it",
+                                         {}});
                 } else {
                   refuse_lock(exchange, caller, name, outcome.error());
                 }

@@ -74,24 +74,6 @@ Principal speaking(Principal caller, const dialect::Codec& codec) {
   return caller;
 }
 
-// `worker`, or `worker, checker and 3 more`.
-std::string receivers_of(const core::Tables& t, core::MessageRef ref) {
-  constexpr size_t listed_max = 3;
-  std::vector<std::string_view> names;
-  for (core::DeliveryRef d = t.messages.message(ref).deliveries; d != core::none;
-       d = t.messages.delivery(d).sibling) {
-    names.push_back(t.agents[t.messages.delivery(d).receiver].name);
-  }
-  std::ranges::reverse(names);
-  std::string text;
-  for (size_t n = 0; n < std::min(names.size(), listed_max); ++n) {
-    text.append(n == 0 ? "" : ", ").append(names[n]);
-  }
-  return names.size() <= listed_max
-             ? text
-             : text + " and " + std::to_string(names.size() - listed_max) + " more";
-}
-
 // The sender hears of a field in its own words.
 node::Broker::Done in_words_of(const dialect::Codec& codec, node::Broker::Done done) {
   if (codec.dialect == core::Dialect::flow) {
@@ -173,6 +155,9 @@ std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
   if (!submission.idempotency_key.empty()) {
     envelope->idempotency_key = dialect::key_of(lib::derived_id, submission.idempotency_key);
   }
+  if (envelope->session.empty()) {
+    envelope->session = submission.session;
+  }
   envelope->via = submission.via;
   envelope->sender_kind = caller.kind;
   join_trace(submission.traceparent, submission.tracestate, *envelope);
@@ -211,7 +196,7 @@ void Api::add_causes(const Principal& caller, core::Envelope& envelope) {
     envelope.question = texts_.emplace_back(before->native_id);
   }
   if (envelope.kind == core::Kind::response) {
-    follow_question(*before, envelope);
+    follow_question(caller, *before, envelope);
   }
   const auto add = [&](std::string_view name) {
     auto& causes = envelope.on_behalf_of;
@@ -245,32 +230,14 @@ void Api::take_from_cause(const core::Envelope& cause, core::Envelope& envelope)
   }
 }
 
-// A response goes where the question says, else to whoever asked; an agent that says itself whom it
-// is for is followed but for that. In collab it is a part of the chain that the question is of.
-void Api::follow_question(const core::Envelope& question, core::Envelope& response) {
-  auto& receivers = response.receivers;
-  if (receivers.empty()) {
-    receivers.push_back(texts_.emplace_back(question.sender));
-  }
-  if (!question.reply_to.empty() &&
-      std::ranges::find(receivers, question.reply_to) == receivers.end()) {
-    const std::string_view reply_to = texts_.emplace_back(question.reply_to);
-    const auto asker = std::ranges::find(receivers, question.sender);
-    if (asker != receivers.end()) {
-      *asker = reply_to;
-    } else {
-      receivers.push_back(reply_to);
-    }
-  }
-  if (response.dialect == core::Dialect::collab && response.correlation.empty()) {
-    response.correlation = texts_.emplace_back(question.correlation);
-  }
-}
-
 void Api::submit(const Principal& caller, const dialect::Codec& codec, Json message,
                  const Submission& submission, node::Broker::Done done) {
-  done = in_words_of(codec, std::move(done));
   auto envelope = decode(caller, codec, message, submission);
+  done = in_words_of(codec, std::move(done));
+  if (envelope && asks(envelope->kind) && codec.dialect != core::Dialect::flow) {
+    done = in_ids_of(caller, codec.dialect, dialect::id_in(codec.dialect, *envelope),
+                     std::move(done));
+  }
   const Json metadata = message.is_object() ? message.find("metadata") : Json();
   const auto tokens = metadata && metadata.is_object()
                           ? tokens_member(metadata, "tokens_used", "/metadata/")
@@ -279,11 +246,16 @@ void Api::submit(const Principal& caller, const dialect::Codec& codec, Json mess
     envelope = std::unexpected(tokens.error());
   }
   if (envelope) {
+    if (auto good = check_reply_to(caller, codec, *envelope); !good) {
+      envelope = std::unexpected(good.error());
+    }
+  }
+  if (!envelope) {
+    metrics_.refused_message(envelope.error().code, caller.name);
+  }
+  if (envelope) {
     if (!submission.receivers.empty()) {
       envelope->receivers = submission.receivers;
-    }
-    if (envelope->session.empty()) {
-      envelope->session = submission.session;
     }
     core::Send command{.envelope = std::move(*envelope),
                        .gathering = submission.gathering,
@@ -468,125 +440,6 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   return text;
 }
 
-// Answers when the answer comes, or when the time is over. Whoever hangs up before waits no more.
-void Api::await_answer(const net::Exchange& exchange, const Principal& caller, base::Seq question,
-                       Duration wait) {
-  const core::Tables& tables = broker_.machine().find(caller.workspace)->tables();
-  const core::Messages& messages = tables.messages;
-  const core::MessageRef asked = messages.find(question);
-  if (asked == core::none) {  // nobody could answer it, and the rules keep nothing that is settled
-    refuse(exchange, Error{Code::not_answered,
-                           "message " + std::to_string(question.n) +
-                               " is settled and forgotten already (settled_max, "
-                               "settled_retention): it had no receiver that could answer, or its "
-                               "answer is in your inbox",
-                           {}});
-    return;
-  }
-  const std::string id =
-      id_text(broker_, caller.workspace, messages.message(asked), caller.dialect);
-  const auto no_answer = [this, exchange, id] {
-    refuse(exchange, Error{Code::not_answered,
-                           "no receiver got " + id +
-                               ", or those who did refused it: see its delivery",
-                           {}});
-  };
-  if (messages.message(asked).answer.n != 0) {  // asked again
-    give_answer(exchange, caller, messages.message(asked).answer, id);
-    return;
-  }
-  const auto too_late = [this, exchange, id, receivers = receivers_of(tables, asked)](
-                            const std::string& within) {
-    refuse(exchange, Error{Code::timeout, receivers + " did not answer " + id + " " + within, {}});
-  };
-  // The time that each try had; the tries, where there may be several.
-  const auto in_vain = [this, caller, question] {
-    const auto envelope = envelope_at(broker_, caller.workspace, question);
-    const core::Tables& now = broker_.machine().find(caller.workspace)->tables();
-    const core::MessageRef ref = now.messages.find(question);
-    const bool to_many = ref != core::none && now.messages.message(ref).to_many();
-    if (!envelope) {
-      return std::string("in time");
-    }
-    const Duration timeout =
-        envelope->response_timeout.us > 0
-            ? envelope->response_timeout
-            : core::default_timeout(now.rules, envelope->dialect, envelope->kind, to_many);
-    uint64_t tries = 1;
-    while (envelope->on_timeout == core::OnTimeout::retry &&
-           core::retry_pause(now.rules, envelope->dialect, to_many, tries - 1)) {
-      ++tries;
-    }
-    return "within " + base::format_duration(timeout) +
-           (tries == 1 ? std::string() : ", asked " + std::to_string(tries) + " times");
-  };
-  if (messages.message(asked).timed_out) {
-    too_late(in_vain());
-    return;
-  }
-  if (messages.has_failed(asked)) {
-    no_answer();
-    return;
-  }
-  const auto timer = std::make_shared<Waits::Id>(0);
-  const node::Broker::Waiter waiter = broker_.on_answer(
-      caller.workspace, question,
-      [this, exchange, caller, id, timer, no_answer, too_late,
-       in_vain](node::Broker::Answer answer) {
-        waits_.remove(*timer);
-        waiting_.erase(exchange);
-        if (answer) {
-          give_answer(exchange, caller, *answer, id);
-        } else if (answer.error() == Code::timeout) {
-          too_late(in_vain());
-        } else {
-          no_answer();
-        }
-      });
-  *timer = waits_.add(clock_.now() + wait, [this, waiter, too_late, wait] {
-    broker_.forget(waiter);
-    too_late("within " + base::format_duration(wait));
-  });
-  waiting_[exchange] = [this, waiter, timer, caller, question] {
-    waits_.remove(*timer);
-    broker_.forget(waiter);
-    broker_.ask(caller.workspace, caller.name, core::StopWaiting{question},
-                [](const core::Outcome&, std::span<const core::Effect>) {});
-  };
-  stay_present(exchange, caller);
-}
-
-// The waiting caller has the answer with this: it is read and acknowledged in its name.
-void Api::give_answer(const net::Exchange& exchange, const Principal& caller, base::Seq answer,
-                      const std::string& question) {
-  const core::Target target{.seq = answer, .id = {}};
-  broker_.ask(caller.workspace, caller.name, core::Read{target},
-              [](const core::Outcome&, std::span<const core::Effect>) {});
-  broker_.ask(
-      caller.workspace, caller.name, core::Ack{target, {}},
-      [this, exchange, caller, answer, question](const core::Outcome&,
-                                                 std::span<const core::Effect>) {
-        const auto text =
-            message_text(broker_, caller.workspace, answer, caller.dialect, shown_to(caller.name));
-        if (!text) {
-          refuse(exchange, text.error());
-          return;
-        }
-        std::string body;
-        JsonWriter out(body);
-        out.object().key("id").text(question).key("response").raw(*text);
-        const core::Messages& known = broker_.machine().find(caller.workspace)->tables().messages;
-        const core::MessageRef ref = known.find(answer);
-        const auto envelope = envelope_at(broker_, caller.workspace, answer);
-        if (ref != core::none && envelope) {
-          out.key("provenance");
-          render_provenance(*envelope, known.message(ref), {}, out);
-        }
-        out.end_object();
-        respond(exchange, json_response(200, std::move(body)));
-      });
-}
-
 void Api::inbox(Call& call) {
   const auto limit = call.count("limit", 100, inbox_max);
   const auto wait = call.duration("wait", Duration{}, wait_max);
@@ -639,8 +492,9 @@ void Api::answer_inbox(const net::Exchange& exchange, const Principal& caller, u
   for (const base::Seq seq : listed) {
     const auto envelope = envelope_at(broker_, caller.workspace, seq);
     if (envelope) {
-      render_notification(*envelope, t.messages.message(t.messages.find(seq)), caller.dialect,
-                          out);
+      const core::MessageRef message = t.messages.find(seq);
+      render_notification(*envelope, t.messages.message(message), caller.dialect,
+                          redirected_from(t, message, ref), out);
     }
   }
   out.end_array().end_object();

@@ -104,6 +104,21 @@ std::expected<void, Error> check_status(core::Dialect dialect, std::string_view 
                "/status");
 }
 
+std::expected<std::string, Error> said_member(Json body, std::string_view key,
+                                              std::string_view before) {
+  const Json value = body.find(key);
+  if (!value || value.is_null()) {
+    return std::string(value ? std::string_view{} : before);
+  }
+  const auto text = value.as_string();
+  return text ? std::expected<std::string, Error>(std::string(*text))
+              : wrong(std::string(key) + " must be a string", "/" + std::string(key));
+}
+
+std::string_view standing_status(const core::Agent& agent) {
+  return agent.status == "offline" ? std::string_view{} : agent.status;
+}
+
 namespace {
 
 constexpr size_t webhook_bytes_max = 2'048;
@@ -273,8 +288,11 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
 
 void Api::heartbeat(Call& call) {
   const auto body = body_object(call);
-  const auto status = body ? text_member(*body, "status", "") : std::unexpected(body.error());
-  const auto task = body ? text_member(*body, "currentTask", "") : std::unexpected(body.error());
+  const core::Agent& before = tables(call).agents[call.caller.ref];
+  const auto status = body ? said_member(*body, "status", standing_status(before))
+                           : std::unexpected(body.error());
+  const auto task = body ? said_member(*body, "currentTask", before.task)
+                         : std::unexpected(body.error());
   const auto tokens = body ? tokens_member(*body, "tokens") : std::unexpected(body.error());
   if (!status || !task || !tokens) {
     refuse(call.exchange, !status ? status.error() : !task ? task.error() : tokens.error());
@@ -299,8 +317,10 @@ void Api::list_agents(Call& call) {
   const auto status = call.parameter("status");
   const auto name = call.parameter("dialect");
   const auto dialect = name ? parse_dialect(*name) : core::Dialect::flow;
-  if (!dialect) {
-    refuse(call.exchange, dialect.error());
+  const auto good = name && dialect ? check_status(*dialect, status.value_or(""))
+                                    : std::expected<void, Error>{};
+  if (!dialect || !good) {
+    refuse(call.exchange, !dialect ? dialect.error() : good.error());
     return;
   }
   std::string text;
@@ -310,7 +330,8 @@ void Api::list_agents(Call& call) {
     const core::Agent& agent = t.agents[ref];
     const bool wanted = (!capability || std::ranges::find(agent.capabilities, *capability) !=
                                             agent.capabilities.end()) &&
-                        (!role || agent.role == *role) && (!status || agent.status == *status) &&
+                        (!role || agent.role == *role) &&
+                        (!status || agent_status(agent) == *status) &&
                         (!name || agent.dialect == *dialect);
     if (agent.is_registered() && wanted) {
       render_agent(t, ref, clock_.now(), call.caller.is_admin() || ref == call.caller.ref, out);

@@ -347,26 +347,21 @@ void Push::op_subscribe(Json op, std::string_view ref, bool subscribe) {
 }
 
 void Push::op_heartbeat(Json op, std::string_view ref) {
-  const Json status = op.find("status");
-  const Json task = op.find("currentTask");
+  const core::Agent& before =
+      api_.broker_.machine().find(owner_.workspace)->tables().agents[owner_.ref];
+  const auto status = said_member(op, "status", standing_status(before));
+  const auto task = said_member(op, "currentTask", before.task);
   const auto tokens = tokens_member(op, "tokens");
-  if (!tokens) {
-    reply_error(ref, tokens.error());
+  if (!status || !task || !tokens) {
+    reply_error(ref, !status ? status.error() : !task ? task.error() : tokens.error());
     return;
   }
-  if ((status && !status.as_string()) || (task && !task.as_string())) {
-    reply_error(ref, Error{Code::bad_request, "status and currentTask are strings",
-                           status && !status.as_string() ? "/status" : "/currentTask"});
-    return;
-  }
-  if (auto good = check_status(owner_.dialect, status ? *status.as_string() : ""); !good) {
+  if (auto good = check_status(owner_.dialect, *status); !good) {
     reply_error(ref, good.error());
     return;
   }
   api_.broker_.ask(owner_.workspace, owner_.name,
-                   core::Heartbeat{.status = status ? status.as_string().value_or("") : "",
-                                   .task = task ? task.as_string().value_or("") : "",
-                                   .tokens = *tokens},
+                   core::Heartbeat{.status = *status, .task = *task, .tokens = *tokens},
                    answer_to(ref, Answered::if_asked));
 }
 
@@ -407,8 +402,8 @@ void Push::reply(std::string_view ref, const core::Outcome& outcome) {
 
 // What the sender may not know yet: the id, and that not everyone could be reached.
 void Push::append_sent(base::Seq seq) {
-  const core::Messages& messages =
-      api_.broker_.machine().find(owner_.workspace)->tables().messages;
+  const core::Tables& t = api_.broker_.machine().find(owner_.workspace)->tables();
+  const core::Messages& messages = t.messages;
   if (const core::MessageRef ref = messages.find(seq); ref != core::none) {
     const core::Message& message = messages.message(ref);
     text_.append(R"(,"id":)");
@@ -416,6 +411,15 @@ void Push::append_sent(base::Seq seq) {
                             id_text(api_.broker_, owner_.workspace, message, dialect_));
     if (message.dead_letters > 0) {
       text_.append(R"(,"warnings":["not every receiver could be reached"])");
+    }
+    if (message.delivery_count == 1) {
+      const core::AgentRef receiver = messages.delivery(message.deliveries).receiver;
+      if (const auto away = redirected_from(t, ref, receiver); !away.empty()) {
+        text_.append(R"(,"receiver":)");
+        lib::append_json_string(text_, t.agents[receiver].name);
+        text_.append(R"(,"redirected_from":)");
+        lib::append_json_string(text_, away);
+      }
     }
   }
 }

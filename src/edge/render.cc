@@ -99,6 +99,14 @@ static void render_limits(const core::Rules& rules, const core::Agent& agent, ba
   out.key("resets").time(core::Budget::day_ends(now)).end_object();
 }
 
+// What it said last is old when nothing was heard of it since.
+std::string_view agent_status(const core::Agent& agent) {
+  if (agent.is_offline()) {
+    return "offline";
+  }
+  return agent.status == "offline" ? std::string_view{} : agent.status;
+}
+
 void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now,
                   bool confidential, JsonWriter& out) {
   const core::Agent& agent = tables.agents[ref];
@@ -133,8 +141,8 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
   out.key("connected").boolean(!agent.streams.empty());
   out.key("availability");
   out.plain(agent.is_offline() ? "offline" : agent.is_available() ? "available" : "unavailable");
-  if (!agent.status.empty()) {
-    out.key("status").text(agent.status);
+  if (const std::string_view status = agent_status(agent); !status.empty()) {
+    out.key("status").text(status);
   }
   if (!agent.task.empty()) {
     out.key("currentTask").text(agent.task);
@@ -272,9 +280,13 @@ void render_summary(const core::Envelope& envelope, const core::Message& message
 }
 
 void render_notification(const core::Envelope& envelope, const core::Message& message,
-                         core::Dialect reader, JsonWriter& out) {
+                         core::Dialect reader, std::string_view redirected_from,
+                         JsonWriter& out) {
   out.object();
   render_summary(envelope, message, reader, out);
+  if (!redirected_from.empty()) {
+    out.key("redirected_from").text(redirected_from);
+  }
   out.end_object();
 }
 
@@ -420,7 +432,7 @@ std::string errand_text(const core::Errand& errand) {
     JsonWriter& out;
     void operator()(const std::string& value) const { out.text(value); }
     void operator()(int64_t value) const { out.number(value); }
-    void operator()(base::Duration value) const { out.text(base::format_duration(value)); }
+    void operator()(base::Duration value) const { out.text(rough_duration(value)); }
     void operator()(base::Time value) const { out.time(value); }
     void operator()(const std::vector<std::string>& value) const {
       out.array();

@@ -22,6 +22,8 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
 // Of its subscribers only the viewer, if that is one; none as viewer sees all.
 void render_topic(const core::Tables& tables, std::string_view name, core::AgentRef viewer,
                   lib::JsonWriter& out);
+// What it does, as it said, or that it is offline; empty where nothing is known.
+std::string_view agent_status(const core::Agent& agent);
 void render_dead_letter(const core::Tables& tables, const core::DeadLetter& letter,
                         lib::JsonWriter& out);
 void render_delivery(const core::Tables& tables, core::DeliveryRef ref, lib::JsonWriter& out);
@@ -33,9 +35,10 @@ void render_deliveries(const core::Tables& tables, core::MessageRef ref, lib::Js
 void render_summary(const core::Envelope& envelope, const core::Message& message,
                     core::Dialect reader, lib::JsonWriter& out);
 
-// An entry of the inbox: an object with the summary.
+// An entry of the inbox: an object with the summary, and for whom it was where that is another.
 void render_notification(const core::Envelope& envelope, const core::Message& message,
-                         core::Dialect reader, lib::JsonWriter& out);
+                         core::Dialect reader, std::string_view redirected_from,
+                         lib::JsonWriter& out);
 
 // The codec of the dialect, or flow's where it has none yet.
 const dialect::Codec& codec_of(core::Dialect dialect);

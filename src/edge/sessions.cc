@@ -22,8 +22,20 @@ using lib::JsonWriter;
 
 constexpr uint64_t list_max = 1'000;
 
-// What the broker says of an entry: nobody else does.
-constexpr std::array<std::string_view, 3> own_keys = {R"("version")", R"("by")", R"("at")"};
+// Of the entries one answer has so much; the rest is asked for with `after`.
+constexpr size_t entries_bytes_max = size_t{1} << 20;
+
+// What the broker says of an entry: nobody else does, however it is spelled.
+bool is_own_key(std::string_view quoted) {
+  constexpr std::array<std::string_view, 3> own = {R"("version")", R"("by")", R"("at")"};
+  if (quoted.find('\\') == std::string_view::npos) {
+    return std::ranges::find(own, quoted) != own.end();
+  }
+  lib::JsonDocument document;
+  const auto key = document.parse(quoted);
+  const std::string plain = key ? "\"" + std::string(key->as_string().value_or("")) + "\"" : "";
+  return std::ranges::find(own, plain) != own.end();
+}
 
 bool may_see(const Principal& caller, const Session& session) {
   return caller.is_maintainer() || session.has(caller.name);
@@ -78,11 +90,35 @@ void render_task(node::Broker& broker, const Session& session, JsonWriter& out) 
   }
 }
 
+// The entries after a version, oldest first, as far as one answer goes. Returns the version of the
+// last that is in it, where there are more.
+uint64_t end_of_page(node::Broker& broker, const Session& session, uint64_t after) {
+  size_t bytes = 0;
+  uint64_t last = after;
+  for (const core::SessionChange& change : session.entries) {
+    if (change.version <= after) {
+      continue;
+    }
+    if (bytes >= entries_bytes_max) {
+      return last;
+    }
+    const auto record = broker.record(change.seq);
+    bytes += record ? record->size() : 0;
+    last = change.version;
+  }
+  return UINT64_MAX;
+}
+
+struct Page {
+  uint64_t after = 0;
+  uint64_t upto = UINT64_MAX;
+};
+
 void render_entries(node::Broker& broker, const Session& session, SessionAct act,
-                    std::string_view key, JsonWriter& out) {
+                    std::string_view key, const Page& page, JsonWriter& out) {
   out.key(key).array();
   for (const core::SessionChange& change : session.entries) {
-    if (change.act != act) {
+    if (change.act != act || change.version <= page.after || change.version > page.upto) {
       continue;
     }
     out.object().key("version").number(change.version).key("by").text(change.by);
@@ -92,7 +128,7 @@ void render_entries(node::Broker& broker, const Session& session, SessionAct act
     if (written != nullptr) {
       lib::JsonSlices slices(written->body);
       for (lib::JsonSlice slice; slices.next(slice);) {
-        if (std::ranges::find(own_keys, slice.key) == own_keys.end()) {
+        if (!is_own_key(slice.key)) {
           out.raw_key(slice.key).raw(slice.value);
         }
       }
@@ -123,10 +159,22 @@ void render_head(const core::Tables& t, const Session& session, JsonWriter& out)
   }
 }
 
-void render_log(const Session& session, JsonWriter& out) {
+// A message's id in the form of the reader's dialect, as far as the journal still has it.
+std::string id_of(node::Broker& broker, const Principal& reader,
+                  const core::SessionMessage& message) {
+  if (reader.dialect != core::Dialect::flow) {
+    if (const auto envelope = envelope_at(broker, reader.workspace, message.seq)) {
+      return dialect::id_in(reader.dialect, *envelope);
+    }
+  }
+  return base::format_uuid(message.id);
+}
+
+void render_log(node::Broker& broker, const Principal& reader, const Session& session,
+                JsonWriter& out) {
   out.key("messageLog").array();
   for (const core::SessionMessage& message : session.log) {
-    out.object().key("id").uuid(message.id).key("seq").number(message.seq.n);
+    out.object().key("id").text(id_of(broker, reader, message)).key("seq").number(message.seq.n);
     out.key("from").text(message.from).key("to").text(message.to);
     out.key("receivers").number(uint64_t{message.receivers}).key("type").text(message.type);
     if (!message.action.empty()) {
@@ -236,17 +284,26 @@ void Api::show_session(Call& call) {
   if (session == nullptr) {
     return;
   }
+  const auto after = call.count("after", 0, UINT64_MAX - 1);
+  if (!after) {
+    refuse(call.exchange, after.error());
+    return;
+  }
+  const Page page{*after, end_of_page(broker_, *session, *after)};
   std::string text;
   JsonWriter out(text);
   out.object();
   render_head(tables(call), *session, out);
   out.key("context").object();
   render_task(broker_, *session, out);
-  render_entries(broker_, *session, SessionAct::add_decision, "decisions", out);
-  render_entries(broker_, *session, SessionAct::add_artifact, "artifacts", out);
-  render_entries(broker_, *session, SessionAct::add_finding, "findings", out);
+  render_entries(broker_, *session, SessionAct::add_decision, "decisions", page, out);
+  render_entries(broker_, *session, SessionAct::add_artifact, "artifacts", page, out);
+  render_entries(broker_, *session, SessionAct::add_finding, "findings", page, out);
   out.end_object();
-  render_log(*session, out);
+  if (page.upto != UINT64_MAX) {
+    out.key("next").number(page.upto);
+  }
+  render_log(broker_, call.caller, *session, out);
   render_changes(*session, out);
   out.end_object();
   net::Response response = json_response(200, std::move(text));
@@ -286,6 +343,10 @@ void Api::start_session(Call& call) {
   const auto names = body ? participants_in(*body) : std::unexpected(body.error());
   if (!names) {
     refuse(call.exchange, names.error());
+    return;
+  }
+  if (const auto unknown = unknown_member(*body, {"id", "coordinator", "participants", "task"})) {
+    refuse(call.exchange, *unknown);
     return;
   }
   const Json id = body->find("id");
@@ -370,6 +431,13 @@ void Api::set_session_status(Call& call) {
        {"active", SessionAct::resume},
        {"completed", SessionAct::complete},
        {"failed", SessionAct::fail}}};
+  if (find_session(call) == nullptr) {
+    return;
+  }
+  if (const auto unknown = unknown_member(*body, {"status", "summary"})) {
+    refuse(call.exchange, *unknown);
+    return;
+  }
   const Json status = body->find("status");
   const Json summary = body->find("summary");
   const auto* const act =

@@ -195,6 +195,7 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
     e.thread = own_thread;
     if (about.envelope() != nullptr) {
       e.in_reply_to = about.envelope()->id;
+      e.question = about.envelope()->native_id;
       follow_trace(*about.envelope(), e);
     }
     std::string body;

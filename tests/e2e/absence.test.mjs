@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is away, who answers whom, and who waits for whom, against the real binary.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import WebSocket from 'ws';
-import { Broker } from './harness.mjs';
+import { binary, Broker, message } from './harness.mjs';
+
+const run = promisify(execFile);
 
 const provenance = (response) => JSON.parse(response.headers.get('parley-provenance'));
 
@@ -50,6 +54,11 @@ describe('an agent that is away', () => {
     await away.call('POST', '/v1/agents/away/heartbeat', { body: { status: 'idle' } });
     await told('offline');
     assert.equal(await availability('away'), 'offline');
+    const found = async (query) => (await broker.call('GET', `/v1/agents?${query}`)).json.agents.map(({ id, status }) => [id, status]);
+    assert.deepEqual(await found('status=offline'), [['away', 'offline']]);
+    assert.deepEqual(await found('status=idle'), []);
+    assert.match((await run(binary, ['agent', 'list', '--url', broker.url, '--token', ana.token])).stdout, /away +agent +flow +- +offline +offline/);
+    assert.equal((await broker.call('GET', '/v1/agents?dialect=collab&status=bogus')).status, 400);
     await away.inbox();
     await told('online');
     assert.equal(await availability('away'), 'available');
@@ -74,6 +83,44 @@ describe('an agent that is away', () => {
     await until(() => availability('poller'), (found) => found === 'offline');
   });
 
+  it('CO-06: stays there while it waits for a lock', async () => {
+    const waiter = await broker.addAgent('waiter');
+    await ana.call('PUT', '/v1/locks/held', { body: { lease: '60s' } });
+    await waiter.call('POST', '/v1/agents/waiter/heartbeat', { body: { status: 'waiting' } });
+    const taken = waiter.call('PUT', '/v1/locks/held?wait=2s');
+    const seen = new Set();
+    let done = false;
+    taken.then(() => { done = true; });
+    await until(async () => { seen.add(await availability('waiter')); return done; }, Boolean);
+    assert.deepEqual([...seen], ['available']);
+    await ana.call('DELETE', '/v1/locks/held');
+  });
+
+  it('CO-01: keeps what it said of itself until it says something else', async () => {
+    const ida = await broker.addAgent('ida', { dialect: 'collab', role: 'worker' });
+    const said = async (body) => {
+      assert.equal((await ida.call('POST', '/v1/agents/ida/heartbeat', { body })).status, 200);
+      const { status, currentTask } = (await broker.call('GET', '/v1/agents/ida')).json;
+      return [status, currentTask];
+    };
+    assert.deepEqual(await said({ status: 'working', currentTask: 't1' }), ['working', 't1']);
+    assert.deepEqual(await said({}), ['working', 't1']);
+    assert.deepEqual(await said({ status: 'idle' }), ['idle', 't1']);
+    assert.deepEqual(await said({ currentTask: null }), ['idle', undefined]);
+    assert.deepEqual(await said({ status: 'offline' }), ['offline', undefined]);
+    assert.deepEqual(await said({}), [undefined, undefined]);
+    const socket = new WebSocket(`${broker.url.replace('http', 'ws')}/v1/ws`, { headers: { Authorization: `Bearer ${ida.token}` } });
+    await once(socket, 'open');
+    for (const op of [{ status: 'working', currentTask: 't2' }, {}, { status: 'nonsense' }, { status: 5 }]) {
+      socket.send(JSON.stringify({ op: 'heartbeat', ref: 1, ...op }));
+      const [answer] = await once(socket, 'message');
+      assert.equal(JSON.parse(answer).ok, !('status' in op) || op.status === 'working');
+    }
+    const { status, currentTask } = (await broker.call('GET', '/v1/agents/ida')).json;
+    assert.deepEqual([status, currentTask], ['working', 't2']);
+    socket.close();
+  });
+
   it('CO-07: gets its messages later, or another does, or the sender is told at once', async () => {
     const abe = await broker.addAgent('abe', { capabilities: ['test', 'review'] });
     await broker.addAgent('half', { capabilities: ['review'] });
@@ -85,12 +132,25 @@ describe('an agent that is away', () => {
     assert.equal(redirected.json.recipients[0].receiver, 'abe');
     assert.equal(redirected.json.recipients[0].redirected_from, 'away');
     assert.match(redirected.json.warnings[0], /redirected/);
-    const read = await abe.read((await asked(abe)).id);
+    const listed = await asked(abe);
+    assert.equal(listed.redirected_from, 'away');
+    const cli = async (...words) => (await run(binary, [...words, '--url', broker.url, '--token', abe.token])).stdout;
+    assert.match(await cli('inbox'), /ana to away/);
+    assert.match(await cli('read', listed.id), /meant for +away/);
+    const read = await abe.read(listed.id);
     assert.equal(provenance(read).redirected_from, 'away');
     assert.equal(read.json.receiver, 'away');  // an address is never rewritten
     await broker.kill();
     await broker.run(broker.flags);
     assert.equal(provenance(await abe.read(read.json.id)).redirected_from, 'away');
+
+    const socket = new WebSocket(`${broker.url.replace('http', 'ws')}/v1/ws?window=0`, { headers: { Authorization: `Bearer ${ana.token}` } });
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ op: 'send', ref: 1, on_unavailable: 'redirect', message: message('ana', 'away', { n: 2 }) }));
+    const [receipt] = await once(socket, 'message');
+    const { receiver, redirected_from } = JSON.parse(receipt);
+    assert.deepEqual([receiver, redirected_from], ['abe', 'away']);
+    socket.close();
 
     const failed = await ana.send('away', { n: 3 }, {}, '?on_unavailable=fail');
     assert.equal(failed.status, 503);

@@ -77,7 +77,7 @@ describe('collab agents', () => {
     });
     assert.equal((await post(worker, response)).status, 202);
     const answer = await next(boss);
-    assert.deepEqual(answer.found, response);
+    assert.deepEqual(answer.found, { ...response, sessionId: 's-1' });
     const delivery = await boss.delivery(command.id);
     assert.equal(delivery.json.id, command.id);
     assert.equal(delivery.json.deliveries[0].state, 'answered');
@@ -127,6 +127,22 @@ describe('collab agents', () => {
       foreign: { dialect: 'flow', id: back, extra: { '/sender': 'boss', '/receiver': 'q', '/priority': 'critical' } } }));
     const { found: note } = await next(eve);
     assert.deepEqual([note.sender, note.receiver, note.priority], ['worker', 'eve', 'normal']);
+  });
+
+  // CO-02
+  it('name someone in replyTo', async () => {
+    const { status, json } = await post(boss, collab('boss', 'worker', { type: 'command', replyTo: 'nobody' }));
+    assert.deepEqual([status, json.code, json.field], [404, 'RECEIVER_NOT_FOUND', '/replyTo']);
+  });
+
+  // CO-09: in the words of those who wait.
+  it('are told of a circle by the ids that they gave', async () => {
+    const [gus, hal] = [await addCollab(broker, 'gus'), await addCollab(broker, 'hal')];
+    assert.equal((await post(gus, collab('gus', 'hal', { id: 'ask-1', type: 'command' }))).status, 202);
+    const { status, json } = await post(hal, collab('hal', 'gus', { id: 'ask-2', type: 'command' }));
+    assert.deepEqual([status, json.code], [409, 'DEADLOCK']);
+    assert.match(json.detail, /"hal" waits for "gus" \(ask-2\)/);
+    assert.match(json.detail, /"gus" waits for "hal" \(ask-1\)/);
   });
 
   // CO-03: one agent, a list, a topic, everyone.

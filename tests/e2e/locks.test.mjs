@@ -37,7 +37,7 @@ describe('locks', () => {
     const renewed = await take(ana, 'build', { lease: '50s' });
     assert.equal(renewed.json.fence, first.json.fence);
     assert.ok(renewed.json.ends_at > first.json.ends_at);
-    assert.equal((await release(bo, 'build')).json.code, 'LOCK_HELD');
+    assert.equal((await release(bo, 'build')).json.code, 'FORBIDDEN');
     assert.equal((await release(ana, 'build', `?fence=${first.json.fence - 1}`)).json.code, 'CONFLICT');
     assert.equal((await release(ana, 'build', `?fence=${first.json.fence}`)).status, 200);
     assert.equal((await release(ana, 'build')).json.code, 'NOT_FOUND');
@@ -93,6 +93,20 @@ describe('locks', () => {
     await release(ana, 'line');
     assert.equal((await third).json.owner, 'cy');
     await release(cy, 'line');
+  });
+
+  it('CO-09: says what was wrong with a call, and when to ask again', async () => {
+    for (const body of [{ lease: '0s' }, { leese: '5s' }, { lease: 5 }]) {
+      const wrong = await ana.call('PUT', '/v1/locks/wrong', { body });
+      assert.deepEqual([wrong.status, wrong.json.code], [400, 'BAD_REQUEST'], JSON.stringify(body));
+    }
+    await take(ana, 'wrong', { lease: '60s' });
+    assert.equal((await release(ana, 'wrong', '?fence=0')).json.code, 'BAD_REQUEST');
+    assert.deepEqual(await release(bo, 'wrong').then(({ status, json }) => [status, json.code]), [403, 'FORBIDDEN']);
+    const late = await take(bo, 'wrong', { wait: '50ms' });
+    assert.deepEqual([late.status, late.json.code, late.json.owner], [409, 'LOCK_HELD', 'ana']);
+    assert.match(late.json.retry_after, /^\d/);
+    assert.equal((await release(ana, 'wrong')).status, 200);
   });
 
   it('CO-09: goes with its owner', async () => {

@@ -152,6 +152,72 @@ describe('sessions', () => {
     assert.equal(json.messageCount, 2);
   });
 
+  it('CO-10: holds the answers to what was asked in it, whether they say so or not', async () => {
+    await start(ana, 'asked', ['bo']);
+    const ask = async (query = '') => (await ana.send('bo', 'well?', { type: 'request' }, `?session=asked${query}`)).json;
+    const answer = (id, extra = {}) => bo.send('ana', 'so', { type: 'response', metadata: { in_reply_to: id }, ...extra });
+    const { id } = await ask();
+    await bo.read(id);
+    const answered = (await answer(id)).json;
+    const log = async () => (await show(ana, 'asked')).json.messageLog.map((each) => each.id);
+    assert.deepEqual(await log(), [id, answered.id]);
+    // So it waits while the session does, and whoever blocks for it is told why.
+    const later = (await ask()).id;
+    await bo.read(later);
+    await status(ana, 'asked', 'paused');
+    const parked = (await answer(later)).json;
+    assert.deepEqual(await ana.read(parked.id).then(({ status: s, json }) => [s, json.code]), [409, 'SESSION_PAUSED']);
+    await status(ana, 'asked', 'active');
+    assert.equal((await ana.read(parked.id)).status, 200);
+    // One who left answers still, outside of it.
+    const last = (await ask()).id;
+    await bo.read(last);
+    await ana.call('DELETE', '/v1/sessions/asked/participants/bo', { headers: { 'If-Match': '*' } });
+    assert.equal((await answer(last)).status, 202);
+    assert.deepEqual(await log(), [id, answered.id, later, parked.id, last]);
+  });
+
+  it('CO-10: sends no answer to one who takes no part', async () => {
+    await start(ana, 'closed', ['bo']);
+    const asked = await ana.send('bo', 'well?', { type: 'request', metadata: { foreign: { reply_to: 'dee' } } }, '?session=closed');
+    assert.deepEqual([asked.status, asked.json.code], [403, 'NOT_A_PARTICIPANT']);
+  });
+
+  it('CO-10: names what was said by the ids that the reader knows', async () => {
+    const [eli, fay] = await Promise.all(['eli', 'fay'].map((name) => broker.addAgent(name, { dialect: 'collab', role: 'worker' })));
+    await start(eli, 'words', ['fay', 'ana']);
+    await eli.call('POST', '/v1/messages?lenient=true', { body: { id: 'x1', type: 'event', to: 'fay', action: 'note', sessionId: 'words' } });
+    assert.equal((await show(fay, 'words')).json.messageLog[0].id, 'x1');
+    assert.match((await show(ana, 'words')).json.messageLog[0].id, /^[0-9a-f]{8}-/);
+    // An ack of what waits in a paused session says why not.
+    await status(eli, 'words', 'paused');
+    assert.equal((await fay.ack('x1')).json.code, 'SESSION_PAUSED');
+  });
+
+  it('CO-10: takes no word that it does not know, and lets nobody write what the broker says of an entry', async () => {
+    const typo = await ana.call('POST', '/v1/sessions', { body: { id: 'typo', particpants: ['bo'] } });
+    assert.deepEqual([typo.status, typo.json.field], [400, '/particpants']);
+    assert.match(typo.json.detail, /nearest is "participants"/);
+    await start(ana, 'escaped', []);
+    await ana.call('POST', '/v1/sessions/escaped/findings', { body: '{"x":1,"\\u0076ersion":99,"b\\u0079":"bo"}', headers: { 'If-Match': '*' } });
+    assert.equal((await show(ana, 'escaped')).text.match(/u0076|u0079/), null);
+  });
+
+  it('CO-10: is shown in parts where it is large', async () => {
+    await start(ana, 'large', []);
+    for (let n = 0; n < 70; ++n) await write(ana, 'large', 'findings', { n, text: 'x'.repeat(30_000) });
+    const seen = [];
+    let pages = 0;
+    for (let after = 0; after !== undefined; ++pages) {
+      const { json, text } = await ana.call('GET', `/v1/sessions/large?after=${after}`);
+      assert.ok(text.length < 1.2e6, `${text.length} bytes`);
+      seen.push(...json.context.findings.map(({ n }) => n));
+      after = json.next;
+    }
+    assert.deepEqual(seen, [...Array(70).keys()]);
+    assert.equal(pages, 2);
+  });
+
   it('CO-10: ends with a summary that its participants are told, and can be read after', async () => {
     await start(ana, 'end', ['bo']);
     await write(bo, 'end', 'decisions', { decision: 'stop' });
@@ -168,7 +234,9 @@ describe('sessions', () => {
     const rules = { 'collab.session_duration_max': '1500ms', 'collab.session_warning': '1s' };
     await broker.call('PATCH', '/v1/rules', { body: rules });
     await start(cy, 'short', ['dee']);
-    assert.ok(Date.parse((await news(dee, 'session_warning', 'short')).ends_at));
+    const warning = await news(dee, 'session_warning', 'short');
+    assert.ok(Date.parse(warning.ends_at));
+    assert.match(warning.left, /^\d+(ms|s)$/);
     const ended = await news(dee, 'session_ended', 'short');
     assert.deepEqual([ended.status, ended.by], ['failed', 'system']);
     await broker.call('PATCH', '/v1/rules', { body: { 'collab.session_duration_max': '1h', 'collab.session_warning': '5m' } });
