@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned secret_mode = 0600;
+constexpr size_t token_bytes_max = 4'096;
 
 std::unexpected<Failure> refuse(std::string detail, std::string advice) {
   return std::unexpected(Failure{"BAD_REQUEST", std::move(detail), std::move(advice)});
@@ -211,33 +212,49 @@ std::expected<std::string, Failure> store_agent_token(std::string_view agent,
   return path;
 }
 
-std::expected<Target, Failure> find_broker_as(std::string_view agent, ClientOptions options) {
-  if (agent.empty()) {
-    if (options.token.empty() && variable("PARLEY_TOKEN").empty()) {
-      return std::unexpected(Failure{"UNAUTHORIZED", "nobody said which agent this is",
-                                     "Give --agent NAME, or its token in PARLEY_TOKEN."});
-    }
-    return find_broker(options);
-  }
-  if (!options.token.empty()) {
-    return refuse("--agent and --token both say who this is", "Give one of them.");
-  }
+std::expected<std::string, Failure> kept_agent_token(std::string_view agent) {
+  const std::string name(agent);
   const auto path = agent_token_path(agent);
   if (!path) {
     return std::unexpected(path.error());
   }
+  const int fd = ::open(path->c_str(), O_RDONLY | O_CLOEXEC);
   struct stat info{};
-  if (::stat(path->c_str(), &info) != 0) {
+  if (fd < 0 || ::fstat(fd, &info) != 0) {
+    if (fd >= 0) {
+      ::close(fd);
+    }
     return std::unexpected(
-        Failure{"UNAUTHORIZED", "there is no token of " + std::string(agent) + " in " + *path,
-                "Put it there, mode 0600, or let `parley mcp config --agent " +
-                    std::string(agent) + " --register --write --client CLIENT` do it."});
+        Failure{"UNAUTHORIZED", "there is no token of " + name + " in " + *path,
+                "Put it there with `parley agent keep " + name + "`, or let `parley mcp config "
+                "--agent " + name + " --register --write --client CLIENT` do it."});
   }
+  std::string token(token_bytes_max, '\0');
+  const ssize_t got = ::read(fd, token.data(), token.size());
+  ::close(fd);
   if ((info.st_mode & 0077) != 0) {
     return std::unexpected(Failure{"UNAUTHORIZED", "others may read the token file " + *path,
                                    "Run `chmod 600` on it."});
   }
-  options.token = "@" + *path;
+  token.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  token.erase(token.find_last_not_of(" \t\r\n") + 1);
+  if (token.empty()) {
+    return std::unexpected(Failure{"UNAUTHORIZED", "the token file " + *path + " holds none",
+                                   "Put it there with `parley agent keep " + name + "`."});
+  }
+  return token;
+}
+
+std::expected<Target, Failure> find_broker_as(std::string_view agent, ClientOptions options) {
+  if (!agent.empty() && !options.token.empty()) {
+    return refuse("--agent and --token both say who this is", "Give one of them.");
+  }
+  if (!agent.empty()) {
+    options.token = std::string(agent_token_prefix) + std::string(agent);
+  } else if (options.token.empty() && variable("PARLEY_TOKEN").empty()) {
+    return std::unexpected(Failure{"UNAUTHORIZED", "nobody said which agent this is",
+                                   "Give --agent NAME, or its token in PARLEY_TOKEN."});
+  }
   return find_broker(options);
 }
 

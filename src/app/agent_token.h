@@ -21,6 +21,13 @@ std::expected<std::string, Failure> agent_token_path(std::string_view agent);
 std::expected<std::string, Failure> store_agent_token(std::string_view agent,
                                                       std::string_view token);
 
+// The token of the file, which nobody but its owner may be able to read.
+std::expected<std::string, Failure> kept_agent_token(std::string_view agent);
+
+// What --token and PARLEY_TOKEN take for it: `agent:NAME`. So the secret itself stays out of the
+// environment.
+inline constexpr std::string_view agent_token_prefix = "agent:";
+
 // The broker, as that agent: its token is that of the file. With no agent the token has to be given
 // by --token or PARLEY_TOKEN: the admin's is never taken for an agent's.
 std::expected<Target, Failure> find_broker_as(std::string_view agent, ClientOptions options);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/agent_token.h"
 #include "app/config.h"
 #include "app/terminal.h"
 #include "base/size.h"
@@ -60,6 +61,13 @@ std::expected<std::string, Failure> token_given(const ClientOptions& options) {
                                      "Name a file that holds one token and that you may read."});
     }
     token = *text;
+  }
+  if (token.starts_with(agent_token_prefix)) {
+    auto kept = kept_agent_token(std::string_view(token).substr(agent_token_prefix.size()));
+    if (!kept) {
+      return kept;
+    }
+    token = std::move(*kept);
   }
   // A line end in a header would be a header of its own.
   const bool good = std::ranges::all_of(token, [](char c) { return c > ' ' && c < '\x7f'; });

@@ -20,7 +20,7 @@ namespace parley::app {
 // What every client subcommand takes.
 struct ClientOptions {
   std::string url;    // --url
-  std::string token;  // --token: the token, or @FILE
+  std::string token;  // --token: the token, @FILE, or agent:NAME
   std::string ca;     // --ca: a PEM file to trust, for a broker with a certificate of its own
   std::string data;   // --data: where to look for the local broker
   bool json = false;  // --json

@@ -101,7 +101,7 @@ int hook(const Options& options) {
   if (!inbox || !inbox->is_object()) {
     return give_up(options, event, {"BAD_ANSWER", target->url + " is no Parley broker", {}});
   }
-  std::fputs(hook_output(event, mail_text(*inbox, options.limit)).c_str(), stdout);
+  std::fputs(hook_output(event, mail_text(*inbox, options.limit, options.agent)).c_str(), stdout);
   return 0;
 }
 

@@ -70,6 +70,14 @@ TEST(Hook, ALongInboxIsCutAndSaysSo) {
   EXPECT_NE(text_for(inbox + "]}", 1).find("more than 1 message waits"), text.npos);
 }
 
+TEST(Hook, ACommandLineSaysForWhomItActs) {
+  lib::JsonDocument document;
+  const auto inbox = document.parse(R"({"notifications":[{"id":"1"}]})");
+  ASSERT_TRUE(inbox);
+  EXPECT_NE(mail_text(*inbox, 5, "bo").find("`parley ack ID --token agent:bo`"), std::string::npos);
+  EXPECT_NE(mail_text(*inbox, 5).find("`parley ack ID`"), std::string::npos);
+}
+
 TEST(Hook, EachClientGetsItsForm) {
   const auto output = [](const char* name) { return hook_output(read_hook_event("", name), "m"); };
   EXPECT_EQ(output("SessionStart"),

@@ -14,7 +14,8 @@ void add_broker_options(CLI::App& command, ClientOptions& options) {
       ->group(group);
   command
       .add_option("--token", options.token,
-                  "Your token, or @FILE; else PARLEY_TOKEN, else the local broker's admin.token")
+                  "Your token, @FILE, or agent:NAME for one that is kept; else PARLEY_TOKEN, else "
+                  "the local broker's admin.token")
       ->type_name("TOKEN")
       ->group(group);
   command.add_option("--ca", options.ca, "PEM file of certificates to trust; else PARLEY_CA")

@@ -185,6 +185,11 @@ describe('parley mcp config', () => {
     git(project, 'add', '-A');
     assert.ok(!(await contents(project)).includes(secret));
     assert.equal((await run(['hook', '--agent', 'bo'])).stderr, '');
+    assert.equal((await run(['inbox', '--token', 'agent:bo'])).code, 0);
+    assert.equal((await run(['inbox'], { extra: { PARLEY_TOKEN: 'agent:bo' } })).code, 0);
+    const nobody = await run(['inbox', '--token', 'agent:zoe']);
+    assert.equal(nobody.code, 1);
+    assert.match(nobody.stderr, /no token of zoe/);
     const again = await run(['mcp', 'config', '--client', 'cursor', '--agent', 'bo', '--register', '--dialect', 'flow', '--write'],
       { extra: { XDG_CONFIG_HOME: join(place, 'elsewhere') } });
     assert.equal(again.code, 1);
