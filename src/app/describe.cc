@@ -124,6 +124,9 @@ struct Teller {
            (c.wait.us == 0 ? "" : ", waits " + base::format_duration(c.wait));
   }
   std::string operator()(const ReleaseLock& c) const { return "release lock " + quoted(c.name); }
+  std::string operator()(const ReassignTask& c) const {
+    return "reassign task " + quoted(c.task) + " to " + quoted(c.to);
+  }
   std::string operator()(const CloseThread& c) const { return "close thread " + quoted(c.thread); }
 };
 

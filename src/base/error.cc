@@ -109,6 +109,8 @@ constexpr auto table = std::to_array<CodeInfo>({
      "Wait for it with `?wait=30s` (`parley lock take --wait 30s`), or ask after `retry_after`."},
     {Code::lock_order, "LOCK_ORDER", 409, "Locks are taken in the order of their names",
      "Release what is greater, in byte order, and take the locks anew from the smallest on."},
+    {Code::role_forbidden, "ROLE_FORBIDDEN", 403, "The agent's role does not allow it",
+     "The detail says who may: let one of those send it, or send it to one of those."},
 });
 
 }  // namespace

@@ -64,6 +64,7 @@ enum class Code : uint8_t {
   version_required,
   lock_held,
   lock_order,
+  role_forbidden,
 };
 
 // One row of the table of codes: the public name, the HTTP status, a title, and what to do.

@@ -154,8 +154,19 @@ void get(Send& c, Reader& in) {
   c.wait = in.duration();
 }
 
-void put(const Read& c, Writer& out) { put(c.target, out); }
-void get(Read& c, Reader& in) { get(c.target, in); }
+void put(const Read& c, Writer& out) {
+  put(c.target, out);
+  out.u8(c.as ? static_cast<uint8_t>(*c.as) + 1 : 0);
+}
+void get(Read& c, Reader& in) {
+  get(c.target, in);
+  const uint8_t as = in.u8();
+  if (as > static_cast<uint8_t>(dialect_last) + 1) {
+    in.fail();
+  } else if (as > 0) {
+    c.as = static_cast<Dialect>(as - 1);
+  }
+}
 
 void put(const Take& c, Writer& out) { out.fixed32(c.count_max); }
 void get(Take& c, Reader& in) { c.count_max = in.fixed32(); }
@@ -305,6 +316,17 @@ void put(const ReleaseLock& c, Writer& out) {
 void get(ReleaseLock& c, Reader& in) {
   c.name = in.text();
   c.fence = in.seq();
+}
+
+void put(const ReassignTask& c, Writer& out) {
+  out.text(c.task);
+  out.text(c.to);
+  out.text(c.director);
+}
+void get(ReassignTask& c, Reader& in) {
+  c.task = in.text();
+  c.to = in.text();
+  c.director = in.text();
 }
 
 // Makes the alternative with this tag, reads it, and returns false if there is no such tag.

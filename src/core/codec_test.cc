@@ -70,7 +70,8 @@ std::vector<Command> every_command() {
           Send{full_envelope(), 12, Gathering{Strategy::quorum, 2, base::seconds(5),
                                               OnPartial::extend_timeout},
                {"cy", "dee"}, 3, OnUnavailable::redirect, base::seconds(30)},
-          Read{by_both},
+          Read{by_both, std::nullopt},
+          Read{by_both, Dialect::inbox},
           Take{0xffffffff},
           Ack{by_both, {5, 6}},
           Nack{by_both, base::seconds(9), "reason"},
@@ -88,7 +89,8 @@ std::vector<Command> every_command() {
           StartSession{"s", "ana", {"bo", "cy"}, "{}"},
           ChangeSession{"s", SessionAct::fail, 7, "bo", "[1]"},
           TakeLock{"build", base::seconds(5), base::seconds(6)},
-          ReleaseLock{"build", Seq{12}}};
+          ReleaseLock{"build", Seq{12}},
+          ReassignTask{"task-7", "bo", "ana"}};
 }
 
 Entry entry_with(Command command) {

@@ -109,9 +109,11 @@ struct Send {
   bool operator==(const Send&) const = default;
 };
 
-// Marks a message as read and takes a lease on it.
+// Marks a message as read and takes a lease on it. Who speaks inbox settles with it what needs no
+// answer.
 struct Read {
   Target target;
+  std::optional<Dialect> as{};  // that its reader speaks with this; none: its own, and only reads
   bool operator==(const Read&) const = default;
 };
 
@@ -280,6 +282,15 @@ struct ReleaseLock {
   bool operator==(const ReleaseLock&) const = default;
 };
 
+// The task goes to another agent. By the one who gave it, or a maintainer, who says whose it is
+// where several gave one of this name.
+struct ReassignTask {
+  std::string_view task;
+  std::string_view to;
+  std::string_view director{};
+  bool operator==(const ReassignTask&) const = default;
+};
+
 // Time passed.
 struct Tick {
   bool operator==(const Tick&) const = default;
@@ -290,6 +301,6 @@ using Command = std::variant<Tick, StartNode, AddWorkspace, SetRules, Register, 
                              Subscribe, Unsubscribe, Send, Read, Take, Ack, Nack, Reject, Extend,
                              OpenStream, CloseStream, ResolveDeadLetter, Heartbeat, Malformed,
                              ResolveEscalation, CloseThread, ResetLimits, StopWaiting,
-                             StartSession, ChangeSession, TakeLock, ReleaseLock>;
+                             StartSession, ChangeSession, TakeLock, ReleaseLock, ReassignTask>;
 
 }  // namespace parley::core

@@ -386,7 +386,7 @@ Outcome Workspace::on(Turn& turn, const Read& command) {
   if (is_held(delivery.state)) {
     delivery.state = State::read;
     delivery.changed = t_.now;
-    turn.dispatch.hold(*found, default_lease(t_.rules, t_.agents[turn.actor].dialect));
+    note_read(turn, *found, command);
     return receipt;
   }
   if (t_.messages.message_of(*found).expires <= t_.now) {
@@ -397,9 +397,28 @@ Outcome Workspace::on(Turn& turn, const Read& command) {
                   "until it is resumed");
   } else {
     turn.dispatch.hand_out(*found, none, State::read);
+    note_read(turn, *found, command);
   }
   turn.dispatch.pump(turn.actor);  // a delayed one held its channel up
   return receipt;
+}
+
+// What comes of a message that its receiver has read and holds now.
+void Workspace::note_read(Turn& turn, DeliveryRef ref, const Read& command) {
+  const Message& message = t_.messages.message_of(ref);
+  if (command.as == Dialect::inbox && !asks(message.kind)) {
+    turn.dispatch.settle(ref, State::acked);
+    return;
+  }
+  const Agent& reader = t_.agents[turn.actor];
+  turn.dispatch.hold(ref, default_lease(t_.rules, command.as.value_or(reader.dialect)));
+  Task* const task = message.is_task ? t_.tasks.find(message.seq) : nullptr;
+  if (task != nullptr && task->specialist == reader.name) {
+    task->heard = t_.now;
+    if (task->state == TaskState::assigned) {
+      turn.dispatch.set_task(*task, TaskState::in_progress, turn.actor);
+    }
+  }
 }
 
 Outcome Workspace::on(Turn& turn, const Take& command) {
@@ -563,6 +582,9 @@ Outcome Workspace::on(Turn& turn, const Heartbeat& command) {
     return Receipt{};
   }
   presence::expect(t_, turn.actor);
+  if (agent.dialect == Dialect::inbox) {
+    turn.dispatch.renew_tasks(turn.actor);
+  }
   const bool was_busy = agent.status == "busy";
   if (agent.status != command.status && !command.status.empty()) {
     news::availability(t_, turn.dispatch, turn.actor, command.status);

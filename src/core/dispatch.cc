@@ -381,6 +381,9 @@ void Dispatch::end(DeliveryRef ref, State state) {
   if (message.watched) {
     ended.push_back(delivery.message);
   }
+  if (message.is_task) {
+    end_task(delivery, state);
+  }
   finish(delivery.message);
 }
 
@@ -399,6 +402,10 @@ void Dispatch::revive(DeliveryRef ref) {
   t_.messages.note_revival(delivery.message);
   t_.messages.start_expiry(delivery.message);
   ++t_.agents[delivery.receiver].inbox.unsettled;
+  if (Task* const task = message.is_task ? t_.tasks.find(message.seq) : nullptr;
+      task != nullptr && task->specialist == t_.agents[delivery.receiver].name) {
+    set_task(*task, TaskState::assigned, none);
+  }
   line_up(ref);
 }
 
@@ -554,6 +561,7 @@ void Dispatch::keep_house() {
   }
   forget_threads();
   forget_sessions();
+  forget_tasks();
   std::deque<Messages::Remembered>& remembered = t_.messages.remembered();
   for (size_t n = 0; !remembered.empty(); ++n) {
     const bool too_many = remembered.size() > t_.rules.settled_max;

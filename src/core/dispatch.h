@@ -51,6 +51,17 @@ class Dispatch {
   // The lock is free: the next in line has it.
   void pass_on_lock(std::string_view name);
 
+  // The task stands so from now on; `by` whom, none: no one. Those who listen are told.
+  void set_task(Task& task, TaskState state, AgentRef by);
+  // Its specialist is at work on the task, or on all that it holds: the leases begin anew.
+  void renew(const Task& task, AgentRef specialist) const;
+  void renew_tasks(AgentRef specialist);
+  // The task was given to another: its former specialist, who had it by the message at `before`,
+  // has it no more, and is told.
+  void move_task(Task& task, const std::string& former, Seq before, std::string_view by);
+  // The message goes to one more receiver, in the place of a former one. Does not always pump.
+  void deliver_again(MessageRef message, AgentRef receiver, const std::string& former);
+
   // No one waits for an answer any more: the circuit breaker of the one who owes it counts that.
   void note_unanswered(MessageRef request, Duration timeout);
 
@@ -156,6 +167,8 @@ class Dispatch {
                    std::string_view by);
   void tell_end(const Session& session, const SessionChange& change);
   void mind_sessions();
+  void end_task(const Delivery& delivery, State state);
+  void forget_tasks();
   void forget_sessions();
   void mind_locks();
   void entomb(DeliveryRef ref, Reason reason, std::string_view error);

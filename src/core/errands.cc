@@ -9,12 +9,12 @@ namespace parley::core {
 
 namespace {
 
-constexpr std::array<std::string_view, 17> names = {
+constexpr std::array<std::string_view, 18> names = {
     "delivery_failed", "message_malformed", "escalated",      "escalation_resolved",
     "request_timed_out", "roll_called",     "gathered",       "stage",
     "pipeline_ended",  "backpressure",      "thread_closed",  "dead_letter_alert",
     "published",       "deadlock_warned",   "session_changed", "session_warning",
-    "session_ended"};
+    "session_ended",   "task_reassigned"};
 static_assert(names.size() == static_cast<size_t>(errand_kind_last) + 1);
 
 enum class Tag : uint8_t { text, number, duration, time, texts };

@@ -31,8 +31,9 @@ enum class ErrandKind : uint8_t {
   session_changed = 14,    // to a participant: it was added or removed, or the session paused
   session_warning = 15,    // to its participants: it ends soon
   session_ended = 16,      // to its participants: what came of it
+  task_reassigned = 17,    // to the former specialist
 };
-constexpr ErrandKind errand_kind_last = ErrandKind::session_ended;
+constexpr ErrandKind errand_kind_last = ErrandKind::task_reassigned;
 
 // `delivery_failed`, …: the word for it in the message.
 std::string_view errand_name(ErrandKind kind);

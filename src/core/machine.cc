@@ -260,6 +260,9 @@ std::vector<Seq> Machine::live() const {
         seqs.push_back(pipeline.stages[std::max(pipeline.stage, 1u) - 1].response);
       }
     }
+    for (const auto& [began, task] : workspace.tables().tasks.all()) {
+      seqs.insert(seqs.end(), {task.message, task.report, task.outcome});
+    }
     for (const auto& [began, session] : workspace.tables().sessions.all()) {
       seqs.push_back(began);
       for (const SessionChange& entry : session.entries) {

@@ -68,6 +68,7 @@ struct Message {
   bool refused = false;   // its sender was told that its one receiver was away
   bool asks_back = false;  // of one that waits: see WaitGraph
   Time blocked_until;      // its sender goes on only with the answer; zero: it does not wait
+  bool is_task = false;    // it gives a task, or did: see Tasks
   bool named = false;     // its sender gave it an id of another form, of which `id` is made
 
   AgentRef answers_to() const { return reply_to == none ? sender : reply_to; }

@@ -72,6 +72,21 @@ void task(const Tables& t, Dispatch& dispatch, MessageRef request, std::string_v
   publish(t, dispatch, task_topic, std::move(facts));
 }
 
+void task(const Tables& t, Dispatch& dispatch, const Task& task, AgentRef by) {
+  if (!is_heard(t, task_topic)) {
+    return;
+  }
+  std::vector<Fact> facts = {{"task", task.id},
+                             {"seq", static_cast<int64_t>(task.message.n)},
+                             {"status", text(task_state_name(task.state))},
+                             {"sender", task.director},
+                             {"receiver", task.specialist}};
+  if (by != none) {
+    facts.push_back({"by", t.agents[by].name});
+  }
+  publish(t, dispatch, task_topic, std::move(facts));
+}
+
 std::string_view task_status(Status status) {
   switch (status) {
     case Status::unset:

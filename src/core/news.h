@@ -39,6 +39,8 @@ void policy(const Tables& t, Dispatch& dispatch, const Rules& before, std::strin
 void task(const Tables& t, Dispatch& dispatch, MessageRef request, std::string_view status,
           AgentRef by = none);
 std::string_view task_status(Status status);
+// The same of a task by its name: `assigned`, `in_progress`, `acknowledged`, and how it ended.
+void task(const Tables& t, Dispatch& dispatch, const Task& task, AgentRef by);
 
 // The pipeline's stage was answered.
 void phase(const Tables& t, Dispatch& dispatch, const Pipeline& pipeline);

@@ -20,6 +20,7 @@ constexpr uint64_t day = 86'400 * second;
 constexpr uint64_t year = 366 * day;
 
 constexpr auto deadlock_words = std::to_array<std::string_view>({"abort", "warn"});
+constexpr auto foreign_words = std::to_array<std::string_view>({"allow", "refuse"});
 constexpr auto unavailable_words = std::to_array<std::string_view>({"queue", "redirect", "fail"});
 
 // A lower bound of one on everything whose absence would stop the broker from working at all.
@@ -112,6 +113,10 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"flow.ttl.high", &Rules::flow_ttl_high, second / 1'000, year, "the same, high"},
     {"flow.ttl.low", &Rules::flow_ttl_low, second / 1'000, year, "the same, low"},
     {"flow.ttl.normal", &Rules::flow_ttl_normal, second / 1'000, year, "the same, normal"},
+    {"foreign", &Rules::foreign, 0, 1,
+     "whether agents of other dialects may write to inbox agents, to whom they count as directors: "
+     "`allow`, or `refuse` all but answers",
+     foreign_words},
     {"gathers_max", &Rules::gathers_max, 0, 10'000'000,
      "scatters, running and ended within settled_retention"},
     {"guard.conversations_max", &Rules::guard_conversations, 1, 10'000'000,
@@ -131,6 +136,8 @@ constexpr auto table = std::to_array<RuleInfo>({
      "the content of a message from or to an inbox agent has fewer bytes than this"},
     {"inbox.lease", &Rules::inbox_lease, second / 1'000, year,
      "how long an inbox agent may hold a message"},
+    {"inbox.silence", &Rules::inbox_silence, second / 1'000, year,
+     "how long nothing is heard of a task until it is shown as silent"},
     {"inbox.ttl", &Rules::inbox_ttl, 0, year,
      "time to live of a message from an inbox agent; 0s is none"},
     {"lease_max", &Rules::lease_max, second / 1'000, year, "the longest lease that can be asked"},
@@ -195,6 +202,12 @@ constexpr auto table = std::to_array<RuleInfo>({
      "how long a superprompt agent may hold a message"},
     {"superprompt.ttl", &Rules::superprompt_ttl, 0, year,
      "time to live of a message from a superprompt agent; 0s is none"},
+    {"task.moves_max", &Rules::task_moves_max, 0, 10'000,
+     "reassignments that one task lists; beyond it the oldest go"},
+    {"task.retention", &Rules::task_retention, 0, 10 * year,
+     "how long a task that is over can be seen"},
+    {"tasks_max", &Rules::tasks_max, 1, 10'000'000,
+     "tasks; beyond it the one that ended first goes, and where none has no other is given"},
     {"thread_correlations_max", &Rules::thread_correlations_max, 0, 1'000,
      "correlation ids by which the engine finds one thread; the history knows them all"},
     {"thread_duration_max", &Rules::thread_duration_max, second / 1'000, 10 * year,

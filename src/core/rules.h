@@ -150,6 +150,13 @@ struct Rules {
   uint64_t session_participants_max = 64;
   uint64_t sessions_max = 1'000;
 
+  // Tasks; the first is inbox's.
+  Duration inbox_silence = base::minutes(10);
+  Duration task_retention = base::hours(24 * 7);
+  uint64_t task_moves_max = 32;
+  uint64_t tasks_max = 10'000;
+  uint64_t foreign = 0;  // a ForeignPolicy
+
   Duration lock_lease = base::seconds(60);
   Duration lock_lease_max = base::hours(1);
   Duration lock_wait_max = base::minutes(10);
@@ -174,6 +181,9 @@ struct RuleInfo {
 
 // All rules, sorted by name.
 std::span<const RuleInfo> all_rules();
+
+// Whether agents of other dialects may write to those whose dialect has roles.
+enum class ForeignPolicy : uint8_t { allow = 0, refuse = 1 };
 
 // What becomes of a request that would close a circle of those who wait for each other.
 enum class DeadlockPolicy : uint8_t { abort = 0, warn = 1 };

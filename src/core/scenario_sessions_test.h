@@ -8,7 +8,7 @@
 #include "core/scenario_test.h"
 #include "core/tables.h"
 
-// The words for sessions and locks.
+// The words for sessions, locks and tasks.
 namespace parley::core::testing {
 
 // `active 3 ana bo`: status, version, participants.
@@ -56,6 +56,25 @@ inline std::string lock_words(const Tables& t) {
     for (const Lock::Waiter& waiter : lock.line) {
       words.push_back(waiter.agent);
     }
+  }
+  return join(words);
+}
+
+// `in_progress bo 1 reports`: how it stands, who has it, and what was said of it.
+inline std::string task_words(const Tables& t, std::string_view id, std::string_view director) {
+  const Task* const task = t.tasks.find(id, director);
+  if (task == nullptr) {
+    return "none";
+  }
+  std::vector<std::string> words = {std::string(task_state_name(task->state)), task->specialist};
+  if (task->reports > 0) {
+    words.push_back(std::to_string(task->reports) + " reports");
+  }
+  if (task->errors > 0) {
+    words.push_back(std::to_string(task->errors) + " errors");
+  }
+  if (!task->moves.empty()) {
+    words.push_back("from " + task->moves.back().from);
   }
   return join(words);
 }

@@ -85,7 +85,8 @@ class Script {
         {"beats", &Script::beats},           {"garbles", &Script::garbles},
         {"calls", &Script::calls},           {"stops", &Script::stops},
         {"starts", &Script::starts},         {"changes", &Script::changes},
-        {"locks", &Script::locks},           {"unlocks", &Script::unlocks}};
+        {"locks", &Script::locks},           {"unlocks", &Script::unlocks},
+        {"reassigns", &Script::reassigns}};
     const bool has_actor = verbs.contains(words.peek(1));
     if (const auto at = steps.find(words.peek()); at != steps.end() && !has_actor) {
       (this->*at->second)(words);
@@ -255,6 +256,10 @@ class Script {
       e.correlation = words.next();
     } else if (words.accept("session")) {
       e.session = words.next();
+    } else if (words.accept("task")) {
+      e.task = words.next();
+    } else if (words.accept("type")) {
+      e.type = words.next();
     } else if (words.accept("tokens")) {
       tokens_ = number(words.next());
     } else if (words.accept("body")) {
@@ -296,7 +301,22 @@ class Script {
   Command takes(Words& words) {
     return Take{static_cast<uint32_t>(number(words.next()))};
   }
-  Command reads(Words& words) { return Read{target(words)}; }
+  Command reads(Words& words) {
+    Read read{target(words), std::nullopt};
+    if (words.accept("as")) {
+      read.as = dialect(words.next());
+    } else if (const AgentRef ref = tables().agents.find(actor_); ref != none) {
+      read.as = tables().agents[ref].dialect;
+    }
+    return read;
+  }
+  Command reassigns(Words& words) {
+    ReassignTask command{.task = words.next(), .to = words.accept("to") ? words.next() : ""};
+    if (words.accept("of")) {
+      command.director = words.next();
+    }
+    return command;
+  }
   Command acks(Words& words) {
     Ack ack{target(words), {}};
     if (words.accept("and") && words.accept("before") && words.accept("on")) {
@@ -714,6 +734,10 @@ class Script {
       check_equal(join(words.rest()), join(found));
     } else if (what == "locks:") {
       check_equal(join(words.rest()), testing::lock_words(tables()));
+    } else if (what == "task") {
+      const std::string_view id = words.next();
+      const std::string_view director = words.accept("of") ? trimmed(words.next()) : "";
+      check_equal(join(words.rest()), testing::task_words(tables(), id, director));
     } else if (what == "thread") {
       const std::string_view name = trimmed(words.next());
       check_equal(join(words.rest()), testing::thread_words(tables(), name));

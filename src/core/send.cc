@@ -132,8 +132,20 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   if (!routed) {
     return std::unexpected(routed.error());
   }
-  if (auto good = check_receivers(envelope, *routed); !good) {
+  if (auto good = check_receivers(turn, envelope, *routed); !good) {
     return std::unexpected(good.error());
+  }
+  if (auto good = check_roles(turn, envelope, *routed); !good) {
+    return std::unexpected(good.error());
+  }
+  Seq given;
+  if (const auto first = find_given(envelope, *routed, content, given); !first) {
+    return std::unexpected(first.error());
+  } else if (given.n != 0) {
+    return Receipt{.message = given,
+                   .duplicate = true,
+                   .number = *first == none ? 0 : t_.messages.message(*first).number,
+                   .count = 1};
   }
   const auto session = session_of(turn, envelope, *routed);
   if (!session) {
@@ -179,6 +191,7 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   if (question != none) {
     answer(turn, question, message, envelope.status);
   }
+  enter_task(turn, envelope, *routed, message, question);
   if (errand != nullptr) {
     t_.errands.remove(command.errand);
   }
@@ -409,8 +422,22 @@ std::expected<Workspace::Route, Error> Workspace::route(const Turn& turn, const 
 
 // An agent that is named must be able to take the message. Who subscribes to a topic gets what is
 // published there.
-std::expected<void, Error> Workspace::check_receivers(const Envelope& e,
+std::expected<void, Error> Workspace::check_receivers(const Turn& turn, const Envelope& e,
                                                       const Route& route) const {
+  for (const AgentRef ref : route.agents) {
+    const Agent& receiver = t_.agents[ref];
+    if (e.body.size() < t_.rules.inbox_content_bytes || route.everyone || turn.actor == none) {
+      break;
+    }
+    if (receiver.kind == PrincipalKind::agent && receiver.dialect == Dialect::inbox) {
+      return refuse(Code::payload_too_large,
+                    "the body has " + std::to_string(e.body.size()) + " bytes; \"" +
+                        receiver.name + "\" speaks inbox and takes fewer than " +
+                        std::to_string(t_.rules.inbox_content_bytes) +
+                        " (inbox.content_bytes); summarize it, or name a file that has the rest",
+                    "/body");
+    }
+  }
   const size_t bytes = text_bytes(e);
   if (bytes <= t_.rules.collab_message_bytes_max || route.everyone) {
     return {};

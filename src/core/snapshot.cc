@@ -548,6 +548,7 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   message.topic = topic == 0 ? none : topics[topic - 1];
   message.is_own = t.agents[message.sender].name == broker_sender;
   message.thread = thread == 0 ? none : threads[thread - 1];
+  message.is_task = t.tasks.size() > 0 && t.tasks.find(message.seq) != nullptr;
   const MessageRef ref = t.messages.add(message);
   t.agents.use(message.sender);
   if (message.reply_to != none) {
@@ -751,6 +752,7 @@ void encode(const Tables& t, Writer& out) {
   encode_streams(t, agents, out);
   encode_threads(t, agents, threads, out);
   t.sessions.encode(out);
+  t.tasks.encode(out);
   encode_messages(t, agents, topics, threads, out);
   encode_held(t, agents, out);
   encode_remembered(t, out);
@@ -769,7 +771,8 @@ bool decode(Tables& t, Reader& in) {
   const std::vector<TopicRef> topics = decode_topics(t, agents, in);
   const std::vector<StreamRef> streams = decode_streams(t, agents, in);
   const std::vector<ThreadRef> threads = decode_threads(t, agents, in);
-  if (!t.sessions.decode(in)) {  // before the messages: those in a paused one are in no inbox
+  // Before the messages: those in a paused session are in no inbox, and some give tasks.
+  if (!t.sessions.decode(in) || !t.tasks.decode(in)) {
     return false;
   }
   for (size_t left = in.count(); left > 0 && in.ok(); --left) {

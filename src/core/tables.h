@@ -17,6 +17,7 @@
 #include "core/patterns.h"
 #include "core/rules.h"
 #include "core/sessions.h"
+#include "core/tasks.h"
 #include "core/threads.h"
 #include "core/topics.h"
 #include "core/waitgraph.h"
@@ -78,6 +79,7 @@ struct Tables {
   Patterns patterns;
   Sessions sessions;
   Locks locks;
+  Tasks tasks;
   Streams streams;
   Buckets buckets;
   Rallies rallies;

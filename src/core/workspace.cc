@@ -117,6 +117,9 @@ Time Workspace::next_deadline() const {
   }
   next = std::min(next, t_.dead_letters.next_due_at());
   next = std::min(next, t_.locks.next_due());
+  if (const Task* const first = t_.tasks.first_ended()) {
+    next = std::min(next, next_minute(first->changed + t_.rules.task_retention));
+  }
   if (const Session* const first = t_.sessions.first_unwarned()) {
     next = std::min(next, session_warned_at(t_.rules, first->started));
   }

@@ -82,6 +82,7 @@ class Workspace {
   Outcome on(Turn& turn, const Subscribe& command);
   Outcome on(Turn& turn, const Unsubscribe& command);
   Outcome on(Turn& turn, const Read& command);
+  void note_read(Turn& turn, DeliveryRef ref, const Read& command);
   Outcome on(Turn& turn, const Take& command);
   Outcome on(Turn& turn, const Ack& command);
   Outcome on(Turn& turn, const Nack& command);
@@ -131,6 +132,19 @@ class Workspace {
   std::expected<void, Error> check(const Turn& turn, const TakeLock& command) const;
   std::expected<void, Error> check_order(std::string_view agent, std::string_view name) const;
 
+  // task_acts.cc
+  Outcome on(Turn& turn, const ReassignTask& command);
+  std::expected<void, Error> check_roles(const Turn& turn, const Envelope& e,
+                                         const Route& route) const;
+  std::expected<MessageRef, Error> find_given(const Envelope& e, const Route& route,
+                                              uint64_t content, Seq& given) const;
+  void enter_task(Turn& turn, const Envelope& e, const Route& route, MessageRef message,
+                  MessageRef question);
+  void give_task(Turn& turn, const Envelope& e, const Route& route, MessageRef message);
+  Task* task_told_of(const Turn& turn, const Envelope& e);
+  std::expected<Task*, Error> task_to_move(const Turn& turn, const ReassignTask& command);
+  std::expected<AgentRef, Error> check_move(const Task& task, std::string_view to) const;
+
   // send.cc
   Outcome on(Turn& turn, const Send& command);
   std::expected<void, Error> check(const Turn& turn, const Envelope& envelope,
@@ -140,7 +154,8 @@ class Workspace {
                                                  uint64_t content) const;
   std::expected<MessageRef, Error> find_question(const Turn& turn, const Envelope& envelope) const;
   std::expected<Route, Error> route(const Turn& turn, const Envelope& envelope);
-  std::expected<void, Error> check_receivers(const Envelope& e, const Route& route) const;
+  std::expected<void, Error> check_receivers(const Turn& turn, const Envelope& e,
+                                             const Route& route) const;
   MessageRef add_message(const Turn& turn, const Envelope& envelope, const Route& route,
                          uint64_t content);
   void answer(Turn& turn, MessageRef question, MessageRef answer, Status status);

@@ -65,6 +65,8 @@ std::string_view subject_of(core::ErrandKind kind) {
       return "a session ends soon";
     case core::ErrandKind::session_ended:
       return "a session has ended";
+    case core::ErrandKind::task_reassigned:
+      return "a task was given to another";
   }
   return "";
 }
@@ -203,6 +205,7 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
       write_stage(pipeline->second, tables, first.envelope(), about.envelope(), e);
     } else {
       join(about.envelope(), e);
+      e.task = about.envelope() == nullptr ? std::string_view{} : about.envelope()->task;
       body = body_(*errand);
       e.sender = core::broker_sender;
       e.type = "notification";

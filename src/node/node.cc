@@ -31,7 +31,7 @@ bool needs_sync(const core::Command& command) {
     bool operator()(const core::Send& send) const {
       return send.envelope.durability == core::Durability::disk;
     }
-    bool operator()(const core::Read&) const { return false; }
+    bool operator()(const core::Read& read) const { return read.as == core::Dialect::inbox; }
     bool operator()(const core::Take&) const { return false; }
     bool operator()(const core::Ack&) const { return true; }
     bool operator()(const core::Nack&) const { return true; }
@@ -50,6 +50,7 @@ bool needs_sync(const core::Command& command) {
     bool operator()(const core::ChangeSession&) const { return true; }
     bool operator()(const core::TakeLock&) const { return true; }
     bool operator()(const core::ReleaseLock&) const { return true; }
+    bool operator()(const core::ReassignTask&) const { return true; }
   } visitor;
   return std::visit(visitor, command);
 }

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, std::variant_size_v<core::Command>> comma
     "nack",      "reject",      "extend",        "open_stream", "close_stream", "resolve",
     "heartbeat", "malformed",   "escalation",   "close_thread",
     "reset",     "stop_waiting", "start_session", "change_session", "take_lock",
-    "release_lock"};
+    "release_lock", "reassign_task"};
 
 struct Translate {
   const core::Machine& machine;

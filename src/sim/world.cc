@@ -16,9 +16,11 @@ bool promises(const core::Command& command) {
   if (const auto* send = std::get_if<core::Send>(&command)) {
     return send->envelope.durability == core::Durability::disk;
   }
+  if (const auto* read = std::get_if<core::Read>(&command)) {
+    return read->as == core::Dialect::inbox;
+  }
   return !std::holds_alternative<core::Tick>(command) &&
          !std::holds_alternative<core::StartNode>(command) &&
-         !std::holds_alternative<core::Read>(command) &&
          !std::holds_alternative<core::Take>(command) &&
          !std::holds_alternative<core::Extend>(command) &&
          !std::holds_alternative<core::Heartbeat>(command) &&

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may give work to whom, and what messages and commands do to tasks.
+#include <algorithm>
+
+#include "core/news.h"
+#include "core/refusal.h"
+#include "core/workspace.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+constexpr std::string_view director = "director";
+constexpr std::string_view specialist = "specialist";
+
+bool is_inbox_agent(const Agent& agent) {
+  return agent.kind == PrincipalKind::agent && agent.dialect == Dialect::inbox;
+}
+
+// Who speaks another dialect counts as a director, but for those who direct no one there either.
+bool directs_no_one(const Agent& agent) {
+  return (agent.dialect == Dialect::collab && agent.role == "observer") ||
+         (agent.dialect == Dialect::squad &&
+          (agent.role == "council" || agent.role == "subagent"));
+}
+
+// What its sender reports as done.
+bool is_result(const Envelope& e) {
+  return e.type == "result" || (e.kind == Kind::response && e.status != Status::error);
+}
+
+// An agent without a role is none that the rules know: it is warned of, and let through.
+bool has_other_role(const Agent& agent, std::string_view wanted) {
+  return !agent.role.empty() && agent.role != wanted;
+}
+
+std::unexpected<Error> refuse_role(std::string_view what, const Agent& agent,
+                                   std::string_view wanted, std::string field) {
+  return refuse(Code::role_forbidden,
+                std::string(what) + "; " + quoted(agent.name) + " is a " + agent.role +
+                    ", and a " + std::string(wanted) + " is wanted",
+                std::move(field));
+}
+
+TaskState state_of(Status status) {
+  switch (status) {
+    case Status::unset:
+    case Status::success:
+      return TaskState::completed;
+    case Status::partial:
+      return TaskState::partial;
+    case Status::declined:
+      return TaskState::blocked;
+    case Status::error:
+      return TaskState::failed;
+  }
+  return TaskState::completed;
+}
+
+// The name of the task that a request gives: the sender's, else, to an inbox agent, its id.
+std::string task_name(const Envelope& e, const Agent& receiver) {
+  if (!e.task.empty()) {
+    return std::string(e.task);
+  }
+  if (receiver.dialect != Dialect::inbox) {
+    return {};
+  }
+  return e.native_id.empty() ? base::format_uuid(e.id) : std::string(e.native_id);
+}
+
+}  // namespace
+
+// IN-04. The rules bind inbox agents among themselves; people and the broker are above them.
+std::expected<void, Error> Workspace::check_roles(const Turn& turn, const Envelope& e,
+                                                  const Route& route) const {
+  if (turn.actor == none || t_.agents[turn.actor].kind != PrincipalKind::agent) {
+    return {};
+  }
+  const Agent& sender = t_.agents[turn.actor];
+  const bool gives = asks(e.kind);
+  for (const AgentRef ref : route.agents) {
+    const Agent& receiver = t_.agents[ref];
+    if (!is_inbox_agent(receiver) || route.everyone) {
+      continue;
+    }
+    if (!is_inbox_agent(sender)) {
+      if (turn.answers) {
+        continue;
+      }
+      if (static_cast<ForeignPolicy>(t_.rules.foreign) == ForeignPolicy::refuse) {
+        return refuse(Code::role_forbidden,
+                      quoted(receiver.name) +
+                          " speaks inbox, and agents of other dialects may only answer it "
+                          "(foreign = refuse); a director may write to it",
+                      "/receiver");
+      }
+      if (gives && directs_no_one(sender)) {
+        return refuse(Code::role_forbidden,
+                      "a " + sender.role + " gives no tasks; let one who directs others do it",
+                      "/receiver");
+      }
+      continue;
+    }
+    if (gives && has_other_role(receiver, specialist)) {
+      return refuse_role("a task is given by a director to a specialist", receiver, specialist,
+                         "/receiver");
+    }
+    if (is_result(e) && has_other_role(receiver, director)) {
+      return refuse_role("a result goes from a specialist to a director", receiver, director,
+                         "/receiver");
+    }
+    if (gives && has_other_role(sender, director)) {
+      return refuse_role("a task is given by a director to a specialist", sender, director,
+                         "/sender");
+    }
+    if (is_result(e) && has_other_role(sender, specialist)) {
+      return refuse_role("a result goes from a specialist to a director", sender, specialist,
+                         "/sender");
+    }
+  }
+  if (gives && is_inbox_agent(sender) && (route.everyone || !route.topic.empty()) &&
+      has_other_role(sender, director)) {
+    return refuse_role("a task is given by a director to a specialist", sender, director,
+                       "/sender");
+  }
+  return {};
+}
+
+// IN-09: a task that is done with in its thread, or waits there with the same words, is not given
+// again. The message that gave it; none when this one gives a task, or none.
+std::expected<MessageRef, Error> Workspace::find_given(const Envelope& e, const Route& route,
+                                                       uint64_t content, Seq& given) const {
+  given = {};
+  if (!asks(e.kind) || !route.is_one()) {
+    return none;
+  }
+  const Agent& receiver = t_.agents[route.agents.front()];
+  const std::string name = task_name(e, receiver);
+  if (name.empty()) {
+    return none;
+  }
+  const Task* const task = t_.tasks.find(name, e.sender);
+  if (task == nullptr || task->thread != e.thread) {
+    if (task == nullptr && t_.tasks.size() >= t_.rules.tasks_max &&
+        t_.tasks.first_ended() == nullptr) {
+      return refuse(Code::limit_reached,
+                    "the workspace has " + std::to_string(t_.rules.tasks_max) +
+                        " tasks that are not done (tasks_max)");
+    }
+    return none;
+  }
+  const MessageRef first = t_.messages.find(task->message);
+  const bool same = task->specialist == receiver.name;
+  const bool repeats = task->is_open() && same && first != none &&
+                       t_.messages.message(first).content == content;
+  if (task->state == TaskState::completed || repeats ||
+      (task->state == TaskState::acknowledged && same)) {
+    given = task->message;
+    return first;
+  }
+  return none;
+}
+
+// The accepted message gives a task, or tells of one.
+void Workspace::enter_task(Turn& turn, const Envelope& e, const Route& route,
+                           MessageRef message, MessageRef question) {
+  if (turn.actor == none) {
+    return;
+  }
+  if (asks(e.kind)) {
+    give_task(turn, e, route, message);
+    return;
+  }
+  Task* const task = question == none ? task_told_of(turn, e)
+                                      : t_.tasks.find(t_.messages.message(question).seq);
+  if (task == nullptr || task->specialist != t_.agents[turn.actor].name) {
+    return;
+  }
+  task->heard = t_.now;
+  const bool is_error = e.type == "error" || e.status == Status::error;
+  if (e.kind != Kind::response && !is_error && e.type != "result") {
+    task->report = turn.entry.seq;
+    ++task->reports;
+    if (task->state == TaskState::assigned) {
+      turn.dispatch.set_task(*task, TaskState::in_progress, turn.actor);
+    }
+    turn.dispatch.renew(*task, turn.actor);
+    return;
+  }
+  task->errors += is_error ? 1 : 0;
+  task->outcome = turn.entry.seq;
+  if (task->state != TaskState::completed) {
+    turn.dispatch.set_task(*task, is_error ? TaskState::failed : state_of(e.status), turn.actor);
+  }
+  if (question == none) {  // it says so without being an answer: it is done with it all the same
+    const MessageRef ref = t_.messages.find(task->message);
+    const DeliveryRef given = ref == none ? none : t_.messages.delivery_to(ref, turn.actor);
+    if (given != none && !is_final(t_.messages.delivery(given).state)) {
+      turn.dispatch.settle(given, State::acked);
+      turn.dispatch.pump(turn.actor);
+    }
+  }
+}
+
+void Workspace::give_task(Turn& turn, const Envelope& e, const Route& route, MessageRef message) {
+  if (!route.is_one()) {
+    return;
+  }
+  const Agent& receiver = t_.agents[route.agents.front()];
+  const std::string name = task_name(e, receiver);
+  if (name.empty() || name.size() > t_.rules.name_bytes_max) {
+    return;
+  }
+  t_.messages.message(message).is_task = true;
+  Task* task = t_.tasks.find(name, e.sender);
+  if (task != nullptr && task->thread == e.thread) {
+    const std::string former = task->specialist;
+    const Seq before = task->message;
+    t_.tasks.give(*task, receiver.name, turn.entry.seq, t_.now);
+    if (former != receiver.name) {
+      turn.dispatch.move_task(*task, former, before, e.sender);
+    }
+  } else {
+    if (task != nullptr) {  // the name serves again, in another conversation
+      t_.tasks.remove(task->began);
+    }
+    while (t_.tasks.size() >= t_.rules.tasks_max && t_.tasks.first_ended() != nullptr) {
+      t_.tasks.remove(t_.tasks.first_ended()->began);
+    }
+    task = &t_.tasks.add({.id = name,
+                          .director = std::string(e.sender),
+                          .specialist = receiver.name,
+                          .thread = std::string(e.thread),
+                          .began = turn.entry.seq,
+                          .message = turn.entry.seq,
+                          .report = {},
+                          .outcome = {},
+                          .created = t_.now,
+                          .changed = t_.now,
+                          .heard = t_.now});
+  }
+  turn.dispatch.set_task(*task, TaskState::assigned, none);
+  const State state = t_.messages.delivery(t_.messages.message(message).deliveries).state;
+  if (is_final(state)) {  // there was no one to take it
+    turn.dispatch.set_task(*task, TaskState::failed, none);
+  }
+}
+
+// The task of the sender's that the message names: that of whom it writes to, or the only one.
+Task* Workspace::task_told_of(const Turn& turn, const Envelope& e) {
+  if (e.task.empty() || t_.tasks.size() == 0) {
+    return nullptr;
+  }
+  const std::string& own = t_.agents[turn.actor].name;
+  const Task* only = nullptr;
+  size_t count = 0;
+  for (const Task* const task : t_.tasks.named(e.task)) {
+    if (task->specialist != own) {
+      continue;
+    }
+    if (std::ranges::find(e.receivers, task->director) != e.receivers.end()) {
+      return &t_.tasks.at(task->began);
+    }
+    only = task;
+    ++count;
+  }
+  return count == 1 ? &t_.tasks.at(only->began) : nullptr;
+}
+
+std::expected<Task*, Error> Workspace::task_to_move(const Turn& turn,
+                                                    const ReassignTask& command) {
+  const bool may_all = may_administer(turn, Right::maintainer).has_value();
+  const std::string_view own = turn.actor == none ? broker_sender : t_.agents[turn.actor].name;
+  std::vector<const Task*> found = t_.tasks.named(command.task);
+  std::erase_if(found, [&](const Task* task) {
+    const bool sees = may_all || task->director == own || task->specialist == own;
+    return !sees || (!command.director.empty() && task->director != command.director);
+  });
+  if (found.empty()) {
+    return refuse(Code::not_found, "you have no task " + quoted_start(command.task));
+  }
+  std::ranges::stable_partition(found, [&](const Task* task) { return task->director == own; });
+  if (found.size() > 1 && found.front()->director != own) {
+    return refuse(Code::conflict,
+                  "several directors have given a task " + quoted_start(command.task) +
+                      "; name the one you mean",
+                  "/director");
+  }
+  if (!may_all && found.front()->director != own) {
+    return refuse(Code::forbidden, "only " + quoted(found.front()->director) +
+                                       ", who gave the task, may reassign it, or a maintainer");
+  }
+  return &t_.tasks.at(found.front()->began);
+}
+
+std::expected<AgentRef, Error> Workspace::check_move(const Task& task,
+                                                     std::string_view to) const {
+  const AgentRef ref = t_.agents.find(to);
+  if (ref == none || t_.agents[ref].kind != PrincipalKind::agent) {
+    return refuse(Code::receiver_not_found, "no agent is named " + quoted_start(to), "/to");
+  }
+  const Agent& receiver = t_.agents[ref];
+  if (is_inbox_agent(receiver) && has_other_role(receiver, specialist)) {
+    return refuse_role("a task is given to a specialist", receiver, specialist, "/to");
+  }
+  if (task.state == TaskState::completed) {
+    return refuse(Code::conflict, "the task " + quoted(task.id) + " is completed");
+  }
+  const MessageRef message = t_.messages.find(task.message);
+  if (message == none) {
+    return refuse(Code::conflict,
+                  "the engine has forgotten the message of the task (settled_retention); send the "
+                  "task again, with the same taskId and threadId");
+  }
+  const DeliveryRef before = t_.messages.delivery_to(message, ref);
+  const bool has_letter =
+      std::ranges::any_of(t_.dead_letters.all(), [&](const auto& item) {
+        return item.second.is_open() && item.second.message == task.message &&
+               item.second.receiver == to;
+      });
+  if (before != none && (!is_final(t_.messages.delivery(before).state) || has_letter)) {
+    return refuse(Code::conflict, has_letter
+                                      ? "what " + quoted_start(to) +
+                                            " did not get is a dead letter; retry that"
+                                      : quoted_start(to) + " has the task already",
+                  "/to");
+  }
+  if (receiver.inbox.unsettled >= t_.rules.queue_max) {
+    return refuse(Code::queue_full, "the inbox of " + quoted(receiver.name) + " is full (" +
+                                        std::to_string(t_.rules.queue_max) + ", queue_max)");
+  }
+  return ref;
+}
+
+// The message that gave the task goes to another; the former specialist is told, and what it has of
+// it is taken away.
+Outcome Workspace::on(Turn& turn, const ReassignTask& command) {
+  const auto found = task_to_move(turn, command);
+  if (!found) {
+    return std::unexpected(found.error());
+  }
+  Task& task = **found;
+  const auto to = check_move(task, command.to);
+  if (!to) {
+    return std::unexpected(to.error());
+  }
+  const MessageRef message = t_.messages.find(task.message);
+  const std::string former = task.specialist;
+  turn.dispatch.deliver_again(message, *to, former);
+  t_.tasks.give(task, command.to, task.message, t_.now);
+  turn.dispatch.move_task(task, former, task.message,
+                          turn.actor == none ? broker_sender : std::string_view(turn.entry.actor));
+  turn.dispatch.set_task(task, TaskState::assigned, turn.actor);
+  turn.dispatch.pump(*to);
+  news::audit(t_, turn.dispatch, "task_reassigned", turn.entry.actor, task.id);
+  return Receipt{.message = task.message, .count = 1};
+}
+
+void Dispatch::set_task(Task& task, TaskState state, AgentRef by) {
+  t_.tasks.set_state(task, state, t_.now);
+  const MessageRef message = t_.messages.find(task.message);
+  if (message == none || !t_.messages.message(message).watched) {
+    news::task(t_, *this, task, by);  // of one that is waited for Watch tells
+  }
+}
+
+void Dispatch::renew(const Task& task, AgentRef specialist) const {
+  const MessageRef message = t_.messages.find(task.message);
+  const DeliveryRef ref = message == none ? none : t_.messages.delivery_to(message, specialist);
+  if (ref != none && is_held(t_.messages.delivery(ref).state)) {
+    const Duration lease = default_lease(t_.rules, t_.agents[specialist].dialect);
+    hold(ref, std::max(lease, t_.messages.delivery(ref).due - t_.now));
+  }
+}
+
+void Dispatch::renew_tasks(AgentRef specialist) {
+  const std::set<Seq>* const held = t_.tasks.held_by(t_.agents[specialist].name);
+  if (held == nullptr) {
+    return;
+  }
+  size_t left = due_max;
+  for (const Seq began : *held) {
+    if (left-- == 0) {
+      return;
+    }
+    renew(t_.tasks.at(began), specialist);
+  }
+}
+
+void Dispatch::move_task(Task& task, const std::string& former, Seq before, std::string_view by) {
+  task.moves.push_back({t_.now, former, task.specialist, std::string(by)});
+  if (task.moves.size() > t_.rules.task_moves_max) {
+    task.moves.erase(task.moves.begin());
+  }
+  const AgentRef agent = t_.agents.find(former);
+  const MessageRef message = t_.messages.find(before);
+  const DeliveryRef given =
+      agent == none || message == none ? none : t_.messages.delivery_to(message, agent);
+  if (given != none && !is_final(t_.messages.delivery(given).state)) {
+    leave(given);
+    t_.messages.last_errors()[given] = "the task was given to another: " + task.specialist;
+    end(given, State::dead);
+    pump(agent);
+  }
+  if (former != by) {
+    owe({.kind = ErrandKind::task_reassigned,
+         .to = former,
+         .about = message == none ? Seq{} : before,
+         .facts = {{"task", task.id},
+                   {"director", task.director},
+                   {"specialist", task.specialist},
+                   {"by", std::string(by)}}});
+  }
+}
+
+void Dispatch::deliver_again(MessageRef message, AgentRef receiver, const std::string& former) {
+  unblock(message);
+  std::erase_if(t_.messages.remembered(),
+                [message](const Messages::Remembered& item) { return item.message == message; });
+  Message& given = t_.messages.message(message);
+  t_.messages.stop_expiry(message);
+  given.expires = given.ttl.us > 0 ? t_.now + given.ttl : base::time_max;
+  if (const DeliveryRef before = t_.messages.delivery_to(message, receiver); before != none) {
+    revive(before);
+  } else {
+    deliver(message, receiver);
+  }
+  t_.messages.redirected()[t_.messages.delivery_to(message, receiver)] = former;
+}
+
+// A delivery of a message that gives a task has ended.
+void Dispatch::end_task(const Delivery& delivery, State state) {
+  Task* const task = t_.tasks.find(t_.messages.message(delivery.message).seq);
+  if (task == nullptr || !task->is_open() ||
+      task->specialist != t_.agents[delivery.receiver].name) {
+    return;
+  }
+  if (state == State::acked) {
+    set_task(*task, TaskState::acknowledged, delivery.receiver);
+  } else if (state != State::answered) {
+    set_task(*task, TaskState::failed, none);
+  }
+}
+
+void Dispatch::forget_tasks() {
+  for (size_t n = 0; n < due_max && t_.tasks.first_ended() != nullptr; ++n) {
+    const Task& first = *t_.tasks.first_ended();
+    if (first.changed + t_.rules.task_retention > t_.now &&
+        t_.tasks.size() <= t_.rules.tasks_max) {
+      return;
+    }
+    t_.tasks.remove(first.began);
+  }
+}
+
+}  // namespace parley::core

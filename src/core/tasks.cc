@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tasks.h"
+
+#include <array>
+
+#include "core/wire.h"
+
+namespace parley::core {
+
+std::string_view task_state_name(TaskState state) {
+  constexpr std::array<std::string_view, 7> names = {"assigned", "in_progress", "acknowledged",
+                                                     "partial",  "blocked",     "failed",
+                                                     "completed"};
+  static_assert(names.size() == static_cast<size_t>(task_state_last) + 1);
+  return names[static_cast<size_t>(state)];
+}
+
+void Tasks::file(const Task& task) {
+  by_message_[task.message] = task.began;
+  if (task.is_open()) {
+    held_[task.specialist].insert(task.began);
+  } else {
+    ended_.emplace(task.changed, task.began);
+  }
+}
+
+void Tasks::unfile(const Task& task) {
+  by_message_.erase(task.message);
+  ended_.erase({task.changed, task.began});
+  if (const auto at = held_.find(task.specialist); at != held_.end()) {
+    at->second.erase(task.began);
+    if (at->second.empty()) {
+      held_.erase(at);
+    }
+  }
+}
+
+Task& Tasks::add(Task task) {
+  by_name_[{task.id, task.director}] = task.began;
+  Task& added = tasks_.emplace(task.began, std::move(task)).first->second;
+  file(added);
+  return added;
+}
+
+void Tasks::remove(Seq began) {
+  const Task& task = tasks_.at(began);
+  unfile(task);
+  by_name_.erase({task.id, task.director});
+  tasks_.erase(began);
+}
+
+const Task* Tasks::find(std::string_view id, std::string_view director) const {
+  const auto at = by_name_.find({std::string(id), std::string(director)});
+  return at == by_name_.end() ? nullptr : &tasks_.at(at->second);
+}
+
+Task* Tasks::find(std::string_view id, std::string_view director) {
+  return const_cast<Task*>(std::as_const(*this).find(id, director));
+}
+
+const Task* Tasks::find(Seq message) const {
+  const auto at = by_message_.find(message);
+  return at == by_message_.end() ? nullptr : &tasks_.at(at->second);
+}
+
+Task* Tasks::find(Seq message) { return const_cast<Task*>(std::as_const(*this).find(message)); }
+
+std::vector<const Task*> Tasks::named(std::string_view id) const {
+  std::vector<const Task*> found;
+  for (auto at = by_name_.lower_bound({std::string(id), {}});
+       at != by_name_.end() && at->first.first == id; ++at) {
+    found.push_back(&tasks_.at(at->second));
+  }
+  return found;
+}
+
+void Tasks::set_state(Task& task, TaskState state, Time now) {
+  unfile(task);
+  task.state = state;
+  task.changed = now;
+  file(task);
+}
+
+void Tasks::give(Task& task, std::string_view specialist, Seq message, Time now) {
+  unfile(task);
+  task.specialist = specialist;
+  task.message = message;
+  task.state = TaskState::assigned;
+  task.changed = now;
+  task.heard = now;
+  file(task);
+}
+
+const std::set<Seq>* Tasks::held_by(std::string_view specialist) const {
+  const auto at = held_.find(specialist);
+  return at == held_.end() ? nullptr : &at->second;
+}
+
+void Tasks::encode(Writer& out) const {
+  out.varint(tasks_.size());
+  for (const auto& [began, task] : tasks_) {
+    out.seq(began);
+    out.text(task.id);
+    out.text(task.director);
+    out.text(task.specialist);
+    out.text(task.thread);
+    out.seq(task.message);
+    out.seq(task.report);
+    out.seq(task.outcome);
+    out.enumerator(task.state);
+    out.time(task.created);
+    out.time(task.changed);
+    out.time(task.heard);
+    out.varint(task.reports);
+    out.varint(task.errors);
+    out.varint(task.moves.size());
+    for (const TaskMove& move : task.moves) {
+      out.time(move.at);
+      out.text(move.from);
+      out.text(move.to);
+      out.text(move.by);
+    }
+  }
+}
+
+bool Tasks::decode(Reader& in) {
+  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
+    Task task;
+    task.began = in.seq();
+    task.id = in.text();
+    task.director = in.text();
+    task.specialist = in.text();
+    task.thread = in.text();
+    task.message = in.seq();
+    task.report = in.seq();
+    task.outcome = in.seq();
+    task.state = in.enumerator(task_state_last);
+    task.created = in.time();
+    task.changed = in.time();
+    task.heard = in.time();
+    task.reports = static_cast<uint32_t>(in.varint());
+    task.errors = static_cast<uint32_t>(in.varint());
+    task.moves.resize(in.count());
+    for (TaskMove& move : task.moves) {
+      move.at = in.time();
+      move.from = in.text();
+      move.to = in.text();
+      move.by = in.text();
+    }
+    if (!in.ok() || task.began.n == 0 || task.message < task.began || task.id.empty() ||
+        tasks_.contains(task.began) || by_message_.contains(task.message) ||
+        by_name_.contains({task.id, task.director})) {
+      in.fail();
+      return false;
+    }
+    add(std::move(task));
+  }
+  return in.ok();
+}
+
+}  // namespace parley::core
