@@ -76,6 +76,7 @@ int run(std::vector<std::string> arguments) {
   add_thread(app, exit_code);
   add_session(app, exit_code);
   add_lock(app, exit_code);
+  add_task(app, exit_code);
   add_trace(app, exit_code);
   add_mcp(app, exit_code);
   add_hook(app, exit_code);

@@ -24,6 +24,7 @@ void add_patterns(CLI::App& app, int& exit_code);  // scatter, pipeline, escalat
 void add_thread(CLI::App& app, int& exit_code);   // thread, threads
 void add_session(CLI::App& app, int& exit_code);  // session
 void add_lock(CLI::App& app, int& exit_code);     // lock
+void add_task(CLI::App& app, int& exit_code);     // task
 void add_trace(CLI::App& app, int& exit_code);    // trace
 void add_config(CLI::App& app, int& exit_code);   // config
 void add_journal(CLI::App& app, int& exit_code);  // journal

@@ -387,6 +387,7 @@ Outcome Workspace::on(Turn& turn, const Read& command) {
     delivery.state = State::read;
     delivery.changed = t_.now;
     note_read(turn, *found, command);
+    turn.dispatch.pump(turn.actor);  // what it settled may have had a place in a stream
     return receipt;
   }
   if (t_.messages.message_of(*found).expires <= t_.now) {

@@ -426,7 +426,9 @@ std::expected<void, Error> Workspace::check_receivers(const Turn& turn, const En
                                                       const Route& route) const {
   for (const AgentRef ref : route.agents) {
     const Agent& receiver = t_.agents[ref];
-    if (e.body.size() < t_.rules.inbox_content_bytes || route.everyone || turn.actor == none) {
+    // What was sent in inbox was measured where it was read.
+    if (e.body.size() < t_.rules.inbox_content_bytes || e.dialect == Dialect::inbox ||
+        route.everyone || turn.actor == none) {
       break;
     }
     if (receiver.kind == PrincipalKind::agent && receiver.dialect == Dialect::inbox) {

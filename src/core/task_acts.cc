@@ -169,6 +169,12 @@ void Workspace::enter_task(Turn& turn, const Envelope& e, const Route& route,
   if (turn.actor == none) {
     return;
   }
+  const Agent& sender = t_.agents[turn.actor];
+  if ((!is_inbox_agent(sender) || sender.role.empty()) && route.is_one() &&
+      is_inbox_agent(t_.agents[route.agents.front()])) {
+    news::audit(t_, turn.dispatch, "unknown_sender", turn.entry.actor,
+                t_.agents[route.agents.front()].name);
+  }
   if (asks(e.kind)) {
     give_task(turn, e, route, message);
     return;

@@ -31,8 +31,7 @@ class Lookup {
   virtual std::expected<base::MessageId, Error> find_received(
       std::string_view id, std::span<const std::string_view> from) const = 0;
 
-  // The message that gave this task to the sender; of those of `from`, where several did. None when
-  // no one gave it.
+  // The message by which one of `from` gave this task to the sender. None when none of them did.
   virtual std::optional<base::MessageId> find_task(
       std::string_view task, std::span<const std::string_view> from) const = 0;
 };

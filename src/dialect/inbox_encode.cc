@@ -106,7 +106,11 @@ class Encoder : MemberWriter {
   bool fits() const {
     lib::JsonDocument document;
     const auto body = document.parse(e_.body);
-    return body && body->is_object() && read_content(type_, *body).has_value();
+    if (!body || !body->is_object()) {
+      return false;
+    }
+    const auto content = read_content(type_, *body);
+    return content && (e_.task.empty() || content->task == e_.task);
   }
 
   // The body, and in the members of the type what can be said of it.

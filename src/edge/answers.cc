@@ -54,6 +54,9 @@ void Api::follow_question(const Principal& caller, const core::Envelope& questio
       receivers.push_back(reply_to);
     }
   }
+  if (response.task.empty() && !question.task.empty()) {
+    response.task = texts_.emplace_back(question.task);
+  }
   if (response.dialect == core::Dialect::collab && response.correlation.empty()) {
     response.correlation = texts_.emplace_back(question.correlation);
   }
@@ -212,7 +215,7 @@ void Api::await_answer(const net::Exchange& exchange, const Principal& caller, b
 void Api::give_answer(const net::Exchange& exchange, const Principal& caller, base::Seq answer,
                       const std::string& question) {
   const core::Target target{.seq = answer, .id = {}};
-  broker_.ask(caller.workspace, caller.name, core::Read{target},
+  broker_.ask(caller.workspace, caller.name, core::Read{.target = target},
               [](const core::Outcome&, std::span<const core::Effect>) {});
   broker_.ask(
       caller.workspace, caller.name, core::Ack{target, {}},

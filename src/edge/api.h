@@ -244,6 +244,14 @@ class Api final : public net::Handler {
   void refuse_lock(const net::Exchange& exchange, const Principal& caller, const std::string& name,
                    const Error& error);
 
+  // tasks.cc
+  void list_tasks(Call& call);
+  void show_task(Call& call);
+  void reassign_task(Call& call);
+  std::expected<const core::Task*, Error> find_task(const Call& call,
+                                                    std::string_view director) const;
+  std::string_view task_thread(const Principal& caller, const core::Envelope& envelope);
+
   // traces.cc
   void show_trace(Call& call);
 

@@ -165,6 +165,9 @@ std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
   if (envelope->trace_id.is_none()) {
     begin_trace(context.received, *envelope);
   }
+  if (envelope->thread.empty() && !envelope->task.empty()) {
+    envelope->thread = task_thread(caller, *envelope);
+  }
   if (envelope->thread.empty()) {
     // A message without a conversation begins one of its own.
     texts_.push_back(base::format_uuid(envelope->id));
@@ -433,6 +436,11 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   if (ref != core::none && t.messages.message(ref).dead_letters > 0) {
     out.text("not every receiver could be reached: see the states of the recipients");
   }
+  const core::Agent& sender = t.agents[caller.ref];
+  if (caller.dialect == core::Dialect::inbox &&
+      (sender.dialect != core::Dialect::inbox || sender.role.empty())) {
+    out.text("you have no role in inbox: you count as a director");
+  }
   if (receipt.count == 0) {
     out.text("nobody subscribes to this topic now; it is kept for late subscribers");
   }
@@ -543,8 +551,11 @@ void Api::show_message(Call& call) {
     show();
     return;
   }
+  // `?dialect=` only says how it is written; the header says what its reader speaks.
+  const auto codec = codec_for(call);
   broker_.ask(call.caller.workspace, call.caller.name,
-              core::Read{core::Target{.seq = seq, .id = {}}},
+              core::Read{.target = {.seq = seq, .id = {}},
+                         .as = codec ? codec->dialect : call.caller.dialect},
               [this, show, exchange = call.exchange](const core::Outcome& outcome,
                                                      std::span<const core::Effect>) {
                 if (outcome) {

@@ -79,11 +79,24 @@ std::expected<base::MessageId, Error> Names::find_received(
 // What was asked in another dialect is a task by its message's id.
 std::optional<base::MessageId> Names::find_task(std::string_view task,
                                                 std::span<const std::string_view> from) const {
+  const core::Task* best = nullptr;
+  for (const core::Task* const known : t_.tasks.named(task)) {
+    const bool is_of = std::ranges::find(from, known->director) != from.end();
+    best = known->specialist == caller_.name && is_of ? known : best;
+  }
+  const core::MessageRef given = best == nullptr ? core::none : t_.messages.find(best->message);
+  if (given != core::none) {
+    return t_.messages.message(given).id;
+  }
   const auto uuid = dialect::uuid_of(task);
   const auto found = uuid ? t_.messages.find_received(caller_.ref, *uuid)
                           : received(task, from).value_or(core::none);
   if (found == core::none || !core::asks(t_.messages.message(found).kind)) {
     return std::nullopt;
+  }
+  const std::string& asker = t_.agents[t_.messages.message(found).answers_to()].name;
+  if (std::ranges::find(from, asker) == from.end()) {
+    return std::nullopt;  // it is no answer to another
   }
   return t_.messages.message(found).id;
 }

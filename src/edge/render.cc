@@ -274,7 +274,9 @@ void render_summary(const core::Envelope& envelope, const core::Message& message
   out.key("from").text(envelope.sender).key("sender_kind");
   out.plain(sender_kind_name(envelope));
   out.key("type").text(codec_of(reader).type(envelope));
-  out.key("priority").text(priority_name(message.priority));
+  const bool inbox = reader == core::Dialect::inbox;  // has nothing beyond high
+  out.key("priority").text(
+      priority_name(inbox ? std::min(message.priority, core::Priority::high) : message.priority));
   out.key("preview").text(preview_of(envelope));
   out.key("timestamp").time(message.time).key("thread").text(envelope.thread);
 }

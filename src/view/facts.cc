@@ -47,6 +47,8 @@ void Facts::add(const core::Machine& machine, const core::Entry& entry,
       add_target(turn, read->target);
     } else if (const auto* nack = std::get_if<core::Nack>(&entry.command)) {
       add_target(turn, nack->target);
+    } else if (const auto* moved = std::get_if<core::ReassignTask>(&entry.command)) {
+      add_moved(turn, *moved);
     }
   }
 }
@@ -155,6 +157,21 @@ void Facts::add_target(const Turn& turn, const core::Target& target) {
   const core::DeliveryRef ref = message == none ? none : messages.delivery_to(message, actor);
   if (ref != none) {
     add_delivery(turn, ref);
+  }
+}
+
+// The message of the task has one more receiver.
+void Facts::add_moved(const Turn& turn, const core::ReassignTask& command) {
+  const core::Messages& messages = turn.tables.messages;
+  const core::AgentRef receiver = turn.tables.agents.find(command.to);
+  for (const core::Task* const task : turn.tables.tasks.named(command.task)) {
+    const core::MessageRef message = messages.find(task->message);
+    const core::DeliveryRef ref = message == none || receiver == none
+                                      ? none
+                                      : messages.delivery_to(message, receiver);
+    if (ref != none) {
+      add_delivery(turn, ref);
+    }
   }
 }
 

@@ -73,6 +73,7 @@ class Facts {
   Seq add_send(const Turn& turn);
   void add_effect(const Turn& turn, size_t at);
   void add_delivery(const Turn& turn, core::DeliveryRef ref);
+  void add_moved(const Turn& turn, const core::ReassignTask& command);
   void add_target(const Turn& turn, const core::Target& target);
   void add_resolved(const Turn& turn, uint64_t letter, core::Resolution resolution,
                     std::string_view by);

@@ -29,6 +29,13 @@ describe('docs/reference', () => {
     ]);
   });
 
+  // IN-10
+  it('does what task.md says', async () => {
+    await newcomer.types(path + typed(await page('docs/reference/task.md')), [
+      '"state":"accepted"', 't-1: assigned, Find the leak', 'reassigned from sam to sue by admin', 'Find the leak',
+    ]);
+  });
+
   it('does what lock.md says', async () => {
     await newcomer.types(path + typed(await page('docs/reference/lock.md')), ['deploy', 'admin', 'released deploy']);
   });
@@ -57,6 +64,22 @@ describe('docs/mcp.md', () => {
   it('does what it says', async () => {
     await newcomer.types(typed(await page('docs/mcp.md')), [
       '"supportedVersions":["2026-07-28"]', '"protocolVersion":"2025-06-18"',
+    ]);
+  });
+});
+
+describe('docs/inbox.md', () => {
+  let newcomer;
+  before(async () => { newcomer = await Newcomer.arrive(); });
+  after(() => newcomer.leave());
+
+  // IN-01, IN-02, IN-03, IN-04, IN-09, IN-10, XD-01
+  it('does what it says', async () => {
+    await newcomer.types(typed(await page('docs/inbox.md')), [
+      '"state":"accepted"', '"preview":"Research message buses"', '"threadId"', '"state":"accepted"',
+      'ROLE_FORBIDDEN', 'VALIDATION_FAILED', 'research-7: in_progress', 'progress: 60', '"state":"accepted"',
+      'reassigned from sam to sue by dan', '"type":"task"', '"state":"accepted"', 'completed', 'translate it',
+      '"state":"accepted"', 'response',
     ]);
   });
 });

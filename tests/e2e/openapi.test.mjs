@@ -241,6 +241,17 @@ describe('/openapi.json', () => {
     await call(ana, 'releaseLock', { path: { name: 'm' }, status: '404' });
   });
 
+  it('tells the truth about tasks', async () => {
+    const dan = await broker.addAgent('dan', { dialect: 'inbox', role: 'director' });
+    for (const id of ['sam', 'sue']) await broker.addAgent(id, { dialect: 'inbox', role: 'specialist' });
+    await call(dan, 'send', { status: '202', body: { to: 'sam', type: 'task', content: { taskId: 't', title: 'T', description: 'D' } } });
+    await call(dan, 'showTask', { path: { taskId: 't' } });
+    await call(dan, 'listTasks', { query: 'state=assigned&agent=sam&silent=false' });
+    await call(dan, 'reassignTask', { path: { taskId: 't' }, body: { to: 'sue' } });
+    await call(dan, 'reassignTask', { path: { taskId: 't' }, body: { to: 'dan' }, status: '403' });
+    await call(dan, 'showTask', { path: { taskId: 'u' }, status: '404' });
+  });
+
   // MCP is held to its own descriptions, by the official suite: tests/mcp.
   it('was tried in every operation but those that push and those of MCP', () => {
     const all = Object.values(api.paths).flatMap((methods) => Object.values(methods).map((operation) => operation.operationId));

@@ -244,7 +244,7 @@ void Desk::read_message(const Ask& ask) {
   if (!accepted(arguments, ask.run)) {
     return;
   }
-  answer(caller_of(ask), {.path = path_to("messages", id), .query = "dialect=inbox"},
+  answer(caller_of(ask), {.path = path_to("messages", id), .dialect = "inbox"},
          [](const net::Response& response, Json message) {
            std::string text;
            JsonWriter out(text);

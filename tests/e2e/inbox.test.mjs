@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Directors and specialists that speak inbox against the real binary: among themselves, and with
+// agents that speak flow.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { Broker, binary, message } from './harness.mjs';
+
+const post = (agent, body, query = '', headers = {}) =>
+  agent.call('POST', `/v1/messages${query}`, { body, headers });
+
+const task = (taskId, extra = {}) => JSON.stringify({ taskId, title: `Do ${taskId}`, description: 'All of it', ...extra });
+const result = (taskId, extra = {}) => JSON.stringify({ taskId, status: 'complete', result: 'done', ...extra });
+const status = (taskId, extra = {}) => JSON.stringify({ taskId, progress: 60, currentPhase: 'research', ...extra });
+const error = (taskId, extra = {}) => JSON.stringify({ taskId, errorType: 'failed', description: 'no access', ...extra });
+
+async function send(agent, to, type, content, extra = {}) {
+  const answer = await post(agent, { to, type, content, ...extra });
+  assert.equal(answer.status, 202, answer.text);
+  return answer.json;
+}
+
+// The next notification, and the message itself.
+async function next(agent, headers = {}) {
+  const { json } = await agent.call('GET', '/v1/inbox?wait=10s&limit=1', { headers });
+  assert.equal(json.count, 1, 'no mail within 10 s');
+  const [listed] = json.notifications;
+  const { status: code, json: found } =
+    await agent.call('GET', `/v1/messages/${encodeURIComponent(listed.id)}`, { headers });
+  assert.equal(code, 200);
+  return { listed, found };
+}
+
+describe('inbox agents', () => {
+  let broker, dan, sam, sue, flo;
+  before(async () => {
+    broker = await Broker.start({ flags: ['--set', 'inbox.silence=1h'] });
+    const add = (id, role) => broker.addAgent(id, { dialect: 'inbox', role });
+    dan = await add('dan', 'director');
+    sam = await add('sam', 'specialist');
+    sue = await add('sue', 'specialist');
+    flo = await broker.addAgent('flo');
+  });
+  after(() => broker.remove());
+
+  // IN-01, IN-02, IN-03
+  it('list what waits without its content, high priority first, and read it whole', async () => {
+    await send(dan, 'sam', 'status', 'later is fine', { priority: 'low' });
+    await send(dan, 'sam', 'task', task('t-1'), { id: 'msg-1', threadId: 'thread-1' });
+    await send(dan, 'sam', 'error', 'the disk is full', { priority: 'high' });
+    const { json } = await sam.inbox();
+    assert.equal(json.count, 3);
+    assert.deepEqual(json.notifications.map((each) => [each.type, each.priority, each.preview]),
+      [['error', 'high', 'the disk is full'], ['task', 'normal', 'Do t-1'], ['status', 'low', 'later is fine']]);
+    for (const each of json.notifications) {
+      assert.equal(each.from, 'dan');
+      assert.match(each.timestamp, /^\d{4}-\d\d-\d\dT/);
+      assert.equal(each.content, undefined);
+    }
+    const { json: { traceparent, createdAt, ...found } } = await sam.read('msg-1');
+    assert.deepEqual(found, {
+      id: 'msg-1', from: 'dan', to: 'sam', content: task('t-1'), type: 'task', threadId: 'thread-1', priority: 'normal',
+    });
+    assert.match(createdAt, /Z$/);
+    // Only its receiver and its sender may.
+    assert.equal((await sue.read('msg-1')).status, 404);
+    assert.equal((await dan.read('msg-1')).status, 200);
+    assert.equal((await sam.ack('msg-1')).status, 200);
+    await next(sam);
+    await next(sam);
+    assert.equal((await sam.inbox()).json.count, 0);
+  });
+
+  // IN-04
+  it('are told who may send what', async () => {
+    const wrong = await post(sam, { to: 'sue', type: 'task', content: task('t-2') });
+    assert.equal(wrong.status, 403);
+    assert.equal(wrong.json.code, 'ROLE_FORBIDDEN');
+    assert.match(wrong.json.detail, /given by a director to a specialist/);
+    assert.equal(wrong.json.field, '/from');
+    const back = await post(dan, { to: 'sam', type: 'result', content: result('t-2') });
+    assert.equal(back.json.code, 'ROLE_FORBIDDEN');
+    assert.equal(back.json.field, '/to');
+    assert.equal((await sue.inbox()).json.count, 0);
+  });
+
+  // IN-05, IN-09: content that is none is refused, told by an error message, and kept.
+  it('hear of what cannot be parsed, at once and by mail', async () => {
+    const refused = await post(dan, { to: 'sam', type: 'task', content: 'just do it' });
+    assert.equal(refused.status, 422);
+    assert.equal(refused.json.code, 'VALIDATION_FAILED');
+    assert.equal(refused.json.field, '/content');
+    const { found } = await next(dan);
+    assert.equal(found.type, 'error');
+    const content = JSON.parse(found.content);
+    assert.equal(content.errorType, 'failed');
+    assert.match(content.body.detail, /no JSON/);
+    const { json } = await broker.call('GET', '/v1/dead-letters');
+    assert.ok(json.dead_letters.some((letter) => letter.reason === 'malformed'));
+    assert.equal((await sam.inbox()).json.count, 0);
+    const half = await post(dan, { to: 'sam', type: 'task', content: JSON.stringify({ taskId: 't' }) });
+    assert.equal(half.json.field, '/content/title');
+    await next(dan);
+  });
+
+  // IN-06
+  it('go on in the thread of the task', async () => {
+    const given = await send(dan, 'sam', 'task', task('t-6'));
+    await next(sam);
+    const told = await send(sam, 'dan', 'status', status('t-6'));
+    assert.equal(told.thread, given.thread);
+    const other = await send(dan, 'sam', 'status', JSON.stringify({ taskId: 't-6', notes: 'hurry' }));
+    assert.equal(other.thread, given.thread);
+    const done = await send(sam, 'dan', 'result', result('t-6'));
+    assert.equal(done.thread, given.thread);
+    assert.notEqual((await send(dan, 'sam', 'status', 'hello')).thread, given.thread);
+    for (let n = 0; n < 2; ++n) { await next(sam); await next(dan); }
+  });
+
+  // IN-08
+  it('keep a content under 10 KB', async () => {
+    await send(dan, 'sam', 'status', 'x'.repeat(10 * 1024 - 1));
+    const large = await post(dan, { to: 'sam', type: 'status', content: 'x'.repeat(10 * 1024) });
+    assert.equal(large.status, 413);
+    assert.equal(large.json.code, 'PAYLOAD_TOO_LARGE');
+    await next(sam);
+    await next(dan);
+    const fromFlow = await flo.send('sam', { text: 'x'.repeat(11_000) });
+    assert.equal(fromFlow.json.code, 'PAYLOAD_TOO_LARGE');
+    assert.match(fromFlow.json.detail, /speaks inbox/);
+    await flo.ack((await next(flo)).found.id);  // is told by mail as well
+  });
+
+  // IN-09: the same again is skipped; one without a role is warned of.
+  it('skip what was done already', async () => {
+    await send(dan, 'sam', 'task', task('t-9'));
+    await next(sam);
+    await send(sam, 'dan', 'result', result('t-9'));
+    await next(dan);
+    assert.equal((await send(dan, 'sam', 'task', task('t-9'))).duplicate, true);
+    assert.equal((await sam.inbox()).json.count, 0);
+    const key = { headers: { 'Idempotency-Key': 'once' } };
+    const body = { to: 'sam', type: 'status', content: 'once' };
+    await dan.call('POST', '/v1/messages', { body, ...key });
+    assert.equal((await dan.call('POST', '/v1/messages', { body, ...key })).json.duplicate, true);
+    await next(sam);
+    const stranger = await post(flo, { to: 'sam', type: 'status', content: 'hi' }, '', { 'Parley-Dialect': 'inbox' });
+    assert.match(stranger.json.warnings[0], /no role in inbox/);
+    assert.equal((await next(sam)).found.content, 'hi');
+  });
+
+  // IN-07: across a crash; reading settles what needs no answer, a result settles the task.
+  it('get a task again that nobody finished, and nothing that was', async () => {
+    await send(dan, 'sam', 'task', task('t-7'), { id: 'give-7' });
+    await send(dan, 'sam', 'status', 'read me');
+    await next(sam);
+    await next(sam);
+    await broker.kill();
+    await broker.run(['--set', 'inbox.silence=1h']);
+    assert.equal((await sam.inbox()).json.count, 0, 'the lease goes on, and what was read is read');
+    const { json: held } = await dan.delivery('give-7');
+    assert.equal(held.deliveries[0].state, 'read');
+    // A short lease ends as if its reader had died.
+    await sam.call('POST', '/v1/messages/give-7/extend', { body: { lease: '1ms' } });
+    const again = await next(sam);
+    assert.equal(again.found.id, 'give-7');
+    await send(sam, 'dan', 'result', result('t-7'));
+    assert.equal((await dan.delivery('give-7')).json.deliveries[0].state, 'answered');
+    await broker.kill();
+    await broker.run(['--set', 'inbox.silence=1h']);
+    assert.equal((await sam.inbox()).json.count, 0);
+    await next(dan);
+  });
+
+  // IN-10
+  it('see how a task goes on, and give it to another', async () => {
+    await send(dan, 'sam', 'task', task('t-10'));
+    assert.equal((await dan.call('GET', '/v1/tasks/t-10')).json.state, 'assigned');
+    await next(sam);
+    await send(sam, 'dan', 'status', status('t-10', { notes: '2 of 3' }));
+    let { json: seen } = await dan.call('GET', '/v1/tasks/t-10');
+    assert.equal(seen.state, 'in_progress');
+    assert.equal(seen.status.content.progress, 60);
+    assert.equal(seen.silent, false);
+    await send(sam, 'dan', 'error', error('t-10', { suggestedAction: 'ask sue' }));
+    ({ json: seen } = await dan.call('GET', '/v1/tasks/t-10'));
+    assert.equal(seen.state, 'failed');
+    assert.equal(seen.outcome.content.suggestedAction, 'ask sue');
+    assert.equal((await sue.call('GET', '/v1/tasks/t-10')).status, 404);
+    assert.equal((await sam.call('POST', '/v1/tasks/t-10/reassign', { body: { to: 'sue' } })).status, 403);
+    const moved = await dan.call('POST', '/v1/tasks/t-10/reassign', { body: { to: 'sue' } });
+    assert.equal(moved.status, 200, moved.text);
+    assert.equal(moved.json.specialist, 'sue');
+    assert.deepEqual(moved.json.reassignments.map(({ from, to, by }) => [from, to, by]), [['sam', 'sue', 'dan']]);
+    const told = await next(sam);
+    assert.equal(JSON.parse(told.found.content).taskId, 't-10');
+    assert.equal(JSON.parse(told.found.content).body.specialist, 'sue');
+    const given = await next(sue);
+    assert.equal(JSON.parse(given.found.content).taskId, 't-10');
+    await send(sue, 'dan', 'result', result('t-10'));
+    assert.equal((await sue.call('GET', '/v1/tasks/t-10')).json.state, 'completed');
+    const { json: all } = await dan.call('GET', '/v1/tasks?agent=sue');
+    assert.deepEqual(all.tasks.map((each) => each.id), ['t-10']);
+    for (let n = 0; n < 3; ++n) await next(dan);
+  });
+
+  // IN-10: by the command line, with a task of which nothing is heard.
+  it('are shown by parley task', async () => {
+    const parley = async (...args) =>
+      (await promisify(execFile)(binary, args, { env: { ...process.env, PARLEY_URL: broker.url, PARLEY_TOKEN: dan.token } })).stdout;
+    await send(dan, 'sam', 'task', task('t-11'));
+    await broker.call('PATCH', '/v1/rules', { body: { 'inbox.silence': '1ms' } });
+    assert.match(await parley('task', 't-11'), /t-11: assigned, silent for/);
+    assert.match(await parley('task', 'list', '--silent'), /t-11/);
+    assert.match(await parley('task', 'reassign', 't-11', '--to', 'sue'), /reassigned from sam to sue by dan/);
+    await broker.call('PATCH', '/v1/rules', { body: { 'inbox.silence': '1h' } });
+    await next(sue);
+    await sue.ack((await dan.call('GET', '/v1/tasks/t-11')).json.message);
+    assert.equal((await dan.call('GET', '/v1/tasks/t-11')).json.state, 'acknowledged');
+    await next(sam);
+  });
+
+  // XD-01: a flow agent asks, an inbox specialist answers, and the other way around.
+  it('talk with agents of other dialects', async () => {
+    const asked = await flo.send('sam', { text: 'translate it' }, { type: 'request' });
+    const { listed, found } = await next(sam);
+    assert.equal(listed.type, 'task');
+    const { taskId, body } = JSON.parse(found.content);
+    assert.deepEqual(body, { text: 'translate it' });
+    await send(sam, 'flo', 'result', result(taskId, { result: 'übersetzt' }));
+    const { found: answer } = await next(flo);
+    assert.equal(answer.type, 'response');
+    assert.equal(answer.status, 'success');
+    assert.equal(answer.metadata.in_reply_to, asked.json.id);
+    assert.equal(answer.payload.body.result, 'übersetzt');
+    await flo.ack(answer.id);
+    await send(dan, 'flo', 'task', task('t-12'));
+    const { found: request } = await next(flo);
+    assert.equal(request.type, 'request');
+    assert.equal(request.payload.body.taskId, 't-12');
+    await flo.call('POST', '/v1/messages', { body: message('flo', 'dan', { ok: true },
+      { type: 'response', metadata: { timestamp: new Date().toISOString(), in_reply_to: request.id } }) });
+    const { found: back } = await next(dan);
+    assert.equal(back.type, 'result');
+    assert.equal(JSON.parse(back.content).status, 'complete');
+    assert.equal(JSON.parse(back.content).taskId, 't-12');
+    assert.equal((await dan.call('GET', '/v1/tasks/t-12')).json.state, 'completed');
+  });
+
+  // The three calls work for an agent of any dialect that says so.
+  it('can be spoken to by the header alone', async () => {
+    const inbox = { 'Parley-Dialect': 'inbox' };
+    const sent = await post(flo, { to: 'sam', type: 'task', content: task('t-13') }, '', inbox);
+    assert.equal(sent.status, 202, sent.text);
+    await next(sam);
+    await send(sam, 'flo', 'status', status('t-13'));
+    const { listed, found } = await next(flo, inbox);
+    assert.equal(listed.type, 'status');
+    assert.equal(JSON.parse(found.content).progress, 60);
+    assert.equal((await flo.inbox()).json.count, 0);
+    const { json } = await sam.delivery(found.id);
+    assert.equal(json.deliveries[0].state, 'acked');
+    await send(sam, 'flo', 'result', result('t-13'));
+    assert.equal((await next(flo, inbox)).found.type, 'result');
+  });
+});
