@@ -49,6 +49,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::session_write_lost, "session_write_lost", Check::session},
     {Canary::version_ignored, "version_ignored", Check::session},
     {Canary::lock_lease_short, "lock_lease_short", Check::lock},
+    {Canary::task_unrecorded, "task_unrecorded", Check::task},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -176,7 +177,7 @@ bool plant_other(Canary canary, const ReadBy& by, core::Command& command) {
   const auto* const ack = std::get_if<core::Ack>(&command);
   const auto* const nack = std::get_if<core::Nack>(&command);
   if (canary == Canary::ack_dropped && ack != nullptr) {
-    command = core::Read{core::Target(ack->target)};
+    command = core::Read{core::Target(ack->target), {}};
   } else if (canary == Canary::nack_dropped && nack != nullptr) {
     command = core::Extend{core::Target(nack->target), {}};
   } else if (canary == Canary::start_ignored && std::holds_alternative<core::StartNode>(command)) {
@@ -220,6 +221,11 @@ bool plant(Canary canary, const ReadBy& by, Entry& entry) {
       open != nullptr && open->window > 1 &&
       (canary == Canary::window_shrunk || canary == Canary::window_ignored)) {
     open->window = canary == Canary::window_shrunk ? 1 : open->window + 1;
+    return true;
+  }
+  if (auto* send = std::get_if<core::Send>(&entry.command);
+      send != nullptr && !send->envelope.task.empty() && canary == Canary::task_unrecorded) {
+    send->envelope.task = {};
     return true;
   }
   if (auto* send = std::get_if<core::Send>(&entry.command);

@@ -54,6 +54,7 @@ enum class Canary : uint8_t {
   session_write_lost,
   version_ignored,
   lock_lease_short,
+  task_unrecorded,
   // In what is read, on one node.
   tie_by_node,
   entry_skipped,

@@ -70,6 +70,7 @@ void Ledger::observe(const Step& step) {
   forget_talks(step);
   check_meetings(step);
   check_locks(step);
+  check_tasks(step);
   forget(step);
   check_overdue(step);
   check_idle(step);
@@ -203,7 +204,9 @@ void Ledger::check_repeat(const Step& step, const core::Send& command) {
   const bool known = std::ranges::any_of(sent_, is_first);
   if (step.outcome && step.outcome->duplicate) {
     const auto first = sent_.find(step.outcome->message);
-    if (first == sent_.end() || !is_first(*first)) {
+    if (is_given_again(step, e)) {
+      coverage_.count("task", "given again");
+    } else if (first == sent_.end() || !is_first(*first)) {
       fail(Check::duplicate, step,
            text("told a duplicate of {}, which it is not", step.outcome->message.n));
     } else if (step.outcome->count != first->second.pairs.size()) {

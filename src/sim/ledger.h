@@ -58,6 +58,7 @@ class Ledger {
   void on_owed(const Step& step, const Fact& fact);
   void on_deliver(const Step& step, const Fact& fact);
   void on_settled(const Step& step, const Fact& fact);
+  bool reads_away(const Step& step, const Sent& sent, const Pair& pair) const;
   void check_reason(const Step& step, const Fact& fact, const Sent& sent);
   bool may_be_free(const Step& step, const Sent& sent, const Pair& pair) const;
   bool is_target(const Step& step, const core::Target& target, const Sent& sent,
@@ -162,6 +163,12 @@ class Ledger {
   void learn_lock(const Step& step);
   void on_lock_turn(const Step& step, const Fact& fact);
   void check_locks(const Step& step);
+
+  // tasks.cc
+  bool is_given_again(const Step& step, const core::Envelope& envelope) const;
+  bool is_moved(const Step& step, Seq message, const std::string& receiver) const;
+  bool is_renewed(const Step& step, const Sent& sent, const Pair& pair) const;
+  void check_tasks(const Step& step);
   bool is_free(const Step& step, const std::string& name, const Locked& lock) const;
 
   // letters.cc

@@ -187,6 +187,13 @@ void Ledger::on_deliver(const Step& step, const Fact& fact) {
   }
 }
 
+// Who speaks inbox settles by reading what needs no answer.
+bool Ledger::reads_away(const Step& step, const Sent& sent, const Pair& pair) const {
+  const auto* const read = done<core::Read>(step);
+  return read != nullptr && read->as == core::Dialect::inbox && !core::asks(sent.kind) &&
+         is_target(step, read->target, sent, pair);
+}
+
 void Ledger::on_settled(const Step& step, const Fact& fact) {
   Pair* const pair = find(fact.message, fact.receiver);
   if (pair == nullptr) {
@@ -204,9 +211,11 @@ void Ledger::on_settled(const Step& step, const Fact& fact) {
   const bool by_receiver = step.entry.actor == fact.receiver;
   const bool asked =
       fact.state == State::acked
-          ? ack != nullptr && by_receiver &&
-                (ack->upto == core::stream_none ? is_target(step, ack->target, sent, *pair)
-                                                : pair->stream == ack->upto)
+          ? by_receiver &&
+                (ack != nullptr ? (ack->upto == core::stream_none
+                                       ? is_target(step, ack->target, sent, *pair)
+                                       : pair->stream == ack->upto)
+                                : reads_away(step, sent, *pair))
       : fact.state == State::answered
           ? send != nullptr && by_receiver && send->envelope.in_reply_to == sent.id
       : fact.state == State::rejected
@@ -237,6 +246,10 @@ void Ledger::on_settled(const Step& step, const Fact& fact) {
 void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) {
   if (sent.sender == core::broker_sender && letter_ == nullptr) {
     return;  // no news of news
+  }
+  if (letter_ == nullptr && is_moved(step, fact.message, fact.receiver)) {
+    coverage_.count("task", "moved");
+    return;
   }
   if (letter_ == nullptr || letter_->message != fact.message ||
       state_for(letter_->reason) != fact.state) {
@@ -355,7 +368,12 @@ void Ledger::check_lease(const Step& step, const Sent& sent, const Pair& pair,
   if (extended && extend->lease.us > 0) {
     due = now_ + extend->lease;
   } else if (extended || is_read || pair.due == base::time_max) {
+    const core::Dialect own = members_[pair.receiver].dialect;
+    due = now_ + core::default_lease(rules_, is_read ? read->as.value_or(own) : own);
+  }
+  if (delivery.due > due && is_renewed(step, sent, pair)) {
     due = now_ + core::default_lease(rules_, members_[pair.receiver].dialect);
+    coverage_.count("task", "renewed");
   }
   if (delivery.due != due || delivery.timer == core::none) {
     fail(Check::lease, step,

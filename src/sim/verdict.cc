@@ -67,6 +67,8 @@ std::string_view check_name(Check check) {
       return "session";
     case Check::lock:
       return "lock";
+    case Check::task:
+      return "task";
     case Check::body:
       return "body";
   }

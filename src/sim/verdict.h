@@ -42,6 +42,7 @@ enum class Check : uint8_t {
   thread,     // a conversation is counted, limited, closed and announced as the rules say
   session,    // every accepted write is there, and no delivery comes out of a paused session
   lock,       // a lock has one owner, is passed on in turn, and all are taken in order
+  task,       // a task is there until it is done with, and one agent has it
   body,       // the record of a live message can be read
 };
 

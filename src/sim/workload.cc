@@ -75,6 +75,9 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"session.changes_max", {"0", "2", "10", "500"}},
     {"session.participants_max", {"1", "3", "8", "64"}},
     {"sessions_max", {"0", "2", "4", "1000"}},
+    {"task.retention", {"0s", "1s", "2m", "24h"}},
+    {"tasks_max", {"1", "3", "10", "10000"}},
+    {"foreign", {"allow", "allow", "allow", "refuse"}},
     {"lock.lease", {"20ms", "300ms", "2s", "60s"}},
     {"lock.lease_max", {"300ms", "2s", "60s", "1h"}},
     {"lock.wait_max", {"0s", "300ms", "5s", "10m"}},
@@ -347,6 +350,10 @@ Command Workload::some_send(Ask& ask) {
     sent.thread = threads_[heard.message];
   }
   some_absence(send, sent);
+  // The same task again goes to the same agent or to another; its specialist tells of it.
+  if (random.chance(350)) {
+    e.task = keep(text("k{}", random.below(4)));
+  }
   e.id = sent.id;
   e.thread = keep(sent.thread);
   e.session = keep(sent.session);
@@ -468,7 +475,8 @@ Command Workload::some_settling(Ask& ask) {
     constexpr std::array<int64_t, 4> leases_ms = {0, 50, 1'000, 600'000};
     return core::Extend{target, base::milliseconds(random.pick(leases_ms))};
   }
-  return core::Read{target};
+  return core::Read{target,
+                    random.chance(400) ? std::optional(core::Dialect::inbox) : std::nullopt};
 }
 
 Command Workload::some_register(Ask& ask) {
@@ -491,6 +499,10 @@ Command Workload::some_register(Ask& ask) {
       core::PrincipalKind::agent, core::PrincipalKind::agent, core::PrincipalKind::agent,
       core::PrincipalKind::human, core::PrincipalKind::admin};
   command.kind = random.pick(kinds);
+  if (command.kind == core::PrincipalKind::agent && command.dialect == core::Dialect::inbox) {
+    constexpr std::array<std::string_view, 3> roles = {"director", "specialist", ""};
+    command.role = random.pick(roles);
+  }
   if (random.chance(300)) {
     command.token[0] = static_cast<uint8_t>(1 + random.below(12));
   }
