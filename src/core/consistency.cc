@@ -133,7 +133,8 @@ bool locks_are_in_order(const Tables& t) {
 
 bool is_consistent(const Tables& t) {
   return watches_what_is_waited_for(t) && owes_what_is_next(t) && remembers_what_is_settled(t) &&
-         counts_pending_requests(t) && sessions_have_what_they_name(t) && locks_are_in_order(t);
+         counts_pending_requests(t) && sessions_have_what_they_name(t) && locks_are_in_order(t) &&
+         t.waits.is_in_order();
 }
 
 }  // namespace parley::core

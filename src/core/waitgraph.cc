@@ -30,8 +30,16 @@ void WaitGraph::add(const Edge& edge) {
   if (!fits) {
     unordered_.insert(edge.message);
   }
-  ++places_[edge.from].edges;
-  ++places_[edge.to].edges;
+  ++place_of(edge.from, false).edges;
+  ++place_of(edge.to, false).edges;
+}
+
+WaitGraph::Place& WaitGraph::place_of(AgentRef agent, bool before_all) {
+  const auto [at, is_new] = places_.try_emplace(agent);
+  if (is_new) {
+    at->second.rank = before_all ? --least_ : ++most_;
+  }
+  return at->second;
 }
 
 void WaitGraph::remove(Seq message) {
@@ -91,26 +99,16 @@ bool WaitGraph::put_in_order(AgentRef from, AgentRef to) {
   if (from == to) {
     return false;
   }
-  const auto first = places_.find(from);
-  const auto second = places_.find(to);
-  if (first == places_.end() || second == places_.end()) {
-    // One that is new stands before or behind all others.
-    if (first == places_.end()) {
-      places_[from].rank = second == places_.end() ? ++most_ : --least_;
-    }
-    if (second == places_.end()) {
-      places_[to].rank = ++most_;
-    }
+  const int64_t first = place_of(from, places_.contains(to)).rank;
+  const int64_t second = place_of(to, false).rank;
+  if (first < second) {
     return true;
   }
-  if (first->second.rank < second->second.rank) {
-    return true;
-  }
-  std::vector<AgentRef> behind = collect(to, true, first->second.rank);
+  std::vector<AgentRef> behind = collect(to, true, first);
   if (std::ranges::find(behind, from) != behind.end()) {
     return false;
   }
-  std::vector<AgentRef> ahead = collect(from, false, second->second.rank);
+  std::vector<AgentRef> ahead = collect(from, false, second);
   // They share their ranks: first who leads to `from`, then whom `to` leads to.
   const auto by_rank = [this](AgentRef agent) { return places_.at(agent).rank; };
   std::ranges::sort(behind, {}, by_rank);
@@ -123,6 +121,18 @@ bool WaitGraph::put_in_order(AgentRef from, AgentRef to) {
     places_.at(ahead[n]).rank = ranks[n];
   }
   return true;
+}
+
+bool WaitGraph::is_in_order() const {
+  std::set<int64_t> ranks;
+  for (const auto& [agent, place] : places_) {
+    ranks.insert(place.rank);
+  }
+  return ranks.size() == places_.size() && std::ranges::all_of(edges_, [this](const auto& item) {
+           const auto& [seq, edge] = item;
+           return unordered_.contains(seq) ||
+                  places_.at(edge.from).rank < places_.at(edge.to).rank;
+         });
 }
 
 std::vector<AgentRef> WaitGraph::collect(AgentRef start, bool along, int64_t limit) const {

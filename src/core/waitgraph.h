@@ -26,6 +26,8 @@ class WaitGraph {
     AgentRef to = none;    // for whom
     Time until;            // then it waits no more
     bool asks_back = false;  // a question to the one whose request it works on
+
+    bool operator==(const Edge&) const = default;
   };
 
   void add(const Edge& edge);
@@ -37,6 +39,10 @@ class WaitGraph {
   // The edges that lead from `from` to `to`; empty when none do. What an agent asks back closes no
   // circle of two: who was asked can answer while it waits. Does not depend on the order.
   std::vector<Edge> path(AgentRef from, AgentRef to) const;
+
+  // Whether each agent has a place of its own, and those edges that fit lead to later ones. Always
+  // so; for checks.
+  bool is_in_order() const;
 
   size_t size() const { return edges_.size(); }
   const std::map<Seq, Edge>& edges() const { return edges_; }
@@ -50,6 +56,8 @@ class WaitGraph {
 
   static bool has_some(const std::set<Key>& index, AgentRef agent);
   bool may_lead(AgentRef from, AgentRef to) const;
+  // One that is new stands before or behind all others.
+  Place& place_of(AgentRef agent, bool before_all);
   // Makes `from` come before `to`; false when that cannot be.
   bool put_in_order(AgentRef from, AgentRef to);
   // Those that can be reached from `start` by edges in order, along or against them, up to a rank.

@@ -28,6 +28,19 @@ class Graph : public ::testing::Test {
     return agents;
   }
 
+  // Follows every edge, one after the other.
+  bool leads(AgentRef from, AgentRef to) const {
+    std::set<AgentRef> reached = {from};
+    for (bool more = true; more;) {
+      more = false;
+      for (const auto& [seq, edge] : graph.edges()) {
+        const bool answers_itself = edge.asks_back && edge.from == from && edge.to == to;
+        more |= reached.contains(edge.from) && !answers_itself && reached.insert(edge.to).second;
+      }
+    }
+    return reached.contains(to);
+  }
+
   WaitGraph graph;
 
  private:
@@ -125,6 +138,48 @@ TEST_F(Graph, FindsAWayExactlyWhereThereIsOne) {
         EXPECT_TRUE(has_circles || from != to || !reached.contains(to));
         if (from != to) {
           EXPECT_EQ(!way(from, to).empty(), reached.contains(to)) << from << " to " << to;
+        }
+      }
+    }
+  }
+}
+
+// What a graph answers follows from its edges alone, whatever came and went before: one that was
+// made anew from a snapshot must say the same. With questions back, and circles that were let pass.
+TEST_F(Graph, AnswersAsOneMadeAnewFromItsEdges) {
+  std::mt19937 random(11);
+  constexpr AgentRef agents = 6;
+  for (int round = 0; round < 60; ++round) {
+    graph = {};
+    const bool is_kept = round % 3 != 0;  // as the broker does it: no circles but by asking back
+    std::vector<Seq> waits;
+    for (int n = 0; n < 40; ++n) {
+      const AgentRef from = static_cast<AgentRef>(random() % agents);
+      const AgentRef to = static_cast<AgentRef>(random() % agents);
+      const bool asks_back = random() % 5 == 0;
+      if (!is_kept || asks_back || (from != to && graph.path(to, from).empty())) {
+        const Seq seq{static_cast<uint64_t>(n) + 1};
+        graph.add({.message = seq, .from = from, .to = to, .asks_back = asks_back});
+        waits.push_back(seq);
+      }
+      if (!waits.empty() && random() % 2 == 0) {
+        const auto gone = waits.begin() + static_cast<ptrdiff_t>(random() % waits.size());
+        graph.remove(*gone);
+        waits.erase(gone);
+      }
+      ASSERT_TRUE(graph.is_in_order()) << "round " << round << ", step " << n;
+      WaitGraph anew;
+      for (const auto& [seq, edge] : graph.edges()) {
+        anew.add(edge);
+      }
+      for (AgentRef first = 0; first < agents; ++first) {
+        for (AgentRef last = 0; last < agents; ++last) {
+          if (first == last) {
+            continue;
+          }
+          ASSERT_EQ(graph.path(first, last), anew.path(first, last)) << first << " to " << last;
+          ASSERT_EQ(!graph.path(first, last).empty(), leads(first, last)) << first << " to "
+                                                                          << last;
         }
       }
     }
