@@ -42,9 +42,9 @@ void Workspace::mind_absence(const Turn& turn, const Send& command, Route& route
       route.absent.push_back(receiver);
       continue;
     }
-    const AgentRef other =
-        presence::stand_in(t_, receiver, turn.actor, command.envelope.action, session);
-    if (other != none && std::ranges::find(route.agents, other) == route.agents.end()) {
+    const AgentRef other = presence::stand_in(t_, receiver, turn.actor, command.envelope.action,
+                                              session, route.agents);
+    if (other != none) {
       route.redirected.emplace_back(other, receiver);
       receiver = other;
     }
@@ -61,47 +61,92 @@ std::string Workspace::why_absent(AgentRef ref) const {
                              : " (last heard of at " + base::format_time(agent.seen) + ")");
 }
 
-// It was sent before and refused because its receiver was away. Is that one back, it is delivered;
-// else the sender hears the same again.
-Outcome Workspace::repeat_refused(Turn& turn, MessageRef ref) {
+// It was sent before and refused because its receiver was away. Is that one back, or does its
+// sender say now what else is to become of it, that is done; else it hears the same again.
+Outcome Workspace::repeat_refused(Turn& turn, const Send& command, MessageRef ref) {
   const Message& message = t_.messages.message(ref);
-  const AgentRef receiver = t_.messages.delivery(message.deliveries).receiver;
-  if (t_.agents[receiver].is_available()) {
-    for (const auto& [id, letter] : t_.dead_letters.all()) {
-      if (letter.message == message.seq && letter.is_open()) {
-        Outcome retried = retry(turn, *t_.dead_letters.find(id));
-        if (retried) {
-          t_.messages.message(ref).refused = false;
-        }
-        return retried;
+  const DeliveryRef delivery = message.deliveries;
+  const AgentRef away = t_.messages.delivery(delivery).receiver;
+  const OnUnavailable policy = policy_of(t_.rules, command);
+  if (!t_.agents[away].is_available() && policy == OnUnavailable::fail) {
+    return std::unexpected(Error{Code::receiver_unavailable, why_absent(away), "/receiver"});
+  }
+  AgentRef other = none;
+  if (!t_.agents[away].is_available() && policy == OnUnavailable::redirect) {
+    other = presence::stand_in(t_, away, turn.actor, command.envelope.action,
+                               t_.sessions.find(command.envelope.session), {});
+  }
+  for (const auto& [id, letter] : t_.dead_letters.all()) {
+    if (letter.message == message.seq && letter.is_open()) {
+      Outcome retried = retry(turn, *t_.dead_letters.find(id), other);
+      if (retried) {
+        t_.messages.message(ref).refused = false;
       }
+      return retried;
     }
   }
-  return std::unexpected(Error{Code::receiver_unavailable, why_absent(receiver), "/receiver"});
+  return std::unexpected(Error{Code::receiver_unavailable, why_absent(away), "/receiver"});
 }
 
-// Whether the sender of this request goes on only when it has an answer: collab's commands and
-// queries are such, and what a caller blocks for. One who asks several goes on with the first.
+// Who goes on only when this request is answered: the sender of collab's commands and queries, and
+// who blocks for it. One who asks several goes on with the first. Where the answer goes to another,
+// its sender waits for nothing; but if it passes a request on, who waits for that waits for this.
 std::optional<WaitGraph::Edge> Workspace::wait_of(const Turn& turn, const Send& command,
-                                                  const Route& route) const {
+                                                  const Route& route, MessageRef cause) const {
   const Envelope& e = command.envelope;
-  const bool waits = e.dialect == Dialect::collab || command.wait.us > 0;
-  if (!asks(e.kind) || !waits || turn.actor == none || !route.is_one() || !route.absent.empty() ||
+  if (!asks(e.kind) || turn.actor == none || !route.is_one() || !route.absent.empty() ||
       command.gathering || !command.later_stages.empty()) {
     return std::nullopt;
   }
-  WaitGraph::Edge edge{.message = turn.entry.seq,
-                       .from = turn.actor,
-                       .to = route.agents.front(),
-                       .until = e.dialect == Dialect::collab ? base::time_max
-                                                             : t_.now + command.wait};
-  const auto causation = base::parse_uuid(e.causation);
-  const MessageId cause = !e.in_reply_to.is_none() ? e.in_reply_to
-                          : causation              ? *causation
-                                                   : MessageId{};
-  edge.asks_back = !cause.is_none() &&
-                   t_.messages.find_received(edge.from, cause, edge.to) != none;
+  WaitGraph::Edge edge{.message = turn.entry.seq, .from = turn.actor, .to = route.agents.front()};
+  if (!e.reply_to.empty() && e.reply_to != e.sender) {
+    const WaitGraph::Edge* const first =
+        cause == none ? nullptr : t_.waits.find(t_.messages.message(cause).seq);
+    if (first == nullptr || first->from == edge.to || first->until <= t_.now ||
+        t_.agents[t_.messages.message(cause).answers_to()].name != e.reply_to) {
+      return std::nullopt;
+    }
+    edge.from = first->from;
+    edge.until = first->until;
+    edge.carries = first->carries.n == 0 ? first->message : first->carries;
+    return edge;
+  }
+  if (e.dialect == Dialect::collab) {
+    edge.until = base::time_max;
+  } else if (command.wait.us > 0) {
+    edge.until = t_.now + command.wait;
+    edge.node = turn.entry.id.origin;
+  } else {
+    return std::nullopt;
+  }
+  edge.asks_back = cause != none && t_.messages.message(cause).answers_to() == edge.to;
   return edge;
+}
+
+// The request that the sender works on with this one: it got it, has not answered it, and someone
+// still waits for that. none: there is no such.
+MessageRef Workspace::cause_of(const Turn& turn, const Send& command, const Route& route) const {
+  const Envelope& e = command.envelope;
+  const MessageId& id = e.in_reply_to.is_none() ? command.cause : e.in_reply_to;
+  if (!asks(e.kind) || id.is_none() || turn.actor == none) {
+    return none;
+  }
+  // Several may have used the id: who is asked back is meant, or who is to get the answer.
+  MessageRef found = none;
+  if (route.is_one()) {
+    found = t_.messages.find_received(turn.actor, id, route.agents.front());
+  }
+  if (const AgentRef other = t_.agents.find(e.reply_to); found == none && other != none) {
+    found = t_.messages.find_received(turn.actor, id, other);
+  }
+  if (found == none) {
+    found = t_.messages.find_received(turn.actor, id);
+  }
+  const bool is_open =
+      found != none && asks(t_.messages.message(found).kind) &&
+      !t_.messages.message(found).timed_out &&
+      t_.messages.delivery(t_.messages.delivery_to(found, turn.actor)).state <= State::acked;
+  return is_open ? found : none;
 }
 
 // The circle that the edge would close: who waits for whom, the sender first. Empty: none. A
@@ -143,9 +188,42 @@ void Workspace::begin_wait(const WaitGraph::Edge& edge, MessageRef ref) {
   if (message.open == 0) {
     return;
   }
-  message.blocked_until = edge.until;
-  message.asks_back = edge.asks_back;
+  message.blocks = true;
   t_.waits.add(edge);
+}
+
+// Sent before, and now its sender blocks for the answer.
+std::expected<void, Error> Workspace::wait_again(Turn& turn, const Send& command,
+                                                 MessageRef ref) {
+  const Message& message = t_.messages.message(ref);
+  t_.waits.expire(t_.now);
+  if (const WaitGraph::Edge* const edge = t_.waits.find(message.seq)) {
+    if (edge->node != 0) {
+      t_.waits.prolong(message.seq, t_.now + command.wait, turn.entry.id.origin);
+    }
+    return {};
+  }
+  // By its key it may be another one than it was.
+  if (!asks(message.kind) || message.reply_to != none || !message.is_direct() ||
+      command.gathering || !command.later_stages.empty() ||
+      message.answer.n != 0 || message.timed_out || t_.messages.has_failed(ref)) {
+    return {};
+  }
+  Route route;
+  route.agents = {t_.messages.delivery(message.deliveries).receiver};
+  auto edge = wait_of(turn, command, route, cause_of(turn, command, route));
+  if (!edge || edge->carries.n != 0) {
+    return {};
+  }
+  edge->message = message.seq;
+  const std::vector<WaitGraph::Edge> in_circle = circle(*edge);
+  if (!in_circle.empty() &&
+      static_cast<DeadlockPolicy>(t_.rules.collab_deadlock) == DeadlockPolicy::abort) {
+    return std::unexpected(deadlock(in_circle, command));
+  }
+  t_.messages.message(ref).blocks = true;
+  t_.waits.add(*edge);
+  return {};
 }
 
 // A caller that hung up waits no more. A collab agent's request waits by itself.

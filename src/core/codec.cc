@@ -141,6 +141,10 @@ void put(const Send& c, Writer& out) {
   out.varint(c.tokens);
   out.enumerator(c.on_unavailable);
   out.duration(c.wait);
+  out.boolean(!c.cause.is_none());
+  if (!c.cause.is_none()) {
+    out.id(c.cause);
+  }
 }
 void get(Send& c, Reader& in) {
   c.envelope = decode_envelope(in);
@@ -152,6 +156,9 @@ void get(Send& c, Reader& in) {
   c.tokens = in.varint();
   c.on_unavailable = in.enumerator(on_unavailable_last);
   c.wait = in.duration();
+  if (in.boolean()) {
+    c.cause = in.id();
+  }
 }
 
 void put(const Read& c, Writer& out) {

@@ -69,7 +69,7 @@ std::vector<Command> every_command() {
           Unsubscribe{"a.c", "bo"},
           Send{full_envelope(), 12, Gathering{Strategy::quorum, 2, base::seconds(5),
                                               OnPartial::extend_timeout},
-               {"cy", "dee"}, 3, OnUnavailable::redirect, base::seconds(30)},
+               {"cy", "dee"}, 3, OnUnavailable::redirect, base::seconds(30), id_of("cause")},
           Read{by_both, std::nullopt},
           Read{by_both, Dialect::inbox},
           Take{0xffffffff},

@@ -106,6 +106,7 @@ struct Send {
   uint64_t tokens = 0;  // that its sender says its model has used since it last said so
   OnUnavailable on_unavailable = OnUnavailable::by_rules;
   Duration wait{};  // how long its sender blocks for the answer; zero: it does not
+  MessageId cause{};  // what its sender names as its cause, in whichever form; or none
   bool operator==(const Send&) const = default;
 };
 

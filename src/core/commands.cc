@@ -680,11 +680,12 @@ Outcome Workspace::on(Turn& turn, const ResolveDeadLetter& command) {
   return Receipt{.message = letter->message};
 }
 
-Outcome Workspace::retry(Turn& turn, DeadLetter& letter) {
+Outcome Workspace::retry(Turn& turn, DeadLetter& letter, AgentRef stand_in) {
   if (letter.reason == Reason::malformed) {
     return refuse(Code::conflict, "a malformed message cannot be delivered; send it corrected");
   }
-  const AgentRef receiver = t_.agents.find(letter.receiver);
+  const AgentRef named = t_.agents.find(letter.receiver);
+  const AgentRef receiver = stand_in == none ? named : stand_in;
   if (receiver == none || !t_.agents[receiver].is_registered()) {
     return refuse(Code::receiver_not_found, quoted(letter.receiver) + " is not registered");
   }
@@ -693,7 +694,11 @@ Outcome Workspace::retry(Turn& turn, DeadLetter& letter) {
                                         std::to_string(t_.rules.queue_max) + ", queue_max)");
   }
   const MessageRef message = t_.messages.find(letter.message);
-  turn.dispatch.revive(t_.messages.delivery_to(message, receiver));
+  const DeliveryRef delivery = t_.messages.delivery_to(message, named);
+  if (stand_in != none) {
+    turn.dispatch.redirect(delivery, stand_in);
+  }
+  turn.dispatch.revive(delivery);
   turn.dispatch.release(letter);  // after it waits again, so that it is not taken for finished
   t_.dead_letters.resolve(letter, Resolution::retried, turn.entry.actor, t_.now);
   news::audit(t_, turn.dispatch, "dead_letter_retried", turn.entry.actor,

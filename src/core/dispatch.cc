@@ -69,11 +69,20 @@ void Dispatch::fail(MessageRef message, AgentRef receiver, Reason reason,
 
 void Dispatch::unblock(MessageRef ref) {
   Message& message = t_.messages.message(ref);
-  if (message.blocked_until.us != 0) {
+  if (message.blocks) {
     t_.waits.remove(message.seq);
-    message.blocked_until = {};
-    message.asks_back = false;
+    message.blocks = false;
   }
+}
+
+void Dispatch::unblock_callers(uint64_t origin) {
+  std::vector<Seq> gone;
+  for (const auto& [seq, edge] : t_.waits.edges()) {
+    if (edge.node == origin) {
+      gone.push_back(seq);
+    }
+  }
+  std::ranges::for_each(gone, [this](Seq seq) { unblock(t_.messages.find(seq)); });
 }
 
 void Dispatch::unblock_all(AgentRef agent) {
@@ -407,6 +416,14 @@ void Dispatch::revive(DeliveryRef ref) {
     set_task(*task, TaskState::assigned, none);
   }
   line_up(ref);
+}
+
+void Dispatch::redirect(DeliveryRef ref, AgentRef stand_in) {
+  Delivery& delivery = t_.messages.delivery(ref);
+  t_.messages.redirected()[ref] = t_.agents[delivery.receiver].name;
+  t_.agents.use(stand_in);
+  t_.agents.release(delivery.receiver);
+  delivery.receiver = stand_in;
 }
 
 void Dispatch::release(const DeadLetter& letter) {

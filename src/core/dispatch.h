@@ -102,6 +102,9 @@ class Dispatch {
   // Brings a buried delivery back, with a fresh time to live and no attempts. Does not pump.
   void revive(DeliveryRef ref);
 
+  // A buried delivery goes to another in place of its receiver, when it is brought back.
+  void redirect(DeliveryRef ref, AgentRef stand_in);
+
   // A resolved or dropped dead letter needs its message no more.
   void release(const DeadLetter& letter);
 
@@ -133,6 +136,8 @@ class Dispatch {
 
   // Its sender waits no more for the answer: see WaitGraph. Does nothing when it did not.
   void unblock(MessageRef ref);
+  // The callers of a node whose life is over wait no more.
+  void unblock_callers(uint64_t origin);
   // The agent is gone: it waits for no one, and no one for it.
   void unblock_all(AgentRef agent);
 

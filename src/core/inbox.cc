@@ -30,24 +30,46 @@ void Inbox::put(Messages& messages, Discipline discipline, DeliveryRef ref) {
   if (stays_out(delivery, discipline)) {
     return;
   }
-  const Message& message = messages.message_of(ref);
-  const auto at = channels_.try_emplace(channel_of(message, discipline)).first;
-  Channel& channel = at->second;
-  link(messages, channel, ref);
-  ++channel.waiting[static_cast<size_t>(message.priority)];
-  if (delivery.state == State::delayed) {
-    ++channel.delayed;
-  }
-  hurry(messages, channel);
+  const auto at = channels_.try_emplace(channel_of(messages.message_of(ref), discipline)).first;
+  add(messages, at, ref, none);
+  hurry(messages, at->second);
   settle_turn(messages, at);
 }
 
-void Inbox::link(Messages& messages, Channel& channel, DeliveryRef ref) {
+void Inbox::put_all(Messages& messages, Discipline discipline,
+                    std::span<const DeliveryRef> refs) {
+  std::map<uint64_t, DeliveryRef> newest;  // by channel, of those that were put there
+  for (const DeliveryRef ref : refs) {
+    if (!stays_out(messages.delivery(ref), discipline)) {
+      const uint64_t key = channel_of(messages.message_of(ref), discipline);
+      DeliveryRef& before = newest.try_emplace(key, none).first->second;
+      add(messages, channels_.try_emplace(key).first, ref, before);
+      before = ref;
+    }
+  }
+  for (const auto& [key, ref] : newest) {
+    const auto at = channels_.find(key);
+    hurry(messages, at->second);
+    settle_turn(messages, at);
+  }
+}
+
+void Inbox::add(Messages& messages, std::map<uint64_t, Channel>::iterator at, DeliveryRef ref,
+                DeliveryRef after) {
+  Channel& channel = at->second;
+  link(messages, channel, ref, after);
+  ++channel.waiting[static_cast<size_t>(messages.message_of(ref).priority)];
+  if (messages.delivery(ref).state == State::delayed) {
+    ++channel.delayed;
+  }
+}
+
+void Inbox::link(Messages& messages, Channel& channel, DeliveryRef ref, DeliveryRef known) {
   const Seq seq = messages.message_of(ref).seq;
   // New messages go to the end. Those that come back are among the oldest: search from the front.
   DeliveryRef after = channel.last;
   if (after != none && seq < messages.message_of(after).seq) {
-    DeliveryRef before = channel.first;
+    DeliveryRef before = known == none ? channel.first : messages.delivery(known).next;
     while (messages.message_of(before).seq < seq) {
       before = messages.delivery(before).next;
     }

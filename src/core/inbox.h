@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 
 #include "core/messages.h"
 
@@ -33,6 +34,9 @@ class Inbox {
  public:
   // Puts a queued or delayed delivery in its place, by the message's seq.
   void put(Messages& messages, Discipline discipline, DeliveryRef ref);
+
+  // The same with many of them, the oldest first, in one pass through each channel.
+  void put_all(Messages& messages, Discipline discipline, std::span<const DeliveryRef> refs);
 
   // Takes a delivery out that `put` put in.
   void take(Messages& messages, Discipline discipline, DeliveryRef ref);
@@ -73,7 +77,10 @@ class Inbox {
 
   static uint64_t channel_of(const Message& message, Discipline discipline);
   static Turn turn_of(const Messages& messages, uint64_t key, const Channel& channel);
-  static void link(Messages& messages, Channel& channel, DeliveryRef ref);
+  // Its place is somewhere behind `after`, which is none where that is not known.
+  static void link(Messages& messages, Channel& channel, DeliveryRef ref, DeliveryRef after);
+  void add(Messages& messages, std::map<uint64_t, Channel>::iterator at, DeliveryRef ref,
+           DeliveryRef after);
   static void hurry(Messages& messages, Channel& channel);
   // Gives the channel its turn by what it holds now, or removes it when it holds nothing.
   void settle_turn(Messages& messages, std::map<uint64_t, Channel>::iterator at);

@@ -127,6 +127,18 @@ TEST_P(InboxDiscipline, AgreesWithTheModelUnderRandomWork) {
         messages.stop_due(ref);
         model.items().erase(ref);
         outside.push_back(ref);
+      } else if (dice < 8 && outside.size() > 1) {
+        // All at once: a session goes on.
+        const auto by_seq = [&](DeliveryRef ref) { return messages.message_of(ref).seq; };
+        std::ranges::sort(outside, {}, by_seq);
+        for (const DeliveryRef ref : outside) {
+          messages.delivery(ref).state = State::queued;
+          const Message& message = messages.message_of(ref);
+          const uint64_t topic = message.topic == none ? 0 : message.topic + 1;
+          model.items()[ref] = {message.seq, topic * 100 + message.sender, message.priority, false};
+        }
+        inbox.put_all(messages, discipline, outside);
+        outside.clear();
       } else if (dice < 9 && !outside.empty()) {
         const size_t at = random.below(outside.size());
         const DeliveryRef ref = outside[at];

@@ -220,6 +220,7 @@ Outcome Workspace::on(Turn& turn, const ResetLimits& command) {
   agent.budget = {};
   agent.fan_out = {};
   agent.pace = {};
+  t_.buckets.at(Buckets::notices(agent.name), t_.now) = {};
   t_.rallies.end_all_of(Rallies::name_of(agent.name));
   return Receipt{};
 }

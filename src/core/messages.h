@@ -43,6 +43,7 @@ struct Message {
   MessageId id;
   Id128 key;             // idempotency key, or none
   Seq answer;            // the newest message that answered it, or none
+  Seq cause;             // of a request: the one that its sender worked on, not answered then
   uint64_t number = 0;   // in its channel
   uint64_t content = 0;  // hash that tells a repeated message from another with its id
   AgentRef sender = none;
@@ -66,10 +67,10 @@ struct Message {
   Mark mark = Mark::plain;
   bool everyone = false;  // sent to `*`
   bool refused = false;   // its sender was told that its one receiver was away
-  bool asks_back = false;  // of one that waits: see WaitGraph
-  Time blocked_until;      // its sender goes on only with the answer; zero: it does not wait
+  bool blocks = false;    // someone may wait for its answer: see WaitGraph
   bool is_task = false;    // it gives a task, or did: see Tasks
   bool named = false;     // its sender gave it an id of another form, of which `id` is made
+  uint16_t links = 0;     // of the chain of causes behind it
 
   AgentRef answers_to() const { return reply_to == none ? sender : reply_to; }
   // To one receiver by name.

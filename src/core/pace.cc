@@ -39,6 +39,7 @@ uint64_t Buckets::pair(std::string_view sender, std::string_view receiver) {
 }
 
 uint64_t Buckets::topic(std::string_view name) { return base::hash64(name, 3); }
+uint64_t Buckets::notices(std::string_view agent) { return base::hash64(agent, 4); }
 
 Bucket& Buckets::at(uint64_t key, Time now) {
   uint32_t found = none;

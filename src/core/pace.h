@@ -72,12 +72,13 @@ struct Pace {
   Bucket in;
 };
 
-// The buckets of pairs, of topics and of the channel to everyone, by the hash of their names. One
-// that is full is as good as none, and goes sooner or later.
+// The buckets of pairs, of topics, of the channel to everyone and of notices, by the hash of their
+// names. One that is full is as good as none, and goes sooner or later.
 class Buckets {
  public:
   static uint64_t pair(std::string_view sender, std::string_view receiver);
   static uint64_t topic(std::string_view name);
+  static uint64_t notices(std::string_view agent);  // that it causes in sessions
   static constexpr uint64_t everyone = 1;
 
   Bucket& at(uint64_t key, Time now);

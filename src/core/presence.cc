@@ -120,7 +120,7 @@ void begin_anew(Tables& t) {
 }
 
 AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_view action,
-                  const Session* session) {
+                  const Session* session, std::span<const AgentRef> receivers) {
   std::vector<std::string> needed = t.agents[away].capabilities;
   if (can(t.agents[away], action)) {
     needed = {std::string(action)};
@@ -132,6 +132,8 @@ AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_v
   for (const AgentRef ref : t.agents.sorted()) {  // by name: the first of equals stays
     const Agent& agent = t.agents[ref];
     const bool fits = agent.kind == PrincipalKind::agent && ref != away && ref != sender &&
+                      agent.role != "observer" &&
+                      std::ranges::find(receivers, ref) == receivers.end() &&
                       (session == nullptr || session->has(agent.name)) &&
                       agent.is_available() && agent.inbox.unsettled < t.rules.queue_max &&
                       std::ranges::all_of(needed, [&](const std::string& capability) {

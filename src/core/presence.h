@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "core/dispatch.h"
@@ -39,8 +40,9 @@ void begin_anew(Tables& t);
 // The agent that takes the place of one that is away: of those who can do the same, the one with
 // the least to do, then by name. The same is what the message asks for, where its action is a
 // capability of the one that is away, else all its capabilities. Of those who take part in the
-// session only, where there is one. none: there is no such agent.
+// session only, where there is one; none of those who get the message already, and no observer.
+// none: there is no such agent.
 AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_view action,
-                  const Session* session);
+                  const Session* session, std::span<const AgentRef> receivers);
 
 }  // namespace parley::core::presence

@@ -172,6 +172,9 @@ class RandomCommands {
     if (random_.below(8) == 0) {
       e.reply_to = any_name();
     }
+    if (random_.below(3) == 0) {
+      send.cause = any_id();
+    }
     const uint32_t dice = random_.below(10);
     if (dice == 0) {
       e.receivers = {"*"};

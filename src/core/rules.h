@@ -67,6 +67,7 @@ struct Rules {
   uint64_t gathers_max = 10'000;
   uint64_t pipelines_max = 10'000;
   uint64_t stages_max = 100;
+  uint64_t chain_max = 256;
 
   // Who is there, and what becomes of a message to one who is not.
   Duration collab_heartbeat = base::seconds(10);
@@ -148,7 +149,9 @@ struct Rules {
   uint64_t session_changes_max = 500;
   uint64_t session_log_max = 200;
   uint64_t session_participants_max = 64;
+  uint64_t session_notices = 600;
   uint64_t sessions_max = 1'000;
+  uint64_t sessions_per_agent_max = 100;
 
   // Tasks; the first is inbox's.
   Duration inbox_silence = base::minutes(10);

@@ -107,6 +107,7 @@ class Script {
     tokens_ = 0;
     on_unavailable_ = OnUnavailable::by_rules;
     wait_ = {};
+    cause_ = {};
     const std::string_view actor = actor_ == "broker" ? broker_name : std::string_view(actor_);
     const Command command = (this->*at->second)(words);
     if (problem_.empty() && words.done()) {
@@ -187,6 +188,7 @@ class Script {
     Send command{e, errand_, gathering_, {stages_.begin(), stages_.end()}, tokens_};
     command.on_unavailable = on_unavailable_;
     command.wait = wait_;
+    command.cause = cause_;
     return command;
   }
   // What makes the message one of a pattern. False when the words are none of these.
@@ -243,6 +245,8 @@ class Script {
       e.thread = words.next();
     } else if (words.accept("because-of")) {
       e.in_reply_to = id_of(words.next());
+    } else if (words.accept("caused-by")) {
+      cause_ = id_of(words.next());
     } else if (words.accept("action")) {
       e.action = words.next();
     } else if (words.accept("blocking")) {
@@ -1050,6 +1054,7 @@ class Script {
   uint64_t tokens_ = 0;
   OnUnavailable on_unavailable_ = OnUnavailable::by_rules;
   Duration wait_{};
+  MessageId cause_;
   std::string body_;
   std::vector<std::string> receivers_, rights_, capabilities_;
 };

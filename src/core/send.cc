@@ -109,15 +109,10 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
     return std::unexpected(repeated.error());
   }
   if (*repeated != none && t_.messages.message(*repeated).refused) {
-    return repeat_refused(turn, *repeated);
+    return repeat_refused(turn, command, *repeated);
   }
   if (*repeated != none) {
-    const Message& first = t_.messages.message(*repeated);
-    return Receipt{.message = first.seq,
-                   .duplicate = true,
-                   .number = first.number,
-                   .count = first.delivery_count,
-                   .delay = turn.dispatch.wait_of(*repeated)};
+    return repeat(turn, command, *repeated);
   }
   const auto found = find_question(turn, envelope);
   if (!found) {
@@ -152,7 +147,14 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
     return std::unexpected(session.error());
   }
   mind_absence(turn, command, *routed);
-  const auto wait = wait_of(turn, command, *routed);
+  const MessageRef cause = cause_of(turn, command, *routed);
+  if (cause != none && t_.messages.message(cause).links >= t_.rules.chain_max) {
+    return refuse(Code::limit_reached,
+                  "the request that caused this one is the last of a chain of " +
+                      std::to_string(t_.rules.chain_max) +
+                      " that were passed on and not answered (chain_max); answer it");
+  }
+  const auto wait = wait_of(turn, command, *routed, cause);
   const std::vector<WaitGraph::Edge> in_circle =
       wait ? circle(*wait) : std::vector<WaitGraph::Edge>{};
   if (!in_circle.empty() &&
@@ -167,6 +169,11 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
     return std::unexpected(good.error());
   }
   const MessageRef message = add_message(turn, envelope, *routed, content);
+  if (cause != none) {
+    t_.messages.message(message).cause = t_.messages.message(cause).seq;
+    t_.messages.message(message).links =
+        static_cast<uint16_t>(t_.messages.message(cause).links + 1);
+  }
   if (*session != nullptr) {
     enter_session(**session, envelope, *routed, message);
   }
@@ -189,7 +196,7 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
                                  {"detail", std::move(error.detail)}}});
   }
   if (question != none) {
-    answer(turn, question, message, envelope.status);
+    answer(turn, question, message, envelope);
   }
   enter_task(turn, envelope, *routed, message, question);
   if (errand != nullptr) {
@@ -239,29 +246,80 @@ void Workspace::deliver(Turn& turn, const Route& route, MessageRef message) {
   }
 }
 
-// What comes back to the one who asked: the answer, one that is late, or one more.
-void Workspace::answer(Turn& turn, MessageRef question, MessageRef answer, Status status) {
-  const DeliveryRef asked = t_.messages.delivery_to(question, turn.actor);
-  const State state = t_.messages.delivery(asked).state;
-  Message& added = t_.messages.message(answer);
-  added.mark = state == State::answered                    ? Mark::duplicate
-               : t_.messages.message(question).timed_out ? Mark::late
-                                                           : Mark::plain;
-  if (!is_final(state) || state == State::acked) {
-    turn.dispatch.settle(asked, State::answered);
-    t_.messages.message(question).answer = turn.entry.seq;
-    turn.watch.answered(question, turn.actor, answer, status);
-    if (!t_.messages.message(question).watched) {
-      turn.dispatch.end_request(question);
-      turn.dispatch.unblock(question);
+// It was sent before.
+Outcome Workspace::repeat(Turn& turn, const Send& command, MessageRef ref) {
+  if (command.wait.us > 0) {
+    if (auto good = wait_again(turn, command, ref); !good) {
+      return std::unexpected(good.error());
     }
-    turn.dispatch.pump(turn.actor);
+  }
+  const Message& first = t_.messages.message(ref);
+  return Receipt{.message = first.seq,
+                 .duplicate = true,
+                 .number = first.number,
+                 .count = first.delivery_count,
+                 .delay = turn.dispatch.wait_of(ref)};
+}
+
+// What comes back to the one who asked: the answer, one that is late, or one more. Where a chain
+// ends, it is the answer to all that was passed on in it.
+void Workspace::answer(Turn& turn, MessageRef question, MessageRef answer, const Envelope& e) {
+  const std::vector<MessageRef> before = passed_on(question, e);
+  const MessageRef first = before.empty() ? question : before.back();
+  const DeliveryRef asked = t_.messages.delivery_to(question, turn.actor);
+  Message& added = t_.messages.message(answer);
+  added.mark = t_.messages.delivery(asked).state == State::answered ? Mark::duplicate
+               : t_.messages.message(first).timed_out               ? Mark::late
+                                                                    : Mark::plain;
+  end_answered(turn, question, turn.actor, answer, e.status);
+  AgentRef by = t_.messages.message(question).sender;
+  for (const MessageRef ref : before) {
+    end_answered(turn, ref, by, answer, e.status);
+    by = t_.messages.message(ref).sender;
   }
 }
 
+void Workspace::end_answered(Turn& turn, MessageRef question, AgentRef by, MessageRef answer,
+                             Status status) {
+  const DeliveryRef asked = t_.messages.delivery_to(question, by);
+  const State state = t_.messages.delivery(asked).state;
+  if (is_final(state) && state != State::acked) {
+    return;
+  }
+  turn.dispatch.settle(asked, State::answered);
+  t_.messages.message(question).answer = turn.entry.seq;
+  turn.watch.answered(question, by, answer, status);
+  if (!t_.messages.message(question).watched) {
+    turn.dispatch.end_request(question);
+    turn.dispatch.unblock(question);
+  }
+  turn.dispatch.pump(by);
+}
+
+// The requests that were passed on to come to this one, up to that whose asker gets the answer; the
+// newest first. None where its own asker does, who may have more to say.
+std::vector<MessageRef> Workspace::passed_on(MessageRef question, const Envelope& answer) const {
+  std::vector<MessageRef> found;
+  size_t count = 0;
+  const auto gets = [&](AgentRef agent) {
+    return std::ranges::find(answer.receivers, t_.agents[agent].name) != answer.receivers.end();
+  };
+  for (MessageRef at = question;
+       t_.messages.message(at).cause.n != 0 && !gets(t_.messages.message(at).sender);) {
+    at = t_.messages.find(t_.messages.message(at).cause);
+    if (at == none) {
+      break;
+    }
+    found.push_back(at);
+    count = gets(t_.messages.message(at).answers_to()) ? found.size() : count;
+  }
+  found.resize(count);
+  return found;
+}
+
 // What a response answers; none for any other message. An answer goes to who asked, or to whom that
-// one named: to no one else alone, so that whoever waits gets it. Two senders may have used the
-// same id.
+// one named, or to who began the chain: to no one else alone, so that whoever waits gets it. Two
+// senders may have used the same id.
 std::expected<MessageRef, Error> Workspace::find_question(const Turn& turn,
                                                           const Envelope& e) const {
   if (e.kind != Kind::response) {
@@ -276,6 +334,9 @@ std::expected<MessageRef, Error> Workspace::find_question(const Turn& turn,
     }
   }
   const MessageRef other = t_.messages.find_received(turn.actor, e.in_reply_to);
+  if (other != none && !passed_on(other, e).empty()) {
+    return other;
+  }
   if (other == none) {
     return refuse(Code::not_found, "in_reply_to names no message that was sent to you",
                   "/in_reply_to");

@@ -45,6 +45,26 @@ std::string by_whom(const SessionChange& change) {
   return change.by.empty() ? "system" : change.by;
 }
 
+// How many are told of such a change, at most.
+uint64_t notices_of(const Session& session, SessionAct act, std::string_view by) {
+  switch (act) {
+    case SessionAct::add_decision:
+    case SessionAct::add_artifact:
+    case SessionAct::add_finding:
+      return 0;
+    case SessionAct::add_participant:
+    case SessionAct::remove_participant:
+      return 1;
+    case SessionAct::pause:
+    case SessionAct::resume:
+      return session.participants.size() - (session.has(by) ? 1 : 0);
+    case SessionAct::complete:
+    case SessionAct::fail:
+      return session.participants.size();
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::expected<void, Error> Workspace::check(const Turn& turn, const StartSession& c,
@@ -86,6 +106,14 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const StartSession
   if (t_.sessions.find(c.id) != nullptr) {
     return refuse(Code::conflict, "a session has the id " + quoted_start(c.id) + " already", "/id");
   }
+  if (t_.agents[t_.agents.find(coordinator)].kind == PrincipalKind::agent &&
+      t_.sessions.led_by(coordinator) >= t_.rules.sessions_per_agent_max) {
+    return refuse(Code::limit_reached,
+                  quoted_start(coordinator) + " coordinates " +
+                      std::to_string(t_.rules.sessions_per_agent_max) +
+                      " sessions that are not over (sessions_per_agent_max); end one, or ask an "
+                      "admin to raise it");
+  }
   if (t_.sessions.live() >= t_.rules.sessions_max) {
     return refuse(Code::limit_reached, "the workspace has " +
                                            std::to_string(t_.rules.sessions_max) +
@@ -115,6 +143,9 @@ Outcome Workspace::on(Turn& turn, const StartSession& command) {
   if (session.participants.size() > t_.rules.session_participants_max) {
     return too_many_participants(t_.rules);
   }
+  if (auto good = charge_notices(turn, session.participants.size() - 1); !good) {
+    return std::unexpected(good.error());
+  }
   turn.dispatch.announce(t_.sessions.add(std::move(session)), turn.entry.actor);
   return Receipt{.message = turn.entry.seq, .number = 1};
 }
@@ -128,6 +159,10 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const Session& ses
     return refuse(Code::forbidden, "only " + quoted_start(session.coordinator) +
                                        ", who coordinates the session, or a maintainer may " +
                                        std::string(session_act_name(c.act)));
+  }
+  if (is_entry(c.act) && !session.has(turn.entry.actor)) {
+    return refuse(Code::forbidden, "only those who take part in a session write in it; its "
+                                   "coordinator or a maintainer can add you");
   }
   if (session.is_over()) {
     return is_over(session);
@@ -198,11 +233,41 @@ Outcome Workspace::on(Turn& turn, const ChangeSession& command) {
   if (auto good = check(turn, *session, command); !good) {
     return std::unexpected(good.error());
   }
+  const uint64_t notices = notices_of(*session, command.act, turn.entry.actor);
+  if (auto good = charge_notices(turn, notices); !good) {
+    return std::unexpected(good.error());
+  }
   turn.dispatch.change_session(*session, {.seq = turn.entry.seq,
                                           .act = command.act,
                                           .by = std::string(turn.entry.actor),
                                           .subject = std::string(command.subject)});
   return Receipt{.message = turn.entry.seq, .number = session->version};
+}
+
+// What an agent does to sessions is told to others whether they want it or not, so it is limited as
+// what it sends is.
+std::expected<void, Error> Workspace::charge_notices(const Turn& turn, uint64_t count) {
+  const uint64_t per_min = t_.rules.session_notices;
+  if (turn.actor == none || per_min == 0 || count == 0 ||
+      t_.agents[turn.actor].kind != PrincipalKind::agent) {
+    return {};
+  }
+  Bucket& bucket = t_.buckets.at(Buckets::notices(t_.agents[turn.actor].name), t_.now);
+  const Duration used = bucket.used(t_.now);
+  const Duration cost = cost_of(count, per_min);
+  if (used.us + cost.us <= Bucket::minute.us) {
+    (void)bucket.take(t_.now, cost);
+    return {};
+  }
+  const std::string what = "this would be told to " + std::to_string(count) +
+                           " who take part, and what you do to sessions may cause " +
+                           std::to_string(per_min) +
+                           " notices in a minute (session.notices_per_min); ";
+  if (count > per_min) {  // no time to wait helps
+    return refuse(Code::fan_out_limit, what + "ask an admin to raise it");
+  }
+  return std::unexpected(Error{Code::fan_out_limit, what + "wait, or ask an admin to raise it",
+                               {}, Duration{used.us + cost.us - Bucket::minute.us}});
 }
 
 // The session that a message is in, nullptr for none; or why it may not be. `*` in a session means
@@ -236,7 +301,7 @@ std::expected<Session*, Error> Workspace::session_of(const Turn& turn, const Env
     route.agents.clear();
     for (const std::string& name : session->participants) {
       const AgentRef ref = t_.agents.find(name);
-      if (e.durability == Durability::disk || !t_.agents[ref].is_offline()) {
+      if (e.durability == Durability::disk || !t_.agents[ref].is_offline() || ref == turn.actor) {
         route.agents.push_back(ref);
       }
     }
@@ -258,13 +323,14 @@ std::expected<Session*, Error> Workspace::session_of(const Turn& turn, const Env
 void Workspace::enter_session(Session& session, const Envelope& e, const Route& route,
                               MessageRef ref) {
   const Message& message = t_.messages.message(ref);
+  const size_t to_self = route.everyone ? 1 : 0;  // who speaks takes part, and does not get it
   t_.sessions.enter(session, message.seq);
   session.last_activity = t_.now;
   ++session.messages;
   session.log.push_back({.seq = message.seq,
                          .id = message.id,
                          .at = t_.now,
-                         .receivers = static_cast<uint32_t>(route.agents.size()),
+                         .receivers = static_cast<uint32_t>(route.agents.size() - to_self),
                          .from = std::string(e.sender),
                          .to = std::string(e.receivers.front()),
                          .type = std::string(logged(e.type)),
@@ -284,6 +350,11 @@ void Dispatch::announce(const Session& session, std::string_view by) {
 
 void Dispatch::tell_change(const Session& session, std::string_view to, std::string_view what,
                            std::string_view by) {
+  // Who does not read is not told more and more: the session itself says how it stands.
+  const AgentRef ref = t_.agents.find(to);
+  if (ref != none && t_.agents[ref].inbox.unsettled >= t_.rules.queue_max) {
+    return;
+  }
   owe({.kind = ErrandKind::session_changed,
        .to = std::string(to),
        .about = {},
@@ -361,6 +432,8 @@ void Dispatch::change_session(Session& session, SessionChange change) {
 }
 
 // What waits in a session is outside of the inboxes while it is paused. Others pass it meanwhile.
+// What it costs is bounded by what all who take part may have in their inboxes, each looked at
+// once.
 void Dispatch::set_status(Session& session, SessionStatus status) {
   const bool pauses = status == SessionStatus::paused;
   const bool resumes = session.status == SessionStatus::paused;
@@ -369,29 +442,35 @@ void Dispatch::set_status(Session& session, SessionStatus status) {
     messages.assign(session.open.begin(), session.open.end());
   }
   t_.sessions.set_status(session, status, t_.now);
-  std::vector<AgentRef> moved;
-  // From the newest to the oldest, so that each goes to the front of its channel.
-  for (auto at = messages.rbegin(); at != messages.rend(); ++at) {
-    for (DeliveryRef ref = t_.messages.message(t_.messages.find(*at)).deliveries; ref != none;
+  std::vector<std::pair<AgentRef, std::vector<DeliveryRef>>> moved;  // oldest first
+  std::map<AgentRef, size_t> places;
+  for (const Seq seq : messages) {
+    for (DeliveryRef ref = t_.messages.message(t_.messages.find(seq)).deliveries; ref != none;
          ref = t_.messages.delivery(ref).sibling) {
-      Delivery& delivery = t_.messages.delivery(ref);
+      const Delivery& delivery = t_.messages.delivery(ref);
       if (is_final(delivery.state) || is_held(delivery.state) || delivery.parked == pauses) {
         continue;
       }
-      Agent& agent = t_.agents[delivery.receiver];
+      const auto [at, is_new] = places.try_emplace(delivery.receiver, moved.size());
+      if (is_new) {
+        moved.emplace_back(delivery.receiver, std::vector<DeliveryRef>{});
+      }
+      moved[at->second].second.push_back(ref);
+    }
+  }
+  for (const auto& [receiver, deliveries] : moved) {
+    Agent& agent = t_.agents[receiver];
+    for (const DeliveryRef ref : deliveries) {
       if (pauses) {
         agent.inbox.take(t_.messages, agent.discipline(), ref);
       }
-      delivery.parked = pauses;
-      if (!pauses) {
-        agent.inbox.put(t_.messages, agent.discipline(), ref);
-      }
-      if (std::ranges::find(moved, delivery.receiver) == moved.end()) {
-        moved.push_back(delivery.receiver);
-      }
+      t_.messages.delivery(ref).parked = pauses;
     }
+    if (!pauses) {
+      agent.inbox.put_all(t_.messages, agent.discipline(), deliveries);
+    }
+    pump(receiver);
   }
-  std::ranges::for_each(moved, [this](AgentRef agent) { pump(agent); });
 }
 
 void Dispatch::leave_sessions(std::string_view name) {

@@ -141,6 +141,12 @@ const Session* Sessions::find(std::string_view id) const {
   return found == by_id_.end() ? nullptr : &sessions_.at(found->second);
 }
 
+size_t Sessions::led_by(std::string_view coordinator) const {
+  return static_cast<size_t>(std::ranges::count_if(live_, [&](Seq began) {
+    return sessions_.at(began).coordinator == coordinator;
+  }));
+}
+
 void Sessions::enter(Session& session, Seq message) {
   session.open.insert(session.open.end(), message);
   messages_.emplace_hint(messages_.end(), message, session.began);

@@ -113,6 +113,8 @@ class Sessions {
     return ended_.empty() ? nullptr : &sessions_.at(ended_.begin()->second);
   }
   size_t live() const { return live_.size(); }
+  // Of those, how many this one coordinates.
+  size_t led_by(std::string_view coordinator) const;
   void remove(Seq began);
 
   // False when the bytes are none.

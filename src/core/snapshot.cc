@@ -434,9 +434,9 @@ void encode_messages(const Tables& t, const Places& agents, const Places& topics
     out.enumerator(message.mark);
     out.boolean(message.everyone);
     out.boolean(message.refused);
-    out.boolean(message.asks_back);
-    out.time(message.blocked_until);
     out.boolean(message.named);
+    out.seq(message.cause);
+    out.varint(message.links);
     deliveries.clear();
     for (DeliveryRef d = message.deliveries; d != none; d = t.messages.delivery(d).sibling) {
       deliveries.push_back(d);
@@ -490,22 +490,6 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   }
 }
 
-void restore_wait(Tables& t, MessageRef ref, Reader& in) {
-  const Message& message = t.messages.message(ref);
-  if (!in.ok() || message.blocked_until.us == 0) {
-    return;
-  }
-  if (!message.is_direct() || !asks(message.kind)) {
-    in.fail();
-  } else if (message.blocked_until > t.now) {
-    t.waits.add({.message = message.seq,
-                 .from = message.sender,
-                 .to = t.messages.delivery(message.deliveries).receiver,
-                 .until = message.blocked_until,
-                 .asks_back = message.asks_back});
-  }
-}
-
 void decode_message(Tables& t, const std::vector<AgentRef>& agents,
                     const std::vector<TopicRef>& topics, const std::vector<ThreadRef>& threads,
                     Reader& in) {
@@ -535,9 +519,9 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   message.mark = in.enumerator(mark_last);
   message.everyone = in.boolean();
   message.refused = in.boolean();
-  message.asks_back = in.boolean();
-  message.blocked_until = in.time();
   message.named = in.boolean();
+  message.cause = in.seq();
+  message.links = static_cast<uint16_t>(in.varint());
   if (!in.ok() || reply_to > agents.size() || topic > topics.size() ||
       thread > threads.size() || message.seq.n == 0 || (message.retained && topic == 0) ||
       t.messages.find(message.seq) != none) {
@@ -566,7 +550,6 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   if (has_timer) {
     t.messages.start_expiry(ref);
   }
-  restore_wait(t, ref, in);
 }
 
 void encode_held(const Tables& t, const Places& agents, Writer& out) {
@@ -762,6 +745,7 @@ void encode(const Tables& t, Writer& out) {
   t.escalations.encode(out);
   t.patterns.encode(out);
   t.locks.encode(out);
+  t.waits.encode(t.now, out);
 }
 
 bool decode(Tables& t, Reader& in) {
@@ -785,7 +769,8 @@ bool decode(Tables& t, Reader& in) {
     decode_buckets(t, in);
   }
   return in.ok() && t.errands.decode(in) && t.escalations.decode(in) &&
-         t.patterns.decode(in) && t.locks.decode(in) && is_consistent(t);
+         t.patterns.decode(in) && t.locks.decode(in) && t.waits.decode(t.messages, in) &&
+         is_consistent(t);
 }
 
 }  // namespace parley::core

@@ -27,6 +27,9 @@ void WaitGraph::add(const Edge& edge) {
   if (edge.until != base::time_max) {
     ends_.emplace(edge.until, edge.message);
   }
+  if (edge.carries.n != 0) {
+    carried_.emplace(edge.carries, edge.message);
+  }
   if (!fits) {
     unordered_.insert(edge.message);
   }
@@ -52,9 +55,37 @@ void WaitGraph::remove(Seq message) {
   in_.erase({edge.to, message});
   ends_.erase({edge.until, message});
   unordered_.erase(message);
+  carried_.erase({edge.carries, message});
   edges_.erase(at);
   leave(edge.from);
   leave(edge.to);
+  for (auto next = carried_.lower_bound({message, Seq{}});
+       next != carried_.end() && next->first == message;
+       next = carried_.lower_bound({message, Seq{}})) {
+    remove(next->second);
+  }
+}
+
+void WaitGraph::prolong(Seq message, Time until, uint64_t node) {
+  const auto extend = [&](Edge& edge) {
+    ends_.erase({edge.until, edge.message});
+    edge.until = std::max(edge.until, until);
+    if (edge.until != base::time_max) {
+      ends_.emplace(edge.until, edge.message);
+    }
+  };
+  Edge& edge = edges_.at(message);
+  edge.node = node;
+  extend(edge);
+  for (auto next = carried_.lower_bound({message, Seq{}});
+       next != carried_.end() && next->first == message; ++next) {
+    extend(edges_.at(next->second));
+  }
+}
+
+const WaitGraph::Edge* WaitGraph::find(Seq message) const {
+  const auto at = edges_.find(message);
+  return at == edges_.end() ? nullptr : &at->second;
 }
 
 void WaitGraph::leave(AgentRef agent) {
@@ -133,6 +164,45 @@ bool WaitGraph::is_in_order() const {
            return unordered_.contains(seq) ||
                   places_.at(edge.from).rank < places_.at(edge.to).rank;
          });
+}
+
+// Who waits for whom follows from the messages.
+void WaitGraph::encode(Time now, Writer& out) const {
+  out.varint(static_cast<uint64_t>(std::ranges::count_if(
+      edges_, [now](const auto& item) { return item.second.until > now; })));
+  for (const auto& [seq, edge] : edges_) {
+    if (edge.until > now) {
+      out.seq(seq);
+      out.time(edge.until);
+      out.boolean(edge.asks_back);
+      out.fixed64(edge.node);
+      out.seq(edge.carries);
+    }
+  }
+}
+
+bool WaitGraph::decode(Messages& messages, Reader& in) {
+  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
+    Edge edge;
+    edge.message = in.seq();
+    edge.until = in.time();
+    edge.asks_back = in.boolean();
+    edge.node = in.fixed64();
+    edge.carries = in.seq();
+    const MessageRef ref = messages.find(edge.message);
+    const auto first = edges_.find(edge.carries);
+    if (!in.ok() || ref == none || edges_.contains(edge.message) ||
+        (edge.carries.n != 0 && (first == edges_.end() || first->second.carries.n != 0)) ||
+        !messages.message(ref).is_direct() || !asks(messages.message(ref).kind)) {
+      return false;
+    }
+    Message& message = messages.message(ref);
+    message.blocks = true;
+    edge.from = edge.carries.n == 0 ? message.sender : first->second.from;
+    edge.to = messages.delivery(message.deliveries).receiver;
+    add(edge);
+  }
+  return in.ok();
 }
 
 std::vector<AgentRef> WaitGraph::collect(AgentRef start, bool along, int64_t limit) const {

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "core/messages.h"
+#include "core/wire.h"
 
 namespace parley::core {
 
 // Who waits for whom: an edge for each request whose sender goes on only when it is answered. A
-// circle of them never ends by itself. All of it follows from the messages: no snapshot has it.
+// circle of them never ends by itself.
 //
 // The agents are kept in an order in which each waits only for later ones. So a request that fits
 // the order closes no circle, and that is seen at once; one that does not is looked into, and if it
@@ -26,13 +27,19 @@ class WaitGraph {
     AgentRef to = none;    // for whom
     Time until;            // then it waits no more
     bool asks_back = false;  // a question to the one whose request it works on
+    uint64_t node = 0;       // whose caller it is that waits; 0: it waits by itself
+    Seq carries{};  // whose answer it is to bring: then `from` is who waits for that, and as long
 
     bool operator==(const Edge&) const = default;
   };
 
   void add(const Edge& edge);
-  // Does nothing when there is none.
+  // Does nothing when there is none. Those that carry it go with it.
   void remove(Seq message);
+  // It waits longer, by way of this node.
+  void prolong(Seq message, Time until, uint64_t node);
+  // nullptr when there is none.
+  const Edge* find(Seq message) const;
   // Those whose time is over.
   void expire(Time now);
 
@@ -43,6 +50,10 @@ class WaitGraph {
   // Whether each agent has a place of its own, and those edges that fit lead to later ones. Always
   // so; for checks.
   bool is_in_order() const;
+
+  // Those that last. `decode` is for a graph that is new, and false when the bytes are none.
+  void encode(Time now, Writer& out) const;
+  bool decode(Messages& messages, Reader& in);
 
   size_t size() const { return edges_.size(); }
   const std::map<Seq, Edge>& edges() const { return edges_; }
@@ -69,6 +80,7 @@ class WaitGraph {
   std::set<Key> out_;  // by who waits
   std::set<Key> in_;   // by who is waited for
   std::set<std::pair<Time, Seq>> ends_;
+  std::set<std::pair<Seq, Seq>> carried_;  // by what is carried
   std::map<AgentRef, Place> places_;
   int64_t least_ = 0;  // of all ranks that were ever given
   int64_t most_ = 0;

@@ -83,6 +83,7 @@ void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& ef
     dispatch.close_stream(at->second, false);
   }
   dispatch.leave_lines(origin);
+  dispatch.unblock_callers(origin);
   Watch(t_, dispatch).settle();
   dispatch.keep_house();
 }

@@ -104,7 +104,8 @@ class Workspace {
   std::expected<void, Error> may_administer(const Turn& turn, Right right) const;
   uint32_t deliver_retained(Turn& turn, TopicRef topic, AgentRef to);
   std::expected<AgentRef, Error> subscriber(const Turn& turn, std::string_view agent) const;
-  Outcome retry(Turn& turn, DeadLetter& letter);
+  // To its receiver, or to the one who stands in for that.
+  Outcome retry(Turn& turn, DeadLetter& letter, AgentRef stand_in = none);
 
   // conversations.cc
   Outcome on(Turn& turn, const CloseThread& command);
@@ -121,6 +122,7 @@ class Workspace {
                                    std::string_view coordinator) const;
   std::expected<void, Error> check(const Turn& turn, const Session& session,
                                    const ChangeSession& command) const;
+  std::expected<void, Error> charge_notices(const Turn& turn, uint64_t count);
   std::expected<Session*, Error> session_of(const Turn& turn, const Envelope& envelope,
                                             Route& route);
   void enter_session(Session& session, const Envelope& envelope, const Route& route,
@@ -158,7 +160,11 @@ class Workspace {
                                              const Route& route) const;
   MessageRef add_message(const Turn& turn, const Envelope& envelope, const Route& route,
                          uint64_t content);
-  void answer(Turn& turn, MessageRef question, MessageRef answer, Status status);
+  void answer(Turn& turn, MessageRef question, MessageRef answer, const Envelope& envelope);
+  void end_answered(Turn& turn, MessageRef question, AgentRef by, MessageRef answer,
+                    Status status);
+  std::vector<MessageRef> passed_on(MessageRef question, const Envelope& answer) const;
+  MessageRef cause_of(const Turn& turn, const Send& command, const Route& route) const;
   bool is_awaited(MessageRef question, AgentRef by) const;
   uint64_t next_number(AgentRef sender, const Envelope& envelope, const Route& route);
   Outcome send(Turn& turn, const Send& command);
@@ -168,12 +174,14 @@ class Workspace {
   Outcome on(Turn& turn, const StopWaiting& command);
   void mind_absence(const Turn& turn, const Send& command, Route& route) const;
   std::string why_absent(AgentRef agent) const;
-  Outcome repeat_refused(Turn& turn, MessageRef message);
+  Outcome repeat_refused(Turn& turn, const Send& command, MessageRef message);
   std::optional<WaitGraph::Edge> wait_of(const Turn& turn, const Send& command,
-                                         const Route& route) const;
+                                         const Route& route, MessageRef cause) const;
   std::vector<WaitGraph::Edge> circle(const WaitGraph::Edge& edge);
   Error deadlock(const std::vector<WaitGraph::Edge>& edges, const Send& command) const;
   void begin_wait(const WaitGraph::Edge& edge, MessageRef message);
+  Outcome repeat(Turn& turn, const Send& command, MessageRef message);
+  std::expected<void, Error> wait_again(Turn& turn, const Send& command, MessageRef message);
 
   // limits.cc
   Outcome on(Turn& turn, const ResetLimits& command);

@@ -156,9 +156,9 @@ class Api final : public net::Handler {
   // Checks a message and sends it. What is wrong with it is told, and kept as a dead letter.
   void submit(const Principal& caller, const dialect::Codec& codec, lib::Json message,
               const Submission& submission, node::Broker::Done done);
-  std::expected<core::Envelope, Error> decode(const Principal& caller, const dialect::Codec& codec,
-                                              lib::Json message, const Submission& submission);
-  void add_causes(const Principal& caller, core::Envelope& envelope);
+  std::expected<core::Send, Error> decode(const Principal& caller, const dialect::Codec& codec,
+                                          lib::Json message, const Submission& submission);
+  base::MessageId add_causes(const Principal& caller, core::Envelope& envelope);
   void take_from_cause(const core::Envelope& cause, core::Envelope& envelope);
   void keep_malformed(const Principal& caller, std::string_view text, const Error& error,
                       node::Broker::Done done);

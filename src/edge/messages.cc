@@ -126,9 +126,8 @@ std::expected<dialect::Codec, Error> Api::codec_for(const Call& call) const {
   return *codec;
 }
 
-std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
-                                                 const dialect::Codec& codec, Json message,
-                                                 const Submission& submission) {
+std::expected<core::Send, Error> Api::decode(const Principal& caller, const dialect::Codec& codec,
+                                             Json message, const Submission& submission) {
   dialect::DecodeContext context;
   context.sender = caller.name;
   context.received = clock_.now();
@@ -147,7 +146,7 @@ std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
                                                               : 0;
   auto envelope = codec.decode(message, context, texts_);
   if (!envelope) {
-    return envelope;
+    return std::unexpected(envelope.error());
   }
   if (envelope->id == spare_id_) {
     spare_id_ = {};
@@ -161,7 +160,7 @@ std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
   envelope->via = submission.via;
   envelope->sender_kind = caller.kind;
   join_trace(submission.traceparent, submission.tracestate, *envelope);
-  add_causes(caller, *envelope);
+  const base::MessageId cause = add_causes(caller, *envelope);
   if (envelope->trace_id.is_none()) {
     begin_trace(context.received, *envelope);
   }
@@ -173,13 +172,13 @@ std::expected<core::Envelope, Error> Api::decode(const Principal& caller,
     texts_.push_back(base::format_uuid(envelope->id));
     envelope->thread = texts_.back();
   }
-  return envelope;
+  return core::Send{.envelope = std::move(*envelope), .cause = cause};
 }
 
 // The message that this one answers, or that it names as its cause, has causes of its own: they
 // all stand behind this one. Only what the sender received counts, so that no one can lend itself
-// another's authority.
-void Api::add_causes(const Principal& caller, core::Envelope& envelope) {
+// another's authority. Says which message it is.
+base::MessageId Api::add_causes(const Principal& caller, core::Envelope& envelope) {
   const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
   base::MessageId cause = envelope.in_reply_to;
   if (cause.is_none() && !envelope.causation.empty()) {
@@ -188,11 +187,11 @@ void Api::add_causes(const Principal& caller, core::Envelope& envelope) {
   const core::MessageRef ref =
       cause.is_none() ? core::none : t.messages.find_received(caller.ref, cause);
   if (ref == core::none) {
-    return;
+    return cause;
   }
   const auto before = envelope_at(broker_, caller.workspace, t.messages.message(ref).seq);
   if (!before) {
-    return;
+    return cause;
   }
   take_from_cause(*before, envelope);
   if (!envelope.in_reply_to.is_none()) {
@@ -211,6 +210,7 @@ void Api::add_causes(const Principal& caller, core::Envelope& envelope) {
   };
   std::ranges::for_each(before->on_behalf_of, add);
   add(before->sender);
+  return cause;
 }
 
 // What goes on from one message to those that it causes: the conversation, the trace, and along a
@@ -235,42 +235,42 @@ void Api::take_from_cause(const core::Envelope& cause, core::Envelope& envelope)
 
 void Api::submit(const Principal& caller, const dialect::Codec& codec, Json message,
                  const Submission& submission, node::Broker::Done done) {
-  auto envelope = decode(caller, codec, message, submission);
+  auto command = decode(caller, codec, message, submission);
   done = in_words_of(codec, std::move(done));
-  if (envelope && asks(envelope->kind) && codec.dialect != core::Dialect::flow) {
-    done = in_ids_of(caller, codec.dialect, dialect::id_in(codec.dialect, *envelope),
+  if (command && asks(command->envelope.kind) && codec.dialect != core::Dialect::flow) {
+    done = in_ids_of(caller, codec.dialect, dialect::id_in(codec.dialect, command->envelope),
                      std::move(done));
   }
   const Json metadata = message.is_object() ? message.find("metadata") : Json();
   const auto tokens = metadata && metadata.is_object()
                           ? tokens_member(metadata, "tokens_used", "/metadata/")
                           : std::expected<uint64_t, Error>(0);
-  if (envelope && !tokens) {
-    envelope = std::unexpected(tokens.error());
+  if (command && !tokens) {
+    command = std::unexpected(tokens.error());
   }
-  if (envelope) {
-    if (auto good = check_reply_to(caller, codec, *envelope); !good) {
-      envelope = std::unexpected(good.error());
+  if (command) {
+    if (auto good = check_reply_to(caller, codec, command->envelope); !good) {
+      command = std::unexpected(good.error());
     }
   }
-  if (!envelope) {
-    metrics_.refused_message(envelope.error().code, caller.name);
+  if (!command) {
+    metrics_.refused_message(command.error().code, caller.name);
   }
-  if (envelope) {
+  if (command) {
+    core::Envelope& envelope = command->envelope;
     if (!submission.receivers.empty()) {
-      envelope->receivers = submission.receivers;
+      envelope.receivers = submission.receivers;
     }
-    core::Send command{.envelope = std::move(*envelope),
-                       .gathering = submission.gathering,
-                       .later_stages = submission.later_stages,
-                       .tokens = *tokens,
-                       .on_unavailable = submission.on_unavailable,
-                       .wait = submission.wait};
-    broker_.ask(caller.workspace, caller.name, std::move(command), std::move(done));
-  } else if (message.is_object() && envelope.error().code != Code::sender_mismatch) {
-    keep_malformed(caller, message.raw(), envelope.error(), std::move(done));
+    command->gathering = submission.gathering;
+    command->later_stages = submission.later_stages;
+    command->tokens = *tokens;
+    command->on_unavailable = submission.on_unavailable;
+    command->wait = submission.wait;
+    broker_.ask(caller.workspace, caller.name, std::move(*command), std::move(done));
+  } else if (message.is_object() && command.error().code != Code::sender_mismatch) {
+    keep_malformed(caller, message.raw(), command.error(), std::move(done));
   } else {
-    done(std::unexpected(envelope.error()), {});
+    done(std::unexpected(command.error()), {});
   }
 }
 

@@ -116,6 +116,7 @@ bool Ledger::may_stand_in(const core::Send& command, const std::string& named,
   const auto there = members_.find(other);
   if (away == members_.end() || there == members_.end() || named == other || !is_away(named) ||
       is_away(other) || there->second.kind != core::PrincipalKind::agent ||
+      there->second.role == "observer" ||
       other == command.envelope.sender) {
     return false;
   }
@@ -190,30 +191,83 @@ bool Ledger::leads(const std::string& from, const std::string& to) const {
   return reached.contains(to);
 }
 
-// Whether the sender goes on only with an answer, and for whom it waits.
-std::optional<Blocked> Ledger::blocks(const Step& step, const core::Send& command) const {
+// The request that the sender says it works on, if it got it and someone still waits for what it
+// says; 0 when there is none.
+Seq Ledger::working_on(const Step& step, const core::Send& command) const {
+  const core::Envelope& e = command.envelope;
+  const core::MessageId id = e.in_reply_to.is_none() ? command.cause : e.in_reply_to;
+  if (!core::asks(e.kind) || id.is_none() || step.entry.actor == core::broker_name) {
+    return {};
+  }
+  for (auto at = sent_.rbegin(); at != sent_.rend(); ++at) {
+    const auto& [seq, sent] = *at;
+    const auto pair = std::ranges::find(sent.pairs, e.sender, &Pair::receiver);
+    if (sent.id != id || pair == sent.pairs.end() || seq == step.entry.seq ||
+        step.after.tables().messages.find(seq) == core::none) {
+      continue;
+    }
+    const bool is_open = pair->state != State::answered && pair->state < State::expired;
+    return core::asks(sent.kind) && !sent.timed_out && is_open ? seq : Seq{};
+  }
+  return {};
+}
+
+// Who goes on only with an answer, and for whom it waits. `message` is where it was sent first.
+std::optional<Blocked> Ledger::blocks(const Step& step, const core::Send& command,
+                                      Seq message) const {
   const core::Envelope& e = command.envelope;
   const bool is_collab = e.dialect == core::Dialect::collab;
   const std::set<std::string> names(e.receivers.begin(), e.receivers.end());
-  if (!core::asks(e.kind) || (!is_collab && command.wait.us <= 0) || command.gathering ||
-      !command.later_stages.empty() || step.entry.actor == core::broker_name ||
-      names.size() != 1 || !is_registered(*names.begin())) {
+  if (!core::asks(e.kind) || command.gathering || !command.later_stages.empty() ||
+      step.entry.actor == core::broker_name ||
+      (message == step.entry.seq && (names.size() != 1 || !is_registered(*names.begin())))) {
     return std::nullopt;
   }
   Blocked blocked{std::string(e.sender), *names.begin(),
                   is_collab ? base::time_max : now_ + command.wait};
-  if (const auto at = sent_.find(step.entry.seq); at != sent_.end() && !at->second.pairs.empty()) {
+  blocked.origin = is_collab ? 0 : step.entry.id.origin;
+  if (const auto at = sent_.find(message); at != sent_.end() && !at->second.pairs.empty()) {
     blocked.to = at->second.pairs.front().receiver;
   }
-  for (const auto& [seq, sent] : sent_) {
-    const bool is_cause = sent.id == e.in_reply_to && sent.sender == blocked.to &&
-                          step.after.tables().messages.find(seq) != core::none;
-    blocked.asks_back =
-        blocked.asks_back ||
-        (is_cause && std::ranges::find(sent.pairs, blocked.from, &Pair::receiver) !=
-                         sent.pairs.end());
+  const auto cause = sent_.find(working_on(step, command));
+  if (!e.reply_to.empty() && e.reply_to != e.sender) {
+    // It waits for nothing. But who waits for what it passes on waits for this now.
+    const auto first = cause == sent_.end() ? blocked_.end() : blocked_.find(cause->first);
+    if (first == blocked_.end() || first->second.from == blocked.to ||
+        cause->second.asker != e.reply_to) {
+      return std::nullopt;
+    }
+    blocked.from = first->second.from;
+    blocked.until = first->second.until;
+    blocked.carries = first->second.carries.n == 0 ? first->first : first->second.carries;
+    blocked.origin = 0;
+    return blocked;
   }
+  if (!is_collab && command.wait.us <= 0) {
+    return std::nullopt;
+  }
+  blocked.asks_back = cause != sent_.end() && cause->second.asker == blocked.to;
   return blocked;
+}
+
+// What was sent before, where its sender waits for the answer from now on; nullptr when it does
+// not.
+const Sent* Ledger::waited_for_again(const Step& step, const core::Send& command) const {
+  const core::Envelope& e = command.envelope;
+  const auto first = std::ranges::find_if(sent_, [&](const auto& item) {
+    return item.first != step.entry.seq && item.second.sender == e.sender &&
+           (item.second.id == e.id ||
+            (!item.second.key.is_none() && item.second.key == e.idempotency_key)) &&
+           step.after.tables().messages.find(item.first) != core::none;
+  });
+  if (command.wait.us <= 0 || first == sent_.end()) {
+    return nullptr;
+  }
+  const Sent& sent = first->second;
+  const bool over = !core::asks(sent.kind) || sent.asker != sent.sender || sent.answered ||
+                    sent.timed_out || sent.pairs.size() != 1 ||
+                    sent.pairs.front().state >= State::expired || !sent.topic.empty();
+  return over ? nullptr : &sent;
 }
 
 // What is not waited for any more.
@@ -222,7 +276,9 @@ void Ledger::end_blocked(const Step& step) {
     const auto& [seq, blocked] = item;
     const auto sent = sent_.find(seq);
     if (sent == sent_.end() || blocked.until <= now_ || !is_registered(blocked.from) ||
-        !is_registered(blocked.to) || step.after.tables().messages.find(seq) == core::none) {
+        !is_registered(blocked.to) ||
+        (blocked.origin != 0 && ended_.contains(blocked.origin)) ||
+        step.after.tables().messages.find(seq) == core::none) {
       return true;
     }
     const State state = sent->second.pairs.front().state;
@@ -231,9 +287,12 @@ void Ledger::end_blocked(const Step& step) {
   });
   const auto* const stop = done<core::StopWaiting>(step);
   const auto at = stop == nullptr ? blocked_.end() : blocked_.find(stop->message);
-  if (at != blocked_.end() && at->second.until != base::time_max) {
+  if (at != blocked_.end() && at->second.origin != 0) {
     blocked_.erase(at);
   }
+  std::erase_if(blocked_, [&](const auto& item) {
+    return item.second.carries.n != 0 && !blocked_.contains(item.second.carries);
+  });
 }
 
 // No circle closes unseen, and none is seen that is none.
@@ -242,35 +301,60 @@ void Ledger::check_circles(const Step& step) {
   const bool warned = std::exchange(warned_, false);
   const auto* const send =
       step.is_here ? std::get_if<core::Send>(&step.entry.command) : nullptr;
-  if (send == nullptr || (step.outcome && step.outcome->message != step.entry.seq)) {
+  if (send == nullptr) {
     return;
   }
   const bool refused = !step.outcome && step.outcome.error().code == base::Code::deadlock;
-  auto blocked = blocks(step, *send);
+  const bool is_new = step.outcome && step.outcome->message == step.entry.seq;
+  const Sent* const again = is_new ? nullptr : waited_for_again(step, *send);
+  if (!is_new && !refused && again == nullptr) {
+    return;
+  }
+  const Seq message = again == nullptr ? step.entry.seq : again->seq;
+  if (is_new) {
+    sent_.at(message).cause = working_on(step, *send);
+  }
+  auto blocked = blocks(step, *send, message);
   const bool is_circle = blocked && !blocked->asks_back &&
                          (blocked->from == blocked->to || leads(blocked->to, blocked->from));
   if (refused) {
     coverage_.count("circle", "refused");
     // Whom it would have been redirected to is not told.
     if (!is_circle && !(redirects(*send) && is_away(std::string(send->envelope.receivers[0])))) {
-      fail(Check::deadlock, step, "refused for a circle that is none");
+      fail(Check::deadlock, step,
+           "refused for a circle that is none: " + step.outcome.error().detail);
     }
     return;
   }
   if (!step.outcome) {
     return;
   }
+  if (const auto before = blocked_.find(message); before != blocked_.end()) {
+    if (before->second.origin != 0) {
+      before->second.origin = step.entry.id.origin;
+      for (auto& [seq, other] : blocked_) {
+        const bool goes_along = seq == message || other.carries == message;
+        other.until = goes_along ? std::max(other.until, now_ + send->wait) : other.until;
+      }
+    }
+    return;
+  }
   const bool warns = rules_.collab_deadlock == 1;
-  if (is_circle && (!warns || !warned)) {
+  if (is_circle && (!warns || !(warned || again != nullptr))) {
     fail(Check::deadlock, step,
          text("closes a circle from {} to {}, and nobody says so", blocked->from, blocked->to));
   } else if (!is_circle && warned) {
     fail(Check::deadlock, step, "warned of a circle that is none");
   }
-  if (blocked && !core::is_final(sent_.at(step.entry.seq).pairs.front().state)) {
-    blocked->is_watched = asked_.contains(step.entry.seq);
-    blocked_.emplace(step.entry.seq, *blocked);
-    coverage_.count("circle", blocked->asks_back ? "asked back" : "waited");
+  const bool is_passed_on = blocked && blocked->carries.n != 0;
+  if (blocked && !(is_passed_on && again != nullptr) &&
+      (again != nullptr || !core::is_final(sent_.at(message).pairs.front().state))) {
+    blocked->is_watched = asked_.contains(message);
+    blocked_.emplace(message, *blocked);
+    coverage_.count("circle", is_passed_on         ? "passed on"
+                              : blocked->asks_back ? "asked back"
+                              : again != nullptr   ? "waited later"
+                                                   : "waited");
   }
 }
 

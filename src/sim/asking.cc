@@ -34,8 +34,49 @@ void Ledger::note_question(const Step& step, const core::Send& command) {
     const Pair* const pair = find(at->second, std::string(step.entry.actor));
     if (at->second.id == e.in_reply_to && pair != nullptr) {
       question_ = Question{at->first, pair->state == State::answered};
+      if (step.outcome) {
+        follow_chain(e);
+      }
       return;
     }
+  }
+}
+
+// An answer that goes past the one who asked, to who asked before that, answers both, and so on.
+void Ledger::follow_chain(const core::Envelope& answer) {
+  const auto gets = [&](const std::string& name) {
+    return std::ranges::find(answer.receivers, name) != answer.receivers.end();
+  };
+  size_t count = 0;
+  auto& chain = question_->chain;
+  for (auto at = sent_.find(question_->seq); at->second.cause.n != 0 && !gets(at->second.sender);) {
+    const std::string by = at->second.sender;
+    at = sent_.find(at->second.cause);
+    if (at == sent_.end()) {
+      break;
+    }
+    chain.emplace_back(at->first, by);
+    count = gets(at->second.asker) ? chain.size() : count;
+  }
+  chain.resize(count);
+}
+
+bool Ledger::is_in_chain(Seq message, const std::string& by) const {
+  return question_ && std::ranges::find(question_->chain, std::pair{message, by}) !=
+                          question_->chain.end();
+}
+
+// After all is told: whoever waited at the beginning of a chain waits no more.
+void Ledger::check_chain(const Step& step) {
+  if (!question_) {
+    return;
+  }
+  for (const auto& [message, by] : question_->chain) {
+    const Pair* const pair = find(message, by);
+    if (pair != nullptr && (!core::is_final(pair->state) || pair->state == State::acked)) {
+      fail(Check::wait, step, text("{} was passed on and answered, and is not", message.n));
+    }
+    coverage_.count("pattern", "chain");
   }
 }
 
@@ -46,9 +87,10 @@ void Ledger::check_mark(const Step& step) {
   if (!question_ || answer == core::none || !sent_.contains(question_->seq)) {
     return;
   }
-  const core::Mark wanted = question_->answered                       ? core::Mark::duplicate
-                            : sent_.at(question_->seq).timed_out ? core::Mark::late
-                                                                      : core::Mark::plain;
+  const Seq first = question_->chain.empty() ? question_->seq : question_->chain.back().first;
+  const core::Mark wanted = question_->answered                   ? core::Mark::duplicate
+                            : sent_.at(first).timed_out ? core::Mark::late
+                                                             : core::Mark::plain;
   const core::Mark mark = messages.message(answer).mark;
   if (wanted != (mark == step.unseen ? core::Mark::plain : mark)) {
     fail(Check::wait, step, text("the answer to {} is late or another, and not marked so, or is "

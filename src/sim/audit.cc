@@ -110,6 +110,9 @@ void Ledger::recount(const Step& step) {
     uint32_t open = 0;
     uint32_t count = 0;
     ++uses[t.agents[message.sender].name];
+    if (message.reply_to != core::none) {
+      ++uses[t.agents[message.reply_to].name];
+    }
     for (core::DeliveryRef d = message.deliveries; d != core::none;
          d = t.messages.delivery(d).sibling) {
       const core::Delivery& delivery = t.messages.delivery(d);
@@ -205,6 +208,16 @@ void Ledger::check_limits(const Step& step) {
   const uint64_t stage = send != nullptr && send->errand != 0 ? 1 : 0;
   at_most("threads", sizes.threads, rules_.threads_max + stage, sizes_.threads + stage);
   at_most("sessions", sizes.sessions, rules_.sessions_max, sizes_.sessions);
+  for (const auto& [began, session] : t.sessions.all()) {
+    const core::AgentRef leader = t.agents.find(session.coordinator);
+    if (!session.is_over() && leader != core::none &&
+        t.agents[leader].kind == core::PrincipalKind::agent) {
+      ++sizes.led[session.coordinator];
+    }
+  }
+  for (const auto& [name, count] : sizes.led) {
+    at_most("sessions of " + name, count, rules_.sessions_per_agent_max, sizes_.led[name]);
+  }
   at_most("locks", sizes.locks, rules_.locks_max, sizes_.locks);
   at_most("remembered", t.messages.remembered().size(), rules_.settled_max, 0);
   sizes_ = std::move(sizes);

@@ -62,6 +62,8 @@ struct Sent {
   std::string thread;
   std::string session;
   Seq meeting;  // where that began
+  std::string asker;  // who gets the answers
+  Seq cause;          // of a request: the one that its sender worked on, and had not answered
   core::Kind kind = core::Kind::notification;
   core::Dialect dialect = core::Dialect::flow;
   bool asks = false;      // a request in a thread that waits for its answer
@@ -90,6 +92,7 @@ struct Member {
   std::array<Time, 3> pressed_at{};       // by level, when it was told last
   std::vector<std::pair<Time, uint64_t>> caused{};  // deliveries, by when
   std::vector<std::string> capabilities;
+  std::string role;
   std::string status;        // as it said
   Time heard;                // when it last asked for something
   Time since;                // from when on its silence counts; zero: it does not
@@ -104,6 +107,8 @@ struct Blocked {
   Time until;
   bool asks_back = false;
   bool is_watched = false;
+  uint64_t origin = 0;  // of the node whose caller waits; 0: it waits by itself
+  Seq carries{};        // the request that it passes on, for whose sender it is
 };
 
 struct Opened {
@@ -195,6 +200,8 @@ struct Scattered {
 struct Question {
   Seq seq;
   bool answered = false;  // by the one who answers
+  // What was passed on to come to it and is answered by the same; by whom; the newest first.
+  std::vector<std::pair<Seq, std::string>> chain{};
 };
 
 // A roll call that is not reported yet.
@@ -245,6 +252,7 @@ struct Sizes {
   std::map<std::string, uint64_t> retained;
   std::map<std::string, uint64_t> subscriptions;
   std::map<std::string, uint64_t> throttled;
+  std::map<std::string, uint64_t> led;
   uint64_t letters = 0;
   uint64_t streams = 0;
   uint64_t topics = 0;

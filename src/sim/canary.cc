@@ -44,6 +44,8 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::budget_ignored, "budget_ignored", Check::guard},
     {Canary::silence_ignored, "silence_ignored", Check::presence},
     {Canary::circle_ignored, "circle_ignored", Check::deadlock},
+    {Canary::circle_invented, "circle_invented", Check::deadlock},
+    {Canary::chain_forgotten, "chain_forgotten", Check::wait},
     {Canary::fan_out_ignored, "fan_out_ignored", Check::guard},
     {Canary::ping_pong_ignored, "ping_pong_ignored", Check::guard},
     {Canary::session_write_lost, "session_write_lost", Check::session},
@@ -99,6 +101,9 @@ bool plant_send(Canary canary, const ReadBy& by, core::Envelope& e) {
   } else if (canary == Canary::repeat_accepted && by.seq.n % 2 == 0) {
     e.id.bytes[0] = static_cast<uint8_t>(e.id.bytes[0] ^ 0x80);
     e.idempotency_key = {};
+  } else if (canary == Canary::circle_invented && e.dialect == core::Dialect::collab &&
+             core::asks(e.kind) && e.receivers.size() == 1 && by.seq.n % 8 == 0) {
+    e.receivers = {e.sender};  // as if it waited for itself
   } else if (canary == Canary::timeout_ignored && e.response_timeout.us > 0) {
     e.response_timeout.us *= 1'000;
   } else if (canary == Canary::retry_ignored && e.on_timeout == core::OnTimeout::retry) {
@@ -241,6 +246,11 @@ bool plant(Canary canary, const ReadBy& by, Entry& entry) {
   if (auto* send = std::get_if<core::Send>(&entry.command);
       send != nullptr && send->later_stages.size() > 1 && canary == Canary::stage_left_out) {
     send->later_stages.pop_back();
+    return true;
+  }
+  if (auto* send = std::get_if<core::Send>(&entry.command);
+      send != nullptr && !send->cause.is_none() && canary == Canary::chain_forgotten) {
+    send->cause = {};
     return true;
   }
   if (auto* send = std::get_if<core::Send>(&entry.command);

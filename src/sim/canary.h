@@ -49,6 +49,8 @@ enum class Canary : uint8_t {
   budget_ignored,
   silence_ignored,
   circle_ignored,
+  circle_invented,
+  chain_forgotten,
   fan_out_ignored,
   ping_pong_ignored,
   session_write_lost,

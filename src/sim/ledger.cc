@@ -179,6 +179,7 @@ void Ledger::accept(const Step& step, const core::Send& command) {
   sent.thread = e.thread;
   sent.kind = e.kind;
   sent.dialect = e.dialect;
+  sent.asker = e.reply_to.empty() ? e.sender : e.reply_to;
   sent.asks = core::asks(e.kind) && !e.thread.empty() && e.sender != core::broker_sender;
   const core::Duration timeout = e.response_timeout.us > 0
                                      ? e.response_timeout
@@ -381,6 +382,7 @@ void Ledger::learn_members(const Step& step) {
     Member& member = members_[std::string(command->name)];
     member.kind = command->kind;
     member.dialect = command->dialect;
+    member.role = command->role;
     member.capabilities.assign(command->capabilities.begin(), command->capabilities.end());
   } else if (const auto* gone = done<core::Unregister>(step)) {
     members_.erase(std::string(gone->name));

@@ -105,12 +105,17 @@ class Ledger {
   void redirect(const Step& step, const core::Send& command, const std::set<std::string>& found,
                 std::set<std::string>& wanted);
   bool leads(const std::string& from, const std::string& to) const;
-  std::optional<Blocked> blocks(const Step& step, const core::Send& command) const;
+  Seq working_on(const Step& step, const core::Send& command) const;
+  std::optional<Blocked> blocks(const Step& step, const core::Send& command, Seq message) const;
+  const Sent* waited_for_again(const Step& step, const core::Send& command) const;
   void end_blocked(const Step& step);
   void check_circles(const Step& step);
 
   // asking.cc
   void note_question(const Step& step, const core::Send& command);
+  void follow_chain(const core::Envelope& answer);
+  bool is_in_chain(Seq message, const std::string& by) const;
+  void check_chain(const Step& step);
   void check_mark(const Step& step);
   void begin_roll_call(const Step& step, const core::Envelope& envelope);
   void on_roll_called(const Step& step, const core::Errand& errand);

@@ -108,7 +108,7 @@ void Ledger::learn_change(const Step& step, const core::ChangeSession& change) {
   const bool may = core::is_entry(change.act) || leaves
                        ? meeting->participants.contains(actor)
                        : meeting->coordinator == actor;
-  if (is_agent && !may) {
+  if ((is_agent || core::is_entry(change.act)) && !may) {
     fail(Check::session, step, text("{} changes {} and may not", actor, change.id));
   }
   coverage_.count("session", core::session_act_name(change.act));

@@ -217,7 +217,8 @@ void Ledger::on_settled(const Step& step, const Fact& fact) {
                                        : pair->stream == ack->upto)
                                 : reads_away(step, sent, *pair))
       : fact.state == State::answered
-          ? send != nullptr && by_receiver && send->envelope.in_reply_to == sent.id
+          ? send != nullptr && ((by_receiver && send->envelope.in_reply_to == sent.id) ||
+                                is_in_chain(fact.message, fact.receiver))
       : fact.state == State::rejected
           ? reject != nullptr && is_target(step, reject->target, sent, *pair)
           : true;

@@ -206,7 +206,9 @@ void Ledger::note_owed(const Step& step, const Fact& fact) {
     }
     coverage_.count("gathered", enough ? "enough" : "not enough");
     sent_.at(at->first).timed_out = true;
-    if (question_ && question_->seq == at->first) {
+    const bool ends_chain =
+        question_ && !question_->chain.empty() && question_->chain.back().first == at->first;
+    if (ends_chain || (question_ && question_->seq == at->first)) {
       question_.reset();  // by this answer or just before it: both may be
     }
     scattered_.erase(at);
@@ -229,6 +231,7 @@ void Ledger::check_waiting(const Step& step) {
       fail(Check::wait, step, text("{} is not told of {} timeouts", sender, count));
     }
   }
+  check_chain(step);
   check_mark(step);
   check_pipelines(step);
   if (std::holds_alternative<core::StartNode>(step.entry.command)) {

@@ -332,16 +332,10 @@ Command Workload::some_send(Ask& ask) {
     sent.sender = ask.actor = question.receiver;
     sent.workspace = ask.workspace = question.workspace;
     if (random.chance(900)) {  // else another gets what it did not ask for
-      sent.receivers = {question.sender};
+      sent.receivers = {random.chance(900) ? question.asker : question.sender};
     }
-  } else if (core::asks(e.kind) && random.chance(150) && !held_.empty()) {
-    const Held& question = some_held();  // asked back
-    send.gathering.reset();
-    send.later_stages.clear();
-    e.in_reply_to = question.id;
-    sent.sender = ask.actor = question.receiver;
-    sent.workspace = ask.workspace = question.workspace;
-    sent.receivers = {question.sender};
+  } else if (core::asks(e.kind) && random.chance(250) && !held_.empty()) {
+    work_on(some_held(), ask, send, sent);
   } else if (e.kind == core::Kind::notification && random.chance(250) && !held_.empty()) {
     const Held& heard = some_held();  // and so on, in the same conversation
     sent.sender = ask.actor = heard.receiver;
@@ -367,6 +361,24 @@ Command Workload::some_send(Ask& ask) {
     remember(sent_, std::move(sent), 24);
   }
   return send;
+}
+
+// A request on account of one that the sender got: asked back, passed on, or sent on for another.
+void Workload::work_on(const Held& question, Ask& ask, core::Send& send, Sent& sent) {
+  Random& random = setting_.random;
+  send.gathering.reset();
+  send.later_stages.clear();
+  (random.chance(500) ? send.envelope.in_reply_to : send.cause) = question.id;
+  sent.sender = ask.actor = question.receiver;
+  sent.workspace = ask.workspace = question.workspace;
+  if (random.chance(400)) {
+    sent.receivers = {question.asker};
+    return;
+  }
+  sent.receivers = {agent_name(random.below(4))};
+  if (random.chance(800)) {
+    send.envelope.reply_to = keep(random.chance(900) ? question.asker : agent_name(0));
+  }
 }
 
 // What is to be done where the receiver is away, and how long the sender waits. One by itself that
@@ -435,6 +447,10 @@ Command Workload::send_again(Ask& ask) {
   e.body = keep(random.chance(200) ? "something else" : sent.body);
   for (const std::string& receiver : sent.receivers) {
     e.receivers.push_back(keep(receiver));
+  }
+  if (random.chance(400)) {  // with the same key it is the same, and waited for from now on
+    e.kind = core::Kind::request;
+    send.wait = base::seconds(2);
   }
   return send;
 }
@@ -715,6 +731,8 @@ void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
   if (const auto* send = std::get_if<core::Send>(&entry.command)) {
     ids_[entry.seq] = send->envelope.id;
     senders_[entry.seq] = send->envelope.sender;
+    const bool names_other = !send->envelope.reply_to.empty();
+    askers_[entry.seq] = names_other ? send->envelope.reply_to : send->envelope.sender;
     threads_[entry.seq] = send->envelope.thread;
     const bool asks = send->envelope.kind == core::Kind::request;
     if (asks && (!send->later_stages.empty() || send->errand != 0)) {
@@ -724,7 +742,8 @@ void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
   for (const Fact& fact : facts) {
     if (fact.kind == Fact::Kind::deliver) {
       const Held held{fact.workspace,     fact.receiver, fact.message,
-                      ids_[fact.message], fact.stream,   senders_[fact.message]};
+                      ids_[fact.message], fact.stream,   senders_[fact.message],
+                      askers_[fact.message]};
       remember(held_, held, 24);
       if (stages_.contains(fact.message)) {
         remember(staged_, held, 8);

@@ -45,6 +45,7 @@ class Workload {
     core::MessageId id;
     core::StreamId stream;
     std::string sender;
+    std::string asker;  // who gets the answer
   };
   struct Sent {
     core::WorkspaceId workspace{};
@@ -66,6 +67,7 @@ class Workload {
   core::Command some_command(uint64_t origin, Ask& ask);
   core::Command some_send(Ask& ask);
   void some_pattern(core::Send& send, Sent& sent);
+  void work_on(const Held& question, Ask& ask, core::Send& send, Sent& sent);
   void some_absence(core::Send& send, const Sent& sent);
   core::Command send_again(Ask& ask);
   core::Command some_settling(Ask& ask);
@@ -89,6 +91,7 @@ class Workload {
   std::deque<std::string> texts_;  // of the command that was asked last
   std::map<core::Seq, core::MessageId> ids_;
   std::map<core::Seq, std::string> senders_;
+  std::map<core::Seq, std::string> askers_;
   std::map<core::Seq, std::string> threads_;
   std::deque<Held> held_;  // newest last
   std::set<core::Seq> stages_;  // messages to the stages of pipelines

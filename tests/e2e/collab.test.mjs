@@ -543,3 +543,46 @@ describe('a collab command that is not answered', () => {
     assert.equal(json.response.payload, 'late but there');
   });
 });
+
+describe('collab requests that depend on each other', () => {
+  let broker, ana, bo, cy, dee;
+  const lenient = '?lenient=true';
+  before(async () => {
+    broker = await Broker.start();
+    [ana, bo, cy, dee] = await Promise.all(['ana', 'bo', 'cy', 'dee'].map((id) => addCollab(broker, id)));
+  });
+  after(() => broker.remove());
+
+  it('CO-05: a chain is answered by its last one to its first, who waits for that', async () => {
+    const waiting = post(ana, { id: 'hop 1', type: 'command', to: 'bo', action: 'count', correlationId: 'chain', replyTo: 'ana' },
+      `${lenient}&wait=20s`);
+    const pass = async (from, to, id) => {
+      const { found } = await next(from);
+      const { foreign, traceparent, ...rest } = found;
+      const { status } = await post(from, { ...rest, id, from: from.id, to: to.id, causationId: found.id });
+      assert.equal(status, 202);
+    };
+    await pass(bo, cy, 'hop 2');
+    await pass(cy, dee, 'hop 3');
+    const { found } = await next(dee);
+    assert.equal(found.causationId, 'hop 2');
+    assert.equal((await post(dee, { type: 'response', to: 'ana', correlationId: 'chain', causationId: 'hop 3', payload: { n: 7 } }, lenient)).status, 202);
+    const { status, json } = await waiting;
+    assert.equal(status, 200);
+    assert.deepEqual(json.response.payload, { n: 7 });
+    for (const [agent, id] of [[ana, 'hop 1'], [bo, 'hop 2'], [cy, 'hop 3']]) {
+      const delivery = await agent.call('GET', `/v1/messages/${encodeURIComponent(id)}/delivery`);
+      assert.deepEqual(delivery.json.recipients.map(({ state }) => state), ['answered'], id);
+    }
+  });
+
+  it('CO-09: a question back names the request by whichever id; what is no open request excuses nothing', async () => {
+    assert.equal((await post(ana, { id: 'ask 1', type: 'command', to: 'bo', action: 'do' }, lenient)).status, 202);
+    assert.equal((await post(bo, { id: 'back 1', type: 'query', to: 'ana', action: 'how', causationId: 'ask 1' }, lenient)).status, 202);
+    assert.equal((await post(ana, { id: 'news', type: 'event', to: 'dee', action: 'note' }, lenient)).status, 202);
+    assert.equal((await post(ana, { id: 'ask 2', type: 'command', to: 'dee', action: 'do' }, lenient)).status, 202);
+    const circle = await post(dee, { type: 'query', to: 'ana', action: 'how', causationId: 'news' }, lenient);
+    assert.equal(circle.json.code, 'DEADLOCK');
+    assert.deepEqual(circle.json.cycle, ['dee', 'ana', 'dee']);
+  });
+});

@@ -51,7 +51,7 @@ describe('docs/collab.md', () => {
     await newcomer.types(typed(await page('docs/collab.md')), [
       'analyst', '"outbox":{"unsettled":0}', '"documentId": "doc_7"', '"state":"accepted"', '"findings": 5',
       'how far are you?', 'half way', 'analyst did not answer', '"code":"TIMEOUT"', '"state":"accepted"',
-      '"not_persisted":true', 'inSeconds', '"value":[1, 2]', '"correlationId":"msg_2"', '"status":"partial"',
+      '"not_persisted":true', 'inSeconds', '"state":"answered"', '"value":[1, 2]', '"correlationId":"msg_2"', '"status":"partial"',
     ]);
   });
 });
