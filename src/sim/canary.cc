@@ -249,8 +249,9 @@ bool plant(Canary canary, const ReadBy& by, Entry& entry) {
     return true;
   }
   if (auto* send = std::get_if<core::Send>(&entry.command);
-      send != nullptr && !send->cause.is_none() && canary == Canary::chain_forgotten) {
+      send != nullptr && core::asks(send->envelope.kind) && canary == Canary::chain_forgotten) {
     send->cause = {};
+    send->envelope.in_reply_to = {};
     return true;
   }
   if (auto* send = std::get_if<core::Send>(&entry.command);

@@ -315,9 +315,12 @@ Command Workload::some_send(Ask& ask) {
   some_pattern(send, sent);
   if (random.chance(400) && !held_.empty()) {
     const bool on_stage = !staged_.empty() && random.chance(250);
-    const Held question = on_stage ? staged_.back() : some_held();
+    const bool on_chain = !on_stage && !linked_.empty() && random.chance(400);
+    const Held question = on_stage ? staged_.back() : on_chain ? linked_.back() : some_held();
     if (on_stage) {
       staged_.pop_back();
+    } else if (on_chain) {
+      linked_.pop_back();
     }
     send.gathering.reset();
     send.later_stages.clear();
@@ -738,6 +741,9 @@ void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
     if (asks && (!send->later_stages.empty() || send->errand != 0)) {
       stages_.insert(entry.seq);
     }
+    if (names_other && core::asks(send->envelope.kind)) {
+      links_.insert(entry.seq);
+    }
   }
   for (const Fact& fact : facts) {
     if (fact.kind == Fact::Kind::deliver) {
@@ -747,6 +753,8 @@ void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
       remember(held_, held, 24);
       if (stages_.contains(fact.message)) {
         remember(staged_, held, 8);
+      } else if (links_.contains(fact.message)) {
+        remember(linked_, held, 8);
       }
     } else if (fact.kind == Fact::Kind::dead_lettered) {
       letters_.emplace_back(fact.workspace, fact.letter);

@@ -96,6 +96,8 @@ class Workload {
   std::deque<Held> held_;  // newest last
   std::set<core::Seq> stages_;  // messages to the stages of pipelines
   std::deque<Held> staged_;     // those of them that were handed out, newest last
+  std::set<core::Seq> links_;   // requests that were passed on
+  std::deque<Held> linked_;     // those of them that were handed out, newest last
   std::deque<Sent> sent_;
   std::deque<Opened> opened_;
   std::vector<std::pair<core::WorkspaceId, uint64_t>> letters_;
