@@ -55,7 +55,9 @@ struct Teller {
     return "register " + std::string(kinds[static_cast<size_t>(c.kind)]) + " " + quoted(c.name) +
            " " + std::string(dialects[static_cast<size_t>(c.dialect)]) +
            (c.role.empty() ? "" : " as " + quoted(c.role)) +
-           (c.token == TokenHash{} ? "" : ", new token");
+           (c.token == TokenHash{} ? "" : ", new token") +
+           (c.webhook.empty() ? "" : ", webhook " + quoted(c.webhook)) +
+           (c.webhook_secret == WebhookSecret{} ? "" : ", new secret");
   }
   std::string operator()(const Unregister& c) const { return "unregister " + quoted(c.name); }
   std::string operator()(const Subscribe& c) const {
@@ -121,7 +123,10 @@ struct Teller {
   }
   std::string operator()(const TakeLock& c) const {
     return "take lock " + quoted(c.name) +
-           (c.wait.us == 0 ? "" : ", waits " + base::format_duration(c.wait));
+           (c.wait.us == 0 ? "" : ", waits " + base::format_duration(c.wait)) +
+           (!c.fence          ? ""
+            : c.fence->n == 0 ? ", anew"
+                              : ", held since " + std::to_string(c.fence->n));
   }
   std::string operator()(const ReleaseLock& c) const { return "release lock " + quoted(c.name); }
   std::string operator()(const ReassignTask& c) const {

@@ -13,6 +13,7 @@
 #include "core/guard.h"
 #include "core/inbox.h"
 #include "core/pressure.h"
+#include "core/webhook.h"
 
 namespace parley::core {
 
@@ -50,6 +51,7 @@ struct Agent {
   std::set<std::string, std::less<>> subscriptions;  // topics
   std::vector<StreamRef> streams;          // open ones, in the order they were opened
   std::string profile;                     // opaque
+  Webhook webhook;
   std::string status;                      // of its last heartbeat
   std::string task;
   Time registered;
@@ -98,7 +100,6 @@ class Agents {
   // Counts a message or delivery that names it, and one less; the last one of an unknown frees it.
   void use(AgentRef ref) { ++agents_[ref].uses; }
   void release(AgentRef ref);
-
   // Makes an unknown one a registered principal of this kind, or changes the kind.
   void set_kind(AgentRef ref, PrincipalKind kind);
   // Beyond `tokens_max` the oldest goes.
@@ -111,7 +112,6 @@ class Agents {
   // Who answers for the workspace, by name: the agents with the role `orchestrator`, else the agent
   // with that name, else the humans with the maintainer right, else the admins.
   std::vector<AgentRef> stewards() const;
-
   // One that is gone keeps its name until then, for the effects that name it. Before each entry.
   void sweep();
 

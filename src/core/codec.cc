@@ -96,6 +96,8 @@ void put(const Register& c, Writer& out) {
   encode_hash(c.token, out);
   out.text(c.profile);
   out.boolean(c.only_token);
+  out.text(c.webhook);
+  encode_hash(c.webhook_secret, out);
 }
 void get(Register& c, Reader& in) {
   c.name = in.text();
@@ -107,6 +109,8 @@ void get(Register& c, Reader& in) {
   c.token = decode_hash(in);
   c.profile = in.text();
   c.only_token = in.boolean();
+  c.webhook = in.text();
+  c.webhook_secret = decode_hash(in);
 }
 
 void put(const Unregister& c, Writer& out) { out.text(c.name); }
@@ -309,11 +313,18 @@ void put(const TakeLock& c, Writer& out) {
   out.text(c.name);
   out.duration(c.lease);
   out.duration(c.wait);
+  out.boolean(c.fence.has_value());
+  if (c.fence) {
+    out.seq(*c.fence);
+  }
 }
 void get(TakeLock& c, Reader& in) {
   c.name = in.text();
   c.lease = in.duration();
   c.wait = in.duration();
+  if (in.boolean()) {
+    c.fence = in.seq();
+  }
 }
 
 void put(const ReleaseLock& c, Writer& out) {

@@ -63,7 +63,8 @@ std::vector<Command> every_command() {
           AddWorkspace{"lab", token_of("admin")},
           SetRules{{{"queue_max", "5"}, {"", "x"}}},
           Register{"ana", PrincipalKind::human, Dialect::collab, "role", {"a", "b"}, {"approver"},
-                   token_of("ana"), "profile", true},
+                   token_of("ana"), "profile", true, "https://example.org/hook",
+                   token_of("secret")},
           Unregister{"ana"},
           Subscribe{"a.b", "bo"},
           Unsubscribe{"a.c", "bo"},
@@ -88,7 +89,7 @@ std::vector<Command> every_command() {
           StopWaiting{Seq{17}},
           StartSession{"s", "ana", {"bo", "cy"}, "{}"},
           ChangeSession{"s", SessionAct::fail, 7, "bo", "[1]"},
-          TakeLock{"build", base::seconds(5), base::seconds(6)},
+          TakeLock{"build", base::seconds(5), base::seconds(6), Seq{11}},
           ReleaseLock{"build", Seq{12}},
           ReassignTask{"task-7", "bo", "ana"}};
 }

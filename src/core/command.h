@@ -16,6 +16,9 @@ namespace parley::core {
 // SHA-256 of a token. The token itself is never in a journal.
 using TokenHash = std::array<uint8_t, 32>;
 
+// What webhooks are signed with. It has to be in the journal: a hash signs nothing.
+using WebhookSecret = std::array<uint8_t, 32>;
+
 // A workspace's number; 0 is the one that every journal begins with.
 enum class WorkspaceId : uint32_t {};
 constexpr WorkspaceId workspace_first{0};
@@ -53,6 +56,8 @@ struct Register {
   TokenHash token{};
   std::string_view profile;  // what the edges keep of it; opaque
   bool only_token = false;   // the tokens it had are good no more
+  std::string_view webhook{};       // a URL that is told of mail; empty: none
+  WebhookSecret webhook_secret{};   // zeros: the one it has stays
   bool operator==(const Register&) const = default;
 };
 
@@ -273,6 +278,9 @@ struct TakeLock {
   std::string_view name;
   Duration lease{};  // zero: by the rules
   Duration wait{};   // zero: does not
+  // Renews only what was got by this request; zero: renews nothing, not even the actor's own. For
+  // several who act for one principal.
+  std::optional<Seq> fence{};
   bool operator==(const TakeLock&) const = default;
 };
 

@@ -66,6 +66,20 @@ Outcome Workspace::on(Turn& turn, const SetRules& command) {
   return Receipt{};
 }
 
+std::expected<void, Error> Workspace::check_webhook(const Register& c, AgentRef found) const {
+  if (c.webhook.size() > t_.rules.webhook_bytes_max) {
+    return refuse(Code::limit_reached,
+                  "the URL of a webhook has at most " +
+                      std::to_string(t_.rules.webhook_bytes_max) + " bytes (webhook_bytes_max)",
+                  "/webhook");
+  }
+  const bool has_secret = found != none && !t_.agents[found].webhook.url.empty();
+  if (!c.webhook.empty() && !has_secret && c.webhook_secret == WebhookSecret{}) {
+    return refuse(Code::bad_request, "a webhook needs a secret to be signed with", "/webhook");
+  }
+  return {};
+}
+
 std::expected<void, Error> Workspace::check(const Register& c) const {
   if (!is_name(c.name, t_.rules)) {
     return too_long("a name", t_.rules.name_bytes_max, "/id");
@@ -120,6 +134,9 @@ std::expected<void, Error> Workspace::check(const Register& c) const {
                       std::to_string(t_.rules.profile_bytes_max) + " bytes (profile_bytes_max)");
   }
   const AgentRef found = t_.agents.find(c.name);
+  if (auto good = check_webhook(c, found); !good) {
+    return good;
+  }
   if (const AgentRef owner = t_.agents.find_token(c.token); owner != none && owner != found) {
     return refuse(Code::conflict, "this token belongs to another principal");
   }
@@ -162,6 +179,7 @@ Outcome Workspace::on(Turn& turn, const Register& command) {
   t_.agents.set_role(ref, command.role);
   agent.capabilities.assign(command.capabilities.begin(), command.capabilities.end());
   agent.profile = command.profile;
+  agent.webhook.change(command, t_.now);
   if (command.kind == PrincipalKind::human) {
     uint8_t rights = 0;
     for (const std::string_view right : command.rights) {

@@ -61,6 +61,23 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const TakeLock& c)
   return {};
 }
 
+// Who says by which request it holds the lock renews that hold and no other: several processes of
+// one principal can tell which of them has it.
+std::expected<void, Error> Workspace::check_fence(std::string_view agent,
+                                                  const TakeLock& c) const {
+  const Lock* const lock = t_.locks.find(c.name);
+  const bool is_own = lock != nullptr && lock->owner == agent;
+  if (!c.fence || (c.fence->n == 0 && !is_own) || (is_own && *c.fence == lock->fence)) {
+    return {};
+  }
+  if (c.fence->n == 0) {
+    return refuse_held(*lock, t_.now);
+  }
+  return refuse(Code::conflict, "you hold the lock " + quoted_start(c.name) +
+                                    " no more by the request at " + std::to_string(c.fence->n) +
+                                    ": its lease is over");
+}
+
 // Locks are taken in one order by all, so that no two can wait for each other.
 std::expected<void, Error> Workspace::check_order(std::string_view agent,
                                                   std::string_view name) const {
@@ -94,6 +111,9 @@ Outcome Workspace::on(Turn& turn, const TakeLock& command) {
   const std::string& agent = t_.agents[turn.actor].name;
   const Duration lease = command.lease.us > 0 ? command.lease : t_.rules.lock_lease;
   const Lock* const lock = t_.locks.find(command.name);
+  if (auto good = check_fence(agent, command); !good) {
+    return std::unexpected(good.error());
+  }
   if (lock != nullptr && lock->owner == agent) {
     t_.locks.renew(command.name, t_.now + lease);
     return Receipt{.message = lock->fence, .number = 1};

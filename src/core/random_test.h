@@ -61,6 +61,8 @@ class RandomCommands {
     command.dialect = static_cast<Dialect>(random_.below(5));
     command.kind = command.name == "root" ? PrincipalKind::admin : PrincipalKind::agent;
     command.token = random_.below(2) == 0 ? token_of(command.name) : TokenHash{};
+    command.webhook = random_.below(3) == 0 ? "https://example.org/hook" : "";
+    command.webhook_secret = random_.below(2) == 0 ? token_of(any_name()) : WebhookSecret{};
     return command;
   }
 
@@ -115,7 +117,9 @@ class RandomCommands {
         return StartSession{random_.pick(sessions_), "", {any_name(), any_name()}, "{}"};
       case 1:
         return TakeLock{random_.pick(locks_), base::seconds(random_.below(40)),
-                        base::seconds(random_.below(2) * random_.below(60))};
+                        base::seconds(random_.below(2) * random_.below(60)),
+                        random_.below(3) == 0 ? std::optional(Seq{random_.below(2)})
+                                              : std::nullopt};
       case 2:
         return ReleaseLock{random_.pick(locks_)};
       default:

@@ -238,6 +238,7 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"topics_max", &Rules::topics_max, 1, 10'000'000, "topics in one workspace"},
     {"ttl_max", &Rules::ttl_max, second / 1'000, 10 * year,
      "the longest time to live that a sender can ask for"},
+    {"webhook_bytes_max", &Rules::webhook_bytes_max, 16, 65'536, "the URL of an agent's webhook"},
     {"window_max", &Rules::window_max, 1, 1'000'000,
      "messages handed out and not settled on one stream, or by one take"},
 });

@@ -103,6 +103,7 @@ struct Rules {
   uint64_t attempts_max = 5;
   uint64_t queue_max = 10'000;
   uint64_t window_max = 4'096;
+  uint64_t webhook_bytes_max = 2'048;
   uint64_t receivers_max = 1'000;
   uint64_t message_bytes_max = 1'280 * 1'024;
   uint64_t collab_message_bytes_max = 512 * 1'024;

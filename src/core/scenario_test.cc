@@ -393,6 +393,10 @@ class Script {
         command.role = words.next();
       } else if (words.accept("token")) {
         command.token = testing::token_of(words.next());
+      } else if (words.accept("webhook")) {
+        command.webhook = words.next();
+      } else if (words.accept("secret")) {
+        command.webhook_secret = testing::token_of(words.next());
       } else if (words.accept("rights")) {
         rights_ = split(words.next(), ',');
         command.rights.assign(rights_.begin(), rights_.end());
@@ -463,6 +467,14 @@ class Script {
     command.name = words.next();
     command.lease = words.accept("for") ? duration(words.next()) : Duration{};
     command.wait = words.accept("waiting") ? duration(words.next()) : Duration{};
+    if (words.accept("anew")) {
+      command.fence = Seq{};
+    } else if (words.accept("again")) {  // what it holds now
+      const Lock* const held = tables().locks.find(command.name);
+      command.fence = held == nullptr ? Seq{1} : held->fence;
+    } else if (words.accept("fence")) {
+      command.fence = Seq{number(words.next())};
+    }
     return command;
   }
   Command unlocks(Words& words) { return ReleaseLock{words.next()}; }
@@ -755,6 +767,8 @@ class Script {
                                           ? testing::words_for(agent.budget.on(now_))
                                           : testing::words_for(agent.breaker, now_,
                                                                tables().rules.breaker_pause));
+    } else if (what == "webhook") {
+      expect_webhook(words);
     } else if (what == "principals:") {
       check_equal(std::string(words.next()), std::to_string(tables().agents.registered()));
     } else {
@@ -780,6 +794,19 @@ class Script {
       }
     }
     check_equal(join(words.rest()), join(found));
+  }
+  // The URL, the secret, and the one before it.
+  void expect_webhook(Words& words) {
+    const AgentRef ref = tables().agents.find(trimmed(words.next()));
+    const Webhook found = ref == none ? Webhook{} : tables().agents[ref].webhook;
+    const std::vector<std::string> wanted = words.rest();
+    const auto secret = [&](size_t n) {
+      return n < wanted.size() ? testing::token_of(wanted[n]) : WebhookSecret{};
+    };
+    check_equal(wanted.empty() ? "nothing" : wanted[0], found.url.empty() ? "nothing" : found.url);
+    if (!found.url.empty() && (found.secret != secret(1) || found.former != secret(2))) {
+      fail("the webhook has other secrets");
+    }
   }
   void expect_inbox(Words& words) {
     const AgentRef ref = tables().agents.find(trimmed(words.next()));

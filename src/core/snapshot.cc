@@ -114,6 +114,7 @@ void encode_agents(const Tables& t, const Places& agents, Writer& out) {
     out.time(agent.registered);
     out.time(agent.seen);
     out.text(agent.profile);
+    agent.webhook.encode(out);
     out.text(agent.status);
     out.text(agent.task);
     out.time(agent.busy_until);
@@ -159,6 +160,7 @@ std::vector<AgentRef> decode_agents(Tables& t, Reader& in) {
     agent.registered = in.time();
     agent.seen = in.time();
     agent.profile = in.text();
+    agent.webhook.decode(in);
     agent.status = in.text();
     agent.task = in.text();
     agent.busy_until = in.time();

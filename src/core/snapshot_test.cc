@@ -22,6 +22,8 @@ Bench rich_bench() {
     Register agent = an_agent(name, name == "bo" ? Dialect::inbox : Dialect::flow);
     agent.capabilities = {"plan", "review"};
     agent.token = testing::token_of(name);
+    agent.webhook = "https://example.org/hook";
+    agent.webhook_secret = testing::token_of("secret");
     bench.apply(broker_name, agent);
   }
   bench.apply(broker_name, StartNode{"node"});

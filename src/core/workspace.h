@@ -98,6 +98,7 @@ class Workspace {
   Outcome on(Turn& turn, const StartNode& command);
   Outcome on(Turn& turn, const AddWorkspace& command);
   std::expected<void, Error> check(const Register& command) const;
+  std::expected<void, Error> check_webhook(const Register& command, AgentRef found) const;
   void change_dialect(Turn& turn, AgentRef agent, Dialect dialect);
   std::expected<DeliveryRef, Error> find_delivery(const Turn& turn, const Target& target) const;
   std::expected<DeliveryRef, Error> find_held(const Turn& turn, const Target& target) const;
@@ -132,6 +133,7 @@ class Workspace {
   Outcome on(Turn& turn, const TakeLock& command);
   Outcome on(Turn& turn, const ReleaseLock& command);
   std::expected<void, Error> check(const Turn& turn, const TakeLock& command) const;
+  std::expected<void, Error> check_fence(std::string_view agent, const TakeLock& command) const;
   std::expected<void, Error> check_order(std::string_view agent, std::string_view name) const;
 
   // task_acts.cc

@@ -93,6 +93,7 @@ struct Member {
   std::vector<std::pair<Time, uint64_t>> caused{};  // deliveries, by when
   std::vector<std::string> capabilities;
   std::string role;
+  core::Webhook webhook;
   std::string status;        // as it said
   Time heard;                // when it last asked for something
   Time since;                // from when on its silence counts; zero: it does not

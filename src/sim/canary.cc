@@ -52,6 +52,8 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::version_ignored, "version_ignored", Check::session},
     {Canary::lock_lease_short, "lock_lease_short", Check::lock},
     {Canary::task_unrecorded, "task_unrecorded", Check::task},
+    {Canary::fence_ignored, "fence_ignored", Check::lock},
+    {Canary::secret_mixed_up, "secret_mixed_up", Check::webhook},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -215,6 +217,16 @@ bool plant(Canary canary, const ReadBy& by, Entry& entry) {
   if (auto* change = std::get_if<core::ChangeSession>(&entry.command);
       change != nullptr && change->version != 0 && canary == Canary::version_ignored) {
     change->version = 0;
+    return true;
+  }
+  if (auto* take = std::get_if<core::TakeLock>(&entry.command);
+      take != nullptr && take->fence && canary == Canary::fence_ignored) {
+    take->fence.reset();
+    return true;
+  }
+  if (auto* change = std::get_if<core::Register>(&entry.command);
+      change != nullptr && !change->webhook.empty() && canary == Canary::secret_mixed_up) {
+    change->webhook_secret[1] ^= 1;
     return true;
   }
   if (auto* take = std::get_if<core::TakeLock>(&entry.command);

@@ -57,6 +57,8 @@ enum class Canary : uint8_t {
   version_ignored,
   lock_lease_short,
   task_unrecorded,
+  fence_ignored,
+  secret_mixed_up,
   // In what is read, on one node.
   tie_by_node,
   entry_skipped,

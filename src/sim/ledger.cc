@@ -376,6 +376,28 @@ void Ledger::check_news(const Step& step) {
   }
 }
 
+// Without a URL there is none. A secret that is not given stays, a new one leaves the one before.
+void Ledger::learn_webhook(const Step& step, const core::Register& command, Member& member) {
+  core::Webhook& known = member.webhook;
+  const bool has_secret = command.webhook_secret != core::WebhookSecret{};
+  if (command.webhook.empty()) {
+    known = {};
+  } else if (known.url.empty() && !has_secret) {
+    fail(Check::webhook, step, text("{} has a webhook without a secret", command.name));
+  } else {
+    coverage_.count("webhook", has_secret ? "secret" : "moved");
+    known.url = command.webhook;
+    known.former = has_secret ? known.secret : known.former;
+    known.secret = has_secret ? command.webhook_secret : known.secret;
+    known.rotated = has_secret ? now_ : known.rotated;
+  }
+  const core::Agents& agents = step.after.tables().agents;
+  const core::AgentRef ref = agents.find(command.name);
+  if (ref == core::none || agents[ref].webhook != known) {
+    fail(Check::webhook, step, text("{} has another webhook than it was given", command.name));
+  }
+}
+
 void Ledger::learn_members(const Step& step) {
   check_news(step);
   if (const auto* command = done<core::Register>(step)) {
@@ -384,6 +406,7 @@ void Ledger::learn_members(const Step& step) {
     member.dialect = command->dialect;
     member.role = command->role;
     member.capabilities.assign(command->capabilities.begin(), command->capabilities.end());
+    learn_webhook(step, *command, member);
   } else if (const auto* gone = done<core::Unregister>(step)) {
     members_.erase(std::string(gone->name));
   } else if (const auto* subscribe = done<core::Subscribe>(step)) {

@@ -50,6 +50,7 @@ class Ledger {
   std::set<std::string> receivers_of(const core::Envelope& envelope) const;
   std::string topic_of(const core::Envelope& envelope) const;
   void learn_members(const Step& step);
+  void learn_webhook(const Step& step, const core::Register& command, Member& member);
   void check_news(const Step& step);
 
   // told.cc: each fact, one after the other.

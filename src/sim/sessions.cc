@@ -240,6 +240,11 @@ void Ledger::learn_lock(const Step& step) {
   if (!renews && disordered) {
     fail(Check::lock, step, text("{} takes {} and holds a greater one", actor, name));
   }
+  if (take->fence &&
+      (take->fence->n == 0 ? renews : !renews || at->second.fence != *take->fence)) {
+    fail(Check::lock, step, text("{} has {} by another request than it says", actor, name));
+  }
+  coverage_.count("lock", !take->fence ? "any hold" : renews ? "renewed by fence" : "anew");
   const core::Duration lease = take->lease.us > 0 ? take->lease : rules_.lock_lease;
   if (step.outcome->number == 0) {
     in_line_[step.entry.seq] = {name, actor, now_ + take->wait, lease, step.entry.id.origin};

@@ -69,6 +69,8 @@ std::string_view check_name(Check check) {
       return "lock";
     case Check::task:
       return "task";
+    case Check::webhook:
+      return "webhook";
     case Check::body:
       return "body";
   }

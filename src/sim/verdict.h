@@ -43,6 +43,7 @@ enum class Check : uint8_t {
   session,    // every accepted write is there, and no delivery comes out of a paused session
   lock,       // a lock has one owner, is passed on in turn, and all are taken in order
   task,       // a task is there until it is done with, and one agent has it
+  webhook,    // an agent's webhook, with its secrets, is the one it was given
   body,       // the record of a live message can be read
 };
 

@@ -528,6 +528,10 @@ Command Workload::some_register(Ask& ask) {
   if (random.chance(200)) {
     command.rights.push_back(keep(random.chance(800) ? "maintainer" : "owner"));
   }
+  if (next_id_ % 3 == 0) {
+    command.webhook = keep(text("https://h{}.example/", next_id_ % 2));
+    command.webhook_secret[0] = static_cast<uint8_t>(next_id_ / 3 % 3);
+  }
   for (uint64_t left = random.below(4); left > 0; --left) {
     command.capabilities.push_back(keep(random.chance(700) ? "write" : "read"));
   }
@@ -660,8 +664,16 @@ Command Workload::some_lock(Ask& ask) {
   }
   constexpr std::array<int64_t, 4> leases_ms = {0, 0, 500, 20'000};
   constexpr std::array<int64_t, 4> waits_ms = {0, 0, 200, 5'000};
-  return core::TakeLock{name, base::milliseconds(random.pick(leases_ms)),
-                        base::milliseconds(random.pick(waits_ms))};
+  core::TakeLock take{name, base::milliseconds(random.pick(leases_ms)),
+                      base::milliseconds(random.pick(waits_ms))};
+  if (next_id_ % 5 == 0) {
+    take.fence = core::Seq{};
+  } else if (next_id_ % 5 == 1 && !locked_.name.empty()) {
+    take.name = keep(locked_.name);
+    ask.actor = locked_.agent;
+    take.fence = locked_.fence;
+  }
+  return take;
 }
 
 // Values that no well-behaved edge lets through; each must have an outcome.
@@ -723,6 +735,9 @@ void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
                    const std::vector<Fact>& facts) {
   if (std::holds_alternative<core::AddWorkspace>(entry.command) && outcome) {
     workspaces_ = std::max(workspaces_, static_cast<uint32_t>(outcome->workspace) + 1);
+  }
+  if (const auto* take = std::get_if<core::TakeLock>(&entry.command); take && outcome) {
+    locked_ = {std::string(take->name), std::string(entry.actor), outcome->message};
   }
   if (const auto* change = std::get_if<core::ChangeSession>(&entry.command); change && outcome) {
     if (change->act == core::SessionAct::pause) {

@@ -58,6 +58,11 @@ class Workload {
     std::string thread;
     std::string session;
   };
+  struct Owned {
+    std::string name;
+    std::string agent;
+    core::Seq fence;
+  };
   struct Opened {
     core::WorkspaceId workspace{};
     std::string agent;
@@ -101,6 +106,7 @@ class Workload {
   std::deque<Sent> sent_;
   std::deque<Opened> opened_;
   std::vector<std::pair<core::WorkspaceId, uint64_t>> letters_;
+  Owned locked_;        // the lock that was got last
   std::string paused_;  // a session, as far as was told
   uint32_t workspaces_ = 1;
   uint64_t next_id_ = 1;
