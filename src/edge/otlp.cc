@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/trace.h"
@@ -101,15 +100,6 @@ bool is_worth_a_retry(int status) {
   return status == 408 || status == 429 || status == 502 || status == 503 || status == 504;
 }
 
-// Seconds, as Retry-After mostly says them.
-base::Duration retry_after(const net::ClientResponse& response, base::Duration usual) {
-  const std::string_view text = response.header("retry-after");
-  int64_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  const bool good = error == std::errc{} && end == text.data() + text.size() && seconds >= 0;
-  return good ? std::min(base::seconds(std::min<int64_t>(seconds, 3'600)), retry_max) : usual;
-}
-
 }  // namespace
 
 std::string otlp_text(const std::vector<Span>& spans, std::string_view version) {
@@ -132,7 +122,9 @@ std::string otlp_text(const std::vector<Span>& spans, std::string_view version) 
 
 SpanExporter::SpanExporter(Options options)
     : options_(std::move(options)),
-      client_(net::Place{with_path(options_.endpoint), "", options_.trusted_file}),
+      client_(net::Place{.url = with_path(options_.endpoint),
+                         .token = {},
+                         .trusted_file = options_.trusted_file}),
       thread_([this] { run(); }) {}
 
 SpanExporter::~SpanExporter() {
@@ -275,7 +267,8 @@ void SpanExporter::bring(Batch& batch) {
       dropped_.fetch_add(whole.messages, std::memory_order_relaxed);
       return;
     }
-    stopping = !pause(answer ? retry_after(*answer, delay) : delay);
+    const base::Duration wanted = answer ? answer->retry_after().value_or(delay) : delay;
+    stopping = !pause(std::min(wanted, retry_max));
     delay = std::min(base::Duration{delay.us * 2}, retry_max);
   }
 }

@@ -42,6 +42,31 @@ std::string random_token() {
   return std::string("prl_") + text.data();
 }
 
+std::array<uint8_t, 32> random_key() {
+  std::array<uint8_t, 32> key{};
+  fill_random(key.data(), key.size());
+  return key;
+}
+
+std::array<uint8_t, 32> hmac_sha256(const std::array<uint8_t, 32>& key, std::string_view bytes) {
+  static_assert(crypto_auth_hmacsha256_BYTES == 32);
+  std::array<uint8_t, 32> code{};
+  crypto_auth_hmacsha256_state state;
+  crypto_auth_hmacsha256_init(&state, key.data(), key.size());
+  crypto_auth_hmacsha256_update(&state, reinterpret_cast<const unsigned char*>(bytes.data()),
+                                bytes.size());
+  crypto_auth_hmacsha256_final(&state, code.data());
+  return code;
+}
+
+std::string base64(std::span<const uint8_t> bytes) {
+  constexpr int variant = sodium_base64_VARIANT_ORIGINAL;
+  std::string text(sodium_base64_encoded_len(bytes.size(), variant), '\0');
+  sodium_bin2base64(text.data(), text.size(), bytes.data(), bytes.size(), variant);
+  text.pop_back();  // the zero at its end
+  return text;
+}
+
 std::array<uint8_t, 32> sha256(std::string_view bytes) {
   std::array<uint8_t, 32> hash{};
   crypto_hash_sha256(hash.data(), reinterpret_cast<const unsigned char*>(bytes.data()),

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,7 +22,15 @@ base::Id128 random_uuid();
 // `prl_` and 256 random bits in base64url: a secret that names one principal.
 std::string random_token();
 
+// 256 random bits, for a key.
+std::array<uint8_t, 32> random_key();
+
 std::array<uint8_t, 32> sha256(std::string_view bytes);
+
+std::array<uint8_t, 32> hmac_sha256(const std::array<uint8_t, 32>& key, std::string_view bytes);
+
+// With padding, in the alphabet with + and /.
+std::string base64(std::span<const uint8_t> bytes);
 
 // The first 16 bytes of the SHA-256 of both, with the length of the first between: an id that is
 // derived from a name within a scope.

@@ -30,6 +30,23 @@ TEST(Crypto, TokensAreLongUrlSafeAndDifferent) {
   EXPECT_EQ(seen.size(), 100u);
 }
 
+// The second test case of RFC 4231 has a short key; the first block of a longer one is the same.
+TEST(Crypto, HmacIsThatOfOthers) {
+  std::array<uint8_t, 32> key{};
+  key[0] = 'J';
+  key[1] = 'e';
+  key[2] = 'f';
+  key[3] = 'e';  // a key is filled up with zeros
+  EXPECT_EQ(base64(hmac_sha256(key, "what do ya want for nothing?")),
+            "W9zBRr9gdU5qBCQmCJV1x1oAPwidJzmDnexYuWTsOEM=");
+}
+
+TEST(Crypto, Base64HasPadding) {
+  const std::array<uint8_t, 4> bytes = {0xfb, 0xff, 0xfe, 0x01};
+  EXPECT_EQ(base64(bytes), "+//+AQ==");
+  EXPECT_EQ(base64({}), "");
+}
+
 TEST(Crypto, RandomUuidsAreOfVersionFour) {
   const std::string text = base::format_uuid(random_uuid());
   EXPECT_EQ(text[14], '4');

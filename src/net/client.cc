@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <iterator>
 #include <utility>
 
@@ -16,9 +18,7 @@ namespace {
 
 using base::Code;
 
-// What a client accepts of a broker: more than a broker accepts of a client, but bounded.
-constexpr ResponseParser::Limits response_limits{.header_bytes_max = 64 * 1024,
-                                                 .body_bytes_max = 256 * 1024 * 1024};
+constexpr size_t header_bytes_max = 64 * 1024;
 
 }  // namespace
 
@@ -29,6 +29,15 @@ std::string_view ClientResponse::header(std::string_view name) const {
     }
   }
   return {};
+}
+
+std::optional<Duration> ClientResponse::retry_after() const {
+  constexpr int64_t longest = 3'600;
+  const std::string_view text = header("retry-after");
+  int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const bool good = error == std::errc{} && end == text.data() + text.size() && seconds >= 0;
+  return good ? std::optional(base::seconds(std::min(seconds, longest))) : std::nullopt;
 }
 
 class Client::Session {
@@ -96,7 +105,7 @@ std::expected<ClientResponse, Error> Client::Session::request(std::string_view m
         Error{Code::bad_request, "a path has no spaces or line breaks; percent-encode them", {}});
   }
   bytes += body;
-  const Deadline deadline(timeout);
+  const Deadline deadline(timeout, place_.stop);
   const bool may_repeat = method == "GET" || method == "HEAD";
   while (true) {
     if (dialed_ && dialed_->is_stale()) {
@@ -104,7 +113,7 @@ std::expected<ClientResponse, Error> Client::Session::request(std::string_view m
     }
     const bool is_kept = dialed_.has_value();
     if (!dialed_) {
-      auto made = Dialed::connect(*url_, place_.trusted_file, deadline);
+      auto made = Dialed::connect(*url_, place_.trusted_file, deadline, place_.admits);
       if (!made) {
         return std::unexpected(made.error());
       }
@@ -163,7 +172,9 @@ std::expected<ClientResponse, Client::Session::Failure> Client::Session::read_re
   std::array<char, 64 * 1024> buffer;
   size_t kept = 0;
   bool is_silent = true;
-  std::optional<ResponseParser> parser(std::in_place, response_limits, to_head);
+  const ResponseParser::Limits limits{.header_bytes_max = header_bytes_max,
+                                      .body_bytes_max = place_.answer_bytes_max};
+  std::optional<ResponseParser> parser(std::in_place, limits, to_head);
   while (parser->state() == RequestParser::State::need_more) {
     size_t count = 0;
     switch (dialed_->try_read(buffer.data() + kept, buffer.size() - kept, count)) {
@@ -172,7 +183,7 @@ std::expected<ClientResponse, Client::Session::Failure> Client::Session::read_re
         std::string_view bytes(buffer.data(), kept + count);
         bytes.remove_prefix(parser->feed(bytes));
         while (parser->state() == RequestParser::State::complete && parser->status() / 100 == 1) {
-          parser.emplace(response_limits, to_head);  // interim, such as 100 Continue
+          parser.emplace(limits, to_head);  // interim, such as 100 Continue
           bytes.remove_prefix(parser->feed(bytes));
         }
         kept = bytes.size();
@@ -212,7 +223,7 @@ std::expected<ClientResponse, Client::Session::Failure> Client::Session::read_re
 }
 
 Client::Client(std::string url, std::string token)
-    : Client(Place{std::move(url), std::move(token), {}}) {}
+    : Client(Place{.url = std::move(url), .token = std::move(token), .trusted_file = {}}) {}
 Client::Client(Place place) : session_(std::make_unique<Session>(std::move(place))) {}
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "net/address.h"
 
 namespace parley::net {
 
@@ -23,6 +24,8 @@ struct ClientResponse {
 
   // The first value of a header by its lower-case name; empty when it is not there.
   std::string_view header(std::string_view name) const;
+  // What Retry-After says in seconds, at most an hour; none when it says nothing of the kind.
+  std::optional<base::Duration> retry_after() const;
 };
 
 // A broker to talk to. `https` and `wss` verify the certificate against `trusted_file` (PEM), or
@@ -31,6 +34,9 @@ struct Place {
   std::string url;    // http://127.0.0.1:7455; what is behind the port goes before each path
   std::string token;  // sent as a bearer token unless it is empty
   std::string trusted_file;
+  int stop = -1;      // as soon as this can be read, a request ends as if its time were over
+  Admits admits{};    // which addresses may be connected to; empty: all
+  size_t answer_bytes_max = size_t{256} << 20;
 };
 
 // HTTP/1.1 for the command line: one request at a time, and the caller waits. Keeps its connection

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -32,12 +33,7 @@ struct FreeAddresses {
 
 // Waits until a connection that was begun is made. 0, or an errno.
 int finish_connect(int fd, const Deadline& deadline) {
-  pollfd wanted{fd, POLLOUT, 0};
-  int ready = 0;
-  do {
-    ready = ::poll(&wanted, 1, deadline.left_ms());
-  } while (ready < 0 && errno == EINTR);
-  if (ready == 0) {
+  if (!deadline.wait(fd, POLLOUT)) {
     return ETIMEDOUT;
   }
   int error = 0;
@@ -145,10 +141,20 @@ std::expected<Url, Error> Url::parse(std::string_view text) {
   return url;
 }
 
-Deadline::Deadline(base::Duration timeout)
+Deadline::Deadline(base::Duration timeout, int stop)
     // A year stands for any longer time: adding more to a point in time could overflow.
     : at_(std::chrono::steady_clock::now() +
-          std::chrono::microseconds(std::clamp<int64_t>(timeout.us, 0, base::hours(8760).us))) {}
+          std::chrono::microseconds(std::clamp<int64_t>(timeout.us, 0, base::hours(8760).us))),
+      stop_(stop) {}
+
+bool Deadline::wait(int fd, short events) const {
+  std::array<pollfd, 2> wanted = {{{fd, events, 0}, {stop_, POLLIN, 0}}};
+  int ready = 0;
+  do {
+    ready = ::poll(wanted.data(), wanted.size(), left_ms());  // it leaves out a negative one
+  } while (ready < 0 && errno == EINTR);
+  return ready > 0 && wanted[0].revents != 0;
+}
 
 int Deadline::left_ms() const {
   const auto left = at_ - std::chrono::steady_clock::now();
@@ -178,7 +184,7 @@ Dialed::~Dialed() {
 }
 
 std::expected<Dialed, Error> Dialed::connect(const Url& url, const std::string& trusted_file,
-                                             const Deadline& deadline) {
+                                             const Deadline& deadline, const Admits& admits) {
   std::optional<lib::TlsContext> context;
   if (url.is_tls) {
     auto made = lib::TlsContext::client(trusted_file);
@@ -197,8 +203,22 @@ std::expected<Dialed, Error> Dialed::connect(const Url& url, const std::string& 
   }
   const std::unique_ptr<addrinfo, FreeAddresses> addresses(found);
   int fd = -EADDRNOTAVAIL;
+  std::string refused;
+  bool was_tried = false;
+  // What is asked here is what is connected to: a name that has another address a moment later
+  // gains nothing.
   for (const addrinfo* each = found; each != nullptr && fd < 0; each = each->ai_next) {
-    fd = connect_to(*each, deadline);
+    const auto address = IpAddress::of(*each->ai_addr);
+    if (admits && (!address || !admits(*address))) {
+      refused = address ? address->text() : "an address of another kind";
+    } else {
+      fd = connect_to(*each, deadline);
+      was_tried = true;
+    }
+  }
+  if (!was_tried) {
+    return refuse(Code::forbidden, fmt::format("{} is at {}, which may not be reached from here",
+                                               url.host, refused));
   }
   if (fd < 0) {
     return std::unexpected(not_connected(url, -fd));
@@ -224,9 +244,8 @@ std::expected<void, Error> Dialed::handshake(const Url& url, const Deadline& dea
         return {};
       case Stream::Status::wants_read:
       case Stream::Status::wants_write: {
-        pollfd wanted{fd_, POLLIN, 0};
-        wanted.events = result.status == Stream::Status::wants_write ? POLLOUT : POLLIN;
-        if (::poll(&wanted, 1, deadline.left_ms()) == 0) {
+        const bool to_write = result.status == Stream::Status::wants_write;
+        if (!deadline.wait(fd_, to_write ? POLLOUT : POLLIN)) {
           return std::unexpected(no_answer_in_time(url));
         }
         break;
@@ -267,15 +286,7 @@ Dialed::Outcome Dialed::try_write(std::string_view from, size_t& bytes) {
 }
 
 bool Dialed::wait(bool to_write, const Deadline& deadline) {
-  pollfd wanted{fd_, POLLIN, 0};
-  if (to_write || read_wants_write_) {
-    wanted.events |= POLLOUT;
-  }
-  int ready = 0;
-  do {
-    ready = ::poll(&wanted, 1, deadline.left_ms());
-  } while (ready < 0 && errno == EINTR);
-  return ready > 0;
+  return deadline.wait(fd_, to_write || read_wants_write_ ? POLLIN | POLLOUT : POLLIN);
 }
 
 bool Dialed::is_stale() {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "net/address.h"
 #include "net/stream.h"
 
 namespace parley::net {
@@ -27,22 +28,28 @@ struct Url {
   static std::expected<Url, base::Error> parse(std::string_view text);
 };
 
-// When the caller stops to wait.
+// When the caller stops to wait: at a time, or as soon as `stop` can be read.
 class Deadline {
  public:
-  explicit Deadline(base::Duration timeout);
+  explicit Deadline(base::Duration timeout, int stop = -1);
   // Milliseconds left, rounded up; 0 when it has passed.
   int left_ms() const;
+  // Waits for one of the `events` of poll(2); false when the deadline came first.
+  bool wait(int fd, short events) const;
 
  private:
   std::chrono::steady_clock::time_point at_;
+  int stop_;
 };
 
 // A connected socket whose calls wait, but not beyond a deadline. For clients.
 class Dialed {
  public:
+  // `admits` is asked for each address that the host has; empty: all are good. FORBIDDEN when it
+  // admits none.
   static std::expected<Dialed, base::Error> connect(const Url& url, const std::string& trusted_file,
-                                                    const Deadline& deadline);
+                                                    const Deadline& deadline,
+                                                    const Admits& admits = {});
   Dialed(Dialed&& other) noexcept;
   Dialed& operator=(Dialed&& other) noexcept;
   ~Dialed();
