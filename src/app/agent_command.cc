@@ -29,6 +29,9 @@ struct Options {
   std::vector<std::string> actions;
   std::vector<std::string> topics;
   std::vector<std::string> rights;
+  std::string webhook;
+  bool no_webhook = false;
+  bool rotate_secret = false;
 };
 
 void write_list(JsonWriter& writer, std::string_view key, const std::vector<std::string>& items) {
@@ -67,6 +70,53 @@ int show_token(const std::string& what, Json answer) {
   return 0;
 }
 
+// The secret of a webhook beside the token: on standard error, because scripts take the token.
+void show_secret(Json answer) {
+  const std::string secret = text_of(answer, "webhook_secret");
+  if (!secret.empty()) {
+    std::fprintf(stderr,
+                 "This is what its webhook is signed with; it is shown only this once:\n"
+                 "  %s\n",
+                 printable(secret).c_str());
+  }
+}
+
+void write_webhook(JsonWriter& writer, const Options& options) {
+  if (options.no_webhook) {
+    writer.key("webhook").null();
+  } else if (!options.webhook.empty() || options.rotate_secret) {
+    writer.key("webhook").object();
+    write_text(writer, "url", options.webhook);
+    if (options.rotate_secret) {
+      writer.key("rotate_secret").boolean(true);
+    }
+    writer.end_object();
+  }
+}
+
+// Changes nothing but the webhook.
+int set_webhook(const Options& options) {
+  if (options.webhook.empty() && !options.rotate_secret && !options.no_webhook) {
+    return complain({"", "there is nothing to change",
+                     "Give a URL, --rotate or --remove; `parley agent show` says how it is."});
+  }
+  std::string body;
+  JsonWriter writer(body);
+  writer.object().key("id").text(options.id);
+  write_webhook(writer, options);
+  writer.end_object();
+  return ask_and_show(options.client, {"POST", "/v1/agents", body, {}}, [&](Json answer) {
+    const std::string secret = text_of(answer, "webhook_secret");
+    std::fprintf(stderr, "the webhook of %s is %s\n", printable(options.id).c_str(),
+                 options.no_webhook ? "removed" : "set");
+    if (!secret.empty()) {
+      std::fprintf(stderr, "This is what it is signed with; it is shown only this once:\n");
+      std::printf("%s\n", printable(secret).c_str());
+    }
+    return 0;
+  });
+}
+
 int add(const Options& options) {
   std::string body;
   JsonWriter writer(body);
@@ -76,8 +126,10 @@ int add(const Options& options) {
   write_list(writer, "capabilities", options.capabilities);
   write_list(writer, "supportedActions", options.actions);
   write_list(writer, "subscriptions", options.topics);
+  write_webhook(writer, options);
   writer.end_object();
   return ask_and_show(options.client, {"POST", "/v1/agents", body, {}}, [&](Json answer) {
+    show_secret(answer);
     return show_token("agent " + printable(options.id), answer);
   });
 }
@@ -241,6 +293,9 @@ void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Option
       ->allow_extra_args(false);
   adding->add_option("--subscribe", options->topics, "A topic it listens to; may be repeated")
       ->allow_extra_args(false);
+  adding->add_option("--webhook", options->webhook,
+                     "A URL that is told when mail waits; its secret is printed once")
+      ->type_name("URL");
   add_client_options(*adding, options->client);
   add_example(*adding, "parley agent add bo --dialect flow --capability review");
   adding->callback([=, &exit_code] { exit_code = add(*options); });
@@ -261,6 +316,19 @@ void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Option
   add_client_options(*showing, options->client);
   add_example(*showing, "parley agent show bo");
   showing->callback([=, &exit_code] { exit_code = show(*options); });
+
+  CLI::App* hooking = agent->add_subcommand(
+      "webhook", "Set where an agent is told of mail; prints a new secret once");
+  hooking->add_option("ID", options->id, "Its name")->required();
+  CLI::Option* url = hooking->add_option("URL", options->webhook, "https, or as the broker allows");
+  CLI::Option* rotating =
+      hooking->add_flag("--rotate", options->rotate_secret, "Make a new secret");
+  hooking->add_flag("--remove", options->no_webhook, "Have none")
+      ->excludes(url)
+      ->excludes(rotating);
+  add_client_options(*hooking, options->client);
+  add_example(*hooking, "parley agent webhook bo https://example.org/wake");
+  hooking->callback([=, &exit_code] { exit_code = set_webhook(*options); });
 
   CLI::App* removing = agent->add_subcommand("remove", "Remove an agent; its token ends");
   removing->add_option("ID", options->id, "Its name")->required();

@@ -73,7 +73,7 @@ constexpr uint64_t year = 365 * day;
 constexpr uint64_t gigabyte = uint64_t{1} << 30;
 
 // The broker's own keys; the rules have their table in core.
-constexpr std::array<Key, 33> table = {{
+constexpr std::array<Key, 40> table = {{
     {"allowed_hosts", &Config::allowed_hosts, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
@@ -137,6 +137,21 @@ constexpr std::array<Key, 33> table = {{
      "from the first byte of a request to its last"},
     {"tls.certificate", &Config::tls_certificate, 0, 0, "the server's certificate chain, PEM"},
     {"tls.key", &Config::tls_key, 0, 0, "its private key, PEM"},
+    {"webhook.again_after", &Config::webhook_again_after, second, day,
+     "how long an agent that does not read its mail is left alone before more mail wakes it again"},
+    {"webhook.allowed_networks", &Config::webhook_allowed_networks, 0, 0,
+     "networks such as 127.0.0.0/8 that webhooks may be in, beside the whole Internet; http is for "
+     "loopback only, and only if it is here"},
+    {"webhook.ca", &Config::webhook_ca, 0, 0,
+     "certificates to trust in webhooks, PEM; empty: what the system trusts"},
+    {"webhook.failures_max", Number{&Config::webhook_failures_max}, 1, 1'000,
+     "failures in a row; then a webhook rests until its agent is heard of, or sets it again"},
+    {"webhook.retry_first", &Config::webhook_retry_first, second / 1'000, day,
+     "the pause after a failure; doubles with each in a row, up to 5m"},
+    {"webhook.secret_overlap", &Config::webhook_secret_overlap, 0, 30 * day,
+     "how long a secret that was replaced signs too"},
+    {"webhook.timeout", &Config::webhook_timeout, second / 100, 600 * second,
+     "how long a webhook may take to answer"},
 }};
 
 template <class... F>
@@ -504,6 +519,7 @@ bool is_foreign(std::string_view variable) {
                                                       "PARLEY_CONFIG", "PARLEY_PORT",
                                                       "PARLEY_CA",     "PARLEY_UPDATE_DOCS"};
   return std::ranges::find(others, variable) != others.end() ||
+         variable == "PARLEY_AGENT" || variable.starts_with("PARLEY_MESSAGE_") ||
          variable.starts_with("PARLEY_PORT_") || variable.starts_with("PARLEY_SERVICE_");
 }
 
@@ -542,6 +558,13 @@ std::expected<void, Error> check_whole(const Config& config) {
     return std::unexpected(
         bad_value("otlp.headers takes a list of NAME=VALUE, separated by commas; one of them is "
                   "not that, and is not shown here because it may be a secret"));
+  }
+  for (const std::string& network : config.webhook_allowed_networks) {
+    if (!net::Network::parse(network)) {
+      return std::unexpected(bad_value("webhook.allowed_networks takes networks such as "
+                                       "10.0.0.0/8 or ::1, not \"" +
+                                       printable(network.substr(0, 64)) + "\""));
+    }
   }
   if (!is_loopback(config.listen.host) && config.tls_certificate.empty() && !config.insecure) {
     return std::unexpected(Error{

@@ -46,6 +46,13 @@ struct Config {
   size_t otlp_batch_spans = 512;
   size_t otlp_queue_max = 100'000;  // messages
   base::Duration otlp_interval = base::seconds(5);
+  base::Duration webhook_again_after = base::minutes(1);
+  std::vector<std::string> webhook_allowed_networks;  // beside the whole Internet
+  std::string webhook_ca;                             // as otlp_ca
+  size_t webhook_failures_max = 10;                   // in a row
+  base::Duration webhook_retry_first = base::seconds(1);
+  base::Duration webhook_secret_overlap = base::hours(24);
+  base::Duration webhook_timeout = base::seconds(10);
   std::map<std::string, std::string> rules;  // name -> value as text; only those that are set
 
   // Where each key that is set got its value: `/etc/parley.toml:3`, `PARLEY_LISTEN`, `--listen`.

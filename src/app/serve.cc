@@ -262,6 +262,21 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journa
   return broker;
 }
 
+edge::Webhooks::Options webhooks(const Config& config) {
+  edge::Webhooks::Options options;
+  for (const std::string& network : config.webhook_allowed_networks) {
+    options.poster.reach.allowed.push_back(*net::Network::parse(network));  // checked before
+  }
+  options.poster.trusted_file = config.webhook_ca;
+  options.poster.timeout = config.webhook_timeout;
+  options.again_after = config.webhook_again_after;
+  options.retry_first = config.webhook_retry_first;
+  options.failures_max = config.webhook_failures_max;
+  options.secret_overlap = config.webhook_secret_overlap;
+  options.version = PARLEY_VERSION;
+  return options;
+}
+
 double bytes_in(const std::string& directory) {
   double bytes = 0;
   std::error_code ignored;
@@ -386,7 +401,8 @@ std::expected<void, Error> serve(const Config& config, bool mcp_fixtures) {
                  .gauges = gauges(config, **journal, exporter.get(), clock.now()),
                  .mcp = config.mcp,
                  .mcp_key = *key,
-                 .mcp_fixtures = mcp_fixtures});
+                 .mcp_fixtures = mcp_fixtures,
+                 .webhooks = webhooks(config)});
   auto listening = net::Server::listen({.host = config.listen.host,
                                         .port = config.listen.port,
                                         .tls_certificate = config.tls_certificate,

@@ -192,6 +192,12 @@ void Api::add_gauges() {
       [this] { return static_cast<double>(server_->connections()); });
   add("parley_storage_trouble", "1 while commands are refused because storage fails.",
       [this] { return broker_.trouble() ? 1.0 : 0.0; });
+  add("parley_webhook_sent_total", "Agents told of mail by their webhooks.",
+      [this] { return static_cast<double>(webhooks_.sent()); });
+  add("parley_webhook_failures_total", "Requests to webhooks that were not taken.",
+      [this] { return static_cast<double>(webhooks_.failures()); });
+  add("parley_webhooks_disabled", "Webhooks that failed so often that they rest.",
+      [this] { return static_cast<double>(webhooks_.disabled()); });
   if (options_.view == nullptr) {
     return;
   }

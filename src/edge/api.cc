@@ -179,11 +179,18 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
       clock_(clock),
       options_(std::move(options)),
       metrics_(route_labels(), options_.version),
-      started_(broker.machine().seq()) {
+      started_(broker.machine().seq()),
+      webhooks_(broker.machine(), waits_, options_.webhooks,
+                {.now = [this] { return clock_.now(); },
+                 .post = [this](std::function<void()> work) { server_->post(std::move(work)); },
+                 .is_awaited = [this](core::WorkspaceId workspace, core::AgentRef agent) {
+                   return broker_.is_awaited(workspace, agent);
+                 }}) {
   broker_.observe([this](const core::Entry& entry, const core::Outcome& outcome,
                          std::span<const core::Effect> effects) {
     note_write(entry);
     metrics_.applied(broker_.machine(), entry, outcome, effects);
+    webhooks_.applied(entry, outcome, effects);
   });
   add_gauges();
   broker_.run_errands(&errand_text);
@@ -191,6 +198,11 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
 }
 
 Api::~Api() = default;
+
+void Api::attach(net::Server& server) {
+  server_ = &server;
+  webhooks_.start();
+}
 
 // A page of another site must not reach a broker on loopback by a name that resolves to it.
 bool Api::host_allowed(const net::Request& request) const {

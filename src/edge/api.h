@@ -17,6 +17,7 @@
 #include "edge/names.h"
 #include "edge/render.h"
 #include "edge/waits.h"
+#include "edge/webhooks.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
 #include "net/server.h"
@@ -46,13 +47,14 @@ class Api final : public net::Handler {
     // What the conformance suite calls is offered too, and /mcp without a token acts as the agent
     // `mcp::fixtures_agent`. For tests, and for listening on loopback only.
     bool mcp_fixtures = false;
+    Webhooks::Options webhooks{};
   };
 
   Api(node::Broker& broker, base::Clock& clock, Options options);
   ~Api() override;
 
   // Must be called before the server runs.
-  void attach(net::Server& server) { server_ = &server; }
+  void attach(net::Server& server);
 
   void on_request(const net::Exchange& exchange, const net::Request& request) override;
   void on_message(net::ConnectionId connection, std::string_view text) override;
@@ -299,6 +301,7 @@ class Api final : public net::Handler {
   uint64_t last_inside_ = 0;
   std::unique_ptr<mcp::Host> mcp_host_;
   std::unique_ptr<mcp::Server> mcp_;
+  Webhooks webhooks_;
 };
 
 }  // namespace parley::edge

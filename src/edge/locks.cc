@@ -85,12 +85,16 @@ void Api::give_lock(const net::Exchange& exchange, const Principal& caller,
 void Api::take_lock(Call& call) {
   const auto body = body_object(call);
   const auto wait = call.duration("wait", Duration{}, tables(call).rules.lock_wait_max);
-  std::optional<Duration> lease;
-  if (body) {
-    lease = duration_member(*body, "lease");
-  }
-  if (const auto unknown = body ? unknown_member(*body, {"lease"}) : std::nullopt) {
+  const auto lease = body ? duration_member(*body, "lease") : std::nullopt;
+  if (const auto unknown = body ? unknown_member(*body, {"lease", "fence"}) : std::nullopt) {
     refuse(call.exchange, *unknown);
+    return;
+  }
+  const lib::Json fenced = body ? body->find("fence") : lib::Json();
+  const auto fence = fenced ? fenced.as_uint64() : std::nullopt;
+  if (fenced && !fence) {
+    refuse(call.exchange,
+           Error{Code::bad_request, "fence is a whole number: that of the hold, or 0", "/fence"});
     return;
   }
   const bool no_time = body && body->find("lease") && lease == Duration{};
@@ -104,7 +108,10 @@ void Api::take_lock(Call& call) {
     return;
   }
   broker_.ask(call.caller.workspace, call.caller.name,
-              core::TakeLock{.name = call.arguments[0], .lease = *lease, .wait = *wait},
+              core::TakeLock{.name = call.arguments[0],
+                             .lease = *lease,
+                             .wait = *wait,
+                             .fence = fence ? std::optional(base::Seq{*fence}) : std::nullopt},
               [this, exchange = call.exchange, caller = call.caller, name = call.arguments[0]](
                   const core::Outcome& outcome, std::span<const core::Effect>) {
                 if (!outcome) {

@@ -121,8 +121,6 @@ std::string_view standing_status(const core::Agent& agent) {
 
 namespace {
 
-constexpr size_t webhook_bytes_max = 2'048;
-
 std::expected<void, Error> check_profile(std::string_view key, Json value) {
   const std::string pointer = "/" + std::string(key);
   if (key == "supportedActions") {
@@ -142,20 +140,13 @@ std::expected<void, Error> check_profile(std::string_view key, Json value) {
   if (!text) {
     return wrong(std::string(key) + " must be a string", pointer);
   }
-  if (key == "webhook" && (!(text->starts_with("https://") || text->starts_with("http://")) ||
-                           text->size() > webhook_bytes_max)) {
-    return wrong("webhook must be an http or https URL of at most " +
-                     std::to_string(webhook_bytes_max) + " bytes",
-                 pointer);
-  }
   return {};
 }
 
 // What an agent says of itself beyond what the machine acts on: the members of `body` that are
 // there, else those of `before`. A null takes one away.
 std::expected<std::string, Error> profile_of(Json body, std::string_view before) {
-  constexpr std::array<std::string_view, 5> keys = {"name", "supportedActions", "spawner", "scope",
-                                                    "webhook"};
+  constexpr std::array<std::string_view, 4> keys = {"name", "supportedActions", "spawner", "scope"};
   std::string text;
   JsonWriter out(text);
   out.object();
@@ -183,6 +174,52 @@ std::expected<std::string, Error> profile_of(Json body, std::string_view before)
   }
   out.end_object();
   return any ? text : std::string();
+}
+
+// What a registration says of the webhook: a URL, or an object with it; null takes it away.
+struct WantedWebhook {
+  std::string_view url;
+  core::WebhookSecret secret{};  // a new one, for one who has none or wants another
+};
+
+std::expected<WantedWebhook, Error> webhook_member(Json body, const core::Agent* before,
+                                                   const Reach& reach) {
+  WantedWebhook wanted;
+  wanted.url = before == nullptr ? std::string_view{} : std::string_view(before->webhook.url);
+  const bool has_secret = !wanted.url.empty();
+  const Json given = body.find("webhook");
+  if (!given || given.is_null()) {
+    return given ? WantedWebhook{} : wanted;
+  }
+  const Json url = given.is_object() ? given.find("url") : given;
+  const Json rotate = given.is_object() ? given.find("rotate_secret") : Json();
+  if ((url && !url.as_string()) || (rotate && !rotate.as_bool()) || (!url && !has_secret)) {
+    return wrong("webhook is a URL, or an object with url and rotate_secret", "/webhook");
+  }
+  wanted.url = url ? *url.as_string() : wanted.url;
+  if (auto good = reach.check(wanted.url); !good) {
+    return std::unexpected(good.error());
+  }
+  if (!has_secret || (rotate && *rotate.as_bool())) {
+    wanted.secret = lib::random_key();
+  }
+  return wanted;
+}
+
+// What is shown once.
+std::string credentials_text(std::string_view name, std::string_view token,
+                             const core::WebhookSecret& secret) {
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("id").text(name);
+  if (!token.empty()) {
+    out.key("token").text(token);
+  }
+  if (secret != core::WebhookSecret{}) {
+    out.key("webhook_secret").text(secret_text(secret));
+  }
+  out.end_object();
+  return text;
 }
 
 }  // namespace
@@ -224,6 +261,7 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
   const auto profile =
       profile_of(body, before == nullptr ? std::string_view{} : std::string_view(before->profile));
   const auto subscriptions = texts_member(body, "subscriptions");
+  const auto webhook = webhook_member(body, before, webhooks_.reach());
   const auto parsed = dialect ? parse_dialect(*dialect) : std::unexpected(dialect.error());
   std::expected<void, Error> good;
   if (!parsed) {
@@ -236,6 +274,8 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
     good = std::unexpected(subscriptions.error());
   } else if (!profile) {
     good = std::unexpected(profile.error());
+  } else if (!webhook) {
+    good = std::unexpected(webhook.error());
   } else if (const core::Rules& rules = tables(call).rules;
              subscriptions->size() > rules.subscriptions_per_agent_max ||
              std::ranges::any_of(*subscriptions, [&](std::string_view topic) {
@@ -257,6 +297,8 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
   command.role = *role;
   command.capabilities = *capabilities;
   command.profile = *profile;
+  command.webhook = webhook->url;
+  command.webhook_secret = webhook->secret;
   const bool rotate = body.find("rotate_token") && body.find("rotate_token").as_bool() == true;
   const std::string token = is_new || rotate ? lib::random_token() : std::string();
   if (!token.empty()) {
@@ -265,7 +307,8 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
   }
   const std::vector<std::string> topics(subscriptions->begin(), subscriptions->end());
   broker_.ask(call.caller.workspace, call.caller.name, std::move(command),
-              [this, exchange = call.exchange, workspace = call.caller.workspace, name, token,
+              [this, exchange = call.exchange, workspace = call.caller.workspace, name,
+               text = credentials_text(name, token, webhook->secret), made = !token.empty(),
                topics](const core::Outcome& outcome, std::span<const core::Effect>) {
                 if (!outcome) {
                   refuse(exchange, outcome.error());
@@ -275,14 +318,7 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
                   broker_.ask(workspace, name, core::Subscribe{.topic = topic},
                               [](const core::Outcome&, std::span<const core::Effect>) {});
                 }
-                std::string text;
-                JsonWriter out(text);
-                out.object().key("id").text(name);
-                if (!token.empty()) {
-                  out.key("token").text(token);
-                }
-                out.end_object();
-                respond(exchange, json_response(token.empty() ? 200 : 201, std::move(text)));
+                respond(exchange, json_response(made ? 201 : 200, text));
               });
 }
 
@@ -325,6 +361,9 @@ void Api::list_agents(Call& call) {
   }
   std::string text;
   JsonWriter out(text);
+  const auto webhook = [&](const core::Agent& agent) {
+    webhooks_.render(call.caller.workspace, agent, out);
+  };
   out.object().key("agents").array();
   for (const core::AgentRef ref : t.agents.sorted()) {
     const core::Agent& agent = t.agents[ref];
@@ -334,7 +373,8 @@ void Api::list_agents(Call& call) {
                         (!status || agent_status(agent) == *status) &&
                         (!name || agent.dialect == *dialect);
     if (agent.is_registered() && wanted) {
-      render_agent(t, ref, clock_.now(), call.caller.is_admin() || ref == call.caller.ref, out);
+      render_agent(t, ref, clock_.now(), call.caller.is_admin() || ref == call.caller.ref, out,
+                   webhook);
     }
   }
   out.end_array().end_object();
@@ -350,7 +390,10 @@ void Api::show_agent(Call& call) {
   }
   std::string text;
   JsonWriter out(text);
-  render_agent(t, ref, clock_.now(), call.caller.is_admin() || ref == call.caller.ref, out);
+  render_agent(t, ref, clock_.now(), call.caller.is_admin() || ref == call.caller.ref, out,
+               [&](const core::Agent& agent) {
+                 webhooks_.render(call.caller.workspace, agent, out);
+               });
   respond(call.exchange, json_response(200, std::move(text)));
 }
 

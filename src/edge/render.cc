@@ -108,7 +108,8 @@ std::string_view agent_status(const core::Agent& agent) {
 }
 
 void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now,
-                  bool confidential, JsonWriter& out) {
+                  bool confidential, JsonWriter& out,
+                  const std::function<void(const core::Agent&)>& webhook) {
   const core::Agent& agent = tables.agents[ref];
   out.object().key("id").text(agent.name).key("kind").text(kind_name(agent.kind));
   out.key("dialect").text(dialect::name_of(agent.dialect)).key("role").text(agent.role);
@@ -130,9 +131,11 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
   }
   lib::JsonSlice member;
   for (lib::JsonSlices members(agent.profile); members.next(member);) {
-    if (confidential || member.key != "\"webhook\"") {
-      out.raw_key(member.key).raw(member.value);
-    }
+    out.raw_key(member.key).raw(member.value);
+  }
+  if (confidential && webhook && !agent.webhook.url.empty()) {
+    out.key("webhook");
+    webhook(agent);
   }
   out.key("registered").time(agent.registered);
   if (agent.seen.us != 0) {

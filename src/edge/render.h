@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <string>
 
 #include "core/workspace.h"
@@ -16,9 +17,10 @@ namespace parley::edge {
 // JSON of what the machine holds, for the answers of the API.
 
 // As it is `now`: the tables know the time of the newest entry only. `confidential`: also what is
-// for the agent itself and for admins.
+// for the agent itself and for admins; of that, `webhook` writes the value of the member.
 void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now,
-                  bool confidential, lib::JsonWriter& out);
+                  bool confidential, lib::JsonWriter& out,
+                  const std::function<void(const core::Agent&)>& webhook = {});
 // Of its subscribers only the viewer, if that is one; none as viewer sees all.
 void render_topic(const core::Tables& tables, std::string_view name, core::AgentRef viewer,
                   lib::JsonWriter& out);

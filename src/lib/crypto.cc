@@ -42,12 +42,6 @@ std::string random_token() {
   return std::string("prl_") + text.data();
 }
 
-std::array<uint8_t, 32> random_key() {
-  std::array<uint8_t, 32> key{};
-  fill_random(key.data(), key.size());
-  return key;
-}
-
 std::array<uint8_t, 32> hmac_sha256(const std::array<uint8_t, 32>& key, std::string_view bytes) {
   static_assert(crypto_auth_hmacsha256_BYTES == 32);
   std::array<uint8_t, 32> code{};

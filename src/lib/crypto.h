@@ -22,9 +22,6 @@ base::Id128 random_uuid();
 // `prl_` and 256 random bits in base64url: a secret that names one principal.
 std::string random_token();
 
-// 256 random bits, for a key.
-std::array<uint8_t, 32> random_key();
-
 std::array<uint8_t, 32> sha256(std::string_view bytes);
 
 std::array<uint8_t, 32> hmac_sha256(const std::array<uint8_t, 32>& key, std::string_view bytes);
@@ -37,7 +34,7 @@ std::string base64(std::span<const uint8_t> bytes);
 base::Id128 derived_id(std::string_view scope, std::string_view name);
 
 using SecretKey = std::array<uint8_t, 32>;
-SecretKey random_key();
+SecretKey random_key();  // 256 random bits
 
 // `text` encrypted and authenticated, as base64url. It opens with the same key and the same
 // `context`, which is not in it; anything else gives none.

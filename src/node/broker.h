@@ -68,6 +68,10 @@ class Broker final : private Outlet {
   Waiter on_answer(core::WorkspaceId workspace, Seq question,
                    std::function<void(Answer)> answered);
   void forget(const Waiter& waiter);
+  // Whether someone waits for mail of the agent.
+  bool is_awaited(core::WorkspaceId workspace, core::AgentRef agent) const {
+    return mail_.contains({workspace, agent});
+  }
 
   // Called for every entry, before those who asked hear of it.
   void observe(Observer observer) { observers_.push_back(std::move(observer)); }

@@ -184,7 +184,7 @@ describe('an honest broker', () => {
   it('keeps what an agent says of itself, and shows its webhook to itself and the admin', async () => {
     const gus = await broker.addAgent('gus', {
       name: 'Gus', supportedActions: ['review'], capabilities: ['c++'], webhook: 'https://example.org/x' });
-    assert.equal((await gus.call('GET', '/v1/agents/gus')).json.webhook, 'https://example.org/x');
+    assert.equal((await gus.call('GET', '/v1/agents/gus')).json.webhook.url, 'https://example.org/x');
     assert.equal((await ana.call('GET', '/v1/agents/gus')).json.webhook, undefined);
     assert.equal((await ana.call('GET', '/v1/agents/gus')).json.name, 'Gus');
     await gus.call('POST', '/v1/agents', { body: { id: 'gus', name: 'Gustav' } });
@@ -193,7 +193,7 @@ describe('an honest broker', () => {
     assert.deepEqual(json.supportedActions, ['review']);
     assert.deepEqual(json.capabilities, ['c++']);
     const bad = await gus.call('POST', '/v1/agents', { body: { id: 'gus', webhook: 'ftp://x' } });
-    assert.equal(bad.json.field, '/webhook');
+    assert.equal(bad.json.field, '/webhook/url');
   });
 
   it('does not let the admin remove itself', async () => {

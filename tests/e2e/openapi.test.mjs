@@ -123,6 +123,10 @@ describe('/openapi.json', () => {
   it('tells the truth about agents, topics and workspaces', async () => {
     await call(broker, 'addAgent', { body: { id: 'cy', dialect: 'flow', capabilities: ['x'], subscriptions: ['task.done'] }, status: '201' });
     await call(broker, 'addAgent', { body: { id: 'cy', capabilities: ['y'] } });
+    const hooked = await call(broker, 'addAgent', { body: { id: 'cy', webhook: { url: 'https://example.org/wake' } } });
+    assert.match(hooked.webhook_secret, /^whsec_/);
+    assert.equal((await call(broker, 'showAgent', { path: { id: 'cy' } })).webhook.state, 'ready');
+    await call(broker, 'addAgent', { body: { id: 'cy', webhook: { url: 'http://10.0.0.1/' } }, status: '400' });
     await call(ana, 'addAgent', { body: { id: 'dan' }, status: '403' });
     await call(broker, 'addAgent', { body: { dialect: 'flow' }, status: '400' });
     await call(broker, 'addHuman', { body: { name: 'ada', rights: ['approver'] }, status: '201' });
