@@ -54,6 +54,16 @@ std::string unknown_command(const CLI::App& app, const std::vector<std::string>&
   return {};
 }
 
+// CLI11 takes [a,b] for two words. What stands behind -- is not ours to read, so it is marked.
+void keep_verbatim(std::vector<std::string>& arguments) {
+  const auto end = std::ranges::find(arguments, "--");
+  for (auto word = end; word != arguments.end(); ++word) {
+    if (word->starts_with('[') && !arguments.empty() && arguments.front() == "run") {
+      word->insert(word->begin(), verbatim_mark);
+    }
+  }
+}
+
 void hide(char* secret) { std::memset(secret, '*', std::strlen(secret)); }
 
 }  // namespace
@@ -71,6 +81,7 @@ int run(std::vector<std::string> arguments) {
   add_agent(app, exit_code);
   add_message(app, exit_code);
   add_wait(app, exit_code);
+  add_run(app, exit_code);
   add_dead(app, exit_code);
   add_patterns(app, exit_code);
   add_thread(app, exit_code);
@@ -89,6 +100,7 @@ int run(std::vector<std::string> arguments) {
     std::fputs(wrong.c_str(), stderr);
     return 2;
   }
+  keep_verbatim(arguments);
   std::ranges::reverse(arguments);  // CLI11 takes them from the back
   try {
     app.parse(std::move(arguments));

@@ -6,6 +6,9 @@
 
 namespace parley::app {
 
+// Stands before a word of a command that is to be run as it is.
+constexpr char verbatim_mark = '\x01';
+
 // Runs the program with these arguments, without its name. Returns the exit code: 0 done, 1 refused
 // or failed, 2 a wrong call.
 int run(std::vector<std::string> arguments);

@@ -19,6 +19,7 @@ namespace parley::app {
 void add_agent(CLI::App& app, int& exit_code);    // agent, human, workspace
 void add_message(CLI::App& app, int& exit_code);  // send, request, publish, inbox, read, ack, …
 void add_wait(CLI::App& app, int& exit_code);     // wait
+void add_run(CLI::App& app, int& exit_code);      // run
 void add_dead(CLI::App& app, int& exit_code);     // dead, topics
 void add_patterns(CLI::App& app, int& exit_code);  // scatter, pipeline, escalations
 void add_thread(CLI::App& app, int& exit_code);   // thread, threads
@@ -33,8 +34,9 @@ void add_bench(CLI::App& app, int& exit_code);    // bench
 void add_hook(CLI::App& app, int& exit_code);     // hook
 void add_mcp(CLI::App& app, int& exit_code);      // mcp
 
-// --url, --token, --ca and --data; with --json.
+// --url, --token, --ca and --data.
 void add_broker_options(CLI::App& command, ClientOptions& options);
+// The same with --json.
 void add_client_options(CLI::App& command, ClientOptions& options);
 
 // The last part of a command's help.

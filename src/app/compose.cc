@@ -58,6 +58,13 @@ std::expected<std::string, Failure> read_source(const std::string& source) {
 
 }  // namespace
 
+void follow(lib::Json original, Draft& draft) {
+  const std::string id = text_of(original, "id");
+  draft.in_reply_to = id.empty() ? draft.in_reply_to : id;
+  draft.to = draft.to.empty() ? text_of(original, "sender") : draft.to;
+  draft.thread = draft.thread.empty() ? text_of(original, "conversation_id") : draft.thread;
+}
+
 std::expected<std::string, Failure> read_body(const Draft& draft) {
   auto body = read_source(draft.body);
   if (!body || draft.as != "json") {

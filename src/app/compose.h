@@ -28,6 +28,10 @@ struct Draft {
   std::string_view dialect() const { return action.empty() ? "flow" : "collab"; }
 };
 
+// Fills in what follows from the message that is answered, in the words of flow: to whom, and in
+// which thread.
+void follow(lib::Json original, Draft& draft);
+
 // The body that the draft names, read from where it says. Fails when it cannot be read, is larger
 // than body_bytes_max or, for json, is no JSON object.
 std::expected<std::string, Failure> read_body(const Draft& draft);

@@ -65,8 +65,8 @@ broker it shows the rules that the broker goes by.
   bytes; a list is an array in TOML and has commas between its items elsewhere.
 - A key that is not in the table is an error that names the nearest one, with file and line. So is
   a variable that begins with `PARLEY_`, but for `PARLEY_URL`, `PARLEY_TOKEN`, `PARLEY_CA` and
-  `PARLEY_CONFIG`; `PARLEY_AGENT` and `PARLEY_MESSAGE_*`, which `parley run` sets; and `PARLEY_PORT`,
-  `PARLEY_PORT_*` and `PARLEY_SERVICE_*`, which Kubernetes sets.
+  `PARLEY_CONFIG`; `PARLEY_AGENT` and `PARLEY_MESSAGE_*`, which `parley run` sets; and
+  `PARLEY_PORT`, `PARLEY_PORT_*` and `PARLEY_SERVICE_*`, which Kubernetes sets.
 - `data` cannot be set in `DIR/parley.toml`, only in a file that was named.
 - Listening on another address than this machine's own wants `tls.certificate` and `tls.key`, or
   `insecure = true`.

@@ -87,7 +87,6 @@ int post(const Options& options, const Draft& draft) {
       options.client, {"POST", path_of(options), *message, headers_of(options)}, show_receipt);
 }
 
-// Fills in what follows from the message that is answered: to whom, and in which thread.
 std::expected<void, Failure> follow(const Options& options, Draft& draft) {
   const auto reply =
       ask(options.client, {"GET", "/v1/messages/" + encoded(draft.in_reply_to) + "?dialect=flow"});
@@ -99,10 +98,7 @@ std::expected<void, Failure> follow(const Options& options, Draft& draft) {
   if (!original) {
     return std::unexpected(failure_of(original.error()));
   }
-  draft.in_reply_to =
-      text_of(*original, "id").empty() ? draft.in_reply_to : text_of(*original, "id");
-  draft.to = draft.to.empty() ? text_of(*original, "sender") : draft.to;
-  draft.thread = draft.thread.empty() ? text_of(*original, "conversation_id") : draft.thread;
+  follow(*original, draft);
   return {};
 }
 

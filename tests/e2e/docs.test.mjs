@@ -41,6 +41,18 @@ describe('docs/reference', () => {
   });
 });
 
+describe('docs/waking.md', () => {
+  let newcomer;
+  before(async () => { newcomer = await Newcomer.arrive(); });
+  after(() => newcomer.leave());
+
+  it('XD-10: does what it says', async () => {
+    await newcomer.types(typed(await page('docs/waking.md')), [
+      '"count":1', 'good morning', 'notification from ana', 'it is green', 'whsec_', 'webhook.state', 'ready',
+    ]);
+  });
+});
+
 describe('docs/collab.md', () => {
   let newcomer;
   before(async () => { newcomer = await Newcomer.arrive(); });
