@@ -170,9 +170,47 @@ class Answered final : public Lookup {
     return std::unexpected(Error{Code::not_found, "another message", {}});
   }
 
+  std::optional<base::MessageId> find_task(std::string_view task,
+                                           std::span<const std::string_view>) const override {
+    const bool is_it = task == e_.task && !e_.in_reply_to.is_none();
+    return is_it ? std::optional(e_.in_reply_to) : std::nullopt;
+  }
+
  private:
   const core::Envelope& e_;
 };
+
+// What `foreign` says of the message as it was in the dialect `own`; none when it is of another.
+struct Before {
+  std::string_view extra;
+  std::string_view type;
+};
+
+std::optional<Before> before_of(const core::Envelope& e, core::Dialect own) {
+  std::string_view foreign;
+  lib::JsonSlice slice;
+  for (lib::JsonSlices slices(e.extra); slices.next(slice);) {
+    if (slice.key == foreign_key(e.dialect)) {
+      foreign = slice.value;
+    }
+  }
+  std::string wanted_dialect;
+  std::string wanted_id;
+  lib::append_json_string(wanted_dialect, name_of(own));
+  lib::append_json_string(wanted_id, id_in(own, e));
+  Before before;
+  bool right_dialect = false;
+  bool right_id = false;
+  for (lib::JsonSlices slices(foreign); slices.next(slice);) {
+    right_dialect = right_dialect || (slice.key == "\"dialect\"" && slice.value == wanted_dialect);
+    right_id = right_id || (slice.key == "\"id\"" && slice.value == wanted_id);
+    before.extra = slice.key == "\"extra\"" ? slice.value : before.extra;
+    if (slice.key == "\"type\"" && slice.value.size() > 2) {
+      before.type = slice.value.substr(1, slice.value.size() - 2);
+    }
+  }
+  return right_dialect && right_id ? std::optional(before) : std::nullopt;
+}
 
 // For comparing what two texts say: any function does that tells names apart.
 base::Id128 hashed(std::string_view scope, std::string_view name) {
@@ -209,8 +247,10 @@ bool says_the_same(const core::Envelope& e, core::Dialect own, std::string_view 
   plain.dialect = own;
   plain.type = codec->type(e);
   plain.extra = {};
-  // Of the body only what it is can matter, and it may be large.
-  plain.body = e.body.starts_with('"') ? "\"\"" : e.body.starts_with('{') ? "{}" : "null";
+  // Of the body only what it is can matter, and it may be large; but inbox looks into its own.
+  if (own != core::Dialect::inbox) {
+    plain.body = e.body.starts_with('"') ? "\"\"" : e.body.starts_with('{') ? "{}" : "null";
+  }
   // One of several receivers is never spelled in a way of its own.
   if (plain.receivers.size() > 1) {
     plain.receivers = {"one-of-several"};
@@ -300,28 +340,14 @@ std::string_view name_of_answered(const Foreign& foreign, const base::MessageId&
 }
 
 std::optional<std::string_view> sent_before(const core::Envelope& e, core::Dialect own) {
-  std::string_view foreign;
-  lib::JsonSlice slice;
-  for (lib::JsonSlices slices(e.extra); slices.next(slice);) {
-    foreign = slice.key == foreign_key(e.dialect) ? slice.value : foreign;
-  }
-  if (foreign.empty()) {
-    return std::nullopt;
-  }
-  std::string wanted_dialect;
-  std::string wanted_id;
-  lib::append_json_string(wanted_dialect, name_of(own));
-  lib::append_json_string(wanted_id, id_in(own, e));
-  std::string_view extra;
-  bool right_dialect = false;
-  bool right_id = false;
-  for (lib::JsonSlices slices(foreign); slices.next(slice);) {
-    right_dialect = right_dialect || (slice.key == "\"dialect\"" && slice.value == wanted_dialect);
-    right_id = right_id || (slice.key == "\"id\"" && slice.value == wanted_id);
-    extra = slice.key == "\"extra\"" ? slice.value : extra;
-  }
-  const bool is_it = right_dialect && right_id && says_the_same(e, own, extra);
-  return is_it ? std::optional(extra) : std::nullopt;
+  const std::optional<Before> before = before_of(e, own);
+  const bool is_it = before && says_the_same(e, own, before->extra);
+  return is_it ? std::optional(before->extra) : std::nullopt;
+}
+
+std::string_view type_before(const core::Envelope& e, core::Dialect own) {
+  const std::optional<Before> before = before_of(e, own);
+  return before ? before->type : std::string_view{};
 }
 
 void write_extra(std::string_view extra, std::string_view left_out, lib::JsonWriter& out) {

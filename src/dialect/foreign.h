@@ -75,6 +75,10 @@ constexpr std::string_view foreign_key(core::Dialect dialect) {
 // read, in `own`, as the very message that the envelope says. Else it is nothing.
 std::optional<std::string_view> sent_before(const core::Envelope& envelope, core::Dialect own);
 
+// That dialect's word for such a message; empty when it was not sent in it. The sender's word: it
+// counts only where it says no more than the envelope.
+std::string_view type_before(const core::Envelope& envelope, core::Dialect own);
+
 // What `foreign` calls the message that this one answers, where that can be the name of `answered`.
 std::string_view name_of_answered(const Foreign& foreign, const base::MessageId& answered,
                                   Derive derive);

@@ -10,6 +10,7 @@
 #include "dialect/collab_fields.h"
 #include "dialect/flow_fields.h"
 #include "dialect/golden_test.h"
+#include "dialect/inbox_fields.h"
 
 namespace parley::dialect {
 namespace {
@@ -28,7 +29,7 @@ struct Speaker {
   std::string_view message;   // urgent, in a session where the dialect can say so
   std::string_view response;  // to other_id
 };
-constexpr std::array<Speaker, 2> speakers = {{
+constexpr std::array<Speaker, 3> speakers = {{
     {Dialect::flow, flow::members,
      R"({"id":"f47ac10b-58cc-4372-a567-0e02b2c3d479","conversation_id":"c","type":"request",
          "priority":"high","sender":"eve","receiver":"vic","payload":{"body":{"n":1}},
@@ -44,6 +45,13 @@ constexpr std::array<Speaker, 2> speakers = {{
      R"({"id":"f47ac10b-58cc-4372-a567-0e02b2c3d479","version":"1.0","from":"eve","to":"vic",
          "type":"response","priority":2,"timestamp":"2026-01-01T00:00:00.000Z","action":"a",
          "payload":{},"correlationId":"0b9d5f3c-58cc-4372-a567-0e02b2c3d479","foreign":%})"},
+    {Dialect::inbox, inbox::members,
+     R"({"id":"f47ac10b-58cc-4372-a567-0e02b2c3d479","from":"eve","to":"vic","type":"task",
+         "priority":"high","threadId":"c","createdAt":"2026-01-01T00:00:00.000Z","content":
+         {"taskId":"t","title":"T","description":"D"},"foreign":%})",
+     R"({"id":"f47ac10b-58cc-4372-a567-0e02b2c3d479","from":"eve","to":"vic","type":"result",
+         "priority":"high","threadId":"c","createdAt":"2026-01-01T00:00:00.000Z","content":
+         {"taskId":"t","status":"complete","result":"R"},"foreign":%})"},
 }};
 
 std::string with_foreign(std::string_view message, std::string_view dialect,

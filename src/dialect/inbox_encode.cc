@@ -46,14 +46,18 @@ Type nearest_type(const Envelope& e) {
   return Type::status;
 }
 
+// Inbox has several words for some kinds; which it was, a message says that comes back. But what
+// asks is a task and nothing else is, and an answer is as good as its status.
 Type type_of(const Envelope& e) {
-  std::string_view own = e.type;
-  if (e.dialect != Dialect::inbox) {
-    const auto before = sent_before(e, Dialect::inbox);
-    own = before ? before->type : std::string_view{};
+  const Type nearest = nearest_type(e);
+  const bool came_back = e.dialect != Dialect::inbox;
+  const auto* const word =
+      find_word(types, came_back ? type_before(e, Dialect::inbox) : e.type);
+  if (word == nullptr || (came_back && ((word->value == Type::task) != (nearest == Type::task) ||
+                                        nearest == Type::result))) {
+    return nearest;
   }
-  const auto* const word = find_word(types, own);
-  return word == nullptr ? nearest_type(e) : word->value;
+  return word->value;
 }
 
 class Encoder : MemberWriter {
