@@ -71,7 +71,6 @@ std::vector<Command> every_command() {
           Send{full_envelope(), 12, Gathering{Strategy::quorum, 2, base::seconds(5),
                                               OnPartial::extend_timeout},
                {"cy", "dee"}, 3, OnUnavailable::redirect, base::seconds(30), id_of("cause")},
-          Read{by_both, std::nullopt},
           Read{by_both, Dialect::inbox},
           Take{0xffffffff},
           Ack{by_both, {5, 6}},

@@ -101,9 +101,11 @@ std::multimap<std::string, std::string> members_of(const std::string& text) {
 void leave_out_spellings(const FieldInfo& field, std::string_view claim,
                          std::multimap<std::string, std::string>& wanted,
                          std::multimap<std::string, std::string>& found) {
-  constexpr std::array<std::string_view, 3> defaults = {"requires_ack", "content_type", "status"};
+  constexpr std::array<std::string_view, 4> defaults = {"requires_ack", "content_type", "status",
+                                                        "on_timeout"};
   const bool is_default =
-      claim == "null" && std::ranges::find(defaults, field.name) != defaults.end();
+      (claim == "null" && std::ranges::find(defaults, field.name) != defaults.end()) ||
+      (field.name == "action" && claim == R"("response")");  // what stands for none
   const bool is_free = field.name == "idempotency_key" || field.name == "tracestate" ||
                        (field.name == "traceparent" && !claim.starts_with("\"00-"));
   if (is_default || is_free) {
