@@ -36,7 +36,7 @@ struct Options {
 };
 
 Json::Elements elements(Json object, const char* key) {
-  const Json list = object.find(key);
+  const Json list = object ? object.find(key) : Json();
   return list ? list.elements() : Json::Elements();
 }
 

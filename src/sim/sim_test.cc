@@ -17,9 +17,9 @@ std::string story(const Options& options, const Result& result) {
   return text + "replay: " + replay_command(options);
 }
 
-TEST(Sim, TwoHundredSeedsHoldAndReachEverything) {
+TEST(Sim, ManySeedsHoldAndReachEverything) {
   Coverage coverage;
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
     const Options options{.seed = seed};
     const Result result = run(options);
     ASSERT_FALSE(result.failure) << story(options, result);
@@ -41,7 +41,7 @@ TEST(Sim, SameSeedIsTheSameRun) {
 class SimCanary : public testing::TestWithParam<CanaryInfo> {};
 
 TEST_P(SimCanary, IsCaught) {
-  constexpr uint64_t seeds_max = 40;
+  constexpr uint64_t seeds_max = 300;
   std::string others;
   for (uint64_t seed = 1; seed <= seeds_max; ++seed) {
     const Result result = run({.seed = seed, .canary = GetParam().canary});

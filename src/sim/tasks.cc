@@ -47,7 +47,8 @@ void Ledger::check_tasks(const Step& step) {
     const auto at = sent_.find(step.entry.seq);
     const bool to_one = at != sent_.end() && at->second.pairs.size() == 1 &&
                         send->envelope.receivers.size() == 1 && at->second.topic.empty() &&
-                        is_registered(at->second.pairs.front().receiver);
+                        is_registered(at->second.pairs.front().receiver) &&
+                        !core::is_final(at->second.pairs.front().state);  // its queue was full
     const core::Task* const task = t.tasks.find(send->envelope.task, send->envelope.sender);
     if (to_one && (task == nullptr || task->message != step.entry.seq)) {
       fail(Check::task, step, text("task {} is given and not there", send->envelope.task));

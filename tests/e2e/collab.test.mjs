@@ -572,7 +572,7 @@ describe('collab requests that depend on each other', () => {
     assert.deepEqual(json.response.payload, { n: 7 });
     for (const [agent, id] of [[ana, 'hop 1'], [bo, 'hop 2'], [cy, 'hop 3']]) {
       const delivery = await agent.call('GET', `/v1/messages/${encodeURIComponent(id)}/delivery`);
-      assert.deepEqual(delivery.json.recipients.map(({ state }) => state), ['answered'], id);
+      assert.deepEqual(delivery.json.deliveries.map(({ state }) => state), ['answered'], id);
     }
   });
 
