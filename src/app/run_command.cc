@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 
+#include "app/agent_token.h"
 #include "app/child.h"
 #include "app/cli.h"
 #include "app/commands.h"
@@ -535,7 +537,8 @@ void add_run(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "run", "Start a command for each message: exit 0 acknowledges it, 65 rejects it, any other "
              "gives it back");
-  command->add_option("--agent", options->agent, "Whose mail; the token must be its own")
+  command
+      ->add_option("--agent", options->agent, "Whose mail; its kept token is used if none is given")
       ->required()
       ->type_name("NAME");
   takes_duration(*command->add_option("--timeout", options->timeout,
@@ -562,6 +565,11 @@ void add_run(CLI::App& app, int& exit_code) {
   command->callback([=, &exit_code] {
     for (std::string& word : options->command) {
       word.erase(0, word.starts_with(verbatim_mark) ? 1 : 0);
+    }
+    const bool token_given =
+        !options->client.token.empty() || std::getenv("PARLEY_TOKEN") != nullptr;
+    if (!token_given && kept_agent_token(options->agent)) {
+      options->client.token = std::string(agent_token_prefix) + options->agent;
     }
     exit_code = Supervisor(*options).run();
   });
