@@ -34,11 +34,6 @@ std::unexpected<Failure> cannot(const std::string& verb, const std::string& path
                 "See that the directory can be written and the disk has room.");
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 // Writes all and syncs; 0 or an errno.
 int write_all(int fd, std::string_view text) {
   while (!text.empty()) {

@@ -28,11 +28,6 @@ constexpr size_t small_file_bytes_max = 64 * 1'024;
 constexpr lib::JsonLimits answer_limits{.bytes_max = size_t{256} << 20, .depth_max = 128};
 constexpr std::string_view default_url = "http://127.0.0.1:7455";
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 std::string first_of(std::string a, std::string b) {
   return a.empty() ? std::move(b) : std::move(a);
 }
@@ -97,6 +92,11 @@ std::string_view advice_for(std::string_view code) {
 }
 
 }  // namespace
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
 
 Failure failure_of(const base::Error& error) {
   const base::CodeInfo& info = base::info(error.code);

@@ -91,6 +91,9 @@ int ask_and_show(const ClientOptions& options, const Call& call,
 
 void print_json(std::string_view json);
 
+// A variable of the environment; empty where there is none.
+std::string variable(const char* name);
+
 // One segment of a path, or one value of a query, percent-encoded.
 std::string encoded(std::string_view text);
 

@@ -149,7 +149,7 @@ void encode_collab(const Envelope& envelope, const EncodeContext& context, std::
 }
 
 std::string_view collab_field(std::string_view canonical) {
-  constexpr auto names = std::to_array<std::pair<std::string_view, std::string_view>>(
+  constexpr auto names = std::to_array<Word<std::string_view>>(
       {{"/receiver", "/to"},
        {"/sender", "/from"},
        {"/reply_to", "/replyTo"},
@@ -158,8 +158,8 @@ std::string_view collab_field(std::string_view canonical) {
        {"/conversation_id", "/foreign/thread"},
        {"/response_timeout", "/foreign/response_timeout"},
        {"/body", "/payload"}});
-  const auto* const at = std::ranges::find(names, canonical, &decltype(names)::value_type::first);
-  return at == names.end() ? canonical : at->second;
+  const auto* const word = find_word(names, canonical);
+  return word == nullptr ? canonical : word->value;
 }
 
 }  // namespace parley::dialect

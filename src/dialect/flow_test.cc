@@ -96,19 +96,7 @@ TEST(Flow, GoldenErrorsNameTheField) {
   ASSERT_GE(texts.size(), 90u);
   for (const auto& [name, text] : texts) {
     SCOPED_TRACE(name);
-    JsonDocument document;
-    Texts made;
-    const auto golden_case = document.parse(text);
-    ASSERT_TRUE(golden_case);
-    const Json expect = golden_case->find("expect");
-    const auto envelope = decode_flow(golden_case->find("message"), planner(), made);
-    ASSERT_FALSE(envelope);
-    EXPECT_EQ(base::info(envelope.error().code).name, *expect.find("code").as_string());
-    EXPECT_EQ(envelope.error().field, *expect.find("field").as_string());
-    if (const Json detail = expect.find("detail")) {
-      EXPECT_NE(envelope.error().detail.find(*detail.as_string()), std::string::npos)
-          << envelope.error().detail;
-    }
+    expect_golden_error(text, decode_flow, planner());
   }
 }
 

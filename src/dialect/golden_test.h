@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -111,6 +113,26 @@ inline std::string normal_form(const std::string& text) {
   lib::JsonDocument document;
   const auto value = document.parse(text);
   return value ? normal_form(*value) : "not JSON: " + value.error().detail;
+}
+
+// A golden refusal: {"message", "expect": {"code", "field", "detail"}}, the last of which may be
+// missing and is a part of what is said.
+template <class Decode>
+void expect_golden_error(const std::string& text, const Decode& decode,
+                         const DecodeContext& context) {
+  lib::JsonDocument document;
+  Texts made;
+  const auto golden_case = document.parse(text);
+  ASSERT_TRUE(golden_case);
+  const lib::Json expect = golden_case->find("expect");
+  const auto envelope = decode(golden_case->find("message"), context, made);
+  ASSERT_FALSE(envelope);
+  EXPECT_EQ(base::info(envelope.error().code).name, *expect.find("code").as_string());
+  EXPECT_EQ(envelope.error().field, *expect.find("field").as_string()) << envelope.error().detail;
+  if (const lib::Json detail = expect.find("detail")) {
+    EXPECT_NE(envelope.error().detail.find(*detail.as_string()), std::string::npos)
+        << envelope.error().detail;
+  }
 }
 
 }  // namespace parley::dialect

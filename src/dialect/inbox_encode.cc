@@ -231,7 +231,7 @@ void encode_inbox(const Envelope& envelope, const EncodeContext& context, std::s
 }
 
 std::string_view inbox_field(std::string_view canonical) {
-  constexpr auto names = std::to_array<std::pair<std::string_view, std::string_view>>(
+  constexpr auto names = std::to_array<Word<std::string_view>>(
       {{"/receiver", "/to"},
        {"/sender", "/from"},
        {"/in_reply_to", "/content/taskId"},
@@ -239,8 +239,8 @@ std::string_view inbox_field(std::string_view canonical) {
        {"/ttl", "/foreign/ttl"},
        {"/response_timeout", "/foreign/response_timeout"},
        {"/body", "/content"}});
-  const auto* const at = std::ranges::find(names, canonical, &decltype(names)::value_type::first);
-  return at == names.end() ? canonical : at->second;
+  const auto* const word = find_word(names, canonical);
+  return word == nullptr ? canonical : word->value;
 }
 
 }  // namespace parley::dialect

@@ -126,7 +126,6 @@ class Api final : public net::Handler {
   void send_batch(Call& call, lib::Json messages);
   void inbox(Call& call);
   void answer_inbox(const net::Exchange& exchange, const Principal& caller, uint64_t limit);
-  std::string inbox_text(const Principal& caller, uint64_t limit, uint64_t& count);
   void show_message(Call& call);
   void show_delivery(Call& call);
   void ack(Call& call);
