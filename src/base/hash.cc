@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
@@ -19,6 +20,28 @@ uint64_t load64(const char* at) {
   uint64_t word = 0;
   std::memcpy(&word, at, sizeof word);
   return word;
+}
+
+uint32_t load32(const char* at) {
+  uint32_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// Fewer than 16 bytes as two words with zeros behind them. Loads that overlap are quicker than a
+// copy whose length is not known before.
+std::pair<uint64_t, uint64_t> load_tail(const char* at, size_t left) {
+  if (left > 8) {
+    return {load64(at), load64(at + left - 8) >> (8 * (16 - left))};
+  }
+  if (left >= 4) {
+    return {load32(at) | uint64_t{load32(at + left - 4)} << (8 * (left - 4)), 0};
+  }
+  uint64_t word = 0;
+  for (size_t n = 0; n < left; ++n) {
+    word |= uint64_t{static_cast<uint8_t>(at[n])} << (8 * n);
+  }
+  return {word, 0};
 }
 
 constexpr std::array<uint32_t, 256> crc_table() {
@@ -86,11 +109,8 @@ uint64_t hash64(std::string_view bytes, uint64_t seed) {
     left -= 16;
     at += 16;
   }
-  std::array<char, 16> tail{};
-  if (left > 0) {
-    std::memcpy(tail.data(), at, left);
-  }
-  state = mix64(load64(tail.data()) ^ state, load64(tail.data() + 8));
+  const auto [low, high] = load_tail(at, left);
+  state = mix64(low ^ state, high);
   return mix64(state, seed ^ 0xa0761d6478bd642full);
 }
 

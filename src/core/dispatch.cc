@@ -151,7 +151,8 @@ void Dispatch::hand_out(DeliveryRef ref, StreamRef stream_ref, State state) {
   emit(Deliver{.receiver = delivery.receiver,
                .stream = stream_id,
                .message = t_.messages.message_of(ref).seq,
-               .attempt = delivery.attempts});
+               .attempt = delivery.attempts,
+               .delivery = ref});
 }
 
 void Dispatch::hold(DeliveryRef ref, Duration lease) const {
@@ -232,7 +233,8 @@ void Dispatch::settle(DeliveryRef ref, State state) {
   emit(Settled{.receiver = delivery.receiver,
                .message = t_.messages.message_of(ref).seq,
                .state = state,
-               .again = true});
+               .again = true,
+               .delivery = ref});
 }
 
 void Dispatch::note_failure(AgentRef receiver) {
@@ -386,7 +388,10 @@ void Dispatch::end(DeliveryRef ref, State state) {
   t_.messages.note_end(delivery.message);
   delivery.state = state;
   delivery.changed = t_.now;
-  emit(Settled{.receiver = delivery.receiver, .message = message.seq, .state = state});
+  emit(Settled{.receiver = delivery.receiver,
+               .message = message.seq,
+               .state = state,
+               .delivery = ref});
   if (message.watched) {
     ended.push_back(delivery.message);
   }

@@ -22,6 +22,7 @@ struct Deliver {
   StreamId stream;
   Seq message;
   uint32_t attempt = 0;
+  DeliveryRef delivery = none;
   bool operator==(const Deliver&) const = default;
 };
 
@@ -39,6 +40,7 @@ struct Settled {
   Seq message;
   State state = State::acked;
   bool again = false;  // it was acked before
+  DeliveryRef delivery = none;  // which the entry may have forgotten since
   bool operator==(const Settled&) const = default;
 };
 

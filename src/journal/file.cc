@@ -114,6 +114,7 @@ std::expected<void, Error> FileJournal::start(File lock_file) {
   }
   synced_ = active_.last;
   batch_.first = active_.last.next();
+  former_.first = batch_.first;
   archive_->want_spare();
   return {};
 }
@@ -185,6 +186,7 @@ std::expected<void, Error> FileJournal::write_batch(Sync sync) {
 // Nothing of the batch counts, or can be read, before it is written and, if that was asked for,
 // synced.
 void FileJournal::count_batch(Sync sync) {
+  std::swap(former_, batch_);
   std::swap(batch_, coming_);
   for (std::string_view rest = batch_.records(); !rest.empty();) {
     const auto head = decode_head(rest, batch_.seed);
@@ -319,8 +321,8 @@ std::expected<void, Error> FileJournal::read(Seq after, size_t bytes_max, const 
     visit(record);
   };
   for (Seq from = after.next(); from <= active_.last && left > 0;) {
-    if (from >= batch_.first) {
-      from = read_batch(from, left, hand_out);
+    if (from >= former_.first) {
+      from = read_batch(from >= batch_.first ? batch_ : former_, from, left, hand_out);
       continue;
     }
     const auto reached = read_file(from, left, hand_out);
@@ -333,10 +335,10 @@ std::expected<void, Error> FileJournal::read(Seq after, size_t bytes_max, const 
   return {};
 }
 
-// The newest batch is in memory.
-Seq FileJournal::read_batch(Seq from, const size_t& left, const Visit& visit) const {
-  for (std::string_view rest = batch_.records(); !rest.empty() && left > 0;) {
-    const auto head = decode_head(rest, batch_.seed);
+Seq FileJournal::read_batch(const Batch& batch, Seq from, const size_t& left,
+                            const Visit& visit) {
+  for (std::string_view rest = batch.records(); !rest.empty() && left > 0;) {
+    const auto head = decode_head(rest, batch.seed);
     CHECK(head.has_value());
     if (head->place.seq == from) {
       visit({from, head->place.time, rest.substr(record_header_bytes, head->payload_bytes)});
@@ -395,10 +397,10 @@ std::expected<std::string, Error> FileJournal::fetch(Seq seq) {
   if (seq == Seq{} || seq > active_.last) {
     return std::unexpected(not_there(seq, "the last one is " + std::to_string(active_.last.n)));
   }
-  if (seq >= batch_.first) {
+  if (seq >= former_.first) {
     std::string payload;
     size_t left = 1;
-    read_batch(seq, left, [&](const Record& record) {
+    read_batch(seq >= batch_.first ? batch_ : former_, seq, left, [&](const Record& record) {
       payload = record.payload;
       left = 0;
     });

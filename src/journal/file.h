@@ -86,7 +86,8 @@ class FileJournal final : public Journal {
 
   // Both end when nothing is `left`, which `visit` counts down.
   using Visit = std::function<void(const Record&)>;
-  Seq read_batch(Seq from, const size_t& left, const Visit& visit) const;
+  struct Batch;
+  static Seq read_batch(const Batch& batch, Seq from, const size_t& left, const Visit& visit);
   std::expected<Seq, Error> read_file(Seq from, const size_t& left, const Visit& visit);
   std::expected<std::vector<Archive::Place>, Error> places_of(Seq seq);
 
@@ -114,7 +115,10 @@ class FileJournal final : public Journal {
 
     std::string_view records() const { return std::string_view(bytes).substr(0, records_bytes); }
   };
-  Batch batch_;   // the newest that counts: reading it back touches no disk
+  // Reading back what was stored just now touches no disk. Two, as a small batch may be stored
+  // before the large one ahead of it was read.
+  Batch batch_;   // the newest that counts
+  Batch former_;  // the one before it
   Batch coming_;  // the one that is being stored
 
   bool pending_ = false;  // the scribe has `coming_`: it and `active_` stay as they are

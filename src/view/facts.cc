@@ -53,6 +53,12 @@ void Facts::add(const core::Machine& machine, const core::Entry& entry,
   }
 }
 
+void Facts::clear() {
+  facts_.clear();
+  texts_.clear();
+  last_name_ = {};
+}
+
 // Tells the message with all its deliveries and returns its place; or none, when the engine forgot
 // it within the entry: then the effects tell what is left to tell.
 Seq Facts::add_send(const Turn& turn) {
@@ -73,16 +79,15 @@ Seq Facts::add_send(const Turn& turn) {
 
 void Facts::add_effect(const Turn& turn, size_t at) {
   const core::Messages& messages = turn.tables.messages;
-  const auto add_state = [&](Seq message, core::AgentRef receiver, core::State state,
-                             uint16_t attempts, bool again = false) {
-    if (message == turn.told) {
+  const auto add_state = [&](const auto& told, core::State state, uint16_t attempts,
+                             bool again = false) {
+    if (told.message == turn.told) {
       return;
     }
-    const core::MessageRef ref = messages.find(message);
-    const core::DeliveryRef delivery =
-        ref == none ? none : messages.delivery_to(ref, receiver);
-    if (delivery != none) {
-      add_delivery(turn, delivery);
+    const core::Delivery& delivery = messages.delivery(told.delivery);
+    if (delivery.message != none && delivery.receiver == told.receiver &&
+        messages.message(delivery.message).seq == told.message) {
+      add_delivery(turn, told.delivery);
       if (again) {
         facts_.back().word &= static_cast<uint8_t>(~Fact::finished);
       }
@@ -90,8 +95,8 @@ void Facts::add_effect(const Turn& turn, size_t at) {
     }
     // The engine has forgotten it within this entry. A name that is gone as well was that of
     // nobody who could ask.
-    if (const std::string& name = turn.tables.agents[receiver].name; !name.empty()) {
-      Fact& fact = put(turn, Fact::Kind::delivery, message);
+    if (const std::string& name = turn.tables.agents[told.receiver].name; !name.empty()) {
+      Fact& fact = put(turn, Fact::Kind::delivery, told.message);
       fact.word = static_cast<uint8_t>(state) | Fact::finished;
       fact.attempts = attempts;
       fact.name = keep_name(name);
@@ -99,11 +104,9 @@ void Facts::add_effect(const Turn& turn, size_t at) {
   };
   const core::Effect& effect = turn.effects[at];
   if (const auto* deliver = std::get_if<core::Deliver>(&effect)) {
-    add_state(deliver->message, deliver->receiver, core::State::offered,
-              static_cast<uint16_t>(deliver->attempt));
+    add_state(*deliver, core::State::offered, static_cast<uint16_t>(deliver->attempt));
   } else if (const auto* settled = std::get_if<core::Settled>(&effect)) {
-    add_state(settled->message, settled->receiver, settled->state, Fact::attempts_unknown,
-              settled->again);
+    add_state(*settled, settled->state, Fact::attempts_unknown, settled->again);
   } else if (const auto* dead = std::get_if<core::DeadLettered>(&effect)) {
     const auto letter = turn.tables.dead_letters.all().find(dead->id);
     Fact& fact = put(turn, Fact::Kind::dead_letter, dead->message);

@@ -66,6 +66,8 @@ class Facts {
   size_t size() const { return facts_.size(); }
   size_t bytes() const { return facts_.size() * sizeof(Fact) + texts_.size(); }
   void reserve(size_t facts) { facts_.reserve(facts); }
+  // Forgets them all and keeps the memory.
+  void clear();
 
  private:
   struct Turn;

@@ -8,6 +8,12 @@
 
 namespace parley::view {
 
+namespace {
+
+constexpr size_t spare_max = 8;
+
+}  // namespace
+
 Feed::Feed(const Options& options, Post post, Seq position)
     : options_(options),
       post_(std::move(post)),
@@ -37,11 +43,11 @@ void Feed::push(const core::Machine& machine, const core::Entry& entry,
     bytes_ += part.facts.bytes() - before;
     last_ = entry.seq;
     ++entries_;
+    ++entries_since_look_;
     applied_.store(entry.seq.n, std::memory_order_release);
     update_full();
-    const bool half_full = is_half_full();
-    wake = sleeping_ || (half_full && !hurry_);
-    hurry_ = hurry_ || half_full;
+    const bool pressed = std::exchange(presses_, is_half_full());
+    wake = sleeping_ || (presses_ && !pressed);
     sleeping_ = false;
   }
   if (wake) {
@@ -52,11 +58,14 @@ void Feed::push(const core::Machine& machine, const core::Entry& entry,
 // The part that collects: the last one, or another when that is large enough.
 Feed::Part& Feed::open_part() {
   const bool first = collecting_.empty();
-  if (first || collecting_.back().entries >= options_.part_entries ||
+  if (first || collecting_.back().facts.size() >= options_.part_facts ||
       collecting_.back().record_bytes >= options_.part_bytes) {
     collecting_.emplace_back();
-    if (!first) {
-      collecting_.back().facts.reserve(2 * options_.part_entries);
+    if (!spare_.empty()) {
+      collecting_.back().facts = std::move(spare_.back());
+      spare_.pop_back();
+    } else if (!first) {
+      collecting_.back().facts.reserve(options_.part_facts + options_.part_facts / 4);
     }
   }
   return collecting_.back();
@@ -85,7 +94,6 @@ void Feed::wait_for(Seq seq, TimePoint deadline, Tell tell) {
     if (position() < seq && waiters_.size() < options_.waiters_max && !stop_ &&
         !given_up_) {
       waiters_.push_back(std::move(waiter));
-      hurry_ = true;
     }
   }
   if (!waiter.tell) {
@@ -105,18 +113,31 @@ bool Feed::is_half_full() const {
 }
 
 bool Feed::is_due(TimePoint now) {
-  if (entries_ == 0 || hurry_ || now < last_look_ + options_.interval) {
-    return entries_ > 0 && hurry_;
+  if (entries_ == 0) {
+    waits_since_.reset();
+    return false;
   }
-  const bool burst = entries_ - entries_seen_ >= options_.burst_entries;
-  entries_seen_ = entries_;
+  if (!waits_since_) {
+    waits_since_ = now;
+    look(now);
+  } else if (now >= last_look_ + options_.look_every) {
+    look(now);
+  }
+  return !waiters_.empty() || is_half_full() || now >= rests_until_;
+}
+
+void Feed::look(TimePoint now) {
+  const std::chrono::duration<double> passed = now - last_look_;
+  const bool burst = static_cast<double>(entries_since_look_) >=
+                     static_cast<double>(options_.burst_per_second) * passed.count();
+  entries_since_look_ = 0;
   last_look_ = now;
-  return !burst || now >= last_taken_ + options_.burst_max;
+  rests_until_ = *waits_since_ + (burst ? options_.burst_max : options_.interval);
 }
 
 Feed::TimePoint Feed::next_wake(TimePoint idle_at) const {
   const TimePoint next =
-      entries_ > 0 ? std::min(idle_at, last_look_ + options_.interval) : idle_at;
+      entries_ > 0 ? std::min(idle_at, last_look_ + options_.look_every) : idle_at;
   return std::min(next, next_deadline());
 }
 
@@ -128,19 +149,15 @@ Feed::TimePoint Feed::next_deadline() const {
   return next;
 }
 
-Feed::Woken Feed::take(std::deque<Part>& parts, TimePoint idle_at) {
-  parts.clear();
+Feed::Woken Feed::take(Part& part, TimePoint idle_at) {
   Lock lock(mutex_);
   while (!stop_) {
     const TimePoint now = std::chrono::steady_clock::now();
     tell_waiters(lock, now);
     if (is_due(now)) {
-      std::swap(parts, collecting_);
-      entries_ = 0;
-      entries_seen_ = 0;
-      hurry_ = false;
-      last_taken_ = now;
-      last_look_ = now;
+      part = std::move(collecting_.front());
+      collecting_.pop_front();
+      entries_ -= part.entries;
       return Woken::facts;
     }
     if (now >= idle_at) {
@@ -189,12 +206,16 @@ void Feed::tell_waiters(Lock& lock, TimePoint now) {
   lock.lock();
 }
 
-void Feed::committed(const Part& part) {
+void Feed::committed(Part part) {
   Lock lock(mutex_);
   bytes_ -= part.facts.bytes();
   record_bytes_ -= part.record_bytes;
   update_full();
   position_.store(part.upto.n, std::memory_order_release);
+  if (spare_.size() < spare_max && part.facts.size() >= options_.part_facts / 2) {
+    part.facts.clear();
+    spare_.push_back(std::move(part.facts));
+  }
   tell_waiters(lock, std::chrono::steady_clock::now());
 }
 

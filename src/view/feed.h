@@ -37,14 +37,15 @@ class Feed {
     // Beyond these `full` says so. What is not folded in also holds the journal's space.
     size_t bytes_max = size_t{256} << 20;         // of facts
     size_t record_bytes_max = size_t{4} << 30;    // of messages in the journal
-    size_t part_entries = 20'000;                 // one transaction
+    size_t part_facts = 20'000;                   // one transaction, if one entry has no more
     size_t part_bytes = size_t{16} << 20;         // of messages
-    // The view looks at what has come together so often. A burst, so many entries since the last
-    // look, it leaves alone until it is over, has lasted so long, or has half filled the feed. For
-    // someone who waits it goes to work at once.
+    // What comes in waits so long, so that more of it is folded in together. While a burst is on,
+    // so many entries a second, the view rests: until it is over, something has waited so long, or
+    // the feed is half full. For someone who asks it goes to work at once. So often it looks.
     std::chrono::milliseconds interval{1'000};
-    size_t burst_entries = 50'000;
+    uint64_t burst_per_second = 50'000;
     std::chrono::milliseconds burst_max{10'000};
+    std::chrono::milliseconds look_every{100};
     size_t waiters_max = 10'000;
   };
 
@@ -80,14 +81,14 @@ class Feed {
     uint64_t record_bytes = 0;
   };
   enum class Woken : uint8_t { facts, idle, stopped };
-  // Waits until there is something to fold in and it is time to, and moves it all into `parts`; or
-  // until `idle_at`. Tells those whose deadline has come.
-  Woken take(std::deque<Part>& parts, TimePoint idle_at);
+  // Waits until there is something to fold in and it is time to, and moves the next part of it into
+  // `part`; or until `idle_at`. Tells those whose deadline has come.
+  Woken take(Part& part, TimePoint idle_at);
   // True when it was told to stop; waits until then or until `deadline`.
   bool stopped(TimePoint deadline);
 
   // The part is in the tables.
-  void committed(const Part& part);
+  void committed(Part part);
   void made_durable(Seq position);
 
   // The history is damaged and nothing more can be folded in until it is opened anew. From here on
@@ -111,6 +112,7 @@ class Feed {
   TimePoint next_wake(TimePoint idle_at) const;
   TimePoint next_deadline() const;
   bool is_due(TimePoint now);
+  void look(TimePoint now);
   bool is_half_full() const;
   void tell_waiters(Lock& lock, TimePoint now);
   void update_full();
@@ -127,15 +129,17 @@ class Feed {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Part> collecting_;  // in parts, so that growing never copies much
+  std::vector<Facts> spare_;     // memory of parts that are done: new pages are dear
   Seq last_;                     // the newest entry
   size_t entries_ = 0;           // in `collecting_`
   size_t bytes_ = 0;             // of all facts that are not committed
   uint64_t record_bytes_ = 0;
-  size_t entries_seen_ = 0;      // of those, at the last look
-  TimePoint last_taken_;
+  size_t entries_since_look_ = 0;
   TimePoint last_look_;
-  bool sleeping_ = false;     // until something comes in
-  bool hurry_ = false;        // someone waits, or it fills up
+  std::optional<TimePoint> waits_since_;  // what is in `collecting_`; none: nothing was
+  TimePoint rests_until_;
+  bool sleeping_ = false;  // until something comes in
+  bool presses_ = false;   // it is half full
   bool stop_ = false;
   bool given_up_ = false;
   std::optional<Error> trouble_;

@@ -51,10 +51,10 @@ void Runner::run() {
   // It has what the others leave: the loop must not wait for it, and what it does can wait.
   const sched_param none{};
   (void)::pthread_setschedparam(::pthread_self(), SCHED_IDLE, &none);
-  std::deque<Feed::Part> parts;
+  Feed::Part part;
   while (true) {
-    const Feed::Woken woken = feed_.take(parts, next_work());
-    if (woken == Feed::Woken::stopped || !fold(parts)) {
+    const Feed::Woken woken = feed_.take(part, next_work());
+    if (woken == Feed::Woken::stopped || (woken == Feed::Woken::facts && !fold(part))) {
       return;
     }
     keep_house();
@@ -63,39 +63,35 @@ void Runner::run() {
 
 // False when it was told to stop. What cannot be written is tried again: meanwhile the feed fills,
 // and the broker takes no more when it is full.
-bool Runner::fold(std::deque<Feed::Part>& parts) {
+bool Runner::fold(Feed::Part& part) {
   const auto read = [this](Seq after, Seq upto, const VisitRecord& visit) {
     return follower_.read(after, upto, [&visit](const journal::Record& record) {
       visit(record.seq, record.time, record.payload);
     });
   };
-  for (; !parts.empty() && !given_up_; parts.pop_front()) {
-    const Feed::Part& part = parts.front();
-    while (true) {
-      if (feed_.stopped(Feed::TimePoint::min())) {
-        return false;
-      }
-      const auto folded = history_.fold(part.facts, part.upto, read);
-      if (folded) {
-        break;
-      }
-      feed_.set_trouble(folded.error());
-      if (history_.is_damaged()) {
-        give_up(folded.error());
-        return true;
-      }
-      if (feed_.stopped(steady_clock::now() + retry_after)) {
-        return false;
-      }
+  while (true) {
+    if (feed_.stopped(Feed::TimePoint::min())) {
+      return false;
     }
-    feed_.committed(part);
-    if (options_.folded) {
-      options_.folded(part.facts);
+    const auto folded = history_.fold(part.facts, part.upto, read);
+    if (folded) {
+      break;
     }
-    bytes_since_checkpoint_ += part.record_bytes;
-    next_checkpoint_ = std::min(next_checkpoint_, steady_clock::now() + checkpoint_after);
-    keep_house();
+    feed_.set_trouble(folded.error());
+    if (history_.is_damaged()) {
+      give_up(folded.error());
+      return true;
+    }
+    if (feed_.stopped(steady_clock::now() + retry_after)) {
+      return false;
+    }
   }
+  if (options_.folded) {
+    options_.folded(part.facts);
+  }
+  bytes_since_checkpoint_ += part.record_bytes;
+  feed_.committed(std::move(part));
+  next_checkpoint_ = std::min(next_checkpoint_, steady_clock::now() + checkpoint_after);
   return true;
 }
 

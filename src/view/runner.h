@@ -52,7 +52,7 @@ class Runner {
   Runner(Options options, History history);
 
   void run();
-  bool fold(std::deque<Feed::Part>& parts);
+  bool fold(Feed::Part& part);
   void keep_house();
   void give_up(const Error& why);
   Feed::TimePoint next_work() const;

@@ -144,7 +144,7 @@ TEST(Runner, SaysHowFarItIsBehindAtTheDeadline) {
 TEST(Runner, GoesOnAfterItWasDroppedInTheMiddle) {
   World world;
   for (int life = 0; life < 5; ++life) {
-    Running view(world, [](Runner::Options& options) { options.feed.part_entries = 7; });
+    Running view(world, [](Runner::Options& options) { options.feed.part_facts = 7; });
     EXPECT_FALSE(view.runner->report().missing_from.n);
     world.again();
     if (life == 0) {
@@ -168,7 +168,7 @@ TEST(Runner, FilesCopiedInTheMiddleAreAWholeView) {
   World world;
   add_agents(world);
   Running view(world, [](Runner::Options& options) {
-    options.feed.part_entries = 10;
+    options.feed.part_facts = 10;
     options.feed.interval = std::chrono::milliseconds(0);
   });
   world.again();
@@ -331,21 +331,21 @@ TEST(Feed, EntriesFoldedInAlreadyAreNotTaken) {
   world.listener = [&](const auto&... told) { feed.push(told...); };
   add_agents(world);
   send(world, 3);
-  std::deque<Feed::Part> parts;
-  ASSERT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::facts);
-  ASSERT_EQ(parts.size(), 1u);
-  EXPECT_EQ(parts[0].entries, 3u);
-  EXPECT_EQ(parts[0].upto, Seq{5});
-  EXPECT_EQ(parts[0].facts.all().front().entry, Seq{3});
+  Feed::Part part;
+  ASSERT_EQ(feed.take(part, Feed::TimePoint::min()), Feed::Woken::facts);
+  EXPECT_EQ(part.entries, 3u);
+  EXPECT_EQ(part.upto, Seq{5});
+  EXPECT_EQ(part.facts.all().front().entry, Seq{3});
   EXPECT_EQ(feed.lag(), 3u);
-  EXPECT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::idle);
+  EXPECT_EQ(feed.take(part, Feed::TimePoint::min()), Feed::Woken::idle);
 }
 
 // Everything is a burst here, and it lasts.
 Feed::Options bursting() {
   return {.interval = std::chrono::milliseconds(0),
-          .burst_entries = 0,
-          .burst_max = std::chrono::hours(1)};
+          .burst_per_second = 0,
+          .burst_max = std::chrono::hours(1),
+          .look_every = std::chrono::milliseconds(0)};
 }
 
 TEST(Feed, ABurstIsLeftAloneUntilSomeoneWaits) {
@@ -353,15 +353,35 @@ TEST(Feed, ABurstIsLeftAloneUntilSomeoneWaits) {
   Mailroom mailroom;
   Feed feed(bursting(), mailroom.post(), Seq{});
   world.listener = [&](const auto&... told) { feed.push(told...); };
-  std::deque<Feed::Part> parts;
+  Feed::Part part;
   add_agents(world);
-  // The first look finds a burst that has lasted since the clock began.
-  ASSERT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::facts);
   send(world, 3);
-  EXPECT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::idle);
+  EXPECT_EQ(feed.take(part, Feed::TimePoint::min()), Feed::Woken::idle);
   feed.wait_for(Seq{5}, Feed::TimePoint::max(), [](const Feed::Reached&) {});
-  ASSERT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::facts);
-  EXPECT_EQ(parts[0].entries, 3u);
+  ASSERT_EQ(feed.take(part, Feed::TimePoint::min()), Feed::Woken::facts);
+  EXPECT_EQ(part.entries, 5u);
+}
+
+TEST(Feed, ABurstIsLeftAloneAlsoBetweenTwoParts) {
+  World world;
+  Mailroom mailroom;
+  Feed::Options options = bursting();
+  options.part_facts = 2;
+  Feed feed(options, mailroom.post(), Seq{});
+  world.listener = [&](const auto&... told) { feed.push(told...); };
+  Feed::Part part;
+  add_agents(world);
+  send(world, 3);
+  feed.wait_for(Seq{3}, Feed::TimePoint::max(), [](const Feed::Reached&) {});
+  ASSERT_EQ(feed.take(part, Feed::TimePoint::min()), Feed::Woken::facts);
+  EXPECT_EQ(part.upto, Seq{3});
+  feed.committed(std::move(part));
+  EXPECT_EQ(feed.take(part, Feed::TimePoint::min()), Feed::Woken::idle);
+  feed.wait_for(Seq{5}, Feed::TimePoint::max(), [](const Feed::Reached&) {});
+  for (const Seq upto : {Seq{4}, Seq{5}}) {
+    ASSERT_EQ(feed.take(part, Feed::TimePoint::min()), Feed::Woken::facts);
+    EXPECT_EQ(part.upto, upto);
+  }
 }
 
 TEST(Feed, ABurstThatHalfFillsTheFeedIsTaken) {
@@ -371,14 +391,13 @@ TEST(Feed, ABurstThatHalfFillsTheFeedIsTaken) {
   options.bytes_max = 2'000;
   Feed feed(options, mailroom.post(), Seq{});
   world.listener = [&](const auto&... told) { feed.push(told...); };
-  std::deque<Feed::Part> parts;
+  Feed::Part part;
   add_agents(world);
-  ASSERT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::facts);
   send(world, 1);
-  EXPECT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::idle);
+  EXPECT_EQ(feed.take(part, Feed::TimePoint::min()), Feed::Woken::idle);
   send(world, 20);
   EXPECT_TRUE(feed.full());
-  EXPECT_EQ(feed.take(parts, Feed::TimePoint::min()), Feed::Woken::facts);
+  EXPECT_EQ(feed.take(part, Feed::TimePoint::min()), Feed::Woken::facts);
 }
 
 }  // namespace
