@@ -49,10 +49,33 @@ class JsonText {
   std::optional<Container> document() {
     const size_t from = text_.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
     auto found = container(space(from), 0);
-    if (found && (text_[found->open] != '{' || space(found->close + 1) != text_.size())) {
+    if (found && space(found->close + 1) != text_.size()) {
       return fail(found->close);
     }
+    if (found && text_[found->open] != '{') {
+      return fail(found->open, "the document is no object");
+    }
     return found;
+  }
+
+  // The container that the value of `item` is, if it has that bracket.
+  std::optional<Container> inside(const Item& item, char bracket, size_t depth) {
+    if (text_[item.value] != bracket) {
+      return fail(item.value, item.key + (bracket == '{' ? " is no object" : " is no array"));
+    }
+    return container(item.value, depth);
+  }
+
+  bool is_null(const Item& item) const {
+    return text_.substr(item.value, item.end - item.value) == "null";
+  }
+
+  // The string that the value of `item` is; none when it is another value.
+  std::optional<std::string> string_at(const Item& item) const {
+    lib::JsonDocument document;
+    const auto value = document.parse(text_.substr(item.value, item.end - item.value));
+    const auto text = value ? value->as_string() : std::nullopt;
+    return text ? std::optional<std::string>(*text) : std::nullopt;
   }
 
   std::optional<Container> container(size_t at, size_t depth) {
@@ -99,13 +122,8 @@ class JsonText {
 
   Error error() const {
     const auto line = std::ranges::count(text_.substr(0, fault_), '\n');
-    return {Code::bad_request, "line " + std::to_string(line + 1) + " is not JSON", {}};
-  }
-
- private:
-  std::nullopt_t fail(size_t at) {
-    fault_ = std::min(at, text_.size());
-    return std::nullopt;
+    const std::string where = "line " + std::to_string(line + 1);
+    return {Code::bad_request, where + (why_.empty() ? " is not JSON" : ": " + why_), {}};
   }
 
   // Behind space and comments; the end for a comment that does not end.
@@ -124,6 +142,13 @@ class JsonText {
       }
     }
     return at;
+  }
+
+ private:
+  std::nullopt_t fail(size_t at, std::string why = {}) {
+    fault_ = std::min(at, text_.size());
+    why_ = std::move(why);
+    return std::nullopt;
   }
 
   // Behind the closing quote; the end when there is none.
@@ -176,6 +201,7 @@ class JsonText {
 
   std::string_view text_;
   size_t fault_ = 0;
+  std::string why_;
 };
 
 // How the document is laid out.
@@ -281,8 +307,120 @@ std::string wrapped(std::span<const std::string> path, std::string_view value) {
   return out.append(value).append(path.size(), '}');
 }
 
+// The document with `value` in place of the null that `item` has.
+std::string with_value(std::string_view text, const Item& item, std::string_view value) {
+  lib::JsonDocument ours;
+  std::string out(text.substr(0, item.value));
+  append_pretty(out, *ours.parse(value), layout_of(text), indent_at(text, item.begin));
+  return out.append(text.substr(item.end));
+}
+
+// The document without an item, its comma, and the line that would be left empty.
+std::string without_item(std::string_view text, const JsonText& document, const Container& in,
+                         size_t index) {
+  size_t begin = in.items[index].begin;
+  size_t end = in.items[index].end;
+  size_t comma = document.space(end);
+  if (text[comma] == ',') {
+    end = comma + 1;
+  } else if (index > 0) {
+    comma = document.space(in.items[index - 1].end);
+  }
+  const size_t line_end = text.find_first_not_of(" \t\r", end);
+  const bool has_lines = begins_its_line(text, begin) && line_end != text.npos;
+  if (has_lines && text[line_end] == '\n') {
+    begin -= indent_at(text, begin).size();
+    end = line_end + 1;
+  }
+  std::string out(text);
+  out.erase(begin, end - begin);
+  if (comma < begin && text[comma] == ',') {
+    out.erase(comma, 1);
+  }
+  return out;
+}
+
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == text.npos;
+}
+
+// A hook of ours: its command, and where it stands; in a group, where the group stands.
+struct Hook {
+  std::string command;
+  Item value;
+  Container in;
+  size_t index = 0;
+  std::optional<size_t> group;
+};
+
+// The hooks of an event, each an object with a command, or a group of such.
+class HookList {
+ public:
+  using Ours = std::function<bool(std::string_view)>;
+
+  HookList(std::string_view text, const Container& event, const Ours& ours)
+      : text_(text), document_(text) {
+    for (size_t i = 0; i < event.items.size(); ++i) {
+      const auto object = object_at(event.items[i]);
+      if (!object) {
+        continue;
+      }
+      take(event, i, *object, ours, std::nullopt);
+      const Item* hooks = object->find("hooks");
+      const auto group = hooks == nullptr ? std::nullopt : document_.inside(*hooks, '[', 0);
+      for (size_t j = 0; group && j < group->items.size(); ++j) {
+        if (const auto inner = object_at(group->items[j])) {
+          take(*group, j, *inner, ours, i);
+        }
+      }
+    }
+  }
+
+  const std::vector<Hook>& found() const { return found_; }
+
+  // The document without the last of them, and without its group if it was alone in it.
+  std::string without_last(const Container& event) const {
+    const Hook& last = found_.back();
+    const bool with_group = last.group && last.in.items.size() == 1;
+    return with_group ? without_item(text_, document_, event, *last.group)
+                      : without_item(text_, document_, last.in, last.index);
+  }
+
+ private:
+  std::optional<Container> object_at(const Item& item) {
+    return text_[item.value] == '{' ? document_.container(item.value, 0) : std::nullopt;
+  }
+
+  void take(const Container& in, size_t index, const Container& object, const Ours& ours,
+            std::optional<size_t> group) {
+    const Item* member = object.find("command");
+    const auto command = member == nullptr ? std::nullopt : document_.string_at(*member);
+    if (command && ours(*command)) {
+      found_.push_back({*command, *member, in, index, group});
+    }
+  }
+
+  std::string_view text_;
+  JsonText document_;
+  std::vector<Hook> found_;
+};
+
+// The array at `path`; `is_new` when it is not there yet, or null: neither right nor wrong.
+struct Way {
+  std::optional<Container> array;
+  bool is_new = false;
+};
+
+Way way_to_array(JsonText& document, std::span<const std::string> path) {
+  auto in = document.document();
+  for (size_t i = 0; in && i < path.size(); ++i) {
+    const Item* found = in->find(path[i]);
+    if (found == nullptr || document.is_null(*found)) {
+      return {std::nullopt, true};
+    }
+    in = document.inside(*found, i + 1 < path.size() ? '{' : '[', i);
+  }
+  return {in, false};
 }
 
 }  // namespace
@@ -297,16 +435,17 @@ std::expected<Settings, Error> add_json_member(std::string_view text,
   auto in = document.document();
   for (size_t i = 0; in; ++i) {
     const Item* found = in->find(path[i]);
+    const auto rest = path.subspan(i + 1);
     lib::JsonDocument ours;
     if (found == nullptr) {
-      const auto parsed = ours.parse(wrapped(path.subspan(i + 1), value));
+      const auto parsed = ours.parse(wrapped(rest, value));
       return Settings{Change::added, with_item(text, *in, path[i], *parsed)};
     }
-    if (i + 1 < path.size()) {
-      in = document.container(found->value, i);
-      if (in && text[in->open] != '{') {
-        break;
-      }
+    if (document.is_null(*found)) {
+      return Settings{Change::added, with_value(text, *found, wrapped(rest, value))};
+    }
+    if (!rest.empty()) {
+      in = document.inside(*found, '{', i);
       continue;
     }
     if (document.compact(found->value, found->end) == value) {
@@ -315,9 +454,7 @@ std::expected<Settings, Error> add_json_member(std::string_view text,
     if (!replace) {
       return Settings{Change::refused, std::string(text)};
     }
-    std::string out(text.substr(0, found->value));
-    append_pretty(out, *ours.parse(value), layout_of(text), indent_at(text, found->begin));
-    return Settings{Change::replaced, out.append(text.substr(found->end))};
+    return Settings{Change::replaced, with_value(text, *found, value)};
   }
   return std::unexpected(document.error());
 }
@@ -329,25 +466,59 @@ std::expected<Settings, Error> add_json_element(std::string_view text,
     text = "{}\n";
   }
   JsonText document(text);
-  auto in = document.document();
-  for (size_t i = 0; in && i < path.size(); ++i) {
-    const Item* found = in->find(path[i]);
-    if (found == nullptr) {
-      return add_json_member(text, path, "[" + std::string(value) + "]", false);
-    }
-    in = document.container(found->value, i);
-    if (in && text[in->open] != (i + 1 < path.size() ? '{' : '[')) {
-      in.reset();
-    }
+  const Way way = way_to_array(document, path);
+  if (way.is_new) {
+    return add_json_member(text, path, "[" + std::string(value) + "]", false);
   }
-  if (!in) {
+  if (!way.array) {
     return std::unexpected(document.error());
   }
-  if (document.compact(in->open, in->close).find(mark) != std::string::npos) {
+  if (document.compact(way.array->open, way.array->close).find(mark) != std::string::npos) {
     return Settings{Change::none, std::string(text)};
   }
   lib::JsonDocument ours;
-  return Settings{Change::added, with_item(text, *in, {}, *ours.parse(value))};
+  return Settings{Change::added, with_item(text, *way.array, {}, *ours.parse(value))};
+}
+
+std::expected<Settings, Error> add_json_hook(std::string_view text,
+                                             std::span<const std::string> path,
+                                             std::string_view value, std::string_view command,
+                                             const std::function<bool(std::string_view)>& ours,
+                                             bool replace) {
+  Settings edit{Change::none, std::string(is_blank(text) ? "{}\n" : text)};
+  while (true) {
+    JsonText document(edit.text);
+    const Way way = way_to_array(document, path);
+    if (way.is_new) {
+      return add_json_member(edit.text, path, "[" + std::string(value) + "]", false);
+    }
+    if (!way.array) {
+      return std::unexpected(document.error());
+    }
+    const HookList list(edit.text, *way.array, ours);
+    if (list.found().empty()) {
+      lib::JsonDocument element;
+      return Settings{Change::added,
+                      with_item(edit.text, *way.array, {}, *element.parse(value))};
+    }
+    const Hook& first = list.found().front();
+    const bool is_alone = list.found().size() == 1;
+    if (is_alone && first.command == command) {
+      return edit;
+    }
+    if (!replace) {
+      return Settings{Change::refused, edit.text, list.found().back().command};
+    }
+    edit.change = Change::replaced;
+    if (!is_alone) {
+      edit.text = list.without_last(*way.array);
+      continue;
+    }
+    std::string quoted;
+    lib::append_json_string(quoted, command);
+    edit.text.replace(first.value.value, first.value.end - first.value.value, quoted);
+    return edit;
+  }
 }
 
 }  // namespace parley::app

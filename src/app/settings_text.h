@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,7 +23,8 @@ struct Settings {
     refused,   // it is there and another, and `replace` was not asked for
   };
   Change change = Change::none;
-  std::string text;  // the whole document afterwards
+  std::string text;          // the whole document afterwards
+  std::string instead = {};  // of a refused hook: the command that is there
 };
 
 // `value`, JSON, as the member at `path` of a document of JSON that may have comments and commas
@@ -38,8 +40,15 @@ std::expected<Settings, base::Error> add_json_element(std::string_view text,
                                                       std::string_view value,
                                                       std::string_view mark);
 
-// The table `path` of a TOML document; `body` is its lines. One that is there is replaced only
-// where it has lines of its own, not where it is written inline.
+// `value`, JSON, as one more element of the array of hooks at `path`, which runs `command`.
+// Commands there that are `ours`, directly or in a group of hooks, count as the entry: they stay if
+// they are that one command, or are replaced by it.
+std::expected<Settings, base::Error> add_json_hook(
+    std::string_view text, std::span<const std::string> path, std::string_view value,
+    std::string_view command, const std::function<bool(std::string_view)>& ours, bool replace);
+
+// The table `path` of a TOML document; `body` is its lines. One that is there is replaced where it
+// stands, and only where it has lines of its own, not where it is written inline.
 std::expected<Settings, base::Error> add_toml_table(std::string_view text,
                                                     std::span<const std::string> path,
                                                     std::string_view body, bool replace);

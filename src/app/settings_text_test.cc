@@ -109,13 +109,14 @@ TEST(SettingsJson, TheSameEntryInAnotherLayoutIsTheSame) {
 
 TEST(SettingsJson, WhatIsNoJsonIsRefusedWithItsLine) {
   EXPECT_EQ(added("{\n  \"a\": tru\n}"), "line 2 is not JSON");
-  EXPECT_EQ(added("[]"), "line 1 is not JSON");
+  EXPECT_EQ(added("[]"), "line 1: the document is no object");
   EXPECT_EQ(added("{\"a\": 1 \"b\": 2}"), "line 1 is not JSON");
   EXPECT_EQ(added("{\"a\": {"), "line 1 is not JSON");
   EXPECT_EQ(added("{\"a\": 1} x"), "line 1 is not JSON");
   EXPECT_EQ(added("{\"a\": \"x"), "line 1 is not JSON");
   EXPECT_EQ(added("{\n/* \"a\": 1}"), "line 2 is not JSON");
-  EXPECT_EQ(added("{\"mcpServers\": []}"), "line 1 is not JSON");
+  EXPECT_EQ(added("{\n\"mcpServers\": []}"), "line 2: mcpServers is no object");
+  EXPECT_EQ(added("{\"mcpServers\": 5}"), "line 1: mcpServers is no object");
   EXPECT_EQ(added(std::string(100'000, '[')), "line 1 is not JSON");
 }
 
@@ -158,6 +159,64 @@ TEST(SettingsJson, AnElementFindsItsWayDown) {
   EXPECT_FALSE(add_json_element("{\"hooks\": []}", path, "2", "none"));
 }
 
+TEST(SettingsJson, NullIsNothingYet) {
+  EXPECT_EQ(added("{\"mcpServers\": null}"),
+            "{\"mcpServers\": {\n  \"parley\": {\n    \"command\": \"parley\",\n"
+            "    \"args\": [\"mcp\", \"--agent\", \"bo\"]\n  }\n}}");
+  const std::vector<std::string> path = {"hooks", "Stop"};
+  EXPECT_EQ(add_json_element("{\"hooks\": null}", path, "2", "none")->text,
+            "{\"hooks\": {\n  \"Stop\": [2]\n}}");
+}
+
+std::expected<Settings, base::Error> hooked(std::string_view text, bool replace) {
+  const std::vector<std::string> path = {"hooks", "Stop"};
+  return add_json_hook(
+      text, path, R"({"command":"ours new"})", "ours new",
+      [](std::string_view command) { return command.starts_with("ours"); }, replace);
+}
+
+TEST(SettingsJson, AHookOfOursIsAddedOnce) {
+  const auto made = hooked("", false);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->change, Change::added);
+  EXPECT_EQ(made->text,
+            "{\n  \"hooks\": {\n    \"Stop\": [{\n"
+            "      \"command\": \"ours new\"\n    }]\n  }\n}\n");
+  const auto again = hooked(made->text, false);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->change, Change::none);
+  EXPECT_EQ(again->text, made->text);
+  EXPECT_EQ(hooked(R"({"hooks": {"Stop": [{"command": "theirs"}, 7, "ours"]}})", false)->change,
+            Change::added);
+  EXPECT_EQ(hooked(R"({"hooks": {"Stop": 1}})", true).error().detail, "line 1: Stop is no array");
+}
+
+TEST(SettingsJson, AnotherHookOfOursIsReplacedOnlyWhenAsked) {
+  const std::string text =
+      "{\"hooks\": {\"Stop\": [\n"
+      "  {\"hooks\": [{\"command\": \"theirs\"}, "
+      "{\"command\": \"ours old\", \"timeout\": 9}]}, // a\n"
+      "  {\"command\": \"ours older\"}, // b\n"
+      "  {\"hooks\": [\n"
+      "    {\"command\": \"ours new\"}\n"
+      "  ]}\n"
+      "]}}\n";
+  const auto kept = hooked(text, false);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->change, Change::refused);
+  EXPECT_EQ(kept->text, text);
+  EXPECT_EQ(kept->instead, "ours new");
+  const auto edit = hooked(text, true);
+  ASSERT_TRUE(edit);
+  EXPECT_EQ(edit->change, Change::replaced);
+  EXPECT_EQ(edit->text,
+            "{\"hooks\": {\"Stop\": [\n"
+            "  {\"hooks\": [{\"command\": \"theirs\"}, "
+            "{\"command\": \"ours new\", \"timeout\": 9}]} // a\n"
+            "   // b\n"
+            "]}}\n");
+}
+
 TEST(SettingsToml, TheTableComesLastAndTheRestStays) {
   const std::string text = "model = \"o\" # mine\n\n[mcp_servers.a]\nurl = 'x'";
   const auto edit = add_toml_table(text, toml_path, lines, false);
@@ -181,7 +240,25 @@ TEST(SettingsToml, AnotherTableOfTheNameIsReplacedOnlyWhenAsked) {
   EXPECT_EQ(kept->text, text);
   const auto edit = add_toml_table(text, toml_path, lines, true);
   ASSERT_TRUE(edit);
-  EXPECT_EQ(edit->text, "a = 1\n[z]\nc = 2\n\n[mcp_servers.parley]\n" + std::string(lines));
+  EXPECT_EQ(edit->text, "a = 1\n[mcp_servers.parley]\n" + std::string(lines) + "[z]\nc = 2\n");
+}
+
+TEST(SettingsToml, AReplacedTableLeavesWhatIsNotItsOwn) {
+  const auto edit = add_toml_table(
+      "[mcp_servers . \"parley\"]  # ours\ncommand='old'\n"
+      "\n# settings of z: keep me\n[z]\nq=1\n",
+      toml_path, lines, true);
+  ASSERT_TRUE(edit);
+  EXPECT_EQ(edit->text, "[mcp_servers . \"parley\"]  # ours\n" + std::string(lines) +
+                            "\n# settings of z: keep me\n[z]\nq=1\n");
+  const auto last = add_toml_table("# top\r\n[mcp_servers.'parley']", toml_path, lines, true);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->text,
+            "# top\r\n[mcp_servers.'parley']\r\ncommand = \"parley\"\r\nargs = [\"mcp\"]\r\n");
+  const auto below =
+      add_toml_table("[mcp_servers.parley.env]\nA = '1'\n# end\n", toml_path, lines, true);
+  ASSERT_TRUE(below);
+  EXPECT_EQ(below->text, "[mcp_servers.parley]\n" + std::string(lines) + "# end\n");
 }
 
 TEST(SettingsToml, WhatCannotBeExtendedIsLeftAlone) {

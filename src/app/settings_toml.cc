@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <vector>
 
 #include "app/settings_text.h"
 #include "lib/json_writer.h"
@@ -33,24 +34,65 @@ std::string header_of(std::span<const std::string> path) {
   return "[" + name + "]";
 }
 
-// The document without the lines of the table and of the tables below it. May cut too much where a
-// string of several lines looks like a header: the caller compares.
-std::string without_table(std::string_view text, const std::string& header) {
-  const std::string below = header.substr(0, header.size() - 1) + ".";
-  std::string out;
-  bool is_inside = false;
+// Whether a line is the header of the table or of one below it: "{}" for the table itself, empty
+// for any other line. The parser knows the ways to write it.
+std::string headed(std::string_view line, std::span<const std::string> path) {
+  const size_t first = line.find_first_not_of(" \t");
+  if (first == line.npos || line[first] != '[') {
+    return {};
+  }
+  const auto part = lib::part_of_toml(line, path);
+  return part ? part->value : std::string();
+}
+
+bool is_header(std::string_view line) {
+  const size_t first = line.find_first_not_of(" \t");
+  return first != line.npos && line[first] == '[';
+}
+
+bool is_remark(std::string_view line) {
+  const size_t first = line.find_first_not_of(" \t\r\n");
+  return first == line.npos || line[first] == '#';
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
-    const std::string_view line = text.substr(0, end);
-    const size_t first = line.find_first_not_of(" \t");
-    const std::string_view words = line.substr(std::min(first, line.size()));
-    if (words.starts_with('[')) {
-      is_inside = words.starts_with(header) || words.starts_with(below);
-    }
-    if (!is_inside) {
-      out += line;
-    }
+    lines.push_back(text.substr(0, end));
     text.remove_prefix(end);
+  }
+  return lines;
+}
+
+// The document with `body` as the lines of the table, which keeps its header, and without the
+// tables below it. Comments before the next header are the next table's. May go wrong where a
+// string of several lines looks like a header: the caller compares.
+std::string with_body(std::string_view text, std::span<const std::string> path,
+                      const std::string& body, const std::string& line_end) {
+  const std::vector<std::string_view> lines = lines_of(text);
+  std::string out;
+  bool is_put = false;
+  for (size_t i = 0; i < lines.size();) {
+    const std::string kind = headed(lines[i], path);
+    if (kind.empty()) {
+      out += lines[i++];
+      continue;
+    }
+    size_t end = i + 1;
+    while (end < lines.size() && !is_header(lines[end])) {
+      ++end;
+    }
+    while (end > i + 1 && is_remark(lines[end - 1])) {
+      --end;
+    }
+    if (!is_put) {
+      out += kind == "{}" ? std::string(lines[i]) : header_of(path) + line_end;
+      out += out.ends_with('\n') ? "" : line_end;
+      out += body;
+      is_put = true;
+    }
+    i = end;
   }
   return out;
 }
@@ -75,21 +117,30 @@ std::expected<Settings, Error> add_toml_table(std::string_view text,
   if (is_there && !replace) {
     return Settings{Change::refused, std::string(text)};
   }
-  std::string out = is_there ? without_table(text, header) : std::string(text);
   const std::string line_end = has_crlf ? "\r\n" : "\n";
-  if (!out.empty()) {
-    out += out.ends_with('\n') ? "" : line_end;
-    out += out.ends_with(line_end + line_end) ? "" : line_end;
+  const auto with_line_ends = [&](std::string_view lines) {
+    std::string all;
+    for (const char c : lines) {
+      all += c == '\n' ? line_end : std::string(1, c);
+    }
+    return all;
+  };
+  std::string out = is_there ? with_body(text, path, with_line_ends(body), line_end)
+                             : std::string(text);
+  if (!is_there) {
+    if (!out.empty()) {
+      out += out.ends_with('\n') ? "" : line_end;
+      out += out.ends_with(line_end + line_end) ? "" : line_end;
+    }
+    out += with_line_ends(table);
   }
-  for (const char c : table) {
-    out += c == '\n' ? line_end : std::string(1, c);
-  }
-  // TOML has more ways to write a table than we know how to extend.
+  // TOML has more ways to write a table than we know how to change.
   const auto after = lib::part_of_toml(out, path);
   if (!after || after->value != wanted->value || after->rest != before->rest) {
-    return std::unexpected(Error{
-        Code::bad_request, "it has " + header + " or a table above it inline, so it takes no more",
-        {}});
+    return std::unexpected(
+        Error{Code::bad_request,
+              "it has " + header + ", or a table above it, in a form that cannot be changed here",
+              {}});
   }
   return Settings{is_there ? Change::replaced : Change::added, out};
 }
