@@ -33,8 +33,9 @@ build: setup ## build everything; the program is build/parley
 .PHONY: run
 run: build ## build and run the broker; ARGS= for its flags
 	@echo "The first message, from another terminal in this directory:"
-	@echo "  export PATH=\$$PWD/build:\$$PATH; ANA=\$$(parley agent add ana); BO=\$$(parley agent add bo)"
-	@echo "  PARLEY_TOKEN=\$$ANA parley send --to bo 'hello'; PARLEY_TOKEN=\$$BO parley inbox"
+	@echo "  export PATH=\$$PWD/build:\$$PATH"
+	@echo "  parley agent add ana | parley agent keep ana; parley agent add bo | parley agent keep bo"
+	@echo "  PARLEY_TOKEN=agent:ana parley send --to bo 'hello'; PARLEY_TOKEN=agent:bo parley inbox"
 	@exec build/parley serve $(ARGS)
 
 .PHONY: test

@@ -20,7 +20,7 @@ using lib::JsonWriter;
 struct Options {
   ClientOptions client;
   std::string id;
-  std::string dialect = "flow";
+  std::string dialect;
   std::string name;
   std::string role;
   std::string listed_dialect;
@@ -56,7 +56,10 @@ void write_text(JsonWriter& writer, std::string_view key, const std::string& val
 int show_token(const std::string& what, Json answer) {
   const std::string token = text_of(answer, "token");
   if (token.empty()) {
-    std::fprintf(stderr, "%s is up to date; its token is the one it has.\n", what.c_str());
+    std::fprintf(stderr,
+                 "%s was registered before and is up to date. No token is printed: it has the one "
+                 "that it was told then.\n",
+                 what.c_str());
     return 0;
   }
   std::fprintf(stderr, "%s is registered. This is its token; it is shown only this once:\n",
@@ -94,11 +97,21 @@ void write_webhook(JsonWriter& writer, const Options& options) {
   }
 }
 
-// Changes nothing but the webhook.
+// Changes nothing but the webhook. Asks first, because an admin who misspells a name would register
+// another agent by it.
 int set_webhook(const Options& options) {
   if (options.webhook.empty() && !options.rotate_secret && !options.no_webhook) {
     return complain({"", "there is nothing to change",
                      "Give a URL, --rotate or --remove; `parley agent show` says how it is."});
+  }
+  const auto known = ask(options.client, {"GET", "/v1/agents/" + encoded(options.id)});
+  if (!known) {
+    Failure failure = known.error();
+    if (failure.code == "NOT_FOUND") {
+      failure = {"NOT_FOUND", "there is no agent " + options.id,
+                 "`parley agent list` shows them; `parley agent add --webhook URL` registers one."};
+    }
+    return complain(failure);
   }
   std::string body;
   JsonWriter writer(body);
@@ -120,7 +133,9 @@ int set_webhook(const Options& options) {
 int add(const Options& options) {
   std::string body;
   JsonWriter writer(body);
-  writer.object().key("id").text(options.id).key("dialect").text(options.dialect);
+  writer.object().key("id").text(options.id);
+  // One that is not given stays what it is, also of an agent that is registered already.
+  write_text(writer, "dialect", options.dialect);
   write_text(writer, "name", options.name);
   write_text(writer, "role", options.role);
   write_list(writer, "capabilities", options.capabilities);
@@ -224,8 +239,13 @@ int keep(const Options& options) {
     return c > ' ' && c < '\x7f';
   });
   if (!good) {
-    return complain({"BAD_REQUEST", "standard input holds no token",
-                     "Pipe it in: parley agent add bo | parley agent keep bo"});
+    const bool is_kept = kept_agent_token(options.id).has_value();
+    return complain({"BAD_REQUEST",
+                     "standard input holds no token" +
+                         (is_kept ? "; the one that is kept for " + options.id + " stays"
+                                  : std::string()),
+                     "Pipe it in: parley agent add bo | parley agent keep bo. An agent that is "
+                     "registered already is told none."});
   }
   const auto path = store_agent_token(options.id, token);
   if (!path) {

@@ -13,8 +13,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <optional>
+#include <fstream>
+#include <iterator>
 #include <vector>
+
+#include "app/terminal.h"
 
 namespace parley::app {
 
@@ -24,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr unsigned secret_mode = 0600;
 constexpr size_t token_bytes_max = 4'096;
+constexpr size_t settings_bytes_max = size_t{32} << 20;
 
 std::unexpected<Failure> refuse(std::string detail, std::string advice) {
   return std::unexpected(Failure{"BAD_REQUEST", std::move(detail), std::move(advice)});
@@ -97,9 +101,49 @@ bool in_work_tree(const fs::path& directory) {
 
 // What `path` leads to through links, also when the file is not there yet.
 fs::path resolved(const std::string& path) {
+  constexpr int links_max = 40;
   std::error_code failed;
-  const fs::path real = fs::weakly_canonical(path, failed);
-  return failed ? fs::absolute(path) : real;
+  fs::path at = path;
+  // weakly_canonical() takes a link to a missing file for the file itself.
+  for (int i = 0; i < links_max && fs::is_symlink(fs::symlink_status(at, failed)); ++i) {
+    const fs::path next = fs::read_symlink(at, failed);
+    at = failed ? at : at.parent_path() / next;
+  }
+  const fs::path real = fs::weakly_canonical(at, failed);
+  return failed ? fs::absolute(at) : real;
+}
+
+// A rename is there after a crash only when its directory is.
+void sync_directory(const fs::path& directory) {
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) {
+    ::fsync(fd);
+    ::close(fd);
+  }
+}
+
+// Makes the directory fit for secrets: nobody else's to list or write, and ignored by git.
+std::expected<void, Failure> guard_directory(const fs::path& directory) {
+  std::error_code failed;
+  fs::create_directories(directory, failed);
+  if (failed) {
+    return cannot("make", directory.string(), failed.value());
+  }
+  struct stat info{};
+  if (::chmod(directory.c_str(), 0700) != 0 &&
+      (::stat(directory.c_str(), &info) != 0 || (info.st_mode & 0022) != 0)) {
+    return refuse("others may write in " + directory.string(), "Run `chmod 700` on it.");
+  }
+  const std::string path = (directory / ".gitignore").string();
+  const auto ignored = read_settings(path);
+  if (!ignored) {
+    return refuse(ignored.error().detail, "Remove it; it is made anew.");
+  }
+  if (("\n" + *ignored + "\n").find("\n*\n") != std::string::npos) {
+    return {};
+  }
+  const bool ends = ignored->empty() || ignored->ends_with('\n');
+  return replace_file(path, *ignored + (ends ? "*\n" : "\n*\n"), 0644);
 }
 
 std::expected<std::string, Failure> agents_directory() {
@@ -134,8 +178,27 @@ std::expected<std::string, Failure> agent_token_path(std::string_view agent) {
   return *directory + "/" + encoded(agent) + ".token";
 }
 
+std::expected<std::string, Failure> read_settings(const std::string& path) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (!fs::exists(status) && status.type() != fs::file_type::none) {
+    return std::string();
+  }
+  if (!fs::is_regular_file(status)) {
+    return refuse(path + (status.type() == fs::file_type::none ? " cannot be read" : " is no file"),
+                  "Leave out --write and add the entry by hand.");
+  }
+  std::ifstream file(path, std::ios::binary);
+  const auto size = fs::file_size(path, failed);
+  if (!file || failed || size > settings_bytes_max) {
+    return refuse(path + " cannot be read, or is too large",
+                  "Leave out --write and add the entry by hand.");
+  }
+  return std::string{std::istreambuf_iterator<char>(file), {}};
+}
+
 std::expected<void, Failure> replace_file(const std::string& path, std::string_view text,
-                                          unsigned mode) {
+                                          unsigned mode, std::optional<std::string_view> before) {
   const fs::path real = resolved(path);
   std::error_code failed;
   fs::create_directories(real.parent_path(), failed);
@@ -150,6 +213,13 @@ std::expected<void, Failure> replace_file(const std::string& path, std::string_v
   int error = ::fchmod(fd, mode) == 0 ? 0 : errno;
   error = error != 0 ? error : write_all(fd, text);
   ::close(fd);
+  if (error == 0 && before) {
+    if (const auto now = read_settings(real.string()); !now || *now != *before) {
+      ::unlink(temporary.c_str());
+      return refuse("another program changed " + path + " meanwhile",
+                    "Close the client whose file it is and run this again.");
+    }
+  }
   if (error == 0 && ::rename(temporary.c_str(), real.c_str()) != 0) {
     error = errno;
   }
@@ -157,6 +227,7 @@ std::expected<void, Failure> replace_file(const std::string& path, std::string_v
     ::unlink(temporary.c_str());
     return cannot("write", path, error);
   }
+  sync_directory(real.parent_path());
   return {};
 }
 
@@ -179,19 +250,13 @@ std::expected<bool, Failure> git_would_commit(const std::string& path) {
   return *tracked == 0 || *is_ignored != 0;
 }
 
-std::expected<std::string, Failure> store_agent_token(std::string_view agent,
-                                                      std::string_view token) {
+std::expected<std::string, Failure> ready_token_place(std::string_view agent) {
   auto path = agent_token_path(agent);
   if (!path) {
     return path;
   }
-  const std::string ignore = fs::path(*path).parent_path().string() + "/.gitignore";
-  std::error_code none;
-  if (!fs::exists(ignore, none)) {
-    if (auto written = replace_file(ignore, "*\n", 0644); !written) {
-      return std::unexpected(written.error());
-    }
-    ::chmod(fs::path(ignore).parent_path().c_str(), 0700);
+  if (auto guarded = guard_directory(fs::path(*path).parent_path()); !guarded) {
+    return std::unexpected(guarded.error());
   }
   const auto committed = git_would_commit(*path);
   if (!committed) {
@@ -200,6 +265,22 @@ std::expected<std::string, Failure> store_agent_token(std::string_view agent,
   if (*committed) {
     return refuse("git tracks " + *path + ", and a token must not be committed",
                   "Take it out with `git rm --cached`, or set XDG_CONFIG_HOME to another place.");
+  }
+  std::string probe = *path + ".XXXXXX";
+  const int fd = ::mkostemp(probe.data(), O_CLOEXEC);
+  if (fd < 0) {
+    return cannot("write", *path, errno);
+  }
+  ::close(fd);
+  ::unlink(probe.c_str());
+  return path;
+}
+
+std::expected<std::string, Failure> store_agent_token(std::string_view agent,
+                                                      std::string_view token) {
+  auto path = ready_token_place(agent);
+  if (!path) {
+    return path;
   }
   if (auto written = replace_file(*path, std::string(token) + "\n", secret_mode); !written) {
     return std::unexpected(written.error());
@@ -221,8 +302,9 @@ std::expected<std::string, Failure> kept_agent_token(std::string_view agent) {
     }
     return std::unexpected(
         Failure{"UNAUTHORIZED", "there is no token of " + name + " in " + *path,
-                "Put it there with `parley agent keep " + name + "`, or let `parley mcp config "
-                "--agent " + name + " --register --write --client CLIENT` do it."});
+                "Put it there with `parley agent keep " + shell_word(name) +
+                    "`, or let `parley mcp config --agent " + shell_word(name) +
+                    " --register --write --client CLIENT` do it."});
   }
   std::string token(token_bytes_max, '\0');
   const ssize_t got = ::read(fd, token.data(), token.size());
@@ -235,20 +317,32 @@ std::expected<std::string, Failure> kept_agent_token(std::string_view agent) {
   token.erase(token.find_last_not_of(" \t\r\n") + 1);
   if (token.empty()) {
     return std::unexpected(Failure{"UNAUTHORIZED", "the token file " + *path + " holds none",
-                                   "Put it there with `parley agent keep " + name + "`."});
+                                   "Put it there with `parley agent keep " + shell_word(name) +
+                                       "`."});
   }
   return token;
 }
 
+Failure stale_token(std::string_view agent, const std::string& url) {
+  const std::string file = agent_token_path(agent).value_or("its file");
+  return {"UNAUTHORIZED",
+          "the token kept for " + std::string(agent) + " in " + file + " is not one of " + url,
+          "If it is of another broker, or of a data directory that is gone: remove the file and "
+          "register the agent again. XDG_CONFIG_HOME keeps the tokens of two brokers apart."};
+}
+
 std::expected<Target, Failure> find_broker_as(std::string_view agent, ClientOptions options) {
-  if (!agent.empty() && !options.token.empty()) {
-    return refuse("--agent and --token both say who this is", "Give one of them.");
-  }
-  if (!agent.empty()) {
+  if (options.token.empty() && !agent.empty()) {
     options.token = std::string(agent_token_prefix) + std::string(agent);
-  } else if (options.token.empty() && variable("PARLEY_TOKEN").empty()) {
-    return std::unexpected(Failure{"UNAUTHORIZED", "nobody said which agent this is",
-                                   "Give --agent NAME, or its token in PARLEY_TOKEN."});
+  } else if (options.token.empty()) {
+    const auto token = token_variable();
+    if (!token) {
+      return std::unexpected(token.error());
+    }
+    if (token->empty()) {
+      return std::unexpected(Failure{"UNAUTHORIZED", "nobody said which agent this is",
+                                     "Give --agent NAME, or its token in PARLEY_TOKEN."});
+    }
   }
   return find_broker(options);
 }

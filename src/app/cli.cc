@@ -54,6 +54,12 @@ std::string unknown_command(const CLI::App& app, const std::vector<std::string>&
   return {};
 }
 
+// Of a wrong command line. The clients that run `parley hook` take 2 for "block": they would refuse
+// every prompt because of a flag. With 1 they show what is wrong and go on.
+int usage_code(const std::vector<std::string>& arguments) {
+  return !arguments.empty() && arguments.front() == "hook" ? 1 : 2;
+}
+
 // CLI11 takes [a,b] for two words. What stands behind -- is not ours to read, so it is marked.
 void keep_verbatim(std::vector<std::string>& arguments) {
   const auto end = std::ranges::find(arguments, "--");
@@ -100,12 +106,13 @@ int run(std::vector<std::string> arguments) {
     std::fputs(wrong.c_str(), stderr);
     return 2;
   }
+  const int wrong_usage = usage_code(arguments);
   keep_verbatim(arguments);
   std::ranges::reverse(arguments);  // CLI11 takes them from the back
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? 0 : wrong_usage;
   }
   // A token that was printed into a full disk is lost, and must not look like success.
   if (std::fflush(stdout) != 0) {

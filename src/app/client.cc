@@ -47,7 +47,11 @@ std::optional<std::string> read_small(const std::filesystem::path& path) {
 }
 
 std::expected<std::string, Failure> token_given(const ClientOptions& options) {
-  std::string token = first_of(options.token, variable("PARLEY_TOKEN"));
+  auto given = options.token.empty() ? token_variable() : options.token;
+  if (!given) {
+    return given;
+  }
+  std::string token = std::move(*given);
   if (token.starts_with('@')) {
     const auto text = read_small(token.substr(1));
     if (!text || text->empty()) {
@@ -96,6 +100,17 @@ std::string_view advice_for(std::string_view code) {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+std::expected<std::string, Failure> token_variable() {
+  const char* value = std::getenv("PARLEY_TOKEN");
+  if (value != nullptr && *value == '\0') {
+    return std::unexpected(Failure{
+        "BAD_REQUEST", "PARLEY_TOKEN is set but empty, so it does not say who you are",
+        "Give it a token, or agent:NAME for one that is kept; `unset PARLEY_TOKEN` to be the "
+        "local broker's admin. An agent is told its token only when it is first registered."});
+  }
+  return value == nullptr ? std::string() : std::string(value);
 }
 
 Failure failure_of(const base::Error& error) {
@@ -150,32 +165,51 @@ std::optional<LocalBroker> local_broker(const std::string& data) {
   return local;
 }
 
-std::expected<Target, Failure> find_broker(const ClientOptions& options) {
-  auto token = token_given(options);
-  if (!token) {
-    return std::unexpected(token.error());
+std::expected<std::string, Failure> find_broker_url(const ClientOptions& options) {
+  std::string url = first_of(options.url, variable("PARLEY_URL"));
+  while (url.ends_with('/')) {
+    url.pop_back();
   }
-  Target target{first_of(options.url, variable("PARLEY_URL")), std::move(*token),
-                first_of(options.ca, variable("PARLEY_CA"))};
-  while (target.url.ends_with('/')) {
-    target.url.pop_back();
+  if (!url.empty()) {
+    return url;
   }
   const auto data = data_directory(options.data, environment());
   if (!data) {
     return std::unexpected(failure_of(data.error()));
   }
   const auto local = local_broker(*data);
-  if (target.url.empty()) {
-    if (local && local->alive) {
-      target.url = local->url;
-    } else if (target.token.empty()) {
-      return std::unexpected(no_broker(*data, local));
-    } else {
-      target.url = default_url;
-    }
+  if (local && local->alive) {
+    return local->url;
   }
-  if (target.token.empty() && local && local->alive && target.url == local->url) {
+  if (!options.data.empty() || !variable("PARLEY_DATA").empty()) {
+    return std::unexpected(no_broker(*data, local));
+  }
+  return std::string(default_url);
+}
+
+std::expected<Target, Failure> find_broker(const ClientOptions& options) {
+  auto token = token_given(options);
+  if (!token) {
+    return std::unexpected(token.error());
+  }
+  auto url = find_broker_url(options);
+  if (!url) {
+    return std::unexpected(url.error());
+  }
+  Target target{std::move(*url), std::move(*token), first_of(options.ca, variable("PARLEY_CA"))};
+  if (!target.token.empty()) {
+    return target;
+  }
+  const auto data = data_directory(options.data, environment());
+  if (!data) {
+    return std::unexpected(failure_of(data.error()));
+  }
+  const auto local = local_broker(*data);
+  const bool is_alive = local && local->alive;
+  if (is_alive && target.url == local->url) {
     target.token = read_small(std::filesystem::path(*data) / "admin.token").value_or("");
+  } else if (!is_alive && options.url.empty() && variable("PARLEY_URL").empty()) {
+    return std::unexpected(no_broker(*data, local));
   }
   if (target.token.empty()) {
     return std::unexpected(Failure{"UNAUTHORIZED", "there is no token for " + target.url,

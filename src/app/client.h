@@ -59,6 +59,14 @@ struct Target {
 // token of the data directory goes to that broker alone, never to another address.
 std::expected<Target, Failure> find_broker(const ClientOptions& options);
 
+// Its address alone, which needs no token. Fails where a data directory was named and no broker
+// runs on it: another one's address is no substitute.
+std::expected<std::string, Failure> find_broker_url(const ClientOptions& options);
+
+// What PARLEY_TOKEN holds; empty where it is not set. Set and empty is a failure: so a script whose
+// own variable was empty does not speak as the admin.
+std::expected<std::string, Failure> token_variable();
+
 struct Call {
   std::string method = "GET";
   std::string path;  // with its query

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -34,13 +35,22 @@ void add_bench(CLI::App& app, int& exit_code);    // bench
 void add_hook(CLI::App& app, int& exit_code);     // hook
 void add_mcp(CLI::App& app, int& exit_code);      // mcp
 
-// --url, --token, --ca and --data.
-void add_broker_options(CLI::App& command, ClientOptions& options);
+// --url, --token, --ca and --data. `Speaker` says whose token it is when none is given.
+enum class Speaker : uint8_t {
+  anyone,  // that of PARLEY_TOKEN, else the local admin's
+  agent,   // that kept for --agent, else that of PARLEY_TOKEN; never the admin's
+};
+void add_broker_options(CLI::App& command, ClientOptions& options,
+                        Speaker speaker = Speaker::anyone);
 // The same with --json.
-void add_client_options(CLI::App& command, ClientOptions& options);
+void add_client_options(CLI::App& command, ClientOptions& options,
+                        Speaker speaker = Speaker::anyone);
 
 // The last part of a command's help.
 void add_example(CLI::App& command, std::string_view example);
+
+// Lets an option take no empty text: what a script gives when its variable is empty.
+void takes_text(CLI::Option& option);
 
 // Lets an option take only what is a duration: `30s`.
 void takes_duration(CLI::Option& option);

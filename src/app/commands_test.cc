@@ -393,6 +393,50 @@ TEST_F(Commands, TheLocalBrokerAndItsAdminAreFoundByThemselves) {
   ::unsetenv("PARLEY_TOKEN");
 }
 
+// What a script gives whose own variable is empty.
+TEST_F(Commands, AnEmptyTokenIsNotTheAdmins) {
+  broker_.answer("GET /v1/topics", 200, R"({"topics":[]})");
+  surroundings_.write("broker.json", "{\"url\":\"" + broker_.url() +
+                                         "\",\"pid\":" + std::to_string(::getpid()) + "}\n");
+  surroundings_.write("admin.token", "prl_admin\n");
+  ::setenv("PARLEY_TOKEN", "", 1);
+  const Ran ran = run_captured({"topics"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find("PARLEY_TOKEN is set but empty"), std::string::npos) << ran.err;
+  EXPECT_EQ(run_captured({"topics", "--token", "prl_mine"}).code, 0);
+  EXPECT_EQ(last().authorization, "Bearer prl_mine");
+  ::unsetenv("PARLEY_TOKEN");
+  EXPECT_EQ(run_captured({"topics", "--token", ""}).code, 2);
+  EXPECT_EQ(run_captured({"topics", "--token="}).code, 2);
+  EXPECT_EQ(broker_.asked().size(), 1u);
+}
+
+TEST_F(Commands, ADataDirectoryWithoutABrokerIsNoOtherBroker) {
+  const Ran ran = run_captured({"topics", "--token", "prl_mine"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find("no broker is running on"), std::string::npos) << ran.err;
+}
+
+TEST_F(Commands, AWebhookIsSetForOneWhoIsThere) {
+  broker_.answer("GET /v1/agents/nobody", 404, R"({"code":"NOT_FOUND","detail":"no principal"})");
+  broker_.answer("GET /v1/agents/bo", 200, R"({"id":"bo"})");
+  broker_.answer("POST /v1/agents", 200, R"({"id":"bo","webhook_secret":"whsec_x"})");
+  const Ran wrong = call({"agent", "webhook", "nobody", "https://example.org/x"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.err.find("there is no agent nobody"), std::string::npos) << wrong.err;
+  EXPECT_EQ(last().method + " " + last().target, "GET /v1/agents/nobody");
+  EXPECT_EQ(call({"agent", "webhook", "bo", "https://example.org/x"}).out, "whsec_x\n");
+}
+
+TEST_F(Commands, AgentAddChangesNoDialectThatItWasNotTold) {
+  broker_.answer("POST /v1/agents", 200, R"({"id":"bo"})");
+  const Ran ran = call({"agent", "add", "bo"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_NE(ran.err.find("No token is printed"), std::string::npos) << ran.err;
+  EXPECT_EQ(last().body, R"({"id":"bo"})");
+}
+
 TEST_F(Commands, TheAdminTokenGoesToNoOtherAddress) {
   surroundings_.write("broker.json", "{\"url\":\"http://127.0.0.1:1\",\"pid\":" +
                                          std::to_string(::getpid()) + "}\n");

@@ -10,12 +10,13 @@
 
 namespace parley::app {
 
-// How a coding agent's hook hands text to its model. Claude Code, Codex, Gemini CLI and VS Code
-// agree on the first two; Cursor has its own.
+// How a coding agent's hook hands text to its model. Claude Code, Codex and Gemini CLI agree; VS
+// Code differs at the end of a turn, Cursor throughout.
 enum class HookForm : uint8_t {
   text,            // plain: no event was named
   context,         // hookSpecificOutput.additionalContext: before a turn
   block,           // decision and reason: instead of the end of a turn
+  vscode_block,    // the same, and once more in hookSpecificOutput, where VS Code looks
   cursor_context,  // additional_context
   cursor_followup, // followup_message
   nothing,         // an event that has no place for mail

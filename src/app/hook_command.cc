@@ -31,17 +31,27 @@ struct Options {
   bool is_quiet = false;
 };
 
+// Whether it is a whole object, so that no more of it comes: some clients leave the pipe open.
+bool is_whole(std::string_view text) {
+  const size_t last = text.find_last_not_of(" \t\r\n");
+  lib::JsonDocument document;
+  return last != text.npos && text[last] == '}' &&
+         document.parse(text, {.bytes_max = event_bytes_max, .depth_max = 128}).has_value();
+}
+
 // All of standard input, so that the client that writes it is never left with a broken pipe; but
-// only its beginning is kept, and nobody is waited for beyond the deadline. A terminal is not read.
-std::string read_event_text(const net::Deadline& deadline) {
+// only its beginning is kept, and nobody is waited for beyond the deadline, or for a first byte
+// beyond `first_ms`. A terminal is not read.
+std::string read_event_text(const net::Deadline& deadline, int first_ms) {
   std::string text;
   if (::isatty(STDIN_FILENO) == 1) {
     return text;
   }
   std::array<char, 64 * 1'024> buffer;
-  while (true) {
+  while (!is_whole(text)) {
     pollfd wanted{STDIN_FILENO, POLLIN, 0};
-    if (::poll(&wanted, 1, deadline.left_ms()) <= 0) {
+    const int patience = text.empty() ? std::min(first_ms, deadline.left_ms()) : deadline.left_ms();
+    if (::poll(&wanted, 1, patience) <= 0) {
       return text;
     }
     const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
@@ -51,6 +61,18 @@ std::string read_event_text(const net::Deadline& deadline) {
     const auto count = static_cast<size_t>(got);
     text.append(buffer.data(), std::min(count, event_bytes_max - text.size()));
   }
+  return text;
+}
+
+// The event. Reading it may take half of the time at most; the other half is the broker's. Where
+// the command line names an event of which nothing else matters, a silent input is not waited for.
+HookEvent next_event(const Options& options, base::Duration patience) {
+  constexpr int silence_ms = 50;
+  const net::Deadline deadline(base::Duration{patience.us / 2});
+  const bool is_known = read_hook_event({}, options.event).form == HookForm::context ||
+                        options.event == "sessionStart";
+  const int first_ms = is_known ? silence_ms : deadline.left_ms();
+  return read_hook_event(read_event_text(deadline, first_ms), options.event);
 }
 
 // A broker that is away must not break the client: the person is told, the agent goes on.
@@ -70,8 +92,8 @@ int give_up(const Options& options, const HookEvent& event, const Failure& failu
 int hook(const Options& options) {
   const base::Duration patience =
       base::parse_duration(options.timeout).value_or(base::milliseconds(500));
-  const HookEvent event =
-      read_hook_event(read_event_text(net::Deadline(patience)), options.event);
+  const net::Deadline deadline(patience);
+  const HookEvent event = next_event(options, patience);
   if (event.form == HookForm::nothing) {
     if (!options.is_quiet) {
       std::fprintf(stderr, "parley: the event %s has no place for mail\n",
@@ -88,7 +110,7 @@ int hook(const Options& options) {
   }
   // One more than is shown, to know whether there are more.
   Call call{"GET", "/v1/inbox?limit=" + std::to_string(options.limit + 1)};
-  call.patience = patience;
+  call.patience = base::milliseconds(std::max(deadline.left_ms(), 1));
   const auto reply = exchange(*target, call);
   if (!reply) {
     return give_up(options, event, reply.error());
@@ -111,8 +133,10 @@ void add_hook(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "hook", "Hand waiting mail to a coding agent; run by its hooks, settles nothing");
-  command->add_option("--agent", options->agent, "Whose mail; its token is that of its file")
-      ->type_name("NAME");
+  takes_text(*command
+                  ->add_option("--agent", options->agent,
+                               "Whose mail, with the token that is kept for it; else PARLEY_TOKEN")
+                  ->type_name("NAME"));
   command->add_option("--event", options->event,
                       "The hook's event; else what standard input says, else plain text is printed")
       ->type_name("NAME");
@@ -121,7 +145,7 @@ void add_hook(CLI::App& app, int& exit_code) {
   takes_duration(*command->add_option("--timeout", options->timeout,
                                       "Go without mail after so long; 500ms if not given"));
   command->add_flag("--quiet", options->is_quiet, "Say nothing when there is no broker either");
-  add_broker_options(*command, options->client);
+  add_broker_options(*command, options->client, Speaker::agent);
   add_example(*command, "echo '{\"hook_event_name\": \"SessionStart\"}' | parley hook --agent bo");
   command->callback([=, &exit_code] { exit_code = hook(*options); });
 }

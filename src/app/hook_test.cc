@@ -89,6 +89,9 @@ TEST(Hook, EachClientGetsItsForm) {
   EXPECT_EQ(output("stop"), "{\"followup_message\":\"m\"}\n");
   EXPECT_EQ(output("PreToolUse"), "");
   EXPECT_EQ(output(""), "m");
+  EXPECT_EQ(hook_output(read_hook_event(R"({"hookEventName":"Stop"})", ""), "m"),
+            "{\"decision\":\"block\",\"reason\":\"m\",\"hookSpecificOutput\":{"
+            "\"hookEventName\":\"Stop\",\"decision\":\"block\",\"reason\":\"m\"}}\n");
   EXPECT_EQ(hook_notice(read_hook_event("", "Stop"), "n"), "{\"systemMessage\":\"n\"}\n");
   EXPECT_EQ(hook_notice(read_hook_event("", "stop"), "n"), "");
 }

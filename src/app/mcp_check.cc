@@ -41,10 +41,14 @@ class Check {
 
   // Stops at the first step that fails.
   bool run() {
-    return step("broker", &Check::find) && step("connect", &Check::discover) &&
-           step("identity", &Check::who) && step("send", &Check::send) &&
-           step("receive", &Check::receive) && step("read", &Check::read) &&
-           step("ack", &Check::ack);
+    const bool is_ok = step("broker", &Check::find) && step("connect", &Check::discover) &&
+                       step("identity", &Check::who) && step("send", &Check::send) &&
+                       step("receive", &Check::receive) && step("read", &Check::read) &&
+                       step("ack", &Check::ack);
+    if (!is_ok && !id_.empty()) {
+      take_back();
+    }
+    return is_ok;
   }
   const std::vector<Step>& steps() const { return steps_; }
 
@@ -69,6 +73,8 @@ class Check {
   Outcome receive();
   Outcome read();
   Outcome ack();
+  // Settles what was sent, so that a failed check leaves nothing behind.
+  void take_back();
 
   // The result of a method, in `document_` until the next call.
   std::expected<Json, Failure> ask(const std::string& method, const std::string& params);
@@ -118,6 +124,9 @@ std::expected<Json, Failure> Check::ask(const std::string& method, const std::st
   }
   const auto json = document_.parse(answer_in(reply->body));
   const bool is_rpc = json && json->is_object() && json->find("jsonrpc");
+  if (reply->status == 401 && !agent_.empty() && options_.token.empty()) {
+    return std::unexpected(stale_token(agent_, target_.url));
+  }
   if (!is_rpc) {
     return std::unexpected(refusal(*reply));
   }
@@ -168,6 +177,13 @@ Check::Outcome Check::find() {
     return std::unexpected(target.error());
   }
   target_ = *target;
+  const auto reply = exchange(target_, {"GET", "/livez"});
+  if (!reply) {
+    return std::unexpected(reply.error());
+  }
+  if (reply->status != 200) {
+    return std::unexpected(refusal(*reply));
+  }
   return target_.url;
 }
 
@@ -192,7 +208,7 @@ Check::Outcome Check::who() {
   if (!agent_.empty() && me_ != agent_) {
     return std::unexpected(
         Failure{"SENDER_MISMATCH", "the token kept for " + agent_ + " is that of " + me_,
-                "Keep the right one with `parley agent keep " + agent_ + "`."});
+                "Keep the right one with `parley agent keep " + shell_word(agent_) + "`."});
   }
   return me_ + " (" + text_of(status->find("you"), "dialect") + ")";
 }
@@ -259,6 +275,12 @@ Check::Outcome Check::ack() {
     return std::unexpected(Failure{"BAD_ANSWER", "acknowledged, yet it is " + now, {}});
   }
   return now;
+}
+
+void Check::take_back() {
+  const std::string arguments = R"({"messageId":")" + id_ + R"("})";
+  (void)use("readMessage", arguments);
+  (void)use("ackMessage", arguments);
 }
 
 void print_lines(const std::vector<Step>& steps) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/mcp_clients.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 
 #include "app/agent_token.h"
 #include "lib/json_writer.h"
@@ -30,8 +30,9 @@ struct ClientInfo {
 };
 
 constexpr std::array<ClientInfo, 5> clients = {{
+    // Its hooks in a project are in the file that is not shared: they have an agent's name.
     {"claude-code", ".mcp.json", "mcpServers", true, "url", "Bearer ${PARLEY_TOKEN}",
-     ".claude/settings.json", {"SessionStart", "UserPromptSubmit", "Stop"},
+     ".claude/settings.local.json", {"SessionStart", "UserPromptSubmit", "Stop"},
      5},
     {"codex", ".codex/config.toml", "mcp_servers", false, "url", "",
      ".codex/hooks.json", {"SessionStart", "UserPromptSubmit", "Stop"}, 5},
@@ -40,7 +41,7 @@ constexpr std::array<ClientInfo, 5> clients = {{
     // Not every version puts ${env:…} into headers; a prompt keeps the token for the user. Its
     // hooks are those of Claude Code.
     {"vscode", ".vscode/mcp.json", "servers", true, "url", "Bearer ${input:parley-token}",
-     ".claude/settings.json", {"SessionStart", "UserPromptSubmit", "Stop"},
+     ".claude/settings.local.json", {"SessionStart", "UserPromptSubmit", "Stop"},
      5},
     {"cursor", ".cursor/mcp.json", "mcpServers", false, "url", "Bearer ${env:PARLEY_TOKEN}",
      ".cursor/hooks.json", {"sessionStart", "stop"}, 0},
@@ -191,30 +192,72 @@ std::expected<std::string, Failure> hooks_path(McpClient client, Scope scope) {
   if (!home) {
     return home;
   }
-  const std::string own = *home + "/" + std::string(info_of(client).hooks_file);
-  if (client == McpClient::codex) {
-    return variable_or("CODEX_HOME", *home + "/.codex") + "/hooks.json";
+  switch (client) {
+    case McpClient::claude_code:
+      return variable_or("CLAUDE_CONFIG_DIR", *home + "/.claude") + "/settings.json";
+    case McpClient::codex:
+      return variable_or("CODEX_HOME", *home + "/.codex") + "/hooks.json";
+    case McpClient::vscode:
+      return *home + "/.claude/settings.json";  // wherever Claude Code's own is
+    case McpClient::gemini:
+    case McpClient::cursor:
+      break;
   }
-  const bool is_moved = client == McpClient::claude_code || client == McpClient::vscode;
-  return is_moved ? variable_or("CLAUDE_CONFIG_DIR", *home + "/.claude") + "/settings.json" : own;
+  return *home + "/" + std::string(info_of(client).hooks_file);
+}
+
+std::vector<std::string> other_hooks_paths(McpClient client, Scope scope) {
+  std::vector<std::string> paths;
+  const auto add = [&](const std::expected<std::string, Failure>& path) {
+    if (path && path != hooks_path(client, scope)) {
+      paths.push_back(*path);
+    }
+  };
+  add(hooks_path(client, Scope::project));
+  add(hooks_path(client, Scope::user));
+  if (client == McpClient::claude_code || client == McpClient::vscode) {
+    add(here(".claude/settings.json"));  // shared by all who work on the project
+  }
+  return paths;
+}
+
+bool runs_hook(std::string_view command) {
+  std::vector<std::string> words = {""};
+  char quote = 0;
+  for (size_t i = 0; i < command.size(); ++i) {
+    const char c = command[i];
+    const bool is_space = c == ' ' || c == '\t' || c == '\n';
+    if (quote != 0 ? c == quote : c == '\'' || c == '"') {
+      quote = quote != 0 ? '\0' : c;
+    } else if (quote == 0 && is_space) {
+      words.resize(words.size() + (words.back().empty() ? 0 : 1));
+    } else if (c == '\\' && quote != '\'' && i + 1 < command.size()) {
+      words.back() += command[++i];
+    } else {
+      words.back() += c;
+    }
+  }
+  // Variables may be set before it: PARLEY_DATA=/x parley hook.
+  const auto program = std::ranges::find_if(words, [](const std::string& word) {
+    return word.find('=') == word.npos || word.find('/') < word.find('=');
+  });
+  return program != words.end() && program + 1 != words.end() &&
+         std::filesystem::path(*program).filename() == "parley" && program[1] == "hook";
 }
 
 std::expected<Settings, base::Error> with_hooks(McpClient client, std::string_view settings,
-                                                std::string_view command) {
+                                                std::string_view command, bool replace) {
+  using Change = Settings::Change;
   const ClientInfo& info = info_of(client);
-  std::string mark;
-  lib::append_json_string(mark, command);
-  Settings whole{Settings::Change::none, std::string(settings)};
-  const auto take = [&](std::expected<Settings, base::Error> edit) {
-    if (edit && edit->change == Settings::Change::added) {
-      whole = std::move(*edit);
-    }
-    return edit.has_value() ? std::nullopt : std::optional<base::Error>(edit.error());
-  };
+  Settings whole{Change::none, std::string(settings)};
   if (client == McpClient::cursor) {
     const std::array<std::string, 1> version = {"version"};
-    if (const auto error = take(add_json_member(whole.text, version, "1", false))) {
-      return std::unexpected(*error);
+    auto edit = add_json_member(whole.text, version, "1", false);
+    if (!edit) {
+      return edit;
+    }
+    if (edit->change == Change::added) {
+      whole = std::move(*edit);
     }
   }
   for (const std::string_view event : info.events) {
@@ -222,25 +265,37 @@ std::expected<Settings, base::Error> with_hooks(McpClient client, std::string_vi
     if (event.empty()) {
       continue;
     }
-    if (const auto error = take(
-            add_json_element(whole.text, path, hook_entry(info, event, command), mark))) {
-      return std::unexpected(*error);
+    auto edit = add_json_hook(whole.text, path, hook_entry(info, event, command), command,
+                              runs_hook, replace);
+    if (!edit || edit->change == Change::refused) {
+      return edit;
     }
+    const bool is_same = edit->change == Change::none;
+    const bool was_replaced = whole.change == Change::replaced;
+    whole.text = std::move(edit->text);
+    whole.change = is_same || was_replaced ? whole.change : edit->change;
   }
   return whole;
 }
 
-std::string what_is_left(McpClient client, const McpEntry& entry) {
+std::vector<std::string> what_is_left(McpClient client, Scope scope, const McpEntry& entry,
+                                      bool has_hooks) {
+  std::vector<std::string> left;
   if (entry.is_http && client == McpClient::vscode) {
-    return "VS Code asks for the agent's token when it starts the server.";
+    left.emplace_back("VS Code asks for the agent's token when it starts the server.");
+  } else if (entry.is_http) {
+    left.emplace_back("Start the client with the agent's token in PARLEY_TOKEN.");
   }
-  if (entry.is_http) {
-    return "Start the client with the agent's token in PARLEY_TOKEN.";
+  if (client == McpClient::codex && scope == Scope::project) {
+    left.emplace_back("Codex reads the file of a project only where the project is trusted.");
   }
-  if (client == McpClient::codex) {
-    return "Codex reads the file of a project only where the project is trusted.";
+  if (client == McpClient::codex && has_hooks) {
+    left.emplace_back("Codex runs hooks only after you have trusted them: /hooks shows them.");
   }
-  return {};
+  if (client == McpClient::vscode && has_hooks) {
+    left.emplace_back("Hooks are a preview in VS Code, and may have to be allowed there.");
+  }
+  return left;
 }
 
 }  // namespace parley::app

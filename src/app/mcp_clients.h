@@ -27,6 +27,8 @@ enum class Scope : uint8_t { project, user };
 // project in the current directory, or of the user.
 std::expected<std::string, Failure> settings_path(McpClient client, Scope scope);
 std::expected<std::string, Failure> hooks_path(McpClient client, Scope scope);
+// The other files in which it reads hooks beside that one: all of them run.
+std::vector<std::string> other_hooks_paths(McpClient client, Scope scope);
 
 // How the client reaches Parley.
 struct McpEntry {
@@ -42,11 +44,15 @@ std::expected<Settings, base::Error> with_entry(McpClient client, std::string_vi
                                                 const McpEntry& entry, bool replace);
 
 // The text of the client's settings with `command`, a line for a shell, at each of its events that
-// have a place for mail. Where the command is there already it is left as it is.
+// have a place for mail. Another line that runs `parley hook` there counts as the entry.
 std::expected<Settings, base::Error> with_hooks(McpClient client, std::string_view settings,
-                                                std::string_view command);
+                                                std::string_view command, bool replace);
 
-// What a person has yet to do for it to work; one line, or none.
-std::string what_is_left(McpClient client, const McpEntry& entry);
+// Whether a line for a shell runs `parley hook`, wherever the program is.
+bool runs_hook(std::string_view command);
+
+// What a person has yet to do for it to work; a line each.
+std::vector<std::string> what_is_left(McpClient client, Scope scope, const McpEntry& entry,
+                                      bool has_hooks);
 
 }  // namespace parley::app

@@ -4,12 +4,11 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
+#include <utility>
 
 #include "app/agent_token.h"
 #include "app/commands.h"
@@ -23,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Change = Settings::Change;
-
-constexpr size_t settings_bytes_max = size_t{32} << 20;
 
 // Shared by the closures, because CLI11 copies them.
 struct Options {
@@ -42,101 +39,131 @@ struct Options {
   bool hooks = false;
 };
 
-// `parley` where the shell finds this very program under that name, else its path.
+// How a client that is started from anywhere finds this program: `parley` where every PATH leads to
+// it, else by its path, as the shell found it, or as the system has it.
 std::string own_command() {
   std::error_code failed;
   const fs::path self = fs::read_symlink("/proc/self/exe", failed);
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path == nullptr ? "" : path;
+  const std::string path = variable("PATH");
+  std::string_view rest = path;
   while (!rest.empty()) {
     const size_t end = std::min(rest.find(':'), rest.size());
-    const fs::path found = fs::path(rest.substr(0, end)) / "parley";
+    const fs::path directory = rest.substr(0, end);
+    const fs::path found = directory / "parley";
     if (fs::exists(found, failed)) {
-      return fs::equivalent(found, self, failed) ? "parley" : self.string();
+      const bool is_common = directory == "/usr/local/bin" || directory == "/usr/bin" ||
+                             directory == "/bin";
+      const bool is_self = fs::equivalent(found, self, failed);
+      return !is_self ? self.string() : is_common ? "parley" : fs::absolute(found).string();
     }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return self.string();
 }
 
-// Which broker, for what a client starts: with a few variables only, so that ours become arguments.
-std::vector<std::string> broker_arguments(const Options& options) {
+// Which broker, and where the token is, for what a client starts: with a few variables only, so
+// that ours become arguments.
+std::expected<std::vector<std::string>, Failure> broker_arguments(const Options& options) {
   std::vector<std::string> arguments;
-  const auto pass_on = [&](const char* flag, std::string value, const char* variable) {
-    if (const char* set = std::getenv(variable); value.empty() && set != nullptr) {
-      value = set;
-    }
+  const auto given = [](const std::string& flag, const char* name) {
+    return flag.empty() ? variable(name) : flag;
+  };
+  const auto pass_on = [&](const char* flag, const std::string& value) {
     if (!value.empty()) {
-      const bool is_path = std::string_view(flag) != "--url";
-      arguments.emplace_back(flag);
-      arguments.push_back(is_path ? fs::absolute(value).string() : value);
+      arguments.insert(arguments.end(), {flag, value});
     }
   };
-  pass_on("--url", options.client.url, "PARLEY_URL");
-  pass_on("--ca", options.client.ca, "PARLEY_CA");
-  pass_on("--data", options.client.data, "PARLEY_DATA");
+  const auto absolute = [](const std::string& path) {
+    return path.empty() ? path : fs::absolute(path).string();
+  };
+  const std::string url = given(options.client.url, "PARLEY_URL");
+  const size_t host = url.find("://");
+  if (host != url.npos && url.substr(0, url.find('/', host + 3)).find('@') != url.npos) {
+    return std::unexpected(Failure{"BAD_REQUEST", "the URL has a password in it",
+                                   "Leave it out: a token says who speaks, and settings are "
+                                   "files that others may read."});
+  }
+  pass_on("--url", url);
+  pass_on("--ca", absolute(given(options.client.ca, "PARLEY_CA")));
+  std::string data = given(options.client.data, "PARLEY_DATA");
+  if (data.empty() && url.empty() && variable("XDG_STATE_HOME").starts_with('/')) {
+    data = data_directory({}, environment()).value_or("");
+  }
+  pass_on("--data", absolute(data));
+  if (variable("XDG_CONFIG_HOME").starts_with('/')) {
+    const auto path = agent_token_path(options.agent);
+    if (!path) {
+      return std::unexpected(path.error());
+    }
+    pass_on("--token", "@" + *path);
+  }
   return arguments;
 }
 
-McpEntry entry_of(const Options& options) {
+std::expected<McpEntry, Failure> entry_of(const Options& options) {
   McpEntry entry{.name = options.name, .is_http = options.transport == "http"};
+  auto arguments = broker_arguments(options);
+  if (!arguments) {
+    return std::unexpected(arguments.error());
+  }
   if (entry.is_http) {
-    const auto broker = find_broker(options.client);
-    entry.url = (broker ? broker->url : "http://127.0.0.1:7455") + "/mcp";
+    const auto url = find_broker_url(options.client);
+    if (!url) {
+      return std::unexpected(url.error());
+    }
+    entry.url = *url + "/mcp";
     return entry;
   }
   entry.command = own_command();
   entry.arguments = {"mcp", "--agent", options.agent};
-  for (std::string& argument : broker_arguments(options)) {
+  for (std::string& argument : *arguments) {
     entry.arguments.push_back(std::move(argument));
   }
   return entry;
 }
 
-// As a shell takes it for one word.
-std::string quoted(const std::string& word) {
-  constexpr std::string_view plain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
-  if (!word.empty() && word.find_first_not_of(plain) == word.npos) {
-    return word;
+std::expected<std::string, Failure> hook_line(const Options& options) {
+  const auto arguments = broker_arguments(options);
+  if (!arguments) {
+    return std::unexpected(arguments.error());
   }
-  std::string out = "'";
-  for (const char c : word) {
-    out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return out + "'";
-}
-
-std::string hook_line(const Options& options) {
-  std::string line = quoted(own_command()) + " hook --agent " + quoted(options.agent);
-  for (const std::string& argument : broker_arguments(options)) {
-    line += " " + quoted(argument);
+  std::string line = shell_word(own_command()) + " hook --agent " + shell_word(options.agent);
+  for (const std::string& argument : *arguments) {
+    line += " " + shell_word(argument);
   }
   return line;
 }
 
-// The contents; empty when there is no such file.
-std::expected<std::string, Failure> settings_of(const std::string& path) {
-  std::error_code failed;
-  if (!fs::exists(path, failed) && !failed) {
-    return std::string();
+// Whether the broker takes the token that is kept for the agent.
+std::expected<void, Failure> check_kept(const Options& options) {
+  ClientOptions client = options.client;
+  client.token.clear();
+  const auto target = find_broker_as(options.agent, client);
+  const auto reply =
+      target ? exchange(*target, {"GET", "/v1/agents/" + encoded(options.agent)})
+             : std::unexpected(target.error());
+  if (!reply) {
+    return std::unexpected(reply.error());
   }
-  std::ifstream file(path, std::ios::binary);
-  const auto size = fs::file_size(path, failed);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (failed || !file || size > settings_bytes_max) {
-    return std::unexpected(Failure{"BAD_REQUEST", path + " cannot be read, or is too large",
-                                   "Leave out --write and add the entry by hand."});
+  if (reply->status == 401 || reply->status == 404) {
+    return std::unexpected(stale_token(options.agent, target->url));
   }
-  return text;
+  return reply->status == 200 ? std::expected<void, Failure>() : std::unexpected(refusal(*reply));
 }
 
-// Makes the agent, as admin, unless its token is at hand already.
-std::expected<void, Failure> register_agent(const Options& options) {
-  const auto path = agent_token_path(options.agent);
-  std::error_code none;
-  if (!path || fs::exists(*path, none)) {
-    return path ? std::expected<void, Failure>() : std::unexpected(path.error());
+// A token, for one who is not registered yet: who is would be changed by it, and told none.
+std::expected<std::string, Failure> new_token(const Options& options) {
+  const std::string place = "/v1/agents/" + encoded(options.agent);
+  const auto known = ask(options.client, {"GET", place});
+  if (known) {
+    const std::string agent = shell_word(options.agent);
+    return std::unexpected(Failure{
+        "CONFLICT", options.agent + " is registered already, and its token is told only once",
+        "Keep the token you have with `parley agent keep " + agent + "`, take another name, or "
+        "`parley agent remove " + agent + "` and register it anew."});
+  }
+  if (known.error().code != "NOT_FOUND") {
+    return std::unexpected(known.error());
   }
   std::string body;
   lib::JsonWriter writer(body);
@@ -151,81 +178,172 @@ std::expected<void, Failure> register_agent(const Options& options) {
   }
   lib::JsonDocument document;
   const auto answer = document.parse(reply->body);
-  const std::string token = answer ? text_of(*answer, "token") : "";
+  std::string token = answer ? text_of(*answer, "token") : "";
   if (token.empty()) {
-    return std::unexpected(Failure{
-        "CONFLICT", options.agent + " is registered already, and its token is told only once",
-        "Keep the token you have with `parley agent keep " + options.agent + "`."});
+    return std::unexpected(Failure{"BAD_ANSWER", "the broker gave no token", {}});
   }
-  const auto kept = store_agent_token(options.agent, token);
-  if (!kept) {
+  return token;
+}
+
+// Makes the agent, as admin, unless its token is at hand already.
+std::expected<void, Failure> register_agent(const Options& options) {
+  const auto path = agent_token_path(options.agent);
+  std::error_code none;
+  if (path && fs::exists(*path, none)) {
+    return check_kept(options);
+  }
+  const auto place = path ? ready_token_place(options.agent) : path;
+  if (!place) {
+    return std::unexpected(place.error());
+  }
+  const auto token = new_token(options);
+  if (!token) {
+    return std::unexpected(token.error());
+  }
+  if (const auto kept = store_agent_token(options.agent, *token); !kept) {
+    // Nobody has its token, so that nobody could be it.
+    (void)ask(options.client, {"DELETE", "/v1/agents/" + encoded(options.agent)});
     return std::unexpected(kept.error());
   }
   std::fprintf(stderr, "%s is registered; its token is in %s\n", printable(options.agent).c_str(),
-               kept->c_str());
+               path->c_str());
   return {};
 }
 
-void tell_what_is_left(const Options& options, McpClient client, const McpEntry& entry) {
-  if (const std::string left = what_is_left(client, entry); !left.empty()) {
-    std::fprintf(stderr, "%s\n", left.c_str());
+// One file of the client's, and what is put into it.
+struct Plan {
+  std::string path;
+  std::string before;
+  std::string text;
+  std::vector<std::pair<std::string, Change>> changes;
+};
+
+// Adds to the plans what `add` adds to the text of the file at `path`. Without --write the file is
+// not looked at: what is printed is what belongs into it.
+template <class Add>
+std::expected<void, Failure> put_into(const Options& options, std::vector<Plan>& plans,
+                                      const std::expected<std::string, Failure>& path,
+                                      const std::string& what, const Add& add) {
+  if (!path) {
+    return std::unexpected(path.error());
   }
-  const auto path = agent_token_path(options.agent);
-  std::error_code none;
-  if (!entry.is_http && path && !fs::exists(*path, none)) {
-    const std::string agent = printable(options.agent);
-    std::fprintf(stderr,
-                 "There is no token of %s in %s yet: register it with --register, or\n"
-                 "  parley agent add %s --dialect inbox --role specialist | parley agent keep %s\n",
-                 agent.c_str(), path->c_str(), agent.c_str(), agent.c_str());
+  auto plan = std::ranges::find(plans, *path, &Plan::path);
+  if (plan == plans.end()) {
+    const auto text = options.write ? read_settings(*path) : std::string();
+    if (!text) {
+      return std::unexpected(text.error());
+    }
+    plan = plans.insert(plans.end(), Plan{*path, *text, *text, {}});
   }
+  const std::expected<Settings, base::Error> edit = add(plan->text);
+  if (!edit) {
+    return std::unexpected(Failure{"BAD_REQUEST",
+                                   "cannot add to " + *path + ": " + edit.error().detail,
+                                   "Leave out --write and add it by hand."});
+  }
+  if (edit->change == Change::refused && !edit->instead.empty()) {
+    return std::unexpected(Failure{"CONFLICT", *path + " has the hook `" + edit->instead + "`",
+                                   "--replace replaces it; without --hooks it stays."});
+  }
+  if (edit->change == Change::refused) {
+    return std::unexpected(Failure{"CONFLICT", *path + " has another entry " + what,
+                                   "--replace replaces it; --name NAME adds one beside it."});
+  }
+  plan->text = edit->text;
+  plan->changes.emplace_back(what, edit->change);
+  return {};
+}
+
+// What is to be written, before anything is: nothing is done by halves.
+std::expected<std::vector<Plan>, Failure> plans_of(const Options& options, McpClient client,
+                                                   Scope scope, const McpEntry& entry) {
+  std::vector<Plan> plans;
+  auto put = put_into(options, plans, settings_path(client, scope), printable(options.name),
+                      [&](const std::string& text) {
+                        return with_entry(client, text, entry, options.replace);
+                      });
+  const auto line = options.hooks ? hook_line(options) : std::string();
+  if (put && !line) {
+    return std::unexpected(line.error());
+  }
+  if (put && options.hooks) {
+    put = put_into(options, plans, hooks_path(client, scope), "hooks",
+                   [&](const std::string& text) {
+                     return with_hooks(client, text, *line, options.replace);
+                   });
+  }
+  if (!put) {
+    return std::unexpected(put.error());
+  }
+  return plans;
 }
 
 // Prints the text, or writes it if that is asked for and changes anything.
-int put(const Options& options, const std::string& path, const Settings& edit, const char* what) {
+std::expected<void, Failure> carry_out(const Options& options, const Plan& plan) {
   if (!options.write) {
-    std::printf("%s", edit.text.c_str());
+    std::printf("%s", plan.text.c_str());
     std::fflush(stdout);
-    std::fprintf(stderr, "This belongs into %s; --write puts it there.\n", path.c_str());
-    return 0;
-  }
-  switch (edit.change) {
-    case Change::none:
-      std::printf("%s has %s already\n", path.c_str(), what);
-      return 0;
-    case Change::refused:
-      return complain({"CONFLICT", path + " has another entry " + options.name,
-                       "--replace replaces it; --name NAME adds one beside it."});
-    case Change::added:
-    case Change::replaced:
-      break;
+    std::fprintf(stderr, "This belongs into %s; --write puts it there.\n", plan.path.c_str());
+    return {};
   }
   struct stat info{};
-  const unsigned mode = ::stat(path.c_str(), &info) == 0 ? info.st_mode & 07777 : 0644;
-  if (const auto written = replace_file(path, edit.text, mode); !written) {
-    return complain(written.error());
+  const unsigned mode = ::stat(plan.path.c_str(), &info) == 0 ? info.st_mode & 07777 : 0644;
+  if (plan.text != plan.before) {
+    if (auto done = replace_file(plan.path, plan.text, mode, plan.before); !done) {
+      return done;
+    }
   }
-  std::printf("%s %s in %s\n", edit.change == Change::added ? "added" : "replaced", what,
-              path.c_str());
-  return 0;
+  for (const auto& [what, change] : plan.changes) {
+    if (change == Change::none) {
+      std::printf("%s has %s already\n", plan.path.c_str(), what.c_str());
+    } else {
+      std::printf("%s %s in %s\n", change == Change::added ? "added" : "replaced", what.c_str(),
+                  plan.path.c_str());
+    }
+  }
+  // Who shares it shares the name, and others have no token for it.
+  if (git_would_commit(plan.path).value_or(false)) {
+    std::fprintf(stderr,
+                 "%s now has the name of your agent, and git would commit it: leave it out of "
+                 "what you share, or use --scope user.\n",
+                 plan.path.c_str());
+  }
+  return {};
 }
 
-// Puts into the file at `path` what `add` adds to its text.
-template <class Add>
-int put_into(const Options& options, const std::expected<std::string, Failure>& path,
-             const char* what, const Add& add) {
-  const auto text = !path           ? std::unexpected(path.error())
-                    : options.write ? settings_of(*path)
-                                    : std::string();
-  if (!text) {
-    return complain(text.error());
+// Mail would come twice, or another agent's.
+void tell_of_other_hooks(const Options& options, McpClient client, Scope scope) {
+  const auto line = hook_line(options);
+  for (const std::string& path : other_hooks_paths(client, scope)) {
+    const auto text = read_settings(path);
+    const auto edit = text && line && !text->empty()
+                          ? with_hooks(client, *text, *line, false)
+                          : std::unexpected(base::Error{});
+    if (edit && (edit->change == Change::none || edit->change == Change::refused)) {
+      std::fprintf(stderr, "%s has hooks of Parley's too, and both run: remove one of them.\n",
+                   path.c_str());
+    }
   }
-  const std::expected<Settings, base::Error> edit = add(*text);
-  if (!edit) {
-    return complain({"BAD_REQUEST", "cannot add to " + *path + ": " + edit.error().detail,
-                     "Leave out --write and add it by hand."});
+}
+
+void tell_what_is_left(const Options& options, McpClient client, Scope scope,
+                       const McpEntry& entry) {
+  if (options.hooks) {
+    tell_of_other_hooks(options, client, scope);
   }
-  return put(options, *path, *edit, what);
+  for (const std::string& line : what_is_left(client, scope, entry, options.hooks)) {
+    std::fprintf(stderr, "%s\n", line.c_str());
+  }
+  const auto path = agent_token_path(options.agent);
+  std::error_code none;
+  const bool needs_token = !entry.is_http || options.hooks;
+  if (needs_token && path && !fs::exists(*path, none)) {
+    const std::string agent = printable(shell_word(options.agent));
+    std::fprintf(stderr,
+                 "There is no token of %s in %s yet: register it with --register, or\n"
+                 "  parley agent add %s --dialect inbox --role specialist | parley agent keep %s\n",
+                 printable(options.agent).c_str(), path->c_str(), agent.c_str(), agent.c_str());
+  }
 }
 
 int config(const Options& options) {
@@ -233,26 +351,27 @@ int config(const Options& options) {
   if (!client) {
     return complain(client.error());
   }
+  const Scope scope = options.scope == "user" ? Scope::user : Scope::project;
+  const auto entry = entry_of(options);
+  if (!entry) {
+    return complain(entry.error());
+  }
+  const auto plans = plans_of(options, *client, scope, *entry);
+  if (!plans) {
+    return complain(plans.error());
+  }
   if (options.do_register) {
     if (const auto done = register_agent(options); !done) {
       return complain(done.error());
     }
   }
-  const Scope scope = options.scope == "user" ? Scope::user : Scope::project;
-  const McpEntry entry = entry_of(options);
-  int code = put_into(options, settings_path(*client, scope), printable(options.name).c_str(),
-                      [&](const std::string& text) {
-                        return with_entry(*client, text, entry, options.replace);
-                      });
-  if (code == 0 && options.hooks) {
-    code = put_into(
-        options, hooks_path(*client, scope), "hooks",
-        [&](const std::string& text) { return with_hooks(*client, text, hook_line(options)); });
+  for (const Plan& plan : *plans) {
+    if (const auto done = carry_out(options, plan); !done) {
+      return complain(done.error());
+    }
   }
-  if (code == 0) {
-    tell_what_is_left(options, *client, entry);
-  }
-  return code;
+  tell_what_is_left(options, *client, scope, *entry);
+  return 0;
 }
 
 void add_config_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Options>& options) {
@@ -261,9 +380,9 @@ void add_config_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Opt
   command->add_option("--client", options->for_client, "Which coding agent")
       ->required()
       ->check(CLI::IsMember(mcp_client_names()));
-  command->add_option("--agent", options->agent, "As whom it speaks")
-      ->required()
-      ->type_name("NAME");
+  takes_text(*command->add_option("--agent", options->agent, "As whom it speaks")
+                  ->required()
+                  ->type_name("NAME"));
   command->add_flag("--write", options->write, "Put it where the client reads it");
   command->add_option("--scope", options->scope, "For this directory, or all; project if not given")
       ->check(CLI::IsMember({"project", "user"}));
@@ -273,8 +392,9 @@ void add_config_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Opt
       ->check(CLI::IsMember({"stdio", "http"}));
   command->add_flag("--hooks", options->hooks,
                     "Also the hooks that hand the model its mail: `parley hook`");
-  command->add_option("--name", options->name, "Of the entry; parley if not given");
-  command->add_flag("--replace", options->replace, "Also replace another entry of that name");
+  takes_text(*command->add_option("--name", options->name, "Of the entry; parley if not given"));
+  command->add_flag("--replace", options->replace,
+                    "Also replace another entry of that name, and other hooks of Parley's");
   command->add_flag("--register", options->do_register,
                     "Register the agent first, as admin, and keep its token");
   command->add_option("--dialect", options->dialect, "Of a registered agent; inbox if not given")
@@ -288,9 +408,9 @@ void add_config_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Opt
 void add_check_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Options>& options) {
   CLI::App* command = mcp.add_subcommand(
       "check", "Send yourself a message through MCP, receive, read and settle it; show each state");
-  command->add_option("--agent", options->agent, "As whom; else PARLEY_TOKEN says it")
-      ->type_name("NAME");
-  add_client_options(*command, options->client);
+  takes_text(*command->add_option("--agent", options->agent, "As whom; else PARLEY_TOKEN says it")
+                  ->type_name("NAME"));
+  add_client_options(*command, options->client, Speaker::agent);
   add_example(*command, "parley mcp check --agent bo");
   command->callback(
       [=, &exit_code] { exit_code = run_mcp_check(options->agent, options->client); });
@@ -301,9 +421,9 @@ void add_check_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Opti
 void add_mcp(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
   CLI::App* mcp = app.add_subcommand("mcp", "Connect coding agents by the Model Context Protocol");
-  mcp->add_option("--agent", options->agent, "As whom; else PARLEY_TOKEN says it")
-      ->type_name("NAME");
-  add_broker_options(*mcp, options->client);
+  takes_text(*mcp->add_option("--agent", options->agent, "As whom; else PARLEY_TOKEN says it")
+                  ->type_name("NAME"));
+  add_broker_options(*mcp, options->client, Speaker::agent);
   add_config_command(*mcp, exit_code, options);
   add_check_command(*mcp, exit_code, options);
   add_example(*mcp, "parley mcp --agent bo    # as a client starts it: JSON-RPC, a line each");

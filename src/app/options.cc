@@ -7,17 +7,17 @@
 
 namespace parley::app {
 
-void add_broker_options(CLI::App& command, ClientOptions& options) {
+void add_broker_options(CLI::App& command, ClientOptions& options, Speaker speaker) {
   constexpr const char* group = "The broker";
   command.add_option("--url", options.url, "Its address; else PARLEY_URL, else the local one")
       ->type_name("URL")
       ->group(group);
-  command
-      .add_option("--token", options.token,
-                  "Your token, @FILE, or agent:NAME for one that is kept; else PARLEY_TOKEN, else "
-                  "the local broker's admin.token")
-      ->type_name("TOKEN")
-      ->group(group);
+  const char* meaning = speaker == Speaker::agent
+                            ? "The agent's token, or @FILE; else what is kept for --agent"
+                            : "Your token, @FILE, or agent:NAME for one that is kept; else "
+                              "PARLEY_TOKEN, else the local broker's admin.token";
+  CLI::Option* token = command.add_option("--token", options.token, meaning);
+  takes_text(*token->type_name("TOKEN")->group(group));
   command.add_option("--ca", options.ca, "PEM file of certificates to trust; else PARLEY_CA")
       ->type_name("FILE")
       ->group(group);
@@ -26,13 +26,17 @@ void add_broker_options(CLI::App& command, ClientOptions& options) {
       ->group(group);
 }
 
-void add_client_options(CLI::App& command, ClientOptions& options) {
-  add_broker_options(command, options);
+void add_client_options(CLI::App& command, ClientOptions& options, Speaker speaker) {
+  add_broker_options(command, options, speaker);
   command.add_flag("--json", options.json, "Print the broker's answer as JSON");
 }
 
 void add_example(CLI::App& command, std::string_view example) {
   command.footer("\nExample:\n  " + std::string(example));
+}
+
+void takes_text(CLI::Option& option) {
+  option.check([](const std::string& text) { return text.empty() ? "it is empty" : ""; });
 }
 
 void takes_duration(CLI::Option& option) {

@@ -557,10 +557,14 @@ void add_run(CLI::App& app, int& exit_code) {
   command->add_flag("--once", options->once, "Exit after one message: 0 if it was acknowledged");
   command->add_flag("--no-wait", options->no_wait,
                     "Exit if another works for the agent, rather than stand by");
-  command->add_option("COMMAND", options->command, "What to run, without a shell; after --")
+  command
+      ->add_option("COMMAND", options->command,
+                   "What to run, without a shell; after --. The message is on its standard input, "
+                   "as JSON of the agent's dialect; PARLEY_MESSAGE_ID, _FROM, _TYPE, _THREAD and "
+                   "_PRIORITY are in its environment")
       ->required();
   command->positionals_at_end();
-  add_broker_options(*command, options->client);
+  add_broker_options(*command, options->client, Speaker::agent);
   add_example(*command, "PARLEY_TOKEN=$BO parley run --agent bo --timeout 10m -- ./answer.sh");
   command->callback([=, &exit_code] {
     for (std::string& word : options->command) {

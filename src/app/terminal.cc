@@ -156,6 +156,19 @@ std::string printable_lines(std::string_view text) { return cleaned(text, true, 
 
 std::string printable_json(std::string_view json) { return cleaned(json, true, escape_json); }
 
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos) {
+    return std::string(word);
+  }
+  std::string out = "'";
+  for (const char c : word) {
+    out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return out + "'";
+}
+
 size_t display_width(std::string_view text) {
   size_t columns = 0;
   each_character(text, [&](std::string_view, size_t width) {

@@ -18,6 +18,9 @@ std::string printable_lines(std::string_view text);
 // JSON made safe to print without changing what it means: such characters become `\u001b` escapes.
 std::string printable_json(std::string_view json);
 
+// As a shell takes it for one word: in quotes where it has to be.
+std::string shell_word(std::string_view word);
+
 // How many columns of a terminal the text takes: 2 for East Asian wide characters and most emoji, 0
 // for combining marks. Of printable text.
 size_t display_width(std::string_view text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From nothing to a coding agent that has its mail: docs/connect.md to the letter, `parley mcp check`,
+// From nothing to a coding agent that has its mail: README.md and docs/connect.md to the letter, `parley mcp check`,
 // and `parley mcp` against a real broker that is started anew.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -20,63 +20,77 @@ function run(args, env, { input = '', cwd } = {}) {
   });
 }
 
-describe('docs/connect.md', () => {
-  let newcomer, text;
+// On the broker, and in the home, of one who has followed the README.
+describe('README.md, then docs/connect.md', () => {
+  let newcomer, readme, text;
   before(async () => {
     newcomer = await Newcomer.arrive();
+    readme = await page('README.md');
     text = await page('docs/connect.md');
   });
   after(() => newcomer.leave());
   const blocks = (language) => [...text.matchAll(new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 'gs'))].map(([, body]) => body);
+  // As it is here: the page shows a program that is installed.
+  const here = (words) => words.replaceAll('"parley"', JSON.stringify(newcomer.program))
+    .replaceAll('"parley hook', `"${newcomer.program} hook`);
+  const project = () => join(newcomer.home, 'review');
+  const section = (title) => typed(readme.split(/^## /m).find((part) => part.startsWith(`${title}\n`)));
 
   // XD-10
   it('does what it says', async () => {
-    await newcomer.types(typed(text.replace(/```.*?```/gs, '')), [
-      'added parley in', 'ok   send', 'ok   ack       acked', blocks('toml')[0], '<parley-mail>', 'the build is red',
-      '"protocolVersion":"2025-11-25"',
+    const first = ['The first message', 'With curl', 'Connect a coding agent'].map(section).join('\n');
+    const then = typed(text.replace(/```.*?```/gs, ''));
+    await newcomer.types(`${first}\n${then}`, [
+      'the build is red', 'is it green again?', 'added parley in', 'ok   ack       acked',
+      'added parley in', 'added hooks in', 'ok   send', 'ok   ack       acked', here(blocks('toml')[0]),
+      '<parley-mail>', 'the build is red', '"protocolVersion":"2025-11-25"',
     ]);
-    const { mcpServers } = JSON.parse(await readFile(join(newcomer.home, '.mcp.json'), 'utf8'));
-    assert.deepEqual(mcpServers.parley, { type: 'stdio', command: 'parley', args: ['mcp', '--agent', 'bo'] });
+    const { mcpServers } = JSON.parse(await readFile(join(project(), '.mcp.json'), 'utf8'));
+    assert.deepEqual(mcpServers.parley, { type: 'stdio', command: newcomer.program, args: ['mcp', '--agent', 'rex'] });
+    // Neither page changed an agent of the other.
+    const dialects = {};
+    for (const { id, dialect } of (await newcomer.broker.call('GET', '/v1/agents')).json.agents) dialects[id] = dialect;
+    assert.deepEqual([dialects.ana, dialects.bo, dialects.cy, dialects.rex], ['flow', 'flow', 'inbox', 'inbox']);
   });
 
   it('shows each client the entry that is printed', async () => {
     const rows = [...text.matchAll(/^\| (\S+) \| `(\{.*?\})` \| `(\{.*\})` \|$/gm)];
     assert.deepEqual(rows.map(([, client]) => client), ['claude-code', 'gemini', 'vscode', 'cursor']);
-    const env = { HOME: newcomer.home, XDG_STATE_HOME: join(newcomer.home, 'state'), PATH: join(newcomer.home, 'build') };
+    const env = { ...newcomer.env, PATH: join(newcomer.home, 'build') };
     for (const [, client, ...entries] of rows) {
       for (const [at, transport] of ['stdio', 'http'].entries()) {
-        const { stdout } = await run(['mcp', 'config', '--client', client, '--agent', 'bo', '--transport', transport], env);
+        const { stdout } = await run(['mcp', 'config', '--client', client, '--agent', 'rex', '--transport', transport], env);
         const [servers] = Object.values(JSON.parse(stdout));
-        assert.deepEqual(servers.parley, JSON.parse(entries[at].replace('http://127.0.0.1:7455', newcomer.broker.url)), client);
+        const wanted = here(entries[at]).replace('http://127.0.0.1:7455', newcomer.broker.url);
+        assert.deepEqual(servers.parley, JSON.parse(wanted), client);
       }
     }
   });
 
   it('has hooks that work as they stand', async () => {
-    const found = blocks('json').map((body) => JSON.parse(body).hooks);
-    const files = { 'claude-code': '.claude/settings.json', gemini: '.gemini/settings.json', cursor: '.cursor/hooks.json' };
+    const found = blocks('json').map((body) => JSON.parse(here(body)).hooks);
+    const files = { 'claude-code': '.claude/settings.local.json', gemini: '.gemini/settings.json', cursor: '.cursor/hooks.json' };
     assert.equal(found.length, 3);
     for (const [at, [client, file]] of Object.entries(files).entries()) {
-      const { stderr } = await run(['mcp', 'config', '--client', client, '--agent', 'bo', '--hooks', '--write'],
-        { HOME: newcomer.home, PATH: join(newcomer.home, 'build') }, { cwd: newcomer.home });
-      assert.deepEqual(JSON.parse(await readFile(join(newcomer.home, file), 'utf8')).hooks, found[at], `${client} ${stderr}`);
+      const { stderr } = await run(['mcp', 'config', '--client', client, '--agent', 'rex', '--hooks', '--write'],
+        { ...newcomer.env, PATH: join(newcomer.home, 'build') }, { cwd: project() });
+      assert.deepEqual(JSON.parse(await readFile(join(project(), file), 'utf8')).hooks, found[at], `${client} ${stderr}`);
     }
     for (const hooks of found) {
       for (const [event, [entry]] of Object.entries(hooks)) {
         const { command } = entry.hooks?.[0] ?? entry;
         const [program, ...args] = command.split(' ');
-        assert.equal(program, 'parley');
-        const { code, stdout } = await run(args, { HOME: newcomer.home, XDG_STATE_HOME: join(newcomer.home, 'state') },
-          { input: JSON.stringify({ hook_event_name: event }) });
+        assert.equal(program, newcomer.program);
+        const { code, stdout } = await run(args, newcomer.env, { input: JSON.stringify({ hook_event_name: event }) });
         assert.equal(code, 0);
         assert.match(stdout, /^\{.*the build is red/, event);
       }
     }
   });
 
-  it('writes what the client can start', async () => {
-    const { mcpServers: { parley } } = JSON.parse(await readFile(join(newcomer.home, '.mcp.json'), 'utf8'));
-    const client = new Stdio(parley.args.slice(1), { HOME: newcomer.home, XDG_STATE_HOME: join(newcomer.home, 'state') });
+  it('writes what the client can start, from anywhere and with next to no environment', async () => {
+    const { mcpServers: { parley } } = JSON.parse(await readFile(join(project(), '.mcp.json'), 'utf8'));
+    const client = new Stdio(parley.args.slice(1), {}, { program: parley.command, bare: { HOME: newcomer.home, PATH: '/usr/bin:/bin' } });
     const { result } = await client.ask(modern(1, 'tools/call', { name: 'checkInbox', arguments: {} }));
     assert.equal(result.structuredContent.notifications[0].preview, 'the build is red');
     assert.deepEqual(await client.end(), { code: 0, signal: null });
@@ -126,7 +140,8 @@ describe('parley mcp check', () => {
     };
     await fails({}, /^fail broker .*\n {5}Give --agent/);
     await fails({ PARLEY_TOKEN: 'prl_wrong' }, /^fail connect .*token/);
-    await fails({ PARLEY_TOKEN: bo.token, PARLEY_URL: 'http://127.0.0.1:1' }, /^fail connect {3}no broker answers.*\n {5}\w/);
+    await fails({ PARLEY_TOKEN: bo.token, PARLEY_URL: 'http://127.0.0.1:1' }, /^fail broker {4}no broker answers.*\n {5}\w/);
+    await fails({ PARLEY_TOKEN: '' }, /^fail broker {4}PARLEY_TOKEN is set but empty/);
     await fails({}, /^fail broker .*no token of zoe/, '--agent', 'zoe');
   });
 
@@ -136,6 +151,26 @@ describe('parley mcp check', () => {
     const { code, stdout } = await check({ HOME: home }, '--agent', 'ana');
     assert.equal(code, 1);
     assert.match(stdout, /fail identity {2}the token kept for ana is that of bo/);
+  });
+
+  it('names the file of a token that is of another broker', async () => {
+    const home = join(broker.data, 'home');
+    await run(['agent', 'keep', 'old'], { HOME: home }, { input: 'prl_of_another_broker' });
+    const { code, stdout } = await check({ HOME: home, XDG_CONFIG_HOME: '' }, '--agent', 'old');
+    assert.equal(code, 1);
+    assert.match(stdout, /fail connect .*old in \S+\/agents\/old\.token is not one of http.*\n {5}.*remove the file/);
+  });
+
+  it('leaves nothing behind when a step fails', async () => {
+    const full = await broker.addAgent('full', { dialect: 'inbox', role: 'specialist' });
+    const critical = Array.from({ length: 101 }, () => ({ type: 'notification', receiver: 'full', priority: 'critical',
+      payload: { content_type: 'text', body: 'x' } }));
+    await broker.call('POST', '/v1/messages?lenient=true', { body: critical });
+    const { code, stdout } = await check({ PARLEY_TOKEN: full.token });
+    assert.equal(code, 1);
+    assert.match(stdout, /fail receive .*\n {5}Settle what waits first/);
+    const { json } = await broker.call('GET', '/v1/agents/full');
+    assert.equal(json.queue_depth, 101, JSON.stringify(json));
   });
 });
 

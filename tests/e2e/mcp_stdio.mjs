@@ -14,9 +14,10 @@ export const initialize = (id = 0) => legacy(id, 'initialize',
   { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } });
 
 export class Stdio {
-  constructor(flags = [], env = {}) {
+  // `bare` is the whole environment, where `env` is added to that of the tests.
+  constructor(flags = [], env = {}, { program = binary, bare } = {}) {
     const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PARLEY_')));
-    this.process = spawn(binary, ['mcp', ...flags], { env: { ...clean, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+    this.process = spawn(program, ['mcp', ...flags], { env: bare ?? { ...clean, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
     this.exited = new Promise((done) => this.process.on('exit', (code, signal) => done({ code, signal })));
     this.stderr = '';
     this.process.stderr.on('data', (text) => { this.stderr += text; });

@@ -249,7 +249,9 @@ describe('parley mcp without a broker', () => {
   };
 
   it('says that none runs', () => asks(['--url', 'http://127.0.0.1:1'], { PARLEY_TOKEN: 'prl_x' }, /no broker answers.*parley serve/));
-  it('says that none runs here', () => asks(['--data', '/nonexistent'], { PARLEY_TOKEN: 'prl_x' }, /no broker|cannot connect/));
+  // Also where another broker listens at the usual address: that one is never meant.
+  it('says that none runs here', () => asks(['--data', '/nonexistent'], { PARLEY_TOKEN: 'prl_x' }, /no broker is running on \/nonexistent/));
+  it('says that the token is empty', () => asks(['--url', 'http://127.0.0.1:1'], { PARLEY_TOKEN: '' }, /PARLEY_TOKEN is set but empty/));
   it('says that it has no token', () => asks(['--url', 'http://127.0.0.1:1'], {}, /--agent NAME.*PARLEY_TOKEN/));
   it('says that an agent has no token file', () => asks(['--agent', 'bo'], { HOME: '/nonexistent', XDG_CONFIG_HOME: '' }, /no token of bo/));
 

@@ -23,9 +23,16 @@ export class Newcomer {
     newcomer.home = await mkdtemp(join(tmpdir(), 'parley-page-'));
     await mkdir(join(newcomer.home, 'build'));
     await symlink(binary, join(newcomer.home, 'build/parley'));
-    newcomer.broker = await Broker.start({ data: join(newcomer.home, 'state/parley'), limited: true });
+    newcomer.broker = await Broker.start({ data: join(newcomer.home, '.local/state/parley'), limited: true });
     return newcomer;
   }
+  // That of a user who has set nothing.
+  get env() {
+    const kept = Object.entries(process.env).filter(([name]) => !/^(PARLEY|XDG)_/.test(name));
+    return { ...Object.fromEntries(kept), HOME: this.home };
+  }
+  // The program, as the lines find it.
+  get program() { return join(this.home, 'build/parley'); }
   async leave() {
     await this.broker.remove();
     await rm(this.home, { recursive: true, force: true });
@@ -33,10 +40,8 @@ export class Newcomer {
   // Types the lines; what they print has these words, in this order.
   async types(lines, said) {
     const script = lines.replaceAll('http://127.0.0.1:7455', this.broker.url);
-    const env = { ...process.env, XDG_STATE_HOME: join(this.home, 'state'), HOME: this.home };
-    delete env.PARLEY_TOKEN;
     const { stdout } = await promisify(execFile)('bash', ['-eu', '-o', 'pipefail', '-c', script],
-      { cwd: this.home, env });
+      { cwd: this.home, env: this.env });
     let at = 0;
     for (const words of said) {
       at = stdout.indexOf(words, at);

@@ -21,8 +21,19 @@ describe('the README', () => {
     await newcomer.types(['The first message', 'With curl', 'Connect a coding agent'].map((title) =>
       lines(readme, title)).join('\n'),
       ['the build is red', 'acked', '"state":"accepted"', 'is it green again?', 'added parley in', 'acked']);
+    assert.ok(await readFile(join(newcomer.home, 'hello-parley/.mcp.json'), 'utf8'), 'not in the directory of the sources');
     const api = JSON.parse(await readFile(join(newcomer.home, 'openapi.json'), 'utf8'));
     assert.match(api.openapi, /^3\.1/);
+  });
+
+  // A second time, in a new terminal: nobody becomes the admin by an empty variable.
+  it('can be followed again', async () => {
+    const said = lines(await page('README.md'), 'The first message').split('\n').filter((line) => !line.includes('agent add'));
+    await newcomer.types(said.join('\n'), ['the build is red', 'ana', 'acked']);
+  });
+
+  it('says what is here', async () => {
+    assert.doesNotMatch(await page('README.md'), /MCP[^.]*not here yet/);
   });
 
   it('says how make run tells the way', async () => {
