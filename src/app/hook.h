@@ -35,10 +35,10 @@ HookEvent read_hook_event(std::string_view json, std::string_view name);
 
 // The first `limit` messages of `inbox` (an answer of GET /v1/inbox) as text for a model, at most
 // `mail_bytes_max` long; empty when there are none. What others wrote stands in quotes, one line
-// each, between marks that no text can imitate, and is said to be data. `agent` is whose mail it
-// is, where a command line has to say so.
+// each, between marks that no text can imitate, and is said to be data. `flags` are what a command
+// line has to have, to act for the same agent at the same broker.
 inline constexpr size_t mail_bytes_max = 8'000;
-std::string mail_text(lib::Json inbox, size_t limit, std::string_view agent = {});
+std::string mail_text(lib::Json inbox, size_t limit, std::string_view flags = {});
 
 // What the hook prints: nothing when there is no text.
 std::string hook_output(const HookEvent& event, std::string_view text);

@@ -89,6 +89,26 @@ int give_up(const Options& options, const HookEvent& event, const Failure& failu
   return 0;
 }
 
+// For the command lines that the model is told: those of this one, which its shell does not know.
+std::string flags_of(const Options& options) {
+  std::string flags;
+  const auto pass_on = [&](std::string_view flag, const std::string& value) {
+    if (!value.empty()) {
+      flags.append(flags.empty() ? "" : " ").append(flag).append(" ").append(shell_word(value));
+    }
+  };
+  // A token that was given as such is nothing to show around.
+  const bool is_file = options.client.token.starts_with('@');
+  const bool is_kept = options.client.token.empty() && !options.agent.empty();
+  pass_on("--token", is_file   ? options.client.token
+                     : is_kept ? std::string(agent_token_prefix) + options.agent
+                               : std::string());
+  pass_on("--url", options.client.url);
+  pass_on("--ca", options.client.ca);
+  pass_on("--data", options.client.data);
+  return flags;
+}
+
 int hook(const Options& options) {
   const base::Duration patience =
       base::parse_duration(options.timeout).value_or(base::milliseconds(500));
@@ -115,6 +135,9 @@ int hook(const Options& options) {
   if (!reply) {
     return give_up(options, event, reply.error());
   }
+  if (reply->status == 401 && options.client.token.empty() && !options.agent.empty()) {
+    return give_up(options, event, stale_token(options.agent, target->url));
+  }
   if (reply->status != 200) {
     return give_up(options, event, refusal(*reply));
   }
@@ -123,7 +146,8 @@ int hook(const Options& options) {
   if (!inbox || !inbox->is_object()) {
     return give_up(options, event, {"BAD_ANSWER", target->url + " is no Parley broker", {}});
   }
-  std::fputs(hook_output(event, mail_text(*inbox, options.limit, options.agent)).c_str(), stdout);
+  const std::string text = mail_text(*inbox, options.limit, flags_of(options));
+  std::fputs(hook_output(event, text).c_str(), stdout);
   return 0;
 }
 

@@ -74,7 +74,8 @@ TEST(Hook, ACommandLineSaysForWhomItActs) {
   lib::JsonDocument document;
   const auto inbox = document.parse(R"({"notifications":[{"id":"1"}]})");
   ASSERT_TRUE(inbox);
-  EXPECT_NE(mail_text(*inbox, 5, "bo").find("`parley ack ID --token agent:bo`"), std::string::npos);
+  const std::string text = mail_text(*inbox, 5, "--token agent:bo --data /x");
+  EXPECT_NE(text.find("`parley ack ID --token agent:bo --data /x`"), std::string::npos) << text;
   EXPECT_NE(mail_text(*inbox, 5).find("`parley ack ID`"), std::string::npos);
 }
 

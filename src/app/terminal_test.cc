@@ -78,5 +78,12 @@ TEST(Table, CellsCannotBreakOut) {
   EXPECT_EQ(table.render(false), "A       B\nx\\x0ay  \\x1b[31m\n");
 }
 
+TEST(Terminal, AWordForAShellIsQuotedWhereItHasToBe) {
+  EXPECT_EQ(shell_word("agent:bo"), "agent:bo");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("a b"), "'a b'");
+  EXPECT_EQ(shell_word("o'b $x"), "'o'\\''b $x'");
+}
+
 }  // namespace
 }  // namespace parley::app

@@ -79,7 +79,12 @@ describe('parley hook', () => {
     await mkdir(join(home, '.config/parley/agents'), { recursive: true });
     await writeFile(file, `${bo.token}\n`, { mode: 0o600 });
     const own = { ...env, PARLEY_TOKEN: ana.token };
-    assert.match((await hook('', ['--agent', 'bo'], own)).stdout, /1 message waits/);
+    const said = (await hook('', ['--agent', 'bo', '--url', broker.url], own)).stdout;
+    assert.match(said, /1 message waits/);
+    assert.ok(said.includes(`parley ack ID --token agent:bo --url ${broker.url}\``), said);
+    await writeFile(file, 'prl_of_another_broker', { mode: 0o600 });
+    assert.match((await hook({ hook_event_name: 'Stop' }, ['--agent', 'bo'], own)).stdout, /bo\.token is not one of http/);
+    await writeFile(file, `${bo.token}\n`, { mode: 0o600 });
     await chmod(file, 0o644);
     assert.match((await hook({ hook_event_name: 'Stop' }, ['--agent', 'bo'], own)).stdout, /others may read/);
   });
