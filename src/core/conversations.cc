@@ -49,7 +49,7 @@ bool Workspace::may_join(const Turn& turn, const Thread& thread, const Route& ro
 }
 
 // The thread that a message goes into, none where it has no name or begins one; or why it may not.
-// Flow has limits for its senders; whoever answers a request is heard all the same, and so is the
+// Flow has limits for its agents, however they write; whoever answers a request is heard all the same, and so is the
 // broker.
 std::expected<ThreadRef, Error> Workspace::find_thread(const Turn& turn, const Envelope& e,
                                                        const Route& route) const {
@@ -75,7 +75,7 @@ std::expected<ThreadRef, Error> Workspace::find_thread(const Turn& turn, const E
                                      "one of your own with another conversation_id",
                                  "/conversation_id"});
   }
-  const bool has_limits = e.dialect == Dialect::flow;
+  const bool has_limits = t_.agents[turn.actor].dialect == Dialect::flow;
   const bool is_over =
       thread.overdue || (thread.ages && thread.created + t_.rules.thread_duration_max <= t_.now);
   if ((thread.is_closed() && (has_limits || !thread.closed_by.empty())) ||
@@ -109,7 +109,7 @@ void Workspace::enter_thread(ThreadRef ref, const Envelope& e, const Route& rout
     begun.root_id = message.id;
     begun.created = t_.now;
     begun.closed = base::time_max;
-    begun.ages = e.dialect == Dialect::flow;
+    begun.ages = t_.agents[message.sender].dialect == Dialect::flow;
     ref = t_.threads.add(std::move(begun));
   }
   Thread& thread = t_.threads[ref];

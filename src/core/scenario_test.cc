@@ -264,6 +264,8 @@ class Script {
       e.task = words.next();
     } else if (words.accept("type")) {
       e.type = words.next();
+    } else if (words.accept("speaking")) {
+      e.dialect = dialect(words.next());
     } else if (words.accept("tokens")) {
       tokens_ = number(words.next());
     } else if (words.accept("body")) {

@@ -26,6 +26,11 @@ bool directs_no_one(const Agent& agent) {
           (agent.role == "council" || agent.role == "subagent"));
 }
 
+// Hands work over. A query that names no task only asks: anyone may, and no task comes of it.
+bool gives_work(const Envelope& e) {
+  return asks(e.kind) && (e.kind != Kind::query || !e.task.empty());
+}
+
 // What its sender reports as done.
 bool is_result(const Envelope& e) {
   return e.type == "result" || (e.kind == Kind::response && e.status != Status::error);
@@ -36,11 +41,16 @@ bool has_other_role(const Agent& agent, std::string_view wanted) {
   return !agent.role.empty() && agent.role != wanted;
 }
 
+std::string with_article(std::string_view noun) {
+  const bool vowel = std::string_view("aeiou").find(noun.front()) != std::string_view::npos;
+  return std::string(vowel ? "an " : "a ").append(noun);
+}
+
 std::unexpected<Error> refuse_role(std::string_view what, const Agent& agent,
                                    std::string_view wanted, std::string field) {
   return refuse(Code::role_forbidden,
-                std::string(what) + "; " + quoted(agent.name) + " is a " + agent.role +
-                    ", and a " + std::string(wanted) + " is wanted",
+                std::string(what) + "; " + quoted(agent.name) + " is " +
+                    with_article(agent.role) + ", and " + with_article(wanted) + " is wanted",
                 std::move(field));
 }
 
@@ -79,7 +89,7 @@ std::expected<void, Error> Workspace::check_roles(const Turn& turn, const Envelo
     return {};
   }
   const Agent& sender = t_.agents[turn.actor];
-  const bool gives = asks(e.kind);
+  const bool gives = gives_work(e);
   for (const AgentRef ref : route.agents) {
     const Agent& receiver = t_.agents[ref];
     if (!is_inbox_agent(receiver) || route.everyone) {
@@ -98,7 +108,8 @@ std::expected<void, Error> Workspace::check_roles(const Turn& turn, const Envelo
       }
       if (gives && directs_no_one(sender)) {
         return refuse(Code::role_forbidden,
-                      "a " + sender.role + " gives no tasks; let one who directs others do it",
+                      with_article(sender.role) +
+                          " gives no tasks; let one who directs others do it",
                       "/receiver");
       }
       continue;
@@ -107,7 +118,8 @@ std::expected<void, Error> Workspace::check_roles(const Turn& turn, const Envelo
       return refuse_role("a task is given by a director to a specialist", receiver, specialist,
                          "/receiver");
     }
-    if (is_result(e) && has_other_role(receiver, director)) {
+    const bool reports = is_result(e) && !answers_question(turn, e);
+    if (reports && has_other_role(receiver, director)) {
       return refuse_role("a result goes from a specialist to a director", receiver, director,
                          "/receiver");
     }
@@ -115,7 +127,7 @@ std::expected<void, Error> Workspace::check_roles(const Turn& turn, const Envelo
       return refuse_role("a task is given by a director to a specialist", sender, director,
                          "/sender");
     }
-    if (is_result(e) && has_other_role(sender, specialist)) {
+    if (reports && has_other_role(sender, specialist)) {
       return refuse_role("a result goes from a specialist to a director", sender, specialist,
                          "/sender");
     }
@@ -128,12 +140,21 @@ std::expected<void, Error> Workspace::check_roles(const Turn& turn, const Envelo
   return {};
 }
 
+// What it answers was asked of it without a task: the answer may go to anyone, too.
+bool Workspace::answers_question(const Turn& turn, const Envelope& e) const {
+  const MessageRef asked = e.kind != Kind::response
+                               ? none
+                               : t_.messages.find_received(turn.actor, e.in_reply_to);
+  return asked != none && t_.messages.message(asked).kind == Kind::query &&
+         !t_.messages.message(asked).is_task;
+}
+
 // IN-09: a task that is done with in its thread, or waits there with the same words, is not given
 // again. The message that gave it; none when this one gives a task, or none.
 std::expected<MessageRef, Error> Workspace::find_given(const Envelope& e, const Route& route,
                                                        uint64_t content, Seq& given) const {
   given = {};
-  if (!asks(e.kind) || !route.is_one()) {
+  if (!gives_work(e) || !route.is_one()) {
     return none;
   }
   const Agent& receiver = t_.agents[route.agents.front()];
@@ -211,7 +232,7 @@ void Workspace::enter_task(Turn& turn, const Envelope& e, const Route& route,
 }
 
 void Workspace::give_task(Turn& turn, const Envelope& e, const Route& route, MessageRef message) {
-  if (!route.is_one()) {
+  if (!route.is_one() || !gives_work(e)) {
     return;
   }
   const Agent& receiver = t_.agents[route.agents.front()];

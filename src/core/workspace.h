@@ -140,6 +140,7 @@ class Workspace {
   Outcome on(Turn& turn, const ReassignTask& command);
   std::expected<void, Error> check_roles(const Turn& turn, const Envelope& e,
                                          const Route& route) const;
+  bool answers_question(const Turn& turn, const Envelope& e) const;
   std::expected<MessageRef, Error> find_given(const Envelope& e, const Route& route,
                                               uint64_t content, Seq& given) const;
   void enter_task(Turn& turn, const Envelope& e, const Route& route, MessageRef message,

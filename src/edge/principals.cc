@@ -87,7 +87,8 @@ std::expected<void, Error> check_role(core::Dialect dialect, std::string_view ro
     wanted.append(wanted.empty() ? "" : ", ").append(name.empty() ? "none" : name);
   }
   return wrong(
-      "the role of a " + std::string(dialect::name_of(dialect)) + " agent is one of " + wanted,
+      "an agent that speaks " + std::string(dialect::name_of(dialect)) + " has one of the roles " +
+          wanted,
       "/role");
 }
 

@@ -54,6 +54,11 @@ void Ledger::check_tasks(const Step& step) {
       fail(Check::task, step, text("task {} is given and not there", send->envelope.task));
     }
   }
+  if (const auto* send = done<core::Send>(step);
+      send != nullptr && send->envelope.kind == core::Kind::query && send->envelope.task.empty() &&
+      t.tasks.find(step.entry.seq) != nullptr) {
+    fail(Check::task, step, "a question that names no task has become one");
+  }
   for (const auto& [began, task] : t.tasks.all()) {
     const auto at = sent_.find(task.message);
     if (!task.is_open()) {
