@@ -188,6 +188,10 @@ int list(const Options& options) {
     } else {
       std::printf("%s", table.render(wants_colours()).c_str());
     }
+    if (const Json more = answer.find("more"); more && more.as_bool() == true) {
+      std::fprintf(stderr, "these are the first of %s; narrow it down by --role or --capability\n",
+                   text_of(answer, "count").c_str());
+    }
     return 0;
   });
 }

@@ -49,8 +49,8 @@ bool Workspace::may_join(const Turn& turn, const Thread& thread, const Route& ro
 }
 
 // The thread that a message goes into, none where it has no name or begins one; or why it may not.
-// Flow has limits for its agents, however they write; whoever answers a request is heard all the same, and so is the
-// broker.
+// Flow has limits for its agents, however they write; whoever answers a request is heard all the
+// same, and so is the broker.
 std::expected<ThreadRef, Error> Workspace::find_thread(const Turn& turn, const Envelope& e,
                                                        const Route& route) const {
   const ThreadRef ref = e.thread.empty() ? none : t_.threads.find(e.thread);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/inbox.h"
 
+#include <numeric>
+
 #include "base/check.h"
 
 namespace parley::core {
@@ -174,6 +176,23 @@ void Inbox::settle_turn(Messages& messages, std::map<uint64_t, Channel>::iterato
   if (channel.first == none) {
     channels_.erase(at);
   }
+}
+
+uint64_t Inbox::ready(const Messages& messages) const {
+  uint64_t count = 0;
+  for (const Turn& turn : turns_) {
+    const Channel& channel = channels_.at(turn.channel);
+    if (channel.delayed == 0) {
+      count += std::accumulate(channel.waiting.begin(), channel.waiting.end(), uint64_t{0});
+      continue;
+    }
+    for (DeliveryRef ref = channel.first;
+         ref != none && messages.delivery(ref).state == State::queued;
+         ref = messages.delivery(ref).next) {
+      ++count;
+    }
+  }
+  return count;
 }
 
 DeliveryRef Inbox::first() const { return turns_.empty() ? none : turns_.begin()->first; }

@@ -50,6 +50,9 @@ class Inbox {
   // Calls `visit` for what waits and can be handed out now, in that order, until it returns false.
   void walk(const Messages& messages, const std::function<bool(DeliveryRef)>& visit) const;
 
+  // How many `walk` would visit. Looks at each channel once, and along those with a delayed one.
+  uint64_t ready(const Messages& messages) const;
+
   // Unsettled messages of this receiver: those that wait and those it holds.
   uint64_t unsettled = 0;
 

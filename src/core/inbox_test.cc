@@ -161,6 +161,7 @@ TEST_P(InboxDiscipline, AgreesWithTheModelUnderRandomWork) {
         return true;
       });
       ASSERT_EQ(walked, expected) << "step " << step;
+      ASSERT_EQ(inbox.ready(messages), expected.size()) << "step " << step;
       ASSERT_EQ(inbox.first(), expected.empty() ? none : expected.front()) << "step " << step;
       for (const auto& [ref, item] : model.items()) {
         const Delivery& delivery = messages.delivery(ref);

@@ -33,6 +33,29 @@ std::string receivers_of(const core::Tables& t, core::MessageRef ref) {
              : text + " and " + std::to_string(names.size() - listed_max) + " more";
 }
 
+// What became of a question: of each receiver, up to a few, why it does not answer.
+std::string why_unanswered(const core::Tables& t, core::MessageRef ref) {
+  constexpr size_t named_max = 3;
+  std::string text;
+  size_t named = 0;
+  for (core::DeliveryRef d = ref == core::none ? core::none : t.messages.message(ref).deliveries;
+       d != core::none && named < named_max; d = t.messages.delivery(d).sibling, ++named) {
+    const core::Agent& receiver = t.agents[t.messages.delivery(d).receiver];
+    text.append(named == 0 ? ": " : "; ");
+    if (!receiver.is_registered()) {
+      text.append(no_such_name(t, receiver.name));
+      continue;
+    }
+    text.append(receiver.name).append(" has not taken it: ");
+    text.append(core::state_name(t.messages.delivery(d).state));
+    if (const auto error = t.messages.last_errors().find(d);
+        error != t.messages.last_errors().end()) {
+      text.append(", ").append(error->second);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 // A response goes where the question says, else to whoever asked; an agent that says itself whom it
@@ -140,10 +163,11 @@ void Api::await_answer(const net::Exchange& exchange, const Principal& caller, b
   }
   const std::string id =
       id_text(broker_, caller.workspace, messages.message(asked), caller.dialect);
-  const auto no_answer = [this, exchange, id] {
+  const auto no_answer = [this, exchange, id, workspace = caller.workspace, question] {
+    const core::Tables& now = broker_.machine().find(workspace)->tables();
     refuse(exchange, Error{Code::not_answered,
-                           "no receiver got " + id +
-                               ", or those who did refused it: see its delivery",
+                           "there will be no answer to " + id +
+                               why_unanswered(now, now.messages.find(question)),
                            {}});
   };
   if (messages.message(asked).answer.n != 0) {  // asked again

@@ -74,6 +74,25 @@ Principal speaking(Principal caller, const dialect::Codec& codec) {
   return caller;
 }
 
+// Who does not get the message, as warnings: each of a few, and that there are more.
+void render_unreached(const core::Tables& t, core::MessageRef ref, JsonWriter& out) {
+  constexpr size_t named_max = 3;
+  size_t named = 0;
+  core::DeliveryRef d = t.messages.message(ref).deliveries;
+  for (; d != core::none && named < named_max; d = t.messages.delivery(d).sibling) {
+    const core::Agent& receiver = t.agents[t.messages.delivery(d).receiver];
+    if (t.messages.delivery(d).state == core::State::dead) {
+      ++named;
+      out.text(receiver.is_registered()
+                   ? "\"" + receiver.name + "\" could not be reached"
+                   : no_such_name(t, receiver.name) + ": a dead letter keeps the message");
+    }
+  }
+  if (d != core::none) {
+    out.text("not every receiver could be reached: see the states of the recipients");
+  }
+}
+
 // The sender hears of a field in its own words.
 node::Broker::Done in_words_of(const dialect::Codec& codec, node::Broker::Done done) {
   if (codec.dialect == core::Dialect::flow) {
@@ -434,7 +453,7 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
     }
   }
   if (ref != core::none && t.messages.message(ref).dead_letters > 0) {
-    out.text("not every receiver could be reached: see the states of the recipients");
+    render_unreached(t, ref, out);
   }
   const core::Agent& sender = t.agents[caller.ref];
   if (caller.dialect == core::Dialect::inbox &&
@@ -488,7 +507,9 @@ void Api::answer_inbox(const net::Exchange& exchange, const Principal& caller, u
   const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
   const core::AgentRef ref = t.agents.find(caller.name);
   std::vector<base::Seq> listed;
+  uint64_t count = 0;
   if (ref != core::none) {
+    count = t.agents[ref].inbox.ready(t.messages);
     t.agents[ref].inbox.walk(t.messages, [&](core::DeliveryRef d) {
       listed.push_back(t.messages.message_of(d).seq);
       return listed.size() < limit;
@@ -496,7 +517,8 @@ void Api::answer_inbox(const net::Exchange& exchange, const Principal& caller, u
   }
   std::string text;
   JsonWriter out(text);
-  out.object().key("count").number(uint64_t{listed.size()}).key("notifications").array();
+  out.object().key("count").number(count).key("shown").number(uint64_t{listed.size()});
+  out.key("more").boolean(count > listed.size()).key("notifications").array();
   for (const base::Seq seq : listed) {
     const auto envelope = envelope_at(broker_, caller.workspace, seq);
     if (envelope) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/nearest.h"
+#include "base/text.h"
 #include "edge/call.h"
 #include "lib/crypto.h"
 
@@ -120,6 +122,34 @@ std::expected<core::Target, Error> Names::target(std::string_view text, First fi
     return core::Target{.seq = base::Seq{*seq}, .id = {}};
   }
   return core::Target{.seq = {}, .id = own};
+}
+
+std::string no_such_name(const core::Tables& tables, std::string_view name) {
+  constexpr size_t compared_max = 500;
+  constexpr size_t shown_bytes = 64;
+  const size_t far = std::min<size_t>(3, name.size() / 2 + 1);
+  size_t compared = 0;
+  size_t least = far + 1;
+  std::string_view best;
+  tables.agents.each([&](const core::Agent& agent) {
+    const size_t longer = std::max(agent.name.size(), name.size());
+    const size_t shorter = std::min(agent.name.size(), name.size());
+    if (!agent.is_registered() || agent.kind == core::PrincipalKind::admin ||
+        longer - shorter > far || compared == compared_max) {
+      return;
+    }
+    ++compared;
+    const size_t distance = base::edit_distance(name, agent.name);
+    if (distance < least || (distance == least && distance <= far && agent.name < best)) {
+      least = distance;
+      best = agent.name;
+    }
+  });
+  std::string text = "there is no \"" + std::string(base::cut(name, shown_bytes)) + "\" here";
+  if (!best.empty()) {
+    text.append("; the nearest name is \"").append(best).append("\"");
+  }
+  return text;
 }
 
 }  // namespace parley::edge

@@ -42,4 +42,8 @@ class Names final : public dialect::Lookup {
   const Principal& caller_;
 };
 
+// `there is no "sma" here; the nearest name is "sam"`, for one who wrote to nobody. Of a crowd it
+// looks at a part, so that a name costs the server no more than that.
+std::string no_such_name(const core::Tables& tables, std::string_view name);
+
 }  // namespace parley::edge

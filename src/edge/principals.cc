@@ -17,6 +17,8 @@ using base::Code;
 using lib::Json;
 using lib::JsonWriter;
 
+constexpr uint64_t agents_max = 1'000;
+
 struct Roles {
   core::Dialect dialect;
   std::vector<std::string_view> names;  // the empty one: no role is one
@@ -347,8 +349,39 @@ void Api::heartbeat(Call& call) {
               reply_done(call.exchange));
 }
 
+namespace {
+
+bool holds(std::string_view text, std::string_view part) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; };
+  return part.empty() || !std::ranges::search(text, part, {}, lower, lower).empty();
+}
+
+// `agent`, or `agent,human`.
+std::expected<std::vector<core::PrincipalKind>, Error> parse_kinds(std::string_view text) {
+  std::vector<core::PrincipalKind> kinds;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (word != "agent" && word != "human" && word != "admin") {
+      return wrong("kind is agent, human or admin, or several of them with commas", {});
+    }
+    kinds.push_back(word == "agent"   ? core::PrincipalKind::agent
+                    : word == "human" ? core::PrincipalKind::human
+                                      : core::PrincipalKind::admin);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+// Chosen and cut before anything is written, so that a large workspace costs its reader no more
+// than what it is shown.
 void Api::list_agents(Call& call) {
   const core::Tables& t = tables(call);
+  const auto limit = call.count("limit", agents_max, agents_max);
+  const auto kinds = parse_kinds(call.parameter("kind").value_or(""));
+  const std::string part = call.parameter("name").value_or("");
+  const std::string after = call.parameter("after").value_or("");
   const auto capability = call.parameter("capability");
   const auto role = call.parameter("role");
   const auto status = call.parameter("status");
@@ -356,27 +389,40 @@ void Api::list_agents(Call& call) {
   const auto dialect = name ? parse_dialect(*name) : core::Dialect::flow;
   const auto good = name && dialect ? check_status(*dialect, status.value_or(""))
                                     : std::expected<void, Error>{};
-  if (!dialect || !good) {
-    refuse(call.exchange, !dialect ? dialect.error() : good.error());
+  if (!dialect || !good || !limit || !kinds) {
+    refuse(call.exchange, !dialect ? dialect.error()
+                          : !good  ? good.error()
+                          : !limit ? limit.error()
+                                   : kinds.error());
     return;
   }
+  std::vector<core::AgentRef> found;
+  t.agents.each([&](const core::Agent& agent) {
+    const bool wanted = agent.is_registered() && agent.name > after &&
+                        (kinds->empty() || std::ranges::find(*kinds, agent.kind) != kinds->end()) &&
+                        (!capability || std::ranges::find(agent.capabilities, *capability) !=
+                                            agent.capabilities.end()) &&
+                        (!role || agent.role == *role) &&
+                        (!status || agent_status(agent) == *status) &&
+                        (!name || agent.dialect == *dialect) && holds(agent.name, part);
+    if (wanted) {
+      found.push_back(t.agents.find(agent.name));
+    }
+  });
+  const size_t shown = std::min<size_t>(found.size(), *limit);
+  std::ranges::partial_sort(
+      found, found.begin() + static_cast<std::ptrdiff_t>(shown), {},
+      [&](core::AgentRef ref) -> const std::string& { return t.agents[ref].name; });
   std::string text;
   JsonWriter out(text);
   const auto webhook = [&](const core::Agent& agent) {
     webhooks_.render(call.caller.workspace, agent, out);
   };
-  out.object().key("agents").array();
-  for (const core::AgentRef ref : t.agents.sorted()) {
-    const core::Agent& agent = t.agents[ref];
-    const bool wanted = (!capability || std::ranges::find(agent.capabilities, *capability) !=
-                                            agent.capabilities.end()) &&
-                        (!role || agent.role == *role) &&
-                        (!status || agent_status(agent) == *status) &&
-                        (!name || agent.dialect == *dialect);
-    if (agent.is_registered() && wanted) {
-      render_agent(t, ref, clock_.now(), call.caller.is_admin() || ref == call.caller.ref, out,
-                   webhook);
-    }
+  out.object().key("count").number(uint64_t{found.size()});
+  out.key("more").boolean(found.size() > shown).key("agents").array();
+  for (size_t n = 0; n < shown; ++n) {
+    render_agent(t, found[n], clock_.now(), call.caller.is_admin() || found[n] == call.caller.ref,
+                 out, webhook);
   }
   out.end_array().end_object();
   respond(call.exchange, json_response(200, std::move(text)));

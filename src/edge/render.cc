@@ -26,7 +26,8 @@ std::string_view resolution_name(core::Resolution resolution) {
   return names[static_cast<size_t>(resolution)];
 }
 
-// The beginning of what it says: text without its quotes.
+}  // namespace
+
 std::string preview_of(const core::Envelope& envelope) {
   if (!envelope.subject.empty()) {
     return std::string(base::cut(envelope.subject, preview_bytes));
@@ -39,8 +40,6 @@ std::string preview_of(const core::Envelope& envelope) {
   }
   return std::string(base::cut(envelope.body, preview_bytes));
 }
-
-}  // namespace
 
 std::string_view kind_name(core::PrincipalKind kind) {
   constexpr std::array<std::string_view, 4> names = {"unknown", "agent", "human", "admin"};
@@ -289,6 +288,10 @@ void render_notification(const core::Envelope& envelope, const core::Message& me
                          JsonWriter& out) {
   out.object();
   render_summary(envelope, message, reader, out);
+  // Inbox has one word for what asks.
+  if (reader == core::Dialect::inbox && message.kind == core::Kind::query && !message.is_task) {
+    out.key("question").boolean(true);
+  }
   if (!redirected_from.empty()) {
     out.key("redirected_from").text(redirected_from);
   }

@@ -32,6 +32,9 @@ void render_delivery(const core::Tables& tables, core::DeliveryRef ref, lib::Jso
 // All receivers of a message, each with its state.
 void render_deliveries(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);
 
+// The beginning of what it says: text without its quotes.
+std::string preview_of(const core::Envelope& envelope);
+
 // Who, what, and how it begins, for one who speaks `reader`: members of an object that the caller
 // has begun.
 void render_summary(const core::Envelope& envelope, const core::Message& message,

@@ -142,10 +142,13 @@ void Api::show_task(Call& call) {
 void Api::list_tasks(Call& call) {
   const auto limit = call.count("limit", 100, list_max);
   const auto silent = call.flag("silent");
+  const auto unfinished = call.flag("unfinished");
   const auto state = call.parameter("state");
   const auto agent = call.parameter("agent");
-  if (!limit || !silent) {
-    refuse(call.exchange, !limit ? limit.error() : silent.error());
+  if (!limit || !silent || !unfinished) {
+    refuse(call.exchange, !limit    ? limit.error()
+                          : !silent ? silent.error()
+                                    : unfinished.error());
     return;
   }
   const core::Tables& t = tables(call);
@@ -160,7 +163,9 @@ void Api::list_tasks(Call& call) {
     const bool wanted =
         may_see(task, call.caller) && (!state || core::task_state_name(task.state) == *state) &&
         (!agent || task.director == *agent || task.specialist == *agent) &&
-        (!*silent || silence_of(t, task, now).us > 0);
+        (!*silent || silence_of(t, task, now).us > 0) &&
+        (!*unfinished || (task.state != core::TaskState::completed &&
+                          task.state != core::TaskState::acknowledged));
     if (wanted) {
       ++listed;
       out.object();

@@ -79,6 +79,16 @@ std::string_view state_of(const core::Tables& t, base::Seq seq, const Reader::Re
   return least ? core::state_name(*least) : "accepted";
 }
 
+// XD-03: what a message says is for whoever sent or got it, and for those who look after all.
+bool may_read(const core::Tables& t, const Principal& caller, const core::Envelope& e,
+              base::Seq seq, const Reader::Receivers& stored) {
+  const auto is_caller = [&](std::string_view name) { return name == caller.name; };
+  const core::MessageRef ref = t.messages.find(seq);
+  return caller.is_maintainer() || is_caller(e.sender) ||
+         (ref != core::none && t.messages.delivery_to(ref, caller.ref) != core::none) ||
+         std::ranges::any_of(stored.listed, is_caller, &view::StoredDelivery::receiver);
+}
+
 }  // namespace
 
 struct Api::ThreadFilter {
@@ -189,16 +199,25 @@ void Api::answer_threads(const net::Exchange& exchange, const Principal& caller,
 // Whoever takes part sees the whole of it, as do those who look after all. Others get the answer
 // that one gets who asks for what is not there.
 void Api::show_thread(Call& call) {
+  const auto limit = call.count("limit", tree_max, tree_max);
+  const auto dialect = wanted_dialect(call);
+  if (!limit || !dialect) {
+    refuse(call.exchange, !limit ? limit.error() : dialect.error());
+    return;
+  }
+  const uint64_t wanted = std::max<uint64_t>(*limit, 1);
+  Principal reads = call.caller;
+  reads.dialect = *dialect;
   const core::Tables& t = tables(call);
   const core::ThreadRef ref = t.threads.find(call.arguments[0]);
   const bool allowed = call.caller.is_maintainer() ||
                        (ref != core::none && takes_part(t.threads[ref], call.caller.ref));
   ask_history(
       call.exchange, call.caller,
-      [this, exchange = call.exchange, caller = call.caller, name = call.arguments[0],
+      [this, exchange = call.exchange, caller = reads, name = call.arguments[0], wanted,
        allowed](Reader& reader) -> std::expected<Questions::Answer, Error> {
         Reader::Viewer viewer{caller.workspace, caller.name};
-        Reader::Search search{.thread = name, .limit = allowed ? tree_max : 1};
+        Reader::Search search{.thread = name, .limit = allowed ? wanted : 1};
         if (allowed) {
           viewer.principal.reset();
         }
@@ -206,7 +225,7 @@ void Api::show_thread(Call& call) {
         // One who only heard a part of it, by a topic, is no stranger either.
         if (page && !allowed && !page->messages.empty()) {
           viewer.principal.reset();
-          search.limit = tree_max;
+          search.limit = wanted;
           page = reader.search(viewer, search);
         }
         if (!page) {
@@ -217,7 +236,7 @@ void Api::show_thread(Call& call) {
         }
         const auto tree = std::make_shared<ThreadTree>();
         tree->name = name;
-        tree->more = page->next.n != 0 && page->messages.size() == tree_max;
+        tree->more = page->next.n != 0 && page->messages.size() == wanted;
         std::ranges::reverse(page->messages);
         for (view::StoredMessage& message : page->messages) {
           auto receivers = reader.receivers(message.seq, receivers_max);
@@ -280,6 +299,9 @@ void Api::answer_thread(const net::Exchange& exchange, const Principal& caller,
                                                                   : out.text(e.question);
     }
     out.key("state").plain(state_of(t, tree.items[n].message.seq, tree.items[n].receivers));
+    if (may_read(t, caller, e, tree.items[n].message.seq, tree.items[n].receivers)) {
+      out.key("preview").text(preview_of(e));
+    }
     out.key("children").array();
     for (const size_t child : children[n]) {
       out.text(dialect::id_in(caller.dialect, *envelopes[child]));

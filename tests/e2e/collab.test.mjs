@@ -23,7 +23,7 @@ const post = (agent, body, query = '', headers = {}) =>
 // The first message that waits for the agent, read and settled; without its trace, which each has.
 async function next(agent) {
   const { json } = await agent.inbox('?wait=10s&limit=1');
-  assert.equal(json.count, 1, 'no mail within 10 s');
+  assert.equal(json.shown, 1, 'no mail within 10 s');
   const [listed] = json.notifications;
   const { status, json: { traceparent, ...found } } = await agent.read(encodeURIComponent(listed.id));
   assert.equal(status, 200);

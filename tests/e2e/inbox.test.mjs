@@ -24,7 +24,7 @@ async function send(agent, to, type, content, extra = {}) {
 // The next notification, and the message itself.
 async function next(agent, headers = {}) {
   const { json } = await agent.call('GET', '/v1/inbox?wait=10s&limit=1', { headers });
-  assert.equal(json.count, 1, 'no mail within 10 s');
+  assert.equal(json.shown, 1, 'no mail within 10 s');
   const [listed] = json.notifications;
   const { status: code, json: found } =
     await agent.call('GET', `/v1/messages/${encodeURIComponent(listed.id)}`, { headers });
