@@ -40,6 +40,19 @@ bool holds(const std::vector<std::string>& ids, const std::string& id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
+// Whoever speaks to us on stdio sets no headers.
+Failure refusal_of(int status, const std::string& body) {
+  Failure failure = refusal({status, body, {}});
+  if (status == 401) {
+    if (failure.detail.find("Authorization") != failure.detail.npos) {
+      failure.detail = "the broker does not know the token";
+    }
+    failure.advice = "Set PARLEY_TOKEN to the agent's token, or name the agent with --agent NAME; "
+                     "`parley agent add NAME` makes a token.";
+  }
+  return failure;
+}
+
 // What stays asked for until the session ends, by what it is about; empty for anything else.
 std::string standing_key(const std::string& line, const McpMessage& message) {
   if (message.method == "logging/setLevel") {
@@ -437,7 +450,7 @@ void McpRelay::on_end(Flights::iterator at, net::Fetch::State state) {
       return listen(flight.events.last_id(), std::move(flight.waiting));
     }
     if (is_done && status / 100 != 2) {
-      return refuse(flight.waiting, refusal({status, flight.body, {}}));
+      return refuse(flight.waiting, refusal_of(status, flight.body));
     }
     return refuse(flight.waiting,
                   is_done ? Failure{"UNAVAILABLE", "the broker ended without an answer", {}}
@@ -445,7 +458,7 @@ void McpRelay::on_end(Flights::iterator at, net::Fetch::State state) {
   }
   if (flight.kind == Flight::Kind::note && !(is_done && status / 100 == 2)) {
     warn("the broker did not take " + flight.message.method + ": " +
-         (is_done ? refusal({status, flight.body, {}}).detail : flight.fetch.error().detail));
+         (is_done ? refusal_of(status, flight.body).detail : flight.fetch.error().detail));
   }
   if (is_done && flight.message.method == "notifications/initialized" && status / 100 == 2 &&
       !session_.empty()) {

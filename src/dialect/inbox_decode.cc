@@ -19,6 +19,13 @@ using lib::Json;
 
 constexpr size_t summary_bytes_max = 120;
 
+// What a content that must be JSON is made of.
+std::string members_of(Type type) {
+  return type == Type::task
+             ? "taskId, title and description, and may have acceptanceCriteria and context"
+             : "taskId, status and result, and may have artifacts, blockers and metrics";
+}
+
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view space = " \t\r\n";
   const size_t first = text.find_first_not_of(space);
@@ -162,7 +169,7 @@ bool Decoder::read_json(std::string_view text) {
   return fail(Code::validation_failed,
               "content: wanted the JSON of a " + std::string(e_.type) + ", an object, found " +
                   (parsed ? describe(*parsed) : "text that is no JSON: " + parsed.error().detail) +
-                  "; schemas/inbox has its schema",
+                  "; it has " + members_of(type_),
               fields[Field::content].pointer);
 }
 

@@ -17,26 +17,7 @@ constexpr uint64_t wait_seconds_max = 300;
 constexpr uint64_t wait_seconds = 30;
 constexpr uint64_t inbox_limit = 20;
 constexpr uint64_t tell_every = 5;  // seconds
-
-// What a model reads of a refusal.
-std::string refusal(Json problem) {
-  std::string text = text_of(problem, "code") + ": " + text_of(problem, "detail");
-  if (const std::string field = text_of(problem, "field"); !field.empty()) {
-    text.append(" (at ").append(field).append(")");
-  }
-  if (const std::string advice = text_of(problem, "advice"); !advice.empty()) {
-    text.append(". ").append(advice);
-  }
-  return text;
-}
-
-void copy_members(Json from, std::initializer_list<std::string_view> keys, JsonWriter& out) {
-  for (const std::string_view key : keys) {
-    if (const Json value = from.find(key)) {
-      out.key(key).raw(value.raw());
-    }
-  }
-}
+constexpr std::string_view answer_timeout = "1h";  // then a question is over, and its asker told
 
 std::string path_to(std::string_view collection, std::string_view id, std::string_view below = {}) {
   return "/v1/" + std::string(collection) + "/" + percent_encoded(id) + std::string(below);
@@ -44,65 +25,7 @@ std::string path_to(std::string_view collection, std::string_view id, std::strin
 
 std::string wait_query(uint64_t seconds) { return "wait=" + std::to_string(seconds) + "s"; }
 
-// id, threadId, state and, where they say something, receivers and warnings.
-std::string receipt_text(Json receipt) {
-  std::string text;
-  JsonWriter out(text);
-  out.object();
-  copy_members(receipt, {"id"}, out);
-  if (const Json thread = receipt.find("thread")) {
-    out.key("threadId").raw(thread.raw());
-  }
-  copy_members(receipt, {"state", "delay", "duplicate"}, out);
-  out.key("recipients").array();
-  if (const Json recipients = receipt.find("recipients")) {
-    for (const Json each : recipients.elements()) {
-      out.object().key("to").text(text_of(each, "receiver"));
-      copy_members(each, {"state"}, out);
-      out.end_object();
-    }
-  }
-  out.end_array();
-  if (const Json warnings = receipt.find("warnings");
-      warnings && warnings.elements().begin() != warnings.elements().end()) {
-    out.key("warnings").raw(warnings.raw());
-  }
-  out.end_object();
-  return text;
-}
-
-// What was answered, of a response in flow.
-std::string response_text(Json answered) {
-  const Json response = answered.find("response");
-  const Json payload = response ? response.find("payload") : Json();
-  const Json body = payload ? payload.find("body") : Json();
-  std::string text;
-  JsonWriter out(text);
-  out.object().key("answered").boolean(true);
-  copy_members(answered, {"id"}, out);
-  out.key("from").text(text_of(response, "sender"));
-  if (const std::string status = text_of(response, "status"); !status.empty()) {
-    out.key("status").text(status);
-  }
-  out.key("answer");
-  if (body && body.as_string()) {
-    out.text(*body.as_string());
-  } else {
-    out.text(body ? body.raw() : "");
-  }
-  if (const std::string thread = text_of(response, "conversation_id"); !thread.empty()) {
-    out.key("threadId").text(thread);
-  }
-  out.end_object();
-  return text;
-}
-
 }  // namespace
-
-std::string text_of(Json object, std::string_view key) {
-  const Json value = object ? object.find(key) : Json();
-  return value ? std::string(value.as_string().value_or("")) : std::string();
-}
 
 bool accepted(const Arguments& arguments, const Run& run) {
   const std::string problem = arguments.problem();
@@ -130,41 +53,11 @@ std::string composed(const Draft& draft) {
   return text;
 }
 
-std::string inbox_text(Json inbox, bool waited) {
-  std::string text;
-  JsonWriter out(text);
-  out.object();
-  const Json notifications = inbox.find("notifications");
-  uint64_t shown = 0;
-  std::string list;
-  JsonWriter items(list);
-  items.array();
-  for (const Json each : notifications ? notifications.elements() : Json::Elements{}) {
-    items.object();
-    copy_members(each, {"id", "from"}, items);
-    if (text_of(each, "sender_kind") == "human") {
-      items.key("human").boolean(true);
-    }
-    copy_members(each, {"type", "priority", "preview", "timestamp"}, items);
-    if (const Json thread = each.find("thread")) {
-      items.key("threadId").raw(thread.raw());
-    }
-    items.end_object();
-    ++shown;
-  }
-  items.end_array();
-  const Json count = inbox.find("count");
-  out.key("count").number(count ? count.as_uint64().value_or(shown) : shown);
-  out.key("notifications").raw(list);
-  if (waited) {
-    out.key("timedOut").boolean(shown == 0);
-  }
-  out.end_object();
-  return text;
-}
-
 Desk::Caller Desk::caller_of(const Ask& ask) {
-  return {ask.run, ask.client.principal, ask.client.traceparent, ask.client.tracestate};
+  return {.run = ask.run,
+          .principal = ask.client.principal,
+          .traceparent = ask.client.traceparent,
+          .tracestate = ask.client.tracestate};
 }
 
 void Desk::call(const Caller& caller, const Inner& inner, Use use, Refused refused) {
@@ -181,7 +74,7 @@ void Desk::call(const Caller& caller, const Inner& inner, Use use, Refused refus
   add("tracestate", caller.tracestate);
   const uint64_t number =
       api_.ask_inside(caller.principal, request,
-                      [run = caller.run, use = std::move(use),
+                      [run = caller.run, to = caller.to, use = std::move(use),
                        refused = std::move(refused)](const net::Response& response) {
                         lib::JsonDocument document;
                         const auto body = document.parse(response.body);
@@ -190,7 +83,7 @@ void Desk::call(const Caller& caller, const Inner& inner, Use use, Refused refus
                         } else if (response.status < 400) {
                           use(response, *body);
                         } else if (!refused || !refused(*body)) {
-                          run.done(tool_error(refusal(*body)));
+                          run.done(tool_error(refusal(*body, to)));
                         }
                       });
   caller.run.on_cancel([this, number] { api_.stop_inside(number); });
@@ -198,8 +91,8 @@ void Desk::call(const Caller& caller, const Inner& inner, Use use, Refused refus
 
 void Desk::answer(const Caller& caller, const Inner& inner, Write write) {
   call(caller, inner,
-       [run = caller.run, write = std::move(write)](const net::Response& response, Json body) {
-         run.done(tool_json(write(response, body)));
+       [run = caller.run, write = std::move(write)](const net::Response&, Json body) {
+         run.done(tool_json(write(body)));
        });
 }
 
@@ -220,7 +113,7 @@ void Desk::check_inbox(const Ask& ask) {
   if (accepted(arguments, ask.run)) {
     answer(caller_of(ask),
            {.path = "/v1/inbox", .query = "limit=" + std::to_string(limit), .dialect = "inbox"},
-           [](const net::Response&, Json inbox) { return inbox_text(inbox, false); });
+           [](Json inbox) { return inbox_reply(inbox, false); });
   }
 }
 
@@ -235,7 +128,7 @@ void Desk::wait_for_message(const Ask& ask) {
          {.path = "/v1/inbox",
           .query = "limit=" + std::to_string(inbox_limit) + "&" + wait_query(seconds),
           .dialect = "inbox"},
-         [](const net::Response&, Json inbox) { return inbox_text(inbox, true); });
+         [](Json inbox) { return inbox_reply(inbox, true); });
 }
 
 void Desk::read_message(const Ask& ask) {
@@ -244,22 +137,14 @@ void Desk::read_message(const Ask& ask) {
   if (!accepted(arguments, ask.run)) {
     return;
   }
-  answer(caller_of(ask), {.path = path_to("messages", id), .dialect = "inbox"},
-         [](const net::Response& response, Json message) {
-           std::string text;
-           JsonWriter out(text);
-           out.object();
-           for (const auto member : message.members()) {
-             out.key(member.key).raw(member.value.raw());
-           }
-           for (const auto& [name, value] : response.headers) {
-             if (name == "Parley-Provenance") {
-               out.key("provenance").raw(value);
-             }
-           }
-           out.end_object();
-           return text;
-         });
+  call(caller_of(ask), {.path = path_to("messages", id), .dialect = "inbox"},
+       [run = ask.run](const net::Response& response, Json message) {
+         std::string_view provenance;
+         for (const auto& [name, value] : response.headers) {
+           provenance = name == "Parley-Provenance" ? std::string_view(value) : provenance;
+         }
+         run.done(tool_json(message_reply(message, provenance)));
+       });
 }
 
 void Desk::send_message(const Ask& ask) {
@@ -272,12 +157,15 @@ void Desk::send_message(const Ask& ask) {
     (void)arguments.optional_text(name);
   }
   if (accepted(arguments, ask.run)) {
-    answer(caller_of(ask),
-           {.method = "POST",
-            .path = "/v1/messages",
-            .body = std::string(ask.arguments.raw()),
-            .dialect = "inbox"},
-           [](const net::Response&, Json receipt) { return receipt_text(receipt); });
+    call(caller_of(ask),
+         {.method = "POST",
+          .path = "/v1/messages",
+          .body = std::string(ask.arguments.raw()),
+          .dialect = "inbox"},
+         [run = ask.run](const net::Response&, Json receipt) {
+           const std::string nobody = undelivered(receipt);
+           run.done(nobody.empty() ? tool_json(receipt_reply(receipt)) : tool_error(nobody));
+         });
   }
 }
 
@@ -297,7 +185,7 @@ void Desk::ack_message(const Ask& ask) {
     JsonWriter(body).object().key("reason").text(reason).end_object();
   }
   answer(caller_of(ask), {.method = "POST", .path = path_to("messages", id, path), .body = body},
-         [id, outcome](const net::Response&, Json) {
+         [id, outcome](Json) {
            std::string text;
            JsonWriter(text).object().key("id").text(id).key("outcome").text(outcome).end_object();
            return text;
@@ -307,7 +195,7 @@ void Desk::ack_message(const Ask& ask) {
 // Sends a request and waits for its answer. One that does not come in time is no failure: it will
 // be in the inbox.
 void Desk::question(const Caller& caller, std::string body, uint64_t seconds,
-                    std::string_view asked) {
+                    std::string_view asked, Write write) {
   keep_telling(caller.run, seconds, "waiting for " + std::string(asked));
   call(
       caller,
@@ -316,16 +204,11 @@ void Desk::question(const Caller& caller, std::string body, uint64_t seconds,
        .query = "lenient=true&" + wait_query(seconds),
        .body = std::move(body),
        .dialect = "flow"},
-      [run = caller.run](const net::Response&, Json answered) {
-        run.done(tool_json(response_text(answered)));
+      [run = caller.run, write = std::move(write)](const net::Response&, Json answered) {
+        run.done(tool_json(write(answered)));
       },
       [run = caller.run](Json problem) {
-        const std::string code = text_of(problem, "code");
-        if (code == "NOT_ANSWERED") {
-          run.done(tool_error(refusal(problem) + " findAgents shows who is there."));
-          return true;
-        }
-        if (code != "TIMEOUT") {
+        if (text_of(problem, "code") != "TIMEOUT") {
           return false;
         }
         std::string text;
@@ -347,42 +230,41 @@ void Desk::request(const Ask& ask) {
   const std::string thread = arguments.optional_text("threadId");
   const uint64_t seconds = arguments.number("seconds", wait_seconds, 1, wait_seconds_max);
   if (accepted(arguments, ask.run)) {
+    // A query: it gives no task, so anyone may ask anyone.
     question(caller_of(ask),
-             composed({.type = "request",
+             composed({.type = "query",
                        .to = to,
                        .content = content,
                        .priority = priority,
-                       .thread = thread}),
-             seconds, to);
+                       .thread = thread,
+                       .response_timeout = answer_timeout}),
+             seconds, to, answer_reply);
   }
 }
 
 void Desk::publish(const Ask& ask) {
   Arguments arguments(ask.arguments);
+  const std::string prefix = "topic:";
   const std::string topic = arguments.text("topic");
   const std::string content = arguments.content("content");
   const std::string priority = arguments.word("priority", {"normal", "high", "low", "critical"});
   if (!accepted(arguments, ask.run)) {
     return;
   }
-  const std::string_view type = topic == "*" ? "broadcast" : "notification";
-  answer(caller_of(ask),
+  // A name without a dot would be taken for an agent's.
+  const bool is_plain = topic != "*" && topic.find('.') == topic.npos && !topic.starts_with(prefix);
+  Caller caller = caller_of(ask);
+  caller.to = "topic";
+  answer(caller,
          {.method = "POST",
           .path = "/v1/messages",
           .query = "lenient=true",
-          .body = composed({.type = type, .to = topic, .content = content, .priority = priority}),
+          .body = composed({.type = topic == "*" ? "broadcast" : "notification",
+                            .to = is_plain ? prefix + topic : topic,
+                            .content = content,
+                            .priority = priority}),
           .dialect = "flow"},
-         [](const net::Response&, Json receipt) {
-           std::string text;
-           JsonWriter out(text);
-           out.object();
-           copy_members(receipt, {"id", "state"}, out);
-           if (const Json count = receipt.find("recipient_count")) {
-             out.key("subscribers").raw(count.raw());
-           }
-           out.end_object();
-           return text;
-         });
+         published_reply);
 }
 
 }  // namespace parley::edge::mcp

@@ -9,6 +9,7 @@
 #include "edge/api.h"
 #include "edge/mcp/arguments.h"
 #include "edge/mcp/offer.h"
+#include "edge/mcp/replies.h"
 #include "edge/mcp/server.h"
 
 namespace parley::edge::mcp {
@@ -43,6 +44,7 @@ class Desk {
     Principal principal;
     std::string traceparent;
     std::string tracestate;
+    std::string_view to = "to";  // what the tool calls a receiver
   };
   static Caller caller_of(const Ask& ask);
 
@@ -61,21 +63,23 @@ class Desk {
   using Refused = std::function<bool(lib::Json problem)>;
   void call(const Caller& caller, const Inner& inner, Use use, Refused refused = {});
   // The same, ending the tool's call with the object that `write` makes of the answer.
-  using Write = std::function<std::string(const net::Response&, lib::Json)>;
+  using Write = std::function<std::string(lib::Json)>;
   void answer(const Caller& caller, const Inner& inner, Write write);
 
   struct SessionCall;
   static Inner session_inner(const SessionCall& wanted);
 
   // Reads a resource.
-  using Shorten = std::function<std::string(lib::Json)>;
-  void read(const Ask& ask, std::string path, Shorten shorten);
+  void read(const Ask& ask, const Inner& inner, Write write);
 
-  void question(const Caller& caller, std::string body, uint64_t seconds, std::string_view asked);
+  // `asked` is who.
+  void question(const Caller& caller, std::string body, uint64_t seconds, std::string_view asked,
+                Write write);
   void ask_user(const Ask& ask, const std::string& question,
-                const std::vector<std::string>& options);
-  void mail_human(const Caller& caller, const std::string& to, std::string_view text,
-                  uint64_t seconds);
+                const std::vector<std::string>& options, uint64_t seconds);
+  // To the human of this name, or to the only one there is.
+  void ask_by_mail(const Caller& caller, const std::string& to, const std::string& text,
+                   uint64_t seconds);
   // While a call waits the client hears of it from time to time.
   void keep_telling(const Run& run, uint64_t seconds, std::string what, uint64_t passed = 0);
 
@@ -94,13 +98,7 @@ struct Draft {
 };
 std::string composed(const Draft& draft);
 
-// The parts of the answer that a model needs, as a JSON object.
-std::string inbox_text(lib::Json inbox, bool waited);
-
 // True when the arguments are fine; else the call is over.
 bool accepted(const Arguments& arguments, const Run& run);
-
-// The text of a member; empty where there is none.
-std::string text_of(lib::Json object, std::string_view key);
 
 }  // namespace parley::edge::mcp

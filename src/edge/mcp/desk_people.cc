@@ -14,55 +14,41 @@ namespace {
 using lib::Json;
 using lib::JsonWriter;
 
+class Query {
+ public:
+  // Nothing where the value is empty.
+  Query& add(std::string_view key, std::string_view value) {
+    if (!value.empty()) {
+      text_.append(text_.empty() ? "" : "&").append(key).append("=").append(percent_encoded(value));
+    }
+    return *this;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
 constexpr uint64_t human_seconds = 120;
 constexpr uint64_t human_seconds_max = 600;
-constexpr size_t agents_shown_max = 50;
+constexpr std::string_view agents_shown = "50";
+constexpr uint64_t thread_limit = 20;
+constexpr std::string_view tasks_shown = "20";
 
-bool holds(std::string_view text, std::string_view part) {
-  const auto same = [](char a, char b) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; };
-    return lower(a) == lower(b);
-  };
-  return !std::ranges::search(text, part, same).empty() || part.empty();
+// Who can be written to.
+Query people_query() {
+  Query query;
+  query.add("kind", "agent,human").add("limit", agents_shown);
+  return query;
 }
 
-uint64_t number_of(Json object, std::string_view key) {
-  const Json value = object ? object.find(key) : Json();
-  return value ? value.as_uint64().value_or(0) : 0;
-}
-
-void agent_line(Json agent, JsonWriter& out) {
-  out.object();
-  for (const std::string_view key :
-       {"id", "kind", "role", "dialect", "capabilities", "availability", "currentTask"}) {
-    const Json value = agent.find(key);
-    if (value && !value.is_null() && value.raw() != "\"\"" && value.raw() != "[]") {
-      out.key(key).raw(value.raw());
-    }
-  }
-  out.key("waiting").number(number_of(agent, "queue_depth")).end_object();
-}
-
-// Those that fit, without the broker's admin, as a list; how many fit in all.
-std::string agents_text(Json answer, std::string_view name) {
-  std::string list;
-  JsonWriter out(list);
-  out.array();
-  size_t count = 0;
-  const Json agents = answer.find("agents");
-  for (const Json agent : agents ? agents.elements() : Json::Elements{}) {
-    if (text_of(agent, "kind") == "admin" || !holds(text_of(agent, "id"), name)) {
-      continue;
-    }
-    if (++count <= agents_shown_max) {
-      agent_line(agent, out);
-    }
-  }
-  out.end_array();
+std::string joined(const std::vector<std::string>& names) {
+  constexpr size_t listed_max = 20;
   std::string text;
-  JsonWriter whole(text);
-  whole.object().key("count").number(uint64_t{count}).key("agents").raw(list).end_object();
-  return text;
+  for (size_t n = 0; n < std::min(names.size(), listed_max); ++n) {
+    text.append(n == 0 ? "" : ", ").append(names[n]);
+  }
+  return names.size() > listed_max ? text + ", …" : text;
 }
 
 }  // namespace
@@ -75,24 +61,21 @@ void Desk::find_agents(const Ask& ask) {
   if (!accepted(arguments, ask.run)) {
     return;
   }
-  std::string query;
-  const auto add = [&query](std::string_view key, std::string_view value) {
-    if (!value.empty()) {
-      query.append(query.empty() ? "" : "&").append(key).append("=").append(percent_encoded(value));
-    }
-  };
-  add("capability", capability);
-  add("role", role);
-  answer(caller_of(ask), {.path = "/v1/agents", .query = query},
-         [name](const net::Response&, Json agents) { return agents_text(agents, name); });
+  Query query = people_query();
+  query.add("capability", capability).add("role", role).add("name", name);
+  answer(caller_of(ask), {.path = "/v1/agents", .query = query.text()}, agents_reply);
 }
 
 void Desk::get_thread(const Ask& ask) {
   Arguments arguments(ask.arguments);
   const std::string id = arguments.text("threadId");
+  const uint64_t limit = arguments.number("limit", thread_limit, 1, 100);
   if (accepted(arguments, ask.run)) {
-    answer(caller_of(ask), {.path = "/v1/threads/" + percent_encoded(id)},
-           [](const net::Response&, Json thread) { return std::string(thread.raw()); });
+    answer(caller_of(ask),
+           {.path = "/v1/threads/" + percent_encoded(id),
+            .query = "limit=" + std::to_string(limit),
+            .dialect = "inbox"},
+           thread_reply);
   }
 }
 
@@ -135,8 +118,7 @@ void Desk::session(const Ask& ask) {
     ask.run.done(tool_error("BAD_ARGUMENTS: " + problem));
     return;
   }
-  answer(caller_of(ask), session_inner(wanted),
-         [](const net::Response&, Json answered) { return std::string(answered.raw()); });
+  answer(caller_of(ask), session_inner(wanted), session_reply);
 }
 
 Desk::Inner Desk::session_inner(const SessionCall& wanted) {
@@ -197,8 +179,9 @@ void Desk::ask_human(const Ask& ask) {
   if (!accepted(arguments, ask.run)) {
     return;
   }
-  if (to.empty() && ask.client.can.elicitation) {
-    ask_user(ask, question, options);
+  if (!ask.answer("answer").empty() ||
+      (to.empty() && ask.client.can.elicitation && ask.run.can_ask())) {
+    ask_user(ask, question, options, seconds);
     return;
   }
   if (!options.empty()) {
@@ -207,37 +190,20 @@ void Desk::ask_human(const Ask& ask) {
       question.append("\n- ").append(option);
     }
   }
-  const Caller caller = caller_of(ask);
-  if (!to.empty()) {
-    mail_human(caller, to, question, seconds);
-    return;
-  }
-  call(caller, {.path = "/v1/agents"},
-       [this, caller, question, seconds](const net::Response&, Json answer) {
-         std::vector<std::string> humans;
-         const Json agents = answer.find("agents");
-         for (const Json each : agents ? agents.elements() : Json::Elements{}) {
-           if (text_of(each, "kind") == "human") {
-             humans.push_back(text_of(each, "id"));
-           }
-         }
-         if (humans.size() == 1) {
-           mail_human(caller, humans[0], question, seconds);
-           return;
-         }
-         std::string names;
-         for (const std::string& each : humans) {
-           names.append(names.empty() ? "" : ", ").append(each);
-         }
-         caller.run.done(tool_error(
-             humans.empty() ? "NO_HUMAN: no human is registered here. Someone with the admin token "
-                              "adds one by `parley human add NAME`."
-                            : "BAD_ARGUMENTS: say in `to` which human: " + names));
-       });
+  ask_by_mail(caller_of(ask), to, question, seconds);
 }
 
+// What the user said, if it is an answer: where there are options, one of them. It guards what
+// cannot be undone, so nothing else counts as one.
 void Desk::ask_user(const Ask& ask, const std::string& question,
-                    const std::vector<std::string>& options) {
+                    const std::vector<std::string>& options, uint64_t seconds) {
+  const auto unanswered = [](std::string_view why) {
+    std::string text;
+    JsonWriter out(text);
+    out.object().key("answered").boolean(false).key("from").plain("user");
+    out.key("note").text("the user gave no answer: " + std::string(why)).end_object();
+    return tool_json(text);
+  };
   const std::string_view given = ask.answer("answer");
   if (given.empty()) {
     std::string schema;
@@ -252,40 +218,65 @@ void Desk::ask_user(const Ask& ask, const std::string& question,
       out.end_array();
     }
     out.end_object().end_object().key("required").array().plain("answer").end_array().end_object();
+    // A client of the modern era calls again when it likes; one of the older waits here.
+    server_.waits().add(server_.now() + base::seconds(static_cast<int64_t>(seconds)),
+                        [run = ask.run, seconds, unanswered] {
+                          run.done(unanswered("none within " + std::to_string(seconds) + " s"));
+                        });
+    keep_telling(ask.run, seconds, "waiting for the user");
     ask.run.ask({form("answer", question, schema)});
     return;
   }
   lib::JsonDocument document;
   const auto reply = document.parse(given);
   const std::string action = reply ? text_of(*reply, "action") : std::string();
-  const Json content = reply ? reply->find("content") : Json();
-  std::string text;
-  JsonWriter out(text);
-  out.object().key("answered").boolean(action == "accept").key("from").plain("user");
-  if (action == "accept") {
-    out.key("answer").text(text_of(content, "answer"));
+  const std::string answer = reply ? text_of(reply->find("content"), "answer") : std::string();
+  if (action != "accept") {
+    ask.run.done(unanswered(action.empty() ? "cancel" : action));
+  } else if (answer.empty()) {
+    ask.run.done(unanswered("what came back has no text in `answer`"));
+  } else if (!options.empty() && std::ranges::find(options, answer) == options.end()) {
+    ask.run.done(unanswered("what came back is none of the options"));
   } else {
-    out.key("note").text("the user gave no answer: " + (action.empty() ? "cancel" : action));
+    std::string text;
+    JsonWriter out(text);
+    out.object().key("answered").boolean(true).key("from").plain("user");
+    out.key("answer").text(answer).end_object();
+    ask.run.done(tool_json(text));
   }
-  out.end_object();
-  ask.run.done(tool_json(text));
 }
 
-void Desk::mail_human(const Caller& caller, const std::string& to, std::string_view text,
-                      uint64_t seconds) {
-  if (!to.starts_with("human:")) {
-    caller.run.done(
-        tool_error("BAD_ARGUMENTS: `to` must be a human, such as human:kim; for an "
-                   "agent use request"));
-    return;
-  }
-  question(caller,
-           composed({.type = "request",
-                     .to = to,
-                     .content = text,
-                     .priority = "high",
-                     .response_timeout = "1h"}),
-           seconds, to);
+void Desk::ask_by_mail(const Caller& caller, const std::string& to, const std::string& text,
+                       uint64_t seconds) {
+  Query humans;
+  humans.add("kind", "human");
+  call(caller, {.path = "/v1/agents", .query = humans.text()},
+       [this, caller, to, text, seconds](const net::Response&, Json answer) {
+         std::vector<std::string> names;
+         const Json found = answer.find("agents");
+         for (const Json each : found ? found.elements() : Json::Elements{}) {
+           names.push_back(text_of(each, "id"));
+         }
+         const std::string name = to.empty() && names.size() == 1 ? names.front()
+                                  : to.starts_with("human:")      ? to
+                                                                  : "human:" + to;
+         if (std::ranges::find(names, name) != names.end()) {
+           question(caller,
+                    composed({.type = "request",
+                              .to = name,
+                              .content = text,
+                              .priority = "high",
+                              .response_timeout = "1h"}),
+                    seconds, name, human_reply);
+           return;
+         }
+         caller.run.done(tool_error(
+             names.empty() ? "NO_HUMAN: no human is registered here. Someone with the admin token "
+                             "adds one by `parley human add NAME`."
+             : to.empty() ? "BAD_ARGUMENTS: say in `to` which human: " + joined(names)
+                          : "RECEIVER_NOT_FOUND: there is no " + name + "; there are " +
+                                joined(names) + ". For an agent use request."));
+       });
 }
 
 void Desk::status(const Ask& ask) {
@@ -294,53 +285,61 @@ void Desk::status(const Ask& ask) {
     return;
   }
   const Caller caller = caller_of(ask);
-  call(caller, {.path = "/v1/agents/" + percent_encoded(caller.principal.name)},
-       [this, caller](const net::Response&, Json me) {
-         std::string text;
-         JsonWriter out(text);
-         out.object().key("you");
-         agent_line(me, out);
+  const std::string& me = caller.principal.name;
+  Query unfinished;
+  unfinished.add("agent", me).add("unfinished", "true").add("limit", tasks_shown);
+  const Inner tasks{.path = "/v1/tasks", .query = unfinished.text(), .dialect = "inbox"};
+  call(caller, {.path = "/v1/agents/" + percent_encoded(me)},
+       [this, caller, tasks](const net::Response&, Json self) {
+         std::string text = R"({"you":)" + self_reply(self);
          for (const std::string_view box : {"inbox", "outbox"}) {
-           out.key(box == "inbox" ? "waitingForYou" : "sentAndUnsettled");
-           out.number(number_of(me.find(box), "unsettled"));
+           text.append(box == "inbox" ? R"(,"waitingForYou":)" : R"(,"sentAndUnsettled":)");
+           text.append(std::to_string(number_of(self.find(box), "unsettled")));
          }
-         answer(caller, {.path = "/v1/health"}, [text](const net::Response&, Json health) {
-           std::string whole = text;
-           whole.append(R"(,"broker":{"status":)");
-           lib::append_json_string(whole, text_of(health, "status"));
-           whole.append(R"(,"version":)");
-           lib::append_json_string(whole, text_of(health, "version"));
-           return whole + "}}";
+         call(caller, tasks, [this, caller, text](const net::Response&, Json found) {
+           const std::string so_far = text + R"(,"tasks":)" + tasks_reply(found);
+           answer(caller, {.path = "/v1/health"}, [so_far](Json health) {
+             std::string whole = so_far + R"(,"broker":)";
+             JsonWriter out(whole);
+             out.object().key("status").text(text_of(health, "status"));
+             out.key("version").text(text_of(health, "version")).end_object();
+             return whole + "}";
+           });
          });
        });
 }
 
-void Desk::read(const Ask& ask, std::string path, Shorten shorten) {
-  const Caller caller = caller_of(ask);
+void Desk::read(const Ask& ask, const Inner& inner, Write write) {
   const Fault missing = resource_not_found(ask);
   call(
-      caller, {.path = std::move(path), .dialect = "inbox"},
-      [run = ask.run, uri = std::string(ask.uri), shorten = std::move(shorten)](
-          const net::Response&, Json body) {
-        run.done(resource_text(uri, "application/json", shorten(body)));
+      caller_of(ask), inner,
+      [run = ask.run, uri = std::string(ask.uri), write = std::move(write)](const net::Response&,
+                                                                            Json body) {
+        run.done(resource_text(uri, "application/json", write(body)));
       },
-      [run = ask.run, missing](Json) {
-        run.fail(missing);
+      [run = ask.run, missing](Json problem) {
+        const std::string code = text_of(problem, "code");
+        const bool is_missing = code == "NOT_FOUND" || code == "FORBIDDEN";
+        run.fail(is_missing ? missing : Fault{internal_error, refusal(problem), {}});
         return true;
       });
 }
 
 void Desk::read_inbox(const Ask& ask) {
-  read(ask, "/v1/inbox", [](Json inbox) { return inbox_text(inbox, false); });
+  read(ask, {.path = "/v1/inbox", .dialect = "inbox"},
+       [](Json inbox) { return inbox_reply(inbox, false); });
 }
 
 void Desk::read_thread(const Ask& ask) {
-  read(ask, "/v1/threads/" + percent_encoded(text_of(ask.arguments, "id")),
-       [](Json thread) { return std::string(thread.raw()); });
+  read(ask,
+       {.path = "/v1/threads/" + percent_encoded(text_of(ask.arguments, "id")),
+        .query = "limit=100",
+        .dialect = "inbox"},
+       thread_reply);
 }
 
 void Desk::read_agents(const Ask& ask) {
-  read(ask, "/v1/agents", [](Json agents) { return agents_text(agents, {}); });
+  read(ask, {.path = "/v1/agents", .query = people_query().text()}, agents_reply);
 }
 
 }  // namespace parley::edge::mcp

@@ -88,6 +88,9 @@ class Run {
   // back. Only for tools, prompts and the reading of resources, and what the client can do.
   void ask(std::vector<Question> questions, std::string state = {}) const;
 
+  // Whether the client can be asked over this call: one of the legacy era must take events.
+  bool can_ask() const;
+
   // The stream of the answer ends now, and the client fetches the rest by another one. Where it
   // cannot, nothing happens.
   void hang_up() const;

@@ -173,6 +173,7 @@ void Server::drop(Running& run, Host::Outcome outcome) {
 }
 
 void Server::finish(Running& run, std::string text, int status, Host::Outcome outcome) {
+  withdraw_questions(run);
   drop(run, outcome);
   if (Stream* const stream = find_stream(run.stream)) {
     answer(*stream, std::move(text), status);
@@ -256,13 +257,37 @@ void Server::ask_modern(Running& run, const std::vector<Question>& questions,
   finish(run, modern_result(run.id, members, "input_required"), 200, Host::Outcome::done);
 }
 
-void Server::ask_legacy(Running& run, const std::vector<Question>& questions, std::string state) {
-  Stream* stream = find_stream(run.stream);
+// On which a client of the legacy era hears what it is asked; nullptr when it can hear nothing.
+Stream* Server::stream_to_ask(const Running& run) {
+  Stream* const stream = find_stream(run.stream);
   Session* const session = stream != nullptr ? session_of(*stream) : nullptr;
-  if (session != nullptr && !stream->takes_events) {
-    stream = find_stream(session->stream);
+  return session == nullptr      ? nullptr
+         : stream->takes_events ? stream
+                                : find_stream(session->stream);
+}
+
+// The call is over, and what the client was asked for it and has not answered is wanted no more.
+void Server::withdraw_questions(const Running& run) {
+  Stream* const stream = run.client.era == Era::legacy ? stream_to_ask(run) : nullptr;
+  Session* const session = stream != nullptr ? session_of(*stream) : nullptr;
+  if (session == nullptr) {
+    return;
   }
-  if (session == nullptr || stream == nullptr) {
+  for (const auto& [id, asked] : session->asked) {
+    if (asked.run == run.number) {
+      std::string params;
+      JsonWriter out(params);
+      out.object().key("requestId").number(id);
+      out.key("reason").plain("the call is over").end_object();
+      tell(*stream, notification_text("notifications/cancelled", params));
+    }
+  }
+}
+
+void Server::ask_legacy(Running& run, const std::vector<Question>& questions, std::string state) {
+  Stream* const stream = stream_to_ask(run);
+  Session* const session = stream != nullptr ? session_of(*stream) : nullptr;
+  if (session == nullptr) {
     refuse_ask(run, "the client takes no event stream, so it cannot be asked", "{}");
     return;
   }
@@ -350,6 +375,12 @@ void Run::ask(std::vector<Question> questions, std::string state) const {
   } else {
     server_->ask_legacy(*run, questions, std::move(state));
   }
+}
+
+bool Run::can_ask() const {
+  const Running* const run = server_->find_run(id_);
+  return run != nullptr &&
+         (run->client.era == Era::modern || server_->stream_to_ask(*run) != nullptr);
 }
 
 void Run::hang_up() const {

@@ -147,6 +147,8 @@ class Server {
   void finish_fault(Running& run, const Fault& fault);
   void refuse_ask(Running& run, const std::string& why, std::string_view required);
   void ask_modern(Running& run, const std::vector<Question>& questions, const std::string& state);
+  Stream* stream_to_ask(const Running& run);
+  void withdraw_questions(const Running& run);
   void ask_legacy(Running& run, const std::vector<Question>& questions, std::string state);
   std::string seal_context(const Running& run, lib::Json arguments) const;
   void cancel(Running& run);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "lib/json.h"
+
+namespace parley::edge::mcp {
+
+// Answers of the API in the words of the tools: what a model needs of them, and nothing that it
+// would pay for in vain. Each is a JSON object, as the output schema of its tool says.
+
+std::string inbox_reply(lib::Json inbox, bool waited);
+// `provenance` is the header of that name; may be empty.
+std::string message_reply(lib::Json message, std::string_view provenance);
+std::string receipt_reply(lib::Json receipt);
+std::string published_reply(lib::Json receipt);
+// What was answered, of a response in flow.
+std::string answer_reply(lib::Json answered);
+// The same of a human, in few words.
+std::string human_reply(lib::Json answered);
+std::string thread_reply(lib::Json thread);
+std::string session_reply(lib::Json answered);
+std::string agents_reply(lib::Json agents);
+
+// Parts of `status`: who one is, and what is not finished.
+std::string self_reply(lib::Json agent);
+std::string tasks_reply(lib::Json tasks);
+
+// What a model reads of a refusal: the code, what was wrong with which argument, what to do by
+// tools. `to` is the tool's name for the receiver.
+std::string refusal(lib::Json problem, std::string_view to = "to");
+// The refusal of a message that was taken and reaches nobody; empty where it reaches someone.
+std::string undelivered(lib::Json receipt);
+
+// The text, the number of a member; empty, 0 where there is none.
+std::string text_of(lib::Json object, std::string_view key);
+uint64_t number_of(lib::Json object, std::string_view key);
+
+}  // namespace parley::edge::mcp
