@@ -190,6 +190,8 @@ void Api::add_gauges() {
   };
   add("parley_connections", "Open connections.",
       [this] { return static_cast<double>(server_->connections()); });
+  add("parley_calls_waiting", "Calls that wait for mail, an answer or a lock.",
+      [this] { return static_cast<double>(waiting_.size()); });
   add("parley_storage_trouble", "1 while commands are refused because storage fails.",
       [this] { return broker_.trouble() ? 1.0 : 0.0; });
   add("parley_webhook_sent_total", "Agents told of mail by their webhooks.",

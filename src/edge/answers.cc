@@ -226,18 +226,21 @@ void Api::await_answer(const net::Exchange& exchange, const Principal& caller, b
     broker_.forget(waiter);
     too_late("within " + base::format_duration(wait));
   });
-  waiting_[exchange] = [this, waiter, timer, caller, question] {
-    waits_.remove(*timer);
-    broker_.forget(waiter);
-    broker_.ask(caller.workspace, caller.name, core::StopWaiting{question},
-                [](const core::Outcome&, std::span<const core::Effect>) {});
-  };
+  waiting_[exchange] = {caller, [this, waiter, timer, caller, question] {
+                          waits_.remove(*timer);
+                          broker_.forget(waiter);
+                          broker_.ask(caller.workspace, caller.name, core::StopWaiting{question},
+                                      [](const core::Outcome&, std::span<const core::Effect>) {});
+                        }};
   stay_present(exchange, caller);
 }
 
 // The waiting caller has the answer with this: it is read and acknowledged in its name.
 void Api::give_answer(const net::Exchange& exchange, const Principal& caller, base::Seq answer,
                       const std::string& question) {
+  if (!is_still_good(exchange, caller)) {
+    return;
+  }
   const core::Target target{.seq = answer, .id = {}};
   broker_.ask(caller.workspace, caller.name, core::Read{.target = target},
               [](const core::Outcome&, std::span<const core::Effect>) {});

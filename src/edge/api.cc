@@ -189,6 +189,7 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
   broker_.observe([this](const core::Entry& entry, const core::Outcome& outcome,
                          std::span<const core::Effect> effects) {
     note_write(entry);
+    end_stale_waits(entry, outcome);
     metrics_.applied(broker_.machine(), entry, outcome, effects);
     webhooks_.applied(entry, outcome, effects);
   });
@@ -236,9 +237,7 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
     caller = caller ? std::move(caller) : fixtures_caller(request);
   }
   if (!caller) {
-    const Error error{
-        Code::unauthorized, "send `Authorization: Bearer TOKEN` with a token of this broker", {}};
-    refuse(exchange, error, {"WWW-Authenticate", "Bearer"});
+    refuse_token(exchange, "send `Authorization: Bearer TOKEN` with a token of this broker");
   } else if (route != nullptr) {
     if (!route->open) {
       note_call(*caller);
@@ -291,12 +290,48 @@ void Api::note_call(const Principal& caller) {
 void Api::stay_present(const net::Exchange& exchange, const Principal& caller) {
   const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
   waits_.add(clock_.now() + sign_interval(t.rules), [this, exchange, caller] {
-    const core::Tables& now = broker_.machine().find(caller.workspace)->tables();
-    if (waiting_.contains(exchange) && now.agents.find(caller.name) == caller.ref) {
+    if (waiting_.contains(exchange) && is_current(broker_.machine(), caller)) {
       note_call(caller);
       stay_present(exchange, caller);
     }
   });
+}
+
+void Api::refuse_token(const net::Exchange& exchange, std::string_view why) {
+  refuse(exchange, Error{Code::unauthorized, std::string(why), {}}, {"WWW-Authenticate", "Bearer"});
+}
+
+bool Api::is_still_good(const net::Exchange& exchange, const Principal& caller) {
+  const bool good = is_current(broker_.machine(), caller);
+  if (!good) {
+    refuse_token(exchange,
+                 "your token is good no more: you were removed, or got another one, after you "
+                 "asked; ask again with the token that you have now");
+  }
+  return good;
+}
+
+// XD-04: whoever waits with a token that is good no more waits for nothing.
+void Api::end_stale_waits(const core::Entry& entry, const core::Outcome& outcome) {
+  const auto* const gone = std::get_if<core::Unregister>(&entry.command);
+  const auto* const changed = std::get_if<core::Register>(&entry.command);
+  if (!outcome || (gone == nullptr && changed == nullptr)) {
+    return;
+  }
+  const std::string_view name = gone != nullptr ? gone->name : changed->name;
+  std::vector<net::Exchange> stale;
+  for (const auto& [exchange, waiting] : waiting_) {
+    if (waiting.caller.workspace == entry.workspace && waiting.caller.name == name &&
+        !is_current(broker_.machine(), waiting.caller)) {
+      stale.push_back(exchange);
+    }
+  }
+  for (const net::Exchange& exchange : stale) {
+    if (const auto waiting = waiting_.extract(exchange)) {
+      waiting.mapped().undo();
+      (void)is_still_good(exchange, waiting.mapped().caller);
+    }
+  }
 }
 
 void Api::on_message(net::ConnectionId connection, std::string_view text) {
@@ -322,7 +357,7 @@ void Api::on_closed(net::ConnectionId connection) {
   // Whatever waits for an answer on this connection waits no longer.
   auto at = waiting_.lower_bound(net::Exchange{connection, 0});
   while (at != waiting_.end() && at->first.connection == connection) {
-    const std::function<void()> undo = std::move(at->second);
+    const std::function<void()> undo = std::move(at->second.undo);
     at = waiting_.erase(at);
     undo();
   }
@@ -360,8 +395,10 @@ uint64_t Api::ask_inside(const Principal& caller, const Inner& inner,
   inside_[exchange.number] = std::move(answered);
   Found found = find_route(request);
   const Handler handler = found.route < routes().size() ? routes()[found.route].handler : nullptr;
-  if (handler == nullptr || handler == &Api::open_events ||
-      handler == &Api::open_socket || handler == &Api::mcp) {
+  if (!is_still_good(exchange, caller)) {
+    // A call of several requests: its caller was removed between two of them.
+  } else if (handler == nullptr || handler == &Api::open_events ||
+             handler == &Api::open_socket || handler == &Api::mcp) {
     refuse(exchange, Error{Code::not_found, "there is nothing at this path", {}});
   } else {
     Call call{exchange, request, caller, std::move(found.arguments), core::Via::mcp};
@@ -375,7 +412,7 @@ void Api::stop_inside(uint64_t number) {
     return;
   }
   if (const auto waiting = waiting_.extract(net::Exchange{inside_connection, number})) {
-    waiting.mapped()();
+    waiting.mapped().undo();
   }
 }
 

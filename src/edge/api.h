@@ -103,6 +103,11 @@ class Api final : public net::Handler {
   // The caller asked for something, which is a sign of life; and goes on to wait for it.
   void note_call(const Principal& caller);
   void stay_present(const net::Exchange& exchange, const Principal& caller);
+  // For what is told some time after it was asked for: false when the caller's token is good no
+  // more. It is told that then, and nothing else: its name may be another's by now.
+  bool is_still_good(const net::Exchange& exchange, const Principal& caller);
+  void refuse_token(const net::Exchange& exchange, std::string_view why);
+  void end_stale_waits(const core::Entry& entry, const core::Outcome& outcome);
   std::string problem_text(const Error& error);
 
   // principals.cc
@@ -295,7 +300,11 @@ class Api final : public net::Handler {
   std::unordered_map<uint64_t, base::Seq> written_;  // by workspace and principal: its newest entry
   std::map<std::pair<core::WorkspaceId, core::AgentRef>, base::Time> called_;  // the newest sign
   std::unordered_map<net::ConnectionId, std::unique_ptr<Push>> pushes_;
-  std::map<net::Exchange, std::function<void()>> waiting_;  // what to undo when a waiter is gone
+  struct Waiting {
+    Principal caller;
+    std::function<void()> undo;  // when it is gone
+  };
+  std::map<net::Exchange, Waiting> waiting_;
   std::map<uint64_t, std::function<void(net::Response)>> inside_;  // by number of the exchange
   uint64_t last_inside_ = 0;
   std::unique_ptr<mcp::Host> mcp_host_;

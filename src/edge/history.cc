@@ -117,9 +117,23 @@ void Api::ask_history(const net::Exchange& exchange, const Principal& caller, Qu
   const auto written = written_.find(key_of(caller.workspace, caller.ref));
   const base::Seq own = written == written_.end() ? started_ : written->second;
   const auto now = std::chrono::steady_clock::now();
-  const auto ask_now = [this, exchange, ask = std::move(ask)] {
+  // The answer comes later, and is for who asked only.
+  const Questions::Ask guarded =
+      [this, exchange, caller,
+       ask = std::move(ask)](Reader& reader) -> std::expected<Questions::Answer, Error> {
+    auto answer = ask(reader);
+    if (!answer) {
+      return std::unexpected(answer.error());
+    }
+    return [this, exchange, caller, tell = std::move(*answer)] {
+      if (is_still_good(exchange, caller)) {
+        tell();
+      }
+    };
+  };
+  const auto ask_now = [this, exchange, guarded] {
     options_.view->questions().ask(
-        ask, [this, exchange](const Error& error) { refuse(exchange, error); });
+        guarded, [this, exchange](const Error& error) { refuse(exchange, error); });
   };
   const auto ask_late = [this, exchange, ask_now](const view::Feed::Reached& reached) {
     if (reached.there) {

@@ -145,11 +145,12 @@ void Api::await_lock(const net::Exchange& exchange, const Principal& caller,
         }
         refuse_lock(exchange, caller, name, error);
       });
-  waiting_[exchange] = [this, waiter, caller, name, place] {
-    broker_.forget(waiter);
-    broker_.ask(caller.workspace, caller.name, core::ReleaseLock{.name = name, .fence = place},
-                [](const core::Outcome&, std::span<const core::Effect>) {});
-  };
+  waiting_[exchange] = {caller, [this, waiter, caller, name, place] {
+                          broker_.forget(waiter);
+                          broker_.ask(caller.workspace, caller.name,
+                                      core::ReleaseLock{.name = name, .fence = place},
+                                      [](const core::Outcome&, std::span<const core::Effect>) {});
+                        }};
   stay_present(exchange, caller);
 }
 

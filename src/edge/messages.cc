@@ -496,25 +496,24 @@ void Api::inbox(Call& call) {
     broker_.forget(waiter);
     answer();
   });
-  waiting_[exchange] = [this, waiter, timer] {
-    waits_.remove(*timer);
-    broker_.forget(waiter);
-  };
+  waiting_[exchange] = {reader, [this, waiter, timer] {
+                          waits_.remove(*timer);
+                          broker_.forget(waiter);
+                        }};
   stay_present(exchange, call.caller);
 }
 
 void Api::answer_inbox(const net::Exchange& exchange, const Principal& caller, uint64_t limit) {
-  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
-  const core::AgentRef ref = t.agents.find(caller.name);
-  std::vector<base::Seq> listed;
-  uint64_t count = 0;
-  if (ref != core::none) {
-    count = t.agents[ref].inbox.ready(t.messages);
-    t.agents[ref].inbox.walk(t.messages, [&](core::DeliveryRef d) {
-      listed.push_back(t.messages.message_of(d).seq);
-      return listed.size() < limit;
-    });
+  if (!is_still_good(exchange, caller)) {
+    return;
   }
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  std::vector<base::Seq> listed;
+  const uint64_t count = t.agents[caller.ref].inbox.ready(t.messages);
+  t.agents[caller.ref].inbox.walk(t.messages, [&](core::DeliveryRef d) {
+    listed.push_back(t.messages.message_of(d).seq);
+    return listed.size() < limit;
+  });
   std::string text;
   JsonWriter out(text);
   out.object().key("count").number(count).key("shown").number(uint64_t{listed.size()});
@@ -524,7 +523,7 @@ void Api::answer_inbox(const net::Exchange& exchange, const Principal& caller, u
     if (envelope) {
       const core::MessageRef message = t.messages.find(seq);
       render_notification(*envelope, t.messages.message(message), caller.dialect,
-                          redirected_from(t, message, ref), out);
+                          redirected_from(t, message, caller.ref), out);
     }
   }
   out.end_array().end_object();
