@@ -59,6 +59,8 @@ class Dispatch {
   // The task was given to another: its former specialist, who had it by the message at `before`,
   // has it no more, and is told.
   void move_task(Task& task, const std::string& former, Seq before, std::string_view by);
+  // What `from` has not settled of the message at that place is taken from it, as dead.
+  void take_back(std::string_view from, Seq message, std::string why);
   // The message goes to one more receiver, in the place of a former one. Does not always pump.
   void deliver_again(MessageRef message, AgentRef receiver, const std::string& former);
 

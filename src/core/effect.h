@@ -114,6 +114,7 @@ using Effect =
 struct Receipt {
   Seq message;             // of a send: where the message is; of a lock: where it was asked for
   bool duplicate = false;  // of a send: it was accepted before, at `message`
+  bool skipped = false;    // and what was accepted has other words: nothing was sent of these
   // Of a send: in its channel, 0: none. Of a session: its version. Of a lock: 1 has it, 0 waits.
   uint64_t number = 0;
   uint32_t count = 0;      // messages taken, acked or read; receivers of a send

@@ -82,7 +82,8 @@ class RandomCommands {
         {"flow.rate.pair_per_min", "0"},  {"flow.rate.throttled_max", "5"},
         {"collab.session_duration_max", "40s"}, {"session.retention", "30s"},
         {"sessions_max", "2"},            {"session.entries_max", "2"},
-        {"session.log_max", "2"},         {"locks_max", "1"}};
+        {"session.log_max", "2"},         {"locks_max", "1"},
+        {"tasks_max", "3"},               {"tasks_max", "10000"}};
     switch (random_.below(6)) {
       case 5:
         return notice();
@@ -153,6 +154,7 @@ class RandomCommands {
     e.body = random_.pick(names_);
     e.thread = random_.pick(threads_);
     e.session = random_.below(3) == 0 ? random_.pick(sessions_) : "";
+    e.task = random_.below(3) == 0 ? random_.pick(tasks_) : "";
     e.kind = random_.below(3) == 0 ? Kind::request : Kind::notification;
     if (random_.below(5) == 0) {
       e.correlation = random_.pick(threads_);
@@ -202,7 +204,10 @@ class RandomCommands {
     if (dice < 76) {
       return Nack{any_target(), base::seconds(random_.below(30)), "later"};
     }
-    switch (random_.below(12)) {
+    switch (random_.below(13)) {
+      case 12:
+        return ReassignTask{random_.pick(tasks_), any_name(),
+                            random_.below(2) == 0 ? any_name() : ""};
       case 11:
         return CloseThread{random_.pick(threads_)};
       case 9:
@@ -241,6 +246,7 @@ class RandomCommands {
   std::vector<std::string_view> threads_ = {"", "t1", "t2", "t3", "t4", "t5"};
   std::vector<std::string_view> sessions_ = {"s1", "s2", "s3"};
   std::vector<std::string_view> locks_ = {"a", "b", "c"};
+  std::vector<std::string_view> tasks_ = {"k1", "k2", "k3"};
   std::vector<std::string_view> labels_ = {"1", "2", "5", "10", "20", "40", "60", "80", "100"};
 };
 

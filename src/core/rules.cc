@@ -209,6 +209,8 @@ constexpr auto table = std::to_array<RuleInfo>({
      "how long a superprompt agent may hold a message"},
     {"superprompt.ttl", &Rules::superprompt_ttl, 0, year,
      "time to live of a message from a superprompt agent; 0s is none"},
+    {"task.giver_percent", &Rules::task_giver_percent, 1, 100,
+     "how much of tasks_max the tasks of one giver that are not done may take, at least one task"},
     {"task.moves_max", &Rules::task_moves_max, 0, 10'000,
      "reassignments that one task lists; beyond it the oldest go"},
     {"task.retention", &Rules::task_retention, 0, 10 * year,

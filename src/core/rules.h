@@ -157,6 +157,7 @@ struct Rules {
   // Tasks; the first is inbox's.
   Duration inbox_silence = base::minutes(10);
   Duration task_retention = base::hours(24 * 7);
+  uint64_t task_giver_percent = 20;
   uint64_t task_moves_max = 32;
   uint64_t tasks_max = 10'000;
   uint64_t foreign = 0;  // a ForeignPolicy

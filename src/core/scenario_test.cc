@@ -872,7 +872,9 @@ class Script {
       seen.count = outcome->count;
       seen.delay = outcome->delay;
       seen.outcome = std::holds_alternative<Send>(entry.command)
-                         ? (outcome->duplicate ? "duplicate" : "accepted")
+                         ? (outcome->skipped     ? "skipped"
+                            : outcome->duplicate ? "duplicate"
+                                                 : "accepted")
                          : "done";
       if (seen.outcome == "accepted" && !label_.empty()) {
         seqs_[label_] = outcome->message;

@@ -40,7 +40,7 @@ inline std::string_view trimmed(std::string_view word) {
 }
 
 inline bool is_outcome(std::string_view word) {
-  return word == "accepted" || word == "duplicate" || word == "done" ||
+  return word == "accepted" || word == "duplicate" || word == "skipped" || word == "done" ||
          std::ranges::all_of(word, [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; });
 }
 
@@ -125,7 +125,7 @@ inline std::string resolution_word(Resolution resolution) {
 // What one entry brought about, in the words of the scripts.
 struct Seen {
   bool refused = false;
-  std::string outcome;  // `accepted`, `duplicate`, `done`, or an error's code
+  std::string outcome;  // `accepted`, `duplicate`, `skipped`, `done`, or an error's code
   std::string detail;   // of an error
   uint32_t count = 0;
   base::Duration delay;

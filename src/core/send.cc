@@ -133,14 +133,10 @@ Outcome Workspace::send(Turn& turn, const Send& command) {
   if (auto good = check_roles(turn, envelope, *routed); !good) {
     return std::unexpected(good.error());
   }
-  Seq given;
-  if (const auto first = find_given(envelope, *routed, content, given); !first) {
-    return std::unexpected(first.error());
-  } else if (given.n != 0) {
-    return Receipt{.message = given,
-                   .duplicate = true,
-                   .number = *first == none ? 0 : t_.messages.message(*first).number,
-                   .count = 1};
+  if (const auto given = find_given(turn, envelope, *routed, content); !given) {
+    return std::unexpected(given.error());
+  } else if (*given) {
+    return **given;
   }
   const auto session = session_of(turn, envelope, *routed);
   if (!session) {

@@ -137,6 +137,12 @@ std::expected<void, Error> Workspace::check_roles(const Turn& turn, const Envelo
     return refuse_role("a task is given by a director to a specialist", sender, director,
                        "/sender");
   }
+  if (gives && e.dialect == Dialect::inbox && (route.everyone || !route.topic.empty())) {
+    return refuse(Code::role_forbidden,
+                  "a task is given to one who does it, not to everyone or a topic; name one "
+                  "specialist, or send a status",
+                  "/receiver");
+  }
   return {};
 }
 
@@ -149,39 +155,60 @@ bool Workspace::answers_question(const Turn& turn, const Envelope& e) const {
          !t_.messages.message(asked).is_task;
 }
 
+// A giver with many open tasks must leave room for those of others. `task` is the one that is to be
+// open, where it is known.
+std::expected<void, Error> Workspace::check_share(std::string_view giver, const Task* task) const {
+  const size_t open = t_.tasks.open_of(giver);
+  const uint64_t share =
+      std::max<uint64_t>(1, t_.rules.tasks_max * t_.rules.task_giver_percent / 100);
+  if ((task != nullptr && task->is_open()) || open < share) {
+    return {};
+  }
+  return refuse(Code::limit_reached,
+                quoted(giver) + " has given " + std::to_string(open) +
+                    (open == 1 ? " task that is" : " tasks that are") +
+                    " not done, which is one giver's share (task.giver_percent of tasks_max); "
+                    "wait until one is done");
+}
+
 // IN-09: a task that is done with in its thread, or waits there with the same words, is not given
-// again. The message that gave it; none when this one gives a task, or none.
-std::expected<MessageRef, Error> Workspace::find_given(const Envelope& e, const Route& route,
-                                                       uint64_t content, Seq& given) const {
-  given = {};
+// again. The receipt that says so; none when this message gives a task, or none.
+std::expected<std::optional<Receipt>, Error> Workspace::find_given(const Turn& turn,
+                                                                   const Envelope& e,
+                                                                   const Route& route,
+                                                                   uint64_t content) const {
   if (!gives_work(e) || !route.is_one()) {
-    return none;
+    return std::nullopt;
   }
   const Agent& receiver = t_.agents[route.agents.front()];
   const std::string name = task_name(e, receiver);
   if (name.empty()) {
-    return none;
+    return std::nullopt;
   }
   const Task* const task = t_.tasks.find(name, e.sender);
-  if (task == nullptr || task->thread != e.thread) {
-    if (task == nullptr && t_.tasks.size() >= t_.rules.tasks_max &&
-        t_.tasks.first_ended() == nullptr) {
-      return refuse(Code::limit_reached,
-                    "the workspace has " + std::to_string(t_.rules.tasks_max) +
-                        " tasks that are not done (tasks_max)");
+  const bool is_known = task != nullptr && task->thread == e.thread;
+  const bool same = is_known && task->specialist == receiver.name;
+  const bool repeats = same && task->is_open() && task->content == content;
+  if ((is_known && task->state == TaskState::completed) || repeats ||
+      (same && task->state == TaskState::acknowledged)) {
+    const MessageRef first = t_.messages.find(task->message);
+    return Receipt{.message = task->message,
+                   .duplicate = true,
+                   .skipped = task->content != content,
+                   .number = first == none ? 0 : t_.messages.message(first).number,
+                   .count = 1};
+  }
+  if (task == nullptr && t_.tasks.size() >= t_.rules.tasks_max &&
+      t_.tasks.first_ended() == nullptr) {
+    return refuse(Code::limit_reached, "the workspace has " + std::to_string(t_.rules.tasks_max) +
+                                           " tasks that are not done (tasks_max)");
+  }
+  if (turn.actor != none) {  // a pipeline's later stage was allowed when it began
+    if (auto good = check_share(e.sender, task); !good) {
+      return std::unexpected(good.error());
     }
-    return none;
   }
-  const MessageRef first = t_.messages.find(task->message);
-  const bool same = task->specialist == receiver.name;
-  const bool repeats = task->is_open() && same && first != none &&
-                       t_.messages.message(first).content == content;
-  if (task->state == TaskState::completed || repeats ||
-      (task->state == TaskState::acknowledged && same)) {
-    given = task->message;
-    return first;
-  }
-  return none;
+  return std::nullopt;
 }
 
 // The accepted message gives a task, or tells of one.
@@ -207,9 +234,15 @@ void Workspace::enter_task(Turn& turn, const Envelope& e, const Route& route,
   }
   task->heard = t_.now;
   const bool is_error = e.type == "error" || e.status == Status::error;
-  if (e.kind != Kind::response && !is_error && e.type != "result") {
-    task->report = turn.entry.seq;
-    ++task->reports;
+  const bool is_report = e.kind != Kind::response && !is_error && e.type != "result";
+  // What the director is not told is no outcome: it may ask another for help.
+  const bool is_told = question != none || route.everyone ||
+                       std::ranges::find(e.receivers, task->director) != e.receivers.end();
+  if (is_report || !is_told) {
+    if (is_report) {
+      task->report = turn.entry.seq;
+      ++task->reports;
+    }
     if (task->state == TaskState::assigned) {
       turn.dispatch.set_task(*task, TaskState::in_progress, turn.actor);
     }
@@ -246,8 +279,12 @@ void Workspace::give_task(Turn& turn, const Envelope& e, const Route& route, Mes
     const std::string former = task->specialist;
     const Seq before = task->message;
     t_.tasks.give(*task, receiver.name, turn.entry.seq, t_.now);
+    task->content = t_.messages.message(message).content;
     if (former != receiver.name) {
       turn.dispatch.move_task(*task, former, before, e.sender);
+    } else {
+      turn.dispatch.take_back(former, before,
+                              "superseded: the task was given again in other words");
     }
   } else {
     if (task != nullptr) {  // the name serves again, in another conversation
@@ -264,6 +301,7 @@ void Workspace::give_task(Turn& turn, const Envelope& e, const Route& route, Mes
                           .message = turn.entry.seq,
                           .report = {},
                           .outcome = {},
+                          .content = t_.messages.message(message).content,
                           .created = t_.now,
                           .changed = t_.now,
                           .heard = t_.now});
@@ -335,6 +373,9 @@ std::expected<AgentRef, Error> Workspace::check_move(const Task& task,
   if (task.state == TaskState::completed) {
     return refuse(Code::conflict, "the task " + quoted(task.id) + " is completed");
   }
+  if (auto good = check_share(task.director, &task); !good) {
+    return std::unexpected(good.error());
+  }
   const MessageRef message = t_.messages.find(task.message);
   if (message == none) {
     return refuse(Code::conflict,
@@ -369,6 +410,12 @@ Outcome Workspace::on(Turn& turn, const ReassignTask& command) {
     return std::unexpected(found.error());
   }
   Task& task = **found;
+  if (const Gather* const gather = t_.patterns.find_gather(task.message);
+      gather != nullptr && gather->state == GatherState::open) {
+    return refuse(Code::conflict,
+                  "the task " + quoted(task.id) +
+                      " is asked by a scatter, which names who answers; wait until it is over");
+  }
   const auto to = check_move(task, command.to);
   if (!to) {
     return std::unexpected(to.error());
@@ -377,8 +424,11 @@ Outcome Workspace::on(Turn& turn, const ReassignTask& command) {
   const std::string former = task.specialist;
   turn.dispatch.deliver_again(message, *to, former);
   t_.tasks.give(task, command.to, task.message, t_.now);
-  turn.dispatch.move_task(task, former, task.message,
-                          turn.actor == none ? broker_sender : std::string_view(turn.entry.actor));
+  if (former != command.to) {  // else it tries once more
+    turn.dispatch.move_task(
+        task, former, task.message,
+        turn.actor == none ? broker_sender : std::string_view(turn.entry.actor));
+  }
   turn.dispatch.set_task(task, TaskState::assigned, turn.actor);
   turn.dispatch.pump(*to);
   news::audit(t_, turn.dispatch, "task_reassigned", turn.entry.actor, task.id);
@@ -421,24 +471,28 @@ void Dispatch::move_task(Task& task, const std::string& former, Seq before, std:
   if (task.moves.size() > t_.rules.task_moves_max) {
     task.moves.erase(task.moves.begin());
   }
-  const AgentRef agent = t_.agents.find(former);
-  const MessageRef message = t_.messages.find(before);
-  const DeliveryRef given =
-      agent == none || message == none ? none : t_.messages.delivery_to(message, agent);
-  if (given != none && !is_final(t_.messages.delivery(given).state)) {
-    leave(given);
-    t_.messages.last_errors()[given] = "the task was given to another: " + task.specialist;
-    end(given, State::dead);
-    pump(agent);
-  }
+  take_back(former, before, "superseded: the task was given to " + quoted(task.specialist));
   if (former != by) {
     owe({.kind = ErrandKind::task_reassigned,
          .to = former,
-         .about = message == none ? Seq{} : before,
+         .about = t_.messages.find(before) == none ? Seq{} : before,
          .facts = {{"task", task.id},
                    {"director", task.director},
                    {"specialist", task.specialist},
                    {"by", std::string(by)}}});
+  }
+}
+
+void Dispatch::take_back(std::string_view from, Seq message, std::string why) {
+  const AgentRef agent = t_.agents.find(from);
+  const MessageRef ref = t_.messages.find(message);
+  const DeliveryRef given =
+      agent == none || ref == none ? none : t_.messages.delivery_to(ref, agent);
+  if (given != none && !is_final(t_.messages.delivery(given).state)) {
+    leave(given);
+    t_.messages.last_errors()[given] = std::move(why);
+    end(given, State::dead);
+    pump(agent);
   }
 }
 
@@ -454,7 +508,9 @@ void Dispatch::deliver_again(MessageRef message, AgentRef receiver, const std::s
   } else {
     deliver(message, receiver);
   }
-  t_.messages.redirected()[t_.messages.delivery_to(message, receiver)] = former;
+  if (former != t_.agents[receiver].name) {
+    t_.messages.redirected()[t_.messages.delivery_to(message, receiver)] = former;
+  }
 }
 
 // A delivery of a message that gives a task has ended.

@@ -19,6 +19,7 @@ void Tasks::file(const Task& task) {
   by_message_[task.message] = task.began;
   if (task.is_open()) {
     held_[task.specialist].insert(task.began);
+    ++given_[task.director];
   } else {
     ended_.emplace(task.changed, task.began);
   }
@@ -32,6 +33,10 @@ void Tasks::unfile(const Task& task) {
     if (at->second.empty()) {
       held_.erase(at);
     }
+  }
+  const auto given = task.is_open() ? given_.find(task.director) : given_.end();
+  if (given != given_.end() && --given->second == 0) {
+    given_.erase(given);
   }
 }
 
@@ -96,6 +101,11 @@ const std::set<Seq>* Tasks::held_by(std::string_view specialist) const {
   return at == held_.end() ? nullptr : &at->second;
 }
 
+size_t Tasks::open_of(std::string_view director) const {
+  const auto at = given_.find(director);
+  return at == given_.end() ? 0 : at->second;
+}
+
 void Tasks::encode(Writer& out) const {
   out.varint(tasks_.size());
   for (const auto& [began, task] : tasks_) {
@@ -107,6 +117,7 @@ void Tasks::encode(Writer& out) const {
     out.seq(task.message);
     out.seq(task.report);
     out.seq(task.outcome);
+    out.fixed64(task.content);
     out.enumerator(task.state);
     out.time(task.created);
     out.time(task.changed);
@@ -134,6 +145,7 @@ bool Tasks::decode(Reader& in) {
     task.message = in.seq();
     task.report = in.seq();
     task.outcome = in.seq();
+    task.content = in.fixed64();
     task.state = in.enumerator(task_state_last);
     task.created = in.time();
     task.changed = in.time();

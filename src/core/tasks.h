@@ -46,6 +46,7 @@ struct Task {
   Seq message;  // of the one that gives it now
   Seq report;   // the newest status of its specialist; 0: none
   Seq outcome;  // its newest result or error; 0: none
+  uint64_t content = 0;  // a hash of what `message` says
   TaskState state = TaskState::assigned;
   Time created;
   Time changed;           // when `state` began
@@ -78,6 +79,8 @@ class Tasks {
   // Keep the look-ups in step.
   void set_state(Task& task, TaskState state, Time now);
   void give(Task& task, std::string_view specialist, Seq message, Time now);
+  // How many open ones this director has given.
+  size_t open_of(std::string_view director) const;
 
   // Open ones of a specialist, oldest first; nullptr when there is none.
   const std::set<Seq>* held_by(std::string_view specialist) const;
@@ -99,6 +102,7 @@ class Tasks {
   std::map<std::pair<std::string, std::string>, Seq> by_name_;  // id and director
   std::map<Seq, Seq> by_message_;
   std::map<std::string, std::set<Seq>, std::less<>> held_;
+  std::map<std::string, size_t, std::less<>> given_;  // open ones, by director
   std::set<std::pair<Time, Seq>> ended_;
 };
 

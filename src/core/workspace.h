@@ -141,8 +141,10 @@ class Workspace {
   std::expected<void, Error> check_roles(const Turn& turn, const Envelope& e,
                                          const Route& route) const;
   bool answers_question(const Turn& turn, const Envelope& e) const;
-  std::expected<MessageRef, Error> find_given(const Envelope& e, const Route& route,
-                                              uint64_t content, Seq& given) const;
+  std::expected<void, Error> check_share(std::string_view giver, const Task* task) const;
+  std::expected<std::optional<Receipt>, Error> find_given(const Turn& turn, const Envelope& e,
+                                                          const Route& route,
+                                                          uint64_t content) const;
   void enter_task(Turn& turn, const Envelope& e, const Route& route, MessageRef message,
                   MessageRef question);
   void give_task(Turn& turn, const Envelope& e, const Route& route, MessageRef message);

@@ -112,6 +112,13 @@ struct Blocked {
   Seq carries{};        // the request that it passes on, for whose sender it is
 };
 
+// How a task was given last.
+struct Given {
+  Seq message;
+  std::string specialist;
+  std::string thread;
+};
+
 struct Opened {
   std::string agent;
   uint32_t window = 0;

@@ -52,6 +52,8 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::version_ignored, "version_ignored", Check::session},
     {Canary::lock_lease_short, "lock_lease_short", Check::lock},
     {Canary::task_unrecorded, "task_unrecorded", Check::task},
+    {Canary::move_lost, "move_lost", Check::task},
+    {Canary::share_ignored, "share_ignored", Check::limit},
     {Canary::fence_ignored, "fence_ignored", Check::lock},
     {Canary::secret_mixed_up, "secret_mixed_up", Check::webhook},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
@@ -71,6 +73,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::pause_ignored, "pause_ignored", Check::session},
     {Canary::lock_order_ignored, "lock_order_ignored", Check::lock},
     {Canary::lock_given_twice, "lock_given_twice", Check::lock},
+    {Canary::superseded_untold, "superseded_untold", Check::settle},
     {Canary::promised_unsynced, "promised_unsynced", Check::promise},
     {Canary::synced_lost, "synced_lost", Check::promise},
     {Canary::stored_though_refused, "stored_though_refused", Check::promise},
@@ -153,6 +156,10 @@ bool plant_rules(Canary canary, core::SetRules& rules) {
     rules.values.emplace_back("thread_messages_max", "1000000");
     return true;
   }
+  if (canary == Canary::share_ignored) {
+    rules.values.emplace_back("task.giver_percent", "100");
+    return true;
+  }
   if (canary == Canary::tried_for_ever) {
     rules.values.emplace_back("dead_letter_tries_max", "30");
     return true;
@@ -194,6 +201,9 @@ bool plant_other(Canary canary, const ReadBy& by, core::Command& command) {
     command = core::Tick{};
   } else if (const auto* change = std::get_if<core::ChangeSession>(&command);
              change != nullptr && canary == Canary::session_write_lost && is_entry(change->act)) {
+    command = core::Tick{};
+  } else if (canary == Canary::move_lost &&
+             std::holds_alternative<core::ReassignTask>(command)) {
     command = core::Tick{};
   } else if (canary == Canary::entry_skipped && by.node == 1 && by.seq.n % 37 == 0) {
     command = core::Tick{};
@@ -297,6 +307,15 @@ void swap_deliveries(std::vector<Fact>& facts) {
   }
 }
 
+// What ends as dead without a letter is not told.
+void keep_superseded(std::vector<Fact>& facts) {
+  const bool has_letter = std::ranges::any_of(
+      facts, [](const Fact& f) { return f.kind == Fact::Kind::dead_lettered; });
+  std::erase_if(facts, [has_letter](const Fact& f) {
+    return !has_letter && f.kind == Fact::Kind::settled && f.state == core::State::dead;
+  });
+}
+
 // What is said in a session and told to no one, because that is paused, is handed out.
 void deliver_at_once(const core::Entry& entry, const core::Outcome& outcome,
                      std::vector<Fact>& facts) {
@@ -342,6 +361,11 @@ void plant_facts(Canary canary, const core::Entry& entry, core::Outcome& outcome
     swap_deliveries(facts);
   } else if (canary == Canary::letter_unrecorded) {
     std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::dead_lettered; });
+  } else if (canary == Canary::superseded_untold) {
+    const auto* const send = std::get_if<core::Send>(&entry.command);
+    if (send != nullptr && !send->envelope.task.empty()) {
+      keep_superseded(facts);
+    }
   } else if (canary == Canary::pause_ignored) {
     deliver_at_once(entry, outcome, facts);
   } else if (canary == Canary::lock_order_ignored || canary == Canary::lock_given_twice) {

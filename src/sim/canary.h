@@ -57,6 +57,8 @@ enum class Canary : uint8_t {
   version_ignored,
   lock_lease_short,
   task_unrecorded,
+  move_lost,
+  share_ignored,
   fence_ignored,
   secret_mixed_up,
   // In what is read, on one node.
@@ -78,6 +80,7 @@ enum class Canary : uint8_t {
   pause_ignored,
   lock_order_ignored,
   lock_given_twice,
+  superseded_untold,
   // In the journal's conduct, and in what the checker reads of the tables.
   promised_unsynced,
   synced_lost,

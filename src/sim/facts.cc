@@ -107,7 +107,8 @@ uint64_t digest_of(const core::Outcome& outcome, std::span<const Fact> facts) {
   if (outcome) {
     hash = base::mix64(hash, outcome->message.n);
     hash = base::mix64(hash, outcome->number);
-    hash = base::mix64(hash, outcome->count * 2 + (outcome->duplicate ? 1 : 0));
+    hash = base::mix64(hash, outcome->count * 4 + (outcome->duplicate ? 1 : 0) +
+                                 (outcome->skipped ? 2 : 0));
     hash = base::mix64(hash, static_cast<uint64_t>(outcome->workspace));
     hash = base::mix64(hash, static_cast<uint64_t>(outcome->delay.us));
   } else {

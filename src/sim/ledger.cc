@@ -126,6 +126,9 @@ void Ledger::learn(const Step& step) {
   if (done<core::Send>(step) != nullptr || done<core::Subscribe>(step) != nullptr) {
     add_pairs(step);
   }
+  if (const auto* move = done<core::ReassignTask>(step)) {
+    learn_move(step, *move);
+  }
   if (const auto* send = done<core::Send>(step); send != nullptr && !step.outcome->duplicate) {
     check_receivers(step, *send);
     if (send->errand != 0) {

@@ -172,7 +172,10 @@ class Ledger {
 
   // tasks.cc
   bool is_given_again(const Step& step, const core::Envelope& envelope) const;
-  bool is_moved(const Step& step, Seq message, const std::string& receiver) const;
+  void learn_move(const Step& step, const core::ReassignTask& command);
+  bool is_superseded(const Step& step, Seq message, const std::string& receiver) const;
+  void check_given(const Step& step, const core::Send& command);
+  void check_moved(const Step& step, const core::ReassignTask& command);
   bool is_renewed(const Step& step, const Sent& sent, const Pair& pair) const;
   void check_tasks(const Step& step);
   bool is_free(const Step& step, const std::string& name, const Locked& lock) const;
@@ -212,6 +215,8 @@ class Ledger {
   std::map<std::string, Talk> talks_;
   std::map<std::string, Meeting> meetings_;
   std::map<std::string, Locked> locks_;
+  std::map<std::string, size_t> open_tasks_;  // by giver, after the entry before
+  std::map<std::pair<std::string, std::string>, Given> given_;  // by giver and name, the same
   std::map<Seq, InLine> in_line_;
   std::deque<Time> recent_letters_;
   std::optional<Time> alarmed_;

@@ -16,14 +16,69 @@ bool Ledger::is_given_again(const Step& step, const core::Envelope& e) const {
          task->thread == e.thread && (e.task.empty() || task->id == e.task);
 }
 
-// The task that the message gave has gone to another with this entry.
-bool Ledger::is_moved(const Step& step, Seq message, const std::string& receiver) const {
+// The message goes to one more, or to one who had it before, with a new time to live.
+void Ledger::learn_move(const Step& step, const core::ReassignTask& command) {
+  const auto at = sent_.find(step.outcome->message);
+  const std::string to(command.to);
+  if (at == sent_.end() || !is_registered(to)) {
+    fail(Check::task, step, text("{} is reassigned, and cannot be", command.task));
+    return;
+  }
+  Pair* pair = find(at->second, to);
+  if (pair != nullptr && !core::is_final(pair->state)) {
+    fail(Check::task, step, text("{} is reassigned to {}, who has it", command.task, to));
+    return;
+  }
+  coverage_.count("task", pair == nullptr ? "reassigned" : "reassigned back");
+  const core::Session* const session = step.after.tables().sessions.find(at->second.session);
+  const bool is_over = std::ranges::all_of(
+      at->second.pairs, [](const Pair& each) { return core::is_final(each.state); });
+  if (is_over && (session == nullptr || !session->open.contains(at->first))) {
+    at->second.session.clear();  // it has left its session, and goes on outside of it
+  }
+  if (pair == nullptr) {
+    Pair added;
+    added.receiver = to;
+    at->second.pairs.push_back(std::move(added));
+    pair = &at->second.pairs.back();
+  }
+  // The time that passed with this entry may have ended it for the former just before.
+  const bool was_open = std::ranges::any_of(at->second.pairs, [&](const Pair& each) {
+    const bool is_held = core::is_held(each.state) && each.due > now_;
+    return !core::is_final(each.state) && (is_held || at->second.expires > now_);
+  });
+  revive(step, at->second, *pair);
+  if (!is_over && !was_open) {
+    at->second.asks = false;
+    asked_.erase(at->first);
+  }
+  blocked_.erase(at->first);  // whom its sender waits for is another now
+}
+
+// What the receiver has of the message is taken from it with this entry: its task went to another,
+// or was given again in other words.
+bool Ledger::is_superseded(const Step& step, Seq message, const std::string& receiver) const {
   const auto* const send = done<core::Send>(step);
+  const core::Tasks& tasks = step.after.tables().tasks;
+  const bool is_move = done<core::ReassignTask>(step) != nullptr;
   const core::Task* const task =
-      send == nullptr ? nullptr : step.after.tables().tasks.find(step.entry.seq);
-  return task != nullptr && core::asks(send->envelope.kind) && message < step.entry.seq &&
-         sent_.at(message).sender == send->envelope.sender && !task->moves.empty() &&
-         task->moves.back().from == receiver && task->moves.back().at == now_;
+      is_move ? tasks.find(step.outcome->message)
+              : (send == nullptr ? nullptr : tasks.find(step.entry.seq));
+  if (task == nullptr) {
+    return false;
+  }
+  const bool is_from = !task->moves.empty() && task->moves.back().from == receiver &&
+                       task->moves.back().at == now_;
+  const bool is_given_anew = send != nullptr && core::asks(send->envelope.kind) &&
+                             message < step.entry.seq &&
+                             sent_.at(message).sender == send->envelope.sender &&
+                             sent_.at(message).thread == send->envelope.thread;
+  if (is_move ? message == task->message && is_from
+              : is_given_anew && (is_from || task->specialist == receiver)) {
+    coverage_.count("task", is_move ? "taken away" : is_from ? "moved" : "superseded");
+    return true;
+  }
+  return false;
 }
 
 // Its specialist has told of the task, or that it is there.
@@ -39,27 +94,79 @@ bool Ledger::is_renewed(const Step& step, const Sent& sent, const Pair& pair) co
          step.entry.actor == pair.receiver && (told || beats);
 }
 
+// It is there, its giver has not more than its share, and what it was given by before is over.
+void Ledger::check_given(const Step& step, const core::Send& command) {
+  const core::Envelope& e = command.envelope;
+  const core::Tables& t = step.after.tables();
+  const auto at = sent_.find(step.entry.seq);
+  const bool to_one = at != sent_.end() && at->second.pairs.size() == 1 &&
+                      e.receivers.size() == 1 && at->second.topic.empty() &&
+                      is_registered(at->second.pairs.front().receiver) &&
+                      !core::is_final(at->second.pairs.front().state);  // its queue was full
+  const core::Task* const task = t.tasks.find(e.task, e.sender);
+  if (!to_one) {
+    return;
+  }
+  if (task == nullptr || task->message != step.entry.seq) {
+    fail(Check::task, step, text("task {} is given and not there", e.task));
+    return;
+  }
+  const std::string giver(e.sender);
+  const uint64_t share =
+      std::max<uint64_t>(1, rules_.tasks_max * rules_.task_giver_percent / 100);
+  const auto open = static_cast<uint64_t>(std::ranges::count_if(
+      t.tasks.all(), [&](const auto& item) {
+        return item.second.director == giver && item.second.is_open();
+      }));
+  if (open > share && open > open_tasks_[giver]) {
+    fail(Check::limit, step, text("{} has {} open tasks, and a share of {}", giver, open, share));
+  }
+  const auto before = given_.find({giver, std::string(e.task)});
+  if (before == given_.end() || before->second.thread != e.thread) {
+    return;
+  }
+  const Pair* const former = find(before->second.message, before->second.specialist);
+  if (former != nullptr && !core::is_final(former->state)) {
+    fail(Check::task, step, text("{} has two messages of the task {}", former->receiver, e.task));
+  }
+}
+
+// Who was named has it, and nobody else.
+void Ledger::check_moved(const Step& step, const core::ReassignTask& command) {
+  const core::Task* const task = step.after.tables().tasks.find(step.outcome->message);
+  if (task == nullptr || task->id != command.task || task->specialist != command.to ||
+      (!command.director.empty() && task->director != command.director)) {
+    fail(Check::task, step, text("{} is reassigned to {}, who has it not", command.task,
+                                 command.to));
+    return;
+  }
+  for (const Pair& pair : sent_.at(task->message).pairs) {
+    if (pair.receiver != command.to && !core::is_final(pair.state)) {
+      fail(Check::task, step, text("{} has the task {} still", pair.receiver, command.task));
+    }
+  }
+}
+
 void Ledger::check_tasks(const Step& step) {
   const core::Tables& t = step.after.tables();
   if (const auto* send = done<core::Send>(step);
       send != nullptr && !step.outcome->duplicate && !send->envelope.task.empty() &&
       core::asks(send->envelope.kind) && step.entry.actor != core::broker_name) {
-    const auto at = sent_.find(step.entry.seq);
-    const bool to_one = at != sent_.end() && at->second.pairs.size() == 1 &&
-                        send->envelope.receivers.size() == 1 && at->second.topic.empty() &&
-                        is_registered(at->second.pairs.front().receiver) &&
-                        !core::is_final(at->second.pairs.front().state);  // its queue was full
-    const core::Task* const task = t.tasks.find(send->envelope.task, send->envelope.sender);
-    if (to_one && (task == nullptr || task->message != step.entry.seq)) {
-      fail(Check::task, step, text("task {} is given and not there", send->envelope.task));
-    }
+    check_given(step, *send);
   }
   if (const auto* send = done<core::Send>(step);
       send != nullptr && send->envelope.kind == core::Kind::query && send->envelope.task.empty() &&
       t.tasks.find(step.entry.seq) != nullptr) {
     fail(Check::task, step, "a question that names no task has become one");
   }
+  if (const auto* move = done<core::ReassignTask>(step)) {
+    check_moved(step, *move);
+  }
+  open_tasks_.clear();
+  given_.clear();
   for (const auto& [began, task] : t.tasks.all()) {
+    open_tasks_[task.director] += task.is_open() ? 1 : 0;
+    given_[{task.director, task.id}] = {task.message, task.specialist, task.thread};
     const auto at = sent_.find(task.message);
     if (!task.is_open()) {
       continue;

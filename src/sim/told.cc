@@ -248,8 +248,7 @@ void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) 
   if (sent.sender == core::broker_sender && letter_ == nullptr) {
     return;  // no news of news
   }
-  if (letter_ == nullptr && is_moved(step, fact.message, fact.receiver)) {
-    coverage_.count("task", "moved");
+  if (letter_ == nullptr && is_superseded(step, fact.message, fact.receiver)) {
     return;
   }
   if (letter_ == nullptr || letter_->message != fact.message ||

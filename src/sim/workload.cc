@@ -75,6 +75,7 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"session.changes_max", {"0", "2", "10", "500"}},
     {"session.participants_max", {"1", "3", "8", "64"}},
     {"sessions_max", {"0", "2", "4", "1000"}},
+    {"task.giver_percent", {"1", "20", "60", "100"}},
     {"task.retention", {"0s", "1s", "2m", "24h"}},
     {"tasks_max", {"1", "3", "10", "10000"}},
     {"foreign", {"allow", "allow", "allow", "refuse"}},
@@ -192,6 +193,9 @@ Command Workload::some_command(uint64_t origin, Ask& ask) {
   Random& random = setting_.random;
   if (random.chance(90)) {
     return random.chance(550) ? some_session(ask) : some_lock(ask);
+  }
+  if (random.chance(25)) {
+    return some_move(ask);
   }
   const uint64_t roll = random.below(1'000);
   if (roll < 300) {
@@ -674,6 +678,19 @@ Command Workload::some_lock(Ask& ask) {
     take.fence = locked_.fence;
   }
   return take;
+}
+
+// By who gave it, or the broker, who may move all.
+Command Workload::some_move(Ask& ask) {
+  Random& random = setting_.random;
+  ask.workspace = core::workspace_first;
+  ask.actor = random.chance(600) ? std::string(core::broker_name)
+                                 : agent_name(random.below(random.chance(900) ? 3 : agents));
+  core::ReassignTask move;
+  move.task = keep(text("k{}", random.below(4)));
+  move.to = keep(some_agent());
+  move.director = random.chance(500) ? keep(agent_name(random.below(3))) : std::string_view{};
+  return move;
 }
 
 // Values that no well-behaved edge lets through; each must have an outcome.

@@ -83,6 +83,7 @@ class Workload {
   core::Command some_workspace(Ask& ask);
   core::Command some_session(Ask& ask);
   core::Command some_lock(Ask& ask);
+  core::Command some_move(Ask& ask);
   core::Command nonsense(uint64_t origin, Ask& ask);
   std::vector<std::string> some_receivers();
   core::Target some_target(const Held& held);
