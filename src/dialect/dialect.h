@@ -64,6 +64,7 @@ struct EncodeContext {
   // Whom it is written for: used where the dialect names one receiver and the envelope several. The
   // text of an envelope with one receiver is the same for all who get it.
   std::string_view recipient;
+  bool stands_in = false;  // it got the message in another's place
 
   // Which traceparent the text has: the one that the sender wrote into it, if any; or one by which
   // the message itself is the cause of what its receiver does, in its place or in any case.

@@ -35,6 +35,9 @@ void encode_inbox(const Envelope& envelope, const EncodeContext& context, std::s
 // `task`, `result`, `status` or `error`: its sender's own word, or what comes nearest.
 std::string_view inbox_type(const Envelope& envelope);
 
+// Of what asks: the title that its reader finds in the content.
+std::string inbox_title(const Envelope& envelope);
+
 std::string_view inbox_field(std::string_view canonical);
 
 }  // namespace parley::dialect

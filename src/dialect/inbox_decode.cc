@@ -135,7 +135,7 @@ bool Decoder::read_body() {
     return fits(content.raw().size()) && read_object(content, content.raw());
   }
   const auto text = content.as_string();
-  if (!text || text->empty()) {
+  if (!text || trimmed(*text).empty()) {
     return wrong(Field::content, wanted);
   }
   if (!fits(text->size())) {

@@ -69,7 +69,12 @@ class Encoder : MemberWriter {
     out_.object();
     write(Field::id, true, [&] { write_id(e_.native_id, e_.id); });
     write(Field::from, true, [&] { out_.text(e_.sender); });
-    write(Field::to, true, [&] { out_.text(receiver_of(e_, context)); });
+    if (context.stands_in) {  // a task that was given to it must not read as another's
+      write_key(Field::to);
+      out_.text(context.recipient);
+    } else {
+      write(Field::to, true, [&] { out_.text(receiver_of(e_, context)); });
+    }
     write(Field::content, true, [&] { write_content(); });
     write(Field::type, true, [&] { out_.plain(word_for(types, type_)); });
     write(Field::thread_id, true,
@@ -90,6 +95,16 @@ class Encoder : MemberWriter {
     }
     write_unknown();
     out_.end_object();
+  }
+
+  // Of a task.
+  std::string title() const {
+    lib::JsonDocument document;
+    const auto body = document.parse(e_.body);
+    const auto content = body && body->is_object() && fits() ? read_content(type_, *body)
+                                                             : std::unexpected(Error{});
+    return std::string(content ? content->summary
+                               : title_of(body ? body->as_string().value_or("") : ""));
   }
 
  private:
@@ -122,11 +137,7 @@ class Encoder : MemberWriter {
     lib::JsonDocument document;
     const auto parsed = document.parse(e_.body);
     const std::string_view text = parsed ? parsed->as_string().value_or("") : std::string_view{};
-    const std::string_view named = !e_.subject.empty() ? e_.subject
-                                   : !e_.action.empty() ? e_.action
-                                   : !e_.type.empty()   ? e_.type
-                                                        : word_for(types, type_);
-    const std::string_view note = text.empty() ? named : text;
+    const std::string_view note = text.empty() ? named() : text;
     std::string content;
     lib::JsonWriter out(content);
     out.object();
@@ -135,9 +146,7 @@ class Encoder : MemberWriter {
     }
     switch (type_) {
       case Type::task:
-        out.key("title").text(e_.subject.empty() && e_.action.empty() && !text.empty()
-                                  ? base::cut(text, title_bytes_max)
-                                  : named);
+        out.key("title").text(title_of(text));
         out.key("description").text(note);
         break;
       case Type::result: {
@@ -159,6 +168,20 @@ class Encoder : MemberWriter {
     }
     out.end_object();
     return content;
+  }
+
+  // What it is called, where it has no title: by its own words, or by its kind.
+  std::string_view named() const {
+    return !e_.subject.empty()  ? e_.subject
+           : !e_.action.empty() ? e_.action
+           : !e_.type.empty()   ? e_.type
+                                : word_for(types, type_);
+  }
+
+  std::string_view title_of(std::string_view text) const {
+    return e_.subject.empty() && e_.action.empty() && !text.empty()
+               ? base::cut(text, title_bytes_max)
+               : named();
   }
 
   // A task without one has the message's id; what answers it, or tells of it, names it so.
@@ -228,6 +251,11 @@ std::string_view inbox_type(const Envelope& e) { return word_for(types, type_of(
 
 void encode_inbox(const Envelope& envelope, const EncodeContext& context, std::string& out) {
   Encoder(envelope, out).run(context);
+}
+
+std::string inbox_title(const Envelope& e) {
+  std::string unused;
+  return Encoder(e, unused).title();
 }
 
 std::string_view inbox_field(std::string_view canonical) {

@@ -68,6 +68,25 @@ std::string joined(const BatchAnswer& batch) {
   return text + "]}";
 }
 
+// A result or an error in a task that the one who gave it does not get leaves the task open, which
+// its sender should know; else empty.
+std::string untold_outcome(const core::Tables& t, const Principal& caller,
+                           const core::Envelope& sent) {
+  if (sent.task.empty() || sent.kind == core::Kind::response ||
+      (sent.type != "result" && sent.type != "error")) {
+    return {};
+  }
+  for (const core::Task* const task : t.tasks.named(sent.task)) {
+    const auto& to = sent.receivers;
+    const bool gets_it = to.front() == "*" || std::ranges::find(to, task->director) != to.end();
+    if (task->specialist == caller.name && task->is_open() && !gets_it) {
+      return "task \"" + task->id + "\" stays open: \"" + task->director +
+             "\", who gave it, does not get this";
+    }
+  }
+  return {};
+}
+
 // One who speaks another dialect in this call is answered in it.
 Principal speaking(Principal caller, const dialect::Codec& codec) {
   caller.dialect = codec.dialect;
@@ -430,8 +449,13 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   if (receipt.duplicate) {
     out.key("duplicate").boolean(true);
   }
+  if (receipt.skipped) {
+    out.key("skipped").boolean(true);
+  }
+  std::string untold;
   if (const auto sent = envelope_at(broker_, caller.workspace, receipt.message)) {
     out.key("thread").text(sent->thread);
+    untold = untold_outcome(t, caller, *sent);
   }
   if (receipt.number != 0) {
     out.key("sequence_number").number(receipt.number);
@@ -444,6 +468,11 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   }
   out.key("recipient_count").number(uint64_t{receipt.count});
   out.key("warnings").array();
+  for (const std::string& warning : {task_warning(t, receipt), untold}) {
+    if (!warning.empty()) {
+      out.text(warning);
+    }
+  }
   if (receipt.count == 1 && ref != core::none) {
     const core::AgentRef receiver =
         t.messages.delivery(t.messages.message(ref).deliveries).receiver;
@@ -553,14 +582,17 @@ void Api::show_message(Call& call) {
   const base::Seq seq = t.messages.message(ref).seq;
   const auto show = [this, exchange = call.exchange, caller = call.caller, seq, dialect] {
     const core::Tables& now = broker_.machine().find(caller.workspace)->tables();
-    const auto text =
-        message_text(broker_, caller.workspace, seq, *dialect, shown_to(caller.name));
+    const core::MessageRef message = now.messages.find(seq);
+    dialect::EncodeContext shown = shown_to(caller.name);
+    shown.stands_in =
+        message != core::none && !redirected_from(now, message, caller.ref).empty();
+    const auto text = message_text(broker_, caller.workspace, seq, *dialect, shown);
     if (!text) {
       refuse(exchange, text.error());
       return;
     }
     net::Response response = json_response(200, *text);
-    const core::MessageRef message = now.messages.find(seq);
+    add_delivery(now, message, caller.ref, response);
     const auto envelope = envelope_at(broker_, caller.workspace, seq);
     if (message != core::none && envelope) {
       add_provenance(*envelope, now.messages.message(message),

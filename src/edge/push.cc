@@ -161,15 +161,17 @@ bool Push::render(base::Seq message, const core::Envelope* envelope) {
   rendered.message = shown->receivers.size() == 1 ? message : base::Seq{};
   rendered.dialect = codec->dialect;
   rendered.text.assign(R"(,"message":)");
-  codec->encode(*shown,
-                {.recipient = owner_.name, .trace = dialect::EncodeContext::Trace::own_if_sent},
-                rendered.text);
-  rendered.text.append(R"(,"provenance":)");
-  JsonWriter provenance(rendered.text);
   const std::string_view away = redirected_from(t, ref, owner_.ref);
   if (!away.empty()) {
     rendered.message = {};
   }
+  codec->encode(*shown,
+                {.recipient = owner_.name,
+                 .stands_in = !away.empty(),
+                 .trace = dialect::EncodeContext::Trace::own_if_sent},
+                rendered.text);
+  rendered.text.append(R"(,"provenance":)");
+  JsonWriter provenance(rendered.text);
   render_provenance(*shown, t.messages.message(ref), away, provenance);
   return true;
 }
@@ -387,7 +389,7 @@ void Push::reply(std::string_view ref, const core::Outcome& outcome) {
     text_.append(R"(,"seq":)").append(std::to_string(outcome->message.n));
   }
   if (outcome->number != 0) {  // of a send
-    append_sent(outcome->message);
+    append_sent(outcome->message, outcome->skipped);
   }
   if (outcome->delay.us > 0) {
     text_.append(R"(,"state":"queued","delay":")");
@@ -396,12 +398,18 @@ void Push::reply(std::string_view ref, const core::Outcome& outcome) {
   if (outcome->duplicate) {
     text_.append(R"(,"duplicate":true)");
   }
+  if (outcome->skipped) {
+    text_.append(R"(,"skipped":true,"warnings":[)");
+    lib::append_json_string(
+        text_, task_warning(api_.broker_.machine().find(owner_.workspace)->tables(), *outcome));
+    text_.append("]");
+  }
   text_.append(R"(,"count":)").append(std::to_string(outcome->count)).append("}");
   send_text(text_);
 }
 
 // What the sender may not know yet: the id, and that not everyone could be reached.
-void Push::append_sent(base::Seq seq) {
+void Push::append_sent(base::Seq seq, bool skipped) {
   const core::Tables& t = api_.broker_.machine().find(owner_.workspace)->tables();
   const core::Messages& messages = t.messages;
   if (const core::MessageRef ref = messages.find(seq); ref != core::none) {
@@ -409,7 +417,7 @@ void Push::append_sent(base::Seq seq) {
     text_.append(R"(,"id":)");
     lib::append_json_string(text_,
                             id_text(api_.broker_, owner_.workspace, message, dialect_));
-    if (message.dead_letters > 0) {
+    if (message.dead_letters > 0 && !skipped) {
       text_.append(R"(,"warnings":["not every receiver could be reached"])");
     }
     if (message.delivery_count == 1) {

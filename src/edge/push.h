@@ -36,7 +36,7 @@ class Push final : public node::Receiver {
   class Batch;
 
   bool is_welcome();
-  void append_sent(base::Seq seq);
+  void append_sent(base::Seq seq, bool skipped);
   void push_waiting();
   void push(const Waiting& waiting, const core::Envelope* envelope);
   bool render(base::Seq message, const core::Envelope* envelope);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "core/news.h"
+#include "dialect/inbox.h"
 #include "edge/mask.h"
 #include "lib/json.h"
 
@@ -270,6 +271,21 @@ void render_request(const core::Tables& tables, core::MessageRef ref, JsonWriter
   out.end_object();
 }
 
+std::string task_warning(const core::Tables& tables, const core::Receipt& receipt) {
+  const core::Task* const task =
+      receipt.duplicate ? tables.tasks.find(receipt.message) : nullptr;
+  if (task == nullptr) {
+    return {};
+  }
+  const std::string name = "task \"" + task->id + "\" of this thread ";
+  const std::string state(core::task_state_name(task->state));
+  return receipt.skipped
+             ? "nothing was sent: " + name + "is " + state +
+                   " and was given in other words, to \"" + task->specialist +
+                   "\"; use another taskId, or a threadId of its own"
+             : "nothing was sent again: " + name + "was given in the same words and is " + state;
+}
+
 void render_summary(const core::Envelope& envelope, const core::Message& message,
                     core::Dialect reader, JsonWriter& out) {
   out.key("id").text(dialect::id_in(reader, envelope)).key("seq").number(message.seq.n);
@@ -279,7 +295,12 @@ void render_summary(const core::Envelope& envelope, const core::Message& message
   const bool inbox = reader == core::Dialect::inbox;  // has nothing beyond high
   out.key("priority").text(
       priority_name(inbox ? std::min(message.priority, core::Priority::high) : message.priority));
-  out.key("preview").text(preview_of(envelope));
+  out.key("preview");
+  if (inbox && core::asks(envelope.kind)) {  // as its reader finds it in the content
+    out.text(base::cut(dialect::inbox_title(envelope), preview_bytes));
+  } else {
+    out.text(preview_of(envelope));
+  }
   out.key("timestamp").time(message.time).key("thread").text(envelope.thread);
 }
 
@@ -356,6 +377,28 @@ void add_provenance(const core::Envelope& envelope, const core::Message& message
       response.headers.emplace_back("tracestate", envelope.tracestate);
     }
   }
+}
+
+void add_delivery(const core::Tables& tables, core::MessageRef message, core::AgentRef receiver,
+                  net::Response& response) {
+  const core::DeliveryRef ref =
+      message == core::none ? core::none : tables.messages.delivery_to(message, receiver);
+  if (ref == core::none) {
+    return;
+  }
+  const core::State state = tables.messages.delivery(ref).state;
+  if (!core::is_final(state) || state == core::State::acked || state == core::State::answered) {
+    return;
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("state").plain(core::state_name(state));
+  const auto error = tables.messages.last_errors().find(ref);
+  if (error != tables.messages.last_errors().end()) {
+    out.key("note").text(error->second);
+  }
+  out.end_object();
+  response.headers.emplace_back("Parley-Delivery", std::move(text));
 }
 
 std::expected<core::Envelope, Error> envelope_at(node::Broker& broker, core::WorkspaceId workspace,

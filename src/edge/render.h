@@ -65,6 +65,11 @@ void render_provenance(const core::Envelope& envelope, const core::Message& mess
 void add_provenance(const core::Envelope& envelope, const core::Message& message,
                     std::string_view redirected_from, net::Response& response);
 
+// A header that says how it ended for the receiver, where it did not end well: a task that was
+// given to another, say.
+void add_delivery(const core::Tables& tables, core::MessageRef message, core::AgentRef receiver,
+                  net::Response& response);
+
 // The message at `seq` in the words of `dialect`.
 std::expected<std::string, base::Error> message_text(node::Broker& broker,
                                                      core::WorkspaceId workspace, base::Seq seq,
@@ -95,6 +100,9 @@ std::expected<core::Envelope, base::Error> envelope_at(node::Broker& broker,
 
 // The envelope of a stored message; its texts are good as long as that is.
 std::expected<core::Envelope, base::Error> envelope_of(const view::StoredMessage& stored);
+
+// What the sender of a task should know that was not sent, since it was given before; else empty.
+std::string task_warning(const core::Tables& tables, const core::Receipt& receipt);
 
 // How a request stands, as the member `request`; nothing for other messages.
 void render_request(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);

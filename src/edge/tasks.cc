@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "dialect/inbox.h"
 #include "edge/api.h"
 #include "edge/render.h"
 
@@ -15,6 +16,14 @@ using lib::Json;
 using lib::JsonWriter;
 
 constexpr uint64_t list_max = 1'000;
+
+std::vector<core::TaskState> all_states() {
+  std::vector<core::TaskState> states;
+  for (uint8_t n = 0; n <= static_cast<uint8_t>(core::task_state_last); ++n) {
+    states.push_back(static_cast<core::TaskState>(n));
+  }
+  return states;
+}
 
 bool takes_part(const core::Task& task, const Principal& caller) {
   return task.director == caller.name || task.specialist == caller.name ||
@@ -55,7 +64,7 @@ void render_task(node::Broker& broker, const Principal& caller, const core::Task
   out.key("director").text(task.director).key("specialist").text(task.specialist);
   out.key("thread").text(task.thread);
   if (const auto given = envelope_at(broker, caller.workspace, task.message)) {
-    out.key("title").text(given->subject);
+    out.key("title").text(dialect::inbox_title(*given));
     out.key("priority").plain(priority_name(given->priority));
     out.key("message").text(dialect::id_in(caller.dialect, *given));
   }
@@ -145,10 +154,19 @@ void Api::list_tasks(Call& call) {
   const auto unfinished = call.flag("unfinished");
   const auto state = call.parameter("state");
   const auto agent = call.parameter("agent");
+  const auto is_state = [&](core::TaskState each) { return core::task_state_name(each) == *state; };
   if (!limit || !silent || !unfinished) {
     refuse(call.exchange, !limit    ? limit.error()
                           : !silent ? silent.error()
                                     : unfinished.error());
+    return;
+  }
+  if (state && std::ranges::none_of(all_states(), is_state)) {
+    std::string words;
+    for (const core::TaskState each : all_states()) {
+      words.append(words.empty() ? "" : ", ").append(core::task_state_name(each));
+    }
+    refuse(call.exchange, Error{Code::bad_request, "the parameter state is one of " + words, {}});
     return;
   }
   const core::Tables& t = tables(call);

@@ -199,6 +199,19 @@ export function frame(payload, { opcode = 1, fin = true, reserved = 0, masked = 
   return Buffer.concat([head, mask, bytes.map((byte, at) => byte ^ mask[at % 4])]);
 }
 
+// One call of an MCP tool, without a session.
+export function tool(agent, name, args, accept = 'application/json') {
+  const version = '2026-07-28';
+  const _meta = { 'io.modelcontextprotocol/protocolVersion': version, 'io.modelcontextprotocol/clientCapabilities': {} };
+  return agent.call('POST', '/mcp', {
+    headers: {
+      'Content-Type': 'application/json', Accept: accept, 'MCP-Protocol-Version': version,
+      'Mcp-Method': 'tools/call', 'Mcp-Name': name,
+    },
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args, _meta } },
+  });
+}
+
 // A whole flow message.
 export function message(sender, receiver, body, { metadata = {}, ...extra } = {}) {
   return {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { Broker, binary, message } from './harness.mjs';
+import { Broker, binary, message, tool } from './harness.mjs';
 
 const post = (agent, body, query = '', headers = {}) =>
   agent.call('POST', `/v1/messages${query}`, { body, headers });
@@ -263,5 +263,208 @@ describe('inbox agents', () => {
     assert.equal(json.deliveries[0].state, 'acked');
     await send(sam, 'flo', 'result', result('t-13'));
     assert.equal((await next(flo, inbox)).found.type, 'result');
+  });
+});
+
+describe('tasks of inbox agents', () => {
+  let broker, dan, eve, sam, sue, flo;
+  const add = (id, role) => broker.addAgent(id, { dialect: 'inbox', role });
+  const stateOf = async (id) => (await dan.call('GET', `/v1/tasks/${id}`)).json.state;
+  before(async () => {
+    broker = await Broker.start();
+    dan = await add('dan', 'director');
+    eve = await add('eve', 'director');
+    sam = await add('sam', 'specialist');
+    sue = await add('sue', 'specialist');
+    flo = await broker.addAgent('flo');
+  });
+  after(() => broker.remove());
+  const empty = async (...agents) => {
+    for (const agent of agents) {
+      for (const { id } of (await agent.inbox()).json.notifications) {
+        await agent.read(encodeURIComponent(id));
+        await agent.ack(encodeURIComponent(id));
+      }
+    }
+  };
+
+  // IN-04: status and error from anyone to anyone; a result to a director only; a task to one.
+  it('may be told of by anyone, and are given to one specialist', async () => {
+    for (const [from, to] of [[sam, 'sue'], [sue, 'dan'], [dan, 'eve'], [dan, 'sue']]) {
+      await send(from, to, 'status', 'hello');
+      await send(from, to, 'error', 'trouble');
+    }
+    const aside = await post(sam, { to: 'sue', type: 'result', content: result('t-1') });
+    assert.equal(aside.json.code, 'ROLE_FORBIDDEN');
+    assert.match(aside.json.detail, /from a specialist to a director/);
+    const all = await post(dan, { to: '*', type: 'task', content: task('t-all') });
+    assert.equal(all.status, 403);
+    assert.match(all.json.detail, /name one specialist/);
+    assert.equal(all.json.field, '/to');
+    assert.equal((await dan.call('GET', '/v1/tasks/t-all')).status, 404);
+    await empty(dan, eve, sam, sue);
+  });
+
+  // IN-07, IN-09: the words of a task are those that came last.
+  it('are replaced by other words, and settled whole by the result', async () => {
+    await send(dan, 'sam', 'task', task('t-2'), { id: 'first' });
+    const again = await send(dan, 'sam', 'task', task('t-2', { description: 'Only half of it' }), { id: 'second' });
+    assert.equal(again.duplicate, undefined);
+    const { json } = await sam.inbox();
+    assert.deepEqual(json.notifications.map(({ id }) => id), ['second']);
+    const [former] = (await dan.delivery('first')).json.deliveries;
+    assert.equal(former.state, 'dead');
+    assert.match(former.last_error, /superseded: the task was given again/);
+    await sam.read('second');
+    await send(sam, 'dan', 'result', result('t-2'));
+    assert.equal(await stateOf('t-2'), 'completed');
+    assert.equal((await sam.inbox()).json.count, 0);
+    assert.equal((await broker.call('GET', '/v1/dead-letters')).json.dead_letters.length, 0);
+    await empty(dan);
+  });
+
+  // IN-09: nothing that was not sent reads as if it was.
+  it('say so when a name is used again and nothing was sent', async () => {
+    await send(dan, 'sam', 'task', task('task-1'));
+    await next(sam);
+    await send(sam, 'dan', 'result', result('task-1'));
+    const same = await send(dan, 'sam', 'task', task('task-1'));
+    assert.equal(same.duplicate, true);
+    assert.equal(same.skipped, undefined);
+    assert.match(same.warnings[0], /nothing was sent again/);
+    const other = await send(dan, 'sue', 'task', task('task-1', { title: 'Something else' }));
+    assert.equal(other.skipped, true);
+    assert.match(other.warnings[0], /nothing was sent: task "task-1" of this thread is completed.*use another taskId, or a threadId/);
+    assert.equal((await sue.inbox()).json.count, 0);
+    const anew = await send(dan, 'sue', 'task', task('task-1', { title: 'Something else' }), { threadId: 'its own' });
+    assert.deepEqual(anew.warnings, []);
+    assert.equal((await next(sue)).found.threadId, 'its own');
+    await send(sue, 'dan', 'result', result('task-1'));
+    await empty(dan);
+  });
+
+  // IN-12: the same for a model, which reads errors rather than members.
+  it('are an error over MCP when nothing was sent', async () => {
+    const give = (to, words) => tool(dan, 'sendMessage', { to, type: 'task', content: task('mcp-1', words) });
+    assert.equal((await give('sam', {})).json.result.isError, undefined);
+    await next(sam);
+    await send(sam, 'dan', 'result', result('mcp-1'));
+    const same = (await give('sam', {})).json.result;
+    assert.notEqual(same.isError, true);
+    assert.match(same.structuredContent.warnings[0], /nothing was sent again/);
+    const other = (await give('sue', { title: 'Something else' })).json.result;
+    assert.equal(other.isError, true);
+    assert.match(other.content[0].text, /nothing was sent: task "mcp-1".*use another taskId/);
+    assert.equal((await sue.inbox()).json.count, 0);
+    await empty(dan);
+  });
+
+  // IN-10: help is asked of a colleague; only what the director gets ends the task.
+  it('go on when their specialist asks another for help', async () => {
+    await send(dan, 'sam', 'task', task('help-1'), { id: 'help' });
+    await next(sam);
+    const asked = await send(sam, 'sue', 'error', error('help-1', { errorType: 'blocked', description: 'can you help?' }));
+    assert.match(asked.warnings[0], /task "help-1" stays open: "dan"/);
+    assert.equal(await stateOf('help-1'), 'in_progress');
+    assert.equal((await dan.delivery('help')).json.deliveries[0].state, 'read');
+    const told = await send(sam, 'dan', 'error', error('help-1'));
+    assert.deepEqual(told.warnings, []);
+    assert.equal(await stateOf('help-1'), 'failed');
+    await empty(dan, sue);
+  });
+
+  // IN-10: a task that its specialist holds is taken away; each reads what is true for it.
+  it('are taken from one who holds them', async () => {
+    await send(dan, 'sam', 'task', task('held-1'), { id: 'held' });
+    assert.equal((await next(sam)).found.to, 'sam');
+    const moved = await dan.call('POST', '/v1/tasks/held-1/reassign', { body: { to: 'sue' } });
+    assert.equal(moved.status, 200, moved.text);
+    const refused = await sam.ack('held');
+    assert.equal(refused.status, 409);
+    assert.equal(refused.json.code, 'ALREADY_SETTLED');
+    const former = await sam.read('held');
+    assert.equal(former.json.to, 'sam');
+    assert.deepEqual(JSON.parse(former.headers.get('parley-delivery')),
+      { state: 'dead', note: 'superseded: the task was given to "sue"' });
+    const given = await sue.read('held');
+    assert.equal(given.json.to, 'sue');
+    assert.equal(JSON.parse(given.headers.get('parley-provenance')).redirected_from, 'sam');
+    assert.equal(given.headers.get('parley-delivery'), null);
+    const shown = (await tool(sam, 'readMessage', { messageId: 'held' })).json.result.structuredContent;
+    assert.match(shown.delivery.note, /given to "sue"/);
+    await send(sue, 'dan', 'result', result('held-1'));
+    assert.equal(await stateOf('held-1'), 'completed');
+    await empty(dan, sam, sue);
+  });
+
+  // XD-01: what is asked in another dialect has the title that its specialist reads.
+  it('have a title in whatever words they were given', async () => {
+    const { json: { id } } = await flo.send('sam', 'which file?', { type: 'request' });
+    const { listed, found } = await next(sam);
+    assert.equal(JSON.parse(found.content).title, 'which file?');
+    assert.equal(listed.preview, 'which file?');
+    const { json: seen } = await flo.call('GET', `/v1/tasks/${id}`);
+    assert.equal(seen.title, 'which file?');
+    const { json: odd } = await flo.send('sam', { x: 1 }, { type: 'request' });
+    const second = await next(sam);
+    const { title } = JSON.parse(second.found.content);
+    assert.equal(second.listed.preview, title);
+    assert.equal((await flo.call('GET', `/v1/tasks/${odd.id}`)).json.title, title);
+    await empty(sam);
+  });
+
+  it('are listed by a state that there is, and given in words', async () => {
+    const wrong = await dan.call('GET', '/v1/tasks?state=foo');
+    assert.equal(wrong.status, 400);
+    assert.match(wrong.json.detail, /assigned, in_progress.*completed/);
+    assert.equal((await dan.call('GET', '/v1/tasks?state=completed')).status, 200);
+    const blank = await post(dan, { to: 'sam', type: 'status', content: ' \n\t ' });
+    assert.equal(blank.status, 422);
+    assert.equal(blank.json.field, '/content');
+    await empty(dan);
+  });
+
+  // IN-09: who has no role is warned of where the operators look.
+  it('are logged when a stranger sends them', async () => {
+    const ops = await broker.addAgent('ops');
+    assert.equal((await ops.call('PUT', '/v1/topics/audit.event_logged/subscription')).status, 200);
+    await post(flo, { to: 'sam', type: 'status', content: 'hi' }, '', { 'Parley-Dialect': 'inbox' });
+    let body;
+    do {  // fails when nothing more comes
+      ({ found: { payload: { body } } } = await next(ops));
+    } while (body.action !== 'unknown_sender');
+    assert.equal(body.by, 'flo');
+    assert.equal(body.subject, 'sam');
+    await empty(sam, ops);
+  });
+
+  // One giver does not take the places of all.
+  it('leave room for those of other directors', async () => {
+    await broker.call('PATCH', '/v1/rules', { body: { tasks_max: '50', 'task.giver_percent': '4' } });
+    await send(eve, 'sue', 'task', task('e-1'));
+    await send(eve, 'sue', 'task', task('e-2'));
+    const over = await post(eve, { to: 'sue', type: 'task', content: task('e-3') });
+    assert.equal(over.json.code, 'LIMIT_REACHED');
+    assert.match(over.json.detail, /"eve" has given 2 tasks that are not done.*task\.giver_percent/);
+    await send(dan, 'sue', 'task', task('d-1'));
+    await broker.call('PATCH', '/v1/rules', { body: { tasks_max: '10000', 'task.giver_percent': '20' } });
+    await empty(sue);
+  });
+
+  // A name is a post: see docs/inbox.md.
+  it('stay with the name when its holder changes', async () => {
+    const ned = await add('ned', 'specialist');
+    await send(dan, 'ned', 'task', task('post-1'), { threadId: 'post' });
+    await next(ned);
+    await broker.call('DELETE', '/v1/agents/ned');
+    assert.equal(await stateOf('post-1'), 'failed');
+    const anew = await add('ned', 'specialist');
+    assert.equal((await ned.inbox()).status, 401);
+    assert.equal((await anew.inbox()).json.count, 0);
+    assert.equal((await anew.call('GET', '/v1/tasks/post-1')).json.title, 'Do post-1');
+    await send(dan, 'ned', 'task', task('post-1', { description: 'Again' }), { threadId: 'post' });
+    await next(anew);
+    await send(anew, 'dan', 'result', result('post-1'));
+    assert.equal(await stateOf('post-1'), 'completed');
   });
 });

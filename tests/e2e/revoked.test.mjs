@@ -3,22 +3,8 @@
 // own mail, and the former one nothing of it.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Broker } from './harness.mjs';
+import { Broker, tool } from './harness.mjs';
 
-const version = '2026-07-28';
-const tool = (agent, name, args, accept) => agent.call('POST', '/mcp', {
-  headers: {
-    'Content-Type': 'application/json', Accept: accept, 'MCP-Protocol-Version': version,
-    'Mcp-Method': 'tools/call', 'Mcp-Name': name,
-  },
-  body: {
-    jsonrpc: '2.0', id: 1, method: 'tools/call',
-    params: {
-      name, arguments: args,
-      _meta: { 'io.modelcontextprotocol/protocolVersion': version, 'io.modelcontextprotocol/clientCapabilities': {} },
-    },
-  },
-});
 const ask = (agent, query) => agent.send('bo', 'which?', { type: 'request' }, query);
 
 // Each waits for something, and is answered by an error that says why it ended.

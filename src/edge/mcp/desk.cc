@@ -140,10 +140,12 @@ void Desk::read_message(const Ask& ask) {
   call(caller_of(ask), {.path = path_to("messages", id), .dialect = "inbox"},
        [run = ask.run](const net::Response& response, Json message) {
          std::string_view provenance;
+         std::string_view delivery;
          for (const auto& [name, value] : response.headers) {
            provenance = name == "Parley-Provenance" ? std::string_view(value) : provenance;
+           delivery = name == "Parley-Delivery" ? std::string_view(value) : delivery;
          }
-         run.done(tool_json(message_reply(message, provenance)));
+         run.done(tool_json(message_reply(message, provenance, delivery)));
        });
 }
 

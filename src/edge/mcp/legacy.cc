@@ -46,8 +46,10 @@ Session* Server::find_session(const Request& request) {
     refuse(request.exchange, id.empty() ? 400 : 404, no_session(!id.empty()));
     return nullptr;
   }
-  if (session->client.principal.ref != request.principal.ref) {
-    // The agent was removed and is there anew: nothing of its former self goes on.
+  if (session->client.principal.ref != request.principal.ref ||
+      !host_.is_current(session->client.principal)) {
+    // Its token was replaced, or its agent was removed and is there anew: what the former holder
+    // began here ends. Messages and tasks are the name's, and stay.
     end_session(*session, Ending::may_return);
     session = revive(id, request.principal);
     if (session == nullptr) {

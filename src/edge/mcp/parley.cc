@@ -39,7 +39,7 @@ constexpr std::string_view inbox_out =
 constexpr std::string_view waited_out = "!count# shown# more? !timedOut? !notifications[]";
 constexpr std::string_view message_out =
     "!id !from to !type !content threadId priority createdAt question? note state session "
-    "provenance{}";
+    "provenance{} delivery{}";
 constexpr std::string_view receipt_out =
     "!id threadId !state delay duplicate? recipients[to state] warnings*";
 constexpr std::string_view answer_out = "!answered? id from status answer threadId note";

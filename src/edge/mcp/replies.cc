@@ -178,6 +178,11 @@ std::string refusal(Json problem, std::string_view to) {
 }
 
 std::string undelivered(Json receipt) {
+  if (const Json skipped = receipt.find("skipped"); skipped && skipped.as_bool() == true) {
+    for (const Json warning : elements_of(receipt, "warnings")) {
+      return std::string(warning.as_string().value_or(""));
+    }
+  }
   bool unknown = false;
   bool reached = false;
   size_t count = 0;
@@ -219,7 +224,7 @@ std::string inbox_reply(Json inbox, bool waited) {
   });
 }
 
-std::string message_reply(Json message, std::string_view provenance) {
+std::string message_reply(Json message, std::string_view provenance, std::string_view delivery) {
   const Json foreign = message.find("foreign");
   const bool asks = text_of(message, "type") == "task" && text_of(foreign, "type") == "query";
   return object_of([&](JsonWriter& out) {
@@ -246,6 +251,9 @@ std::string message_reply(Json message, std::string_view provenance) {
            {"sender_kind", "via", "dialect", "on_behalf_of", "mark", "redirected_from", "state"},
            out);
       out.end_object();
+    }
+    if (!delivery.empty()) {  // it is yours no more
+      out.key("delivery").raw(delivery);
     }
   });
 }

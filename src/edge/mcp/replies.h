@@ -13,8 +13,9 @@ namespace parley::edge::mcp {
 // would pay for in vain. Each is a JSON object, as the output schema of its tool says.
 
 std::string inbox_reply(lib::Json inbox, bool waited);
-// `provenance` is the header of that name; may be empty.
-std::string message_reply(lib::Json message, std::string_view provenance);
+// `provenance` and `delivery` are the headers of those names; may be empty.
+std::string message_reply(lib::Json message, std::string_view provenance,
+                          std::string_view delivery = {});
 std::string receipt_reply(lib::Json receipt);
 std::string published_reply(lib::Json receipt);
 // What was answered, of a response in flow.
@@ -32,7 +33,8 @@ std::string tasks_reply(lib::Json tasks);
 // What a model reads of a refusal: the code, what was wrong with which argument, what to do by
 // tools. `to` is the tool's name for the receiver.
 std::string refusal(lib::Json problem, std::string_view to = "to");
-// The refusal of a message that was taken and reaches nobody; empty where it reaches someone.
+// The refusal of a message that was taken and reaches nobody, or that was not sent once more; empty
+// where it reaches someone.
 std::string undelivered(lib::Json receipt);
 
 // The text, the number of a member; empty, 0 where there is none.
