@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any messages to the MCP server: never a crash, and each request over HTTP is answered once at
-// most. Each line is the body of a request; its first byte chooses the headers and who hangs up.
+// most. Each line is the body of a request; its first byte chooses the headers, which transport it
+// is of and who hangs up.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +31,16 @@ class Wire final : public edge::mcp::Host {
     CHECK(!answered[exchange.connection]);
     answered[exchange.connection] = true;
   }
-  void send(net::ConnectionId connection, std::string_view) override {
+  void send(net::ConnectionId connection, std::string_view bytes) override {
     CHECK(answered[connection]);
+    const auto behind = [&](std::string_view key, char last, std::string& found) {
+      if (const size_t at = bytes.find(key); at != std::string_view::npos) {
+        const std::string_view rest = bytes.substr(at + key.size());
+        found = rest.substr(0, std::min(rest.find(last), rest.size()));
+      }
+    };
+    behind("id: ", '\n', event);
+    behind("?", '\n', query);
   }
   bool has_room(net::ConnectionId) const override { return true; }
   void close(net::ConnectionId) override {}
@@ -41,6 +50,8 @@ class Wire final : public edge::mcp::Host {
 
   std::map<net::ConnectionId, bool> answered;
   std::string session;
+  std::string event;  // the last id of one
+  std::string query;  // of the old transport
 };
 
 void run(std::string_view text) {
@@ -55,6 +66,8 @@ void run(std::string_view text) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     const auto choice = static_cast<uint8_t>(line.empty() ? 0 : line.front());
+    const std::string query = wire.query;
+    const std::string_view old = std::string_view(query).substr(query.find('=') + 1);
     net::Request request;
     request.method = (choice & 7) == 7 ? "GET" : (choice & 7) == 6 ? "DELETE" : "POST";
     request.path = "/mcp";
@@ -66,6 +79,13 @@ void run(std::string_view text) {
       if (name == "accept") {
         return "application/json, text/event-stream";
       }
+      if ((choice & 64) == 0) {
+        // The old transport has no headers of its own; or they name its session all the same.
+        return (choice & 8) == 0                               ? ""
+               : name == "mcp-session-id"                      ? old
+               : name == "last-event-id" && (choice & 32) != 0 ? std::string_view(wire.event)
+                                                               : "";
+      }
       if ((choice & 8) != 0) {
         return name == "mcp-protocol-version" ? "2026-07-28"
                : name == "mcp-method"         ? "tools/call"
@@ -73,9 +93,10 @@ void run(std::string_view text) {
                                               : "";
       }
       return name == "mcp-session-id"                        ? std::string_view(wire.session)
-             : name == "last-event-id" && (choice & 32) != 0 ? "3-0"
+             : name == "last-event-id" && (choice & 32) != 0 ? std::string_view(wire.event)
                                                              : "";
     };
+    request.query = (choice & 64) == 0 ? std::string_view(query) : std::string_view();
     server.on_request({++connection, 1}, request, caller);
     clock.advance(base::milliseconds(100));
     server.on_turn(clock.now());

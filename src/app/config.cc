@@ -73,7 +73,7 @@ constexpr uint64_t year = 365 * day;
 constexpr uint64_t gigabyte = uint64_t{1} << 30;
 
 // The broker's own keys; the rules have their table in core.
-constexpr std::array<Key, 40> table = {{
+constexpr std::array<Key, 41> table = {{
     {"allowed_hosts", &Config::allowed_hosts, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
@@ -93,13 +93,16 @@ constexpr std::array<Key, 40> table = {{
     {"mcp.runs_per_principal_max", McpCount{&McpLimits::runs_per_principal_max}, 1, 100'000,
      "MCP calls of one principal that are not answered yet"},
     {"mcp.session_idle", &McpLimits::session_idle, second, 30 * day,
-     "after how long without a request an MCP session ends"},
+     "after how long without a request an MCP session leaves memory, until it is used again"},
     {"mcp.sessions_max", McpCount{&McpLimits::sessions_max}, 1, 1'000'000,
-     "MCP sessions of all; one more ends the one that was idle for longest"},
+     "MCP sessions in memory; one more takes the place of the one that was idle for longest"},
     {"mcp.sessions_per_principal_max", McpCount{&McpLimits::sessions_per_principal_max}, 1,
-     100'000, "MCP sessions of one principal; one more ends the one that was idle for longest"},
+     100'000, "those of one principal; one more takes the place of its longest idle one"},
     {"mcp.state_ttl", &McpLimits::state_ttl, second, 30 * day,
      "how long an MCP client may take to answer what a tool asks of it"},
+    {"mcp.streams_max", McpCount{&McpLimits::streams_max}, 1, 1'000'000,
+     "MCP streams of all: those that listen and calls without an answer, with their client or "
+     "without"},
     {"mcp.streams_per_principal_max", McpCount{&McpLimits::streams_per_principal_max}, 1, 100'000,
      "MCP streams of one principal that listen for what changes"},
     {"mcp.subscriptions_max", McpCount{&McpLimits::subscriptions_max}, 1, 100'000,

@@ -15,6 +15,7 @@
 #include "app/mcp_command.h"
 #include "app/terminal.h"
 #include "lib/json.h"
+#include "lib/json_writer.h"
 
 namespace parley::app {
 
@@ -33,6 +34,7 @@ constexpr milliseconds farewell_patience(200);    // for the end of the session
 constexpr milliseconds listen_pause_min(250);     // before a broken stream is asked for again
 constexpr milliseconds listen_pause_max(5'000);
 constexpr std::string_view path = "/mcp";
+constexpr std::string_view resource_prefix = "resource ";  // of what is subscribed to
 constexpr std::string_view initialized =
     R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
 
@@ -64,7 +66,7 @@ std::string standing_key(const std::string& line, const McpMessage& message) {
   lib::JsonDocument document;
   const auto json = document.parse(line);
   const lib::Json params = json ? json->find("params") : lib::Json();
-  return params ? "resource " + text_of(params, "uri") : "";
+  return params ? std::string(resource_prefix) + text_of(params, "uri") : "";
 }
 
 }  // namespace
@@ -202,6 +204,7 @@ void McpRelay::take(std::string line) {
     version_.clear();
     standing_.clear();
     listens_ = false;
+    stream_broke_ = false;
     listen_at_ = Clock::time_point::max();
     greeting_ = line;
   }
@@ -350,11 +353,13 @@ void McpRelay::on_header(Flight& flight) {
   }
   if (flight.kind == Flight::Kind::listen && flight.is_stream) {
     pause_ = milliseconds(0);
+    if (flight.waiting.empty() && std::exchange(stream_broke_, false)) {
+      repeat_standing();
+    }
   }
 }
 
-// The broker knows nothing of the session any more: it was started anew, or the session was idle
-// for long. What was sent in it has done nothing.
+// The broker knows nothing of the session any more. What was sent in it has done nothing.
 bool McpRelay::on_lost_session(Flights::iterator flight) {
   const bool is_lost = flight->fetch.status() == 404 && !flight->session.empty() &&
                        !flight->was_sent_before && flight->kind != Flight::Kind::renewal;
@@ -377,16 +382,19 @@ bool McpRelay::on_lost_session(Flights::iterator flight) {
 }
 
 void McpRelay::renew() {
-  if (std::exchange(is_renewing_, true)) {
+  if (std::exchange(is_renewing_, true) && is_new_session_) {
     return;
   }
+  is_new_session_ = true;
+  stream_broke_ = false;
   session_.clear();
   version_.clear();
   behind_.clear();
   listen_at_ = Clock::time_point::max();
-  // Streams of the session that is gone say nothing any more.
+  // Streams of the session that is gone say nothing any more, and what is said in it is in vain.
   for (Flight& flight : flights_) {
-    flight.is_over = flight.kind == Flight::Kind::listen && flight.waiting.empty();
+    const bool is_own = flight.kind == Flight::Kind::listen && flight.waiting.empty();
+    flight.is_over = flight.is_over || is_own || flight.kind == Flight::Kind::renewal;
   }
   renewal_ = {greeting_, std::string(initialized)};
   for (const auto& [key, line] : standing_) {
@@ -394,6 +402,33 @@ void McpRelay::renew() {
   }
   std::ranges::reverse(renewal_);
   renew_next();
+}
+
+// The session is the same, but whoever broke its stream may have forgotten what was asked for.
+void McpRelay::repeat_standing() {
+  if (is_renewing_ || standing_.empty()) {
+    return;
+  }
+  is_renewing_ = true;
+  is_new_session_ = false;
+  for (const auto& [key, line] : standing_) {
+    renewal_.push_back(line);
+  }
+  renew_next();
+}
+
+// Nobody watched between the former session and this one.
+void McpRelay::tell_of_standing() {
+  for (const auto& [key, line] : standing_) {
+    if (key.starts_with(resource_prefix)) {
+      std::string text;
+      lib::JsonWriter out(text);
+      out.object().key("jsonrpc").plain("2.0").key("method");
+      out.plain("notifications/resources/updated").key("params").object().key("uri");
+      out.text(key.substr(resource_prefix.size())).end_object().end_object();
+      write(std::move(text));
+    }
+  }
 }
 
 void McpRelay::renew_next() {
@@ -410,6 +445,9 @@ void McpRelay::on_renewed(bool worked) {
   }
   is_renewing_ = false;
   renewal_.clear();
+  if (worked && is_new_session_) {
+    tell_of_standing();
+  }
   for (auto& [line, message] : std::exchange(held_, {})) {
     const auto kind =
         message.kind == Kind::request ? Flight::Kind::request : Flight::Kind::note;
@@ -470,12 +508,15 @@ void McpRelay::on_end(Flights::iterator at, net::Fetch::State state) {
 // The stream of what the server says by itself. A server that has none says so; one that hangs up
 // is asked again, later and later.
 void McpRelay::on_listen_end(Flight& flight) {
-  const bool has_none = flight.has_header && flight.fetch.status() / 100 == 4;
+  constexpr int too_many = 429;  // for now
+  const int status = flight.has_header ? flight.fetch.status() : 0;
+  const bool has_none = status / 100 == 4 && status != too_many;
   if (has_none || session_.empty()) {
     listens_ = listens_ && !has_none;
     return;
   }
   behind_ = flight.events.last_id().empty() ? behind_ : flight.events.last_id();
+  stream_broke_ = true;
   const milliseconds asked(flight.events.retry_ms().value_or(0));
   pause_ = std::clamp(std::max(pause_ * 2, asked), listen_pause_min, listen_pause_max);
   listen_at_ = Clock::now() + pause_;

@@ -20,8 +20,9 @@ namespace parley::app {
 // message in a request of its own, any number of them at once. Knows of both eras what differs on
 // the way: headers and cancelling by hanging up since 2026-07-28; before, the session, the stream
 // of what the server says by itself, and going on behind a broken one. Keeps no state that matters:
-// when the broker forgot the session, because it was started anew, the relay begins another and
-// says again what the client had said. One thread; `run` is all of it.
+// when the broker forgot the session, the relay begins another and says again what the client had
+// said; what stays asked for also whenever the stream broke, since who broke it may have forgotten
+// that. One thread; `run` is all of it.
 class McpRelay {
  public:
   McpRelay(std::string agent, ClientOptions options);
@@ -71,7 +72,9 @@ class McpRelay {
                                   const std::vector<std::string>& waiting);
   void remember(const std::string& line, const McpMessage& message);
   void renew();
+  void repeat_standing();
   void renew_next();
+  void tell_of_standing();
   void end_session();
 
   // From the broker.
@@ -109,11 +112,13 @@ class McpRelay {
   std::string greeting_;                         // the client's initialize
   std::map<std::string, std::string> standing_;  // what it asked for as long as the session lasts
   bool listens_ = false;
+  bool stream_broke_ = false;  // since what stays asked for was said last
   Clock::time_point listen_at_ = Clock::time_point::max();
   std::chrono::milliseconds pause_{0};
   std::string behind_;  // the last event of the stream
   std::vector<std::string> renewal_;  // lines to be said before the session is as it was
   bool is_renewing_ = false;
+  bool is_new_session_ = false;  // rather than the same, whose stream broke
   std::vector<std::pair<std::string, McpMessage>> held_;  // sent again when it is
 };
 

@@ -387,6 +387,11 @@ std::expected<void, Error> serve(const Config& config, bool mcp_fixtures) {
   if (!key) {
     return std::unexpected(key.error());
   }
+  auto notes = edge::mcp::Notes::open(config.data + "/mcp.sessions", clock.now(),
+                                      {.life = config.mcp.session_life});
+  if (!notes) {
+    return std::unexpected(notes.error());
+  }
   if (mcp_fixtures) {
     if (auto made = make_fixtures_agent(**broker, clock, config); !made) {
       return made;
@@ -401,6 +406,7 @@ std::expected<void, Error> serve(const Config& config, bool mcp_fixtures) {
                  .gauges = gauges(config, **journal, exporter.get(), clock.now()),
                  .mcp = config.mcp,
                  .mcp_key = *key,
+                 .mcp_notes = std::move(*notes),
                  .mcp_fixtures = mcp_fixtures,
                  .webhooks = webhooks(config)});
   auto listening = net::Server::listen({.host = config.listen.host,

@@ -13,6 +13,7 @@
 #include "dialect/dialect.h"
 #include "edge/call.h"
 #include "edge/mcp/limits.h"
+#include "edge/mcp/notes.h"
 #include "edge/metrics.h"
 #include "edge/names.h"
 #include "edge/render.h"
@@ -44,6 +45,7 @@ class Api final : public net::Handler {
     std::vector<Gauge> gauges;       // for /metrics, beside what is known here
     mcp::Limits mcp{};
     std::optional<lib::SecretKey> mcp_key{};  // none: MCP sessions end with the process
+    std::unique_ptr<mcp::Notes> mcp_notes{};  // null: also what they leave behind does
     // What the conformance suite calls is offered too, and /mcp without a token acts as the agent
     // `mcp::fixtures_agent`. For tests, and for listening on loopback only.
     bool mcp_fixtures = false;

@@ -214,6 +214,8 @@ describe('parley mcp, 2025-11-25 and older', () => {
     await client.ask(legacy(4, 'logging/setLevel', { level: 'info' }));
     await client.ask(legacy(5, 'forget'));
     client.send(legacy(6, 'x'), legacy(7, 'x'), legacy(8, 'x'));  // all find that it is gone
+    // Nobody watched what it had subscribed to.
+    assert.deepEqual(await client.next(), note('notifications/resources/updated', { uri: 'parley://inbox' }));
     const answers = [await client.next(), await client.next(), await client.next()];
     assert.deepEqual(answers.map(({ id }) => id).sort(), [6, 7, 8]);
     assert.ok(answers.every(({ error }) => !error));
@@ -221,6 +223,35 @@ describe('parley mcp, 2025-11-25 and older', () => {
     assert.deepEqual(said, ['forget', 'notifications/initialized', 'logging/setLevel', 'resources/subscribe', 'x', 'x', 'x', 'said']);
     assert.equal(server.asked.filter(({ body }) => body?.method === 'initialize').length, 2);
     assert.equal(server.asked.at(-1).headers['mcp-session-id'], 'session-2');
+  }));
+
+  it('asks again for what stands whenever its stream broke', over((() => {
+    let streams = 0;
+    return session((asked, answer) => {
+      if (asked.verb !== 'GET') return false;
+      if (++streams === 2) {
+        answer.status(429);  // for now
+        return true;
+      }
+      const stream = answer.events();
+      if (streams === 1) stream.say(note('notifications/first'), 's1-1');
+      return true;
+    });
+  })(), async (client, server) => {
+    const times = () => server.asked.filter(({ body }) => body?.method === 'resources/subscribe').length;
+    client.send(initialize(0), note('notifications/initialized'));
+    await client.next();
+    assert.equal((await client.next()).method, 'notifications/first');
+    await client.ask(legacy(1, 'resources/subscribe', { uri: 'parley://inbox' }));
+    assert.equal(times(), 1);
+    const { port } = server;
+    await server.stop();
+    await server.listen(port);
+    await server.saw(() => times() === 2);
+    assert.deepEqual(server.asked.filter(({ verb }) => verb === 'GET').map(({ headers }) => headers['last-event-id']),
+      [undefined, 's1-1', 's1-1']);
+    assert.deepEqual(await client.ask(legacy(2, 'x')), result(2));
+    assert.equal(server.asked.filter(({ body }) => body?.method === 'initialize').length, 1);
   }));
 
   it('sends an array as one and gives its answers', over(session((asked, answer) => {

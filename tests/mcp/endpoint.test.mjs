@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Broker } from '../e2e/harness.mjs';
+import { initialize, legacy, note, Stdio } from '../e2e/mcp_stdio.mjs';
 
 const json = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
 const rpc = (method, params, id = 1) => ({ jsonrpc: '2.0', id, method, ...(params ? { params } : {}) });
@@ -15,8 +16,27 @@ async function begin(caller) {
   return { ...json, 'Mcp-Session-Id': headers.get('mcp-session-id') };
 }
 
+async function* events(body) {
+  let text = '';
+  for await (const chunk of body.pipeThrough(new TextDecoderStream())) {
+    const parts = (text + chunk).split('\n\n');
+    text = parts.pop();
+    for (const part of parts) {
+      const event = Object.fromEntries(part.split('\n').map((line) => /^(\w*): ?(.*)$/.exec(line)?.slice(1) ?? ['', '']));
+      if ('data' in event) yield event;
+    }
+  }
+}
+
 describe('/mcp', () => {
   let broker, ana, bo;
+  // The events of a stream of ana's that stays open.
+  const open = async (headers) => {
+    const response = await fetch(`${broker.url}/mcp`,
+      { headers: { ...headers, Accept: 'text/event-stream', Authorization: `Bearer ${ana.token}` } });
+    assert.equal(response.status, 200);
+    return events(response.body);
+  };
   before(async () => {
     broker = await Broker.start();
     ana = await broker.addAgent('ana');
@@ -63,6 +83,68 @@ describe('/mcp', () => {
     await broker.kill();
     await broker.run();
     assert.equal((await ana.call('POST', '/mcp', { body: rpc('ping'), headers: kept })).status, 200);
+    assert.equal((await ana.call('POST', '/mcp', { body: rpc('ping'), headers: ended })).status, 404);
+  });
+
+  it('knows after a crash what a session had subscribed to, and that it may have changed', { timeout: 60_000 }, async () => {
+    const session = await begin(ana);
+    const subscribe = rpc('resources/subscribe', { uri: 'parley://inbox' });
+    assert.equal((await ana.call('POST', '/mcp', { body: subscribe, headers: session })).status, 200);
+    const first = await open(session);
+    const { value: { id } } = await first.next();
+    await broker.kill();
+    await broker.run();
+    const again = await open({ ...session, 'Last-Event-ID': id });
+    assert.match((await again.next()).value.data, /resources.updated.*parley:..inbox/);
+    await bo.send('ana', 'hello');
+    assert.match((await again.next()).value.data, /resources.updated.*parley:..inbox/);
+    await again.return();
+  });
+
+  it('is heard through `parley mcp` also when the broker was started anew', { timeout: 60_000 }, async () => {
+    const client = new Stdio(['--data', broker.data], { PARLEY_TOKEN: bo.token });
+    const updated = note('notifications/resources/updated', { uri: 'parley://inbox' });
+    try {
+      client.send(initialize(0), note('notifications/initialized'));
+      await client.next();
+      await client.ask(legacy(1, 'resources/subscribe', { uri: 'parley://inbox' }));
+      await broker.kill();
+      await broker.run();
+      assert.deepEqual(await client.next(), updated);  // nobody watched meanwhile
+      await ana.send('bo', 'hello');
+      assert.deepEqual(await client.next(), updated);
+    } finally {
+      await client.end();
+    }
+  });
+
+  it('has nothing behind an event that nobody kept, and keeps no stream for it', { timeout: 60_000 }, async () => {
+    const session = await begin(ana);
+    for (let n = 0; n < 100; ++n) {
+      const { status } = await ana.call('GET', '/mcp', { headers: { ...session, 'Last-Event-ID': '999999-1' } });
+      assert.equal(status, 410);
+    }
+    const { text } = await broker.call('GET', '/metrics');
+    assert.match(text, /^parley_mcp_streams [0-5]$/m);
+  });
+
+  // The stream of the old transport carries calls: nothing else may take its place.
+  it('lives on when an id of the old transport is used over the newer one', { timeout: 60_000 }, async () => {
+    const old = await open(json);
+    const { value: { data: endpoint } } = await old.next();
+    const session = new URLSearchParams(endpoint.split('?')[1]).get('sessionId');
+    const post = (body) => ana.call('POST', endpoint, { body, headers: json });
+    assert.equal((await post(rpc('tools/call', { name: 'waitForMessage', arguments: { seconds: 1 } }, 5))).status, 202);
+    for (const headers of [{}, { 'Last-Event-ID': '1-1' }]) {
+      const { status } = await ana.call('GET', '/mcp', { headers: { ...json, 'Mcp-Session-Id': session, ...headers } });
+      assert.equal(status, 404);
+    }
+    assert.equal(JSON.parse((await old.next()).value.data).id, 5);
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } };
+    assert.equal((await post(cancelled)).status, 202);
+    assert.equal((await post(rpc('ping', undefined, 6))).status, 202);
+    assert.equal(JSON.parse((await old.next()).value.data).id, 6);
+    await old.return();
   });
 
   it('ends with the agent', async () => {

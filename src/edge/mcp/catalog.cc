@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "edge/call.h"
 #include "lib/crypto.h"
 #include "lib/json_writer.h"
@@ -16,9 +17,7 @@ using lib::JsonWriter;
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  for (char& c : out) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
+  std::ranges::transform(out, out.begin(), base::to_lower);
   return out;
 }
 
@@ -142,11 +141,11 @@ const Prompt* Catalog::prompt(std::string_view name) const {
 
 std::optional<Catalog::FoundResource> Catalog::resource(std::string_view uri) const {
   if (const auto at = resources_by_uri_.find(uri); at != resources_by_uri_.end()) {
-    return FoundResource{at->second};
+    return FoundResource{at->second, at->second->uri};
   }
   for (const Resource& each : templates_) {
-    if (auto variables = match_template(each.uri, uri)) {
-      return FoundResource{&each, std::move(*variables)};
+    if (auto match = match_template(each.uri, uri)) {
+      return FoundResource{&each, std::move(match->uri), std::move(match->variables)};
     }
   }
   return std::nullopt;
@@ -190,15 +189,16 @@ std::string Catalog::capabilities(Version version) const {
   return text;
 }
 
-std::optional<std::string> match_template(std::string_view pattern, std::string_view uri) {
-  std::string variables;
-  JsonWriter out(variables);
+std::optional<TemplateMatch> match_template(std::string_view pattern, std::string_view uri) {
+  TemplateMatch match;
+  JsonWriter out(match.variables);
   out.object();
   while (true) {
     const size_t open = std::min(pattern.find('{'), pattern.size());
     if (!uri.starts_with(pattern.substr(0, open))) {
       return std::nullopt;
     }
+    match.uri += pattern.substr(0, open);
     uri.remove_prefix(open);
     pattern.remove_prefix(open);
     const size_t close = pattern.find('}');
@@ -211,6 +211,7 @@ std::optional<std::string> match_template(std::string_view pattern, std::string_
       return std::nullopt;
     }
     out.key(pattern.substr(1, close - 1)).text(*value);
+    match.uri += percent_encoded(*value);
     uri.remove_prefix(end);
     pattern.remove_prefix(close + 1);
   }
@@ -218,7 +219,7 @@ std::optional<std::string> match_template(std::string_view pattern, std::string_
     return std::nullopt;
   }
   out.end_object();
-  return variables;
+  return match;
 }
 
 std::optional<std::string> header_value(std::string_view text) {

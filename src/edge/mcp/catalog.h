@@ -28,6 +28,7 @@ class Catalog {
   };
   struct FoundResource {
     const Resource* resource = nullptr;
+    std::string uri;               // in the one way to write it
     std::string variables = "{}";  // of the template, as a JSON object
   };
 
@@ -68,8 +69,12 @@ class Catalog {
   std::string tools_list_, prompts_list_, resources_list_, templates_list_;
 };
 
-// The variables of `uri` as a JSON object, if it fits the pattern: `{name}` is one segment.
-std::optional<std::string> match_template(std::string_view pattern, std::string_view uri);
+// What `uri` says, if it fits the pattern: `{name}` is one segment.
+struct TemplateMatch {
+  std::string variables;  // as a JSON object
+  std::string uri;        // the same for each way to write it: percent-encoded as we do
+};
+std::optional<TemplateMatch> match_template(std::string_view pattern, std::string_view uri);
 
 // What the modern era wants in headers: method and name as in the body, and the parameters that a
 // tool names. None: all is well. `headers`: of the tool that is called, or null.

@@ -97,13 +97,14 @@ void Desk::answer(const Caller& caller, const Inner& inner, Write write) {
 }
 
 void Desk::keep_telling(const Run& run, uint64_t seconds, std::string what, uint64_t passed) {
+  if (!run.tells_progress()) {
+    return;
+  }
   const base::Time next = server_.now() + base::seconds(tell_every);
   server_.waits().add(next, [this, run, seconds, what = std::move(what), passed]() mutable {
-    if (!run.is_over()) {
-      const uint64_t now = passed + tell_every;
-      run.progress(static_cast<double>(now), static_cast<double>(seconds), what);
-      keep_telling(run, seconds, std::move(what), now);
-    }
+    const uint64_t now = passed + tell_every;
+    run.progress(static_cast<double>(now), static_cast<double>(seconds), what);
+    keep_telling(run, seconds, std::move(what), now);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "edge/call.h"
 #include "edge/mcp/desk.h"
 #include "lib/json_writer.h"

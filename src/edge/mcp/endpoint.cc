@@ -47,7 +47,8 @@ void Api::start_mcp() {
       *mcp_host_, clock_,
       mcp::Server::Options{.version = options_.version,
                            .limits = options_.mcp,
-                           .key = options_.mcp_key.value_or(lib::random_key())});
+                           .key = options_.mcp_key.value_or(lib::random_key()),
+                           .notes = std::move(options_.mcp_notes)});
   options_.gauges.push_back({"parley_mcp_sessions", "MCP sessions, of the older versions.",
                              [this] { return static_cast<double>(mcp_->sessions()); }});
   options_.gauges.push_back({"parley_mcp_streams", "MCP requests and streams that are open.",

@@ -18,7 +18,7 @@ using lib::Json;
 using lib::JsonWriter;
 
 constexpr int not_acceptable = 406;
-constexpr int too_many = 429;
+constexpr int gone = 410;
 
 Fault no_session(bool named) {
   return {invalid_request,
@@ -34,16 +34,21 @@ bool takes_batches(Version version) { return version <= Version::v2025_03_26; }
 
 Session* Server::find_session(const Request& request) {
   std::string id(request.http.header("mcp-session-id"));
-  if (id.empty()) {
+  const bool is_old_transport = id.empty();
+  if (is_old_transport) {
     const Call call{request.exchange, request.http, {}, {}};
     id = call.parameter("sessionId").value_or("");
   }
-  const auto at = sessions_.find(id);
-  Session* session = at != sessions_.end() ? at->second.get() : revive(id, request.principal);
-  // Another's session is none: whoever has its id still needs the token.
-  if (session == nullptr || session->client.principal.workspace != request.principal.workspace ||
+  Session* session = sessions_.find(id);
+  if (session == nullptr && !is_old_transport) {
+    session = revive(id, request.principal);
+  }
+  // Another's session is none: whoever has its id still needs the token. Nor is one of the other
+  // transport.
+  if (session == nullptr || session->is_old_transport != is_old_transport ||
+      session->client.principal.workspace != request.principal.workspace ||
       session->client.principal.name != request.principal.name) {
-    refuse(request.exchange, id.empty() ? 400 : 404, no_session(!id.empty()));
+    refuse(request.exchange, id.empty() ? 400 : session_gone, no_session(!id.empty()));
     return nullptr;
   }
   if (session->client.principal.ref != request.principal.ref ||
@@ -53,7 +58,7 @@ Session* Server::find_session(const Request& request) {
     end_session(*session, Ending::may_return);
     session = revive(id, request.principal);
     if (session == nullptr) {
-      refuse(request.exchange, 404, no_session(true));
+      refuse(request.exchange, session_gone, no_session(true));
       return nullptr;
     }
   }
@@ -62,137 +67,72 @@ Session* Server::find_session(const Request& request) {
   return session;
 }
 
-namespace {
-
-constexpr std::string_view session_context = "mcp session";
-constexpr size_t client_name_bytes_max = 128;
-
-}  // namespace
-
-// The id of a session says what it is, and nobody else can make one. So a session goes on after
-// the broker was started anew, or had no room for it: many clients never begin a second one.
-std::string Server::seal_session(const Session& session) const {
-  const Client& client = session.client;
-  std::string text;
-  JsonWriter out(text);
-  out.object().key("w").number(uint64_t{static_cast<uint32_t>(client.principal.workspace)});
-  out.key("n").text(client.principal.name).key("v").plain(name_of(session.version));
-  out.key("t").number(now().us).key("c").text(client.name);
-  out.key("f").boolean(client.can.elicitation).key("u").boolean(client.can.elicitation_url);
-  out.key("s").boolean(client.can.sampling).key("r").boolean(client.can.roots).end_object();
-  return lib::seal(options_.key, text, session_context);
-}
-
+// A session that is not in memory, as it was when it left.
 Session* Server::revive(std::string_view id, const Principal& principal) {
-  const auto text = lib::unseal(options_.key, id, session_context);
-  const auto parsed = text && !ended_.contains(std::string(id))
-                          ? again_.parse(*text)
-                          : std::expected<Json, base::Error>(std::unexpected(base::Error{}));
-  if (!parsed) {
-    return nullptr;
+  const Note* const note = options_.notes->find(id);
+  auto known =
+      note != nullptr && note->is_ended ? std::nullopt : sessions_.unseal(id, principal, now());
+  Session* const session = known ? add_session(std::move(*known)) : nullptr;
+  if (session == nullptr || note == nullptr) {
+    return session;
   }
-  const base::Time began{parsed->find("t").as_int64().value_or(0)};
-  const auto workspace = static_cast<uint32_t>(principal.workspace);
-  if (parsed->find("w").as_uint64() != workspace ||
-      parsed->find("n").as_string() != principal.name ||
-      began + options_.limits.session_life < now()) {
-    return nullptr;
-  }
-  const auto can = [&](std::string_view key) { return parsed->find(key).as_bool() == true; };
-  Session session;
-  session.id = id;
-  session.version = find_version(*parsed->find("v").as_string()).value_or(newest_legacy);
-  session.client.principal = principal;
-  session.client.name = *parsed->find("c").as_string();
-  session.client.can = {can("f"), can("u"), can("s"), can("r")};
-  return add_session(std::move(session));
-}
-
-// Room for one session more: the principal's, or everyone's, that was idle for longest ends. False
-// when all are in use.
-bool Server::make_room(const Principal& principal) {
-  const auto is_idle = [](const Session* session) {
-    return session->stream == 0 && session->runs.empty();
-  };
-  const auto longer_idle = [&](const Session* a, const Session* b) {
-    return is_idle(a) != is_idle(b) ? is_idle(a) : a->used < b->used;
-  };
-  const auto end_oldest = [&](const std::vector<Session*>& all) {
-    Session* const oldest = *std::ranges::min_element(all, longer_idle);
-    if (!is_idle(oldest)) {
-      return false;
+  session->level = find_level(note->level).value_or(session->level);
+  for (const std::string& uri : note->uris) {
+    const auto found = catalog_.resource(uri);
+    if (found && found->resource->subscribable) {
+      subscriptions_.add(session->number, principal, found->uri, uri);
+      // Meanwhile it may have changed, and nobody looked.
+      subscriptions_.note(session->number, {Notice::Kind::updated, uri});
+      notices_due_ = true;
     }
-    end_session(*oldest, Ending::may_return);
-    return true;
-  };
-  const std::vector<Session*>& own = load(principal).sessions;
-  if (own.size() >= options_.limits.sessions_per_principal_max && !end_oldest(own)) {
-    return false;
   }
-  if (sessions_.size() < options_.limits.sessions_max) {
-    return true;
-  }
-  std::vector<Session*> all;
-  for (const auto& [id, session] : sessions_) {
-    all.push_back(session.get());
-  }
-  return end_oldest(all);
+  return session;
 }
 
+// What must be known of the session when it is not in memory.
+void Server::keep_note(const Session& session, bool is_ended) {
+  if (session.is_old_transport) {
+    return;  // which ends with its connection
+  }
+  Note note{.is_ended = is_ended};
+  if (!is_ended) {
+    note.level = session.level == Session{}.level ? "" : name_of(session.level);
+    note.uris = subscriptions_.of(session.number);
+  }
+  options_.notes->keep(session.id, session.client.principal, std::move(note), now());
+}
+
+// None when there is no room for it.
 Session* Server::add_session(Session begun) {
-  const Principal principal = begun.client.principal;
-  if (!make_room(principal)) {
+  const Sessions::Room room = sessions_.room_for(begun.client.principal);
+  if (!room.is_there) {
     return nullptr;
   }
-  auto made = std::make_unique<Session>(std::move(begun));
-  made->number = ++last_number_;
-  made->used = now();
-  Session* const session = made.get();
-  sessions_by_number_[session->number] = session;
-  load(principal).sessions.push_back(session);
-  sessions_.emplace(session->id, std::move(made));
-  return session;
+  if (room.leaves != nullptr) {
+    end_session(*room.leaves, Ending::may_return);
+  }
+  begun.number = ++last_number_;
+  begun.used = now();
+  return &sessions_.add(std::move(begun));
 }
 
 void Server::end_session(Session& session, Ending ending) {
   if (ending == Ending::for_good) {
-    ended_.insert(session.id);
-    ended_order_.push_back(session.id);
-    if (ended_order_.size() > options_.limits.ended_sessions_max) {
-      ended_.erase(ended_order_.front());
-      ended_order_.pop_front();
+    keep_note(session, true);
+  }
+  const std::set<uint64_t> streams = session.streams;
+  for (const uint64_t number : streams) {
+    if (Stream* const stream = streams_.find(number)) {
+      end_stream(*stream, session_gone);
     }
   }
-  const uint64_t number = session.number;
-  for (const auto& [id, run] : std::exchange(session.runs, {})) {
-    if (Running* const open = find_run(run)) {
-      cancel(*open);
-    }
-  }
-  std::vector<Stream*> streams;
-  for (const auto& [id, stream] : streams_) {
-    if (stream->session == number) {
-      streams.push_back(stream.get());
-    }
-  }
-  for (Stream* const stream : streams) {
-    end_stream(*stream);
-  }
-  for (const std::string& uri : subscriptions_[number]) {
-    const auto at = subscribers_.find({session.client.principal.workspace, uri});
-    at->second.erase(number);
-    if (at->second.empty()) {
-      subscribers_.erase(at);
-    }
-  }
-  subscriptions_.erase(number);
-  notices_.erase(number);
-  std::erase(load(session.client.principal).sessions, &session);
-  sessions_by_number_.erase(number);
-  sessions_.erase(std::string(session.id));
+  subscriptions_.forget(session.number);
+  sessions_.erase(session);
 }
 
 namespace {
+
+constexpr size_t client_name_bytes_max = 128;
 
 // What `initialize` says of the client.
 void take_client(Session& session, const Message& message) {
@@ -227,7 +167,7 @@ void Server::initialize(const Request& request, const Message& message) {
   Session begun;
   begun.client.principal = request.principal;
   take_client(begun, message);
-  begun.id = seal_session(begun);
+  begun.id = sessions_.seal(begun, now());
   const Session* const session = add_session(std::move(begun));
   if (session == nullptr) {
     refuse(request.exchange, too_many,
@@ -269,6 +209,9 @@ std::optional<std::vector<Message>> Server::read_messages(const Request& request
                                          std::to_string(options_.limits.batch_max) + " messages"});
     }
   }
+  if (bodies.empty()) {
+    return refused({invalid_request, "a batch has at least one message"});
+  }
   std::vector<Message> messages;
   for (const Json each : bodies) {
     const auto message = read_message(each);
@@ -299,8 +242,11 @@ void Server::post_legacy(const Request& request, Json body) {
       static_cast<size_t>(std::ranges::count(*messages, Message::Kind::request, &Message::kind));
   Stream* stream = nullptr;
   if (session->is_old_transport) {
-    stream = find_stream(session->stream);
+    stream = streams_.find(session->stream);
   } else if (requests > 0) {
+    if (!has_room(request, Stream::Kind::post)) {
+      return;
+    }
     stream = &open(Stream::Kind::post, request, session);
     stream->unanswered = requests;
     stream->is_batch = !body.is_object();
@@ -325,17 +271,23 @@ void Server::receive(Session& session, Stream* stream, const Message& message) {
   if (message.kind == Message::Kind::notification) {
     const Json id = message.param("requestId");
     if (message.method == "notifications/cancelled" && id) {
-      if (const auto at = session.runs.find(id.raw()); at != session.runs.end()) {
-        cancel(*runs_.at(at->second));
+      const auto at = session.runs.find(id.raw());
+      if (Running* const run = at != session.runs.end() ? find_run(at->second) : nullptr) {
+        cancel(*run);
       }
     }
     return;
   }
-  if (message.method == "ping") {
+  if (session.runs.contains(message.id)) {
+    // Else neither of the two could be cancelled, nor could the client tell their answers apart.
+    answer(*stream,
+           error_text(message.id, {invalid_request, "a request with this id is not answered yet"}));
+  } else if (message.method == "ping") {
     answer(*stream, result_text(message.id, ""));
   } else if (message.method == "logging/setLevel") {
     const auto level = find_level(message.text_param("level").value_or(""));
     session.level = level.value_or(session.level);
+    keep_note(session);
     answer(*stream, level ? result_text(message.id, "")
                           : error_text(message.id, {invalid_params,
                                                     "level is debug, info, notice, "
@@ -385,28 +337,21 @@ void Server::receive_response(Session& session, const Message& message) {
 void Server::subscribe(Session& session, Stream& stream, const Message& message) {
   const auto uri = message.text_param("uri");
   const auto found = uri ? catalog_.resource(*uri) : std::nullopt;
-  const auto key = std::pair(session.client.principal.workspace, std::string(uri.value_or("")));
+  const auto refused = [&](const Fault& fault) { answer(stream, error_text(message.id, fault)); };
   if (message.method == "resources/unsubscribe") {
-    const auto at = subscribers_.find(key);
-    if (at != subscribers_.end()) {
-      at->second.erase(session.number);
-      subscriptions_[session.number].erase(key.second);
-      if (at->second.empty()) {
-        subscribers_.erase(at);
-      }
-    }
+    subscriptions_.remove(session.number, uri.value_or(""));
   } else if (!found || !found->resource->subscribable) {
-    answer(stream,
-           error_text(message.id, {invalid_params, "there is no such resource to subscribe to"}));
-    return;
-  } else if (subscriptions_[session.number].size() >= options_.limits.subscriptions_max) {
-    answer(stream, error_text(message.id,
-                              {limit_reached, "too many subscriptions (mcp.subscriptions_max)"}));
-    return;
+    return refused({invalid_params, "there is no such resource to subscribe to"});
+  } else if (uri->size() > options_.limits.uri_bytes_max) {
+    return refused({invalid_params,
+                    "uri has at most " + std::to_string(options_.limits.uri_bytes_max) + " bytes"});
+  } else if (!subscriptions_.has(session.number, *uri) &&
+             subscriptions_.count(session.number) >= options_.limits.subscriptions_max) {
+    return refused({limit_reached, "too many subscriptions (mcp.subscriptions_max)"});
   } else {
-    subscribers_[key].insert(session.number);
-    subscriptions_[session.number].insert(key.second);
+    subscriptions_.add(session.number, session.client.principal, found->uri, *uri);
   }
+  keep_note(session);
   answer(stream, result_text(message.id, ""));
 }
 
@@ -435,31 +380,31 @@ void Server::get(const Request& request) {
     refuse(request.exchange, not_acceptable, {invalid_request, "send `Accept: text/event-stream`"});
     return;
   }
-  if (load(request.principal).streams >= options_.limits.streams_per_principal_max) {
-    refuse(request.exchange, too_many,
-           {limit_reached, "too many streams are open (mcp.streams_per_principal_max)"});
-    return;
-  }
   const std::string_view last_event = request.http.header("last-event-id");
   if (!last_event.empty()) {
     resume(request, *session, last_event);
-    return;
+  } else if (Stream* const stream = open_own(request, *session)) {
+    begin_events(*stream);
   }
-  // A message goes to one stream only, so the newest takes the place of the one before.
-  if (Stream* const before = find_stream(session->stream)) {
-    end_stream(*before);
+}
+
+// The session's own stream. A message goes to one stream only, so the newest takes the place of
+// the one before. None: there is no room, and the client was told.
+Stream* Server::open_own(const Request& request, Session& session) {
+  if (Stream* const before = streams_.find(session.stream)) {
+    end_stream(*before, session_gone);
+  } else if (!has_room(request, Stream::Kind::get)) {
+    return nullptr;
   }
-  Stream& stream = open(Stream::Kind::get, request, session);
-  session->stream = stream.number;
-  begin_events(stream);
+  Stream& stream = open(Stream::Kind::get, request, &session);
+  session.stream = stream.number;
   notices_due_ = true;
+  return &stream;
 }
 
 // HTTP+SSE of 2024-11-05: this stream says where to send requests, and has all the answers.
 void Server::open_old_transport(const Request& request) {
-  if (load(request.principal).streams >= options_.limits.streams_per_principal_max) {
-    refuse(request.exchange, too_many,
-           {limit_reached, "too many streams are open (mcp.streams_per_principal_max)"});
+  if (!has_room(request, Stream::Kind::get)) {
     return;
   }
   Session begun;
@@ -472,49 +417,73 @@ void Server::open_old_transport(const Request& request) {
     refuse(request.exchange, too_many, {limit_reached, "too many sessions are in use"});
     return;
   }
-  Stream& stream = open(Stream::Kind::get, request, session);
-  session->stream = stream.number;
-  begin_events(stream);
+  begin_events(*open_own(request, *session));
   host_.send(request.exchange.connection,
              "event: endpoint\ndata: " + std::string(request.http.path) +
                  "?sessionId=" + session->id + "\n\n");
 }
 
+namespace {
+
+// An id that event_id made.
+struct EventId {
+  bool is_own = false;  // of the session's own stream: the number is the session's
+  uint64_t of = 0;
+  uint64_t number = 0;
+};
+
+std::optional<EventId> read_event_id(std::string_view text) {
+  const bool is_own = text.starts_with('s');
+  text.remove_prefix(is_own ? 1 : 0);
+  const size_t dash = std::min(text.find('-'), text.size());
+  const auto of = parse_number(text.substr(0, dash));
+  const auto number = parse_number(text.substr(std::min(dash + 1, text.size())));
+  return of && number ? std::optional(EventId{is_own, *of, *number}) : std::nullopt;
+}
+
+}  // namespace
+
 // The client comes back for what it missed of a stream, by the id of the last event it got.
 void Server::resume(const Request& request, Session& session, std::string_view last_event) {
-  const size_t dash = std::min(last_event.find('-'), last_event.size());
-  const auto number = parse_number(last_event.substr(0, dash));
-  const auto had = parse_number(last_event.substr(std::min(dash + 1, last_event.size())));
-  Stream* stream = number ? find_stream(*number) : nullptr;
-  if (stream != nullptr && stream->session != session.number) {
+  const EventId had = read_event_id(last_event).value_or(EventId{});
+  Stream* stream = had.is_own ? nullptr : streams_.find(had.of);
+  if (stream != nullptr &&
+      (stream->session != session.number || stream->kind != Stream::Kind::post)) {
     stream = nullptr;
   }
-  const bool is_kept =
-      std::ranges::any_of(session.kept, [&](const Kept& event) { return event.stream == number; });
-  if (stream != nullptr && stream->exchange) {
-    hang_up(*stream);
-  }
-  const bool ends = stream == nullptr && is_kept;
-  if (stream == nullptr) {
-    stream = &open(Stream::Kind::get, request, &session);
-  } else {
-    stream->exchange = request.exchange;
-    by_exchange_[request.exchange] = stream->number;
-    load(stream->principal).streams += stream->kind == Stream::Kind::post ? 0 : 1;
-  }
-  send_head(*stream);  // no priming: the client has an id
+  // What the session told before it left memory is gone, and what is kept came after that.
+  const bool is_of_before = had.is_own && had.of != session.number;
   std::string missed;
+  bool is_kept = false;
   for (const Kept& event : session.kept) {
-    if (event.stream == number && event.number > had.value_or(0)) {
-      missed += event.text;
+    if (event.stream == (had.is_own ? 0 : had.of)) {
+      is_kept = true;
+      missed += is_of_before || event.number > had.number ? event.text : "";
     }
   }
+  if (had.is_own) {
+    stream = open_own(request, session);
+    if (stream == nullptr) {
+      return;
+    }
+    send_head(*stream);  // no priming: the client has an id
+  } else if (stream != nullptr) {
+    if (stream->exchange) {
+      hang_up(*stream);
+    }
+    streams_.attach(*stream, request.exchange);
+    send_head(*stream);
+  } else if (had.of != 0 && is_kept) {
+    start_events(request.exchange);
+  } else {
+    // No stream would ever bring it. A client that got one would wait, and have two of its own.
+    refuse(request.exchange, gone,
+           {invalid_request, "there is nothing behind this Last-Event-ID: the call is over"});
+    return;
+  }
   host_.send(request.exchange.connection, missed);
-  if (ends) {
-    end_stream(*stream);
-  } else if (stream->kind == Stream::Kind::get) {
-    session.stream = stream->number;
-    notices_due_ = true;
+  if (stream == nullptr) {
+    host_.close(request.exchange.connection);
   }
 }
 
@@ -527,7 +496,7 @@ void Server::delete_session(const Request& request) {
     return;
   }
   if (Session* const session = find_session(request)) {
-    end_session(*session);
+    end_session(*session, Ending::for_good);
     host_.respond(request.exchange, {.status = 204, .content_type = {}});
   }
 }

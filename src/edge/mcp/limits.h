@@ -11,15 +11,16 @@ namespace parley::edge::mcp {
 struct Limits {
   uint64_t sessions_per_principal_max = 64;  // one more ends the one that was idle for longest
   uint64_t sessions_max = 10'000;
-  uint64_t streams_per_principal_max = 64;  // open at a time, of either era
+  uint64_t streams_per_principal_max = 64;  // that listen, of either era
+  uint64_t streams_max = 20'000;            // of all, also of calls, with their client or without
   uint64_t runs_per_principal_max = 256;    // calls that are not answered yet
   uint64_t subscriptions_max = 256;         // resources of one session or one listening stream
+  uint64_t uri_bytes_max = 1'024;           // of a resource that is subscribed to
   uint64_t questions_max = 8;               // to the client, at a time
   uint64_t batch_max = 100;                 // messages in one array
   uint64_t kept_events_max = 256;           // of one session, for a client that comes back
   uint64_t kept_bytes_max = 256 * 1024;
   uint64_t state_bytes_max = 64 * 1024;  // of what the client carries between two calls
-  uint64_t ended_sessions_max = 10'000;  // that are remembered as ended; then the oldest are not
   base::Duration session_idle = base::minutes(60);
   base::Duration session_life = base::hours(30 * 24);
   base::Duration state_ttl = base::minutes(60);     // of a question to the client

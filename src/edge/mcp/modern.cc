@@ -14,10 +14,8 @@ using lib::Json;
 using lib::JsonWriter;
 
 constexpr Version modern = Version::v2026_07_28;
-constexpr std::string_view version_key = "io.modelcontextprotocol/protocolVersion";
 constexpr std::string_view capabilities_key = "io.modelcontextprotocol/clientCapabilities";
 constexpr std::string_view client_key = "io.modelcontextprotocol/clientInfo";
-constexpr std::string_view discover_cache = R"(,"ttlMs":300000,"cacheScope":"public")";
 
 std::optional<Fault> check_version(const net::Request& http, const Message& message) {
   const Json version = message.meta(version_key);
@@ -90,6 +88,9 @@ void Server::post_modern(const Request& request, const Message& message) {
     listen(request, message);
     return;
   }
+  if (!has_room(request, Stream::Kind::post, message.id)) {
+    return;
+  }
   Stream& stream = open(Stream::Kind::post, request, nullptr);
   stream.unanswered = 1;
   if (message.method == "server/discover") {
@@ -100,7 +101,7 @@ void Server::post_modern(const Request& request, const Message& message) {
     if (!catalog_.instructions().empty()) {
       out.key("instructions").text(catalog_.instructions());
     }
-    answer(stream, modern_result(message.id, members.append(discover_cache)));
+    answer(stream, modern_result(message.id, members.append(public_cache)));
     return;
   }
   dispatch(stream, message, client_of(request.principal, message), modern);
@@ -116,26 +117,23 @@ void Server::listen(const Request& request, const Message& message) {
     refused(400, {invalid_params, "notifications is an object: what to listen to"});
     return;
   }
-  std::set<std::string> uris;
+  std::map<std::string, std::string> uris;  // as the client writes them, and as we do
   if (const Json list = wanted.find("resourceSubscriptions")) {
     for (const Json uri : list.elements()) {
       const auto text = uri.as_string();
       const auto found = text ? catalog_.resource(*text) : std::nullopt;
-      if (found && found->resource->subscribable) {
-        uris.emplace(*text);
+      if (found && found->resource->subscribable && text->size() <= options_.limits.uri_bytes_max) {
+        uris.emplace(*text, found->uri);
       }
       if (uris.size() > options_.limits.subscriptions_max) {
-        refused(429, {limit_reached, "one stream listens to at most " +
-                                         std::to_string(options_.limits.subscriptions_max) +
-                                         " resources (mcp.subscriptions_max)"});
+        refused(too_many, {limit_reached, "one stream listens to at most " +
+                                              std::to_string(options_.limits.subscriptions_max) +
+                                              " resources (mcp.subscriptions_max)"});
         return;
       }
     }
   }
-  if (load(request.principal).streams >= options_.limits.streams_per_principal_max) {
-    refused(429, {limit_reached,
-                  "too many streams are open (mcp.streams_per_principal_max); "
-                  "close some"});
+  if (!has_room(request, Stream::Kind::listen, message.id)) {
     return;
   }
   Stream& stream = open(Stream::Kind::listen, request, nullptr);
@@ -156,12 +154,11 @@ void Server::listen(const Request& request, const Message& message) {
   list("resourcesListChanged", Notice::Kind::resources);
   if (!uris.empty()) {
     out.key("resourceSubscriptions").array();
-    for (const std::string& uri : uris) {
-      subscribers_[{request.principal.workspace, uri}].insert(stream.number);
-      out.text(uri);
+    for (const auto& [spelling, uri] : uris) {
+      subscriptions_.add(stream.number, request.principal, uri, spelling);
+      out.text(spelling);
     }
     out.end_array();
-    subscriptions_[stream.number] = std::move(uris);
   }
   out.end_object().end_object();
   stream.takes_events = true;

@@ -75,6 +75,7 @@ class Run {
 
   // Told if the client asked for it, else nothing.
   void progress(double done, double total, std::string_view message = {}) const;
+  bool tells_progress() const;
   void log(Level level, std::string_view logger, std::string_view data_json) const;
 
   // Runs once if the client cancels the call, or is gone and that counts as such; not after `done`.

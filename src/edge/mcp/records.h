@@ -16,6 +16,10 @@
 
 namespace parley::edge::mcp {
 
+// Statuses of HTTP that a client acts on.
+inline constexpr int session_gone = 404;
+inline constexpr int too_many = 429;
+
 // What a Server remembers. Sessions and streams are numbered together, so that a number names a
 // subscriber of either kind.
 
@@ -30,7 +34,7 @@ struct Notice {
 
 // An event that a client of a session has got, or not: it may come back for it.
 struct Kept {
-  uint64_t stream;
+  uint64_t stream;  // 0: of the session's own one
   uint64_t number;
   std::string text;
 };
@@ -43,7 +47,9 @@ struct Session {
   Version version = newest_legacy;
   Level level = Level::info;
   bool is_old_transport = false;  // HTTP+SSE of 2024-11-05: one stream has all answers
-  uint64_t stream = 0;            // for what belongs to no call; 0: none is open
+  uint64_t stream = 0;            // its own, for what belongs to no call; 0: none is open
+  uint64_t last_event = 0;        // on its own stream, whichever connection that had
+  std::set<uint64_t> streams{};   // all
   base::Time used;
   std::deque<Kept> kept;
   size_t kept_bytes = 0;
@@ -56,7 +62,9 @@ struct Session {
   std::map<std::string, uint64_t, std::less<>> runs;  // by the id of the client's request
 };
 
-// Where messages to a client go: the answer to one of its requests over HTTP.
+// Where messages to a client go: the answer to one of its requests over HTTP. Only one of calls
+// stays without its client; a session's own and one that listens leave nothing to come back for
+// but events, which the session keeps.
 struct Stream {
   enum class Kind : uint8_t { post, get, listen };
 
@@ -85,9 +93,10 @@ bool takes_events(const net::Request& http);
 struct Running {
   uint64_t number = 0;
   uint64_t stream = 0;
-  std::string id;      // of the request, as JSON
-  std::string method;  // tools/call, prompts/get or resources/read
-  std::string name;    // of the tool or prompt, or the URI
+  uint64_t session = 0;  // 0: of the modern era
+  std::string id;        // of the request, as JSON
+  std::string method;    // tools/call, prompts/get or resources/read
+  std::string name;      // of the tool or prompt, or the URI
   const Act* act = nullptr;
   Client client;
   std::string arguments;  // JSON object

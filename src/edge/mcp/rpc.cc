@@ -56,6 +56,11 @@ std::optional<Level> find_level(std::string_view name) {
   return at ? std::optional(static_cast<Level>(*at)) : std::nullopt;
 }
 
+Json Message::given_param(std::string_view name) const {
+  const Json value = param(name);
+  return value && value.is_null() ? Json() : value;
+}
+
 std::optional<std::string_view> Message::text_param(std::string_view name) const {
   const Json value = param(name);
   return value ? value.as_string() : std::nullopt;
@@ -82,6 +87,9 @@ std::expected<Message, Unreadable> read_message(Json json) {
   }
   message.id = id ? id.raw() : std::string_view{};
   message.params = json.find("params");
+  if (message.params && message.params.is_null()) {
+    message.params = {};
+  }
   if (message.params && !message.params.is_object()) {
     return unreadable(id, "params is an object");
   }

@@ -34,6 +34,11 @@ inline constexpr int unsupported_version = -32022;
 // Ours: beside what JSON-RPC and the protocol reserve.
 inline constexpr int limit_reached = -31000;
 
+// By which a request says of itself that it is of the modern era.
+inline constexpr std::string_view version_key = "io.modelcontextprotocol/protocolVersion";
+// How long a client may use what is the same for everyone without asking again.
+inline constexpr std::string_view public_cache = R"(,"ttlMs":300000,"cacheScope":"public")";
+
 // The views are good as long as the document.
 struct Message {
   enum class Kind : uint8_t { request, notification, response };
@@ -45,6 +50,8 @@ struct Message {
   lib::Json result;         // of a response; no value where there is an error instead
 
   lib::Json param(std::string_view name) const { return params ? params.find(name) : lib::Json(); }
+  // The same, and none where it is null: for what may be left out.
+  lib::Json given_param(std::string_view name) const;
   // A string among the parameters; none where it is not there or of another kind.
   std::optional<std::string_view> text_param(std::string_view name) const;
   lib::Json meta(std::string_view name) const;

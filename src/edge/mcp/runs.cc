@@ -33,8 +33,7 @@ bool can_be_asked(const Abilities& can, const Question& question) {
 
 void Server::start(Stream& stream, const Message& message, const Client& client, const Act& act,
                    std::string_view name, Json arguments, std::string_view arguments_text) {
-  Load& mine = load(client.principal);
-  if (mine.runs >= options_.limits.runs_per_principal_max) {
+  if (run_counts_.of(client.principal) >= options_.limits.runs_per_principal_max) {
     answer(stream, error_text(message.id, {limit_reached,
                                            "too many calls are not answered yet "
                                            "(mcp.runs_per_principal_max)"}));
@@ -47,6 +46,7 @@ void Server::start(Stream& stream, const Message& message, const Client& client,
   Running& run = *made;
   run.number = ++last_number_;
   run.stream = stream.number;
+  run.session = stream.session;
   run.id = message.id;
   run.method = message.method;
   run.name = name;
@@ -68,7 +68,7 @@ void Server::start(Stream& stream, const Message& message, const Client& client,
                                        "what was given for this very request: start anew"}));
     return;
   }
-  ++mine.runs;
+  run_counts_.add(client.principal);
   stream.runs.insert(run.number);
   if (session != nullptr) {
     session->runs[run.id] = run.number;
@@ -138,7 +138,7 @@ void Server::act(Running& run, Json arguments) {
   } else if (run.timer == 0) {
     run.timer = waits_.add(now() + options_.limits.stream_after, [this, number] {
       Running* const late = find_run(number);
-      Stream* const stream = late != nullptr ? find_stream(late->stream) : nullptr;
+      Stream* const stream = late != nullptr ? streams_.find(late->stream) : nullptr;
       if (stream != nullptr) {
         begin_events(*stream);
       }
@@ -158,24 +158,21 @@ void Server::drop(Running& run, Host::Outcome outcome) {
     host_.called(run.name, outcome);
   }
   waits_.remove(run.timer);
-  --load(run.client.principal).runs;
-  if (Stream* const stream = find_stream(run.stream)) {
+  run_counts_.remove(run.client.principal);
+  if (Stream* const stream = streams_.find(run.stream)) {
     stream->runs.erase(run.number);
-    if (Session* const session = session_of(*stream)) {
-      if (const auto at = session->runs.find(run.id);
-          at != session->runs.end() && at->second == run.number) {
-        session->runs.erase(at);
-      }
-      std::erase_if(session->asked,
-                    [&](const auto& asked) { return asked.second.run == run.number; });
-    }
+  }
+  if (Session* const session = sessions_.find(run.session)) {
+    session->runs.erase(run.id);
+    std::erase_if(session->asked,
+                  [&](const auto& asked) { return asked.second.run == run.number; });
   }
 }
 
 void Server::finish(Running& run, std::string text, int status, Host::Outcome outcome) {
   withdraw_questions(run);
   drop(run, outcome);
-  if (Stream* const stream = find_stream(run.stream)) {
+  if (Stream* const stream = streams_.find(run.stream)) {
     answer(*stream, std::move(text), status);
   }
   if (!run.is_acting) {
@@ -184,7 +181,8 @@ void Server::finish(Running& run, std::string text, int status, Host::Outcome ou
 }
 
 void Server::finish_result(Running& run, std::string_view members) {
-  const bool failed = members.find(R"("isError":true)") != std::string_view::npos;
+  // As tool_error ends. Anywhere else it would be in what the tool tells of.
+  const bool failed = members.ends_with(R"("isError":true)");
   const Host::Outcome outcome = failed ? Host::Outcome::failed : Host::Outcome::done;
   if (run.client.era == Era::legacy) {
     finish(run, result_text(run.id, members), 200, outcome);
@@ -209,7 +207,7 @@ void Server::cancel(Running& run) {
   if (undo) {
     undo();
   }
-  if (Stream* const stream = find_stream(run.stream);
+  if (Stream* const stream = streams_.find(run.stream);
       stream != nullptr && stream->kind == Stream::Kind::post) {
     answer(*stream, {}, 202);
   }
@@ -259,18 +257,18 @@ void Server::ask_modern(Running& run, const std::vector<Question>& questions,
 
 // On which a client of the legacy era hears what it is asked; nullptr when it can hear nothing.
 Stream* Server::stream_to_ask(const Running& run) {
-  Stream* const stream = find_stream(run.stream);
-  Session* const session = stream != nullptr ? session_of(*stream) : nullptr;
-  return session == nullptr      ? nullptr
-         : stream->takes_events ? stream
-                                : find_stream(session->stream);
+  Stream* const stream = streams_.find(run.stream);
+  Session* const session = sessions_.find(run.session);
+  return session == nullptr || stream == nullptr ? nullptr
+         : stream->takes_events                  ? stream
+                                                 : streams_.find(session->stream);
 }
 
 // The call is over, and what the client was asked for it and has not answered is wanted no more.
 void Server::withdraw_questions(const Running& run) {
   Stream* const stream = run.client.era == Era::legacy ? stream_to_ask(run) : nullptr;
-  Session* const session = stream != nullptr ? session_of(*stream) : nullptr;
-  if (session == nullptr) {
+  Session* const session = sessions_.find(run.session);
+  if (session == nullptr || stream == nullptr) {
     return;
   }
   for (const auto& [id, asked] : session->asked) {
@@ -286,8 +284,8 @@ void Server::withdraw_questions(const Running& run) {
 
 void Server::ask_legacy(Running& run, const std::vector<Question>& questions, std::string state) {
   Stream* const stream = stream_to_ask(run);
-  Session* const session = stream != nullptr ? session_of(*stream) : nullptr;
-  if (session == nullptr) {
+  Session* const session = sessions_.find(run.session);
+  if (session == nullptr || stream == nullptr) {
     refuse_ask(run, "the client takes no event stream, so it cannot be asked", "{}");
     return;
   }
@@ -315,7 +313,7 @@ void Run::fail(const Fault& fault) const {
 
 void Run::progress(double done, double total, std::string_view message) const {
   Running* const run = server_->find_run(id_);
-  Stream* const stream = run != nullptr ? server_->find_stream(run->stream) : nullptr;
+  Stream* const stream = run != nullptr ? server_->streams_.find(run->stream) : nullptr;
   if (stream == nullptr || run->progress_token.empty()) {
     return;
   }
@@ -332,7 +330,7 @@ void Run::progress(double done, double total, std::string_view message) const {
 
 void Run::log(Level level, std::string_view logger, std::string_view data_json) const {
   Running* const run = server_->find_run(id_);
-  Stream* const stream = run != nullptr ? server_->find_stream(run->stream) : nullptr;
+  Stream* const stream = run != nullptr ? server_->streams_.find(run->stream) : nullptr;
   if (stream == nullptr || !run->level || level < *run->level) {
     return;
   }
@@ -353,6 +351,11 @@ void Run::on_cancel(std::function<void()> undo) const {
 }
 
 bool Run::is_over() const { return server_->find_run(id_) == nullptr; }
+
+bool Run::tells_progress() const {
+  const Running* const run = server_->find_run(id_);
+  return run != nullptr && !run->progress_token.empty();
+}
 
 void Run::ask(std::vector<Question> questions, std::string state) const {
   Running* const run = server_->find_run(id_);
@@ -385,7 +388,7 @@ bool Run::can_ask() const {
 
 void Run::hang_up() const {
   Running* const run = server_->find_run(id_);
-  Stream* const stream = run != nullptr ? server_->find_stream(run->stream) : nullptr;
+  Stream* const stream = run != nullptr ? server_->streams_.find(run->stream) : nullptr;
   Session* const session = stream != nullptr ? server_->session_of(*stream) : nullptr;
   if (session == nullptr || session->version < Version::v2025_11_25 || !stream->takes_events ||
       !stream->exchange || stream->kind != Stream::Kind::post) {

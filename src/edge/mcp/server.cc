@@ -2,6 +2,8 @@
 // The endpoint: which era a request is of, and the methods that both eras have.
 #include "edge/mcp/server.h"
 
+#include <algorithm>
+
 #include "edge/call.h"
 #include "lib/json_writer.h"
 #include "net/http.h"
@@ -13,11 +15,7 @@ namespace {
 using lib::Json;
 using lib::JsonWriter;
 
-constexpr std::string_view version_key = "io.modelcontextprotocol/protocolVersion";
 constexpr size_t completions_max = 100;
-
-// How long a client may use a list without asking again, and for whom it is the same.
-constexpr std::string_view list_cache = R"(,"ttlMs":300000,"cacheScope":"public")";
 
 bool is_json(std::string_view content_type) {
   constexpr std::string_view json = "application/json";
@@ -44,7 +42,16 @@ bool is_modern(const net::Request& http, const Message& message) {
 }  // namespace
 
 Server::Server(Host& host, base::Clock& clock, Options options)
-    : host_(host), clock_(clock), options_(std::move(options)) {}
+    : host_(host),
+      clock_(clock),
+      options_(std::move(options)),
+      // No number is that of another process: clients come back with numbers.
+      last_number_(static_cast<uint64_t>(clock.now().us)),
+      sessions_(options_.limits, options_.key) {
+  if (options_.notes == nullptr) {
+    options_.notes = std::make_unique<Notes>();
+  }
+}
 
 Server::~Server() = default;
 
@@ -118,11 +125,11 @@ bool Server::dispatch_list(Stream& stream, const Message& message, Version versi
   if (list == nullptr) {
     return false;
   }
-  if (message.param("cursor")) {
+  if (message.given_param("cursor")) {
     answer(stream, error_text(message.id, {invalid_params,
                                            "there is no such cursor: the lists have one page"}));
   } else if (version > newest_legacy) {
-    answer(stream, modern_result(message.id, *list + std::string(list_cache)));
+    answer(stream, modern_result(message.id, *list + std::string(public_cache)));
   } else {
     answer(stream, result_text(message.id, *list));
   }
@@ -153,7 +160,7 @@ void Server::dispatch(Stream& stream, const Message& message, const Client& clie
 void Server::call_tool(Stream& stream, const Message& message, const Client& client) {
   const auto name = message.text_param("name");
   const auto found = name ? catalog_.tool(*name) : std::nullopt;
-  const Json arguments = message.param("arguments");
+  const Json arguments = message.given_param("arguments");
   if (!found || (arguments && !arguments.is_object())) {
     answer(stream, error_text(message.id,
                               {invalid_params, found ? "arguments is an object"
@@ -183,7 +190,7 @@ void Server::read_resource(Stream& stream, const Message& message, const Client&
 void Server::get_prompt(Stream& stream, const Message& message, const Client& client) {
   const auto name = message.text_param("name");
   const Prompt* const prompt = name ? catalog_.prompt(*name) : nullptr;
-  const Json arguments = message.param("arguments");
+  const Json arguments = message.given_param("arguments");
   const auto refused = [&](const std::string& why) {
     answer(stream, error_text(message.id, {invalid_params, why}));
   };
@@ -197,8 +204,9 @@ void Server::get_prompt(Stream& stream, const Message& message, const Client& cl
   }
   for (const Prompt::Argument& argument : prompt->arguments) {
     const Json value = arguments ? arguments.find(argument.name) : Json();
-    if (value ? !value.as_string() : argument.required) {
-      refused("the argument " + argument.name + (value ? " is a string" : " is missing"));
+    const bool is_given = value && !value.is_null();
+    if (is_given ? !value.as_string() : argument.required) {
+      refused("the argument " + argument.name + (is_given ? " is a string" : " is missing"));
       return;
     }
   }
@@ -224,6 +232,16 @@ void Server::complete(Stream& stream, const Message& message, const Client& clie
     answer(stream, error_text(message.id, {invalid_params,
                                            "ref names a prompt or a template of resources that is "
                                            "offered, argument has a name and a value"}));
+    return;
+  }
+  const bool has_it = prompt != nullptr
+                          ? std::ranges::find(prompt->arguments, *name, &Prompt::Argument::name) !=
+                                prompt->arguments.end()
+                          : resource->uri.find("{" + std::string(*name) + "}") != std::string::npos;
+  if (!has_it) {
+    answer(stream, error_text(message.id, {invalid_params, "\"" + std::string(*which) +
+                                                               "\" has no argument \"" +
+                                                               std::string(*name) + "\""}));
     return;
   }
   const Complete& completes = prompt != nullptr ? prompt->complete : resource->complete;

@@ -2,21 +2,23 @@
 // Over 150 lines: a method of the protocol is a line, and there are two eras of them.
 #pragma once
 
-#include <deque>
-#include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/time.h"
 #include "edge/mcp/catalog.h"
 #include "edge/mcp/limits.h"
+#include "edge/mcp/notes.h"
 #include "edge/mcp/offer.h"
 #include "edge/mcp/records.h"
+#include "edge/mcp/sessions.h"
+#include "edge/mcp/streams.h"
+#include "edge/mcp/subscriptions.h"
+#include "edge/mcp/tally.h"
 #include "edge/waits.h"
 #include "lib/crypto.h"
 #include "net/server.h"
@@ -53,6 +55,7 @@ class Server {
     std::string version;  // of the program
     Limits limits;
     lib::SecretKey key = lib::random_key();  // the same after a restart: sessions go on
+    std::unique_ptr<Notes> notes{};          // null: kept in memory only
   };
   Server(Host& host, base::Clock& clock, Options options);
   ~Server();
@@ -74,7 +77,7 @@ class Server {
   // subscribes; several changes within a turn are told once.
   void updated(core::WorkspaceId workspace, std::string_view agent, std::string_view uri);
   // Whether anyone subscribes at all: to spare the making of URIs.
-  bool has_subscribers() const { return !subscribers_.empty(); }
+  bool has_subscribers() const { return !subscriptions_.is_empty(); }
   // A list is another now: of tools, prompts or resources.
   void list_changed(Notice::Kind list);
 
@@ -87,12 +90,6 @@ class Server {
  private:
   friend class Run;
 
-  using PrincipalKey = std::pair<core::WorkspaceId, core::AgentRef>;
-  struct Load {
-    uint64_t runs = 0;
-    uint64_t streams = 0;  // that stay open by themselves
-    std::vector<Session*> sessions;
-  };
   struct Request {
     const net::Exchange& exchange;
     const net::Request& http;
@@ -126,16 +123,16 @@ class Server {
   void receive_response(Session& session, const Message& message);
   void subscribe(Session& session, Stream& stream, const Message& message);
   void get(const Request& request);
+  Stream* open_own(const Request& request, Session& session);
   void open_old_transport(const Request& request);
   void resume(const Request& request, Session& session, std::string_view last_event);
   void delete_session(const Request& request);
   Session* find_session(const Request& request);
   Session* add_session(Session session);
   Session* revive(std::string_view id, const Principal& principal);
-  std::string seal_session(const Session& session) const;
-  bool make_room(const Principal& principal);
+  void keep_note(const Session& session, bool is_ended = false);
   enum class Ending : uint8_t { for_good, may_return };
-  void end_session(Session& session, Ending ending = Ending::for_good);
+  void end_session(Session& session, Ending ending);
 
   // runs.cc
   void start(Stream& stream, const Message& message, const Client& client, const Act& act,
@@ -155,23 +152,25 @@ class Server {
   void drop(Running& run, Host::Outcome outcome);
   Running* find_run(uint64_t number);
 
-  // streams.cc
+  // answers.cc
+  bool has_room(const Request& request, Stream::Kind kind, std::string_view id = "null");
   Stream& open(Stream::Kind kind, const Request& request, Session* session);
   void answer(Stream& stream, std::string text, int status = 200);
   bool tell(Stream& stream, std::string_view text);
   void begin_events(Stream& stream);
+  void start_events(const net::Exchange& exchange);
   void send_head(Stream& stream);
   void send_event(Stream& stream, std::string_view text);
-  void end_stream(Stream& stream);
-  void forget_stream(Stream& stream);
+  static std::string event_id(const Stream& stream, const Session& session);
+  std::unique_ptr<Stream> retire(Stream& stream);
+  void end_stream(Stream& stream, int status);
   void hang_up(Stream& stream);
   void client_left(Stream& stream);
-  Stream* find_stream(uint64_t number);
-  Session* session_of(const Stream& stream);
+  Session* session_of(const Stream& stream) { return sessions_.find(stream.session); }
   bool notify(uint64_t subscriber, const Notice& notice);
-  void flush_notices();
-  void sweep(base::Time now);
-  Load& load(const Principal& principal) { return loads_[{principal.workspace, principal.ref}]; }
+  void sweep_streams(base::Time now);
+  void sweep_sessions(base::Time now);
+  void sweep_questions(base::Time now);
 
   Host& host_;
   base::Clock& clock_;
@@ -181,19 +180,12 @@ class Server {
   lib::JsonDocument again_;     // of arguments that were kept
   Waits waits_;
   base::Time next_sweep_{};
-  uint64_t last_number_ = 0;
+  uint64_t last_number_;  // of sessions, streams and runs
   std::unordered_map<uint64_t, std::unique_ptr<Running>> runs_;
-  std::unordered_map<uint64_t, std::unique_ptr<Stream>> streams_;
-  std::map<net::Exchange, uint64_t> by_exchange_;
-  std::unordered_map<std::string, std::unique_ptr<Session>> sessions_;  // by id
-  std::unordered_map<uint64_t, Session*> sessions_by_number_;
-  std::unordered_set<std::string> ended_;  // ids of sessions that ended for good
-  std::deque<std::string> ended_order_;    // the same, oldest first
-  std::map<PrincipalKey, Load> loads_;
-  // Who wants to hear of a resource, and of what; and what they are to be told.
-  std::map<std::pair<core::WorkspaceId, std::string>, std::set<uint64_t>> subscribers_;
-  std::map<uint64_t, std::set<std::string>> subscriptions_;  // by subscriber
-  std::map<uint64_t, std::set<Notice>> notices_;             // by subscriber
+  Tally run_counts_;
+  Streams streams_;
+  Sessions sessions_;
+  Subscriptions subscriptions_;
   bool notices_due_ = false;  // something changed: perhaps some can be told now
 };
 
