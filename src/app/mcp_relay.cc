@@ -445,7 +445,7 @@ void McpRelay::on_renewed(bool worked) {
   }
   is_renewing_ = false;
   renewal_.clear();
-  if (worked && is_new_session_) {
+  if (worked && std::exchange(is_new_session_, false)) {
     tell_of_standing();
   }
   for (auto& [line, message] : std::exchange(held_, {})) {
