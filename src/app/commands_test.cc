@@ -259,6 +259,8 @@ TEST_F(Commands, SettlingSaysWhatItDid) {
   EXPECT_EQ(last().target, "/v1/messages/m1/ack");
   EXPECT_EQ(call({"nack", "m1", "--reason", "busy", "--retry-after", "5s"}).out, "gave back m1\n");
   EXPECT_EQ(last().body, R"({"reason":"busy","retry_after":"5s"})");
+  EXPECT_EQ(call({"nack", "m1", "--unfailed"}).out, "gave back m1\n");
+  EXPECT_EQ(last().body, R"({"failed":false})");
   EXPECT_EQ(call({"reject", "m1", "--reason", "no"}).out, "rejected m1\n");
   EXPECT_EQ(last().target, "/v1/messages/m1/reject");
   EXPECT_EQ(call({"reject", "m1"}).code, 2);

@@ -83,7 +83,8 @@ struct Teller {
   }
   std::string operator()(const Nack& c) const {
     return "nack " + named(c.target) +
-           (c.delay.us == 0 ? "" : " for " + base::format_duration(c.delay)) + because(c.reason);
+           (c.delay.us == 0 ? "" : " for " + base::format_duration(c.delay)) +
+           (c.failed ? "" : ", no failure") + because(c.reason);
   }
   std::string operator()(const Reject& c) const {
     return "reject " + named(c.target) + because(c.reason);

@@ -28,6 +28,7 @@ struct Options {
   std::string id;
   std::string reason;
   std::string retry_after;
+  bool unfailed = false;
   std::string wait;
   std::string on_unavailable;
   std::string dialect;
@@ -306,6 +307,9 @@ int settle(const Options& options, const std::string& act, const char* done) {
   if (!options.retry_after.empty()) {
     writer.key("retry_after").text(options.retry_after);
   }
+  if (options.unfailed) {
+    writer.key("failed").boolean(false);
+  }
   writer.end_object();
   const Call call{"POST", "/v1/messages/" + encoded(options.id) + "/" + act, body, {}};
   return ask_and_show(options.client, call, [&](Json) {
@@ -381,6 +385,8 @@ void add_settling(CLI::App& app, int& exit_code, const std::shared_ptr<Options>&
   nacking->add_option("ID", options->id, "The message")->required();
   nacking->add_option("--reason", options->reason, "Why");
   takes_duration(*nacking->add_option("--retry-after", options->retry_after, "Not before then"));
+  nacking->add_flag("--unfailed", options->unfailed,
+                    "Nobody failed, it was not tried: not one of attempts_max");
   add_client_options(*nacking, options->client);
   add_example(*nacking, "parley nack 9f0c1f5e-0d1a-4c7e-8a55-0c5a3c9e7b11 --retry-after 5s");
   nacking->callback([=, &exit_code] { exit_code = settle(*options, "nack", "gave back"); });

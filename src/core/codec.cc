@@ -195,11 +195,13 @@ void put(const Nack& c, Writer& out) {
   put(c.target, out);
   out.duration(c.delay);
   out.text(c.reason);
+  out.boolean(c.failed);
 }
 void get(Nack& c, Reader& in) {
   get(c.target, in);
   c.delay = in.duration();
   c.reason = in.text();
+  c.failed = in.boolean();
 }
 
 void put(const Reject& c, Writer& out) {

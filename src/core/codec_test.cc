@@ -74,7 +74,7 @@ std::vector<Command> every_command() {
           Read{by_both, Dialect::inbox},
           Take{0xffffffff},
           Ack{by_both, {5, 6}},
-          Nack{by_both, base::seconds(9), "reason"},
+          Nack{by_both, base::seconds(9), "reason", false},
           Reject{by_both, "reason"},
           Extend{by_both, base::seconds(8)},
           OpenStream{{~uint64_t{0}, 4}, 3},

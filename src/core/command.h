@@ -140,6 +140,7 @@ struct Nack {
   Target target;
   Duration delay;
   std::string_view reason;
+  bool failed = true;  // false: it was not tried, or not to the end; not one of attempts_max
   bool operator==(const Nack&) const = default;
 };
 

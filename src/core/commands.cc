@@ -511,7 +511,7 @@ Outcome Workspace::on(Turn& turn, const Nack& command) {
                   "/retry_after");
   }
   turn.watch.put_off(*found, command.delay);
-  turn.dispatch.give_back(*found, command.delay, true, command.reason);
+  turn.dispatch.give_back(*found, command.delay, command.failed, command.reason);
   turn.dispatch.pump(turn.actor);
   return Receipt{.message = {}, .count = 1};
 }

@@ -189,11 +189,11 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
   if (failed) {
     ++delivery.failures;
     note_failure(delivery.receiver);
-    if (!error.empty()) {
-      t_.messages.last_errors()[ref] = base::cut(error, t_.rules.reason_bytes_max);
-    }
   }
-  if (delivery.failures >= t_.rules.attempts_max) {
+  if (!error.empty()) {
+    t_.messages.last_errors()[ref] = base::cut(error, t_.rules.reason_bytes_max);
+  }
+  if (failed && delivery.failures >= t_.rules.attempts_max) {
     bury(ref, Reason::receiver_unavailable, error);
     return;
   }
@@ -448,8 +448,8 @@ void Dispatch::close_stream(StreamRef ref, bool failed) {
   // From the newest to the oldest, so that each goes back to the front of its channel.
   while (t_.streams[ref].last != none) {
     const DeliveryRef last = t_.streams[ref].last;
-    const bool worked_on = last == t_.streams[ref].first;
-    give_back(last, Duration{}, failed && worked_on, "the receiver's connection was lost");
+    const bool worked_on = failed && last == t_.streams[ref].first;
+    give_back(last, Duration{}, worked_on, worked_on ? "the receiver's connection was lost" : "");
   }
   t_.streams.remove(ref);
   emit(StreamClosed{.stream = id});

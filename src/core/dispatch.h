@@ -86,8 +86,8 @@ class Dispatch {
   // Starts the lease of a held delivery anew.
   void hold(DeliveryRef ref, Duration lease) const;
 
-  // Ends the hold: it waits again, after `delay`. One that failed too often is buried. Does not
-  // pump, so that several can be given back before any is handed out again.
+  // Ends the hold: it waits again, after `delay`. If it `failed` that counts: one that failed too
+  // often is buried. The error is kept anyway. Does not pump: several may go back first.
   void give_back(DeliveryRef ref, Duration delay, bool failed, std::string_view error);
 
   // Ends an unsettled delivery as acked or answered, or marks an acked one as answered.

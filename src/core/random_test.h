@@ -202,7 +202,7 @@ class RandomCommands {
       return Ack{any_target(), random_.below(5) == 0 ? any_stream() : stream_none};
     }
     if (dice < 76) {
-      return Nack{any_target(), base::seconds(random_.below(30)), "later"};
+      return Nack{any_target(), base::seconds(random_.below(30)), "later", random_.below(4) > 0};
     }
     switch (random_.below(13)) {
       case 12:

@@ -335,6 +335,7 @@ class Script {
     if (words.accept("delay")) {
       nack.delay = duration(words.next());
     }
+    nack.failed = !words.accept("unfailed");
     if (words.accept("because")) {
       nack.reason = words.next();
     }

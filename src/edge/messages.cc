@@ -658,13 +658,15 @@ void Api::ack(Call& call) {
 void Api::nack(Call& call) {
   settle(call, [](const core::Target& target, Json body) -> std::expected<core::Command, Error> {
     const Json reason = body.find("reason");
+    const Json failed = body.find("failed");
     const auto delay = duration_member(body, "retry_after");
-    if (!delay || (reason && !reason.as_string())) {
-      return std::unexpected(Error{Code::bad_request,
-                                   "reason is a string, retry_after a duration",
-                                   delay ? "/reason" : "/retry_after"});
+    if (!delay || (reason && !reason.as_string()) || (failed && !failed.as_bool())) {
+      return std::unexpected(Error{
+          Code::bad_request, "reason is a string, retry_after a duration, failed true or false",
+          !delay ? "/retry_after" : reason && !reason.as_string() ? "/reason" : "/failed"});
     }
-    return core::Nack{target, *delay, reason ? *reason.as_string() : std::string_view{}};
+    return core::Nack{target, *delay, reason ? *reason.as_string() : std::string_view{},
+                      !failed || *failed.as_bool()};
   });
 }
 

@@ -317,7 +317,8 @@ void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
   }
   core::Command command = core::Ack{target, upto ? stream_ : core::stream_none};
   if (name == "nack") {
-    command = core::Nack{target, *duration, reason};
+    const Json failed = op.find("failed");
+    command = core::Nack{target, *duration, reason, !failed || failed.as_bool().value_or(true)};
   } else if (name == "reject") {
     command = core::Reject{target, reason};
   } else if (name == "extend") {

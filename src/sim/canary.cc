@@ -16,6 +16,7 @@ using core::Entry;
 constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::ack_dropped, "ack_dropped", Check::settle},
     {Canary::nack_dropped, "nack_dropped", Check::settle},
+    {Canary::failure_invented, "failure_invented", Check::letter},
     {Canary::lease_too_long, "lease_too_long", Check::lease},
     {Canary::ttl_ignored, "ttl_ignored", Check::expiry},
     {Canary::priority_ignored, "priority_ignored", Check::order},
@@ -194,6 +195,8 @@ bool plant_other(Canary canary, const ReadBy& by, core::Command& command) {
     command = core::Read{core::Target(ack->target), {}};
   } else if (canary == Canary::nack_dropped && nack != nullptr) {
     command = core::Extend{core::Target(nack->target), {}};
+  } else if (canary == Canary::failure_invented && nack != nullptr && !nack->failed) {
+    command = core::Nack{core::Target(nack->target), nack->delay, nack->reason};
   } else if (canary == Canary::start_ignored && std::holds_alternative<core::StartNode>(command)) {
     command = core::Tick{};
   } else if (canary == Canary::thread_left_open &&

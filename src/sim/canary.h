@@ -21,6 +21,7 @@ enum class Canary : uint8_t {
   // In what is read, on every node alike: as if the command were done wrong.
   ack_dropped,
   nack_dropped,
+  failure_invented,
   lease_too_long,
   ttl_ignored,
   priority_ignored,

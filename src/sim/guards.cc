@@ -189,7 +189,9 @@ void Ledger::check_shut(const Step& step, const core::Send& command) {
 
 void Ledger::learn_failures(const Step& step) {
   const auto actor = members_.find(std::string(step.entry.actor));
-  if (done<core::Nack>(step) != nullptr && actor != members_.end()) {
+  const auto* const nack = done<core::Nack>(step);
+  const bool failed = nack != nullptr && nack->failed && actor != members_.end();
+  if (failed) {
     ++actor->second.nacks;
   }
   for (const Fact& fact : step.facts) {
@@ -200,7 +202,7 @@ void Ledger::learn_failures(const Step& step) {
       at->second.nacks = 0;
     }
   }
-  if (done<core::Nack>(step) == nullptr || actor == members_.end()) {
+  if (!failed) {
     return;
   }
   const core::Agents& agents = step.after.tables().agents;

@@ -62,6 +62,7 @@ class Ledger {
   bool reads_away(const Step& step, const Sent& sent, const Pair& pair) const;
   void check_reason(const Step& step, const Fact& fact, const Sent& sent);
   bool may_be_free(const Step& step, const Sent& sent, const Pair& pair) const;
+  bool is_unfailed(const Step& step, const Sent& sent, const Pair& pair) const;
   bool is_target(const Step& step, const core::Target& target, const Sent& sent,
                  const Pair& pair) const;
   void reconcile(const Step& step);

@@ -119,6 +119,12 @@ bool Ledger::may_be_free(const Step& step, const Sent& sent, const Pair& pair) c
   return nack != nullptr && is_target(step, nack->target, sent, pair);
 }
 
+// Whether its holder gave it back and said that nobody failed.
+bool Ledger::is_unfailed(const Step& step, const Sent& sent, const Pair& pair) const {
+  const auto* nack = done<core::Nack>(step);
+  return nack != nullptr && !nack->failed && is_target(step, nack->target, sent, pair);
+}
+
 // Whether the actor means this message: by place, or the newest that it received with this id.
 bool Ledger::is_target(const Step& step, const core::Target& target, const Sent& sent,
                        const Pair& pair) const {
@@ -268,7 +274,8 @@ void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) 
       is_true = done<core::Reject>(step) != nullptr;
       break;
     case core::Reason::receiver_unavailable:
-      is_true = find(fact.message, fact.receiver)->attempts > 0 || is_away(fact.receiver);
+      is_true = (find(fact.message, fact.receiver)->attempts > 0 || is_away(fact.receiver)) &&
+                !is_unfailed(step, sent, *find(fact.message, fact.receiver));
       break;
     case core::Reason::queue_overflow:
       is_true = sizes_.queues[fact.receiver] >= rules_.queue_max ||

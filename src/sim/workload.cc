@@ -489,7 +489,7 @@ Command Workload::some_settling(Ask& ask) {
   if (roll < 68) {
     constexpr std::array<int64_t, 4> delays_ms = {0, 0, 150, 1'500};
     return core::Nack{target, base::milliseconds(random.pick(delays_ms)),
-                      keep(random.chance(500) ? "not now, thank you" : "")};
+                      keep(random.chance(500) ? "not now, thank you" : ""), roll % 4 != 0};
   }
   if (roll < 78) {
     return core::Reject{target, keep("cannot read it")};
