@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "app/config.h"
+#include "app/posix.h"
 
 namespace parley::app {
 
@@ -40,15 +41,6 @@ std::vector<std::string> plain_environment() {
     }
   }
   return kept;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (std::string& text : texts) {
-    all.push_back(text.data());
-  }
-  all.push_back(nullptr);
-  return all;
 }
 
 // Up to the end of the first line, or what there is of it when it does not come.

@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +17,8 @@
 #include <optional>
 #include <utility>
 
+#include "app/guard.h"
+#include "app/posix.h"
 #include "app/terminal.h"
 
 namespace parley::app {
@@ -25,60 +27,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() { close(); }
-  int get() const { return fd_; }
-  void close() {
-    if (fd_ >= 0) {
-      ::close(std::exchange(fd_, -1));
-    }
-  }
-
- private:
-  int fd_ = -1;
-};
-
-struct Pipe {
-  Fd from;
-  Fd to;
-
-  // The end that is read does not wait.
-  bool open() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-      return false;
-    }
-    from = Fd(ends[0]);
-    to = Fd(ends[1]);
-    return ::fcntl(from.get(), F_SETFL, O_NONBLOCK) == 0;
-  }
-};
-
-void write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno != EINTR) {
-      return;  // nobody sees it; that is no reason to stop the command
-    }
-    bytes.remove_prefix(static_cast<size_t>(std::max<ssize_t>(count, 0)));
-  }
-}
-
 // A file in memory: however large, the command reads it when it likes, and nobody has to feed it.
-Fd memory_with(const std::string& text) {
+std::expected<Fd, int> memory_with(const std::string& text) {
   Fd file(::memfd_create("message", MFD_CLOEXEC));
-  if (file.get() >= 0) {
-    write_all(file.get(), text);
-    ::lseek(file.get(), 0, SEEK_SET);
+  file.leave_standard();
+  if (file.get() < 0) {
+    return std::unexpected(errno);
   }
+  if (const int error = write_all(file.get(), text); error != 0) {
+    return std::unexpected(error);  // half a message is none
+  }
+  ::lseek(file.get(), 0, SEEK_SET);
   return file;
 }
 
@@ -95,79 +54,121 @@ std::vector<std::string> environment_with(const Pairs& variables) {
   return all;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (std::string& text : texts) {
-    all.push_back(text.data());
-  }
-  all.push_back(nullptr);
-  return all;
-}
-
-// One command from its start to its end.
+// One command from its start to its end, with all that it started and that did not leave its group.
 class Running {
  public:
-  explicit Running(const Job& job) : job_(job) {}
+  explicit Running(const Job& job) : job_(job), guard_(job.grace, job.file) {}
 
   std::expected<void, std::string> start();
   Ending wait(std::span<const int> stops);
 
  private:
+  enum class Stage : uint8_t { works, told, killed };
+
   int spawn(int input);
-  bool has_ended();
-  void tell_to_end(Ending::Why why);
+  [[noreturn]] void become(int input, int failure, pid_t parent, char* const* arguments,
+                           char* const* variables) const;
+  void reap();
+  bool is_over();
+  void tell_to_end();
   int left_ms() const;
   void on_time();
   void read_errors();
   void read_output();
 
   const Job& job_;
+  const Guard guard_;
   Pipe output_;
   Pipe errors_;
-  Fd process_;  // readable when it has ended
+  Fd process_;  // readable when the leader of the group has ended
   pid_t pid_ = 0;
   Ending ending_;
-  std::optional<Clock::time_point> due_;  // when it is told to end, or is killed
-  bool told_ = false;
-  bool ended_ = false;
+  std::optional<Clock::time_point> due_;  // when it is told to end, is killed, or is given up
+  Stage stage_ = Stage::works;
+  bool ended_ = false;  // the leader
 };
 
-int Running::spawn(int input) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  if (job_.keep_output) {
-    posix_spawn_file_actions_adddup2(&actions, output_.to.get(), STDOUT_FILENO);
+// The new process, up to the command. Only what may be called between fork and exec.
+void Running::become(int input, int failure, pid_t parent, char* const* arguments,
+                     char* const* variables) const {
+  // A group of its own, so that all of it can be ended. It is guarded before it begins; and if the
+  // guard is killed together with us, at least the command itself is told.
+  ::setpgid(0, 0);
+  guard_.watch(::getpid());
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+  if (::getppid() != parent) {
+    ::_exit(1);
   }
-  posix_spawn_file_actions_adddup2(&actions, errors_.to.get(), STDERR_FILENO);
-  // A group of its own, so that all of it can be ended; and no signal held back as ours are.
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
+  ::dup2(input, STDIN_FILENO);
+  if (job_.keep_output) {
+    ::dup2(output_.to.get(), STDOUT_FILENO);
+  }
+  ::dup2(errors_.to.get(), STDERR_FILENO);
+  // No signal is held back or ignored as ours are.
+  for (int signal = 1; signal < NSIG; ++signal) {
+    ::signal(signal, SIG_DFL);
+  }
   sigset_t none;
-  sigset_t all;
   sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                            POSIX_SPAWN_SETSIGDEF);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execvpe(arguments[0], arguments, variables);
+  const int error = errno;
+  (void)!::write(failure, &error, sizeof error);
+  ::_exit(127);
+}
+
+// 0, or the errno of what failed.
+int Running::spawn(int input) {
+  Pipe failure;  // closed by the command's begin
+  if (!failure.open()) {
+    return errno;
+  }
   std::vector<std::string> arguments = job_.command;
   std::vector<std::string> variables = environment_with(job_.variables);
-  const int error = ::posix_spawnp(&pid_, arguments.front().c_str(), &actions, &attributes,
-                                   pointers(arguments).data(), pointers(variables).data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  return error;
+  const std::vector<char*> words = pointers(arguments);
+  const std::vector<char*> settings = pointers(variables);
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ < 0) {
+    return errno;
+  }
+  if (pid_ == 0) {
+    become(input, failure.to.get(), parent, words.data(), settings.data());
+  }
+  failure.to.close();
+  int error = 0;
+  ssize_t count = 0;
+  do {
+    count = ::read(failure.from.get(), &error, sizeof error);
+  } while (count < 0 && errno == EINTR);
+  if (count == sizeof error) {
+    ::waitpid(pid_, nullptr, 0);
+    return error;
+  }
+  return 0;
 }
 
 std::expected<void, std::string> Running::start() {
-  const Fd input = memory_with(job_.input);
-  if (input.get() < 0 || !errors_.open() || (job_.keep_output && !output_.open())) {
-    return std::unexpected(std::string("cannot make its pipes: ") + std::strerror(errno));
+  const auto cannot = [](const std::string& what, int error) {
+    return std::unexpected("cannot " + what + ": " + std::strerror(error));
+  };
+  if (!guard_.is_there()) {
+    return cannot("have it guarded", errno);
   }
-  if (const int error = spawn(input.get()); error != 0) {
-    return std::unexpected("cannot start " + job_.command.front() + ": " + std::strerror(error));
+  // What it leaves behind comes to us, and can be seen to end.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  const auto input = memory_with(job_.input);
+  if (!input) {
+    return cannot("hand the message over", input.error());
+  }
+  if (!errors_.open() || (job_.keep_output && !output_.open())) {
+    return cannot("make its pipes", errno);
+  }
+  for (const Pipe* pipe : {&errors_, &output_}) {
+    ::fcntl(pipe->from.get(), F_SETFL, O_NONBLOCK);
+  }
+  if (const int error = spawn(input->get()); error != 0) {
+    return cannot("start " + job_.command.front(), error);
   }
   output_.to.close();
   errors_.to.close();
@@ -179,28 +180,38 @@ std::expected<void, std::string> Running::start() {
   return {};
 }
 
-void Running::tell_to_end(Ending::Why why) {
-  told_ = true;
-  ending_.why = why;
+void Running::tell_to_end() {
+  stage_ = Stage::told;
   ::kill(-pid_, SIGTERM);
   due_ = Clock::now() + std::chrono::microseconds(job_.grace.us);
 }
 
 void Running::on_time() {
+  // The system takes a moment to end what was killed, and for ever if a disk does not answer it.
+  constexpr std::chrono::seconds last_wait(1);
   if (!due_ || Clock::now() < *due_) {
     return;
   }
-  if (told_) {
-    ::kill(-pid_, SIGKILL);
-    due_.reset();
-  } else {
-    tell_to_end(Ending::Why::timed_out);
+  switch (stage_) {
+    case Stage::works:
+      ending_.why = Ending::Why::timed_out;
+      tell_to_end();
+      break;
+    case Stage::told:
+      stage_ = Stage::killed;
+      ::kill(-pid_, SIGKILL);
+      due_ = Clock::now() + last_wait;
+      break;
+    case Stage::killed:
+      due_.reset();
+      break;
   }
 }
 
 int Running::left_ms() const {
-  constexpr int look_ms = 50;  // where the system does not tell that a process has ended
-  const int max_ms = process_.get() < 0 ? look_ms : 86'400'000;
+  constexpr int look_ms = 10;  // nobody tells that a group has ended
+  constexpr int day_ms = 86'400'000;
+  const int max_ms = process_.get() < 0 || ended_ ? look_ms : day_ms;
   if (!due_) {
     return max_ms;
   }
@@ -213,7 +224,7 @@ void Running::read_errors() {
   ssize_t count = 0;
   while ((count = ::read(errors_.from.get(), buffer.data(), buffer.size())) > 0) {
     const std::string_view bytes(buffer.data(), static_cast<size_t>(count));
-    write_all(STDERR_FILENO, bytes);
+    (void)write_all(STDERR_FILENO, bytes);  // that nobody sees it is no reason to stop
     ending_.errors += bytes;
     if (ending_.errors.size() > errors_bytes_max) {
       ending_.errors.erase(0, ending_.errors.size() - errors_bytes_max);
@@ -237,31 +248,48 @@ void Running::read_output() {
   }
 }
 
-bool Running::has_ended() {
-  siginfo_t info{};
-  if (ended_) {
-    return true;
+// All that has ended: the leader, and what came to us because its own parent ended before it.
+void Running::reap() {
+  while (true) {
+    siginfo_t info{};
+    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) {
+      return;
+    }
+    if (info.si_pid != pid_ || ended_) {
+      continue;
+    }
+    if (stage_ == Stage::works) {
+      ending_.why = info.si_code == CLD_EXITED ? Ending::Why::exited : Ending::Why::killed;
+    }
+    ending_.status = info.si_status;
+    ended_ = true;
   }
-  if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG) != 0 ||
-      info.si_pid == 0) {
+}
+
+// The leader has ended, and nobody is left of its group: what it left behind ends with it.
+bool Running::is_over() {
+  reap();
+  if (!ended_) {
     return false;
   }
-  if (!told_) {
-    ending_.why = info.si_code == CLD_EXITED ? Ending::Why::exited : Ending::Why::killed;
+  if (::kill(-pid_, 0) != 0 && errno == ESRCH) {
+    return true;
   }
-  ending_.status = info.si_status;
-  ended_ = true;
-  return true;
+  if (stage_ == Stage::works) {
+    tell_to_end();
+  }
+  return stage_ == Stage::killed && !due_;
 }
 
 Ending Running::wait(std::span<const int> stops) {
-  while (!has_ended()) {
+  while (!is_over()) {
+    const bool told = stage_ != Stage::works;
     // poll(2) leaves out what is negative: a pipe that is closed, and the stops once it was told.
-    std::vector<pollfd> wanted = {{process_.get(), POLLIN, 0},
+    std::vector<pollfd> wanted = {{ended_ ? -1 : process_.get(), POLLIN, 0},
                                   {errors_.from.get(), POLLIN, 0},
                                   {output_.from.get(), POLLIN, 0}};
     for (const int stop : stops) {
-      wanted.push_back({told_ ? -1 : stop, POLLIN, 0});
+      wanted.push_back({told ? -1 : stop, POLLIN, 0});
     }
     if (::poll(wanted.data(), wanted.size(), left_ms()) < 0 && errno != EINTR) {
       break;
@@ -270,12 +298,16 @@ Ending Running::wait(std::span<const int> stops) {
                                   [](const pollfd& each) { return each.revents != 0; });
     read_errors();
     read_output();
-    if (stop && !told_ && !has_ended()) {
-      tell_to_end(Ending::Why::stopped);
+    reap();
+    if (stop && !told && !ended_) {
+      ending_.why = Ending::Why::stopped;
+      tell_to_end();
     }
-    on_time();
+    if (!ended_ || stage_ != Stage::works) {
+      on_time();
+    }
   }
-  // What it left in the pipes. Others of its group may hold them open: nobody waits for those.
+  // What it left in the pipes. Who left its group may hold them open: nobody waits for those.
   read_errors();
   read_output();
   return std::move(ending_);

@@ -12,11 +12,13 @@
 
 namespace parley::app {
 
-// A command to run, without a shell, in a process group of its own.
+// A command to run, without a shell, in a process group of its own. The group ends with it: what it
+// left running there, and all of it when this process is killed.
 struct Job {
   std::vector<std::string> command;  // found on PATH
   Pairs variables;                   // beside this process's environment, or in place of it
   std::string input;                 // what it reads from standard input
+  std::string file{};                // removed when this process is killed; else by the caller
   bool keep_output = false;          // for the caller; else it goes where ours goes
   base::Duration timeout{};          // zero: none
   base::Duration grace = base::seconds(10);  // from SIGTERM to SIGKILL, for the whole group
@@ -39,8 +41,8 @@ struct Ending {
 constexpr size_t output_bytes_max = size_t{1} << 20;
 constexpr size_t errors_bytes_max = 1'000;
 
-// Runs the command and waits for its end. As soon as one of `stops` can be read it is told to end.
-// Fails when it cannot be started; what is wrong is in words.
+// Runs the command and waits for its end and that of its group. As soon as one of `stops` can be
+// read it is told to end. Fails when it cannot be started; what is wrong is in words.
 std::expected<Ending, std::string> run_job(const Job& job, std::span<const int> stops);
 
 // Whether there is such a program that this user may run.

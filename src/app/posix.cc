@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/posix.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace parley::app {
+
+void Fd::close() {
+  if (fd_ >= 0) {
+    ::close(std::exchange(fd_, -1));
+  }
+}
+
+void Fd::leave_standard() {
+  if (fd_ >= 0 && fd_ <= STDERR_FILENO) {
+    const int other = ::fcntl(fd_, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    ::close(std::exchange(fd_, other));
+  }
+}
+
+bool Pipe::open() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return false;
+  }
+  from = Fd(ends[0]);
+  to = Fd(ends[1]);
+  from.leave_standard();
+  to.leave_standard();
+  return from.get() >= 0 && to.get() >= 0;
+}
+
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno != EINTR) {
+      return errno;
+    }
+    bytes.remove_prefix(count < 0 ? 0 : static_cast<size_t>(count));
+  }
+  return 0;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (std::string& text : texts) {
+    all.push_back(text.data());
+  }
+  all.push_back(nullptr);
+  return all;
+}
+
+}  // namespace parley::app
