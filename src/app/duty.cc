@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "base/check.h"
 #include "lib/json_writer.h"
@@ -88,6 +89,7 @@ Duty::Duty(const ClientOptions& options, std::string agent, uint64_t fence)
       stop_(event_fd()),
       lost_(event_fd()),
       fence_(fence),
+      held_until_us_(now_us() + lock_lease.us),
       line_(options, stop_),
       thread_([this] { run(); }) {}
 
@@ -114,6 +116,13 @@ void Duty::hold(const std::string& message, base::Duration lease) {
 void Duty::drop() {
   const std::lock_guard lock(mutex_);
   message_.clear();
+}
+
+// Goes on while the machine sleeps, as the broker's clock does elsewhere.
+int64_t Duty::now_us() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
 }
 
 void Duty::lose() {
@@ -147,6 +156,7 @@ void Duty::run() {
 // When the lock is to be renewed next. One that ended while the broker was away is taken again if
 // nobody else has it.
 Duty::Clock::time_point Duty::renew() {
+  const int64_t asked_us = now_us();
   Call call{"PUT", "/v1/locks/" + encoded(lock_of(agent_)), lock_request(fence_), {}};
   Line::Answer answer = line_.call(call);
   if (answer.failure.code == "CONFLICT") {
@@ -155,6 +165,7 @@ Duty::Clock::time_point Duty::renew() {
   }
   if (answer.is_good()) {
     fence_ = number_in(answer.body, "fence");
+    held_until_us_ = asked_us + lock_lease.us;
     return Clock::now() + interval_of(lock_lease);
   }
   if (!answer.is_passing()) {

@@ -66,10 +66,13 @@ class Duty {
   // Can be read once another has the lock.
   int lost() const { return lost_; }
   bool is_lost() const { return is_lost_.load(); }
+  // It was not renewed in time, and it is not known yet whether another has it.
+  bool is_doubtful() const { return !is_lost() && now_us() >= held_until_us_.load(); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  static int64_t now_us();
   void run();
   Clock::time_point renew();
   Clock::time_point extend(const std::string& message, base::Duration lease);
@@ -80,6 +83,7 @@ class Duty {
   const int lost_;
   std::atomic<uint64_t> fence_;
   std::atomic<bool> is_lost_ = false;
+  std::atomic<int64_t> held_until_us_;
   Line line_;  // the thread's
 
   std::mutex mutex_;

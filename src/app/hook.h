@@ -40,6 +40,12 @@ HookEvent read_hook_event(std::string_view json, std::string_view name);
 inline constexpr size_t mail_bytes_max = 8'000;
 std::string mail_text(lib::Json inbox, size_t limit, std::string_view flags = {});
 
+// One whole message, as JSON in any dialect, as a prompt for a model that is started for it:
+// between the same marks, and said to be data, however long. `answers`: what the model says is sent
+// back.
+std::string mail_prompt(std::string_view message, std::string_view from, std::string_view agent,
+                        bool answers);
+
 // What the hook prints: nothing when there is no text.
 std::string hook_output(const HookEvent& event, std::string_view text);
 

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 
 #include "app/agent_token.h"
@@ -20,6 +21,7 @@
 #include "app/commands.h"
 #include "app/compose.h"
 #include "app/duty.h"
+#include "app/hook.h"
 #include "app/terminal.h"
 #include "base/text.h"
 #include "lib/crypto.h"
@@ -42,6 +44,7 @@ constexpr Duration standby_pause = base::seconds(5);
 // For what is to be said at the end.
 constexpr Duration farewell = base::seconds(5);
 constexpr Duration retry_after_max = base::minutes(10);
+constexpr size_t failing_max = 1'000;  // messages whose failures in a row are remembered
 constexpr size_t reason_bytes_max = 1'000;
 constexpr int exit_rejects = 65;  // EX_DATAERR of sysexits.h
 
@@ -54,6 +57,7 @@ struct Options {
   std::string retry_after = "1s";
   std::string as = "text";
   bool file = false;
+  bool prompt = false;
   bool reply = false;
   bool once = false;
   bool no_wait = false;
@@ -161,12 +165,15 @@ std::optional<Note> first_note(const std::string& inbox) {
   return std::nullopt;
 }
 
-std::string reason_body(const std::string& reason, Duration retry_after) {
+std::string reason_body(const std::string& reason, Duration retry_after, bool failed = true) {
   std::string body;
   lib::JsonWriter out(body);
   out.object().key("reason").text(base::cut(reason, reason_bytes_max));
   if (retry_after.us > 0) {
     out.key("retry_after").text(base::format_duration(retry_after));
+  }
+  if (!failed) {
+    out.key("failed").boolean(false);
   }
   out.end_object();
   return body;
@@ -181,7 +188,7 @@ class Supervisor {
   int run();
 
  private:
-  enum class Next : uint8_t { go_on, done, failed };
+  enum class Next : uint8_t { look, go_on, done, failed };
 
   bool take_duty();
   std::optional<Failure> on_duty_refused(const Line::Answer& answer);
@@ -192,6 +199,8 @@ class Supervisor {
   Next start(const Note& note, const std::string& message);
   Next conclude(const Note& note, Ending ending);
   Next give_back(const Note& note, const std::string& why);
+  void hand_back(const Note& note, const std::string& why);
+  bool is_ours();
   std::optional<std::string> send_answer(const Note& note, const std::string& output);
   bool settle(const std::string& id, const std::string& act, const std::string& body);
   Line::Answer persist(const Call& call);
@@ -205,8 +214,7 @@ class Supervisor {
   Duration absence_ = absence_first;
   bool said_ = false;  // that the broker is away, or that another works
   Failure fatal_;      // why it cannot go on
-  std::string failed_id_;
-  unsigned failures_ = 0;  // of that message, in a row
+  std::map<std::string, unsigned> failing_;  // messages, and how often they failed
 };
 
 int Supervisor::run() {
@@ -214,8 +222,8 @@ int Supervisor::run() {
     return complain({"", "there is no program \"" + options_.command.front() + "\" to run",
                      "Name one that is on PATH, or a path; there is no shell in between."});
   }
-  Next next = Next::go_on;
-  while (next == Next::go_on && !signals_.came()) {
+  Next next = Next::look;
+  while (next <= Next::go_on && !signals_.came()) {
     if ((!duty_ || duty_->is_lost()) && !take_duty()) {
       break;
     }
@@ -230,7 +238,8 @@ int Supervisor::run() {
   if (!fatal_.detail.empty()) {
     return complain(fatal_);
   }
-  return next == Next::failed ? 1 : 0;
+  // One that is stopped did what it should; but with --once, 0 says that one was acknowledged.
+  return next == Next::failed || (options_.once && next != Next::done) ? 1 : 0;
 }
 
 // Says once that the broker is away, and waits a little longer each time.
@@ -291,7 +300,8 @@ bool Supervisor::take_duty() {
       (void)line_.call({"DELETE", path + "?fence=" + std::to_string(fence)});
       fatal_ = {"UNAUTHORIZED",
                 "the token is that of \"" + owner + "\", not of \"" + options_.agent + "\"",
-                "Give the agent's own with PARLEY_TOKEN or --token @FILE."};
+                "Give the agent's own with PARLEY_TOKEN or --token @FILE, or keep it with `parley "
+                "agent keep`."};
       return false;
     }
     absence_ = absence_first;
@@ -384,30 +394,57 @@ std::optional<std::string> Supervisor::take(const Note& note) {
 
 // Asked for, but it was not heard whether it was got: nobody would have it until its lease ends.
 std::nullopt_t Supervisor::let_go(const Note& note) {
-  (void)settle(note.id, "nack", reason_body("not begun", {}));
+  hand_back(note, "not begun");
   return std::nullopt;
+}
+
+// Gives back what nobody failed at: that is none of its attempts, however often it happens.
+void Supervisor::hand_back(const Note& note, const std::string& why) {
+  if (duty_) {
+    duty_->drop();
+  }
+  const bool done = settle(note.id, "nack", reason_body(why, {}, false));
+  say(note.id + " from " + note.from + ": " + (done ? "gave back: " : "could not give back: ") +
+      why.substr(0, why.find('\n')));
+}
+
+// Another works for the agent, if this process slept or the broker was away for so long that the
+// lock ended: then what becomes of the message is for that one to say.
+bool Supervisor::is_ours() {
+  base::SystemClock clock;
+  std::optional<base::Time> end;
+  while (duty_->is_doubtful() && (!end || clock.now() < *end)) {
+    if (!signals_.pause(absence_first)) {
+      end = end.value_or(clock.now() + farewell);
+    }
+  }
+  return !duty_->is_lost();
 }
 
 Supervisor::Next Supervisor::handle(const Note& note) {
   const auto message = take(note);
   if (!message) {
     (void)signals_.pause(absence_first);
-    return Next::go_on;
+    return Next::look;
   }
   return start(note, *message);
 }
 
 Supervisor::Next Supervisor::start(const Note& note, const std::string& message) {
+  const std::string input =
+      options_.prompt ? mail_prompt(message, note.from, options_.agent, options_.reply) : message;
+  // One that is kept stays out of the environment.
+  const bool is_kept = options_.client.token.starts_with(agent_token_prefix);
   Job job{.command = options_.command,
           .variables = {{"PARLEY_URL", line_.target().url},
-                        {"PARLEY_TOKEN", line_.target().token},
+                        {"PARLEY_TOKEN", is_kept ? options_.client.token : line_.target().token},
                         {"PARLEY_AGENT", options_.agent},
                         {"PARLEY_MESSAGE_ID", note.id},
                         {"PARLEY_MESSAGE_FROM", note.from},
                         {"PARLEY_MESSAGE_THREAD", note.thread},
                         {"PARLEY_MESSAGE_TYPE", note.type},
                         {"PARLEY_MESSAGE_PRIORITY", note.priority}},
-          .input = options_.file ? std::string() : message,
+          .input = options_.file ? std::string() : input,
           .keep_output = options_.reply,
           .timeout = duration_of(options_.timeout),
           .grace = duration_of(options_.grace)};
@@ -416,29 +453,41 @@ Supervisor::Next Supervisor::start(const Note& note, const std::string& message)
   }
   MessageFile file;
   if (options_.file) {
-    auto written = MessageFile::write(message);
+    auto written = MessageFile::write(input);
     if (!written) {
       fatal_ = {"", written.error(), "Make room in the directory for temporary files (TMPDIR)."};
-      (void)give_back(note, written.error());
+      hand_back(note, written.error());
       return Next::failed;
     }
     file = std::move(*written);
+    job.file = file.path();
     job.variables.emplace_back("PARLEY_MESSAGE_FILE", file.path());
   }
   const std::array<int, 2> stops = {signals_.fd(), duty_->lost()};
   auto ending = run_job(job, stops);
   if (!ending) {
     fatal_ = {"", ending.error(), "Name a program that can be run; there is no shell in between."};
-    (void)give_back(note, ending.error());
+    hand_back(note, ending.error());
     return Next::failed;
+  }
+  if (!is_ours()) {
+    duty_->drop();
+    say(note.id + " from " + note.from + ": left to the `parley run` that took over (" +
+        std::string(base::cut(ending->text(), reason_bytes_max)) + ")");
+    return options_.once ? Next::failed : Next::go_on;
   }
   return conclude(note, std::move(*ending));
 }
 
 Supervisor::Next Supervisor::conclude(const Note& note, Ending ending) {
   const bool exited = ending.why == Ending::Why::exited;
+  if (ending.why == Ending::Why::stopped) {
+    hand_back(note, ending.text());
+    return options_.once ? Next::failed : Next::go_on;
+  }
   if (exited && ending.status == exit_rejects) {
     duty_->drop();
+    failing_.erase(note.id);
     const bool done = settle(note.id, "reject", reason_body(ending.text(), {}));
     say(note.id + " from " + note.from + ": " + (done ? "rejected" : "was settled before"));
     return options_.once ? Next::failed : Next::go_on;
@@ -456,7 +505,7 @@ Supervisor::Next Supervisor::conclude(const Note& note, Ending ending) {
     }
   }
   duty_->drop();
-  failures_ = 0;
+  failing_.erase(note.id);
   const bool done = settle(note.id, "ack", "{}");
   say(note.id + " from " + note.from + ": " + (done ? "acked" : "was settled before"));
   return Next::go_on;
@@ -465,9 +514,11 @@ Supervisor::Next Supervisor::conclude(const Note& note, Ending ending) {
 // Each failure of one message doubles the pause; when to give up is for the broker's rules to say.
 Supervisor::Next Supervisor::give_back(const Note& note, const std::string& why) {
   duty_->drop();
-  failures_ = failed_id_ == note.id ? failures_ + 1 : 1;
-  failed_id_ = note.id;
-  const int64_t doubled = duration_of(options_.retry_after).us << std::min(failures_ - 1, 20u);
+  if (failing_.size() >= failing_max && !failing_.contains(note.id)) {
+    failing_.clear();  // they begin anew with the first pause
+  }
+  const unsigned failures = ++failing_[note.id];
+  const int64_t doubled = duration_of(options_.retry_after).us << std::min(failures - 1, 20u);
   const Duration pause{std::min(doubled, retry_after_max.us)};
   const bool done = settle(note.id, "nack", reason_body(why, pause));
   say(note.id + " from " + note.from + ": " + (done ? "gave back" : "could not give back") + ": " +
@@ -550,6 +601,8 @@ void add_run(CLI::App& app, int& exit_code) {
       "Pause after a failure, doubled with each of one message; 1s if not given"));
   command->add_flag("--file", options->file,
                     "Hand the message over in the file PARLEY_MESSAGE_FILE, not on standard input");
+  command->add_flag("--prompt", options->prompt,
+                    "Hand it over as a prompt for a model: between marks, and said to be data");
   command->add_flag("--reply", options->reply,
                     "Send what the command prints as the answer, if it was asked");
   command->add_option("--as", options->as, "What the answer is: text, or json for an object")
@@ -570,9 +623,8 @@ void add_run(CLI::App& app, int& exit_code) {
     for (std::string& word : options->command) {
       word.erase(0, word.starts_with(verbatim_mark) ? 1 : 0);
     }
-    const bool token_given =
-        !options->client.token.empty() || std::getenv("PARLEY_TOKEN") != nullptr;
-    if (!token_given && kept_agent_token(options->agent)) {
+    // Never the admin's, as find_broker_as has it; what is wrong with a kept one is told.
+    if (options->client.token.empty() && variable("PARLEY_TOKEN").empty()) {
       options->client.token = std::string(agent_token_prefix) + options->agent;
     }
     exit_code = Supervisor(*options).run();
