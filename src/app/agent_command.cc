@@ -342,7 +342,8 @@ void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Option
   showing->callback([=, &exit_code] { exit_code = show(*options); });
 
   CLI::App* hooking = agent->add_subcommand(
-      "webhook", "Set where an agent is told of mail; prints a new secret once");
+      "webhook",
+      "Set where an agent is told of mail; prints the secret once, a new one for each host");
   hooking->add_option("ID", options->id, "Its name")->required();
   CLI::Option* url = hooking->add_option("URL", options->webhook, "https, or as the broker allows");
   CLI::Option* rotating =

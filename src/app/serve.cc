@@ -15,6 +15,7 @@
 
 #include "app/commands.h"
 #include "app/config.h"
+#include "app/terminal.h"
 #include "edge/api.h"
 #include "edge/mcp/fixtures.h"
 #include "edge/otlp.h"
@@ -274,6 +275,9 @@ edge::Webhooks::Options webhooks(const Config& config) {
   options.failures_max = config.webhook_failures_max;
   options.secret_overlap = config.webhook_secret_overlap;
   options.version = PARLEY_VERSION;
+  if (config.log_level >= LogLevel::warning) {
+    options.warn = [](const std::string& text) { warn(printable(text)); };
+  }
   return options;
 }
 

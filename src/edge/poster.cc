@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "base/check.h"
@@ -36,7 +37,15 @@ Parts parts_of(std::string_view url) {
   return slash == url.npos ? Parts{url, "/"} : Parts{url.substr(0, slash), url.substr(slash)};
 }
 
+bool is_port(std::string_view digits) {
+  unsigned port = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  return error == std::errc{} && end == digits.data() + digits.size() && port > 0 && port <= 65'535;
+}
+
 }  // namespace
+
+std::string_view origin_of(std::string_view url) { return parts_of(url).origin; }
 
 bool Reach::admits(const net::IpAddress& address, bool is_tls) const {
   const bool is_allowed = std::ranges::any_of(
@@ -48,10 +57,12 @@ std::expected<void, Error> Reach::check(std::string_view url) const {
   const bool is_tls = url.starts_with("https://");
   const auto parsed = net::Url::parse(parts_of(url).origin);
   if ((!is_tls && !url.starts_with("http://")) || !parsed || url.find('#') != url.npos ||
-      parsed->host.find_first_of("@?\\") != std::string::npos ||
-      parsed->port.find_first_not_of('0') == std::string::npos) {
+      parsed->host.find_first_of("@?\\") != std::string::npos || !is_port(parsed->port)) {
     return wrong("a webhook is a URL such as https://example.org/wake, without a name, a password "
                  "or a fragment");
+  }
+  if (std::ranges::any_of(url, [](char c) { return c <= ' ' || c >= '\x7f'; })) {
+    return wrong("a URL has no spaces, line breaks or letters beyond ASCII: percent-encode them");
   }
   const auto address = net::IpAddress::parse(parsed->host);
   const bool is_here = (address && address->is_loopback()) || parsed->host == "localhost";
@@ -76,7 +87,6 @@ Poster::~Poster() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    jobs_.clear();
   }
   const uint64_t one = 1;
   (void)!::write(stop_, &one, sizeof one);
@@ -89,30 +99,77 @@ Poster::~Poster() {
 
 bool Poster::post(Request request, Done done) {
   const std::lock_guard lock(mutex_);
-  if (stopping_ || jobs_.size() >= options_.queue_max) {
+  if (stopping_ || waiting_ >= options_.queue_max) {
     return false;
   }
-  jobs_.push_back({std::move(request), std::move(done)});
-  if (threads_.size() < std::min(options_.threads, jobs_.size())) {  // where nobody has a webhook
-    threads_.emplace_back([this] { run(); });                        // there are none
+  const auto lane = lanes_.try_emplace(std::string(origin_of(request.url))).first;
+  lane->second.jobs.push_back({std::move(request), std::move(done)});
+  ++waiting_;
+  get_ready(lane);
+  call_thread();
+  return true;
+}
+
+// Someone is there for each turn, as far as there may be. One that was called before may not have
+// begun: it is idle still, and so is the turn that it will take.
+void Poster::call_thread() {
+  if (fresh_.size() + doubtful_.size() > idle_ && threads_.size() < options_.threads) {
+    ++idle_;
+    threads_.emplace_back([this] { run(); });  // where nobody has a webhook there are none
   }
   changed_.notify_one();
-  return true;
+}
+
+// Gives the lane its turn, if it has something to do and may.
+void Poster::get_ready(Lanes::iterator lane) {
+  if (!lane->second.is_ready && !lane->second.jobs.empty() &&
+      lane->second.busy < options_.per_origin) {
+    lane->second.is_ready = true;
+    (lane->second.jobs.front().request.failed_before ? doubtful_ : fresh_).push_back(lane);
+  }
+}
+
+// The turns of which one may begin; null when none may.
+std::deque<Poster::Lanes::iterator>* Poster::next_turns() {
+  if (!fresh_.empty()) {
+    return &fresh_;
+  }
+  const size_t doubtful_max = std::max<size_t>(options_.threads / 2, 1);
+  return !doubtful_.empty() && doubtful_busy_ < doubtful_max ? &doubtful_ : nullptr;
 }
 
 void Poster::run() {
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 5);
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+    changed_.wait(lock, [this] { return stopping_ || next_turns() != nullptr; });
+    --idle_;
     if (stopping_) {
       return;
     }
-    const Job job = std::move(jobs_.front());
-    jobs_.pop_front();
+    std::deque<Lanes::iterator>& turns = *next_turns();
+    const bool is_doubtful = &turns == &doubtful_;
+    const Lanes::iterator lane = turns.front();
+    turns.pop_front();
+    const Job job = std::move(lane->second.jobs.front());
+    lane->second.jobs.pop_front();
+    lane->second.is_ready = false;
+    --waiting_;
+    ++lane->second.busy;
+    doubtful_busy_ += is_doubtful ? 1 : 0;
+    get_ready(lane);
+    call_thread();
     lock.unlock();
     job.done(bring(job.request));
     lock.lock();
+    --lane->second.busy;
+    doubtful_busy_ -= is_doubtful ? 1 : 0;
+    get_ready(lane);
+    if (lane->second.busy == 0 && lane->second.jobs.empty()) {
+      lanes_.erase(lane);
+    }
+    ++idle_;
+    changed_.notify_one();  // what could not begin may now
   }
 }
 
@@ -126,15 +183,21 @@ Poster::Result Poster::bring(const Request& request) const {
                       .admits = [this, is_tls](const net::IpAddress& address) {
                         return options_.reach.admits(address, is_tls);
                       },
-                      .answer_bytes_max = answer_bytes_max});
+                      .answer_bytes_max = answer_bytes_max,
+                      .is_broker = false});
   const auto answer =
-      client.request("POST", path, request.body, request.headers, options_.timeout);
+      client.request("POST", path, request.body, request.headers(), options_.timeout);
   if (!answer) {
-    return {.status = 0, .error = answer.error().detail, .retry_after = {}};
+    return {.status = 0,
+            .error = "it cannot be reached, or does not answer; an admin sees why",
+            .detail = answer.error().detail,
+            .retry_after = {}};
   }
   const bool good = answer->status >= 200 && answer->status < 300;
+  const std::string error = good ? std::string() : "HTTP " + std::to_string(answer->status);
   return {.status = answer->status,
-          .error = good ? std::string() : "HTTP " + std::to_string(answer->status),
+          .error = error,
+          .detail = error,
           .retry_after = answer->retry_after()};
 }
 

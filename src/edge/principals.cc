@@ -182,7 +182,7 @@ std::expected<std::string, Error> profile_of(Json body, std::string_view before)
 // What a registration says of the webhook: a URL, or an object with it; null takes it away.
 struct WantedWebhook {
   std::string_view url;
-  core::WebhookSecret secret{};  // a new one, for one who has none or wants another
+  core::WebhookSecret secret{};  // a new one, for one who has none, moves or wants another
 };
 
 std::expected<WantedWebhook, Error> webhook_member(Json body, const core::Agent* before,
@@ -203,7 +203,9 @@ std::expected<WantedWebhook, Error> webhook_member(Json body, const core::Agent*
   if (auto good = reach.check(wanted.url); !good) {
     return std::unexpected(good.error());
   }
-  if (!has_secret || (rotate && *rotate.as_bool())) {
+  // Who got it until now must not be able to speak to another in the broker's name.
+  const bool moves = has_secret && origin_of(wanted.url) != origin_of(before->webhook.url);
+  if (!has_secret || moves || (rotate && *rotate.as_bool())) {
     wanted.secret = lib::random_key();
   }
   return wanted;
@@ -416,7 +418,7 @@ void Api::list_agents(Call& call) {
   std::string text;
   JsonWriter out(text);
   const auto webhook = [&](const core::Agent& agent) {
-    webhooks_.render(call.caller.workspace, agent, out);
+    webhooks_.render(call.caller.workspace, agent, call.caller.is_admin(), out);
   };
   out.object().key("count").number(uint64_t{found.size()});
   out.key("more").boolean(found.size() > shown).key("agents").array();
@@ -439,7 +441,7 @@ void Api::show_agent(Call& call) {
   JsonWriter out(text);
   render_agent(t, ref, clock_.now(), call.caller.is_admin() || ref == call.caller.ref, out,
                [&](const core::Agent& agent) {
-                 webhooks_.render(call.caller.workspace, agent, out);
+                 webhooks_.render(call.caller.workspace, agent, call.caller.is_admin(), out);
                });
   respond(call.exchange, json_response(200, std::move(text)));
 }

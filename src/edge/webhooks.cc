@@ -18,7 +18,7 @@ using base::Time;
 // Two requests to one agent are never closer than this, however fast it reads.
 constexpr base::Duration pause_min = base::seconds(1);
 constexpr size_t error_bytes_max = 300;
-constexpr int gone = 410;  // its owner wants no more of them
+constexpr int status_gone = 410;
 
 }  // namespace
 
@@ -123,7 +123,7 @@ void Webhooks::wake(core::WorkspaceId workspace, core::AgentRef ref) {
   if (state.phase == State::Phase::scheduled && state.failures > 0) {
     return;
   }
-  if (state.disabled && agent.seen <= state.attempted) {
+  if (state.gone || (state.disabled && agent.seen <= state.attempted)) {
     return;
   }
   if (state.disabled) {
@@ -167,20 +167,30 @@ void Webhooks::fire(const Key& key) {
     return;
   }
   const Time now = hooks_.now();
-  if (state.failures == 0 || state.id.empty()) {
+  if (agent->seen > state.begun) {
+    state.reminders = 0;
+  }
+  if (state.failures == 0 || state.id.empty()) {  // one id is one event, to the byte
     state.id = base::format_uuid(lib::random_uuid());
+    state.event = event_of(key, *agent, state);
   }
   std::vector<core::WebhookSecret> secrets = {agent->webhook.secret};
   if (agent->webhook.former != core::WebhookSecret{} &&
       now < agent->webhook.rotated + options_.secret_overlap) {
     secrets.push_back(agent->webhook.former);
   }
-  Poster::Request request{.url = agent->webhook.url,
-                          .headers = {},
-                          .body = event_of(key, *agent, state)};
-  request.headers = signed_headers(state.id, now, request.body, secrets);
-  request.headers.emplace_back("Content-Type", "application/cloudevents+json; charset=utf-8");
-  request.headers.emplace_back("User-Agent", "parley/" + options_.version);
+  Poster::Request request{
+      .url = agent->webhook.url,
+      .headers =
+          [clock = hooks_.now, id = state.id, body = state.event, secrets = std::move(secrets),
+           agent = "parley/" + options_.version] {
+            net::Headers headers = signed_headers(id, clock(), body, secrets);
+            headers.emplace_back("Content-Type", "application/cloudevents+json; charset=utf-8");
+            headers.emplace_back("User-Agent", agent);
+            return headers;
+          },
+      .body = state.event,
+      .failed_before = state.failures > 0};
   const uint64_t number = next_number_++;
   state.phase = State::Phase::sending;
   state.number = number;
@@ -203,23 +213,24 @@ void Webhooks::finish(const Key& key, uint64_t number, Time begun, const Poster:
   state.phase = State::Phase::idle;
   state.attempted = now;
   state.error = base::cut(result.error, error_bytes_max);
+  state.detail = base::cut(result.detail, error_bytes_max);
   if (result.error.empty()) {
-    ++sent_;
-    state.begun = begun;
-    state.succeeded = now;
-    state.failures = 0;
-    core::AgentRef ref = core::none;
-    if (std::exchange(state.more, false) && find(key, ref) != nullptr && is_asleep(key)) {
-      wake(key.first, ref);
-    }
+    on_success(key, state, begun);
     return;
   }
   ++failed_;
   ++state.failures;
   state.more = false;
-  if (result.status == gone || state.failures >= options_.failures_max) {
-    state.disabled = true;
+  state.gone = result.status == status_gone;
+  state.disabled = state.gone || state.failures >= options_.failures_max;
+  if (state.disabled) {
+    warn(key, state.gone ? "wants no more (HTTP 410): it rests until it is set again"
+                         : "failed " + std::to_string(state.failures) +
+                               " times in a row and rests: " + state.detail);
     return;
+  }
+  if (state.failures == 1) {
+    warn(key, "fails and is tried again: " + state.detail);
   }
   const int64_t doubled = options_.retry_first.us << std::min<uint64_t>(state.failures - 1, 20);
   const base::Duration pause{std::min(doubled, options_.retry_max.us)};
@@ -227,6 +238,37 @@ void Webhooks::finish(const Key& key, uint64_t number, Time begun, const Poster:
   const base::Duration spread{static_cast<int64_t>(
       lib::random_u64() % static_cast<uint64_t>(pause.us / 4 + 1))};
   schedule(key, state, now + std::max(result.retry_after.value_or(pause), pause) + spread);
+}
+
+void Webhooks::on_success(const Key& key, State& state, Time begun) {
+  ++sent_;
+  if (state.failures > 0) {
+    warn(key, "works again");
+  }
+  state.begun = begun;
+  state.succeeded = state.attempted;
+  state.failures = 0;
+  const bool more = std::exchange(state.more, false);
+  core::AgentRef ref = core::none;
+  const core::Agent* const agent = find(key, ref);
+  if (agent == nullptr || !is_asleep(key)) {
+    return;
+  }
+  if (more) {
+    wake(key.first, ref);
+  }
+  // Whoever was told may have died of it: the mail waits, and nobody else says so.
+  if (state.phase == State::Phase::idle && agent->seen <= begun) {
+    const int64_t doubled = options_.again_after.us << std::min(state.reminders++, 20u);
+    const int64_t longest = std::max(options_.remind_max.us, options_.again_after.us);
+    schedule(key, state, state.attempted + base::Duration{std::min(doubled, longest)});
+  }
+}
+
+void Webhooks::warn(const Key& key, const std::string& what) const {
+  if (options_.warn) {
+    options_.warn("the webhook of " + key.second + " " + what);
+  }
 }
 
 // CloudEvents 1.0, structured. What was sent, and by whom, is for the inbox to say.
@@ -245,7 +287,7 @@ std::string Webhooks::event_of(const Key& key, const core::Agent& agent,
   return text;
 }
 
-void Webhooks::render(core::WorkspaceId workspace, const core::Agent& agent,
+void Webhooks::render(core::WorkspaceId workspace, const core::Agent& agent, bool for_admin,
                       lib::JsonWriter& out) const {
   const auto at = states_.find({workspace, agent.name});
   const State state = at == states_.end() ? State{} : at->second;
@@ -259,7 +301,7 @@ void Webhooks::render(core::WorkspaceId workspace, const core::Agent& agent,
     out.key("last_attempt").time(state.attempted);
   }
   if (!state.error.empty()) {
-    out.key("last_error").text(state.error);
+    out.key("last_error").text(for_admin ? state.detail : state.error);
   }
   out.key("secret_since").time(agent.webhook.rotated).end_object();
 }

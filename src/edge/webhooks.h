@@ -26,7 +26,8 @@ net::Headers signed_headers(std::string_view id, base::Time now, std::string_vie
 
 // Wakes agents that have a webhook: when mail waits and the agent neither has a stream nor polls,
 // its URL is told that there is some, never what. One request at a time for an agent. While it does
-// nothing, it is told again only when more mail comes, and not before `again_after`.
+// nothing, it is told again when more mail comes, not before `again_after`, and reminded without,
+// with pauses that double.
 //
 // What came of it is not part of the machine's state: after a restart, mail that waits wakes again.
 // On the server's thread but for the requests themselves.
@@ -39,7 +40,9 @@ class Webhooks {
     base::Duration retry_max = base::minutes(5);
     uint64_t failures_max = 10;  // in a row; then it rests until its agent is heard of
     base::Duration secret_overlap = base::hours(24);
+    base::Duration remind_max = base::hours(1);
     std::string version;
+    std::function<void(const std::string&)> warn{};  // hears when one begins to fail, or to rest
   };
   struct Hooks {
     std::function<base::Time()> now;
@@ -59,8 +62,10 @@ class Webhooks {
   void applied(const core::Entry& entry, const core::Outcome& outcome,
                std::span<const core::Effect> effects);
 
-  // The URL and how it goes, as a JSON object; never the secret.
-  void render(core::WorkspaceId workspace, const core::Agent& agent, lib::JsonWriter& out) const;
+  // The URL and how it goes, as a JSON object; never the secret. For an admin also what is known of
+  // the network.
+  void render(core::WorkspaceId workspace, const core::Agent& agent, bool for_admin,
+              lib::JsonWriter& out) const;
 
   uint64_t sent() const { return sent_; }
   uint64_t failures() const { return failed_; }
@@ -74,13 +79,17 @@ class Webhooks {
     Waits::Id timer = 0;
     base::Time due;        // of `scheduled`
     uint64_t number = 0;   // of the request under way
-    std::string id;        // of the event; the same while it is tried again
+    std::string id;        // of the event; the same while it is tried again, as is
+    std::string event;
     base::Time begun;      // the request that succeeded last
     base::Time succeeded;
     base::Time attempted;
     uint64_t failures = 0;  // in a row
+    unsigned reminders = 0;  // since the agent was heard of
     std::string error;
+    std::string detail;      // for admins
     bool disabled = false;
+    bool gone = false;  // its owner wants no more of them, until it is set again
     bool more = false;  // mail came while a request was under way
   };
 
@@ -91,6 +100,8 @@ class Webhooks {
   void schedule(const Key& key, State& state, base::Time at);
   void fire(const Key& key);
   void finish(const Key& key, uint64_t number, base::Time begun, const Poster::Result& result);
+  void on_success(const Key& key, State& state, base::Time begun);
+  void warn(const Key& key, const std::string& what) const;
   std::string event_of(const Key& key, const core::Agent& agent, const State& state) const;
 
   const core::Machine& machine_;

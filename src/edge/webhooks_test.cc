@@ -36,6 +36,7 @@ class WebhooksTest : public testing::Test {
     Webhooks::Options options;
     options.again_after = base::seconds(60);
     options.failures_max = 3;
+    options.warn = [this](const std::string& text) { warnings_.push_back(text); };
     webhooks_.emplace(bench_.machine, waits_, options,
                       Webhooks::Hooks{.now = [this] { return now(); },
                                       .post = [](std::function<void()> work) { work(); },
@@ -68,15 +69,17 @@ class WebhooksTest : public testing::Test {
     const Poster::Done done = std::move(done_.front());
     done_.pop_front();
     done({.status = status,
-          .error = status == 204 ? "" : "HTTP " + std::to_string(status),
+          .error = status == 204 ? "" : status == 0 ? "no way" : "HTTP " + std::to_string(status),
+          .detail = status == 0 ? "10.0.0.1 is silent" : "HTTP " + std::to_string(status),
           .retry_after = {}});
     waits_.run(now());
   }
-  std::string shown() const {
+  std::string shown(bool for_admin = false) const {
     std::string text;
     lib::JsonWriter out(text);
     const core::Agents& agents = bench_.machine.find(core::workspace_first)->tables().agents;
-    webhooks_->render(core::workspace_first, agents[agents.find("bo")], out);
+    webhooks_->render(core::workspace_first, agents[agents.find("bo")], for_admin,
+                      out);
     return text;
   }
 
@@ -86,6 +89,7 @@ class WebhooksTest : public testing::Test {
   bool polls_ = false;
   std::deque<Poster::Request> asked_;
   std::deque<Poster::Done> done_;
+  std::vector<std::string> warnings_;
   std::optional<Webhooks> webhooks_;
 };
 
@@ -100,9 +104,75 @@ TEST_F(WebhooksTest, OneRequestForMuchMail) {
   EXPECT_EQ(asked_.size(), 1u);
   pass(base::seconds(2));
   EXPECT_EQ(asked_.size(), 2u);  // still unread, and more came
-  answer(204);
+}
+
+TEST_F(WebhooksTest, WhoWasToldAndDoesNothingIsRemindedLessAndLess) {
+  act("ana", a_send("ana", "m1").to("bo"));
+  answer(204);  // and then it dies
+  size_t told = 1;
+  for (const int64_t minutes : {1, 2, 4, 8, 16, 32, 60, 60}) {
+    pass(Duration{base::minutes(minutes).us - base::seconds(1).us});
+    EXPECT_EQ(asked_.size(), told) << minutes;
+    pass(base::seconds(1));
+    ASSERT_EQ(asked_.size(), ++told) << minutes;
+    answer(204);
+  }
+  EXPECT_NE(asked_[0].headers()[0], asked_[1].headers()[0]);  // another event, another id
+  // One that looked knows; what comes later is a matter of its own.
+  act("bo", core::Read{target("m1")});
+  pass(base::hours(2));
+  EXPECT_EQ(asked_.size(), told);
+}
+
+TEST_F(WebhooksTest, TheProofIsOfTheMomentItIsSent) {
+  act("ana", a_send("ana", "m1").to("bo"));
+  const std::string before = asked_[0].headers()[1].second;
+  pass(base::minutes(10));  // in the queue of those that wait for a thread
+  EXPECT_EQ(std::stoll(asked_[0].headers()[1].second), std::stoll(before) + 600);
+}
+
+TEST_F(WebhooksTest, WhatIsKnownOfTheNetworkIsForAdmins) {
+  act("ana", a_send("ana", "m1").to("bo"));
+  answer(0);
+  EXPECT_NE(shown().find("\"last_error\":\"no way\""), std::string::npos) << shown();
+  EXPECT_NE(shown(true).find("\"last_error\":\"10.0.0.1 is silent\""), std::string::npos);
+}
+
+TEST_F(WebhooksTest, OneThatIsGoneIsLeftAloneUntilItIsSetAgain) {
+  act("ana", a_send("ana", "m1").to("bo"));
+  answer(410);
+  EXPECT_NE(shown().find("\"disabled\""), std::string::npos) << shown();
+  pass(base::seconds(5));
+  act("bo", core::Read{target("m1")});  // it is heard of, which is not enough
+  act("ana", a_send("ana", "m2").to("bo"));
   pass(base::hours(1));
-  EXPECT_EQ(asked_.size(), 2u);  // nothing new
+  EXPECT_EQ(asked_.size(), 1u);
+  core::Register bo = an_agent("bo");
+  bo.webhook = "https://example.org/wake";
+  act(core::broker_name, bo);
+  EXPECT_EQ(asked_.size(), 2u);
+}
+
+TEST_F(WebhooksTest, AChangeOfStateIsLoggedOnce) {
+  act("ana", a_send("ana", "m1").to("bo"));
+  answer(0);
+  pass(base::seconds(2));
+  answer(500);
+  EXPECT_EQ(warnings_, std::vector<std::string>{
+                           "the webhook of bo fails and is tried again: 10.0.0.1 is silent"});
+  pass(base::seconds(5));
+  answer(204);
+  ASSERT_EQ(warnings_.size(), 2u);
+  EXPECT_EQ(warnings_[1], "the webhook of bo works again");
+  pass(base::minutes(1));
+  answer(204);
+  pass(base::minutes(2));
+  for (const int n : {1, 2, 3}) {
+    answer(500);
+    pass(base::seconds(5 * n));
+  }
+  EXPECT_EQ(warnings_.back(), "the webhook of bo failed 3 times in a row and rests: HTTP 500");
+  EXPECT_EQ(warnings_.size(), 4u);
 }
 
 TEST_F(WebhooksTest, AnAgentThatLookedIsToldOfNewMailAtOnce) {
@@ -157,13 +227,15 @@ TEST_F(WebhooksTest, WhoPollsIsLookedAfterLaterOnly) {
 
 TEST_F(WebhooksTest, FailuresAreTriedAgainLaterEachTimeThenItRests) {
   act("ana", a_send("ana", "m1").to("bo"));
-  const std::string id = asked_[0].headers[0].second;
+  const std::string id = asked_[0].headers()[0].second;
   answer(500);
   pass(base::milliseconds(900));
   EXPECT_EQ(asked_.size(), 1u);
   pass(base::milliseconds(400));
   ASSERT_EQ(asked_.size(), 2u);
-  EXPECT_EQ(asked_[1].headers[0].second, id);
+  EXPECT_EQ(asked_[1].headers()[0].second, id);
+  EXPECT_EQ(asked_[1].body, asked_[0].body);  // one id, one event
+  EXPECT_TRUE(asked_[1].failed_before);
   EXPECT_NE(shown().find("\"failing\""), std::string::npos) << shown();
   answer(0);
   pass(base::milliseconds(2'600));
@@ -197,7 +269,7 @@ TEST_F(WebhooksTest, AFormerSecretSignsForAWhile) {
   act(core::broker_name, bo);
   act("ana", a_send("ana", "m1").to("bo"));
   const auto signatures = [this](size_t n) {
-    const std::string text = asked_[n].headers[2].second;
+    const std::string text = asked_[n].headers()[2].second;
     return std::ranges::count(text, ' ') + 1;
   };
   EXPECT_EQ(signatures(0), 2);
@@ -246,7 +318,8 @@ TEST(Reach, LetsThroughWhatIsPublicOrAllowed) {
   EXPECT_TRUE(reach.check("http://localhost:80/"));
   EXPECT_FALSE(reach.check("http://[::1]/"));
   for (const char* url : {"", "https:/x", "https://", "https://a@b/", "https://b/#f", "wss://b/",
-                          "https://b:0/", "https://b?x", "https://b\\@c/"}) {
+                          "https://b:0/", "https://b:65536/", "https://b?x", "https://b\\@c/",
+                          "https://b/a b", "https://b/a\r\nX-Evil: 1", "https://b/\x7f"}) {
     EXPECT_FALSE(reach.check(url)) << url;
   }
 }

@@ -42,7 +42,11 @@ std::optional<Duration> ClientResponse::retry_after() const {
 
 class Client::Session {
  public:
-  explicit Session(Place place) : place_(std::move(place)), url_(Url::parse(place_.url)) {}
+  explicit Session(Place place) : place_(std::move(place)), url_(Url::parse(place_.url)) {
+    if (url_) {
+      url_->is_broker = place_.is_broker;
+    }
+  }
 
   std::expected<ClientResponse, Error> request(std::string_view method, std::string_view path,
                                                std::string_view body, const Headers& headers,

@@ -37,6 +37,7 @@ struct Place {
   int stop = -1;      // as soon as this can be read, a request ends as if its time were over
   Admits admits{};    // which addresses may be connected to; empty: all
   size_t answer_bytes_max = size_t{256} << 20;
+  bool is_broker = true;  // else what is said of failures says nothing of one
 };
 
 // HTTP/1.1 for the command line: one request at a time, and the caller waits. Keeps its connection

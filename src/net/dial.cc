@@ -13,8 +13,9 @@
 #include <array>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <utility>
+
+#include "net/resolve.h"
 
 namespace parley::net {
 
@@ -26,10 +27,6 @@ using base::Error;
 std::unexpected<Error> refuse(Code code, std::string detail) {
   return std::unexpected(Error{code, std::move(detail), {}});
 }
-
-struct FreeAddresses {
-  void operator()(addrinfo* addresses) const { ::freeaddrinfo(addresses); }
-};
 
 // Waits until a connection that was begun is made. 0, or an errno.
 int finish_connect(int fd, const Deadline& deadline) {
@@ -63,7 +60,9 @@ int connect_to(const addrinfo& address, const Deadline& deadline) {
 Error not_connected(const Url& url, int error) {
   if (error == ECONNREFUSED) {
     return {Code::unavailable,
-            fmt::format("no broker answers at {}; start one with `parley serve`", url.text),
+            url.is_broker
+                ? fmt::format("no broker answers at {}; start one with `parley serve`", url.text)
+                : fmt::format("nobody listens at {}", url.text),
             {}};
   }
   if (error == ETIMEDOUT) {
@@ -77,10 +76,10 @@ Error not_connected(const Url& url, int error) {
 }  // namespace
 
 Error no_answer_in_time(const Url& url) {
-  return {
-      Code::timeout,
-      fmt::format("no answer from {} in time; is the broker busy or the network slow?", url.text),
-      {}};
+  return {Code::timeout,
+          fmt::format("no answer from {} in time{}", url.text,
+                      url.is_broker ? "; is the broker busy or the network slow?" : ""),
+          {}};
 }
 
 Error connection_lost(const Url& url) {
@@ -193,21 +192,16 @@ std::expected<Dialed, Error> Dialed::connect(const Url& url, const std::string& 
     }
     context.emplace(std::move(*made));
   }
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int failed = ::getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &found);
-  if (failed != 0) {
-    return refuse(Code::unavailable, fmt::format("cannot find the host \"{}\" of {}: {}", url.host,
-                                                 url.text, ::gai_strerror(failed)));
+  const auto addresses = find_addresses(url, deadline);
+  if (!addresses) {
+    return std::unexpected(addresses.error());
   }
-  const std::unique_ptr<addrinfo, FreeAddresses> addresses(found);
   int fd = -EADDRNOTAVAIL;
   std::string refused;
   bool was_tried = false;
   // What is asked here is what is connected to: a name that has another address a moment later
   // gains nothing.
-  for (const addrinfo* each = found; each != nullptr && fd < 0; each = each->ai_next) {
+  for (const addrinfo* each = addresses->get(); each != nullptr && fd < 0; each = each->ai_next) {
     const auto address = IpAddress::of(*each->ai_addr);
     if (admits && (!address || !admits(*address))) {
       refused = address ? address->text() : "an address of another kind";

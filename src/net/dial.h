@@ -22,6 +22,7 @@ struct Url {
   std::string port;    // a number
   std::string prefix;  // of every path; without a slash at its end
   bool is_tls = false;
+  bool is_broker = true;  // what is said of failures names one
 
   // What a Host header says.
   std::string authority() const;

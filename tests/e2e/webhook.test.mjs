@@ -172,13 +172,39 @@ describe('webhooks', () => {
     await untilShown(world, ({ state }) => state === 'ready');
   });
 
+  it('XD-10: a receiver that hangs holds up nobody else, and is told with a fresh proof', async () => {
+    const hanging = http.createServer(() => {});  // takes requests and never answers
+    hanging.listen(0, '127.0.0.1');
+    await once(hanging, 'listening');
+    running.push({ stop() { hanging.closeAllConnections(); hanging.close(); } });
+    const world = await begin({ flags: [...loopback, '--set', 'webhook.timeout=30s'] });
+    const { receiver, broker, ana } = world;
+    const url = `http://127.0.0.1:${hanging.address().port}/`;
+    for (let n = 0; n < 6; ++n) {
+      await broker.call('POST', '/v1/agents', { body: { id: `stuck${n}`, webhook: { url } } });
+    }
+    for (let n = 0; n < 6; ++n) await ana.send(`stuck${n}`, {});
+    await once(hanging, 'request');
+    const begun = Date.now();
+    await ana.send('bo', {});
+    const told = await receiver.until(1);
+    assert.ok(told.at - begun < 10_000, `after ${told.at - begun} ms`);  // 30 s is how long the others hang
+    assert.equal(told.headers['webhook-signature'], signature(told, world.secret));
+  });
+
   it('XD-10: follows no redirect, and stops when the receiver is gone for good', async () => {
     const world = await begin({ answers: [302, 410] });
-    const { receiver, ana } = world;
-    await ana.send('bo', {});
+    const { receiver, broker, ana } = world;
+    const { id } = (await ana.send('bo', {})).json;
     await untilShown(world, ({ state }) => state === 'disabled');
     assert.deepEqual(receiver.requests.map(({ path }) => path), ['/wake?agent=bo', '/wake?agent=bo']);
     assert.equal((await shown(world)).last_error, 'HTTP 410');
+    assert.match(broker.stderr, /the webhook of bo fails and is tried again: HTTP 302\n.*wants no more \(HTTP 410\)/);
+    // Neither being heard of nor more mail changes that.
+    await settle(world, id);
+    await ana.send('bo', 'more');
+    assert.equal((await shown(world)).state, 'disabled');
+    assert.equal(receiver.requests.length, 2);
     // Setting it again begins anew.
     const { status } = await world.bo.call('POST', '/v1/agents', { body: { id: 'bo', webhook: receiver.url } });
     assert.equal(status, 200);
@@ -209,6 +235,16 @@ describe('webhooks', () => {
     await ana.send('bo', {});
     const request = await receiver.until(1);
     assert.deepEqual(request.headers['webhook-signature'].split(' '), [signature(request, fresh), signature(request, secret)]);
+    // Another path of the same host keeps it; another host gets one that the former never had.
+    const moved = await bo.call('POST', '/v1/agents', { body: { id: 'bo', webhook: receiver.url.replace('wake', 'wake2') } });
+    assert.equal(moved.json.webhook_secret, undefined);
+    const other = await Receiver.start();
+    running.push(other);
+    const { json } = await bo.call('POST', '/v1/agents', { body: { id: 'bo', webhook: other.url } });
+    assert.match(json.webhook_secret, /^whsec_/);
+    assert.notEqual(json.webhook_secret, fresh);
+    const elsewhere = await other.until(1);
+    assert.equal(elsewhere.headers['webhook-signature'].split(' ')[0], signature(elsewhere, json.webhook_secret));
     const removed = await bo.call('POST', '/v1/agents', { body: { id: 'bo', webhook: null } });
     assert.equal(removed.status, 200);
     assert.equal(await shown(world), undefined);
@@ -226,7 +262,8 @@ describe('webhooks', () => {
     const wary = await begin({ tls });
     await wary.ana.send('bo', {});
     const { last_error: error } = await untilShown(wary, ({ failures }) => failures > 0);
-    assert.match(error, /no TLS/);
+    assert.match(error, /cannot be reached/);
+    assert.match((await wary.broker.call('GET', '/v1/agents/bo')).json.webhook.last_error, /no TLS/);
     assert.equal(wary.receiver.requests.length, 0);
     await rm(files, { recursive: true });
   });
@@ -237,7 +274,8 @@ describe('webhooks', () => {
     const [ana, bo] = [await broker.addAgent('ana'), await broker.addAgent('bo')];
     for (const url of ['http://127.0.0.1/', 'https://127.0.0.1/', 'https://localhost/', 'https://[::1]:8443/x', 'https://10.0.0.1/',
       'https://192.168.1.1/', 'https://169.254.169.254/latest/meta-data', 'https://[fd00:ec2::254]/', 'https://[::ffff:10.0.0.1]/',
-      'http://example.org/', 'ftp://example.org/', 'https://user:word@example.org/', 'https://example.org/#x', 'https://', 'https://example.org:0/']) {
+      'http://example.org/', 'ftp://example.org/', 'https://user:word@example.org/', 'https://example.org/#x', 'https://', 'https://example.org:0/',
+      'https://example.org:99999/', 'https://example.org/a b', 'https://example.org/a\r\nX-Evil: 1', 'https://example.org/\u00e9']) {
       const { status, json } = await bo.call('POST', '/v1/agents', { body: { id: 'bo', webhook: { url } } });
       assert.deepEqual([status, json.code, json.field], [400, 'BAD_REQUEST', '/webhook/url'], url);
     }
@@ -250,7 +288,10 @@ describe('webhooks', () => {
       assert.equal(status, 200);
       const { id } = (await ana.send('bo', {})).json;
       const webhook = await untilShown({ bo }, ({ failures }) => failures > 0);
-      assert.match(webhook.last_error, /is at 127\.0\.0\.1, which may not be reached from here/);
+      assert.match(webhook.last_error, /cannot be reached/);  // what a name stands for is for admins
+      assert.doesNotMatch(webhook.last_error, /127/);
+      const { last_error: error } = (await broker.call('GET', '/v1/agents/bo')).json.webhook;
+      assert.match(error, /is at 127\.0\.0\.1, which may not be reached from here/);
       await settle({ bo }, id);
     }
     assert.equal(receiver.requests.length, 0);
