@@ -481,7 +481,9 @@ Supervisor::Next Supervisor::start(const Note& note, const std::string& message)
 
 Supervisor::Next Supervisor::conclude(const Note& note, Ending ending) {
   const bool exited = ending.why == Ending::Why::exited;
-  if (ending.why == Ending::Why::stopped) {
+  // A service manager tells the command as well as us, and the command may be the first to end.
+  const bool failed = !exited || (ending.status != 0 && ending.status != exit_rejects);
+  if (ending.why == Ending::Why::stopped || (failed && signals_.came())) {
     hand_back(note, ending.text());
     return options_.once ? Next::failed : Next::go_on;
   }

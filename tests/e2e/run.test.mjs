@@ -183,6 +183,23 @@ describe('parley run', () => {
     assert.equal((await delivery(sent.id)).state, 'acked');
   });
 
+  it('XD-10: nor does a service manager that tells the command first', async () => {
+    const out = join(files, 'managed');
+    const sent = await send(bo, {});
+    for (let n = 1; n <= 2; ++n) {  // attempts_max is 2
+      const run = new Run(broker, bo, [], sh(`echo $$ > ${out}; echo started >&2; exec sleep 1000`));
+      await run.until(/started/);
+      run.process.kill('SIGSTOP');
+      const command = Number(await readFile(out, 'utf8'));
+      process.kill(command, 'SIGTERM');
+      await hasEnded(command);
+      run.process.kill('SIGTERM');
+      run.process.kill('SIGCONT');
+      assert.equal((await run.exited).code, 0, run.said);
+      assert.equal((await delivery(sent.id)).state, 'queued');
+    }
+  });
+
   it('XD-10: with --once, 0 says that a message was acknowledged and nothing else', async () => {
     const idle = new Run(broker, bo, ['--once'], ['true']);
     await idle.until(/waiting for mail/);
