@@ -32,13 +32,11 @@ uint64_t Messages::hash(const Id128& id) const {
   return base::mix64(base::mix64(seed_, id.high()), id.low());
 }
 
-uint64_t Messages::hash(Seq seq) const { return base::mix64(seed_, seq.n); }
-
 uint64_t Messages::hash_name(const Id128& id) const { return base::mix64(seed_, id.low()); }
 
 MessageRef Messages::add(const Message& message) {
   const MessageRef ref = messages_.add(message);
-  by_seq_.insert(hash(message.seq), ref);
+  by_seq_.insert(message.seq, ref);
   by_id_.insert(hash(message.id), ref);
   if (!message.key.is_none()) {
     by_key_.insert(hash(message.key), ref);
@@ -100,7 +98,7 @@ void Messages::remove(MessageRef ref) {
     --open_by_sender_[message.sender];
   }
   stop_expiry(ref);
-  by_seq_.erase(hash(message.seq), ref);
+  by_seq_.erase(message.seq);
   by_id_.erase(hash(message.id), ref);
   if (!message.key.is_none()) {
     by_key_.erase(hash(message.key), ref);
@@ -111,16 +109,7 @@ void Messages::remove(MessageRef ref) {
   messages_.remove(ref);
 }
 
-MessageRef Messages::find(Seq seq) const {
-  MessageRef found = none;
-  by_seq_.find(hash(seq), [&](MessageRef ref) {
-    if (messages_[ref].seq == seq) {
-      found = ref;
-    }
-    return found != none;
-  });
-  return found;
-}
+MessageRef Messages::find(Seq seq) const { return by_seq_.find(seq); }
 
 MessageRef Messages::find_sent(AgentRef sender, const MessageId& id) const {
   MessageRef found = none;

@@ -13,6 +13,7 @@
 #include "core/envelope.h"
 #include "core/index.h"
 #include "core/pace.h"
+#include "core/places.h"
 #include "core/slots.h"
 #include "core/state.h"
 
@@ -192,13 +193,12 @@ class Messages {
 
  private:
   uint64_t hash(const Id128& id) const;
-  uint64_t hash(Seq seq) const;
   uint64_t hash_name(const Id128& id) const;
 
   uint64_t seed_;
   Slots<Message> messages_;
   Slots<Delivery> deliveries_;
-  Index by_seq_;
+  Places by_seq_;
   Index by_id_;
   Index by_key_;
   Index by_name_;
