@@ -90,7 +90,7 @@ BENCHMARK(apply)->Name("view/apply")->ArgName("push")->Arg(0)->Arg(1)->Unit(
 // with a checkpoint for every 64 MiB. Items are messages.
 void fold(benchmark::State& state) {
   const auto messages = static_cast<size_t>(state.range(0));
-  const auto part_entries = static_cast<size_t>(state.range(1));
+  const auto part_facts = static_cast<size_t>(state.range(1));
   const Scratch scratch;
   const std::vector<std::string> payloads = conversation(messages);
   base::SystemClock clock;
@@ -108,7 +108,7 @@ void fold(benchmark::State& state) {
     state.PauseTiming();
     std::deque<view::Feed::Part> parts;
     {
-      view::Feed feed({.part_entries = part_entries}, {}, {});
+      view::Feed feed({.part_facts = part_facts, .interval = std::chrono::milliseconds(0)}, {}, {});
       core::Machine machine;
       std::vector<core::Effect> effects;
       for (size_t at = 0; at < payloads.size(); ++at) {
@@ -116,7 +116,10 @@ void fold(benchmark::State& state) {
         effects.clear();
         feed.push(machine, entry, machine.apply(entry, effects), effects);
       }
-      feed.take(parts, view::Feed::TimePoint::min());
+      for (view::Feed::Part part;
+           feed.take(part, view::Feed::TimePoint::min()) == view::Feed::Woken::facts;) {
+        parts.push_back(std::move(part));
+      }
     }
     const std::string path = scratch.path() + "/history.db";
     std::filesystem::remove(path);

@@ -13,7 +13,7 @@
 #include "core/envelope.h"
 #include "core/index.h"
 #include "core/pace.h"
-#include "core/places.h"
+#include "core/seq_pages.h"
 #include "core/slots.h"
 #include "core/state.h"
 
@@ -198,7 +198,7 @@ class Messages {
   uint64_t seed_;
   Slots<Message> messages_;
   Slots<Delivery> deliveries_;
-  Places by_seq_;
+  SeqPages by_seq_;
   Index by_id_;
   Index by_key_;
   Index by_name_;

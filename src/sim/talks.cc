@@ -35,7 +35,8 @@ void Ledger::learn_talk(const Step& step, const core::Send& send) {
   }
   const auto at = talks_.find(std::string(e.thread));
   const bool exempt = answers_request(e) || step.entry.actor == core::broker_name;
-  const bool flow = e.dialect == core::Dialect::flow;
+  const auto sender = members_.find(std::string(e.sender));
+  const bool flow = sender == members_.end() || sender->second.dialect == core::Dialect::flow;
   const bool full = at != talks_.end() && at->second.messages >= rules_.thread_messages_max;
   const bool over = at != talks_.end() && (at->second.closed || is_over(at->second));
   const base::Code code = step.outcome ? base::Code::bad_request : step.outcome.error().code;

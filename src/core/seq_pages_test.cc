@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/places.h"
+#include "core/seq_pages.h"
 
 #include <gtest/gtest.h>
 
@@ -12,10 +12,10 @@ namespace {
 
 using base::Seq;
 
-TEST(Places, EmptyOnesFindNothing) { EXPECT_EQ(Places().find(Seq{5}), none); }
+TEST(SeqPages, EmptyOnesFindNothing) { EXPECT_EQ(SeqPages().find(Seq{5}), none); }
 
-TEST(Places, ErasingWhatIsNotThereIsOurMistake) {
-  Places places;
+TEST(SeqPages, ErasingWhatIsNotThereIsOurMistake) {
+  SeqPages places;
   EXPECT_DEATH(places.erase(Seq{5}), "");
   places.insert(Seq{5}, 1);
   EXPECT_DEATH(places.erase(Seq{6}), "");
@@ -23,12 +23,12 @@ TEST(Places, ErasingWhatIsNotThereIsOurMistake) {
 }
 
 // As in an engine: places grow, with gaps, and go in any order.
-TEST(Places, AgreeWithAMapUnderRandomWork) {
+TEST(SeqPages, AgreeWithAMapUnderRandomWork) {
   for (uint32_t seed = 1; seed <= 50; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     testing::Random random(seed);
     const uint64_t gap = 1 + random.below(40);
-    Places places;
+    SeqPages places;
     std::map<uint64_t, uint32_t> model;
     uint64_t last = 0;
     for (uint32_t step = 0; step < 2'000; ++step) {

@@ -11,9 +11,9 @@
 
 namespace parley::core {
 
-// Finds slots by their place in the journal. Places grow, and what is near in time is near there: so
-// they lie side by side in small pages, and most look-ups touch what the one before them touched.
-class Places {
+// Finds slots by their place in the journal. Places grow, and what is near in time is near there:
+// so they lie side by side in small pages; most look-ups touch what the one before them touched.
+class SeqPages {
  public:
   void insert(base::Seq seq, uint32_t slot) {
     uint32_t page = find_page(seq);
