@@ -271,6 +271,10 @@ void Workspace::answer(Turn& turn, MessageRef question, MessageRef answer, const
   AgentRef by = t_.messages.message(question).sender;
   for (const MessageRef ref : before) {
     end_answered(turn, ref, by, answer, e.status);
+    Task* const task = t_.tasks.find(t_.messages.message(ref).seq);
+    if (task != nullptr && task->specialist == t_.agents[by].name) {
+      end_task(turn, *task, e);
+    }
     by = t_.messages.message(ref).sender;
   }
 }

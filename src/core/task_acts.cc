@@ -249,11 +249,7 @@ void Workspace::enter_task(Turn& turn, const Envelope& e, const Route& route,
     turn.dispatch.renew(*task, turn.actor);
     return;
   }
-  task->errors += is_error ? 1 : 0;
-  task->outcome = turn.entry.seq;
-  if (task->state != TaskState::completed) {
-    turn.dispatch.set_task(*task, is_error ? TaskState::failed : state_of(e.status), turn.actor);
-  }
+  end_task(turn, *task, e);
   if (question == none) {  // it says so without being an answer: it is done with it all the same
     const MessageRef ref = t_.messages.find(task->message);
     const DeliveryRef given = ref == none ? none : t_.messages.delivery_to(ref, turn.actor);
@@ -261,6 +257,17 @@ void Workspace::enter_task(Turn& turn, const Envelope& e, const Route& route,
       turn.dispatch.settle(given, State::acked);
       turn.dispatch.pump(turn.actor);
     }
+  }
+}
+
+// The message is the outcome of the task.
+void Workspace::end_task(Turn& turn, Task& task, const Envelope& e) {
+  const bool is_error = e.type == "error" || e.status == Status::error;
+  task.heard = t_.now;
+  task.errors += is_error ? 1 : 0;
+  task.outcome = turn.entry.seq;
+  if (task.state != TaskState::completed) {
+    turn.dispatch.set_task(task, is_error ? TaskState::failed : state_of(e.status), turn.actor);
   }
 }
 

@@ -148,6 +148,7 @@ class Workspace {
   void enter_task(Turn& turn, const Envelope& e, const Route& route, MessageRef message,
                   MessageRef question);
   void give_task(Turn& turn, const Envelope& e, const Route& route, MessageRef message);
+  void end_task(Turn& turn, Task& task, const Envelope& e);
   Task* task_told_of(const Turn& turn, const Envelope& e);
   std::expected<Task*, Error> task_to_move(const Turn& turn, const ReassignTask& command);
   std::expected<AgentRef, Error> check_move(const Task& task, std::string_view to) const;
