@@ -37,7 +37,7 @@ void Ledger::check_guards(const Step& step) {
         check_shut(step, *send);
       }
     }
-    if (const auto* beat = done<core::Heartbeat>(step)) {
+    if (const auto* beat = done<core::Heartbeat>(step); beat != nullptr && !beat->only_seen) {
       actor->second.tokens += beat->tokens;
     }
   }
