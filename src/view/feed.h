@@ -37,8 +37,8 @@ class Feed {
     // Beyond these `full` says so. What is not folded in also holds the journal's space.
     size_t bytes_max = size_t{256} << 20;         // of facts
     size_t record_bytes_max = size_t{4} << 30;    // of messages in the journal
-    size_t part_facts = 20'000;                   // one transaction, if one entry has no more
-    size_t part_bytes = size_t{16} << 20;         // of messages
+    size_t part_facts = 5'000;                    // one transaction, if one entry has no more
+    size_t part_bytes = size_t{4} << 20;          // of messages
     // What comes in waits so long, so that more of it is folded in together. While a burst is on,
     // so many entries a second, the view rests: until it is over, something has waited so long, or
     // the feed is half full. For someone who asks it goes to work at once. So often it looks.
