@@ -177,7 +177,8 @@ std::expected<std::optional<Receipt>, Error> Workspace::find_given(const Turn& t
                                                                    const Envelope& e,
                                                                    const Route& route,
                                                                    uint64_t content) const {
-  if (!gives_work(e) || !route.is_one()) {
+  // A pipeline's later stage was allowed when it began, and gives no task.
+  if (turn.actor == none || !gives_work(e) || !route.is_one()) {
     return std::nullopt;
   }
   const Agent& receiver = t_.agents[route.agents.front()];
@@ -203,10 +204,8 @@ std::expected<std::optional<Receipt>, Error> Workspace::find_given(const Turn& t
     return refuse(Code::limit_reached, "the workspace has " + std::to_string(t_.rules.tasks_max) +
                                            " tasks that are not done (tasks_max)");
   }
-  if (turn.actor != none) {  // a pipeline's later stage was allowed when it began
-    if (auto good = check_share(e.sender, task); !good) {
-      return std::unexpected(good.error());
-    }
+  if (auto good = check_share(e.sender, task); !good) {
+    return std::unexpected(good.error());
   }
   return std::nullopt;
 }

@@ -443,7 +443,13 @@ void World::finish() {
     check_bodies(*seat);
   }
   if (checker_.untold() > 0) {
-    verdict_.fail(Check::notice, text("{} errands are never run", checker_.untold()));
+    std::string which;
+    for (const auto& [id, workspace] : checker_.machine().workspaces()) {
+      for (const auto& [number, errand] : workspace.tables().errands.all()) {
+        which += text(" {} {} for {}", number, core::errand_name(errand.kind), errand.to);
+      }
+    }
+    verdict_.fail(Check::notice, text("{} errands are never run:{}", checker_.untold(), which));
   }
   const auto full = core::Machine::restore(checker_.machine().snapshot());
   if (!full || full->snapshot() != checker_.machine().snapshot()) {
