@@ -17,6 +17,7 @@
 #include <iterator>
 #include <vector>
 
+#include "app/posix.h"
 #include "app/terminal.h"
 
 namespace parley::app {
@@ -36,18 +37,6 @@ std::unexpected<Failure> refuse(std::string detail, std::string advice) {
 std::unexpected<Failure> cannot(const std::string& verb, const std::string& path, int error) {
   return refuse("cannot " + verb + " " + path + ": " + std::strerror(error),
                 "See that the directory can be written and the disk has room.");
-}
-
-// Writes all and syncs; 0 or an errno.
-int write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno != EINTR) {
-      return errno;
-    }
-    text.remove_prefix(written < 0 ? 0 : static_cast<size_t>(written));
-  }
-  return ::fsync(fd) == 0 ? 0 : errno;
 }
 
 // The exit code of git, run in `directory` and silent; none when it cannot be run.
@@ -212,6 +201,7 @@ std::expected<void, Failure> replace_file(const std::string& path, std::string_v
   }
   int error = ::fchmod(fd, mode) == 0 ? 0 : errno;
   error = error != 0 ? error : write_all(fd, text);
+  error = error != 0 || ::fsync(fd) == 0 ? error : errno;
   ::close(fd);
   if (error == 0 && before) {
     if (const auto now = read_settings(real.string()); !now || *now != *before) {

@@ -36,6 +36,8 @@ bool is_result(const Envelope& e) {
   return e.type == "result" || (e.kind == Kind::response && e.status != Status::error);
 }
 
+bool is_error(const Envelope& e) { return e.type == "error" || e.status == Status::error; }
+
 // An agent without a role is none that the rules know: it is warned of, and let through.
 bool has_other_role(const Agent& agent, std::string_view wanted) {
   return !agent.role.empty() && agent.role != wanted;
@@ -232,8 +234,7 @@ void Workspace::enter_task(Turn& turn, const Envelope& e, const Route& route,
     return;
   }
   task->heard = t_.now;
-  const bool is_error = e.type == "error" || e.status == Status::error;
-  const bool is_report = e.kind != Kind::response && !is_error && e.type != "result";
+  const bool is_report = e.kind != Kind::response && !is_error(e) && e.type != "result";
   // What the director is not told is no outcome: it may ask another for help.
   const bool is_told = question != none || route.everyone ||
                        std::ranges::find(e.receivers, task->director) != e.receivers.end();
@@ -261,12 +262,11 @@ void Workspace::enter_task(Turn& turn, const Envelope& e, const Route& route,
 
 // The message is the outcome of the task.
 void Workspace::end_task(Turn& turn, Task& task, const Envelope& e) {
-  const bool is_error = e.type == "error" || e.status == Status::error;
   task.heard = t_.now;
-  task.errors += is_error ? 1 : 0;
+  task.errors += is_error(e) ? 1 : 0;
   task.outcome = turn.entry.seq;
   if (task.state != TaskState::completed) {
-    turn.dispatch.set_task(task, is_error ? TaskState::failed : state_of(e.status), turn.actor);
+    turn.dispatch.set_task(task, is_error(e) ? TaskState::failed : state_of(e.status), turn.actor);
   }
 }
 

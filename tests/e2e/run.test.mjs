@@ -362,6 +362,17 @@ describe('parley run and the broker\'s life', () => {
     [ana, bo] = [await broker.addAgent('ana'), await broker.addAgent('bo')];
   };
 
+  // A message whose command has started, and ends when it is released.
+  const hold = async () => {
+    const gate = join(files, 'gate');
+    await promisify(execFile)('mkfifo', [gate]);
+    const run = new Run(broker, bo, [], sh(`echo started >&2; cat ${gate}`));
+    const sent = (await ana.send('bo', {})).json;
+    await run.until(/started/);
+    const release = async () => (await open(gate, 'w')).close();
+    return { run, sent, release, listen: new URL(broker.url).host };
+  };
+
   it('XD-10: keeps the lease while the command runs', async () => {
     await begin('--set', 'lease_max=600ms', '--set', 'flow.lease=600ms');
     const run = new Run(broker, bo, [], sh('echo started >&2; sleep 1.5'));
@@ -374,20 +385,15 @@ describe('parley run and the broker\'s life', () => {
 
   it('XD-10: goes on when the broker restarts, and starts nothing twice', async () => {
     await begin();
-    const gate = join(files, 'gate');
-    await promisify(execFile)('mkfifo', [gate]);
-    const run = new Run(broker, bo, [], sh(`echo started >&2; cat ${gate}`));
-    const sent = (await ana.send('bo', {})).json;
-    await run.until(/started/);
-    const listen = new URL(broker.url).host;
+    const { run, sent, release, listen } = await hold();
     await broker.kill();
     await broker.run([], { listen });
-    await (await open(gate, 'w')).close();  // lets the command end
+    await release();
     await run.until(/: acked/);
     assert.equal((await ana.delivery(sent.id)).json.deliveries[0].state, 'acked');
     const next = (await ana.send('bo', {})).json;
     await run.until(/(started[^]*){2}/);
-    await (await open(gate, 'w')).close();
+    await release();
     await run.until(new RegExp(`${next.id}.*acked`));
     assert.equal(run.said.match(/started/g).length, 2);
     assert.equal((await run.stop()).code, 0);
@@ -427,14 +433,9 @@ describe('parley run and the broker\'s life', () => {
 
   it('XD-10: keeps what the command did while the broker is away', async () => {
     await begin();
-    const gate = join(files, 'gate');
-    await promisify(execFile)('mkfifo', [gate]);
-    const run = new Run(broker, bo, [], sh(`echo started >&2; cat ${gate}`));
-    const sent = (await ana.send('bo', {})).json;
-    await run.until(/started/);
-    const listen = new URL(broker.url).host;
+    const { run, sent, release, listen } = await hold();
     await broker.kill();
-    await (await open(gate, 'w')).close();
+    await release();
     await run.until(/trying again/);
     await broker.run([], { listen });
     await run.until(/: acked/);
