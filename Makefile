@@ -62,6 +62,10 @@ test-tsan: setup ## the same, under ThreadSanitizer
 sim: build ## run the simulator: SEEDS=1000 of them, or the one SEED=7
 	@$(NICE) build/parley_sim $(if $(SEED),--seed $(SEED),--seeds 1..$(SEEDS)) $(ARGS)
 
+.PHONY: mutants
+mutants: setup ## plant wrong lines and see which the tests notice; ARGS= for tools/mutants
+	@$(NICE) tools/mutants $(ARGS)
+
 .PHONY: bench
 bench: build ## run the benchmarks; FILTER=regex for some
 	@build/parley_bench --benchmark_filter='$(FILTER)' $(ARGS)
