@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "net/server.h"
+#include "net/socket_server.h"
 #include "net/websocket.h"
 
 namespace parley {
@@ -141,7 +141,7 @@ void run(Client& client, std::string_view frames, size_t frame_size, size_t repl
 
 void talk(benchmark::State& state, Reply reply) {
   Answering handler(reply);
-  auto server = net::Server::listen({}, handler);
+  auto server = net::SocketServer::listen({}, handler);
   CHECK(server.has_value());
   handler.server = server->get();
   std::thread thread([&] { (*server)->run(); });
@@ -184,7 +184,7 @@ void talk(benchmark::State& state, Reply reply) {
 void many(benchmark::State& state) {
   constexpr size_t clients_count = 256;
   Answering handler(Reply::echo);
-  auto server = net::Server::listen({}, handler);
+  auto server = net::SocketServer::listen({}, handler);
   CHECK(server.has_value());
   handler.server = server->get();
   std::thread thread([&] { (*server)->run(); });

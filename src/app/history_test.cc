@@ -11,6 +11,7 @@
 #include "lib/crypto.h"
 #include "lib/json.h"
 #include "net/client.h"
+#include "net/socket_server.h"
 #include "view/runner.h"
 
 namespace parley::app {
@@ -47,7 +48,7 @@ class LateHistory : public ::testing::Test {
       ASSERT_TRUE(broker_->step(clock_.now()));
     }
     api_ = std::make_unique<edge::Api>(*broker_, clock_, edge::Api::Options{.view = view_.get()});
-    auto server = net::Server::listen({}, *api_);
+    auto server = net::SocketServer::listen({}, *api_);
     ASSERT_TRUE(server);
     server_ = std::move(*server);
     api_->attach(*server_);
@@ -87,7 +88,7 @@ class LateHistory : public ::testing::Test {
   std::string directory_ = ::testing::TempDir() + "parley-late-XXXXXX";
   base::SystemClock clock_;
   std::unique_ptr<journal::FileJournal> journal_;
-  std::unique_ptr<net::Server> server_;
+  std::unique_ptr<net::SocketServer> server_;
   std::unique_ptr<view::Runner> view_;
   std::unique_ptr<node::Broker> broker_;
   std::unique_ptr<edge::Api> api_;

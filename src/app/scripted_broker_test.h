@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/server.h"
+#include "net/socket_server.h"
 
 namespace parley::app {
 
@@ -26,7 +26,7 @@ class ScriptedBroker final : private net::Handler {
   };
 
   ScriptedBroker() {
-    auto server = net::Server::listen({}, *this);
+    auto server = net::SocketServer::listen({}, *this);
     if (server) {
       server_ = std::move(*server);
       thread_ = std::thread([this] { server_->run(); });
@@ -87,7 +87,7 @@ class ScriptedBroker final : private net::Handler {
   mutable std::mutex mutex_;
   std::map<std::string, std::deque<net::Response>> answers_;
   std::vector<Asked> asked_;
-  std::unique_ptr<net::Server> server_;
+  std::unique_ptr<net::SocketServer> server_;
   std::thread thread_;
 };
 

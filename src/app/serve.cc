@@ -22,6 +22,7 @@
 #include "journal/file.h"
 #include "lib/crypto.h"
 #include "lib/json_writer.h"
+#include "net/socket_server.h"
 #include "node/broker.h"
 #include "view/runner.h"
 
@@ -134,7 +135,7 @@ std::string url_of(const Config& config, uint16_t port) {
 // Waits for SIGTERM or SIGINT on a thread of its own, so that nothing runs inside a handler.
 class StopOnSignal {
  public:
-  explicit StopOnSignal(net::Server& server) {
+  explicit StopOnSignal(net::SocketServer& server) {
     sigset_t signals = wanted();
     thread_ = std::thread([&server, signals] {
       int signal = 0;
@@ -314,7 +315,7 @@ std::vector<edge::Gauge> gauges(const Config& config, journal::Journal& journal,
   };
 }
 
-std::expected<void, Error> run(const Config& config, net::Server& server) {
+std::expected<void, Error> run(const Config& config, net::SocketServer& server) {
   const std::string url = url_of(config, server.port());
   const std::string place = config.data + "/broker.json";
   std::string text;
@@ -369,7 +370,7 @@ std::expected<void, Error> serve(const Config& config, bool mcp_fixtures) {
   ::umask(077);  // what agents tell each other is for nobody else on the machine
   base::SystemClock clock;
   // Outlives the journal and the view, whose threads post to it.
-  std::unique_ptr<net::Server> server;
+  std::unique_ptr<net::SocketServer> server;
   auto journal = journal::FileJournal::open({.directory = config.data + "/journal"}, clock);
   if (!journal) {
     return std::unexpected(journal.error());
@@ -413,7 +414,7 @@ std::expected<void, Error> serve(const Config& config, bool mcp_fixtures) {
                  .mcp_notes = std::move(*notes),
                  .mcp_fixtures = mcp_fixtures,
                  .webhooks = webhooks(config)});
-  auto listening = net::Server::listen({.host = config.listen.host,
+  auto listening = net::SocketServer::listen({.host = config.listen.host,
                                         .port = config.listen.port,
                                         .tls_certificate = config.tls_certificate,
                                         .tls_key = config.tls_key,

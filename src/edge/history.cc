@@ -116,7 +116,7 @@ void Api::ask_history(const net::Exchange& exchange, const Principal& caller, Qu
   }
   const auto written = written_.find(key_of(caller.workspace, caller.ref));
   const base::Seq own = written == written_.end() ? started_ : written->second;
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = options_.view->feed().now();
   // The answer comes later, and is for who asked only.
   const Questions::Ask guarded =
       [this, exchange, caller,

@@ -47,8 +47,8 @@ Webhooks::Webhooks(const core::Machine& machine, Waits& waits, Options options, 
       options_(std::move(options)),
       hooks_(std::move(hooks)),
       poster_(options_.poster) {
-  if (!hooks_.bring) {
-    hooks_.bring = [this](Poster::Request request, Poster::Done done) {
+  if (!options_.bring) {
+    options_.bring = [this](Poster::Request request, Poster::Done done) {
       return poster_.post(std::move(request), std::move(done));
     };
   }
@@ -194,7 +194,7 @@ void Webhooks::fire(const Key& key) {
   const uint64_t number = next_number_++;
   state.phase = State::Phase::sending;
   state.number = number;
-  const bool taken = hooks_.bring(
+  const bool taken = options_.bring(
       std::move(request), [this, key, number, now](const Poster::Result& result) {
         hooks_.post([this, key, number, now, result] { finish(key, number, now, result); });
       });

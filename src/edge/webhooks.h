@@ -43,14 +43,14 @@ class Webhooks {
     base::Duration remind_max = base::hours(1);
     std::string version;
     std::function<void(const std::string&)> warn{};  // hears when one begins to fail, or to rest
+    // Brings a request; false when too many wait. Empty: a Poster does.
+    std::function<bool(Poster::Request, Poster::Done)> bring{};
   };
   struct Hooks {
     std::function<base::Time()> now;
     // Runs something on the server's thread; called on another.
     std::function<void(std::function<void()>)> post;
     std::function<bool(core::WorkspaceId, core::AgentRef)> is_awaited;  // someone polls
-    // Brings a request; false when too many wait. Empty: a Poster does.
-    std::function<bool(Poster::Request, Poster::Done)> bring{};
   };
   Webhooks(const core::Machine& machine, Waits& waits, Options options, Hooks hooks);
 
@@ -106,8 +106,8 @@ class Webhooks {
 
   const core::Machine& machine_;
   Waits& waits_;
-  const Options options_;
-  Hooks hooks_;
+  Options options_;
+  const Hooks hooks_;
   std::map<Key, State> states_;  // of agents that have one
   uint64_t next_number_ = 1;
   uint64_t sent_ = 0;

@@ -37,16 +37,15 @@ class WebhooksTest : public testing::Test {
     options.again_after = base::seconds(60);
     options.failures_max = 3;
     options.warn = [this](const std::string& text) { warnings_.push_back(text); };
+    options.bring = [this](Poster::Request request, Poster::Done done) {
+      asked_.push_back(std::move(request));
+      done_.push_back(std::move(done));
+      return true;
+    };
     webhooks_.emplace(bench_.machine, waits_, options,
                       Webhooks::Hooks{.now = [this] { return now(); },
                                       .post = [](std::function<void()> work) { work(); },
-                                      .is_awaited = [this](auto, auto) { return polls_; },
-                                      .bring = [this](Poster::Request request,
-                                                      Poster::Done done) {
-                                        asked_.push_back(std::move(request));
-                                        done_.push_back(std::move(done));
-                                        return true;
-                                      }});
+                                      .is_awaited = [this](auto, auto) { return polls_; }});
   }
 
   base::Time now() const { return bench_.now + ahead_; }

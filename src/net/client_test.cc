@@ -61,7 +61,7 @@ TEST(Client, ReadsALargeAnswer) {
 }
 
 TEST(Client, ConnectsAgainAfterTheServerClosed) {
-  Server::Options options;
+  SocketServer::Options options;
   options.limits.idle_timeout = base::milliseconds(20);
   LiveServer live(options);
   Client client(live.url(), "");
@@ -71,7 +71,7 @@ TEST(Client, ConnectsAgainAfterTheServerClosed) {
 }
 
 TEST(Client, ReadsTheRefusalOfABodyThatIsTooLarge) {
-  Server::Options options;
+  SocketServer::Options options;
   options.limits.body_bytes_max = 1000;
   LiveServer live(options);
   Client client(live.url(), "");
@@ -137,7 +137,7 @@ TEST(WebSocketClient, GivesNothingWhenNothingComes) {
 }
 
 TEST(WebSocketClient, AnswersPings) {
-  Server::Options options;
+  SocketServer::Options options;
   options.limits.ping_interval = base::milliseconds(10);
   LiveServer live(options);
   auto client = WebSocketClient::connect({live.url(), "", ""}, "/ws");

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "net/dial.h"
-#include "net/server.h"
+#include "net/socket_server.h"
 #include "net/websocket.h"
 
 namespace parley::net {
@@ -33,9 +33,9 @@ constexpr Duration test_patience = base::seconds(60);
 //   else       the method, path, query and body
 class LiveServer : public Handler {
  public:
-  explicit LiveServer(Server::Options options = {}) {
+  explicit LiveServer(SocketServer::Options options = {}) {
     options.port = 0;
-    auto made = Server::listen(options, *this);
+    auto made = SocketServer::listen(options, *this);
     EXPECT_TRUE(made.has_value()) << made.error().detail;
     server_ = std::move(*made);
     scheme_ = options.tls_certificate.empty() ? "http" : "https";
@@ -50,7 +50,7 @@ class LiveServer : public Handler {
     }
   }
   std::string url() const { return scheme_ + "://127.0.0.1:" + std::to_string(server_->port()); }
-  Server& server() { return *server_; }
+  SocketServer& server() { return *server_; }
 
   // Runs `work` on the server's thread and waits for it.
   template <class Work>
@@ -143,7 +143,7 @@ class LiveServer : public Handler {
   size_t turns = 0;
 
  private:
-  std::unique_ptr<Server> server_;
+  std::unique_ptr<SocketServer> server_;
   std::string scheme_;
   std::thread thread_;
   std::map<ConnectionId, int64_t> counts_;  // -1: echo

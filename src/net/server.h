@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <expected>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -71,12 +69,11 @@ class Handler {
   virtual Time on_turn() = 0;
 };
 
-// An HTTP/1.1 and WebSocket server on one thread, the thread of `run`. Each turn of its loop reads
-// all ready sockets (until nothing is ready or 512 KiB came in), calls `on_turn`, then writes each
-// connection's answers as one buffer. What is wrong with a request at this level (malformed, too
-// large, too slow, a version it does not speak) is answered here as problem+json, and the
-// connection closed. Everything but `stop` and `post` is called on the thread of `run`, or before
-// it runs.
+// What a handler calls: an HTTP/1.1 and WebSocket server on one thread, over sockets
+// (socket_server.h) or in a simulation. Each turn reads what has come in, calls `on_turn`, then
+// writes each connection's answers as one buffer. What is wrong with a request at this level
+// (malformed, too large, too slow, a version it does not speak) is answered here as problem+json,
+// and the connection closed. Everything but `post` is called on the server's thread.
 class Server {
  public:
   struct Limits {
@@ -93,54 +90,32 @@ class Server {
     Duration idle_timeout = base::minutes(5);    // between requests, or while a peer reads nothing
     Duration ping_interval = base::seconds(30);  // of a WebSocket; two unanswered end it
   };
-  struct Options {
-    std::string host = "127.0.0.1";
-    uint16_t port = 0;
-    std::string tls_certificate;  // PEM files; both or none
-    std::string tls_key;
-    Limits limits;
-  };
 
-  // Binds and listens. The error says what to do: port in use, no such address, no permission, …
-  static std::expected<std::unique_ptr<Server>, Error> listen(const Options& options,
-                                                              Handler& handler);
-  ~Server();
+  virtual ~Server() = default;
 
-  uint16_t port() const;
-  size_t connections() const;
-  // Runs until `stop`; then writes what is buffered, for two seconds at most, and closes all:
-  // `on_closed` is called for each, but no `on_turn` any more.
-  void run();
-  // From any thread, also within a signal handler: lets the turn end, then ends `run`.
-  void stop();
+  virtual size_t connections() const = 0;
   // From any thread: runs `work` on the server's thread, in the next turn, before its `on_turn`.
-  void post(std::function<void()> work);
+  virtual void post(std::function<void()> work) = 0;
 
   // The answer to an exchange; ignored when the connection is gone. A client that ends its side
   // early gets what is answered within the turn; after that it counts as gone.
-  void respond(const Exchange& exchange, const Response& response);
+  virtual void respond(const Exchange& exchange, const Response& response) = 0;
   // Answers with a body that has no end (text/event-stream): more of it follows by `send`. Requests
   // behind it on the connection are dropped. To HEAD it is a whole answer.
-  void start_stream(const Exchange& exchange, const Response& head);
+  virtual void start_stream(const Exchange& exchange, const Response& head) = 0;
   // Answers the upgrade, with the subprotocol if there is one: from here on the connection is a
   // WebSocket. A request that wants none is answered 426.
-  void accept_websocket(const Exchange& exchange, std::string_view protocol = {});
+  virtual void accept_websocket(const Exchange& exchange, std::string_view protocol = {}) = 0;
   // A text message on a WebSocket, which must be UTF-8, or the next part of a stream. Buffered
   // until the turn ends.
-  void send(ConnectionId connection, std::string_view bytes);
+  virtual void send(ConnectionId connection, std::string_view bytes) = 0;
   // Bytes of the connection that wait to be written.
-  size_t buffered(ConnectionId connection) const;
+  virtual size_t buffered(ConnectionId connection) const = 0;
   // False from when `buffered` is above `buffered_max` until `on_drained`: hold back. What is sent
   // while it is above twice that closes the connection.
-  bool has_room(ConnectionId connection) const;
+  virtual bool has_room(ConnectionId connection) const = 0;
   // Closes it after what is buffered has left; for a WebSocket with this code and reason.
-  void close(ConnectionId connection, uint16_t code, std::string_view reason);
-
- private:
-  class Loop;
-  explicit Server(std::unique_ptr<Loop> loop);
-
-  std::unique_ptr<Loop> loop_;
+  virtual void close(ConnectionId connection, uint16_t code, std::string_view reason) = 0;
 };
 
 }  // namespace parley::net

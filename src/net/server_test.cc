@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server over real sockets of the loopback.
-#include "net/server.h"
+#include "net/socket_server.h"
 
 #include <gtest/gtest.h>
 
@@ -29,8 +29,8 @@ size_t count_of(std::string_view text, std::string_view part) {
   return count;
 }
 
-Server::Options with(const Server::Limits& limits) {
-  Server::Options options;
+SocketServer::Options with(const Server::Limits& limits) {
+  SocketServer::Options options;
   options.limits = limits;
   return options;
 }
@@ -453,9 +453,9 @@ TEST(Server, DueTimeBringsATurn) {
 
 TEST(Server, PortInUseIsSaid) {
   LiveServer live;
-  Server::Options options;
+  SocketServer::Options options;
   options.port = live.server().port();
-  const auto second = Server::listen(options, live);
+  const auto second = SocketServer::listen(options, live);
   ASSERT_FALSE(second.has_value());
   EXPECT_EQ(second.error().code, base::Code::address_in_use);
   EXPECT_NE(second.error().detail.find("in use"), std::string::npos);
@@ -463,13 +463,13 @@ TEST(Server, PortInUseIsSaid) {
 
 TEST(Server, AddressThatIsNotThereIsSaid) {
   LiveServer live;
-  Server::Options options;
+  SocketServer::Options options;
   options.host = "192.0.2.1";
-  const auto made = Server::listen(options, live);
+  const auto made = SocketServer::listen(options, live);
   ASSERT_FALSE(made.has_value());
   EXPECT_NE(made.error().detail.find("192.0.2.1"), std::string::npos);
   options.host = "no such host";
-  EXPECT_FALSE(Server::listen(options, live).has_value());
+  EXPECT_FALSE(SocketServer::listen(options, live).has_value());
 }
 
 // A directory with a certificate and its key.
@@ -486,8 +486,8 @@ struct Files {
   }
   std::string certificate() const { return directory / "certificate.pem"; }
   std::string key() const { return directory / "key.pem"; }
-  Server::Options options() const {
-    Server::Options made;
+  SocketServer::Options options() const {
+    SocketServer::Options made;
     made.tls_certificate = certificate();
     made.tls_key = key();
     return made;
@@ -555,7 +555,7 @@ TEST(ServerTls, PlainHttpIsDropped) {
 
 TEST(ServerTls, SilentHandshakeIsTimedOut) {
   const Files files;
-  Server::Options options = files.options();
+  SocketServer::Options options = files.options();
   options.limits.idle_timeout = base::milliseconds(50);
   LiveServer live(options);
   RawClient client("http://127.0.0.1:" + std::to_string(live.server().port()));
@@ -567,10 +567,10 @@ TEST(ServerTls, BadFilesAreNamed) {
   const Files others;
   LiveServer live;
   const auto refusal = [&](std::string certificate, std::string key) {
-    Server::Options options;
+    SocketServer::Options options;
     options.tls_certificate = std::move(certificate);
     options.tls_key = std::move(key);
-    const auto made = Server::listen(options, live);
+    const auto made = SocketServer::listen(options, live);
     EXPECT_FALSE(made.has_value());
     return made.has_value() ? "" : made.error().detail;
   };

@@ -151,17 +151,10 @@ Feed::TimePoint Feed::next_deadline() const {
 
 Feed::Woken Feed::take(Part& part, TimePoint idle_at) {
   Lock lock(mutex_);
-  while (!stop_) {
-    const TimePoint now = std::chrono::steady_clock::now();
-    tell_waiters(lock, now);
-    if (is_due(now)) {
-      part = std::move(collecting_.front());
-      collecting_.pop_front();
-      entries_ -= part.entries;
-      return Woken::facts;
-    }
-    if (now >= idle_at) {
-      return Woken::idle;
+  while (true) {
+    const Woken woken = look_for_work(lock, part, idle_at);
+    if (woken != Woken::early) {
+      return woken;
     }
     const TimePoint next = next_wake(idle_at);
     sleeping_ = entries_ == 0;
@@ -172,15 +165,34 @@ Feed::Woken Feed::take(Part& part, TimePoint idle_at) {
     }
     sleeping_ = false;
   }
-  return Woken::stopped;
+}
+
+Feed::Woken Feed::poll(Part& part, TimePoint idle_at) {
+  Lock lock(mutex_);
+  return look_for_work(lock, part, idle_at);
+}
+
+Feed::Woken Feed::look_for_work(Lock& lock, Part& part, TimePoint idle_at) {
+  const TimePoint at = now();
+  tell_waiters(lock, at);
+  if (stop_) {
+    return Woken::stopped;
+  }
+  if (is_due(at)) {
+    part = std::move(collecting_.front());
+    collecting_.pop_front();
+    entries_ -= part.entries;
+    return Woken::facts;
+  }
+  return at >= idle_at ? Woken::idle : Woken::early;
 }
 
 bool Feed::stopped(TimePoint deadline) {
   Lock lock(mutex_);
   while (!stop_) {
-    const TimePoint now = std::chrono::steady_clock::now();
-    tell_waiters(lock, now);
-    if (now >= deadline) {
+    const TimePoint at = now();
+    tell_waiters(lock, at);
+    if (at >= deadline) {
       return false;
     }
     changed_.wait_until(lock, std::min(deadline, next_deadline()));
@@ -216,7 +228,7 @@ void Feed::committed(Part part) {
     part.facts.clear();
     spare_.push_back(std::move(part.facts));
   }
-  tell_waiters(lock, std::chrono::steady_clock::now());
+  tell_waiters(lock, now());
 }
 
 void Feed::made_durable(Seq position) { durable_.store(position.n, std::memory_order_release); }
@@ -229,7 +241,7 @@ void Feed::give_up(const Error& why) {
   entries_ = 0;
   full_.store(false, std::memory_order_relaxed);
   durable_.store(UINT64_MAX, std::memory_order_release);
-  tell_waiters(lock, std::chrono::steady_clock::now());
+  tell_waiters(lock, now());
 }
 
 void Feed::set_trouble(std::optional<Error> trouble) {
@@ -245,7 +257,7 @@ std::optional<Error> Feed::trouble() {
 void Feed::stop() {
   Lock lock(mutex_);
   stop_ = true;
-  tell_waiters(lock, std::chrono::steady_clock::now());
+  tell_waiters(lock, now());
   changed_.notify_all();
 }
 

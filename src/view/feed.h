@@ -47,12 +47,12 @@ class Feed {
     std::chrono::milliseconds burst_max{10'000};
     std::chrono::milliseconds look_every{100};
     size_t waiters_max = 10'000;
+    std::function<TimePoint()> now = [] { return std::chrono::steady_clock::now(); };
   };
 
   Feed(const Options& options, Post post, Seq position);
 
   // The node's thread.
-
   // Adds what came of an entry. Never blocks for longer than the view takes to swap two buffers.
   void push(const core::Machine& machine, const core::Entry& entry, const core::Outcome& outcome,
             std::span<const core::Effect> effects);
@@ -65,6 +65,7 @@ class Feed {
   void wait_for(Seq seq, TimePoint deadline, Tell tell);
 
   // Any thread.
+  TimePoint now() const { return options_.now(); }
   Seq position() const { return Seq{position_.load(std::memory_order_acquire)}; }
   Seq durable() const { return Seq{durable_.load(std::memory_order_acquire)}; }
   // Entries that were applied and are not folded in, and the bytes of their messages.
@@ -73,22 +74,21 @@ class Feed {
 
   // The view's thread.
 
-  // What is folded in by one transaction.
-  struct Part {
+  struct Part {  // what is folded in by one transaction
     Facts facts;
     Seq upto;  // the last entry; facts may end before it
     size_t entries = 0;
     uint64_t record_bytes = 0;
   };
-  enum class Woken : uint8_t { facts, idle, stopped };
+  enum class Woken : uint8_t { facts, idle, stopped, early };
   // Waits until there is something to fold in and it is time to, and moves the next part of it into
   // `part`; or until `idle_at`. Tells those whose deadline has come.
   Woken take(Part& part, TimePoint idle_at);
+  Woken poll(Part& part, TimePoint idle_at);  // without waiting: `early` when nothing is to do
   // True when it was told to stop; waits until then or until `deadline`.
   bool stopped(TimePoint deadline);
 
-  // The part is in the tables.
-  void committed(Part part);
+  void committed(Part part);  // it is in the tables
   void made_durable(Seq position);
 
   // The history is damaged and nothing more can be folded in until it is opened anew. From here on
@@ -109,6 +109,7 @@ class Feed {
   };
   using Lock = std::unique_lock<std::mutex>;
 
+  Woken look_for_work(Lock& lock, Part& part, TimePoint idle_at);
   TimePoint next_wake(TimePoint idle_at) const;
   TimePoint next_deadline() const;
   bool is_due(TimePoint now);

@@ -8,7 +8,11 @@
 
 namespace parley::view {
 
-Questions::Questions(Options options) : options_(std::move(options)), thread_([this] { run(); }) {}
+Questions::Questions(Options options) : options_(std::move(options)) {
+  if (options_.thread) {
+    thread_ = std::thread([this] { run(); });
+  }
+}
 
 Questions::~Questions() {
   {
@@ -16,7 +20,9 @@ Questions::~Questions() {
     stop_ = true;
   }
   changed_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
 }
 
 void Questions::ask(Ask ask, Refuse refuse) {
@@ -46,12 +52,21 @@ void Questions::run() {
     if (stop_) {
       return;
     }
-    const Question question = std::move(waiting_.front());
-    waiting_.pop_front();
-    lock.unlock();
-    answer(question);
-    lock.lock();
+    answer_next(lock);
   }
+}
+
+bool Questions::step() {
+  std::unique_lock lock(mutex_);
+  return !waiting_.empty() && (answer_next(lock), true);
+}
+
+void Questions::answer_next(std::unique_lock<std::mutex>& lock) {
+  const Question question = std::move(waiting_.front());
+  waiting_.pop_front();
+  lock.unlock();
+  answer(question);
+  lock.lock();
 }
 
 void Questions::answer(const Question& question) {

@@ -24,6 +24,7 @@ class Questions {
     Feed::Post post;
     int nice = 10;
     size_t waiting_max = 1'000;
+    bool thread = true;  // false: whoever has it calls `step`
   };
 
   // What is to be done with an answer, on the thread that asked.
@@ -38,6 +39,8 @@ class Questions {
 
   // Posts the answer, or `refuse` with what went wrong: OVERLOADED when too many questions wait.
   void ask(Ask ask, Refuse refuse);
+  // Without a thread: answers the next question. False when there is none.
+  bool step();
 
  private:
   struct Question {
@@ -46,6 +49,7 @@ class Questions {
   };
 
   void run();
+  void answer_next(std::unique_lock<std::mutex>& lock);
   void answer(const Question& question);
 
   const Options options_;

@@ -12,8 +12,6 @@ namespace parley::view {
 
 namespace {
 
-using std::chrono::steady_clock;
-
 constexpr std::chrono::seconds retry_after{1};
 constexpr std::chrono::seconds checkpoint_after{5};  // of the first commit since the last one
 constexpr std::chrono::minutes forget_every{1};
@@ -27,6 +25,14 @@ std::expected<std::unique_ptr<Runner>, Error> Runner::start(Options options) {
   if (!history) {
     return std::unexpected(history.error());
   }
+  if (!options.read) {
+    const auto follower = std::make_shared<journal::Follower>(options.directory);
+    options.read = [follower](Seq after, Seq upto, const VisitRecord& visit) {
+      return follower->read(after, upto, [&visit](const journal::Record& record) {
+        visit(record.seq, record.time, record.payload);
+      });
+    };
+  }
   return std::unique_ptr<Runner>(new Runner(std::move(options), std::move(*history)));
 }
 
@@ -34,15 +40,22 @@ Runner::Runner(Options options, History history)
     : options_(std::move(options)),
       history_(std::move(history)),
       report_(history_.report()),
-      follower_(options_.directory),
       feed_(options_.feed, options_.post, history_.position()),
-      questions_({options_.path, options_.post, options_.nice}),
-      next_forget_(options_.retention.us > 0 ? steady_clock::now() : Feed::TimePoint::max()),
-      thread_([this] { run(); }) {}
+      questions_({.path = options_.path,
+                  .post = options_.post,
+                  .nice = options_.nice,
+                  .thread = options_.threads}),
+      next_forget_(options_.retention.us > 0 ? feed_.now() : Feed::TimePoint::max()) {
+  if (options_.threads) {
+    thread_ = std::thread([this] { run(); });
+  }
+}
 
 Runner::~Runner() {
   feed_.stop();
-  thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
 }
 
 void Runner::run() {
@@ -52,28 +65,33 @@ void Runner::run() {
   const sched_param none{};
   (void)::pthread_setschedparam(::pthread_self(), SCHED_IDLE, &none);
   Feed::Part part;
-  while (true) {
-    const Feed::Woken woken = feed_.take(part, next_work());
-    if (woken == Feed::Woken::stopped || (woken == Feed::Woken::facts && !fold(part))) {
-      return;
-    }
-    keep_house();
+  while (work(feed_.take(part, next_work()), part)) {
   }
+}
+
+bool Runner::step() {
+  Feed::Part part;
+  const Feed::Woken woken = feed_.poll(part, next_work());
+  return woken != Feed::Woken::early && work(woken, part);
+}
+
+// False when it was told to stop.
+bool Runner::work(Feed::Woken woken, Feed::Part& part) {
+  if (woken == Feed::Woken::stopped || (woken == Feed::Woken::facts && !fold(part))) {
+    return false;
+  }
+  keep_house();
+  return true;
 }
 
 // False when it was told to stop. What cannot be written is tried again: meanwhile the feed fills,
 // and the broker takes no more when it is full.
 bool Runner::fold(Feed::Part& part) {
-  const auto read = [this](Seq after, Seq upto, const VisitRecord& visit) {
-    return follower_.read(after, upto, [&visit](const journal::Record& record) {
-      visit(record.seq, record.time, record.payload);
-    });
-  };
   while (true) {
     if (feed_.stopped(Feed::TimePoint::min())) {
       return false;
     }
-    const auto folded = history_.fold(part.facts, part.upto, read);
+    const auto folded = history_.fold(part.facts, part.upto, options_.read);
     if (folded) {
       break;
     }
@@ -82,7 +100,7 @@ bool Runner::fold(Feed::Part& part) {
       give_up(folded.error());
       return true;
     }
-    if (feed_.stopped(steady_clock::now() + retry_after)) {
+    if (feed_.stopped(feed_.now() + retry_after)) {
       return false;
     }
   }
@@ -91,7 +109,7 @@ bool Runner::fold(Feed::Part& part) {
   }
   bytes_since_checkpoint_ += part.record_bytes;
   feed_.committed(std::move(part));
-  next_checkpoint_ = std::min(next_checkpoint_, steady_clock::now() + checkpoint_after);
+  next_checkpoint_ = std::min(next_checkpoint_, feed_.now() + checkpoint_after);
   return true;
 }
 
@@ -112,7 +130,7 @@ void Runner::keep_house() {
   if (given_up_) {
     return;
   }
-  const Feed::TimePoint now = steady_clock::now();
+  const Feed::TimePoint now = feed_.now();
   std::optional<Error> trouble;
   if (now >= next_checkpoint_ || bytes_since_checkpoint_ >= options_.checkpoint_bytes) {
     const auto done = history_.make_durable();

@@ -25,7 +25,8 @@ class Runner {
  public:
   struct Options {
     std::string path;       // of the database
-    std::string directory;  // of the journal
+    std::string directory;  // of the journal, whose files are followed; unless
+    History::ReadRecords read{};  // brings the records from elsewhere
     Seq first;              // the journal's snapshot_seq()
     Seq journal_last;       // the journal's last()
     Feed::Options feed;
@@ -36,6 +37,7 @@ class Runner {
     std::function<base::Time()> now = [] { return base::SystemClock().now(); };
     int nice = 10;
     size_t checkpoint_bytes = size_t{64} << 20;  // of messages, folded in since the last one
+    bool threads = true;  // false: whoever has it calls `step`, and that of the questions
   };
 
   // Opens the history, as History::open says, and starts the thread.
@@ -46,12 +48,15 @@ class Runner {
 
   Feed& feed() { return feed_; }
   Questions& questions() { return questions_; }
+  // Without threads: what is due now. False when nothing was.
+  bool step();
   const History::Report& report() const { return report_; }
 
  private:
   Runner(Options options, History history);
 
   void run();
+  bool work(Feed::Woken woken, Feed::Part& part);
   bool fold(Feed::Part& part);
   void keep_house();
   void give_up(const Error& why);
@@ -60,7 +65,6 @@ class Runner {
   const Options options_;
   History history_;  // the thread's
   const History::Report report_;
-  journal::Follower follower_;
   Feed feed_;
   Questions questions_;
   size_t bytes_since_checkpoint_ = 0;

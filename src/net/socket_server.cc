@@ -3,7 +3,7 @@
 // it needs no fences, which ThreadSanitizer does not know.
 #define BOOST_ASIO_DISABLE_FENCED_BLOCK
 #define BOOST_DISABLE_ASSERTS  // as http.cc, which says why: both share Boost's inline code
-#include "net/server.h"
+#include "net/socket_server.h"
 
 #include <fmt/format.h>
 #include <netinet/tcp.h>
@@ -19,9 +19,7 @@
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 #include <optional>
-#include <unordered_map>
 
 #include "base/check.h"
 #include "net/connection.h"
@@ -72,6 +70,11 @@ size_t affordable_connections(size_t wanted) {
   return std::min<size_t>(wanted, limit.rlim_cur - spare);
 }
 
+Server::Limits affordable(Server::Limits limits) {
+  limits.connections_max = affordable_connections(limits.connections_max);
+  return limits;
+}
+
 // What is written leaves at once. A peer that is gone without a word is found out also where
 // nothing is written to it, as in a stream of events or a request that waits.
 void set_options(int socket, Duration interval) {
@@ -86,76 +89,48 @@ void set_options(int socket, Duration interval) {
   (void)::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &unanswered_max, sizeof unanswered_max);
 }
 
-// How often the times of all connections are looked at: fine enough for the shortest of them.
-Duration sweep_interval(const Server::Limits& limits) {
-  const Duration shortest =
-      std::min({limits.request_timeout, limits.idle_timeout, limits.ping_interval});
-  return std::clamp(Duration{shortest.us / 8}, base::milliseconds(2), wait_max);
-}
-
-}  // namespace
-
-class Server::Loop {
+// The one that there is; apart from its header, which then needs no Asio.
+class Loop final : public SocketServer {
  public:
   Loop(const Options& options, Handler& handler)
-      : acceptor_(context_),
+      : SocketServer(affordable(options.limits), handler),
+        acceptor_(context_),
         wake_(context_),
         read_buffer_(
-            std::max(read_bytes_max, options.limits.header_bytes_max + read_bytes_max / 2)),
-        sweep_interval_(sweep_interval(options.limits)) {
-    around_.limits = options.limits;
-    around_.limits.connections_max = affordable_connections(options.limits.connections_max);
-    around_.handler = &handler;
-  }
+            std::max(read_bytes_max, options.limits.header_bytes_max + read_bytes_max / 2)) {}
 
-  std::expected<void, Error> listen(const Options& options);
-  uint16_t port() const { return port_; }
-  size_t connections() const { return peers_.size(); }
+  std::expected<void, Error> start(const Options& options);
 
-  void run();
-  void stop();
-  void post(std::function<void()> work);
-
-  const Connection* find(ConnectionId id) const;
-  // Calls `act` with the connection, if it is there, and sees to what it has to write.
-  template <class Act>
-  void with(ConnectionId id, const Act& act);
+  uint16_t port() const override { return port_; }
+  void run() override;
+  void stop() override;
+  void post(std::function<void()> work) override;
 
  private:
   // A connection and its socket.
-  struct Peer {
-    Peer(ConnectionId id, const Surroundings& around, tcp::socket&& accepted, Stream&& made)
-        : connection(id, around), socket(std::move(accepted)), stream(std::move(made)) {}
+  struct SocketPeer final : Peer {
+    SocketPeer(ConnectionId id, const Surroundings& around, tcp::socket&& accepted, Stream&& made)
+        : Peer(id, around), socket(std::move(accepted)), stream(std::move(made)) {}
 
-    Connection connection;
     tcp::socket socket;
     Stream stream;
-    bool waits_to_read = false;
-    bool waits_to_write = false;
-    bool is_dirty = false;  // in dirty_
-    bool is_dead = false;   // in dead_
-    bool has_ended = false;
   };
+  static SocketPeer& of(Peer& peer) { return static_cast<SocketPeer&>(peer); }
+
+  void write(Peer& peer) override;
+  void end(Peer& peer) override;
+  void wait_to_read(Peer& peer) override;
 
   void bind(const tcp::endpoint& endpoint, const Options& options, AsioError& ec);
   void accept();
   void accepted(tcp::socket&& socket);
   void wait_for_wake();
+  void wake();
   void turn();
   Duration wait_time(Time due) const;
   void update_time();
-  void run_posted();
-  void sweep();
-  void reap();
-  void flush();
-  void flush(Peer& peer);
-  void write(Peer& peer);
-  void read(Peer& peer);
-  void wait_to_read(Peer& peer);
-  void wait_to_write(Peer& peer);
-  void mark_dirty(Peer& peer);
-  void note_death(Peer& peer);
-  Peer* peer(ConnectionId id);
+  void read(SocketPeer& peer);
+  void wait_to_write(SocketPeer& peer);
   void finish();
 
   // One thread runs the context, and the others reach it through `wake_` only: no locks.
@@ -165,27 +140,18 @@ class Server::Loop {
   std::optional<lib::TlsContext> tls_;
   uint16_t port_ = 0;
 
-  Surroundings around_;
   base::SystemClock clock_;
-  std::unordered_map<ConnectionId, std::unique_ptr<Peer>> peers_;
-  ConnectionId last_id_ = 0;
-  std::vector<ConnectionId> dirty_;  // have something to write, or an end to be seen to
-  std::vector<ConnectionId> dead_;   // to be dropped
   std::vector<char> read_buffer_;
   size_t read_bytes_ = 0;  // in this turn
   Time due_{};
-  Duration sweep_interval_;
-  Time next_sweep_;
   int64_t date_second_ = -1;
   bool accepting_ = false;
   Time accept_after_;
 
   std::atomic<bool> stopping_ = false;
-  std::mutex mutex_;
-  std::vector<std::function<void()>> posted_;  // under mutex_
 };
 
-std::expected<void, Error> Server::Loop::listen(const Options& options) {
+std::expected<void, Error> Loop::start(const Options& options) {
   const auto refuse = [&](Code code, std::string detail) {
     return std::unexpected(Error{code, std::move(detail), {}});
   };
@@ -239,7 +205,7 @@ std::expected<void, Error> Server::Loop::listen(const Options& options) {
   return {};
 }
 
-void Server::Loop::bind(const tcp::endpoint& endpoint, const Options&, AsioError& ec) {
+void Loop::bind(const tcp::endpoint& endpoint, const Options&, AsioError& ec) {
   acceptor_.open(endpoint.protocol(), ec);
   if (!ec) {
     acceptor_.set_option(tcp::acceptor::reuse_address(true), ec);
@@ -255,7 +221,7 @@ void Server::Loop::bind(const tcp::endpoint& endpoint, const Options&, AsioError
   }
 }
 
-void Server::Loop::accept() {
+void Loop::accept() {
   accepting_ = true;
   acceptor_.async_accept([this](AsioError ec, tcp::socket socket) {
     accepting_ = false;
@@ -275,10 +241,10 @@ void Server::Loop::accept() {
   });
 }
 
-void Server::Loop::accepted(tcp::socket&& socket) {
+void Loop::accepted(tcp::socket&& socket) {
   const size_t max = around_.limits.connections_max;
-  const bool is_over = peers_.size() >= max;
-  if (is_over && (tls_ || peers_.size() >= max + refused_max)) {
+  const bool is_over = connections() >= max;
+  if (is_over && (tls_ || connections() >= max + refused_max)) {
     return;  // closes it
   }
   AsioError ec;
@@ -288,11 +254,8 @@ void Server::Loop::accepted(tcp::socket&& socket) {
   }
   const int fd = socket.native_handle();
   set_options(fd, around_.limits.ping_interval);
-  const ConnectionId id = ++last_id_;
-  auto made =
-      std::make_unique<Peer>(id, around_, std::move(socket), tls_ ? Stream(fd, *tls_) : Stream(fd));
-  Peer& peer = *made;
-  peers_.emplace(id, std::move(made));
+  Peer& peer = add(std::make_unique<SocketPeer>(next_id(), around_, std::move(socket),
+                                                tls_ ? Stream(fd, *tls_) : Stream(fd)));
   if (is_over) {
     peer.connection.refuse({Code::overloaded,
                             fmt::format("{} connections are open, no more are allowed; close some "
@@ -304,7 +267,7 @@ void Server::Loop::accepted(tcp::socket&& socket) {
   wait_to_read(peer);
 }
 
-void Server::Loop::wait_for_wake() {
+void Loop::wait_for_wake() {
   wake_.async_wait(asio::posix::stream_descriptor::wait_read, [this](AsioError ec) {
     if (ec) {
       return;
@@ -315,32 +278,32 @@ void Server::Loop::wait_for_wake() {
   });
 }
 
-void Server::Loop::stop() {
+void Loop::wake() {
+  const uint64_t one = 1;
+  (void)!::write(wake_.native_handle(), &one, sizeof one);
+}
+
+void Loop::stop() {
   // Nothing but what a signal handler may do.
   const int saved = errno;
   stopping_ = true;
-  const uint64_t one = 1;
-  (void)!::write(wake_.native_handle(), &one, sizeof one);
+  wake();
   errno = saved;
 }
 
-void Server::Loop::post(std::function<void()> work) {
-  {
-    const std::lock_guard lock(mutex_);
-    posted_.push_back(std::move(work));
-  }
-  const uint64_t one = 1;
-  (void)!::write(wake_.native_handle(), &one, sizeof one);
+void Loop::post(std::function<void()> work) {
+  Peers::post(std::move(work));
+  wake();
 }
 
-void Server::Loop::run() {
+void Loop::run() {
   while (!stopping_) {
     turn();
   }
   finish();
 }
 
-void Server::Loop::turn() {
+void Loop::turn() {
   read_bytes_ = 0;
   const Duration wait = wait_time(due_);
   if (wait.us > 0) {
@@ -349,27 +312,24 @@ void Server::Loop::turn() {
   update_time();
   while (read_bytes_ < turn_bytes_max && context_.poll_one() > 0) {
   }
-  run_posted();
-  if (around_.now >= next_sweep_) {
-    sweep();
+  if (!accepting_ && accept_after_ <= around_.now) {
+    accept();
   }
-  reap();
-  due_ = around_.handler->on_turn();
-  flush();
+  due_ = work();
 }
 
-Duration Server::Loop::wait_time(Time due) const {
-  if (!dirty_.empty() || !dead_.empty()) {
+Duration Loop::wait_time(Time due) const {
+  if (!is_idle()) {
     return {};
   }
   // Never long: the clock of `due` may be set while we wait.
   base::SystemClock clock;
   const Duration until_due = due - clock.now();
-  const Duration until_sweep = next_sweep_ - monotonic_now();
+  const Duration until_sweep = next_sweep() - monotonic_now();
   return std::min({until_due, until_sweep, wait_max});
 }
 
-void Server::Loop::update_time() {
+void Loop::update_time() {
   around_.now = monotonic_now();
   const Time now = clock_.now();
   if (now.us / 1'000'000 != date_second_) {
@@ -378,92 +338,23 @@ void Server::Loop::update_time() {
   }
 }
 
-void Server::Loop::run_posted() {
-  std::vector<std::function<void()>> work;
-  {
-    const std::lock_guard lock(mutex_);
-    work.swap(posted_);
-  }
-  for (const auto& each : work) {
-    each();
+void Loop::end(Peer& peer) {
+  of(peer).stream.end();
+  if (stopping_) {
+    peer.connection.fail();  // no linger: a stop is not held up by clients that stay
   }
 }
 
-void Server::Loop::sweep() {
-  next_sweep_ = around_.now + sweep_interval_;
-  for (const auto& [id, peer] : peers_) {
-    peer->connection.tick();
-    if (!peer->connection.output().empty() || peer->connection.phase() != Connection::Phase::open) {
-      mark_dirty(*peer);
-    }
-  }
-  if (!accepting_ && !stopping_ && accept_after_ <= around_.now) {
-    accept();
-  }
-}
-
-// Drops the connections that are dead, and tells the handler: here, where nobody works with them.
-void Server::Loop::reap() {
-  std::vector<ConnectionId> gone;
-  gone.swap(dead_);
-  for (const ConnectionId id : gone) {
-    const auto found = peers_.find(id);
-    const bool is_known = found->second->connection.is_known();
-    peers_.erase(found);
-    if (is_known) {
-      around_.handler->on_closed(id);
-    }
-  }
-}
-
-void Server::Loop::flush() {
-  // What becomes dirty by this is seen to in the next turn, which comes at once.
-  std::vector<ConnectionId> work;
-  work.swap(dirty_);
-  for (const ConnectionId id : work) {
-    if (Peer* each = peer(id)) {
-      each->is_dirty = false;
-      flush(*each);
-    }
-  }
-}
-
-void Server::Loop::flush(Peer& peer) {
-  Connection& connection = peer.connection;
-  if (!peer.waits_to_write) {
-    write(peer);
-  }
-  if (connection.output_ended() && !peer.has_ended) {
-    peer.has_ended = true;
-    peer.stream.end();
-    if (stopping_) {
-      connection.fail();  // no linger: a stop is not held up by clients that stay
-    }
-  }
-  connection.end_of_turn();
-  note_death(peer);
-  if (connection.wants_input() && !peer.waits_to_read) {
-    if (!connection.kept().empty()) {
-      connection.resume();
-      mark_dirty(peer);
-    }
-    // Not while it is paused: then it must come here again, for what it keeps.
-    if (connection.wants_input()) {
-      wait_to_read(peer);
-    }
-  }
-}
-
-void Server::Loop::write(Peer& peer) {
+void Loop::write(Peer& peer) {
   Connection& connection = peer.connection;
   while (!connection.output().empty() && connection.phase() != Connection::Phase::dead) {
-    const lib::IoResult result = peer.stream.write(connection.output());
+    const lib::IoResult result = of(peer).stream.write(connection.output());
     switch (result.status) {
       case Stream::Status::done:
         connection.wrote(result.bytes);
         break;
       case Stream::Status::wants_write:
-        wait_to_write(peer);
+        wait_to_write(of(peer));
         return;
       case Stream::Status::wants_read:  // TLS: reading goes on by itself and then marks it dirty
         return;
@@ -475,36 +366,36 @@ void Server::Loop::write(Peer& peer) {
   }
 }
 
-void Server::Loop::wait_to_write(Peer& peer) {
+void Loop::wait_to_write(SocketPeer& peer) {
   if (std::exchange(peer.waits_to_write, true)) {
     return;
   }
   peer.socket.async_wait(tcp::socket::wait_write, [this, id = peer.connection.id()](AsioError) {
-    Peer* found = this->peer(id);
+    Peer* const found = find(id);
     if (found == nullptr) {
       return;
     }
     found->waits_to_write = false;
     mark_dirty(*found);
-    if (found->stream.is_tls()) {
-      read(*found);  // it may be TLS that had to write before it could read
+    if (of(*found).stream.is_tls()) {
+      read(of(*found));  // it may be TLS that had to write before it could read
     }
   });
 }
 
-void Server::Loop::wait_to_read(Peer& peer) {
+void Loop::wait_to_read(Peer& peer) {
   if (std::exchange(peer.waits_to_read, true)) {
     return;
   }
-  peer.socket.async_wait(tcp::socket::wait_read, [this, id = peer.connection.id()](AsioError) {
-    if (Peer* found = this->peer(id)) {
+  of(peer).socket.async_wait(tcp::socket::wait_read, [this, id = peer.connection.id()](AsioError) {
+    if (Peer* const found = find(id)) {
       found->waits_to_read = false;
-      read(*found);
+      read(of(*found));
     }
   });
 }
 
-void Server::Loop::read(Peer& peer) {
+void Loop::read(SocketPeer& peer) {
   Connection& connection = peer.connection;
   if (!connection.wants_input()) {
     mark_dirty(peer);
@@ -542,8 +433,8 @@ void Server::Loop::read(Peer& peer) {
   if (connection.wants_input()) {
     if (peer.stream.is_tls() && result.status == Stream::Status::done) {
       asio::post(context_, [this, id = connection.id()] {
-        if (Peer* found = this->peer(id)) {
-          read(*found);
+        if (Peer* const found = find(id)) {
+          read(of(*found));
         }
       });
     } else {
@@ -556,47 +447,13 @@ void Server::Loop::read(Peer& peer) {
   }
 }
 
-void Server::Loop::mark_dirty(Peer& peer) {
-  if (!std::exchange(peer.is_dirty, true)) {
-    dirty_.push_back(peer.connection.id());
-  }
-  note_death(peer);
-}
-
-void Server::Loop::note_death(Peer& peer) {
-  if (peer.connection.phase() == Connection::Phase::dead && !std::exchange(peer.is_dead, true)) {
-    dead_.push_back(peer.connection.id());
-  }
-}
-
-Server::Loop::Peer* Server::Loop::peer(ConnectionId id) {
-  const auto found = peers_.find(id);
-  return found == peers_.end() ? nullptr : found->second.get();
-}
-
-const Connection* Server::Loop::find(ConnectionId id) const {
-  const auto found = peers_.find(id);
-  return found == peers_.end() ? nullptr : &found->second->connection;
-}
-
-template <class Act>
-void Server::Loop::with(ConnectionId id, const Act& act) {
-  if (Peer* found = peer(id)) {
-    act(found->connection);
-    mark_dirty(*found);
-  }
-}
-
 // Lets what is buffered leave, then closes all.
-void Server::Loop::finish() {
+void Loop::finish() {
   AsioError ignored;
   acceptor_.close(ignored);
-  for (const auto& [id, peer] : peers_) {
-    peer->connection.close(CloseCode::going_away, "the server stops");
-    mark_dirty(*peer);
-  }
+  close_all(CloseCode::going_away, "the server stops");
   const Time until = monotonic_now() + stop_max;
-  while (!peers_.empty() && around_.now < until) {
+  while (connections() > 0 && around_.now < until) {
     flush();
     reap();
     context_.run_one_for(std::chrono::milliseconds(50));
@@ -604,67 +461,23 @@ void Server::Loop::finish() {
     }
     update_time();
   }
-  for (const auto& [id, peer] : peers_) {
-    peer->connection.fail();
-    note_death(*peer);
-  }
-  reap();
+  fail_all();
 }
 
-std::expected<std::unique_ptr<Server>, Error> Server::listen(const Options& options,
-                                                             Handler& handler) {
+}  // namespace
+
+std::expected<std::unique_ptr<SocketServer>, Error> SocketServer::listen(const Options& options,
+                                                                         Handler& handler) {
   try {
     auto loop = std::make_unique<Loop>(options, handler);
-    if (auto listening = loop->listen(options); !listening) {
-      return std::unexpected(listening.error());
+    if (auto started = loop->start(options); !started) {
+      return std::unexpected(started.error());
     }
-    return std::unique_ptr<Server>(new Server(std::move(loop)));
+    return loop;
   } catch (const boost::system::system_error& thrown) {
     return std::unexpected(
         Error{Code::overloaded, fmt::format("cannot start a server: {}", thrown.what()), {}});
   }
-}
-
-Server::Server(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
-Server::~Server() = default;
-
-uint16_t Server::port() const { return loop_->port(); }
-size_t Server::connections() const { return loop_->connections(); }
-void Server::run() { loop_->run(); }
-void Server::stop() { loop_->stop(); }
-void Server::post(std::function<void()> work) { loop_->post(std::move(work)); }
-
-void Server::respond(const Exchange& exchange, const Response& response) {
-  loop_->with(exchange.connection,
-              [&](Connection& each) { each.respond(exchange.number, response); });
-}
-
-void Server::start_stream(const Exchange& exchange, const Response& head) {
-  loop_->with(exchange.connection,
-              [&](Connection& each) { each.start_stream(exchange.number, head); });
-}
-
-void Server::accept_websocket(const Exchange& exchange, std::string_view protocol) {
-  loop_->with(exchange.connection,
-              [&](Connection& each) { each.accept_websocket(exchange.number, protocol); });
-}
-
-void Server::send(ConnectionId connection, std::string_view bytes) {
-  loop_->with(connection, [&](Connection& each) { each.send(bytes); });
-}
-
-size_t Server::buffered(ConnectionId connection) const {
-  const Connection* found = loop_->find(connection);
-  return found == nullptr ? 0 : found->buffered();
-}
-
-bool Server::has_room(ConnectionId connection) const {
-  const Connection* found = loop_->find(connection);
-  return found == nullptr || found->has_room();
-}
-
-void Server::close(ConnectionId connection, uint16_t code, std::string_view reason) {
-  loop_->with(connection, [&](Connection& each) { each.close(code, reason); });
 }
 
 }  // namespace parley::net
