@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/edge/world.h"
 #include "sim/text.h"
 #include "sim/world.h"
 
@@ -55,6 +56,50 @@ void report(const sim::Options& options, const sim::Result& result) {
   std::cout << "replay: " << sim::replay_command(options) << std::endl;
 }
 
+void report(const edge_sim::Options& options, const edge_sim::Result& result) {
+  constexpr size_t lines_max = 40;
+  std::cout << "seed " << options.seed << " fails the check `" << result.fault->check
+            << "`: " << result.fault->detail << '\n';
+  const size_t skip = result.history.size() - std::min(result.history.size(), lines_max);
+  for (size_t n = skip; n < result.history.size() && !options.verbose; ++n) {
+    std::cout << "  " << result.history[n] << '\n';
+  }
+  std::cout << "replay: " << edge_sim::replay_command(options) << std::endl;
+}
+
+int run_edge(const Range& range, edge_sim::Options options, uint64_t failures_max) {
+  sim::Coverage coverage;
+  uint64_t entries = 0;
+  uint64_t messages = 0;
+  uint64_t seen = 0;
+  uint64_t failures = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (uint64_t seed = range.from; seed <= range.to && failures < failures_max; ++seed) {
+    options.seed = seed;
+    const edge_sim::Result result = edge_sim::run(options);
+    coverage.add(result.coverage);
+    entries += result.entries;
+    messages += result.messages;
+    seen += result.seen;
+    if (result.fault) {
+      report(options, result);
+      ++failures;
+    }
+  }
+  const auto took = std::chrono::steady_clock::now() - begin;
+  std::cout << sim::text(
+      "{} edge seeds of {} steps: {} entries, {} messages, {} seen, {} faults, {} failures; "
+      "{} ms\n",
+      range.to - range.from + 1, options.steps, entries, messages, seen, coverage.sum("fault"),
+      failures, std::chrono::duration_cast<std::chrono::milliseconds>(took).count());
+  if (options.verbose) {
+    for (const auto& [name, times] : coverage.all()) {
+      std::cout << times << ' ' << name << '\n';
+    }
+  }
+  return failures == 0 ? 0 : 1;
+}
+
 int run_all(const Range& range, sim::Options options) {
   sim::Coverage coverage;
   uint64_t entries = 0;
@@ -99,10 +144,15 @@ int main(int argc, char** argv) {
   std::string seeds = "1..200";
   std::string canary;
   uint64_t seed = 0;
+  uint64_t steps = 0;
+  bool edge = false;
+  uint64_t failures_max = 5;
   sim::Options options;
   app.add_option("--seeds", seeds, "FROM..TO");
   app.add_option("--seed", seed, "one seed");
-  app.add_option("--steps", options.steps, "steps of one run");
+  app.add_option("--steps", steps, "steps of one run");
+  app.add_flag("--edge", edge, "with the edges: clients at the bytes, their notebooks judge");
+  app.add_option("--failures", failures_max, "with --edge: stop after so many");
   app.add_option("--canary", canary, "plant a bug that the checks must catch");
   app.add_flag("--verbose", options.verbose, "print every entry and fault");
   CLI11_PARSE(app, argc, argv);
@@ -116,6 +166,12 @@ int main(int argc, char** argv) {
     std::cerr << '\n';
     return 2;
   }
+  if (edge) {
+    edge_sim::Options edge_options{.verbose = options.verbose};
+    edge_options.steps = steps > 0 ? static_cast<uint32_t>(steps) : edge_options.steps;
+    return run_edge(*range, edge_options, failures_max);
+  }
+  options.steps = steps > 0 ? static_cast<uint32_t>(steps) : options.steps;
   options.canary = *planted;
   return run_all(*range, options);
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "base/time.h"
+#include "net/peers.h"
+#include "sim/edge/link.h"
+#include "sim/random.h"
+
+namespace parley::edge_sim {
+
+using base::Time;
+
+// A server whose connections are links: the real protocol of each, no socket. Reads cut the bytes
+// anywhere.
+class LinkServer final : public net::Peers {
+ public:
+  LinkServer(const Limits& limits, net::Handler& handler, base::Clock& clock, sim::Random& random);
+
+  void connect(std::shared_ptr<Link> link);
+  // Reads some of what came in, works, writes what fits. Returns when the next turn is due.
+  Time turn();
+  // A turn would read, write or drop something.
+  bool has_work() const;
+  // Bytes that wait in all connections.
+  size_t buffered_bytes() const;
+
+ private:
+  struct LinkPeer final : Peer {
+    LinkPeer(net::ConnectionId id, const net::Surroundings& around, std::shared_ptr<Link> made)
+        : Peer(id, around), link(std::move(made)) {}
+    ~LinkPeer() override { link->server_gone = true; }
+
+    std::shared_ptr<Link> link;
+  };
+  static LinkPeer& of(Peer& peer) { return static_cast<LinkPeer&>(peer); }
+
+  void write(Peer& peer) override;
+  void end(Peer& peer) override;
+  void wait_to_read(Peer& peer) override { peer.waits_to_read = true; }
+  void read(Peer& peer, Link& link);
+  void update_time();
+
+  base::Clock& clock_;
+  sim::Random& random_;
+  std::map<net::ConnectionId, std::shared_ptr<Link>> links_;
+};
+
+}  // namespace parley::edge_sim

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/edge/stage.h"
+
+#include <algorithm>
+
+#include "sim/edge/agent.h"
+
+namespace parley::edge_sim {
+
+using sim::text;
+
+void Stage::fail(std::string_view check, std::string detail) {
+  if (!fault) {
+    setting.note(text("FAILS `{}`: {}", check, detail));
+    fault = Fault{std::string(check), std::move(detail)};
+  }
+}
+
+std::shared_ptr<Link> Stage::connect() {
+  auto link = std::make_shared<Link>();
+  ++connections;
+  host.connect(link);
+  return link;
+}
+
+Agent* Stage::find(std::string_view name) const {
+  const auto at =
+      std::ranges::find_if(agents, [&](const auto& agent) { return agent->name() == name; });
+  return at == agents.end() ? nullptr : at->get();
+}
+
+std::string Stage::new_marker(std::string_view sender, const std::set<std::string>& seen_by) {
+  const std::string marker = text("~{}-{}~", sender, ++last_marker);
+  readers[marker] = seen_by;
+  readers[marker].insert(std::string(sender));
+  return marker;
+}
+
+void Stage::read(std::string_view reader, std::string_view words) {
+  each_marker(words, [&](std::string_view marker) {
+    const auto at = readers.find(std::string(marker));
+    if (at != readers.end() && !at->second.contains(std::string(reader)) &&
+        !at->second.contains("*")) {
+      fail("privacy", text("{} reads {}, which is not for it: {}", reader, marker,
+                           words.substr(0, 600)));
+    }
+  });
+}
+
+}  // namespace parley::edge_sim

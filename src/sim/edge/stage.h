@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/edge/host.h"
+#include "sim/edge/notebook.h"
+#include "sim/text.h"
+
+namespace parley::edge_sim {
+
+class Agent;
+
+// The first thing that was found wrong: what comes after it may only follow from it.
+struct Fault {
+  std::string check;
+  std::string detail;
+};
+
+// What all clients of a run have in common.
+struct Stage {
+  sim::Setting& setting;
+  Host& host;
+  std::vector<std::unique_ptr<Agent>> agents{};
+  std::vector<std::string> topics{};
+  std::map<std::string, std::set<std::string>> readers{};  // by marker: who may see it
+  std::optional<Fault> fault{};
+  uint64_t step = 0;
+  uint64_t connections = 0;
+  uint64_t last_marker = 0;
+  bool draining = false;
+
+  sim::Random& random() { return setting.random; }
+  Time now() { return setting.clock.now(); }
+  void fail(std::string_view check, std::string detail);
+  std::shared_ptr<Link> connect();
+  Agent* find(std::string_view name) const;
+  std::string new_marker(std::string_view sender, const std::set<std::string>& readers);
+  // Every word that a client gets goes through here: whether it was for it.
+  void read(std::string_view reader, std::string_view text);
+};
+
+// `~ana-17~`: in the text of every message, so that its words can be told apart wherever they turn
+// up. Calls `visit` with each that is in the text.
+template <class Visit>
+void each_marker(std::string_view text, const Visit& visit) {
+  for (size_t at = text.find('~'); at != std::string_view::npos; at = text.find('~', at)) {
+    const size_t end = text.find('~', at + 1);
+    if (end == std::string_view::npos) {
+      return;
+    }
+    visit(text.substr(at, end + 1 - at));
+    at = end + 1;
+  }
+}
+
+}  // namespace parley::edge_sim

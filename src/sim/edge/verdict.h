@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/edge/agent.h"
+#include "sim/edge/stage.h"
+
+namespace parley::edge_sim {
+
+// What the notebooks say when they are laid side by side, at the end of a run.
+class Verdict {
+ public:
+  explicit Verdict(Stage& stage) : stage_(stage) {}
+
+  // Every sender asks how its messages stand.
+  void ask();
+  // All of them are settled, as far as their senders were told.
+  bool is_settled() const;
+  void judge();
+
+ private:
+  struct Standing {
+    std::string receiver;
+    std::string state;
+    std::string error;
+    uint64_t attempts = 0;
+  };
+  struct Told {
+    int status = 0;
+    std::string body;
+    std::vector<Standing> standings;
+  };
+
+  void on_delivery(const std::string& marker, const Reply& reply);
+  void judge(const Agent& sender, const Sent& sent, const Told& told);
+  void judge(const Sent& sent, const Standing& standing, const Agent& receiver);
+  void judge_topic(const Agent& sender, const Sent& sent);
+
+  Stage& stage_;
+  std::map<std::string, Told> told_;  // by marker
+};
+
+}  // namespace parley::edge_sim

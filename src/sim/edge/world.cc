@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/edge/world.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "lib/json.h"
+#include "sim/edge/agent.h"
+#include "sim/edge/entropy.h"
+#include "sim/edge/verdict.h"
+
+namespace parley::edge_sim {
+
+namespace {
+
+using sim::text;
+namespace fs = std::filesystem;
+
+constexpr Time start_time{1'763'000'000'000'000};
+
+// A directory in memory, where there is one, that goes with it.
+class Scratch {
+ public:
+  Scratch() {
+    const fs::path memory = "/dev/shm";
+    const fs::path base = fs::exists(memory) ? memory : fs::temp_directory_path();
+    path_ = (base / text("parley-sim-{}-{}", ::getpid(), ++last_)).string();
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  static inline uint64_t last_ = 0;
+  std::string path_;
+};
+
+sim::Setting setting_of(const Options& options) {
+  seed_entropy(options.seed);
+  sim::Setting setting{.random = sim::Random(options.seed), .clock = base::ManualClock(start_time)};
+  setting.verbose = options.verbose;
+  return setting;
+}
+
+class World {
+ public:
+  explicit World(const Options& options)
+      : options_(options),
+        setting_(setting_of(options)),
+        log_(setting_),
+        host_(setting_, log_, scratch_.path(), shape(), {}),
+        stage_{setting_, host_} {}
+
+  Result run();
+
+ private:
+  Shape shape();
+  void set_up();
+  Reply call(const Ask& ask, const std::string& token);
+  void step();
+  void strike();
+  void move_clock();
+  void turn();
+  void finish();
+  bool settle();
+
+  const Options options_;
+  Scratch scratch_;
+  sim::Setting setting_;
+  sim::SharedLog log_;
+  Host host_;
+  Stage stage_;
+};
+
+Shape World::shape() {
+  Shape shape;
+  shape.snapshot_bytes = setting_.random.chance(500) ? 32 * 1'024 : 256 * 1'024;
+  if (setting_.random.chance(250)) {
+    setting_.note("small limits");
+    shape.server.buffered_max = 8 * 1'024;
+    shape.mailbox.commands_max = 16;
+    shape.fresh_bytes = 4 * 1'024;
+  }
+  return shape;
+}
+
+// Asks and waits for the answer: for what a run needs before it begins, and after it ended.
+Reply World::call(const Ask& ask, const std::string& token) {
+  CallWire wire(stage_.connect());
+  std::optional<Reply> heard;
+  wire.ask(ask, token, [&heard](const Reply& reply) { heard = reply; });
+  constexpr int turns_max = 2'000;
+  for (int n = 0; n < turns_max && !heard; ++n) {
+    turn();
+    wire.pump(SIZE_MAX);
+    setting_.clock.advance(base::milliseconds(1));
+  }
+  return heard.value_or(Reply{.lost = true});
+}
+
+void World::set_up() {
+  if (auto started = host_.start(); !started) {
+    stage_.fail("start", started.error().detail);
+    return;
+  }
+  stage_.topics = {"build.done", "news.all"};
+  sim::Random& random = setting_.random;
+  const uint64_t count = 3 + random.below(4);
+  for (uint64_t n = 0; n < count; ++n) {
+    Agent::Profile profile{.name = text("a{}", n)};
+    constexpr Agent::Way ways[] = {Agent::Way::poll, Agent::Way::events, Agent::Way::socket};
+    profile.way = ways[random.below(3)];
+    const Reply reply = call({"POST", "/v1/agents",
+                              text(R"({"id":"{}","dialect":"{}"})", profile.name, profile.dialect)},
+                             host_.admin_token());
+    lib::JsonDocument document;
+    const auto parsed = document.parse(reply.body);
+    const lib::Json token = parsed ? parsed->find("token") : lib::Json{};
+    if (reply.status != 201 || !token) {
+      stage_.fail("start", text("no agent: {} {}", reply.status, reply.body));
+      return;
+    }
+    stage_.agents.push_back(
+        std::make_unique<Agent>(stage_, profile, std::string(*token.as_string())));
+  }
+}
+
+void World::turn() {
+  host_.pass_time();
+  host_.turn();
+  host_.work_behind();
+}
+
+void World::move_clock() {
+  sim::Random& random = setting_.random;
+  const uint64_t roll = random.below(100);
+  int64_t ms = static_cast<int64_t>(1 + random.below(100));
+  if (roll < 10) {
+    ms = static_cast<int64_t>(1'000 + random.below(10'000));
+  } else if (roll < 11) {
+    ms = static_cast<int64_t>(60'000 + random.below(20'000));
+  }
+  setting_.clock.advance(base::milliseconds(ms));
+}
+
+void World::strike() {
+  sim::Random& random = setting_.random;
+  const uint64_t roll = random.below(1'000);
+  if (roll < 60) {
+    setting_.coverage.count("fault", "connection lost");
+    random.pick(stage_.agents)->lose_connection();
+  } else if (roll < 75) {
+    const bool forgets = random.chance(500);
+    setting_.coverage.count("fault", forgets ? "client forgets" : "client crashes");
+    random.pick(stage_.agents)->crash(forgets);
+  } else if (roll < 83 && host_.is_up()) {
+    setting_.note(text("{} the broker is killed", stage_.step));
+    setting_.coverage.count("fault", "killed");
+    host_.kill();
+  } else if (roll < 88 && host_.is_up()) {
+    setting_.note(text("{} the power is lost", stage_.step));
+    setting_.coverage.count("fault", "power lost");
+    host_.lose_power();
+  }
+  if (host_.is_stuck()) {
+    setting_.note(text("{} the storage failed; the broker is stopped", stage_.step));
+    host_.kill();
+  }
+  if (!host_.is_up() && random.chance(300)) {
+    const auto started = host_.start();
+    setting_.note(text("{} the broker starts: {}", stage_.step,
+                       started ? "up" : started.error().detail));
+  }
+}
+
+void World::step() {
+  ++stage_.step;
+  move_clock();
+  strike();
+  for (const auto& agent : stage_.agents) {
+    if (setting_.random.chance(250)) {
+      agent->act();
+    }
+  }
+  const uint64_t turns = 1 + setting_.random.below(3);
+  for (uint64_t n = 0; n < turns; ++n) {
+    host_.pass_time();
+    host_.turn();
+    if (setting_.random.chance(500)) {
+      host_.work_behind();
+    }
+    for (const auto& agent : stage_.agents) {
+      agent->read();
+    }
+  }
+}
+
+// Lets all that goes on go on; false when it does not come to rest.
+bool World::settle() {
+  constexpr int turns_max = 400;
+  for (int n = 0; n < turns_max; ++n) {
+    ++stage_.step;
+    const bool behind = host_.work_behind();
+    host_.pass_time();
+    host_.turn();
+    for (const auto& agent : stage_.agents) {
+      agent->read();
+    }
+    setting_.clock.advance(base::milliseconds(1));
+    if (n > 3 && !behind && !host_.has_work()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The faults end. Everyone reads what there is, until nothing is left.
+void World::finish() {
+  setting_.note(text("{} the faults end", stage_.step));
+  setting_.rates = sim::FaultRates{};
+  while (log_.arrive()) {
+  }
+  if (host_.is_stuck()) {
+    host_.kill();
+  }
+  if (!host_.is_up()) {
+    if (const auto started = host_.start(); !started) {
+      stage_.fail("start", text("without a fault: {}", started.error().detail));
+      return;
+    }
+  }
+  stage_.draining = true;
+  constexpr int rounds_max = 60;
+  Verdict verdict(stage_);
+  for (int round = 0; round < rounds_max && !stage_.fault; ++round) {
+    for (const auto& agent : stage_.agents) {
+      agent->drain();
+    }
+    if (!settle()) {
+      stage_.fail("rest", "the broker does not come to rest");
+      return;
+    }
+    setting_.clock.advance(round < 6 ? base::seconds(2) : base::seconds(35));
+    if (round >= 8 && round % 4 == 0) {
+      verdict.ask();
+      settle();
+      if (stage_.fault || verdict.is_settled()) {
+        break;
+      }
+    }
+  }
+  verdict.judge();
+}
+
+Result World::run() {
+  set_up();
+  if (!stage_.fault) {
+    setting_.rates = {.refuse = 4, .fail = 1, .slow = 60, .lose = 5, .lag = 30, .read_fail = 1,
+                      .save_slow = 300, .save_fail = 50};
+    if (setting_.random.chance(300)) {
+      setting_.rates = {};
+    }
+    for (uint32_t n = 0; n < options_.steps && !stage_.fault; ++n) {
+      step();
+    }
+  }
+  if (!stage_.fault) {
+    finish();
+  }
+  Result result;
+  result.fault = stage_.fault;
+  result.history.assign(setting_.history.begin(), setting_.history.end());
+  result.coverage = setting_.coverage;
+  result.entries = log_.last().n;
+  for (const auto& agent : stage_.agents) {
+    result.seen += agent->notes().markers_seen.size();
+    for (const Sent& sent : agent->notes().sent) {
+      result.messages += sent.fate == Sent::Fate::accepted ? 1 : 0;
+    }
+  }
+  stage_.agents.clear();
+  return result;
+}
+
+}  // namespace
+
+Result run(const Options& options) { return World(options).run(); }
+
+std::string replay_command(const Options& options) {
+  return text("parley_sim --edge --seed {} --steps {}", options.seed, options.steps);
+}
+
+}  // namespace parley::edge_sim

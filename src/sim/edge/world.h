@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/coverage.h"
+#include "sim/edge/stage.h"
+
+namespace parley::edge_sim {
+
+struct Options {
+  uint64_t seed = 1;
+  uint32_t steps = 300;
+  bool verbose = false;
+};
+
+struct Result {
+  std::optional<Fault> fault;
+  std::vector<std::string> history;  // what happened last, oldest first
+  sim::Coverage coverage;
+  uint64_t entries = 0;   // of the journal
+  uint64_t messages = 0;  // accepted
+  uint64_t seen = 0;      // by their receivers
+};
+
+// The whole broker, from the bytes of its connections to its journal, in one thread from one seed
+// with clients that know its public interface only. What they wrote down is the verdict. The same
+// options give the same run.
+Result run(const Options& options);
+
+// The command line that runs the same again.
+std::string replay_command(const Options& options);
+
+}  // namespace parley::edge_sim
