@@ -45,8 +45,10 @@ void Agent::act() {
     send_batch();
   } else if (roll < 60) {
     send_again();
-  } else if (roll < 65) {
+  } else if (roll < 63) {
     subscribe();
+  } else if (roll < 68) {
+    undertakings_.act();
   } else if (roll < 70) {
     stalled_ = random.chance(300);
     pace_ = random.chance(500) ? SIZE_MAX : 1 + random.below(2'000);
@@ -94,6 +96,11 @@ void Agent::read() {
 void Agent::drain() {
   stalled_ = false;
   send_again();
+  undertakings_.drain();
+  const std::set<std::string> wanted = wanted_;
+  for (const std::string& id : wanted) {
+    fetch(id);
+  }
   if (profile_.way == Way::poll || stage_.random().chance(300)) {
     poll(false);
   } else {
@@ -107,7 +114,7 @@ void Agent::drain() {
     }
   }
   for (const std::string& id : open) {
-    settle(notes_.mail[id], Mail::Act::ack);
+    decide(notes_.mail[id]);
   }
 }
 
@@ -181,7 +188,7 @@ bool Agent::is_idle() const {
            (each.second.state == Mail::State::none && each.second.sightings > 0);
   });
   return !sends && !settles && (calls_ == nullptr || calls_->waiting() == 0) && !polling_ &&
-         fetching_.empty();
+         fetching_.empty() && wanted_.empty();
 }
 
 }  // namespace parley::edge_sim

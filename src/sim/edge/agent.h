@@ -10,6 +10,7 @@
 #include "lib/json.h"
 #include "sim/edge/notebook.h"
 #include "sim/edge/stage.h"
+#include "sim/edge/undertakings.h"
 #include "sim/edge/wire.h"
 
 namespace parley::edge_sim {
@@ -22,6 +23,7 @@ class Agent {
   struct Profile {
     std::string name;
     std::string dialect = "flow";
+    std::string role{};
     Way way = Way::poll;
   };
 
@@ -30,6 +32,7 @@ class Agent {
   const std::string& name() const { return profile_.name; }
   const std::string& dialect() const { return profile_.dialect; }
   Notebook& notes() { return notes_; }
+  Undertakings& undertakings() { return undertakings_; }
   const Notebook& notes() const { return notes_; }
 
   // One thing that an agent does.
@@ -67,6 +70,7 @@ class Agent {
   Mail& see(lib::Json message, uint64_t seq, std::string_view how);
   void check_repeat(const Mail& mail, uint64_t since, uint64_t connection, std::string_view how);
   void check_order(const Mail& mail);
+  void check_rendering(const Mail& mail, std::string_view words);
 
   // settle.cc: what is done about it
   void decide(Mail& mail);
@@ -92,6 +96,7 @@ class Agent {
   const Profile profile_;
   std::string token_;
   Notebook notes_;
+  Undertakings undertakings_{stage_, *this};
   std::unique_ptr<CallWire> calls_;
   std::unique_ptr<CallWire> polls_;
   std::unique_ptr<CallWire> events_;
@@ -108,6 +113,7 @@ class Agent {
   std::map<uint64_t, std::function<void(lib::Json)>> refs_;  // operations that wait for a reply
   uint64_t last_ref_ = 0;
   std::set<std::string> fetching_;
+  std::set<std::string> wanted_;  // listed, and not read yet
   lib::JsonDocument document_;
 };
 

@@ -152,6 +152,9 @@ Letter letter_in(std::string_view dialect, Json message) {
   letter.wants_answer = type == "request" || type == "query" || type == "command" || type == "task";
   const Json metadata = message.find("metadata");
   const Json foreign = is_flow && metadata ? metadata.find("foreign") : message.find("foreign");
+  letter.thread = is_flow              ? string_of(message, "conversation_id")
+                  : dialect == "inbox" ? string_of(message, "threadId")
+                                       : string_of(foreign, "thread");
   letter.may_repeat = string_of(message, "on_timeout") == "retry" ||
                       (foreign && string_of(foreign, "dialect") == "collab") ||
                       string_of(foreign, "on_timeout") == "retry" || type == "command" ||

@@ -41,6 +41,7 @@ struct Letter {
   std::string type;
   std::string priority;
   std::string task;  // by which a result or an answer names it
+  std::string thread;
   std::string marker;
   bool wants_answer = false;
   bool may_repeat = false;  // the broker sends it again when it is not answered

@@ -40,6 +40,7 @@ void Agent::on_listing(const Reply& reply, uint64_t asked_at) {
       ++known->second.listings;
       check_repeat(known->second, asked_at, 0, "a listing");
     }
+    wanted_.insert(id);
     fetch(id);
   }
 }
@@ -50,6 +51,10 @@ void Agent::fetch(const std::string& id) {
   }
   ask({.target = "/v1/messages/" + percent(id)}, [this, id](const Reply& reply) {
     fetching_.erase(id);
+    if (reply.lost || reply.status >= 500) {
+      return;  // it is asked for again
+    }
+    wanted_.erase(id);
     lib::JsonDocument document;
     const auto parsed = reply.status == 200 ? document.parse(reply.body)
                                             : std::expected<Json, base::Error>(Json{});
@@ -57,6 +62,16 @@ void Agent::fetch(const std::string& id) {
       stage_.fail("schema", text("{} gets a message that is no JSON: {}", name(), reply.body));
     } else if (*parsed) {
       Mail& mail = see(*parsed, 0, "a read");
+      if (reply.header("parley-delivery").empty()) {
+        check_rendering(mail, reply.body);
+      }
+      // Of inbox all but tasks are settled by being read.
+      if (dialect() == "inbox" && !mail.wants_answer) {
+        mail.ever_acked = true;
+        mail.act = Mail::Act::ack;
+        mail.state = Mail::State::confirmed;
+        mail.confirmed_at = stage_.step;
+      }
       decide(mail);
     }
   });
@@ -130,6 +145,7 @@ void Agent::on_frame(std::string_view words, uint64_t connection) {
     check_order(mail);
   }
   check_repeat(mail, push_opened_, connection, "a push");
+  check_rendering(mail, words);
   const uint64_t mark = frame->find("mark") ? number_of(*frame, "mark") : seq;
   mail.mark = mark;
   mail.connection = connection;
@@ -159,11 +175,13 @@ Mail& Agent::see(Json message, uint64_t seq, std::string_view how) {
     mail.type = letter.type;
     mail.priority = letter.priority;
     mail.task = letter.task;
+    mail.thread = letter.thread;
     mail.wants_answer = letter.wants_answer;
     mail.may_repeat = letter.may_repeat;
     mail.first = stage_.now();
     stage_.setting.coverage.count("seen by", how);
   }
+  mail.to = letter.to;  // as it is now: it may have been given to another
   mail.seq = seq != 0 ? seq : mail.seq;
   if (!mail.marker.empty()) {
     notes_.markers_seen.insert(mail.marker);
@@ -187,6 +205,14 @@ void Agent::check_repeat(const Mail& mail, uint64_t since, uint64_t connection,
     stage_.fail("again", text("{} has {} confirmed in step {}, and {} begun in step {} has it "
                               "again ({})",
                               name(), mail.id, mail.confirmed_at, how, since, mail.marker));
+  }
+}
+
+// One who gets a message reads itself in it, or a topic, or everyone; not another agent.
+void Agent::check_rendering(const Mail& mail, std::string_view words) {
+  if (mail.to != name() && stage_.find(mail.to) != nullptr) {
+    stage_.fail("rendering", text("{} gets {}, which says that it is for {}: {}", name(), mail.id,
+                                  mail.to, words.substr(0, 600)));
   }
 }
 

@@ -33,6 +33,7 @@ struct Sent {
   std::string body;      // what it says, without the marker's quotes
   std::string priority;
   std::string answers;   // the id of the message that it answers
+  std::string task;      // that it gives, of inbox
   Duration ttl{};        // zero: the rules'
   bool may_repeat = false;  // its sender asked for it to be sent again when it is not answered
   bool waits = false;       // it is sent with `wait`
@@ -59,6 +60,7 @@ struct Mail {
   std::string type;
   std::string priority;
   std::string task;      // of inbox
+  std::string thread;
   uint64_t seq = 0;
   uint64_t mark = 0;     // newest that a stream gave it
   unsigned sightings = 0;  // of its content

@@ -24,6 +24,7 @@ void Agent::send_something() {
   Sent sent;
   draft.priority = random.pick(priorities);
   draft.conversation = text("talk-{}", random.below(40));
+  draft.task = text("t-{}", stage_.last_marker + 1);
   const uint64_t roll = random.below(100);
   std::set<std::string> readers;
   if (roll < 12) {
@@ -48,6 +49,7 @@ void Agent::send_something() {
       sent.kind = "request";
       sent.may_repeat = draft.on_timeout == "retry";
       sent.waits = random.chance(200);
+      sent.task = dialect() == "inbox" && draft.type == "request" ? draft.task : "";
     } else if (random.chance(60)) {
       draft.ttl = base::seconds(static_cast<int64_t>(1 + random.below(60)));
     }
@@ -70,11 +72,14 @@ void Agent::answer(Mail& mail) {
   }
   Sent sent;
   sent.kind = "answer";
-  sent.marker = stage_.new_marker(name(), {mail.from});
+  const auto group = stage_.groups.find(mail.thread);
+  sent.marker = stage_.new_marker(
+      name(), group == stage_.groups.end() ? std::set<std::string>{mail.from} : group->second);
   sent.to = mail.from;
   sent.answers = mail.id;
   Draft draft{.sender = name(), .receiver = mail.from, .type = "response"};
   draft.in_reply_to = mail.id;
+  draft.task = mail.task;
   draft.conversation = "answers";
   draft.words = some_words(sent.marker, random);
   sent.body = draft.words;
@@ -230,6 +235,9 @@ void Agent::on_receipt(size_t index, Json receipt) {
     sent.told_at = stage_.step;
     stage_.setting.coverage.count("accepted", sent.kind);
   }
+  if (!sent.task.empty()) {
+    undertakings_.gave_task(std::exchange(sent.task, {}), sent.marker);
+  }
   if (!sent.answers.empty()) {
     Mail& mail = notes_.mail[sent.answers];
     mail.state = Mail::State::confirmed;
@@ -252,7 +260,10 @@ void Agent::refused(size_t index, int status, std::string_view code) {
   sent.fate = Sent::Fate::refused;
   sent.code = code;
   if (!sent.answers.empty()) {
-    notes_.mail[sent.answers].state = Mail::State::none;
+    Mail& mail = notes_.mail[sent.answers];
+    mail.state = Mail::State::none;
+    mail.task.clear();         // it cannot be answered, so it is acknowledged
+    mail.wants_answer = false;
   }
 }
 

@@ -56,7 +56,8 @@ void Agent::decide(Mail& mail) {
   mail.state = Mail::State::none;
   sim::Random& random = stage_.random();
   if (stage_.draining) {
-    settle(mail, Mail::Act::ack);
+    const bool is_task = !mail.task.empty() && mail.wants_answer;
+    is_task ? answer(mail) : settle(mail, Mail::Act::ack);
     return;
   }
   const uint64_t roll = random.below(100);
@@ -175,10 +176,10 @@ void Agent::on_settled(const std::string& id, Mail::Act act, const Reply& reply)
   mail.code = code_in(reply.body);
   if (mail.code == "NOT_DELIVERED") {
     mail.state = Mail::State::none;  // its lease was over: it comes again
-  } else if (mail.code == "ALREADY_SETTLED" || mail.code == "NOT_FOUND") {
-    mail.state = Mail::State::refused;
-  } else {
+  } else if (mail.code == "SESSION_PAUSED" || mail.code == "UNAUTHORIZED") {
     mail.state = Mail::State::none;
+  } else {
+    mail.state = Mail::State::refused;
   }
   stage_.setting.coverage.count("settled", text("{} {}", word(act), mail.code));
 }

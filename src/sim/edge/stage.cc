@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/edge/agent.h"
+#include "sim/edge/host.h"
 
 namespace parley::edge_sim {
 

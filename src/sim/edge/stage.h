@@ -9,13 +9,15 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/edge/host.h"
+#include "sim/edge/link.h"
 #include "sim/edge/notebook.h"
+#include "sim/faulty_journal.h"
 #include "sim/text.h"
 
 namespace parley::edge_sim {
 
 class Agent;
+class Host;
 
 // The first thing that was found wrong: what comes after it may only follow from it.
 struct Fault {
@@ -30,6 +32,7 @@ struct Stage {
   std::vector<std::unique_ptr<Agent>> agents{};
   std::vector<std::string> topics{};
   std::map<std::string, std::set<std::string>> readers{};  // by marker: who may see it
+  std::map<std::string, std::set<std::string>> groups{};   // by thread of a pipeline: who is in it
   std::optional<Fault> fault{};
   uint64_t step = 0;
   uint64_t connections = 0;

@@ -71,11 +71,16 @@ bool Verdict::is_settled() const {
            std::ranges::none_of(each.second.standings,
                                 [](const Standing& one) { return is_open(one.state); });
   });
-  return told && std::ranges::all_of(stage_.agents,
-                                     [](const auto& agent) { return agent->is_idle(); });
+  return told && std::ranges::all_of(stage_.agents, [](const auto& agent) {
+           return agent->is_idle() && agent->undertakings().is_over();
+         });
 }
 
 void Verdict::judge() {
+  judge_locks(stage_);
+  for (const auto& agent : stage_.agents) {
+    agent->undertakings().judge();
+  }
   for (const auto& agent : stage_.agents) {
     for (const Sent& sent : agent->notes().sent) {
       if (stage_.fault) {

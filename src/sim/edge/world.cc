@@ -8,6 +8,7 @@
 #include "lib/json.h"
 #include "sim/edge/agent.h"
 #include "sim/edge/entropy.h"
+#include "sim/edge/host.h"
 #include "sim/edge/verdict.h"
 
 namespace parley::edge_sim {
@@ -116,10 +117,19 @@ void World::set_up() {
   const uint64_t count = 3 + random.below(4);
   for (uint64_t n = 0; n < count; ++n) {
     Agent::Profile profile{.name = text("a{}", n)};
+    constexpr std::string_view dialects[] = {"flow", "flow", "collab", "inbox"};
+    profile.dialect = dialects[random.below(4)];
+    if (profile.dialect == "inbox") {
+      profile.role = random.chance(500) ? "director" : "specialist";
+    }
     constexpr Agent::Way ways[] = {Agent::Way::poll, Agent::Way::events, Agent::Way::socket};
     profile.way = ways[random.below(3)];
     const Reply reply = call({"POST", "/v1/agents",
-                              text(R"({"id":"{}","dialect":"{}"})", profile.name, profile.dialect)},
+                              text(R"({"id":"{}","dialect":"{}"{}})", profile.name,
+                                   profile.dialect,
+                                   profile.role.empty()
+                                       ? ""
+                                       : text(R"(,"role":"{}")", profile.role))},
                              host_.admin_token());
     lib::JsonDocument document;
     const auto parsed = document.parse(reply.body);
@@ -251,6 +261,9 @@ void World::finish() {
     setting_.clock.advance(round < 6 ? base::seconds(2) : base::seconds(35));
     if (round >= 8 && round % 4 == 0) {
       verdict.ask();
+      for (const auto& agent : stage_.agents) {
+        agent->undertakings().ask();
+      }
       settle();
       if (stage_.fault || verdict.is_settled()) {
         break;
