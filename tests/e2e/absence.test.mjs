@@ -7,19 +7,11 @@ import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import WebSocket from 'ws';
-import { binary, Broker, message } from './harness.mjs';
+import { binary, Broker, message, until } from './harness.mjs';
 
 const run = promisify(execFile);
 
 const provenance = (response) => JSON.parse(response.headers.get('parley-provenance'));
-
-// Long-polls the agent's view of another until it stands so; each poll is a call of its own.
-async function until(look, wanted) {
-  for (;;) {
-    const found = await look();
-    if (wanted(found)) return found;
-  }
-}
 
 async function asked(agent) {
   const { json } = await agent.inbox('?wait=10s');
@@ -41,14 +33,13 @@ describe('an agent that is away', () => {
     const watcher = await broker.addAgent('watcher');
     await watcher.call('PUT', '/v1/topics/agent.availability_changed/subscription');
     const told = async (status) => {
-      for (;;) {
-        const { json } = await watcher.inbox('?wait=10s');
-        for (const { id } of json.notifications) {
-          const { body } = (await watcher.read(id)).json.payload;
-          await watcher.ack(id);
-          if (body.agent === 'away' && body.status === status) return;
-        }
-      }
+      await until(async () => {
+        const { json } = await watcher.inbox('?wait=10s&limit=1');
+        assert.equal(json.shown, 1, 'no mail within 10 s');
+        const { body } = (await watcher.read(json.notifications[0].id)).json.payload;
+        await watcher.ack(json.notifications[0].id);
+        return body;
+      }, (body) => body.agent === 'away' && body.status === status);
     };
     assert.equal(await availability('away'), 'available');
     await away.call('POST', '/v1/agents/away/heartbeat', { body: { status: 'idle' } });

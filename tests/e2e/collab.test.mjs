@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { randomUUID } from 'node:crypto';
 import WebSocket from 'ws';
-import { Broker, message } from './harness.mjs';
+import { Broker, Changes, message, until } from './harness.mjs';
 
 let made = 0;
 
@@ -33,11 +33,8 @@ async function next(agent) {
 }
 
 // The next one of this action; what comes before it is settled as well.
-async function nextOf(agent, action) {
-  for (;;) {
-    const mail = await next(agent);
-    if (mail.found.action === action) return mail;
-  }
+function nextOf(agent, action) {
+  return until(() => next(agent), ({ found }) => found.action === action);
 }
 
 async function addCollab(broker, id, extra = {}) {
@@ -339,15 +336,12 @@ describe('a collab agent with a WebSocket', () => {
     const socket = new WebSocket(`${broker.url.replace(/^http/, 'ws')}/v1/ws${query}`,
       { headers: { Authorization: `Bearer ${agent.token}` } });
     const told = [];
-    let wake = () => {};
-    socket.on('message', (data) => { told.push(JSON.parse(data)); wake(); });
-    const take = async (wanted) => {
-      for (;;) {
-        const at = told.findIndex(wanted);
-        if (at >= 0) return told.splice(at, 1)[0];
-        await new Promise((done) => { wake = done; });
-      }
-    };
+    const changes = new Changes();
+    socket.on('message', (data) => { told.push(JSON.parse(data)); changes.changed(); });
+    const take = (wanted) => changes.until(() => {
+      const at = told.findIndex(wanted);
+      return at >= 0 && told.splice(at, 1)[0];
+    });
     return new Promise((done) => socket.on('open', () => done({
       tell: (op) => socket.send(JSON.stringify(op)), take, close: () => socket.terminate(),
     })));

@@ -4,7 +4,7 @@
 // KILLS sets how often (50 for the long run: tools/crash-test).
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Agent, Broker } from './harness.mjs';
+import { Agent, Broker, until } from './harness.mjs';
 
 const kills = Number(process.env.KILLS ?? 5);
 const senders = 4;
@@ -20,10 +20,15 @@ describe('a broker that is killed', () => {
   let tokens;
 
   before(async () => {
-    broker = await Broker.start();
+    broker = await Broker.start({ raise: {
+      'flow.rate.agent_out_per_min': [0, 'each of four agents sends as fast as it can until the broker is gone'],
+      'flow.rate.agent_in_per_min': [0, 'all of that goes to one agent, which takes it as fast as it can'],
+      'flow.rate.pair_per_min': [0, 'the same, of each sender'],
+      queue_max: [1_000_000, 'what fifty lives (KILLS) leave waits in one inbox'],
+      attempts_max: [100, 'with each kill what was handed out counts as tried'],
+    } });
     // What the receiver had read when the broker was killed is handed out again soon.
-    const rules = { 'flow.lease': '1s', attempts_max: 100, queue_max: 1_000_000 };
-    assert.equal((await broker.call('PATCH', '/v1/rules', { body: rules })).status, 200);
+    assert.equal((await broker.call('PATCH', '/v1/rules', { body: { 'flow.lease': '1s' } })).status, 200);
     const bo = await broker.addAgent('bo');
     tokens = { bo: bo.token };
     for (let n = 0; n < senders; ++n) tokens[`s${n}`] = (await broker.addAgent(`s${n}`)).token;
@@ -78,8 +83,11 @@ describe('a broker that is killed', () => {
       life = round;
       const load = [ackUntilGone()];
       for (const [name] of accepted) load.push(sendUntilGone(name, round * 1_000_000));
-      const lifetime = 50 + Math.random() * 400;
-      await new Promise((done) => setTimeout(done, lifetime));
+      // At any moment once it is at work.
+      const count = () => [...accepted.values()].reduce((sum, numbers) => sum + numbers.length, 0);
+      const before = count();
+      await until(async () => count() - before, (sent) => sent > 10);
+      await new Promise((done) => setTimeout(done, Math.random() * 400));
       await broker.kill();
       await Promise.all(load);
       await broker.run();

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { after, before, describe, it } from 'node:test';
-import { binary, Broker, message } from './harness.mjs';
+import { binary, Broker, message, until } from './harness.mjs';
 
 describe('a broker', () => {
   let broker, ana, bo;
@@ -193,7 +193,7 @@ describe('a broker', () => {
       (await broker.call('GET', '/metrics')).text)[1]);
     const before = await polls();
     const waiting = promisify(execFile)(binary, ['wait', '--timeout', '50s'], { env });
-    while (await polls() <= before) continue;  // it has connected
+    await until(polls, (now) => now > before);  // it has connected
     await broker.kill();
     await broker.run();
     await bo.send('zoe', 'wake up');

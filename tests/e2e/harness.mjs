@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts the real binary on a free port of loopback with a data directory of its own, and stops it
 // by its pid. PARLEY names the binary; by default it is build/parley.
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
@@ -9,26 +10,80 @@ import net from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const binary = process.env.PARLEY ?? resolve(here, '../../build/parley');
 
-// Tests send more than an agent may by default. One that is about the limits asks for them.
-const unlimited = ['flow.rate.agent_in_per_min', 'flow.rate.agent_out_per_min', 'flow.rate.broadcast_per_min',
-  'flow.rate.pair_per_min', 'flow.rate.topic_per_min', 'breaker.failures_max', 'breaker.queue_percent',
-  'guard.fan_out_per_min', 'guard.messages_per_day', 'guard.ping_pong_max'].flatMap((rule) => ['--set', `${rule}=0`]);
+// How much slower than what is shipped the binary is; CMake sets it for sanitizers. Times that a test
+// waits are multiplied with it, never what it expects.
+export const slowness = Number(process.env.PARLEY_SLOWNESS ?? 1);
+// How long a test waits for what must come, in milliseconds: a busy machine is no failure.
+export const patience = 100_000 * slowness;
+
+// How long one broker may run, a little less than ctest gives the file. What waits for ever for a
+// broker fails by name when it is gone, where ctest would only say that the file took too long.
+const lifetime = 270_000 * slowness;
+
+// Holds bytes of memory to a bound. Of a sanitized binary they say nothing: it keeps what is freed.
+export function assertMemory(bytes, bound, what) {
+  assert.ok(slowness > 1 || bytes < bound, `${bytes} bytes ${what}, of at most ${bound}`);
+}
+
+function late(what, last) {
+  return new Error(`not within ${patience / 1000} s: ${what}; the last was ${inspect(last, { depth: 6 })}`);
+}
+
+// Asks again and again until the answer fits, and returns it.
+export async function until(ask, fits = Boolean) {
+  for (const end = Date.now() + patience; ;) {
+    const found = await ask();
+    if (fits(found)) return found;
+    if (Date.now() > end) throw late(fits === Boolean ? ask : fits, found);
+    await new Promise(setImmediate);  // others go on meanwhile
+  }
+}
+
+// For those who wait for something that comes by itself: whoever makes it come says `changed`.
+export class Changes {
+  constructor() { this.waiting = new Set(); }
+  changed() { for (const look of [...this.waiting]) look(); }
+  // Looks until it finds something other than undefined or false, and returns it.
+  async until(look) {
+    for (const end = Date.now() + patience; ;) {
+      const found = look();
+      if (found !== undefined && found !== false) return found;
+      if (Date.now() > end) throw late(look, found);
+      await new Promise((done) => {
+        const again = () => { clearTimeout(timer); this.waiting.delete(again); done(); };
+        const timer = setTimeout(again, end - Date.now() + 1);
+        this.waiting.add(again);
+      });
+    }
+  }
+}
+
+// The flags of limits that a test raises, each with the reason why it cannot keep to the default:
+// { 'flow.rate.pair_per_min': [100, 'one pair exchanges 60 messages at once'] }.
+function raisedBy(limits) {
+  return Object.entries(limits).flatMap(([rule, [value, reason]]) => {
+    if (!/\w+ \w+/.test(reason ?? '')) throw new Error(`${rule} is raised without a reason`);
+    return ['--set', `${rule}=${value}`];
+  });
+}
 
 export class Broker {
   constructor(data) {
     this.data = data;
-    this.limits = unlimited;
+    this.limits = [];
     this.stderr = '';
   }
 
+  // The broker as it is installed: all limits have their defaults but those that `raise` names.
   // `under` is a command that runs the binary: ['prlimit', '--nofile=256:256'].
-  static async start({ data, flags = [], listen, under, limited = false } = {}) {
+  static async start({ data, flags = [], listen, under, raise = {} } = {}) {
     const broker = new Broker(data ?? (await mkdtemp(join(tmpdir(), 'parley-e2e-'))));
-    broker.limits = limited ? [] : unlimited;
+    broker.limits = raisedBy(raise);
     await broker.run(flags, { listen, under });
     return broker;
   }
@@ -40,6 +95,11 @@ export class Broker {
     this.process = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
     this.exited = new Promise((done) => this.process.on('exit', (code, signal) => done({ code, signal })));
     this.process.stderr.on('data', (text) => { this.stderr += text; });
+    const overdue = setTimeout(() => {
+      console.error(`killed a broker that has run for ${lifetime / 1000} s: something waits for ever`);
+      this.process.kill('SIGKILL');
+    }, lifetime).unref();
+    this.exited.then(() => clearTimeout(overdue));
     let out = '';
     this.url = await new Promise((done, fail) => {
       this.process.stdout.on('data', (text) => {
@@ -115,12 +175,12 @@ export class Raw {
     this.socket = socket;
     this.got = Buffer.alloc(0);
     this.ended = false;
-    this.wake = () => {};
-    socket.on('data', (bytes) => { this.got = Buffer.concat([this.got, bytes]); this.wake(); });
+    this.changes = new Changes();
+    socket.on('data', (bytes) => { this.got = Buffer.concat([this.got, bytes]); this.changes.changed(); });
     // A reset is an end like any other here; what came before it tells the tests enough.
     socket.on('error', () => {});
-    socket.on('close', () => { this.ended = true; this.wake(); });
-    socket.on('end', () => { this.ended = true; this.wake(); });
+    socket.on('close', () => { this.ended = true; this.changes.changed(); });
+    socket.on('end', () => { this.ended = true; this.changes.changed(); });
   }
   static async connect(url, options = {}) {
     const { protocol, hostname, port } = new URL(url);
@@ -136,14 +196,14 @@ export class Raw {
   send(bytes) {
     return new Promise((done) => { this.socket.write(bytes, () => done()); });
   }
-  // Waits until `done(got)` gives something, and returns that; undefined when the peer ended first.
-  async until(done) {
-    for (;;) {
-      const found = done(this.got);
-      if (found !== undefined && found !== false) return found;
-      if (this.ended) return undefined;
-      await new Promise((wake) => { this.wake = wake; });
-    }
+  // Waits until `look(got)` finds something, and returns that; undefined when the peer ended first.
+  async until(look) {
+    let found;
+    await this.changes.until(() => {
+      found = look(this.got);
+      return (found !== undefined && found !== false) || this.ended;
+    });
+    return found === false ? undefined : found;
   }
   async toEnd() {
     await this.until(() => this.ended);

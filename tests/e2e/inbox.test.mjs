@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { Broker, binary, message, tool } from './harness.mjs';
+import { Broker, binary, message, tool, until } from './harness.mjs';
 
 const post = (agent, body, query = '', headers = {}) =>
   agent.call('POST', `/v1/messages${query}`, { body, headers });
@@ -429,10 +429,7 @@ describe('tasks of inbox agents', () => {
     const ops = await broker.addAgent('ops');
     assert.equal((await ops.call('PUT', '/v1/topics/audit.event_logged/subscription')).status, 200);
     await post(flo, { to: 'sam', type: 'status', content: 'hi' }, '', { 'Parley-Dialect': 'inbox' });
-    let body;
-    do {  // fails when nothing more comes
-      ({ found: { payload: { body } } } = await next(ops));
-    } while (body.action !== 'unknown_sender');
+    const { found: { payload: { body } } } = await until(() => next(ops), ({ found }) => found.payload.body.action === 'unknown_sender');
     assert.equal(body.by, 'flo');
     assert.equal(body.subject, 'sam');
     await empty(sam, ops);

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import WebSocket from 'ws';
-import { Broker, message, Raw } from './harness.mjs';
+import { Broker, Changes, message, Raw } from './harness.mjs';
 
 const get = (path, host = 'localhost', fields = '') => `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${fields}\r\n`;
 
@@ -22,7 +22,12 @@ describe('a broker with a certificate', () => {
       '-keyout', join(files, 'key.pem'), '-out', join(files, 'certificate.pem')]);
     ca = await readFile(join(files, 'certificate.pem'));
     broker = await Broker.start({ flags: ['--tls-certificate', join(files, 'certificate.pem'), '--tls-key', join(files, 'key.pem'),
-      '--set', 'server.request_timeout=1s', '--set', 'server.connections_max=20'] });
+      '--set', 'server.request_timeout=1s', '--set', 'server.connections_max=20'],
+    raise: {
+      'flow.rate.agent_out_per_min': [0, 'a WebSocket carries 300 messages of growing size at once'],
+      'flow.rate.agent_in_per_min': [0, 'they come back to their sender'],
+      'flow.rate.pair_per_min': [0, 'the same'],
+    } });
     assert.match(broker.url, /^https:/);
     token = (await ask('POST', '/v1/agents', JSON.stringify({ id: 'ana', dialect: 'flow' }), broker.admin)).json.token;
   });
@@ -62,16 +67,17 @@ describe('a broker with a certificate', () => {
     const socket = new WebSocket(`${broker.url.replace('https', 'wss')}/v1/ws`, { ca, headers: { Authorization: `Bearer ${token}` } });
     await once(socket, 'open');
     const got = [];
-    const all = new Promise((done) => socket.on('message', (data) => {
+    const changes = new Changes();
+    socket.on('message', (data) => {
       const told = JSON.parse(data);
       if (told.op === 'message') {
         got.push(told.message.payload.body.n);
         socket.send(JSON.stringify({ op: 'ack', seq: told.seq }));
-        if (got.length === 300) done();
+        changes.changed();
       }
-    }));
+    });
     for (let n = 0; n < 300; ++n) socket.send(JSON.stringify({ op: 'send', message: message('ana', 'ana', { n, fill: 'x'.repeat(n * 100) }) }));
-    await all;
+    await changes.until(() => got.length >= 300);
     assert.deepEqual(got, Array.from({ length: 300 }, (_, n) => n));
     socket.close(1000);
     assert.equal((await once(socket, 'close'))[0], 1000);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { Agent, binary, Broker, Raw } from './harness.mjs';
+import { Agent, binary, Broker, Raw, until } from './harness.mjs';
 
 const run = promisify(execFile);
 
@@ -24,7 +24,7 @@ describe('locks', () => {
   const locks = async () => Object.fromEntries((await ana.call('GET', '/v1/locks')).json.locks.map((lock) => [lock.name, lock]));
   // Polls until so many wait in line.
   async function inLine(name, count) {
-    while ((await locks())[name]?.waiting.length !== count);
+    await until(locks, (all) => all[name]?.waiting.length === count);
   }
 
   it('CO-09: has one owner, whom others are told of, and is renewed by it', async () => {

@@ -2,7 +2,7 @@
 // `parley mcp` as a client starts it, and a server that says what a test tells it to.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
-import { binary } from './harness.mjs';
+import { binary, Changes } from './harness.mjs';
 
 export const modern = (id, method, params = {}) => ({ jsonrpc: '2.0', id, method,
   params: { ...params, _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -23,13 +23,13 @@ export class Stdio {
     this.process.stderr.on('data', (text) => { this.stderr += text; });
     this.process.stdin.on('error', () => {});
     this.lines = [];
-    this.waiters = [];
+    this.changes = new Changes();
     let rest = '';
     this.process.stdout.setEncoding('utf8').on('data', (text) => {
       const parts = (rest + text).split('\n');
       rest = parts.pop();
       this.lines.push(...parts);
-      for (const wake of this.waiters.splice(0)) wake();
+      this.changes.changed();
     });
   }
   send(...messages) {
@@ -38,7 +38,7 @@ export class Stdio {
   }
   // The next message; it must be JSON.
   async next() {
-    while (this.lines.length === 0) await new Promise((wake) => this.waiters.push(wake));
+    await this.changes.until(() => this.lines.length > 0);
     return JSON.parse(this.lines.shift());
   }
   async ask(message) {
@@ -56,7 +56,7 @@ export class Stdio {
 export class Scripted {
   static async start(script) {
     const scripted = new Scripted();
-    Object.assign(scripted, { script, asked: [], waiters: [] });
+    Object.assign(scripted, { script, asked: [], changes: new Changes() });
     scripted.server = http.createServer((request, response) => scripted.take(request, response));
     await scripted.listen(0);
     return scripted;
@@ -73,7 +73,7 @@ export class Scripted {
       body: text ? JSON.parse(text) : undefined };
     asked.closed = new Promise((done) => response.on('close', done));
     this.asked.push(asked);
-    for (const wake of this.waiters.splice(0)) wake();
+    this.changes.changed();
     this.script(asked, {
       status: (code, body = '', headers = {}) => { response.writeHead(code, headers); response.end(body); },
       json: (value, headers = {}, code = 200) => {
@@ -89,13 +89,7 @@ export class Scripted {
     });
   }
   // Waits for a request that fits.
-  async saw(fits) {
-    for (;;) {
-      const found = this.asked.find(fits);
-      if (found) return found;
-      await new Promise((wake) => this.waiters.push(wake));
-    }
-  }
+  saw(fits) { return this.changes.until(() => this.asked.find(fits)); }
   stop() {
     this.server.closeAllConnections();
     return new Promise((done) => this.server.close(done));

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Agent, Broker } from './harness.mjs';
+import { Agent, Broker, until } from './harness.mjs';
 
 // The text format of Prometheus, strictly: families are whole and have help and type, each sample
 // is there once, buckets grow up to the count.
@@ -85,7 +85,7 @@ describe('/metrics', () => {
     await ana.call('POST', '/v1/messages', { body: '{"type":"nonsense"}' });
     await ana.call('GET', '/v1/nothing');
     // The notices of the dead letter and of the malformed message are there.
-    while ((await ana.inbox('?wait=10s')).json.count < 2) continue;
+    await until(() => ana.inbox('?wait=10s'), ({ json }) => json.count >= 2);
     const { samples: now } = await metrics();
     const grew = (key) => (now.get(key) ?? 0) - (old.get(key) ?? 0);
     assert.equal(grew('parley_messages_total{outcome="accepted"}'), 3);

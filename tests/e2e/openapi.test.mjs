@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
-import { Broker, message } from './harness.mjs';
+import { Broker, message, until } from './harness.mjs';
 import { Schemas } from './schema.mjs';
 
 describe('/openapi.json', () => {
@@ -110,11 +110,7 @@ describe('/openapi.json', () => {
     await call(bo, 'searchMessages', { query: 'from=2026-01-01T00:00:00Z&to=2100-01-01T00:00:00Z&limit=1' });
     await call(ana, 'searchMessages', { query: 'from=today', status: '400' });
     const asked = call(ana, 'send', { body: message('ana', 'bo', 'why?', { type: 'request' }), query: 'wait=20s' });
-    let question;
-    while (!question) {
-      const { json } = await bo.inbox('?wait=10s');
-      question = json.notifications.find((note) => note.preview.includes('why?'));
-    }
+    const question = await until(async () => (await bo.inbox('?wait=10s')).json.notifications.find((note) => note.preview === 'why?'));
     await bo.read(question.id);
     await bo.send('ana', 'because', { type: 'response', status: 'success', conversation_id: question.thread, metadata: { in_reply_to: question.id } });
     await asked;

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { binary, Broker, message } from './harness.mjs';
+import { binary, Broker, Changes, message, until } from './harness.mjs';
 
 const run = promisify(execFile);
 const secret = 'Bearer tell-no-one';
@@ -20,7 +20,7 @@ class Collector {
   static async start(answers = [], tls) {
     const collector = new Collector();
     collector.requests = [];
-    collector.wake = () => {};
+    collector.changes = new Changes();
     const take = async (request, response) => {
       let text = '';
       for await (const chunk of request) text += chunk;
@@ -28,7 +28,7 @@ class Collector {
       collector.requests.push({ method: request.method, path: request.url, headers: request.headers, status, json: JSON.parse(text) });
       response.writeHead(status, { 'content-type': 'application/json', ...(status === 429 ? { 'retry-after': '0' } : {}) });
       response.end('{}');
-      collector.wake();
+      collector.changes.changed();
     };
     collector.server = tls ? https.createServer(tls, take) : http.createServer(take);
     collector.server.listen(0, '127.0.0.1');
@@ -42,7 +42,7 @@ class Collector {
       .flatMap(({ json }) => json.resourceSpans.flatMap((resource) => resource.scopeSpans.flatMap((scope) => scope.spans)));
   }
   async until(done) {
-    while (!done(this.taken())) await new Promise((wake) => { this.wake = wake; });
+    await this.changes.until(() => done(this.taken()));
     return this.taken();
   }
 }
@@ -111,7 +111,7 @@ describe('OTLP export', () => {
       'parley.state': text('acked'), 'parley.attempts': number(1) });
     assert.deepEqual(consumer.events.map(({ name, timeUnixNano }) => [name, timeUnixNano]), [['acked', consumer.endTimeUnixNano]]);
 
-    while (await metric(broker, 'parley_otlp_spans_total') < 3) continue;  // counted when the answer is there
+    await until(() => metric(broker, 'parley_otlp_spans_total'), (count) => count >= 3);  // counted when the answer is there
     const shown = await run(binary, ['config', 'show', '--data', broker.data, '--set', `otlp.headers=Authorization=${secret}`]);
     assert.doesNotMatch(shown.stdout + broker.stderr, /tell-no-one/);
   });
@@ -145,7 +145,7 @@ describe('OTLP export', () => {
       return id;
     };
     await settle();  // 429, 503, then refused for good
-    while (await metric(broker, 'parley_otlp_dropped_total') < 1) continue;
+    await until(() => metric(broker, 'parley_otlp_dropped_total'), (count) => count >= 1);
     assert.equal(await metric(broker, 'parley_otlp_failures_total'), 3);
     assert.equal(collector.taken().length, 0);
     const id = await settle();
@@ -164,7 +164,7 @@ describe('OTLP export', () => {
       await bo.read(json.id);
       await bo.ack(json.id);
     }
-    while (await metric(broker, 'parley_otlp_dropped_total') < 10) await ana.call('GET', '/v1/outbox');
+    await until(() => metric(broker, 'parley_otlp_dropped_total'), (count) => count >= 10);
     assert.equal((await broker.call('GET', '/readyz', { token: null })).status, 200);
   });
 
@@ -184,7 +184,7 @@ describe('OTLP export', () => {
       if (trusted) {
         await collector.until((all) => all.length >= 3);
       } else {
-        while (await metric(broker, 'parley_otlp_failures_total') < 1) continue;
+        await until(() => metric(broker, 'parley_otlp_failures_total'), (count) => count >= 1);
         assert.equal(collector.requests.length, 0);
       }
     }

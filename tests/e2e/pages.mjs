@@ -23,7 +23,7 @@ export class Newcomer {
     newcomer.home = await mkdtemp(join(tmpdir(), 'parley-page-'));
     await mkdir(join(newcomer.home, 'build'));
     await symlink(binary, join(newcomer.home, 'build/parley'));
-    newcomer.broker = await Broker.start({ data: join(newcomer.home, '.local/state/parley'), limited: true });
+    newcomer.broker = await Broker.start({ data: join(newcomer.home, '.local/state/parley') });
     return newcomer;
   }
   // That of a user who has set nothing.

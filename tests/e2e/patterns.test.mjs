@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { Broker, message } from './harness.mjs';
+import { Broker, message, until } from './harness.mjs';
 
 describe('patterns', () => {
   let broker, ana, bo, cy, dee;
@@ -19,7 +19,7 @@ describe('patterns', () => {
 
   // The next message for the agent, read; settled unless it is to be answered.
   async function next(agent, wanted = () => true) {
-    for (;;) {
+    return until(async () => {
       const { json } = await agent.inbox('?wait=10s');
       assert.ok(json.notifications.length > 0, 'no mail within 10 s');
       for (const { id } of json.notifications) {
@@ -28,7 +28,8 @@ describe('patterns', () => {
         if (found.type !== 'request' && found.type !== 'query') await agent.ack(id);
         if (wanted(found)) return found;
       }
-    }
+      return undefined;
+    });
   }
   const event = (name) => (found) => found.payload.body.event === name;
   const request = (to, extra = {}) => ({ ...message('ana', to, { text: 'please' }), type: 'request', ...extra });

@@ -3,7 +3,7 @@
 // own mail, and the former one nothing of it.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Broker, tool } from './harness.mjs';
+import { Broker, tool, until } from './harness.mjs';
 
 const ask = (agent, query) => agent.send('bo', 'which?', { type: 'request' }, query);
 
@@ -46,7 +46,7 @@ describe('XD-04: a token that is good no more', () => {
         ended = true;
         return answer;
       })();
-      while (await waiting() === 0) continue;
+      await until(waiting, (count) => count > 0);
       assert.equal(ended, false);
       assert.equal((await broker.call('DELETE', '/v1/agents/ana')).status, 200);
       const anew = await broker.addAgent('ana');
@@ -64,7 +64,7 @@ describe('XD-04: a token that is good no more', () => {
     it(`ends ${what} when its agent gets another token`, async () => {
       const former = await broker.addAgent('eve');
       const pending = wait(former);
-      while (await waiting() === 0) continue;
+      await until(waiting, (count) => count > 0);
       const again = await broker.call('POST', '/v1/agents', { body: { id: 'eve', dialect: 'flow', rotate_token: true } });
       assert.ok(again.status < 300, again.text);
       check(await pending);

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { binary, Broker } from './harness.mjs';
+import { binary, Broker, Changes } from './harness.mjs';
 
 const running = [];
 
@@ -17,21 +17,19 @@ class Run {
   constructor(broker, agent, options, command, token = agent.token) {
     this.said = '';
     this.out = '';
-    this.wake = () => {};
+    this.changes = new Changes();
     const args = ['run', '--agent', agent.id, '--url', broker.url, ...(options.includes('--retry-after') ? [] : ['--retry-after', '1ms']), ...options, '--', ...command];
     this.process = spawn(binary, args, { env: { ...process.env, PARLEY_TOKEN: token, PARLEY_DATA: broker.data } });
     this.process.stdin.end();
-    this.process.stderr.on('data', (text) => { this.said += text; this.wake(); });
+    this.process.stderr.on('data', (text) => { this.said += text; this.changes.changed(); });
     this.process.stdout.on('data', (text) => { this.out += text; });
-    this.exited = new Promise((done) => this.process.on('close', (code, signal) => { this.ended = true; this.wake(); done({ code, signal }); }));
+    this.exited = new Promise((done) => this.process.on('close', (code, signal) => { this.ended = true; this.changes.changed(); done({ code, signal }); }));
     running.push(this);
   }
   async until(pattern) {
-    while (!pattern.test(this.said)) {
-      if (this.ended) throw new Error(`ended before ${pattern}: ${this.said}`);
-      await new Promise((wake) => { this.wake = wake; });
-    }
-    return pattern.exec(this.said);
+    const found = await this.changes.until(() => pattern.exec(this.said) ?? (this.ended ? 'ended' : undefined));
+    if (found === 'ended') throw new Error(`ended before ${pattern}: ${this.said}`);
+    return found;
   }
   stop(signal = 'SIGTERM') {
     this.process.kill(signal);

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { Agent, binary, Broker } from './harness.mjs';
+import { Agent, binary, Broker, until } from './harness.mjs';
 
 const run = promisify(execFile);
 
@@ -24,14 +24,15 @@ describe('sessions', () => {
   const status = (who, id, to, summary) => write(who, id, 'status', { status: to, summary });
   // The broker's news of this kind in someone's inbox; long polls until it is there.
   async function news(who, event, session) {
-    for (;;) {
+    return until(async () => {
       const { json } = await who.inbox('?wait=5s&limit=500');
       for (const note of json.notifications.filter((each) => each.from === 'parley')) {
         const body = (await who.read(note.id)).json.payload.body;
         await who.ack(note.id);
         if (body.event === event && body.session === session) return body;
       }
-    }
+      return undefined;
+    });
   }
 
   it('CO-10: keeps task, decisions, artifacts and findings, each with who wrote it and which version it made', async () => {

@@ -4,17 +4,9 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { binary, Broker } from './harness.mjs';
+import { binary, Broker, until } from './harness.mjs';
 
 const run = promisify(execFile);
-
-// Polls until `look` finds something.
-async function until(look) {
-  for (;;) {
-    const found = await look();
-    if (found) return found;
-  }
-}
 
 describe('threads', () => {
   let broker, ana, bo, cy, mia;

@@ -3,7 +3,7 @@
 // broadcasts.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Broker, message } from './harness.mjs';
+import { Broker, message, until } from './harness.mjs';
 
 describe('topics', () => {
   let broker, ana, bo;
@@ -21,7 +21,7 @@ describe('topics', () => {
 
   // The next publication on a topic of the broker's, settled.
   async function news(agent, wanted) {
-    for (;;) {
+    return until(async () => {
       const { json } = await agent.inbox('?wait=10s');
       assert.ok(json.notifications.length > 0, 'no mail within 10 s');
       for (const { id } of json.notifications) {
@@ -29,7 +29,8 @@ describe('topics', () => {
         await agent.ack(id);
         if (wanted(found.payload.body)) return found;
       }
-    }
+      return undefined;
+    });
   }
 
   // FL-09

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import WebSocket from 'ws';
-import { binary, Broker, message } from './harness.mjs';
+import { binary, Broker, message, until } from './harness.mjs';
 
 const run = promisify(execFile);
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -111,8 +111,7 @@ describe('traces', () => {
       const { json } = await trace(ana, id);
       return { ...json, of: (kind) => json.spans.find((span) => span.kind === kind && span.tags['messaging.message.id'] === id) };
     };
-    let timedOut;
-    do { timedOut = await spans(late.json.id); } while (timedOut.status === 'ok');
+    const timedOut = await until(() => spans(late.json.id), ({ status }) => status !== 'ok');
     for (const kind of ['message', 'process']) {
       assert.equal(timedOut.of(kind).status, 'error', kind);
       assert.equal(timedOut.of(kind).tags['error.type'], 'TIMEOUT');
@@ -124,8 +123,7 @@ describe('traces', () => {
     const asked = await ana.send('bo', 'can you?', { type: 'request' });
     await receives(bo, asked.json.id);
     await bo.send('ana', 'no', { type: 'response', status: 'error', metadata: { in_reply_to: asked.json.id } });
-    let failed;
-    do { failed = await spans(asked.json.id); } while (failed.status === 'ok');
+    const failed = await until(() => spans(asked.json.id), ({ status }) => status !== 'ok');
     assert.deepEqual(['message', 'queue', 'process'].map((kind) => failed.of(kind).status), ['error', 'ok', 'error']);
     assert.equal(failed.of('process').tags['error.type'], 'error');
     for (const { id } of (await ana.inbox('?limit=100')).json.notifications) { await ana.read(id); await ana.ack(id); }
@@ -211,10 +209,7 @@ describe('traces', () => {
     const sent = (await ana.send('bo', { n: 4 })).json;
     await receives(bo, sent.id);
     await bo.call('POST', `/v1/messages/${sent.id}/reject`, { body: { reason: 'not mine' } });
-    let json;
-    do {
-      ({ json } = await trace(ana, sent.id));
-    } while (json.messages < 2);  // the notice to ana is on its way
+    const { json } = await until(() => trace(ana, sent.id), (found) => found.json.messages === 2);  // with the notice to ana
     assert.equal(json.status, 'error');
     assert.equal(spanOf(json, 'send bo').status, 'error');
     const work = spanOf(json, 'process bo');

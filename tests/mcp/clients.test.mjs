@@ -118,7 +118,9 @@ async function converse(connect) {
 async function everythingElse({ director, specialist, boss, worker }) {
   const status = await call(director, 'status');
   assert.equal(status.you.id, boss);
-  assert.match(status.broker.status, /^(healthy|degraded)$/);  // the refused messages are dead letters
+  // What was refused in the rounds before is a dead letter each: ten of them make an alert.
+  const letters = (await broker.call('GET', '/v1/dead-letters?limit=1000')).json.dead_letters;
+  assert.equal(status.broker.status, letters.length < 10 ? 'healthy' : 'degraded');
 
   const session = await call(director, 'session', { action: 'start', text: 'plan', participants: [worker] });
   await call(specialist, 'session', { action: 'decide', sessionId: session.id, text: 'use YAML' });

@@ -79,7 +79,8 @@ test('a specialist that is killed in the middle gets its task again', { timeout:
     content: JSON.stringify({ taskId: 'dig', status: 'complete', result: 'deep' }) });
   assert.equal((await second.call('checkInbox')).count, 0);
   const { json } = await boss.call('GET', `/v1/messages/${sent.id}/delivery`);
-  assert.ok(['acked', 'answered'].includes(json.deliveries[0].state), JSON.stringify(json));
+  assert.equal(json.deliveries[0].state, 'answered', JSON.stringify(json));
+  assert.equal(json.request.state, 'answered', JSON.stringify(json));
   await second.kill();
 });
 
