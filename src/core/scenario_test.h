@@ -25,12 +25,23 @@ inline std::string join(const std::vector<std::string>& words) {
   return text.empty() ? "nothing" : text;
 }
 
+inline bool is_quote(char c) { return c == '"' || c == '\''; }
+
+// A separator between quotes is a part of the text.
 inline std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(separator, at), text.size());
-    parts.emplace_back(text.substr(at, end - at));
-    at = end + 1;
+  std::vector<std::string> parts(1);
+  char quote = 0;
+  for (const char c : text) {
+    if (quote == 0 && is_quote(c)) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    }
+    if (c == separator && quote == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
   }
   return parts;
 }
@@ -56,7 +67,7 @@ inline std::string words_for(const Budget& budget) {
   return std::to_string(budget.messages) + " messages " + std::to_string(budget.tokens) + " tokens";
 }
 
-// The words of a line, read one by one. What stands between quotes is one word.
+// The words of a line, read one by one. What stands between quotes, "so" or 'so', is one word.
 class Words {
  public:
   explicit Words(std::string_view text) {
@@ -65,9 +76,9 @@ class Words {
         ++at;
         continue;
       }
-      const bool quoted = text[at] == '"';
+      const bool quoted = is_quote(text[at]);
       const size_t begin = quoted ? at + 1 : at;
-      const size_t end = std::min(text.find(quoted ? '"' : ' ', begin), text.size());
+      const size_t end = std::min(text.find(quoted ? text[at] : ' ', begin), text.size());
       all_.emplace_back(text.substr(begin, end - begin));
       at = quoted ? end + 1 : end;
     }
@@ -122,6 +133,15 @@ inline std::string resolution_word(Resolution resolution) {
 
 // Over 150 lines: the words of the scripts.
 
+// Kinds of what an entry brings about beside hand-outs and dead letters: `mail bo`, `settled m1
+// acked`, `dropped 1`, `system 1 retried` or `system alarm`, `closed s1`, `owes escalated root`,
+// `late m1 given up`, `turn bo granted`.
+inline bool is_kind(std::string_view word) {
+  constexpr std::array<std::string_view, 8> kinds = {"mail",   "settled", "dropped", "system",
+                                                     "closed", "owes",    "late",    "turn"};
+  return std::ranges::find(kinds, word) != kinds.end();
+}
+
 // What one entry brought about, in the words of the scripts.
 struct Seen {
   bool refused = false;
@@ -133,16 +153,15 @@ struct Seen {
   std::vector<std::string> pushed;
   std::map<std::string, std::vector<std::string>> by_stream;
   std::vector<std::string> dead;     // `m1 ttl_expired`
-  std::vector<std::string> mail;     // `bo`
-  std::vector<std::string> settled;  // `m1 acked`
-  std::vector<std::string> dropped;  // `1`
-  std::vector<std::string> resolved;  // `1 retried`, by the broker itself; `alarm`
-  std::vector<std::string> closed;   // `s1`
-  std::vector<std::string> owed;     // `escalated root`
-  std::vector<std::string> late;     // `m1 given up`
-  std::vector<std::string> turns;    // `bo granted`, of a lock
+  // What else, by the word of its kind: `mail` of `bo`.
+  std::map<std::string, std::vector<std::string>, std::less<>> other;
 
   bool operator==(const Seen&) const = default;
+
+  std::vector<std::string> of(std::string_view kind) const {
+    const auto at = other.find(kind);
+    return at == other.end() ? std::vector<std::string>{} : at->second;
+  }
 
   // Adds what came later, of which there is no outcome.
   void add(const Seen& later) {
@@ -152,16 +171,11 @@ struct Seen {
     append(taken, later.taken);
     append(pushed, later.pushed);
     append(dead, later.dead);
-    append(mail, later.mail);
-    append(settled, later.settled);
-    append(dropped, later.dropped);
-    append(resolved, later.resolved);
-    append(closed, later.closed);
-    append(owed, later.owed);
-    append(late, later.late);
-    append(turns, later.turns);
     for (const auto& [stream, labels] : later.by_stream) {
       append(by_stream[stream], labels);
+    }
+    for (const auto& [kind, words] : later.other) {
+      append(other[kind], words);
     }
   }
 };
