@@ -257,8 +257,8 @@ TEST(InboxAndOthers, TypesAreTheNearest) {
   EXPECT_EQ(member(in_inbox("query.json"), "type"), "\"task\"");
   EXPECT_EQ(member(in_inbox("response.json"), "type"), "\"result\"");
   EXPECT_EQ(member(in_inbox("notification.json"), "type"), "\"status\"");
-  Envelope failed = *Decoded(read_file("tests/golden/flow/response.json"), planner(),
-                             Dialect::flow);
+  const Decoded response(read_file("tests/golden/flow/response.json"), planner(), Dialect::flow);
+  Envelope failed = *response;  // views of it
   failed.status = Status::error;
   EXPECT_EQ(member(encoded(failed), "type"), "\"error\"");
   Envelope notice;

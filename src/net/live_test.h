@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <future>
 #include <map>
@@ -31,9 +32,13 @@ constexpr Duration test_patience = base::seconds(60);
 //   /stream    a stream without an end; `flood` fills it
 //   /later     answered when `answer_later` is called
 //   else       the method, path, query and body
-class LiveServer : public Handler {
+//
+// It is whole before its thread begins, which is why nothing may derive from it.
+class LiveServer final : public Handler {
  public:
-  explicit LiveServer(SocketServer::Options options = {}) {
+  // `turn_every`: asks for a turn so long after each.
+  explicit LiveServer(SocketServer::Options options = {}, Duration turn_every = {})
+      : turn_every_(turn_every) {
     options.port = 0;
     auto made = SocketServer::listen(options, *this);
     EXPECT_TRUE(made.has_value()) << made.error().detail;
@@ -55,16 +60,17 @@ class LiveServer : public Handler {
   // Runs `work` on the server's thread and waits for it.
   template <class Work>
   auto on_thread(const Work& work) {
-    std::promise<decltype(work())> done;
-    server_->post([&] {
+    // Held by both: who waits may go on before set_value has returned.
+    const auto done = std::make_shared<std::promise<decltype(work())>>();
+    server_->post([&work, done] {
       if constexpr (std::is_void_v<decltype(work())>) {
         work();
-        done.set_value();
+        done->set_value();
       } else {
-        done.set_value(work());
+        done->set_value(work());
       }
     });
-    return done.get_future().get();
+    return done->get_future().get();
   }
   void answer_later() {
     on_thread([&] {
@@ -129,7 +135,7 @@ class LiveServer : public Handler {
         count = 0;
       }
     }
-    return base::time_max;
+    return turn_every_ == Duration{} ? base::time_max : base::SystemClock().now() + turn_every_;
   }
 
   // Of the server's thread.
@@ -140,11 +146,12 @@ class LiveServer : public Handler {
   size_t messages = 0;
   size_t closed = 0;
   size_t drained = 0;
-  size_t turns = 0;
+  std::atomic<size_t> turns = 0;  // can be looked at from anywhere: asking the server is a turn
 
  private:
   std::unique_ptr<SocketServer> server_;
   std::string scheme_;
+  const Duration turn_every_;
   std::thread thread_;
   std::map<ConnectionId, int64_t> counts_;  // -1: echo
 };
