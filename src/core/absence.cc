@@ -5,6 +5,7 @@
 
 #include "core/presence.h"
 #include "core/refusal.h"
+#include "core/sizes.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -26,7 +27,7 @@ OnUnavailable policy_of(const Rules& rules, const Send& command) {
 
 // Finds those of the named receivers who are away, and who stands in for them. An answer goes to
 // who asked, and no one else.
-void Workspace::mind_absence(const Turn& turn, const Send& command, Route& route) const {
+void Workspace::mind_absence(const Asking& turn, const Send& command, Route& route) const {
   const OnUnavailable policy = policy_of(t_.rules, command);
   if (policy == OnUnavailable::queue || turn.actor == none || route.everyone ||
       !route.topic.empty() || command.envelope.kind == Kind::response) {
@@ -44,21 +45,13 @@ void Workspace::mind_absence(const Turn& turn, const Send& command, Route& route
     }
     const AgentRef other = presence::stand_in(t_, receiver, turn.actor, command.envelope.action,
                                               session, route.agents);
-    if (other != none) {
+    if (other != none &&
+        size_fault(t_.rules, t_.agents[other], command.envelope.dialect,
+                   sizes_of(command.envelope)).empty()) {
       route.redirected.emplace_back(other, receiver);
       receiver = other;
     }
   }
-}
-
-std::string Workspace::why_absent(AgentRef ref) const {
-  const Agent& agent = t_.agents[ref];
-  const bool offline = agent.is_offline();
-  return quoted(agent.name) +
-         (offline ? " is offline"
-                  : " did not answer its last request, and was not heard of since") +
-         (agent.seen.us == 0 ? std::string()
-                             : " (last heard of at " + base::format_time(agent.seen) + ")");
 }
 
 // It was sent before and refused because its receiver was away. Is that one back, or does its
@@ -69,7 +62,7 @@ Outcome Workspace::repeat_refused(Turn& turn, const Send& command, MessageRef re
   const AgentRef away = t_.messages.delivery(delivery).receiver;
   const OnUnavailable policy = policy_of(t_.rules, command);
   if (!t_.agents[away].is_available() && policy == OnUnavailable::fail) {
-    return std::unexpected(Error{Code::receiver_unavailable, why_absent(away), "/receiver"});
+    return refuse(Code::receiver_unavailable, presence::why_away(t_.agents[away]), "/receiver");
   }
   AgentRef other = none;
   if (!t_.agents[away].is_available() && policy == OnUnavailable::redirect) {
@@ -85,16 +78,18 @@ Outcome Workspace::repeat_refused(Turn& turn, const Send& command, MessageRef re
       return retried;
     }
   }
-  return std::unexpected(Error{Code::receiver_unavailable, why_absent(away), "/receiver"});
+  return refuse(Code::receiver_unavailable, presence::why_away(t_.agents[away]), "/receiver");
 }
 
 // Who goes on only when this request is answered: the sender of collab's commands and queries, and
 // who blocks for it. One who asks several goes on with the first. Where the answer goes to another,
 // its sender waits for nothing; but if it passes a request on, who waits for that waits for this.
-std::optional<WaitGraph::Edge> Workspace::wait_of(const Turn& turn, const Send& command,
+std::optional<WaitGraph::Edge> Workspace::wait_of(const Asking& turn, const Send& command,
                                                   const Route& route, MessageRef cause) const {
   const Envelope& e = command.envelope;
-  if (!asks(e.kind) || turn.actor == none || !route.is_one() || !route.absent.empty() ||
+  const bool refused = !route.absent.empty() &&
+                       !Dispatch::is_tried_again(t_, e.dialect, route.absent.front());
+  if (!asks(e.kind) || turn.actor == none || !route.is_one() || refused ||
       command.gathering || !command.later_stages.empty()) {
     return std::nullopt;
   }
@@ -102,7 +97,7 @@ std::optional<WaitGraph::Edge> Workspace::wait_of(const Turn& turn, const Send& 
   if (!e.reply_to.empty() && e.reply_to != e.sender) {
     const WaitGraph::Edge* const first =
         cause == none ? nullptr : t_.waits.find(t_.messages.message(cause).seq);
-    if (first == nullptr || first->from == edge.to || first->until <= t_.now ||
+    if (first == nullptr || first->from == edge.to || first->until <= turn.now() ||
         t_.agents[t_.messages.message(cause).answers_to()].name != e.reply_to) {
       return std::nullopt;
     }
@@ -114,7 +109,7 @@ std::optional<WaitGraph::Edge> Workspace::wait_of(const Turn& turn, const Send& 
   if (e.dialect == Dialect::collab) {
     edge.until = base::time_max;
   } else if (command.wait.us > 0) {
-    edge.until = t_.now + command.wait;
+    edge.until = turn.now() + command.wait;
     edge.node = turn.entry.id.origin;
   } else {
     return std::nullopt;
@@ -125,7 +120,7 @@ std::optional<WaitGraph::Edge> Workspace::wait_of(const Turn& turn, const Send& 
 
 // The request that the sender works on with this one: it got it, has not answered it, and someone
 // still waits for that. none: there is no such.
-MessageRef Workspace::cause_of(const Turn& turn, const Send& command, const Route& route) const {
+MessageRef Workspace::cause_of(const Asking& turn, const Send& command, const Route& route) const {
   const Envelope& e = command.envelope;
   const MessageId& id = e.in_reply_to.is_none() ? command.cause : e.in_reply_to;
   if (!asks(e.kind) || id.is_none() || turn.actor == none) {
@@ -151,11 +146,10 @@ MessageRef Workspace::cause_of(const Turn& turn, const Send& command, const Rout
 
 // The circle that the edge would close: who waits for whom, the sender first. Empty: none. A
 // question to the one whose request it works on closes none.
-std::vector<WaitGraph::Edge> Workspace::circle(const WaitGraph::Edge& edge) {
+std::vector<WaitGraph::Edge> Workspace::circle(const WaitGraph::Edge& edge) const {
   if (edge.asks_back) {
     return {};
   }
-  t_.waits.expire(t_.now);
   std::vector<WaitGraph::Edge> edges;
   if (edge.from != edge.to) {
     edges = t_.waits.path(edge.to, edge.from);

@@ -56,6 +56,7 @@ struct Agent {
   std::string task;
   Time registered;
   Time seen;  // when it last asked for something
+  Time instructed;  // when a person last wrote to it
   Time busy_until;  // as it said by putting a pipeline's message off
   Presence presence;
   std::map<uint64_t, uint64_t> numbers;  // of its newest message on each channel, by its hash
@@ -125,7 +126,6 @@ class Agents {
 
   // All, sorted by name.
   std::vector<AgentRef> sorted() const;
-
   size_t size() const { return used_.size(); }
   size_t registered() const { return registered_; }
 

@@ -98,6 +98,7 @@ void put(const Register& c, Writer& out) {
   out.boolean(c.only_token);
   out.text(c.webhook);
   encode_hash(c.webhook_secret, out);
+  encode_texts(c.subscriptions, out);
 }
 void get(Register& c, Reader& in) {
   c.name = in.text();
@@ -111,6 +112,7 @@ void get(Register& c, Reader& in) {
   c.only_token = in.boolean();
   c.webhook = in.text();
   c.webhook_secret = decode_hash(in);
+  c.subscriptions = decode_texts(in);
 }
 
 void put(const Unregister& c, Writer& out) { out.text(c.name); }
@@ -184,10 +186,12 @@ void get(Take& c, Reader& in) { c.count_max = in.fixed32(); }
 
 void put(const Ack& c, Writer& out) {
   put(c.target, out);
+  put(c.stream, out);
   put(c.upto, out);
 }
 void get(Ack& c, Reader& in) {
   get(c.target, in);
+  get(c.stream, in);
   get(c.upto, in);
 }
 
@@ -225,10 +229,12 @@ void get(Extend& c, Reader& in) {
 void put(const OpenStream& c, Writer& out) {
   put(c.stream, out);
   out.fixed32(c.window);
+  put(c.after, out);
 }
 void get(OpenStream& c, Reader& in) {
   get(c.stream, in);
   c.window = in.fixed32();
+  get(c.after, in);
 }
 
 void put(const CloseStream& c, Writer& out) { put(c.stream, out); }
@@ -342,11 +348,13 @@ void put(const ReassignTask& c, Writer& out) {
   out.text(c.task);
   out.text(c.to);
   out.text(c.director);
+  out.text(c.thread);
 }
 void get(ReassignTask& c, Reader& in) {
   c.task = in.text();
   c.to = in.text();
   c.director = in.text();
+  c.thread = in.text();
 }
 
 // Makes the alternative with this tag, reads it, and returns false if there is no such tag.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/envelope.h"
+#include "core/resume_mark.h"
 
 namespace parley::core {
 
@@ -58,6 +59,7 @@ struct Register {
   bool only_token = false;   // the tokens it had are good no more
   std::string_view webhook{};       // a URL that is told of mail; empty: none
   WebhookSecret webhook_secret{};   // zeros: the one it has stays
+  std::vector<std::string_view> subscriptions{};  // besides those it has: all of them, or refused
   bool operator==(const Register&) const = default;
 };
 
@@ -130,8 +132,11 @@ struct Take {
 };
 
 struct Ack {
-  Target target;
-  StreamId upto;  // not none: everything handed out on this stream up to the target
+  Target target{};
+  // Not none: everything that this stream handed out up to `upto`, in order of delivery. The target
+  // means nothing then.
+  StreamId stream{};
+  ResumeMark upto{};
   bool operator==(const Ack&) const = default;
 };
 
@@ -157,10 +162,13 @@ struct Extend {
   bool operator==(const Extend&) const = default;
 };
 
-// From now on up to `window` unsettled messages are pushed to the stream.
+// From now on up to `window` unsettled messages are pushed to the stream. `after`: its client saw a
+// former stream up to there. What that one handed out until then, and nobody gave back since, the
+// new stream holds without pushing it again. A former stream that is still open closes.
 struct OpenStream {
   StreamId stream;
   uint32_t window = 1;
+  ResumeMark after{};
   bool operator==(const OpenStream&) const = default;
 };
 
@@ -292,12 +300,13 @@ struct ReleaseLock {
   bool operator==(const ReleaseLock&) const = default;
 };
 
-// The task goes to another agent. By the one who gave it, or a maintainer, who says whose it is
-// where several gave one of this name.
+// The task goes to another agent. By the one who gave it, or a maintainer. Where several have this
+// name that are not completed, director and thread say which.
 struct ReassignTask {
   std::string_view task;
   std::string_view to;
   std::string_view director{};
+  std::string_view thread{};
   bool operator==(const ReassignTask&) const = default;
 };
 

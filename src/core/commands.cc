@@ -33,7 +33,7 @@ Outcome Workspace::on(Turn&, const Tick&) { return Receipt{}; }
 Outcome Workspace::on(Turn&, const StartNode&) { return Receipt{}; }
 Outcome Workspace::on(Turn&, const AddWorkspace&) { return Receipt{}; }
 
-std::expected<void, Error> Workspace::may_administer(const Turn& turn, Right right) const {
+std::expected<void, Error> Workspace::may_administer(const Asking& turn, Right right) const {
   if (turn.actor == none || t_.agents[turn.actor].kind == PrincipalKind::admin ||
       t_.agents[turn.actor].has(Right::admin) || t_.agents[turn.actor].has(right)) {
     return {};
@@ -144,12 +144,19 @@ std::expected<void, Error> Workspace::check(const Register& c) const {
   if (!is_new && t_.agents[found].kind != c.kind) {
     return refuse(Code::conflict, quoted(c.name) + " is registered as another kind of principal");
   }
+  // What is sent to that name by those who know the topic would be the agent's from then on.
+  if (const TopicRef topic = t_.topics.find(c.name);
+      is_new && topic != none && !t_.topics[topic].subscribers.empty()) {
+    return refuse(Code::conflict,
+                  quoted(c.name) + " is a topic that someone subscribes to; choose another id",
+                  "/id");
+  }
   if (is_new && t_.agents.registered() >= t_.rules.agents_max) {
     return refuse(Code::limit_reached, "the workspace has " +
                                            std::to_string(t_.rules.agents_max) +
                                            " principals already (agents_max)");
   }
-  return {};
+  return check_topics({found, c.kind, c.dialect}, c.subscriptions, "/subscriptions");
 }
 
 Outcome Workspace::on(Turn& turn, const Register& command) {
@@ -198,7 +205,11 @@ Outcome Workspace::on(Turn& turn, const Register& command) {
     news::audit(t_, turn.dispatch, is_new ? "registered" : "registration_changed",
                 turn.entry.actor, command.name);
   }
-  return Receipt{};
+  uint32_t count = 0;
+  for (const std::string_view topic : command.subscriptions) {
+    count += subscribe(turn, ref, topic);
+  }
+  return Receipt{.message = {}, .count = count};
 }
 
 // The discipline follows the dialect: what waits is put into line anew.
@@ -206,13 +217,9 @@ void Workspace::change_dialect(Turn& turn, AgentRef ref, Dialect dialect) {
   Agent& agent = t_.agents[ref];
   std::vector<DeliveryRef> waiting = turn.dispatch.unsettled_of(ref);
   std::erase_if(waiting, [this](DeliveryRef d) { return is_held(t_.messages.delivery(d).state); });
-  for (const DeliveryRef delivery : waiting) {
-    agent.inbox.take(t_.messages, agent.discipline(), delivery);
-  }
+  agent.inbox.clear(t_.messages, waiting);
   agent.dialect = dialect;
-  for (const DeliveryRef delivery : waiting) {
-    agent.inbox.put(t_.messages, agent.discipline(), delivery);
-  }
+  agent.inbox.put_all(t_.messages, agent.discipline(), waiting);
   turn.dispatch.pump(ref);
 }
 
@@ -232,9 +239,7 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
     turn.dispatch.close_stream(t_.agents[ref].streams.back(), false);
   }
   while (!t_.agents[ref].subscriptions.empty()) {
-    const auto first = t_.agents[ref].subscriptions.begin();
-    t_.topics.unsubscribe(t_.topics.find(*first), ref);
-    t_.agents[ref].subscriptions.erase(first);
+    unsubscribe(ref, std::string(*t_.agents[ref].subscriptions.begin()));
   }
   for (const DeliveryRef delivery : turn.dispatch.unsettled_of(ref)) {
     turn.dispatch.bury(delivery, Reason::receiver_not_found, "the receiver was removed");
@@ -253,106 +258,7 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
   return Receipt{};
 }
 
-// Whose subscription it is. Agents manage their own; the registry's owner manages those of others.
-std::expected<AgentRef, Error> Workspace::subscriber(const Turn& turn,
-                                                     std::string_view agent) const {
-  if (agent.empty() || (turn.actor != none && agent == t_.agents[turn.actor].name)) {
-    if (turn.actor == none) {
-      return refuse(Code::forbidden, "only a registered principal can subscribe");
-    }
-    return turn.actor;
-  }
-  if (!may_administer(turn, Right::admin)) {
-    const std::vector<AgentRef> owners = t_.agents.stewards();
-    if (std::ranges::find(owners, turn.actor) == owners.end()) {
-      return refuse(Code::forbidden,
-                    "only the orchestrator, who owns the topics, or an admin changes what others "
-                    "subscribe to");
-    }
-  }
-  const AgentRef found = t_.agents.find(agent);
-  if (found == none || !t_.agents[found].is_registered()) {
-    return refuse(Code::not_found, "no principal is named " + quoted_start(agent),
-                  "/agent");
-  }
-  return found;
-}
-
-Outcome Workspace::on(Turn& turn, const Subscribe& command) {
-  const auto who = subscriber(turn, command.agent);
-  if (!who) {
-    return std::unexpected(who.error());
-  }
-  const std::string_view name = topic_name(command.topic);
-  if (!is_name(name, t_.rules)) {
-    return too_long("a topic", t_.rules.name_bytes_max, "/topic");
-  }
-  Agent& agent = t_.agents[*who];
-  if (agent.kind == PrincipalKind::agent && agent.dialect == Dialect::flow &&
-      !is_domain_event(name)) {
-    return refuse(Code::bad_request,
-                  "a topic is named domain.event_type, such as task.status_changed; " +
-                      quoted(name) + " is not",
-                  "/topic");
-  }
-  if (agent.subscriptions.contains(name)) {
-    return Receipt{};
-  }
-  if (agent.subscriptions.size() >= t_.rules.subscriptions_per_agent_max) {
-    return refuse(Code::limit_reached,
-                  "an agent subscribes to at most " +
-                      std::to_string(t_.rules.subscriptions_per_agent_max) +
-                      " topics (subscriptions_per_agent_max)");
-  }
-  if (t_.topics.find(name) == none && t_.topics.size() >= t_.rules.topics_max) {
-    return refuse(Code::limit_reached, "the workspace has " +
-                                           std::to_string(t_.rules.topics_max) +
-                                           " topics already (topics_max)");
-  }
-  const TopicRef topic = t_.topics.intern(name);
-  t_.topics.subscribe(topic, *who);
-  agent.subscriptions.emplace(name);
-  if (*who != turn.actor) {
-    news::audit(t_, turn.dispatch, "subscribed", turn.entry.actor, agent.name);
-  }
-  return Receipt{.message = {}, .count = deliver_retained(turn, topic, *who)};
-}
-
-// Late subscribers get what is retained, but nothing twice and nothing that they said.
-uint32_t Workspace::deliver_retained(Turn& turn, TopicRef topic, AgentRef to) {
-  uint32_t count = 0;
-  const std::deque<MessageRef> retained = t_.topics[topic].retained;
-  for (const MessageRef ref : retained) {
-    const Message& message = t_.messages.message(ref);
-    const bool in_time = message.time + t_.rules.topic_retention > t_.now &&
-                         message.expires > t_.now;
-    if (in_time && message.sender != to && t_.messages.delivery_to(ref, to) == none) {
-      count += turn.dispatch.deliver(ref, to) ? 1 : 0;
-    }
-  }
-  return count;
-}
-
-Outcome Workspace::on(Turn& turn, const Unsubscribe& command) {
-  const auto who = subscriber(turn, command.agent);
-  if (!who) {
-    return std::unexpected(who.error());
-  }
-  const std::string_view name = topic_name(command.topic);
-  if (!t_.agents[*who].subscriptions.contains(name)) {
-    return refuse(Code::not_found, "there is no subscription to " +
-                                       quoted_start(name));
-  }
-  // What is in the inbox already stays there: it was accepted for this receiver.
-  t_.agents[*who].subscriptions.erase(std::string(name));
-  t_.topics.unsubscribe(t_.topics.find(name), *who);
-  if (*who != turn.actor) {
-    news::audit(t_, turn.dispatch, "unsubscribed", turn.entry.actor, t_.agents[*who].name);
-  }
-  return Receipt{};
-}
-
-std::expected<DeliveryRef, Error> Workspace::find_delivery(const Turn& turn,
+std::expected<DeliveryRef, Error> Workspace::find_delivery(const Asking& turn,
                                                            const Target& target) const {
   const MessageRef message = turn.actor == none ? none
                              : target.seq.n != 0
@@ -367,7 +273,7 @@ std::expected<DeliveryRef, Error> Workspace::find_delivery(const Turn& turn,
 }
 
 // For what only the holder of a lease can do.
-std::expected<DeliveryRef, Error> Workspace::find_held(const Turn& turn,
+std::expected<DeliveryRef, Error> Workspace::find_held(const Asking& turn,
                                                        const Target& target) const {
   const auto found = find_delivery(turn, target);
   if (!found) {
@@ -408,13 +314,12 @@ Outcome Workspace::on(Turn& turn, const Read& command) {
     turn.dispatch.pump(turn.actor);  // what it settled may have had a place in a stream
     return receipt;
   }
-  if (t_.messages.message_of(*found).expires <= t_.now) {
-    turn.dispatch.bury(*found, Reason::ttl_expired, "expired before it was delivered");
-  } else if (delivery.parked) {
+  if (delivery.parked && t_.messages.message_of(*found).expires > t_.now) {
     return refuse(Code::session_paused,
                   "the message waits: its session is paused, and nothing in it is handed out "
                   "until it is resumed");
-  } else {
+  }
+  if (!turn.dispatch.bury_unfit(*found)) {
     turn.dispatch.hand_out(*found, none, State::read);
     note_read(turn, *found, command);
   }
@@ -458,26 +363,34 @@ Outcome Workspace::on(Turn& turn, const Take& command) {
   return receipt;
 }
 
+// All that the stream handed out up to a mark: its list is in the order of its marks.
+Outcome Workspace::acknowledge_upto(Turn& turn, const Ack& command) {
+  const StreamRef ref = t_.streams.find(command.stream);
+  const Stream* const stream = ref == none ? nullptr : &t_.streams[ref];
+  if (stream == nullptr || stream->agent != turn.actor || stream->number != command.upto.stream ||
+      stream->handed_out < command.upto.number) {
+    return refuse(Code::not_delivered, "this stream has not handed out what the mark names");
+  }
+  Receipt receipt;
+  while (stream->first != none && t_.messages.delivery(stream->first).mark <= command.upto) {
+    receipt.message = t_.messages.message_of(stream->first).seq;
+    turn.dispatch.settle(stream->first, State::acked);
+    ++receipt.count;
+  }
+  turn.dispatch.pump(turn.actor);
+  return receipt;
+}
+
 Outcome Workspace::on(Turn& turn, const Ack& command) {
+  if (command.stream != stream_none) {
+    return acknowledge_upto(turn, command);
+  }
   const auto found = find_delivery(turn, command.target);
   if (!found) {
     return std::unexpected(found.error());
   }
   const Seq message = t_.messages.message_of(*found).seq;
   const Delivery& delivery = t_.messages.delivery(*found);
-  if (command.upto != stream_none) {
-    const StreamRef stream = t_.streams.find(command.upto);
-    if (stream == none || delivery.stream != stream || t_.streams[stream].agent != turn.actor) {
-      return refuse(Code::not_delivered, "this stream does not hold the message");
-    }
-    Receipt receipt{.message = message};
-    for (DeliveryRef first = none; first != *found; ++receipt.count) {
-      first = t_.streams[stream].first;
-      turn.dispatch.settle(first, State::acked);
-    }
-    turn.dispatch.pump(turn.actor);
-    return receipt;
-  }
   if (delivery.state == State::acked || delivery.state == State::answered) {
     return Receipt{.message = message};  // told twice, done once
   }
@@ -557,7 +470,12 @@ Outcome Workspace::on(Turn& turn, const OpenStream& command) {
   if (t_.streams.find(command.stream) != none) {
     return refuse(Code::conflict, "the stream is open already");
   }
-  if (t_.streams.size() >= t_.rules.streams_max) {
+  const std::vector<StreamRef>& open = t_.agents[turn.actor].streams;
+  const auto former = std::ranges::find_if(open, [&](StreamRef ref) {
+    return t_.streams[ref].number == command.after.stream;
+  });
+  const StreamRef resumed = former == open.end() ? none : *former;
+  if (t_.streams.size() - (resumed == none ? 0 : 1) >= t_.rules.streams_max) {
     return refuse(Code::limit_reached, "the workspace has " +
                                            std::to_string(t_.rules.streams_max) +
                                            " open streams already (streams_max)");
@@ -566,9 +484,14 @@ Outcome Workspace::on(Turn& turn, const OpenStream& command) {
   stream.id = command.stream;
   stream.agent = turn.actor;
   stream.window = command.window;
+  stream.after = command.after;
+  stream.number = t_.streams.new_number();
   t_.agents[turn.actor].streams.push_back(t_.streams.add(stream));
   if (t_.agents[turn.actor].streams.size() == 1) {
     presence::connected(t_, turn.dispatch, turn.actor);
+  }
+  if (resumed != none) {  // its connection is lost, and only the client knows yet
+    turn.dispatch.close_stream(resumed, false);
   }
   turn.dispatch.pump(turn.actor);
   return Receipt{};
@@ -604,13 +527,13 @@ Outcome Workspace::on(Turn& turn, const Heartbeat& command) {
   if (agent.dialect == Dialect::inbox) {
     turn.dispatch.renew_tasks(turn.actor);
   }
-  const bool was_busy = agent.status == "busy";
+  const bool was_busy = turn.watch.is_busy(agent);
   if (agent.status != command.status && !command.status.empty()) {
     news::availability(t_, turn.dispatch, turn.actor, command.status);
   }
   agent.status = command.status;
   agent.task = command.task;
-  if (command.status != "busy" && (was_busy || agent.busy_until > t_.now)) {
+  if (was_busy) {  // what waits for it goes on, unless it says that it is busy still
     turn.watch.heard_from(turn.actor);
   }
   agent.budget.turn(t_.now);
@@ -618,7 +541,7 @@ Outcome Workspace::on(Turn& turn, const Heartbeat& command) {
   return Receipt{};
 }
 
-Outcome Workspace::on(Turn& turn, const Malformed& command) {
+std::expected<void, Error> Workspace::check(const Asking& turn, const Malformed& command) const {
   if (turn.actor == none) {
     return refuse(Code::forbidden, "only a registered principal sends messages");
   }
@@ -627,10 +550,18 @@ Outcome Workspace::on(Turn& turn, const Malformed& command) {
                   "at most " + std::to_string(t_.rules.malformed_bytes_max) +
                       " bytes are kept of a malformed message (malformed_bytes_max)");
   }
-  if (!turn.dispatch.entomb_malformed(turn.actor, turn.entry.seq, command.text.size(),
-                                      command.error)) {
+  if (!Dispatch::keeps_malformed(t_, turn.actor, turn.now())) {
     return refuse(Code::rate_limited, "more malformed messages than are kept per minute");
   }
+  return {};
+}
+
+Outcome Workspace::on(Turn& turn, const Malformed& command) {
+  if (auto good = check(turn, command); !good) {
+    return std::unexpected(good.error());
+  }
+  (void)turn.dispatch.entomb_malformed(turn.actor, turn.entry.seq, command.text.size(),
+                                       command.error);
   return Receipt{.message = turn.entry.seq};
 }
 
@@ -707,7 +638,7 @@ Outcome Workspace::retry(Turn& turn, DeadLetter& letter, AgentRef stand_in) {
   if (receiver == none || !t_.agents[receiver].is_registered()) {
     return refuse(Code::receiver_not_found, quoted(letter.receiver) + " is not registered");
   }
-  if (t_.agents[receiver].inbox.unsettled >= t_.rules.queue_max) {
+  if (t_.load_of(receiver) >= t_.rules.queue_max) {
     return refuse(Code::queue_full, "the inbox of " + quoted(letter.receiver) + " is full (" +
                                         std::to_string(t_.rules.queue_max) + ", queue_max)");
   }

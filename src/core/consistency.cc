@@ -56,6 +56,11 @@ bool watches_what_is_waited_for(const Tables& t) {
       wanted.insert(seq);
     }
   }
+  for (const auto& [seq, pipeline] : t.patterns.pipelines()) {
+    if (pipeline.waits_to_begin()) {
+      wanted.insert(seq);
+    }
+  }
   size_t watched = 0;
   bool all_wanted = true;
   t.messages.each([&](MessageRef, const Message& message) {
@@ -129,12 +134,21 @@ bool locks_are_in_order(const Tables& t) {
   });
 }
 
+// What is kept in memory only went to everyone, and someone has not settled it.
+bool broadcasts_are_open(const Tables& t) {
+  return std::ranges::all_of(t.broadcasts.all(), [&t](const auto& item) {
+    const MessageRef ref = t.messages.find(item.first);
+    return ref != none && t.messages.message(ref).is_memory_only() &&
+           t.messages.message(ref).open > 0;
+  });
+}
+
 }  // namespace
 
 bool is_consistent(const Tables& t) {
   return watches_what_is_waited_for(t) && owes_what_is_next(t) && remembers_what_is_settled(t) &&
          counts_pending_requests(t) && sessions_have_what_they_name(t) && locks_are_in_order(t) &&
-         t.waits.is_in_order();
+         broadcasts_are_open(t) && t.waits.is_in_order();
 }
 
 }  // namespace parley::core

@@ -38,7 +38,7 @@ std::unexpected<Error> refuse_closed(const Thread& thread) {
 // Who joins speaks to one who takes part: a stranger who knows no more than its name may neither
 // see the thread nor fill it behind their backs. People may always have a word. Of a crowd the
 // engine does not know all.
-bool Workspace::may_join(const Turn& turn, const Thread& thread, const Route& route) const {
+bool Workspace::may_join(const Asking& turn, const Thread& thread, const Route& route) const {
   const auto takes_part = [&](AgentRef agent) {
     return std::ranges::find(thread.participants, agent) != thread.participants.end();
   };
@@ -51,7 +51,7 @@ bool Workspace::may_join(const Turn& turn, const Thread& thread, const Route& ro
 // The thread that a message goes into, none where it has no name or begins one; or why it may not.
 // Flow has limits for its agents, however they write; whoever answers a request is heard all the
 // same, and so is the broker.
-std::expected<ThreadRef, Error> Workspace::find_thread(const Turn& turn, const Envelope& e,
+std::expected<ThreadRef, Error> Workspace::find_thread(const Asking& turn, const Envelope& e,
                                                        const Route& route) const {
   const ThreadRef ref = e.thread.empty() ? none : t_.threads.find(e.thread);
   if (e.thread.empty() || turn.actor == none || turn.answers) {
@@ -76,8 +76,8 @@ std::expected<ThreadRef, Error> Workspace::find_thread(const Turn& turn, const E
                                  "/conversation_id"});
   }
   const bool has_limits = t_.agents[turn.actor].dialect == Dialect::flow;
-  const bool is_over =
-      thread.overdue || (thread.ages && thread.created + t_.rules.thread_duration_max <= t_.now);
+  const Time age_end = thread.created + t_.rules.thread_duration_max;
+  const bool is_over = thread.overdue || (thread.ages && age_end <= turn.now());
   if ((thread.is_closed() && (has_limits || !thread.closed_by.empty())) ||
       (has_limits && is_over)) {
     return refuse_closed(thread);

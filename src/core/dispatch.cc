@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "core/news.h"
 #include "core/presence.h"
+#include "core/sizes.h"
 
 namespace parley::core {
 
@@ -29,10 +30,21 @@ State state_for(Reason reason) {
 
 }  // namespace
 
+AgentRef asked_alone(const Tables& t, MessageRef ref) {
+  const Message& message = t.messages.message(ref);
+  if (message.is_direct()) {
+    return t.messages.delivery(message.deliveries).receiver;
+  }
+  const Task* const task = t.tasks.find(message.seq);
+  const AgentRef specialist = task == nullptr ? none : t.agents.find(task->specialist);
+  const bool has_it = specialist != none && t.messages.delivery_to(ref, specialist) != none;
+  return has_it ? specialist : none;
+}
+
 bool Dispatch::deliver(MessageRef message, AgentRef receiver, const Passage& passage) {
   Agent& agent = t_.agents[receiver];
   const bool is_own = t_.messages.message(message).is_own;
-  const bool has_room = agent.inbox.unsettled < t_.rules.queue_max;
+  const bool has_room = t_.load_of(receiver) < t_.rules.queue_max;
   if (is_own && !has_room && t_.messages.message(message).topic != none) {
     return false;
   }
@@ -40,14 +52,18 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, const Passage& pas
   t_.messages.start_expiry(message);
   t_.agents.use(receiver);
   ++agent.inbox.unsettled;
-  if (agent.inbox.unsettled * 100 >= t_.rules.queue_max * t_.rules.breaker_queue &&
+  if (t_.load_of(receiver) * 100 >= t_.rules.queue_max * t_.rules.breaker_queue &&
       t_.rules.breaker_queue > 0 && agent.is_registered()) {
     agent.breaker.filled(t_.now);
   }
   if (!agent.is_registered()) {
     entomb(ref, Reason::receiver_not_found, "no agent or topic has this name");
+  } else if (const std::string fault =
+                 size_fault(t_.rules, agent, t_.messages.message(message));
+             !fault.empty()) {
+    entomb(ref, Reason::rejected, fault);
   } else if (!has_room && !is_own && !passage.is_answer) {
-    entomb(ref, Reason::queue_overflow, "the inbox is full");
+    fail_or_try(ref, Gate::room, Reason::queue_overflow);
   } else {
     const bool waits = throttle(ref, passage);
     t_.messages.delivery(ref).state = waits ? State::delayed : State::queued;
@@ -59,12 +75,12 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, const Passage& pas
   return true;
 }
 
-void Dispatch::fail(MessageRef message, AgentRef receiver, Reason reason,
-                    std::string_view error) {
+void Dispatch::deliver_if_there(MessageRef message, AgentRef receiver) {
   const DeliveryRef ref = t_.messages.add_delivery(message, receiver, t_.now);
+  t_.messages.start_expiry(message);
   t_.agents.use(receiver);
   ++t_.agents[receiver].inbox.unsettled;
-  entomb(ref, reason, error);
+  fail_or_try(ref, Gate::presence, Reason::receiver_unavailable);
 }
 
 void Dispatch::unblock(MessageRef ref) {
@@ -98,7 +114,7 @@ void Dispatch::unblock_all(AgentRef agent) {
 
 void Dispatch::pump(AgentRef agent) {
   for (DeliveryRef next = next_waiting(agent); next != none; next = next_waiting(agent)) {
-    const StreamRef stream = stream_with_room(t_.agents[agent]);
+    const StreamRef stream = stream_for(next);
     if (stream == none) {
       emit(Mail{.receiver = agent});
       return;
@@ -107,12 +123,19 @@ void Dispatch::pump(AgentRef agent) {
   }
 }
 
-// The one that holds least, so that several share the work; the one opened first among equals.
-StreamRef Dispatch::stream_with_room(const Agent& agent) const {
+// With room: the one whose client has it already; else the one that holds least, so that several
+// share the work; the one opened first among equals.
+StreamRef Dispatch::stream_for(DeliveryRef delivery) const {
   StreamRef best = none;
-  for (const StreamRef ref : agent.streams) {
+  for (const StreamRef ref : t_.agents[t_.messages.delivery(delivery).receiver].streams) {
     const Stream& stream = t_.streams[ref];
-    if (stream.held < stream.window && (best == none || stream.held < t_.streams[best].held)) {
+    if (stream.held >= stream.window) {
+      continue;
+    }
+    if (stream.after.covers(t_.messages.delivery(delivery).mark)) {
+      return ref;
+    }
+    if (best == none || stream.held < t_.streams[best].held) {
       best = ref;
     }
   }
@@ -122,37 +145,71 @@ StreamRef Dispatch::stream_with_room(const Agent& agent) const {
 DeliveryRef Dispatch::next_waiting(AgentRef agent) {
   while (true) {
     const DeliveryRef ref = t_.agents[agent].inbox.first();
-    if (ref == none || t_.messages.message_of(ref).expires > t_.now) {
+    if (ref == none || !bury_unfit(ref)) {
       return ref;
     }
-    bury(ref, Reason::ttl_expired, "expired before it was delivered");
   }
+}
+
+// What is expired, or larger than its receiver takes, whose dialect or whose limit has changed.
+bool Dispatch::bury_unfit(DeliveryRef ref) {
+  const Message& message = t_.messages.message_of(ref);
+  if (message.expires <= t_.now) {
+    bury(ref, Reason::ttl_expired, "expired before it was delivered");
+    return true;
+  }
+  const Agent& receiver = t_.agents[t_.messages.delivery(ref).receiver];
+  if (const std::string fault = size_fault(t_.rules, receiver, message); !fault.empty()) {
+    leave(ref);
+    entomb(ref, Reason::rejected, fault);
+    return true;
+  }
+  return false;
 }
 
 void Dispatch::hand_out(DeliveryRef ref, StreamRef stream_ref, State state) {
   Delivery& delivery = t_.messages.delivery(ref);
   leave(ref);
-  if (delivery.attempts < UINT16_MAX) {
+  const bool seen = stream_ref != none && t_.streams[stream_ref].after.covers(delivery.mark);
+  if (!seen && delivery.attempts < UINT16_MAX) {
     ++delivery.attempts;
   }
   delivery.state = state;
   delivery.changed = t_.now;
   hold(ref, default_lease(t_.rules, t_.agents[delivery.receiver].dialect));
   StreamId stream_id = stream_none;
+  delivery.mark = {};
   if (stream_ref != none) {
-    Stream& stream = t_.streams[stream_ref];
-    stream_id = stream.id;
+    stream_id = t_.streams[stream_ref].id;
     delivery.stream = stream_ref;
-    delivery.prev = stream.last;
-    (stream.last == none ? stream.first : t_.messages.delivery(stream.last).next) = ref;
-    stream.last = ref;
-    ++stream.held;
+    link(ref, t_.streams[stream_ref], seen);
   }
   emit(Deliver{.receiver = delivery.receiver,
                .stream = stream_id,
                .message = t_.messages.message_of(ref).seq,
                .attempt = delivery.attempts,
-               .delivery = ref});
+               .delivery = ref,
+               .mark = delivery.mark,
+               .seen = seen});
+}
+
+// Gives it its place on the stream. What was seen before is covered by every mark of this stream,
+// whenever it is linked: only the client that saw it gets them.
+void Dispatch::link(DeliveryRef ref, Stream& stream, bool seen) {
+  if (!seen && stream.handed_out == UINT32_MAX) {  // marks are never given twice
+    stream.number = t_.streams.new_number();
+    stream.handed_out = 0;
+  }
+  Delivery& delivery = t_.messages.delivery(ref);
+  delivery.mark = {stream.number, seen ? 0 : ++stream.handed_out};
+  delivery.prev = seen ? stream.last_seen : stream.last;
+  DeliveryRef& before = delivery.prev == none ? stream.first
+                                              : t_.messages.delivery(delivery.prev).next;
+  delivery.next = before;
+  before = ref;
+  (delivery.next == none ? stream.last : t_.messages.delivery(delivery.next).prev) = ref;
+  stream.last_seen = seen ? ref : stream.last_seen;
+  ++stream.held;
 }
 
 void Dispatch::hold(DeliveryRef ref, Duration lease) const {
@@ -170,6 +227,7 @@ void Dispatch::leave(DeliveryRef ref) {
     delivery.parked = false;
   } else if (delivery.stream != none) {
     Stream& stream = t_.streams[delivery.stream];
+    stream.last_seen = stream.last_seen == ref ? delivery.prev : stream.last_seen;
     (delivery.prev == none ? stream.first : t_.messages.delivery(delivery.prev).next) =
         delivery.next;
     (delivery.next == none ? stream.last : t_.messages.delivery(delivery.next).prev) =
@@ -202,6 +260,7 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
     return;
   }
   leave(ref);
+  delivery.mark = {};
   delivery.changed = t_.now;
   delivery.state = delay.us > 0 ? State::delayed : State::queued;
   if (delay.us > 0) {
@@ -243,11 +302,11 @@ void Dispatch::note_failure(AgentRef receiver) {
 
 // Only what one receiver was asked, had in its hands and had time for says anything of it.
 void Dispatch::note_unanswered(MessageRef request, Duration timeout) {
-  const Message& message = t_.messages.message(request);
-  if (!message.is_direct() || timeout < answer_time_min) {
+  const AgentRef asked = asked_alone(t_, request);
+  if (asked == none || timeout < answer_time_min) {
     return;
   }
-  const Delivery& delivery = t_.messages.delivery(message.deliveries);
+  const Delivery& delivery = t_.messages.delivery(t_.messages.delivery_to(request, asked));
   if (delivery.state != State::answered && delivery.attempts > 0 &&
       t_.agents[delivery.receiver].is_registered()) {
     note_failure(delivery.receiver);
@@ -263,11 +322,13 @@ void Dispatch::bury(DeliveryRef ref, Reason reason, std::string_view error) {
 }
 
 // The dead letter of a delivery that has left its inbox, or never was in one. What the broker sent
-// by itself, such as the news of a dead letter, leaves none.
+// by itself, such as the news of a dead letter, leaves none; nor does what was kept in memory only.
 void Dispatch::entomb(DeliveryRef ref, Reason reason, std::string_view error) {
   const Delivery& delivery = t_.messages.delivery(ref);
   Message& message = t_.messages.message(delivery.message);
-  if (message.is_own) {
+  const bool is_memory_only = t_.broadcasts.contains(message.seq);
+  if (message.is_own || is_memory_only) {
+    t_.broadcasts.unheard += is_memory_only ? 1 : 0;
     end(ref, state_for(reason));
     return;
   }
@@ -278,9 +339,7 @@ void Dispatch::entomb(DeliveryRef ref, Reason reason, std::string_view error) {
   letter.reason = reason;
   letter.failed_at = t_.now;
   letter.retry_count = delivery.attempts;
-  // Whose sender was told at once sends it again itself, or not: only a person may do it for it.
-  letter.tries = message.refused ? static_cast<uint32_t>(t_.rules.dead_letter_tries_max)
-                                 : delivery.revivals;
+  letter.tries = delivery.revivals;
   letter.last_error = base::cut(error, t_.rules.reason_bytes_max);
   if (reason == Reason::rejected && !error.empty()) {
     t_.messages.last_errors()[ref] = letter.last_error;
@@ -291,14 +350,20 @@ void Dispatch::entomb(DeliveryRef ref, Reason reason, std::string_view error) {
   tell_sender(id);
 }
 
+bool Dispatch::keeps_malformed(const Tables& t, AgentRef sender, Time now) {
+  const Agent& agent = t.agents[sender];
+  const bool is_new_minute = agent.malformed_since + base::minutes(1) <= now;
+  return (is_new_minute ? 0 : agent.malformed) < t.rules.malformed_per_min;
+}
+
 bool Dispatch::entomb_malformed(AgentRef sender, Seq seq, size_t bytes, std::string_view error) {
+  if (!keeps_malformed(t_, sender, t_.now)) {
+    return false;
+  }
   Agent& agent = t_.agents[sender];
   if (agent.malformed_since + base::minutes(1) <= t_.now) {
     agent.malformed_since = t_.now;
     agent.malformed = 0;
-  }
-  if (agent.malformed >= t_.rules.malformed_per_min) {
-    return false;
   }
   ++agent.malformed;
   DeadLetter letter;
@@ -328,7 +393,10 @@ void Dispatch::tell_sender(uint64_t id) {
                 .about = added.message};
   errand.facts = {{"seq", static_cast<int64_t>(added.message.n)}};
   if (!malformed) {
-    errand.facts.push_back({"receiver", added.receiver});
+    // Who subscribes to a topic is not for the publisher.
+    const MessageRef ref = t_.messages.find(added.message);
+    const TopicRef topic = ref == none ? none : t_.messages.message(ref).topic;
+    errand.facts.push_back({"receiver", topic == none ? added.receiver : t_.topics[topic].name});
     errand.facts.push_back({"attempts", int64_t{added.retry_count}});
   }
   errand.facts.push_back({"reason", std::string(reason_name(added.reason))});
@@ -385,7 +453,8 @@ void Dispatch::end(DeliveryRef ref, State state) {
   Delivery& delivery = t_.messages.delivery(ref);
   Message& message = t_.messages.message(delivery.message);
   --t_.agents[delivery.receiver].inbox.unsettled;
-  t_.messages.note_end(delivery.message);
+  t_.messages.note_end(ref);
+  delivery.mark = {};
   delivery.state = state;
   delivery.changed = t_.now;
   emit(Settled{.receiver = delivery.receiver,
@@ -413,7 +482,7 @@ void Dispatch::revive(DeliveryRef ref) {
   t_.messages.last_errors().erase(ref);
   t_.messages.stop_expiry(delivery.message);
   message.expires = message.ttl.us > 0 ? t_.now + message.ttl : base::time_max;
-  t_.messages.note_revival(delivery.message);
+  t_.messages.note_revival(ref);
   t_.messages.start_expiry(delivery.message);
   ++t_.agents[delivery.receiver].inbox.unsettled;
   if (Task* const task = message.is_task ? t_.tasks.find(message.seq) : nullptr;
@@ -426,9 +495,14 @@ void Dispatch::revive(DeliveryRef ref) {
 void Dispatch::redirect(DeliveryRef ref, AgentRef stand_in) {
   Delivery& delivery = t_.messages.delivery(ref);
   t_.messages.redirected()[ref] = t_.agents[delivery.receiver].name;
+  const Seq seq = t_.messages.message(delivery.message).seq;
+  if (Task* const task = t_.tasks.find(seq);
+      task != nullptr && task->specialist == t_.agents[delivery.receiver].name) {
+    t_.tasks.give(*task, t_.agents[stand_in].name, seq, t_.now);
+  }
   t_.agents.use(stand_in);
   t_.agents.release(delivery.receiver);
-  delivery.receiver = stand_in;
+  t_.messages.set_receiver(ref, stand_in);
 }
 
 void Dispatch::release(const DeadLetter& letter) {
@@ -449,7 +523,11 @@ void Dispatch::close_stream(StreamRef ref, bool failed) {
   while (t_.streams[ref].last != none) {
     const DeliveryRef last = t_.streams[ref].last;
     const bool worked_on = failed && last == t_.streams[ref].first;
+    const ResumeMark mark = t_.messages.delivery(last).mark;
     give_back(last, Duration{}, worked_on, worked_on ? "the receiver's connection was lost" : "");
+    if (Delivery& delivery = t_.messages.delivery(last); !is_final(delivery.state)) {
+      delivery.mark = mark;
+    }
   }
   t_.streams.remove(ref);
   emit(StreamClosed{.stream = id});
@@ -479,13 +557,19 @@ void Dispatch::end_retention(TopicRef topic) {
   finish(ref);
 }
 
+void Dispatch::end_fan_out(MessageRef message) {
+  fanned_out_ = none;
+  finish(message);
+}
+
 // Remembers a message that nothing needs any more, for duplicates and questions.
 void Dispatch::finish(MessageRef ref) {
   const Message& message = t_.messages.message(ref);
-  if (message.open > 0) {
+  if (message.open > 0 || ref == fanned_out_) {
     return;
   }
   t_.messages.stop_expiry(ref);
+  t_.broadcasts.remove(message.seq);
   if (!message.watched) {
     end_request(ref);
   }
@@ -550,11 +634,28 @@ void Dispatch::expire(MessageRef ref) {
   }
 }
 
+void Dispatch::end_broadcasts(uint64_t life) {
+  size_t done = 0;
+  for (const Seq seq : t_.broadcasts.of(life)) {
+    const MessageRef ref = t_.messages.find(seq);
+    t_.messages.stop_expiry(ref);
+    t_.messages.message(ref).expires = t_.now;
+    if (++done <= due_max) {
+      expire(ref);
+    } else {
+      t_.messages.start_expiry(ref);  // with the next ticks
+    }
+  }
+}
+
 void Dispatch::on_due(DeliveryRef ref) {
   const Delivery& delivery = t_.messages.delivery(ref);
   const AgentRef receiver = delivery.receiver;
   if (is_held(delivery.state)) {
     give_back(ref, Duration{}, true, "the lease ended without an answer");
+  } else if (is_tried(delivery.gate)) {
+    try_delivery(ref);
+    return;
   } else if (delivery.gate != Gate::open) {
     pass(ref);
     return;
@@ -599,11 +700,7 @@ void Dispatch::keep_house() {
 
 std::vector<DeliveryRef> Dispatch::unsettled_of(AgentRef agent) const {
   std::vector<DeliveryRef> refs;
-  t_.messages.each_delivery([&](DeliveryRef ref, const Delivery& delivery) {
-    if (delivery.receiver == agent && !is_final(delivery.state)) {
-      refs.push_back(ref);
-    }
-  });
+  t_.messages.each_open(agent, [&](DeliveryRef ref, const Delivery&) { refs.push_back(ref); });
   std::ranges::sort(refs, {}, [this](DeliveryRef ref) { return t_.messages.message_of(ref).seq; });
   return refs;
 }

@@ -11,6 +11,10 @@ namespace parley::core {
 
 // Over 150 lines: every move of a delivery, which keep each other in step.
 
+// Who was asked alone: the receiver of a message to one, or, where its task was given to another
+// since, who has that now. none: several were asked.
+AgentRef asked_alone(const Tables& t, MessageRef message);
+
 // Moves deliveries from one state to the next: the only place where that happens. Every move keeps
 // the tables in step (inboxes, streams, deadlines, counts) and says what it did in the effects.
 // Made anew for each entry. A message stays in the tables until `keep_house`, so references are
@@ -23,14 +27,27 @@ class Dispatch {
   // Books the message with the limits that count it once. Owed by each send, before `deliver`.
   Passage enter(MessageRef message);
 
+  // A message goes to several, one after the other: it is not finished in between, even where those
+  // that have it so far are done with it.
+  void begin_fan_out(MessageRef message) { fanned_out_ = message; }
+  void end_fan_out(MessageRef message);
+
   // Addresses the message to one more receiver: it waits in its inbox, or is handed out at once,
   // or is buried where the receiver is not registered or its inbox is full. Without a passage it
   // waits for no limit. False for what the broker publishes where there is no room: that is left
   // out. What it owes has room always.
   bool deliver(MessageRef message, AgentRef receiver, const Passage& passage = {});
 
-  // Addresses the message to one who does not get it: a dead letter at once.
-  void fail(MessageRef message, AgentRef receiver, Reason reason, std::string_view error);
+  // Addresses the message to one who is away, and for whom it must not wait: it is tried again, as
+  // its sender's dialect has it, or is a dead letter at once.
+  void deliver_if_there(MessageRef message, AgentRef receiver);
+
+  // Whether what a sender of this dialect sends by name, and this receiver cannot take now, is
+  // tried again.
+  static bool is_tried_again(const Tables& tables, Dialect sender, AgentRef receiver);
+  bool is_tried_again(Dialect sender, AgentRef receiver) const {
+    return is_tried_again(t_, sender, receiver);
+  }
 
   // The message is delivered: tells its sender when it is near or beyond its limits, and later
   // that it is no more.
@@ -59,7 +76,8 @@ class Dispatch {
   // The task was given to another: its former specialist, who had it by the message at `before`,
   // has it no more, and is told.
   void move_task(Task& task, const std::string& former, Seq before, std::string_view by);
-  // What `from` has not settled of the message at that place is taken from it, as dead.
+  // What `from` has not settled of the message at that place is taken from it, as dead; what it did
+  // not get, a dead letter, is discarded.
   void take_back(std::string_view from, Seq message, std::string why);
   // The message goes to one more receiver, in the place of a former one. Does not always pump.
   void deliver_again(MessageRef message, AgentRef receiver, const std::string& former);
@@ -77,7 +95,10 @@ class Dispatch {
   // after each move that lets something wait or makes room.
   void pump(AgentRef agent);
 
-  // The most urgent delivery that waits and has not expired; none when there is none.
+  // Ends a waiting delivery that cannot be handed out any more. False: it can.
+  bool bury_unfit(DeliveryRef ref);
+
+  // The most urgent delivery that waits and can be handed out; none when there is none.
   DeliveryRef next_waiting(AgentRef agent);
 
   // Hands a waiting delivery to its receiver, with a lease: to a stream, or none.
@@ -86,8 +107,9 @@ class Dispatch {
   // Starts the lease of a held delivery anew.
   void hold(DeliveryRef ref, Duration lease) const;
 
-  // Ends the hold: it waits again, after `delay`. If it `failed` that counts: one that failed too
-  // often is buried. The error is kept anyway. Does not pump: several may go back first.
+  // Ends the hold: it waits again, after `delay`, and is to be pushed again whoever saw it. If it
+  // `failed` that counts: one that failed too often is buried. The error is kept anyway. Does not
+  // pump: several may go back first.
   void give_back(DeliveryRef ref, Duration delay, bool failed, std::string_view error);
 
   // Ends an unsettled delivery as acked or answered, or marks an acked one as answered.
@@ -100,6 +122,7 @@ class Dispatch {
   // than are kept only the letter. False, and nothing is kept, when it sent too many of them within
   // a minute.
   bool entomb_malformed(AgentRef sender, Seq seq, size_t bytes, std::string_view error);
+  static bool keeps_malformed(const Tables& tables, AgentRef sender, Time now);
 
   // Brings a buried delivery back, with a fresh time to live and no attempts. Does not pump.
   void revive(DeliveryRef ref);
@@ -113,8 +136,9 @@ class Dispatch {
   // Passes a dead letter on to a human: an escalation that a person resolves.
   void escalate(DeadLetter& letter, std::string_view by);
 
-  // Gives back what the stream holds and removes it. If the receiver failed, it is counted against
-  // the message that it was working on: the oldest.
+  // Gives back what the stream holds and removes it. What a client saw of it is still known by its
+  // mark. If the receiver failed, it is counted against the message that it was working on: the
+  // oldest.
   void close_stream(StreamRef ref, bool failed);
 
   // The broker will tell `errand.to`, unless that is a principal's name that no one has.
@@ -138,6 +162,9 @@ class Dispatch {
 
   // Its sender waits no more for the answer: see WaitGraph. Does nothing when it did not.
   void unblock(MessageRef ref);
+  // What a node whose life is over kept in memory only is over too. What is handed out may still be
+  // acknowledged.
+  void end_broadcasts(uint64_t life);
   // The callers of a node whose life is over wait no more.
   void unblock_callers(uint64_t origin);
   // The agent is gone: it waits for no one, and no one for it.
@@ -162,13 +189,15 @@ class Dispatch {
   // All unsettled deliveries of one receiver, oldest message first. Walks all there are.
   std::vector<DeliveryRef> unsettled_of(AgentRef agent) const;
 
-  static constexpr size_t due_max = 4'096;
+  static constexpr size_t due_max = 1'024;
   // Who has less time to answer is not counted as failing.
   static constexpr Duration answer_time_min = base::seconds(1);
 
  private:
   void leave(DeliveryRef ref);
   void line_up(DeliveryRef ref);
+  void fail_or_try(DeliveryRef ref, Gate gate, Reason reason);
+  void try_delivery(DeliveryRef ref);
   void set_status(Session& session, SessionStatus status);
   void tell_change(const Session& session, std::string_view to, std::string_view what,
                    std::string_view by);
@@ -207,11 +236,13 @@ class Dispatch {
   void relieve(AgentRef sender);
   void relieve_all();
   void end_retention(TopicRef topic);
-  StreamRef stream_with_room(const Agent& agent) const;
+  StreamRef stream_for(DeliveryRef ref) const;
+  void link(DeliveryRef ref, Stream& stream, bool seen);
 
   WorkspaceId workspace_;
   Tables& t_;
   std::vector<Effect>& effects_;
+  MessageRef fanned_out_ = none;
   Time relief_{};  // of a message in hand: when the limits it used fall below the mark
 };
 

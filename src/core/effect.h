@@ -23,6 +23,9 @@ struct Deliver {
   Seq message;
   uint32_t attempt = 0;
   DeliveryRef delivery = none;
+  ResumeMark mark{};  // on the stream
+  // The client of the stream had it before: the stream holds it, and nothing is pushed.
+  bool seen = false;
   bool operator==(const Deliver&) const = default;
 };
 
@@ -115,6 +118,7 @@ struct Receipt {
   Seq message;             // of a send: where the message is; of a lock: where it was asked for
   bool duplicate = false;  // of a send: it was accepted before, at `message`
   bool skipped = false;    // and what was accepted has other words: nothing was sent of these
+  bool has_no_task = false;  // of a send: it tells of a task that its sender does not have
   // Of a send: in its channel, 0: none. Of a session: its version. Of a lock: 1 has it, 0 waits.
   uint64_t number = 0;
   uint32_t count = 0;      // messages taken, acked or read; receivers of a send

@@ -129,6 +129,14 @@ struct Envelope {
   bool operator==(const Envelope&) const = default;
 };
 
+// The most bytes that a message has when it is written in another dialect than its own: with what
+// that adds.
+struct MessageSizes {
+  size_t whole = 0;    // as a whole: collab
+  size_t content = 0;  // its content, as text: inbox
+};
+MessageSizes sizes_of(const Envelope& envelope);
+
 void encode(const Envelope& envelope, Writer& out);
 
 // Leaves `in` failed when the bytes are not an envelope.

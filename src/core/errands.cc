@@ -9,12 +9,12 @@ namespace parley::core {
 
 namespace {
 
-constexpr std::array<std::string_view, 18> names = {
+constexpr std::array<std::string_view, 20> names = {
     "delivery_failed", "message_malformed", "escalated",      "escalation_resolved",
     "request_timed_out", "roll_called",     "gathered",       "stage",
     "pipeline_ended",  "backpressure",      "thread_closed",  "dead_letter_alert",
     "published",       "deadlock_warned",   "session_changed", "session_warning",
-    "session_ended",   "task_reassigned"};
+    "session_ended",   "task_reassigned",   "acknowledged",   "not_acknowledged"};
 static_assert(names.size() == static_cast<size_t>(errand_kind_last) + 1);
 
 enum class Tag : uint8_t { text, number, duration, time, texts };
@@ -79,6 +79,7 @@ void Errands::forget(std::string_view to) {
 void Errands::encode(Writer& out) const {
   out.varint(next_id_);
   out.varint(dropped);
+  out.varint(refused);
   out.varint(errands_.size());
   for (const auto& [id, errand] : errands_) {
     out.varint(id);
@@ -98,6 +99,7 @@ void Errands::encode(Writer& out) const {
 bool Errands::decode(Reader& in) {
   next_id_ = in.varint();
   dropped = in.varint();
+  refused = in.varint();
   for (size_t left = in.count(); left > 0 && in.ok(); --left) {
     Errand errand;
     errand.id = in.varint();

@@ -32,8 +32,10 @@ enum class ErrandKind : uint8_t {
   session_warning = 15,    // to its participants: it ends soon
   session_ended = 16,      // to its participants: what came of it
   task_reassigned = 17,    // to the former specialist
+  acknowledged = 18,       // to the sender, who wanted to know
+  not_acknowledged = 19,   // to the sender: not in time
 };
-constexpr ErrandKind errand_kind_last = ErrandKind::task_reassigned;
+constexpr ErrandKind errand_kind_last = ErrandKind::not_acknowledged;
 
 // `delivery_failed`, …: the word for it in the message.
 std::string_view errand_name(ErrandKind kind);
@@ -75,6 +77,7 @@ class Errands {
   const std::map<uint64_t, Errand>& all() const { return errands_; }
   size_t size() const { return errands_.size(); }
   uint64_t dropped = 0;  // there were too many
+  uint64_t refused = 0;  // they could not be sent
 
   // False when the bytes are none.
   void encode(Writer& out) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -38,14 +39,35 @@ struct Budget {
   static constexpr Duration day_length = base::hours(24);
 };
 
-// An exchange in one conversation in which only two agents have the word, in turns.
+// An exchange in which the same agents have the word, each in its turn: two that answer each other,
+// or a ring in which each passes it on to the next. Names are hashes.
 struct Rally {
-  uint64_t key = 0;   // of the conversation; 0: none
-  uint64_t from = 0;  // who spoke last, to whom: hashes of names
-  uint64_t to = 0;
-  uint64_t turns = 0;  // messages in a row that answered the one before, and the first of them
-  Time since;          // that first one
+  static constexpr size_t ring_max = 8;
+
+  uint64_t key = 0;  // of the conversation or the pair; 0: none
+  std::array<uint64_t, ring_max> agents{};  // each spoke to the next
+  uint8_t count = 0;
+  uint8_t last = 0;      // who spoke last, by its place
+  bool is_ring = false;  // the last of them speaks to the first
+  uint64_t turns = 0;    // messages that went round; 1: none did
+  Time since;
+
+  static Rally begin(uint64_t key, uint64_t from, uint64_t to, Time now);
+  // One more message. Another way than the ring's begins a new exchange; what was said before, or
+  // is said out of turn, counts for nothing.
+  void add(uint64_t from, uint64_t to, Time now);
+  bool has(uint64_t agent) const;
+  bool is_good() const;
+  bool operator==(const Rally&) const = default;
+
+ private:
+  bool has_step(uint64_t from, uint64_t to) const;
+  void drop_first(size_t number);
 };
+
+void encode(const Rally& rally, Writer& out);
+// Leaves `in` failed when the bytes are none.
+Rally decode_rally(Reader& in);
 
 // The rallies of a workspace, in the order in which they go when there are too many: those in which
 // nobody answered before the others, the oldest first.
@@ -54,10 +76,13 @@ class Rallies {
   // Hashes of a conversation and of a name, never 0.
   static uint64_t key_of(std::string_view conversation);
   static uint64_t name_of(std::string_view agent);
+  // The same of two agents, whoever of them is named first.
+  static uint64_t key_of_pair(uint64_t one, uint64_t other);
 
-  // What the rally would be with a message from one to the other: a new one, if another spoke last
-  // or `window` is over.
-  Rally with(uint64_t key, uint64_t from, uint64_t to, Time now, Duration window) const;
+  // What the rally would be with a message from one to the other. It begins anew when `window` is
+  // over, or when a person spoke at `interrupted`.
+  Rally with(uint64_t key, uint64_t from, uint64_t to, Time now, Duration window,
+             Time interrupted = {}) const;
   void put(const Rally& rally, Time now, Duration window, uint64_t size_max);
 
   // A person spoke in the conversation; or an admin lets this agent begin anew.

@@ -50,6 +50,33 @@ TEST(Guard, AThirdOneOrAPersonOrTimeEndsTheRally) {
   EXPECT_EQ(court.says("ana", "cy", "t"), 1u);
 }
 
+// XD-11: a ring of any small length, also when two messages go round in it.
+TEST(Guard, ARingIsCountedWhenItCloses) {
+  Court court;
+  EXPECT_EQ(court.says("ana", "bo", "t"), 1u);
+  EXPECT_EQ(court.says("bo", "cy", "t"), 1u);
+  EXPECT_EQ(court.says("ana", "bo", "t"), 1u);  // a second one sets out
+  EXPECT_EQ(court.says("cy", "di", "t"), 1u);
+  EXPECT_EQ(court.says("di", "bo", "t"), 3u);  // ana was only on the way there
+  EXPECT_EQ(court.says("bo", "cy", "t"), 4u);
+  EXPECT_EQ(court.says("di", "bo", "t"), 4u);  // not its turn
+  EXPECT_EQ(court.says("cy", "di", "t"), 5u);
+  EXPECT_EQ(court.says("di", "ana", "t"), 1u);  // another way
+}
+
+TEST(Guard, ALongChainAndAStarAreNoRings) {
+  Court court;
+  for (int n = 0; n < 40; ++n) {
+    ASSERT_EQ(court.says(std::to_string(n), std::to_string(n + 1), "chain"), 1u);
+  }
+  EXPECT_EQ(court.says("40", "37", "chain"), 4u);
+  for (int n = 0; n < 40; ++n) {  // one who asks others, one after the other
+    const std::string other = std::to_string(n % 3);
+    ASSERT_EQ(court.says("hub", other, "star"), 1u);
+    ASSERT_EQ(court.says(other, "hub", "star"), 2u);
+  }
+}
+
 TEST(Guard, ThoseWithoutAnAnswerMakeRoomFirst) {
   Court court;
   court.size_max = 10;

@@ -11,7 +11,7 @@ namespace {
 
 // Whether a waiting delivery is not in line now. It comes in when its delay or the pause is over.
 bool stays_out(const Delivery& delivery, Discipline discipline) {
-  return delivery.parked ||
+  return delivery.parked || is_tried(delivery.gate) ||
          (discipline == Discipline::bands && delivery.state == State::delayed);
 }
 
@@ -104,16 +104,26 @@ void Inbox::take(Messages& messages, Discipline discipline, DeliveryRef ref) {
   settle_turn(messages, at);
 }
 
+void Inbox::clear(Messages& messages, std::span<const DeliveryRef> refs) {
+  for (const DeliveryRef ref : refs) {
+    messages.delivery(ref).prev = none;
+    messages.delivery(ref).next = none;
+  }
+  channels_.clear();
+  turns_.clear();
+}
+
 void Inbox::end_delay(Messages& messages, Discipline discipline, DeliveryRef ref) {
   Delivery& delivery = messages.delivery(ref);
   CHECK(delivery.state == State::delayed);
+  const bool was_out = stays_out(delivery, discipline);
   messages.stop_due(ref);
   messages.unthrottle(ref);
   delivery.state = State::queued;
   if (delivery.parked) {
     return;
   }
-  if (discipline == Discipline::bands) {
+  if (was_out) {
     put(messages, discipline, ref);
     return;
   }

@@ -41,6 +41,9 @@ class Inbox {
   // Takes a delivery out that `put` put in.
   void take(Messages& messages, Discipline discipline, DeliveryRef ref);
 
+  // Takes all out at once: they are among `refs`.
+  void clear(Messages& messages, std::span<const DeliveryRef> refs);
+
   // Says that the delay of a delivery is over; it waits in its place as a queued one.
   void end_delay(Messages& messages, Discipline discipline, DeliveryRef ref);
 

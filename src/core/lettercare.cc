@@ -27,15 +27,18 @@ Duration backoff(const Rules& rules, uint32_t tries) {
   return Duration{rules.dead_letter_backoff.us << std::min(tries, 20u)};
 }
 
-bool can_be_tried(const Rules& rules, const DeadLetter& letter) {
-  return is_retryable(letter.reason) && letter.tries < rules.dead_letter_tries_max;
+// Whose sender was told at once sends it again itself, or not: only a person may do it for it.
+bool can_be_tried(const Tables& t, const DeadLetter& letter) {
+  const MessageRef ref = t.messages.find(letter.message);
+  const bool refused = ref != none && t.messages.message(ref).refused;
+  return is_retryable(letter.reason) && !refused && letter.tries < t.rules.dead_letter_tries_max;
 }
 
 // A collab sender's messages are tried again after its own pauses, and not at the next pass.
 std::optional<Duration> own_pause(const Tables& t, const DeadLetter& letter) {
   const MessageRef ref = t.messages.find(letter.message);
   if (ref == none || t.messages.message(ref).dialect != Dialect::collab ||
-      !can_be_tried(t.rules, letter)) {
+      !can_be_tried(t, letter)) {
     return std::nullopt;
   }
   return retry_pause(t.rules, Dialect::collab, false, letter.tries);
@@ -54,7 +57,7 @@ Time stale_at(const Tables& t, const DeadLetter& letter) {
 }  // namespace
 
 void Dispatch::begin_care(DeadLetter& letter) {
-  const bool tried_before = letter.tries > 0 && can_be_tried(t_.rules, letter);
+  const bool tried_before = letter.tries > 0 && can_be_tried(t_, letter);
   const std::optional<Duration> pause = own_pause(t_, letter);
   letter.inspected = tried_before || pause;
   t_.dead_letters.set_due(letter, pause          ? t_.now + *pause
@@ -75,9 +78,9 @@ void Dispatch::care_for_letters() {
 void Dispatch::care_for(DeadLetter& letter) {
   if (letter.inspected && stale_at(t_, letter) <= t_.now) {
     resolve_letter(letter, Resolution::discarded);
-  } else if (letter.inspected && can_be_tried(t_.rules, letter)) {
+  } else if (letter.inspected && can_be_tried(t_, letter)) {
     try_again(letter);
-  } else if (can_be_tried(t_.rules, letter) && stale_at(t_, letter) > t_.now) {
+  } else if (can_be_tried(t_, letter) && stale_at(t_, letter) > t_.now) {
     letter.inspected = true;
     t_.dead_letters.set_due(letter, t_.now + backoff(t_.rules, letter.tries));
   } else {
@@ -93,7 +96,7 @@ void Dispatch::try_again(DeadLetter& letter) {
     return;
   }
   ++letter.tries;
-  if (t_.agents[receiver].inbox.unsettled < t_.rules.queue_max) {
+  if (t_.load_of(receiver) < t_.rules.queue_max) {
     const DeliveryRef ref =
         t_.messages.delivery_to(t_.messages.find(letter.message), receiver);
     revive(ref);
@@ -104,7 +107,7 @@ void Dispatch::try_again(DeadLetter& letter) {
     }
     resolve_letter(letter, Resolution::retried);
     pump(receiver);
-  } else if (can_be_tried(t_.rules, letter)) {
+  } else if (can_be_tried(t_, letter)) {
     t_.dead_letters.set_due(letter, t_.now + backoff(t_.rules, letter.tries));
   } else {
     leave_to_humans(letter);

@@ -20,25 +20,51 @@ bool is_flow_agent(const Agent& agent) {
   return agent.kind == PrincipalKind::agent && agent.dialect == Dialect::flow;
 }
 
+// The places in Played.
+constexpr size_t by_thread = 0;
+constexpr size_t by_pair = 2;
+
+std::string describe(const Rules& rules, const Rally& rally, size_t by, const Envelope& e,
+                     std::string_view receiver) {
+  const std::string times = std::to_string(rules.guard_ping_pong);
+  std::string text = rally.count == 2
+                         ? "you and " + quoted(receiver) + " have answered each other " + times +
+                               " times"
+                         : times + " messages have gone round among " +
+                               std::to_string(rally.count) + " agents, from you to " +
+                               quoted(receiver) + " and so back to you,";
+  text += " since " + base::format_time(rally.since);
+  if (by == by_pair) {
+    text += ", each time in a new conversation (guard.ping_pong_max); a message of a person to one "
+            "of you lets you go on";
+  } else {
+    text += (by == by_thread ? " in the conversation " + quoted(e.thread.substr(0, 64))
+                             : " in the conversations linked by " +
+                                   quoted(e.correlation.substr(0, 64))) +
+            ", and nobody else has spoken (guard.ping_pong_max); a message of a person or of "
+            "another agent in it lets you go on";
+  }
+  return text + ", or an admin resets one of you";
+}
+
 }  // namespace
 
 // What waits for its sender's limits is bounded, too. A critical message waits for none.
-std::expected<void, Error> Workspace::check_pace(Turn& turn, const Envelope& e) {
+std::expected<void, Error> Workspace::check_pace(const Asking& turn, const Envelope& e) const {
   const uint64_t waiting = t_.messages.throttled_of(turn.actor);
   if (waiting < t_.rules.flow_rate_throttled || e.priority == Priority::critical ||
       !is_flow_agent(t_.agents[turn.actor])) {
     return {};
   }
-  turn.dispatch.signal_overload(turn.actor);
   return refuse(Code::overloaded,
                 std::to_string(waiting) +
                     " of your messages wait for your rate limits, and no more may "
                     "(flow.rate.throttled_max); send again when some have gone, or ask an admin to "
                     "raise flow.rate",
-                t_.messages.passing_of(turn.actor, t_.now).first - t_.now);
+                t_.messages.passing_of(turn.actor, turn.now()).first - turn.now());
 }
 
-std::expected<void, Error> Workspace::check_breaker(const Turn& turn, const Envelope& e,
+std::expected<void, Error> Workspace::check_breaker(const Asking& turn, const Envelope& e,
                                                     const Route& route) const {
   if (!route.is_one() || e.priority == Priority::critical || turn.answers ||
       !is_flow_agent(t_.agents[turn.actor])) {
@@ -46,7 +72,7 @@ std::expected<void, Error> Workspace::check_breaker(const Turn& turn, const Enve
   }
   const Agent& receiver = t_.agents[route.agents.front()];
   const Breaker& breaker = receiver.breaker;
-  const Duration wait = breaker.refuses(t_.now, t_.rules.breaker_pause);
+  const Duration wait = breaker.refuses(turn.now(), t_.rules.breaker_pause);
   if (wait.us == 0) {
     return {};
   }
@@ -64,9 +90,9 @@ std::expected<void, Error> Workspace::check_breaker(const Turn& turn, const Enve
 }
 
 // What an agent sends in a day, and what it says that its model used.
-std::expected<void, Error> Workspace::check_budget(const Agent& sender) const {
-  const Budget today = sender.budget.on(t_.now);
-  const Duration rest = Budget::day_ends(t_.now) - t_.now;
+std::expected<void, Error> Workspace::check_budget(const Asking& turn) const {
+  const Budget today = t_.agents[turn.actor].budget.on(turn.now());
+  const Duration rest = Budget::day_ends(turn.now()) - turn.now();
   const std::string who = "; an admin can raise it or reset the agent";
   if (t_.rules.guard_messages > 0 && today.messages >= t_.rules.guard_messages) {
     return refuse(Code::budget_exceeded,
@@ -85,12 +111,12 @@ std::expected<void, Error> Workspace::check_budget(const Agent& sender) const {
   return {};
 }
 
-std::expected<void, Error> Workspace::check_fan_out(const Agent& sender, uint64_t count) const {
+std::expected<void, Error> Workspace::check_fan_out(const Asking& turn, uint64_t count) const {
   const uint64_t per_min = t_.rules.guard_fan_out;
   if (per_min == 0) {
     return {};
   }
-  const Duration used = sender.fan_out.used(t_.now);
+  const Duration used = t_.agents[turn.actor].fan_out.used(turn.now());
   const Duration cost = cost_of(count, per_min);
   if (used.us + cost.us <= Bucket::minute.us) {
     return {};
@@ -112,99 +138,105 @@ std::expected<void, Error> Workspace::check_fan_out(const Agent& sender, uint64_
                 Duration{used.us + cost.us - Bucket::minute.us});
 }
 
-std::expected<void, Error> Workspace::check_rally(const Turn& turn, const Envelope& e,
-                                                  const Route& route,
-                                                  std::array<Rally, 2>& rallies) const {
-  const std::array<std::string_view, 2> conversations = {e.thread, e.correlation};
+// By the conversation, by what links conversations, and by the two of them where each message
+// begins a conversation of its own. What answers a request belongs to that.
+std::expected<void, Error> Workspace::check_rally(const Asking& turn, const Envelope& e,
+                                                  const Route& route, Played& played) const {
+  const Agent& sender = t_.agents[turn.actor];
   const Agent& receiver = t_.agents[route.agents.front()];
-  const uint64_t from = Rallies::name_of(t_.agents[turn.actor].name);
+  const uint64_t from = Rallies::name_of(sender.name);
   const uint64_t to = Rallies::name_of(receiver.name);
-  for (size_t n = 0; n < conversations.size(); ++n) {
-    if (conversations[n].empty()) {
+  const bool is_alone = e.correlation.empty() && e.kind != Kind::response &&
+                        (e.thread.empty() || t_.threads.find(e.thread) == none);
+  const std::array<uint64_t, 3> keys = {
+      e.thread.empty() ? 0 : Rallies::key_of(e.thread),
+      e.correlation.empty() ? 0 : Rallies::key_of(e.correlation),
+      is_alone ? Rallies::key_of_pair(from, to) : 0};
+  for (size_t n = 0; n < keys.size(); ++n) {
+    if (keys[n] == 0) {
       continue;
     }
-    rallies[n] = t_.rallies.with(Rallies::key_of(conversations[n]), from, to, t_.now,
-                                 t_.rules.guard_ping_pong_window);
-    if (rallies[n].turns > t_.rules.guard_ping_pong && !turn.answers) {
-      return refuse(Code::ping_pong,
-                    "you and " + quoted(receiver.name) + " have answered each other " +
-                        std::to_string(t_.rules.guard_ping_pong) + " times since " +
-                        base::format_time(rallies[n].since) + " in the " +
-                        (n == 0 ? "conversation " : "conversations linked by ") +
-                        quoted(conversations[n].substr(0, 64)) +
-                        ", and nobody else has spoken (guard.ping_pong_max); a message of a person "
-                        "or of another agent in it lets you go on, or an admin resets one of you",
-                    rallies[n].since + t_.rules.guard_ping_pong_window - t_.now);
+    const Time interrupted =
+        n == by_pair ? std::max(sender.instructed, receiver.instructed) : Time{};
+    played[n] = t_.rallies.with(keys[n], from, to, turn.now(), t_.rules.guard_ping_pong_window,
+                                interrupted);
+    if (played[n].turns > t_.rules.guard_ping_pong && !turn.answers) {
+      return refuse(Code::ping_pong, describe(t_.rules, played[n], n, e, receiver.name),
+                    played[n].since + t_.rules.guard_ping_pong_window - turn.now());
     }
   }
   return {};
 }
 
-uint64_t Workspace::count_receivers(const Turn& turn, const Route& route) const {
-  const TopicRef topic = route.topic.empty() ? none : t_.topics.find(route.topic);
-  const std::vector<AgentRef>& agents = topic == none ? route.agents : t_.topics[topic].subscribers;
+uint64_t Workspace::count_receivers(const Asking& turn, const Route& route) const {
+  const std::vector<AgentRef> agents =
+      route.topic.empty() ? route.agents : t_.topics.listeners(route.topic);
   const bool fan_out = route.everyone || !route.topic.empty();
   const bool to_self = fan_out && std::ranges::find(agents, turn.actor) != agents.end();
   return agents.size() + route.unknown.size() - (to_self ? 1 : 0);
 }
 
 // The last thing that can refuse a message. What a node sends for the broker is free.
-std::expected<void, Error> Workspace::admit(Turn& turn, const Send& command, const Route& route) {
+std::expected<void, Error> Workspace::check_limits(const Asking& turn, const Envelope& e,
+                                                   Plan& plan) const {
   if (turn.actor == none) {
     return {};
   }
-  if (auto good = check_pace(turn, command.envelope); !good) {
+  const Route& route = plan.route;
+  if (auto good = check_pace(turn, e); !good) {
     return good;
   }
-  if (auto good = check_breaker(turn, command.envelope, route); !good) {
+  if (auto good = check_breaker(turn, e, route); !good) {
     return good;
   }
-  return guard(turn, command, route);
-}
-
-// Refuses what has run away; else counts it.
-std::expected<void, Error> Workspace::guard(Turn& turn, const Send& command, const Route& route) {
-  const Envelope& e = command.envelope;
-  Agent& sender = t_.agents[turn.actor];
-  if (sender.kind != PrincipalKind::agent) {
-    if (t_.rallies.size() > 0) {  // a person has the word
-      t_.rallies.end(Rallies::key_of(e.thread));
-      t_.rallies.end(Rallies::key_of(e.correlation));
-    }
+  if (t_.agents[turn.actor].kind != PrincipalKind::agent) {
     return {};
   }
-  if (auto good = check_budget(sender); !good) {
+  if (auto good = check_budget(turn); !good) {
     return good;
   }
-  const uint64_t count = count_receivers(turn, route);
-  if (auto good = check_fan_out(sender, count); !good) {
+  plan.receivers = count_receivers(turn, route);
+  if (auto good = check_fan_out(turn, plan.receivers); !good) {
     return good;
   }
-  std::array<Rally, 2> rallies{};
   const bool is_rally = t_.rules.guard_ping_pong > 0 && route.is_one() &&
                         route.agents.front() != turn.actor &&
                         t_.agents[route.agents.front()].kind == PrincipalKind::agent;
-  if (is_rally) {
-    if (auto good = check_rally(turn, e, route, rallies); !good) {
-      return good;
-    }
+  return is_rally ? check_rally(turn, e, route, plan.rallies) : std::expected<void, Error>{};
+}
+
+// What was not refused counts.
+void Workspace::count_sent(const Turn& turn, const Send& command, const Plan& plan) {
+  if (turn.actor == none) {
+    return;
   }
-  if (route.is_one() && e.priority != Priority::critical && is_flow_agent(sender)) {
-    t_.agents[route.agents.front()].breaker.admitted(t_.now);
+  const Envelope& e = command.envelope;
+  Agent& sender = t_.agents[turn.actor];
+  if (sender.kind != PrincipalKind::agent) {
+    for (const AgentRef receiver : plan.route.agents) {  // a person has the word
+      t_.agents[receiver].instructed = t_.now;
+    }
+    if (t_.rallies.size() > 0) {
+      t_.rallies.end(Rallies::key_of(e.thread));
+      t_.rallies.end(Rallies::key_of(e.correlation));
+    }
+    return;
+  }
+  if (plan.route.is_one() && e.priority != Priority::critical && is_flow_agent(sender)) {
+    t_.agents[plan.route.agents.front()].breaker.admitted(t_.now);
   }
   sender.budget.turn(t_.now);
   ++sender.budget.messages;
   sender.budget.tokens = base::saturating_sum(sender.budget.tokens, command.tokens);
   if (t_.rules.guard_fan_out > 0) {
-    (void)sender.fan_out.take(t_.now, cost_of(count, t_.rules.guard_fan_out));
+    (void)sender.fan_out.take(t_.now, cost_of(plan.receivers, t_.rules.guard_fan_out));
   }
-  for (const Rally& rally : rallies) {
+  for (const Rally& rally : plan.rallies) {
     if (rally.key != 0) {
       t_.rallies.put(rally, t_.now, t_.rules.guard_ping_pong_window,
                      t_.rules.guard_conversations);
     }
   }
-  return {};
 }
 
 Outcome Workspace::on(Turn& turn, const ResetLimits& command) {

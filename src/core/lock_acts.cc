@@ -37,7 +37,7 @@ std::string listed(const std::set<std::string>& names) {
 
 }  // namespace
 
-std::expected<void, Error> Workspace::check(const Turn& turn, const TakeLock& c) const {
+std::expected<void, Error> Workspace::check(const Asking& turn, const TakeLock& c) const {
   if (turn.actor == none) {
     return refuse(Code::forbidden, "only a registered principal holds locks");
   }

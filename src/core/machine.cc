@@ -21,6 +21,15 @@ std::unexpected<Error> refuse(Code code, std::string detail) {
   return std::unexpected(Error{code, std::move(detail), {}});
 }
 
+// A token names one principal in one workspace.
+bool has_token_of_another(const std::map<WorkspaceId, Workspace>& workspaces, const Entry& entry) {
+  const auto* const add = std::get_if<Register>(&entry.command);
+  return add != nullptr && std::ranges::any_of(workspaces, [&](const auto& item) {
+    return item.first != entry.workspace &&
+           item.second.tables().agents.find_token(add->token) != none;
+  });
+}
+
 }  // namespace
 
 Machine::Machine(uint64_t hash_seed) : hash_seed_(hash_seed) {
@@ -49,15 +58,21 @@ Outcome Machine::apply(const Entry& entry, std::vector<Effect>& effects) {
   if (at == workspaces_.end()) {
     return refuse(Code::not_found, "there is no such workspace");
   }
-  // A token names one principal in one workspace.
-  if (const auto* add = std::get_if<Register>(&entry.command)) {
-    for (const auto& [id, workspace] : workspaces_) {
-      if (id != entry.workspace && workspace.tables().agents.find_token(add->token) != none) {
-        return refuse(Code::conflict, "this token belongs to another principal");
-      }
-    }
+  if (has_token_of_another(workspaces_, entry)) {
+    return refuse(Code::conflict, "this token belongs to another principal");
   }
   return at->second.apply(entry, effects);
+}
+
+std::optional<Error> Machine::admit(const Entry& entry) const {
+  const auto at = workspaces_.find(entry.workspace);
+  const bool is_own = std::holds_alternative<Tick>(entry.command) ||
+                      std::holds_alternative<StartNode>(entry.command) ||
+                      std::holds_alternative<AddWorkspace>(entry.command);
+  // What is refused before the workspace is asked is not refused for the workspace's reasons.
+  return is_own || at == workspaces_.end() || has_token_of_another(workspaces_, entry)
+             ? std::nullopt
+             : at->second.admit(entry);
 }
 
 bool Machine::was_applied(const CommandId& id) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <expected>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,11 @@ class Machine {
   // Applies the next entry. Its effects are appended. An entry whose command was applied before
   // (its id says so) changes nothing; see `was_repeated`.
   Outcome apply(const Entry& entry, std::vector<Effect>& effects);
+
+  // Why `apply` would refuse an entry with this time, if that is certain by the present state; none
+  // when it must be applied to find out. An entry that is refused here changes nothing but what is
+  // known of its command's id, so it need not be written. Its place and id do not matter.
+  std::optional<Error> admit(const Entry& entry) const;
 
   // When a Tick is due; time_max when none is.
   Time next_deadline() const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/messages.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 
 namespace parley::core {
@@ -57,12 +59,55 @@ DeliveryRef Messages::add_delivery(MessageRef message_ref, AgentRef receiver, Ti
   delivery.minor = ++message.delivery_count;
   const DeliveryRef ref = deliveries_.add(delivery);
   message.deliveries = ref;
-  note_revival(message_ref);
+  note_revival(ref);
   return ref;
 }
 
-void Messages::note_revival(MessageRef ref) {
-  Message& message = messages_[ref];
+void Messages::link_open(DeliveryRef ref) {
+  Delivery& delivery = deliveries_[ref];
+  if (delivery.receiver >= open_to_.size()) {
+    open_to_.resize(delivery.receiver + 1);
+  }
+  Ends& ends = open_to_[delivery.receiver];
+  delivery.open = true;
+  delivery.older = ends.newest;
+  delivery.newer = none;
+  (ends.newest == none ? ends.oldest : deliveries_[ends.newest].newer) = ref;
+  ends.newest = ref;
+  ++open_by_priority_[static_cast<size_t>(message_of(ref).priority)];
+}
+
+void Messages::unlink_open(DeliveryRef ref) {
+  Delivery& delivery = deliveries_[ref];
+  Ends& ends = open_to_[delivery.receiver];
+  (delivery.newer == none ? ends.newest : deliveries_[delivery.newer].older) = delivery.older;
+  (delivery.older == none ? ends.oldest : deliveries_[delivery.older].newer) = delivery.newer;
+  delivery.open = false;
+  --open_by_priority_[static_cast<size_t>(message_of(ref).priority)];
+}
+
+Time Messages::oldest_open() const {
+  Time oldest = base::time_max;
+  for (const Ends& ends : open_to_) {
+    oldest = ends.oldest == none ? oldest : std::min(oldest, message_of(ends.oldest).time);
+  }
+  return oldest;
+}
+
+void Messages::set_receiver(DeliveryRef ref, AgentRef receiver) {
+  const bool open = deliveries_[ref].open;
+  if (open) {
+    unlink_open(ref);
+  }
+  deliveries_[ref].receiver = receiver;
+  if (open) {
+    link_open(ref);
+  }
+}
+
+void Messages::note_revival(DeliveryRef ref) {
+  link_open(ref);
+  Message& message = messages_[deliveries_[ref].message];
   if (++message.open > 1 || message.sender == none) {
     return;
   }
@@ -72,8 +117,9 @@ void Messages::note_revival(MessageRef ref) {
   ++open_by_sender_[message.sender];
 }
 
-void Messages::note_end(MessageRef ref) {
-  Message& message = messages_[ref];
+void Messages::note_end(DeliveryRef ref) {
+  unlink_open(ref);
+  Message& message = messages_[deliveries_[ref].message];
   if (--message.open == 0 && message.sender != none) {
     --open_by_sender_[message.sender];
   }
@@ -90,6 +136,9 @@ void Messages::remove(MessageRef ref) {
     const DeliveryRef delivery = next;
     next = deliveries_[delivery].sibling;
     stop_due(delivery);
+    if (deliveries_[delivery].open) {
+      unlink_open(delivery);
+    }
     last_errors_.erase(delivery);
     redirected_.erase(delivery);
     deliveries_.remove(delivery);
@@ -200,7 +249,7 @@ void Messages::start_due(DeliveryRef ref, Time at) {
   stop_due(ref);
   Delivery& delivery = deliveries_[ref];
   delivery.due = at;
-  if (delivery.gate != Gate::open) {
+  if (is_limit(delivery.gate)) {
     throttled_by_sender_[message_of(ref).sender].due.emplace(at, ref);
   }
   delivery.timer = deadlines_.add({at, message_of(ref).seq, delivery.minor, ref});
@@ -211,7 +260,7 @@ void Messages::stop_due(DeliveryRef ref) {
   if (delivery.timer != none) {
     deadlines_.remove(delivery.timer);
     delivery.timer = none;
-    if (delivery.gate != Gate::open) {
+    if (is_limit(delivery.gate)) {
       throttled_by_sender_[message_of(ref).sender].due.erase({delivery.due, ref});
     }
     delivery.due = Time{};
@@ -220,7 +269,9 @@ void Messages::stop_due(DeliveryRef ref) {
 
 void Messages::throttle(DeliveryRef ref, Gate gate, Time until) {
   Delivery& delivery = deliveries_[ref];
-  if (delivery.gate == Gate::open && throttled_[delivery.message]++ == 0) {
+  if (delivery.gate == Gate::open && is_tried(gate)) {
+    ++tried_[delivery.receiver];
+  } else if (delivery.gate == Gate::open && throttled_[delivery.message]++ == 0) {
     ++throttled_by_sender_[message_of(ref).sender].messages;
   }
   delivery.gate = gate;
@@ -229,10 +280,16 @@ void Messages::throttle(DeliveryRef ref, Gate gate, Time until) {
 
 void Messages::unthrottle(DeliveryRef ref) {
   Delivery& delivery = deliveries_[ref];
-  if (delivery.gate == Gate::open) {
+  const Gate gate = std::exchange(delivery.gate, Gate::open);
+  if (is_tried(gate)) {
+    if (const auto tried = tried_.find(delivery.receiver); --tried->second == 0) {
+      tried_.erase(tried);
+    }
     return;
   }
-  delivery.gate = Gate::open;
+  if (gate == Gate::open) {
+    return;
+  }
   const auto at = throttled_.find(delivery.message);
   if (--at->second > 0) {
     return;
@@ -243,6 +300,11 @@ void Messages::unthrottle(DeliveryRef ref) {
     drained_.push_back(of_sender->first);
     throttled_by_sender_.erase(of_sender);
   }
+}
+
+uint64_t Messages::tried_for(AgentRef receiver) const {
+  const auto at = tried_.find(receiver);
+  return at == tried_.end() ? 0 : at->second;
 }
 
 uint64_t Messages::throttled_of(AgentRef sender) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -13,6 +14,7 @@
 #include "core/envelope.h"
 #include "core/index.h"
 #include "core/pace.h"
+#include "core/resume_mark.h"
 #include "core/seq_pages.h"
 #include "core/slots.h"
 #include "core/state.h"
@@ -55,7 +57,8 @@ struct Message {
   uint32_t delivery_count = 0;
   uint32_t open = 0;  // deliveries that are not final
   uint32_t timer = none;
-  uint32_t bytes = 0;         // of its record
+  uint32_t whole_bytes = 0;    // see MessageSizes
+  uint32_t content_bytes = 0;
   uint32_t dead_letters = 0;  // unresolved ones that need it
   Priority priority = Priority::normal;
   Kind kind = Kind::notification;
@@ -77,6 +80,10 @@ struct Message {
   // To one receiver by name.
   bool is_direct() const { return topic == none && !everyone && delivery_count == 1; }
   bool to_many() const { return everyone || topic != none; }
+  // Fire and forget: to everyone, and no one waits for what becomes of it. See Broadcasts.
+  bool is_memory_only() const {
+    return everyone && durability == Durability::memory && !asks(kind) && !watched;
+  }
 };
 
 // One message on its way to one receiver.
@@ -91,12 +98,18 @@ struct Delivery {
   StreamRef stream = none;  // that it was pushed to, while held
   uint32_t minor = 0;       // 1 for the message's first receiver, and so on
   uint32_t timer = none;
+  // Of the stream that it is held by; or was, until its connection was lost. None after any other
+  // way back, by which it is to be pushed again.
+  ResumeMark mark;
   uint16_t attempts = 0;  // times handed out
   uint8_t failures = 0;   // those that were lost or refused
   State state = State::queued;
-  uint8_t revivals = 0;  // times that the broker took it back from the dead letters
-  Gate gate = Gate::open;  // the limit it waits for, while it is delayed by one
+  uint8_t revivals = 0;  // times that the broker tried again by itself
+  Gate gate = Gate::open;  // what it waits for, while it is delayed by that
   bool parked = false;     // it waits outside of the inbox: its session is paused
+  bool open = false;       // it is not final; then these link those of its receiver
+  DeliveryRef older = none;
+  DeliveryRef newer = none;
 };
 
 // All messages and deliveries of a workspace with their look-ups and their deadlines, and the
@@ -112,9 +125,11 @@ class Messages {
 
   MessageRef add(const Message& message);
   DeliveryRef add_delivery(MessageRef message, AgentRef receiver, Time now);
-  // A delivery of the message has ended; one that had is open again.
-  void note_end(MessageRef ref);
-  void note_revival(MessageRef ref);
+  // Another gets it.
+  void set_receiver(DeliveryRef ref, AgentRef receiver);
+  // The delivery has ended; one that had is open again.
+  void note_end(DeliveryRef ref);
+  void note_revival(DeliveryRef ref);
   // How many messages of this sender have deliveries that are not final.
   uint64_t open_of(AgentRef sender) const;
   // Forgets the message and its deliveries.
@@ -159,6 +174,33 @@ class Messages {
     });
   }
 
+  // Those to the receiver that are not final, the newest first.
+  template <class Visit>
+  void each_open(AgentRef receiver, Visit&& visit) const {
+    for (DeliveryRef ref = receiver < open_to_.size() ? open_to_[receiver].newest : none;
+         ref != none; ref = deliveries_[ref].older) {
+      visit(ref, deliveries_[ref]);
+    }
+  }
+  // How many deliveries are open.
+  const std::array<uint64_t, priority_count>& open_by_priority() const {
+    return open_by_priority_;
+  }
+  // When the message came that has been open for longest with its receiver; time_max: none is.
+  Time oldest_open() const;
+  // Those that a rate limit holds up.
+  template <class Visit>
+  void each_throttled(Visit&& visit) const {
+    for (const auto& [message, count] : throttled_) {
+      for (DeliveryRef ref = messages_[message].deliveries; ref != none;
+           ref = deliveries_[ref].sibling) {
+        if (deliveries_[ref].gate != Gate::open) {
+          visit(ref);
+        }
+      }
+    }
+  }
+
   // One deadline each: a message's is its expiry, a delivery's the end of its lease or delay.
   void start_expiry(MessageRef ref);
   void stop_expiry(MessageRef ref);
@@ -166,10 +208,12 @@ class Messages {
   void start_due(DeliveryRef ref, Time at);
   void stop_due(DeliveryRef ref);
 
-  // A rate limit holds the delivery up until then; and no more.
+  // A rate limit, or the pause before the next try, holds the delivery up until then; and no more.
   void throttle(DeliveryRef ref, Gate gate, Time until);
   void unthrottle(DeliveryRef ref);
   bool is_throttled(MessageRef ref) const { return throttled_.contains(ref); }
+  // Deliveries to this receiver that are tried again.
+  uint64_t tried_for(AgentRef receiver) const;
   // Messages of this sender that wait for a limit with one receiver at least.
   uint64_t throttled_of(AgentRef sender) const;
   uint64_t throttled() const { return throttled_.size(); }
@@ -192,6 +236,8 @@ class Messages {
   size_t delivery_count() const { return deliveries_.size(); }
 
  private:
+  void link_open(DeliveryRef ref);
+  void unlink_open(DeliveryRef ref);
   uint64_t hash(const Id128& id) const;
   uint64_t hash_name(const Id128& id) const;
 
@@ -207,6 +253,7 @@ class Messages {
   std::map<DeliveryRef, std::string> last_errors_;
   std::map<DeliveryRef, std::string> redirected_;
   std::map<MessageRef, uint32_t> throttled_;           // how many of its deliveries are
+  std::map<AgentRef, uint64_t> tried_;                 // by receiver
   struct Line {
     uint64_t messages = 0;
     std::set<std::pair<Time, DeliveryRef>> due{};  // of each delivery
@@ -214,6 +261,12 @@ class Messages {
   std::map<AgentRef, Line> throttled_by_sender_;
   std::vector<AgentRef> drained_;
   std::vector<uint64_t> open_by_sender_;  // messages
+  struct Ends {
+    DeliveryRef newest = none;
+    DeliveryRef oldest = none;
+  };
+  std::vector<Ends> open_to_;  // by receiver: of those that are open
+  std::array<uint64_t, priority_count> open_by_priority_{};
 };
 
 }  // namespace parley::core

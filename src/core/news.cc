@@ -5,10 +5,7 @@ namespace parley::core::news {
 
 namespace {
 
-bool is_heard(const Tables& t, std::string_view topic) {
-  const TopicRef ref = t.topics.find(topic);
-  return ref != none && !t.topics[ref].subscribers.empty();
-}
+bool is_heard(const Tables& t, std::string_view topic) { return t.topics.is_heard(topic); }
 
 std::string text(std::string_view value) { return std::string(value); }
 
@@ -61,8 +58,10 @@ void task(const Tables& t, Dispatch& dispatch, MessageRef request, std::string_v
                              {"seq", static_cast<int64_t>(message.seq.n)},
                              {"status", text(status)},
                              {"sender", t.agents[message.sender].name}};
-  if (message.delivery_count == 1) {
-    facts.push_back({"receiver", t.agents[t.messages.delivery(message.deliveries).receiver].name});
+  if (message.topic != none) {  // who subscribes to it is for no one to know
+    facts.push_back({"receiver", t.topics[message.topic].name});
+  } else if (const AgentRef asked = asked_alone(t, request); asked != none) {
+    facts.push_back({"receiver", t.agents[asked].name});
   } else {
     facts.push_back({"receivers", static_cast<int64_t>(message.delivery_count)});
   }

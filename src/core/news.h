@@ -22,9 +22,15 @@ constexpr std::string_view audit_topic = "audit.event_logged";
 constexpr std::array<std::string_view, 5> topics = {availability_topic, audit_topic, policy_topic,
                                                     task_topic, phase_topic};  // sorted
 
-// No one else publishes on it, so that who listens can rely on it; and no one has its name.
+// The broker publishes on it, and no one has its name.
 constexpr bool is_own_topic(std::string_view name) {
   return std::ranges::find(topics, name) != topics.end();
+}
+
+// No one else publishes on it. On the other two agents tell each other how their work stands: who
+// sent a message says whose word it is.
+constexpr bool is_only_ours(std::string_view name) {
+  return is_own_topic(name) && name != task_topic && name != phase_topic;
 }
 
 // `registered`, `online` with the first stream, `offline` without one, `unregistered`, or what the

@@ -13,16 +13,22 @@
 
 namespace parley::core {
 
-// Before which limit a delivery waits. It passes them in this order, and books at each when it gets
-// there: what one sender has waiting takes nothing from the others. Written into snapshots: never
-// renumber.
+// What a delivery waits for. It passes the limits in this order, and books at each when it gets
+// there: what one sender has waiting takes nothing from the others. What its receiver could not
+// take waits for the next try. Written into snapshots: never renumber.
 enum class Gate : uint8_t {
   open = 0,      // before none
   sender = 1,    // what its sender may send, in all and to this receiver
   channel = 2,   // what a topic, or the channel to everyone, may carry
   receiver = 3,  // what its receiver may get
+  presence = 4,  // its receiver was away, and it must not wait until that one is back
+  room = 5,      // its receiver's inbox was full
 };
-constexpr Gate gate_last = Gate::receiver;
+constexpr Gate gate_last = Gate::room;
+// Whether it is tried again, and is not in the inbox until then.
+constexpr bool is_tried(Gate gate) { return gate >= Gate::presence; }
+// Whether a rate limit holds it up.
+constexpr bool is_limit(Gate gate) { return gate != Gate::open && !is_tried(gate); }
 
 // A token bucket that holds a minute's worth, as one number: the moment at which it will be full.
 // It gives what it does not have yet, too: whoever takes that waits until it is there. So it is

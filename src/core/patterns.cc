@@ -155,6 +155,7 @@ void Patterns::encode(Writer& out) const {
     out.enumerator(wait.on_timeout);
     out.varint(wait.retries);
     out.boolean(wait.is_roll_call);
+    out.boolean(wait.is_receipt);
     out.boolean(wait.pauses);
     out.seq(wait.pipeline);
     out.time(wait.due);
@@ -220,6 +221,7 @@ bool Patterns::decode(Reader& in) {
     wait.on_timeout = in.enumerator(on_timeout_last);
     wait.retries = static_cast<uint32_t>(in.varint());
     wait.is_roll_call = in.boolean();
+    wait.is_receipt = in.boolean();
     wait.pauses = in.boolean();
     wait.pipeline = in.seq();
     const Time due = in.time();
@@ -288,8 +290,7 @@ void Patterns::decode_pipelines(Reader& in) {
     if (!in.ok() || pipelines_.contains(pipeline.first) ||
         pipeline.stage >= pipeline.stages.size() ||
         (pipeline.state == PipelineState::running) != (due == base::time_max) ||
-        (pipeline.state == PipelineState::paused &&
-         (pipeline.stage == 0 || pipeline.errand != 0))) {
+        (pipeline.state == PipelineState::paused && pipeline.errand != 0)) {
       in.fail();
       return;
     }

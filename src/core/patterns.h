@@ -16,13 +16,15 @@ namespace parley::core {
 
 // Over 150 lines: the three things that are waited for, and the table that they share.
 
-// A request that is not answered yet, or a roll call.
+// A request that is not answered yet, a roll call, or a message whose sender wants to know when it
+// is acknowledged.
 struct Wait {
   Seq message;
   Duration timeout;
   OnTimeout on_timeout = OnTimeout::fail;
   uint32_t retries = 0;     // that were made
   bool is_roll_call = false;
+  bool is_receipt = false;  // of the third kind
   bool pauses = false;      // before it is sent again
   Seq pipeline;             // whose stage it is; none: 0
   Time due{};
@@ -96,6 +98,8 @@ struct Pipeline {
   uint32_t timer = none;
 
   bool is_over() const { return state >= PipelineState::completed; }
+  // Its first message is kept until the first stage has time.
+  bool waits_to_begin() const { return !is_over() && stages.front().message.n == 0; }
 };
 
 // Everything that someone waits for, each under the place of its first message, and when it is due.

@@ -73,12 +73,8 @@ void expect(Tables& t, AgentRef ref) {
 }
 
 void unanswered(Tables& t, Dispatch& dispatch, MessageRef request) {
-  const Message& message = t.messages.message(request);
-  if (!message.is_direct()) {
-    return;
-  }
-  const AgentRef ref = t.messages.delivery(message.deliveries).receiver;
-  if (t.agents[ref].kind == PrincipalKind::agent && !t.agents[ref].is_offline()) {
+  const AgentRef ref = asked_alone(t, request);
+  if (ref != none && t.agents[ref].kind == PrincipalKind::agent && !t.agents[ref].is_offline()) {
     announce(t, dispatch, ref, Presence::Standing::unavailable);
   }
 }
@@ -119,6 +115,14 @@ void begin_anew(Tables& t) {
   }
 }
 
+std::string why_away(const Agent& agent) {
+  return "\"" + agent.name + "\"" +
+         (agent.is_offline() ? " is offline"
+                             : " did not answer its last request, and was not heard of since") +
+         (agent.seen.us == 0 ? std::string()
+                             : " (last heard of at " + base::format_time(agent.seen) + ")");
+}
+
 AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_view action,
                   const Session* session, std::span<const AgentRef> receivers) {
   std::vector<std::string> needed = t.agents[away].capabilities;
@@ -135,7 +139,7 @@ AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_v
                       agent.role != "observer" &&
                       std::ranges::find(receivers, ref) == receivers.end() &&
                       (session == nullptr || session->has(agent.name)) &&
-                      agent.is_available() && agent.inbox.unsettled < t.rules.queue_max &&
+                      agent.is_available() && t.load_of(ref) < t.rules.queue_max &&
                       std::ranges::all_of(needed, [&](const std::string& capability) {
                         return can(agent, capability);
                       });

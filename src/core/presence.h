@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/dispatch.h"
@@ -36,6 +37,9 @@ void advance(Tables& t, Dispatch& dispatch);
 
 // The rules have changed: what is due is looked at anew.
 void begin_anew(Tables& t);
+
+// Of one that is away: since when, as far as is known.
+std::string why_away(const Agent& agent);
 
 // The agent that takes the place of one that is away: of those who can do the same, the one with
 // the least to do, then by name. The same is what the message asks for, where its action is a

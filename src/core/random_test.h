@@ -53,6 +53,7 @@ class RandomCommands {
   Target any_target() {
     return random_.below(2) == 0 ? Target{{}, any_id()} : Target{Seq{1 + random_.below(2'000)}, {}};
   }
+  ResumeMark any_mark() { return {1 + random_.below(40), random_.below(10)}; }
   StreamId any_stream() { return {7, 1 + random_.below(6)}; }
 
   Command registration() {
@@ -199,7 +200,8 @@ class RandomCommands {
       return Take{1 + random_.below(3)};
     }
     if (dice < 72) {
-      return Ack{any_target(), random_.below(5) == 0 ? any_stream() : stream_none};
+      return random_.below(5) == 0 ? Ack{.stream = any_stream(), .upto = any_mark()}
+                                   : Ack{.target = any_target()};
     }
     if (dice < 76) {
       return Nack{any_target(), base::seconds(random_.below(30)), "later", random_.below(4) > 0};
@@ -207,7 +209,8 @@ class RandomCommands {
     switch (random_.below(13)) {
       case 12:
         return ReassignTask{random_.pick(tasks_), any_name(),
-                            random_.below(2) == 0 ? any_name() : ""};
+                            random_.below(2) == 0 ? any_name() : "",
+                            random_.below(2) == 0 ? random_.pick(threads_) : ""};
       case 11:
         return CloseThread{random_.pick(threads_)};
       case 9:
@@ -225,12 +228,14 @@ class RandomCommands {
       case 2:
         return Read{any_target()};
       case 3:
-        return Subscribe{random_.pick(topics_), random_.below(4) == 0 ? random_.pick(names_) : ""};
+        return Subscribe{random_.below(4) == 0 ? "a.*" : random_.pick(topics_),
+                         random_.below(4) == 0 ? random_.pick(names_) : ""};
       case 4:
-        return Unsubscribe{random_.pick(topics_)};
+        return Unsubscribe{random_.below(4) == 0 ? "a.*" : random_.pick(topics_)};
       case 5:
       case 6:
-        return OpenStream{any_stream(), 1 + random_.below(4)};
+        return OpenStream{any_stream(), 1 + random_.below(4),
+                          random_.below(2) == 0 ? any_mark() : ResumeMark{}};
       case 7:
         return CloseStream{any_stream()};
       default:

@@ -54,7 +54,8 @@ constexpr auto table = std::to_array<RuleInfo>({
      "`redirect` to one with the same capabilities, or `fail`",
      unavailable_words},
     {"collab.retry_delays", &Rules::collab_retry_delays, second / 1'000, year,
-     "pauses before a collab command or query that was not answered is sent again, each time one"},
+     "pauses before a message of a collab agent that was not answered, or that its receiver could "
+     "not take, is tried again, each time one"},
     {"collab.session_duration_max", &Rules::session_duration_max, second / 1'000, 10 * year,
      "age at which a session that is not over is ended as failed"},
     {"collab.session_warning", &Rules::session_warning, 0, 10 * year,
@@ -128,8 +129,8 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"guard.messages_per_day", &Rules::guard_messages, 0, 1'000'000'000'000,
      "messages that one agent sends in a day (UTC); 0 is no limit"},
     {"guard.ping_pong_max", &Rules::guard_ping_pong, 0, 1'000'000'000,
-     "times that two agents answer each other in a conversation while no one else speaks; 0 is no "
-     "limit"},
+     "messages that go to and fro between two agents, or round in a ring of them, while no one "
+     "else speaks; 0 is no limit"},
     {"guard.ping_pong_window", &Rules::guard_ping_pong_window, second, year,
      "within this time"},
     {"guard.tokens_per_day", &Rules::guard_tokens, 0, 1'000'000'000'000,

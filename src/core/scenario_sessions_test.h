@@ -60,9 +60,15 @@ inline std::string lock_words(const Tables& t) {
   return join(words);
 }
 
-// `in_progress bo 1 reports`: how it stands, who has it, and what was said of it.
-inline std::string task_words(const Tables& t, std::string_view id, std::string_view director) {
-  const Task* const task = t.tasks.find(id, director);
+// `in_progress bo 1 reports`: how it stands, who has it, and what was said of it. Without a thread
+// the newest.
+inline std::string task_words(const Tables& t, std::string_view id, std::string_view director,
+                              std::string_view thread) {
+  const Task* task = nullptr;
+  for (const Task* const each : t.tasks.named(id)) {
+    const bool fits = each->director == director && (thread.empty() || each->thread == thread);
+    task = fits ? each : task;
+  }
   if (task == nullptr) {
     return "none";
   }

@@ -158,6 +158,11 @@ class Script {
     }
     return Target{seq_of(label), {}};
   }
+  // The newest that the stream gave the message.
+  ResumeMark mark(Seq message, const StreamId& stream) {
+    const auto at = marks_.find({stream, message});
+    return at == marks_.end() ? ResumeMark{} : at->second;
+  }
   StreamId stream(std::string_view name) {
     if (!streams_.contains(name)) {
       fail("no stream \"" + std::string(name) + "\" was opened");
@@ -200,6 +205,8 @@ class Script {
     } else if (words.accept("calling-the-roll")) {
       e.kind = Kind::broadcast;
       e.requires_ack = true;
+    } else if (words.accept("requiring-ack")) {
+      e.requires_ack = true;
     } else if (words.accept("within")) {
       e.response_timeout = duration(words.next());
     } else if (words.accept("else")) {
@@ -241,6 +248,8 @@ class Script {
     } else if (words.accept("answers")) {
       e.kind = Kind::response;
       e.in_reply_to = id_of(words.next());
+    } else if (words.accept("broadcasting")) {
+      e.kind = Kind::broadcast;
     } else if (words.accept("in")) {
       e.thread = words.next();
     } else if (words.accept("because-of")) {
@@ -287,6 +296,7 @@ class Script {
       errand_ = letter == nullptr ? UINT32_MAX : letter->notice;
     } else if (words.accept("for")) {
       errand_ = errand_to(words.next(), e.receivers.front());
+      e.body = e.body.empty() ? "null" : e.body;
     } else if (words.accept("fire-and-forget")) {
       e.durability = Durability::memory;
     } else if (words.accept("without-id")) {
@@ -321,12 +331,16 @@ class Script {
     if (words.accept("of")) {
       command.director = words.next();
     }
+    if (words.accept("in")) {
+      command.thread = words.next();
+    }
     return command;
   }
   Command acks(Words& words) {
-    Ack ack{target(words), {}};
+    Ack ack{.target = target(words)};
     if (words.accept("and") && words.accept("before") && words.accept("on")) {
-      ack.upto = stream(words.next());
+      ack.stream = stream(words.next());
+      ack.upto = mark(ack.target.seq, ack.stream);
     }
     return ack;
   }
@@ -367,7 +381,13 @@ class Script {
       streams_[name] = id;
       stream_names_[id] = name;
     }
-    return OpenStream{streams_[name], window};
+    OpenStream open{.stream = streams_[name], .window = window};
+    if (words.accept("after")) {
+      const Seq last = target(words).seq;
+      words.accept("on");
+      open.after = mark(last, stream(words.next()));
+    }
+    return open;
   }
   Command closes(Words& words) {
     if (words.accept("thread")) {
@@ -403,6 +423,9 @@ class Script {
       } else if (words.accept("rights")) {
         rights_ = split(words.next(), ',');
         command.rights.assign(rights_.begin(), rights_.end());
+      } else if (words.accept("subscribing")) {
+        subscriptions_ = split(words.next(), ',');
+        command.subscriptions.assign(subscriptions_.begin(), subscriptions_.end());
       } else if (words.accept("can")) {
         capabilities_ = split(words.next(), ',');
         command.capabilities.assign(capabilities_.begin(), capabilities_.end());
@@ -600,12 +623,15 @@ class Script {
         check_equal(std::string(words.next()), letter.resolved_by);
       } else if (words.accept("tried")) {
         check_equal(std::string(words.next()), std::to_string(letter.retry_count));
+      } else if (words.accept("retries")) {
+        check_equal(std::string(words.next()), std::to_string(letter.tries));
       } else if (words.accept("for")) {
         check_equal(std::string(words.next()), letter.receiver);
       } else if (words.accept("from")) {
         check_equal(std::string(words.next()), letter.sender);
       } else if (words.peek() == "told" || words.peek() == "untold") {
-        const bool untold = tables().errands.find(letter.notice) != nullptr;
+        const bool untold =
+            letter.notice == 0 || tables().errands.find(letter.notice) != nullptr;
         check_equal(std::string(words.next()), untold ? "untold" : "told");
       } else if (words.peek() == "kept" || words.peek() == "cut") {
         check_equal(std::string(words.next()), letter.has_original ? "kept" : "cut");
@@ -756,7 +782,8 @@ class Script {
     } else if (what == "task") {
       const std::string_view id = words.next();
       const std::string_view director = words.accept("of") ? trimmed(words.next()) : "";
-      check_equal(join(words.rest()), testing::task_words(tables(), id, director));
+      const std::string_view thread = words.accept("in") ? trimmed(words.next()) : "";
+      check_equal(join(words.rest()), testing::task_words(tables(), id, director, thread));
     } else if (what == "thread") {
       const std::string_view name = trimmed(words.next());
       check_equal(join(words.rest()), testing::thread_words(tables(), name));
@@ -872,6 +899,7 @@ class Script {
     } else {
       seen.count = outcome->count;
       seen.delay = outcome->delay;
+      seen.has_no_task = outcome->has_no_task;
       seen.outcome = std::holds_alternative<Send>(entry.command)
                          ? (outcome->skipped     ? "skipped"
                             : outcome->duplicate ? "duplicate"
@@ -891,6 +919,7 @@ class Script {
           return dead != nullptr && dead->message == entry.seq;
         })) {
       labels_[entry.seq] = label_;
+      seqs_.try_emplace(label_, entry.seq);
     }
     for (const Effect& effect : effects) {
       std::visit([&](const auto& one) { describe(machine, one, seen); }, effect);
@@ -903,10 +932,15 @@ class Script {
     return at == labels_.end() ? "?" + std::to_string(seq.n) : at->second;
   }
 
-  void describe(const Machine&, const Deliver& effect, Seen& seen) const {
+  void describe(const Machine&, const Deliver& effect, Seen& seen) {
     const std::string label = label_of(effect.message);
     if (effect.stream == stream_none) {
       seen.taken.push_back(label);
+      return;
+    }
+    marks_[{effect.stream, effect.message}] = effect.mark;
+    if (effect.seen) {
+      seen.other["kept"].push_back(label);
       return;
     }
     seen.pushed.push_back(label);
@@ -1014,6 +1048,10 @@ class Script {
     if (words.accept("delay")) {
       check_equal(base::format_duration(duration(words.next())), base::format_duration(seen.delay));
     }
+    if (words.accept("taskless") != seen.has_no_task && seen.outcome == "accepted") {
+      fail(seen.has_no_task ? "its sender is told that it has no such task"
+                            : "its sender is not told that it has no such task");
+    }
     if (words.accept("saying")) {
       check_equal(std::string(words.next()), seen.detail);
     } else if (words.accept("mentioning")) {
@@ -1075,6 +1113,7 @@ class Script {
   std::map<Seq, std::string> labels_;
   std::map<std::string, StreamId, std::less<>> streams_;
   std::map<StreamId, std::string> stream_names_;
+  std::map<std::pair<StreamId, Seq>, ResumeMark> marks_;
   std::map<std::string, WorkspaceId, std::less<>> workspaces_ = {{"default", workspace_first}};
 
   // The sentence in hand; the command's texts are views of these.
@@ -1087,7 +1126,7 @@ class Script {
   Duration wait_{};
   MessageId cause_;
   std::string body_;
-  std::vector<std::string> receivers_, rights_, capabilities_;
+  std::vector<std::string> receivers_, rights_, capabilities_, subscriptions_;
 };
 
 std::string run_text(const std::string& text) {

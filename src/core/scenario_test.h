@@ -135,10 +135,10 @@ inline std::string resolution_word(Resolution resolution) {
 
 // Kinds of what an entry brings about beside hand-outs and dead letters: `mail bo`, `settled m1
 // acked`, `dropped 1`, `system 1 retried` or `system alarm`, `closed s1`, `owes escalated root`,
-// `late m1 given up`, `turn bo granted`.
+// `late m1 given up`, `turn bo granted`, `kept m1`.
 inline bool is_kind(std::string_view word) {
-  constexpr std::array<std::string_view, 8> kinds = {"mail",   "settled", "dropped", "system",
-                                                     "closed", "owes",    "late",    "turn"};
+  constexpr std::array<std::string_view, 9> kinds = {
+      "mail", "settled", "dropped", "system", "closed", "owes", "late", "turn", "kept"};
   return std::ranges::find(kinds, word) != kinds.end();
 }
 
@@ -149,6 +149,7 @@ struct Seen {
   std::string detail;   // of an error
   uint32_t count = 0;
   base::Duration delay;
+  bool has_no_task = false;
   std::vector<std::string> taken;
   std::vector<std::string> pushed;
   std::map<std::string, std::vector<std::string>> by_stream;

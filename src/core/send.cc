@@ -5,7 +5,9 @@
 
 #include "base/hash.h"
 #include "core/news.h"
+#include "core/presence.h"
 #include "core/refusal.h"
+#include "core/sizes.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -56,6 +58,11 @@ bool is_topic_name(std::string_view name) {
   return name.starts_with("topic:") || name.find('.') != std::string_view::npos;
 }
 
+// Whether the sender says that it means a topic, even where an agent has the name.
+bool says_topic(const Envelope& e, std::string_view name) {
+  return name.starts_with("topic:") || (e.kind == Kind::broadcast && is_topic_name(name));
+}
+
 // What a message takes up, with all its texts that its sender chose.
 size_t text_bytes(const Envelope& e) {
   size_t bytes = 0;
@@ -81,130 +88,226 @@ size_t text_bytes(const Send& command) {
 
 }  // namespace
 
+bool Workspace::is_malformed(const Error& error) {
+  return error.code == Code::bad_request || error.code == Code::not_found ||
+         error.code == Code::payload_too_large;
+}
+
 // What is wrong with the message itself leaves a dead letter; what is wrong with the moment does
 // not.
 Outcome Workspace::on(Turn& turn, const Send& command) {
   Outcome outcome = send(turn, command);
-  if (!outcome && turn.actor != none &&
-      (outcome.error().code == Code::bad_request || outcome.error().code == Code::not_found ||
-       outcome.error().code == Code::payload_too_large)) {
+  if (command.errand != 0 && turn.actor == none) {
+    give_up_errand(turn, command.errand, outcome);
+  }
+  if (!outcome && turn.actor != none && is_malformed(outcome.error())) {
     (void)turn.dispatch.entomb_malformed(turn.actor, turn.entry.seq, text_bytes(command),
                                         outcome.error().detail);
   }
   return outcome;
 }
 
-Outcome Workspace::send(Turn& turn, const Send& command) {
+// What the broker owes and could not send now, it can never send: it is the same message each time.
+// What it was for ends here, so that no one waits for it. Does nothing when it was sent.
+void Workspace::give_up_errand(Turn& turn, uint64_t id, const Outcome& outcome) {
+  const Errand* const errand = t_.errands.find(id);
+  if (errand == nullptr) {
+    return;
+  }
+  ++t_.errands.refused;
+  const ErrandKind kind = errand->kind;
+  const std::string to = errand->to;
+  if (kind == ErrandKind::stage) {
+    turn.watch.cannot_begin(*errand, outcome ? "another message has the id that this one would have"
+                                             : outcome.error().detail);
+  }
+  if (kind == ErrandKind::delivery_failed || kind == ErrandKind::message_malformed) {
+    for (const auto& [number, letter] : t_.dead_letters.all()) {
+      if (letter.notice == id) {
+        t_.dead_letters.find(number)->notice = 0;  // its sender was not told
+        break;
+      }
+    }
+  }
+  t_.errands.remove(id);
+  if (kind != ErrandKind::published) {  // news make no news
+    news::audit(t_, turn.dispatch, "notice_refused", broker_name, to);
+  }
+}
+
+// All that can refuse a message, and nothing that changes anything: the same at the door, where a
+// refusal costs no entry, and in `apply`.
+std::expected<Workspace::Plan, Error> Workspace::plan(Asking asking, const Send& command) const {
   const Envelope& envelope = command.envelope;
   const Errand* const errand = t_.errands.find(command.errand);
-  if (command.errand != 0 && (turn.actor != none || errand == nullptr)) {
+  if (command.errand != 0 && (asking.actor != none || errand == nullptr)) {
     return refuse(Code::conflict, "the errand was done already, or there is no one left to tell");
   }
-  if (auto good = check(turn, envelope, sender_of(turn, errand)); !good) {
+  if (errand != nullptr && errand->kind == ErrandKind::stage && envelope.body.empty()) {
+    return refuse(Code::not_found, "what the stage before it answered can no longer be read");
+  }
+  if (auto good = check(asking, envelope, sender_of(asking, errand)); !good) {
     return std::unexpected(good.error());
   }
-  const uint64_t content = content_hash(command);
-  const auto repeated = find_repeated(envelope, content);
-  if (!repeated) {
-    return std::unexpected(repeated.error());
+  Plan plan;
+  plan.content = content_hash(command);
+  const auto repeated = find_repeated(envelope, plan.content);
+  if (!repeated || *repeated != none) {
+    plan.repeated = repeated.value_or(none);
+    return repeated ? std::expected<Plan, Error>(plan) : std::unexpected(repeated.error());
   }
-  if (*repeated != none && t_.messages.message(*repeated).refused) {
-    return repeat_refused(turn, command, *repeated);
-  }
-  if (*repeated != none) {
-    return repeat(turn, command, *repeated);
-  }
-  const auto found = find_question(turn, envelope);
+  const auto found = find_question(asking, envelope);
   if (!found) {
     return std::unexpected(found.error());
   }
-  const MessageRef question = *found;
-  turn.answers = question != none && is_awaited(question, turn.actor);
-  if (auto good = turn.watch.check(command); !good) {
+  plan.question = *found;
+  plan.answers = plan.question != none && is_awaited(plan.question, asking.actor);
+  asking.answers = plan.answers;
+  if (auto good = Watch::check(t_, command); !good) {
     return std::unexpected(good.error());
   }
-  auto routed = route(turn, envelope);
+  auto routed = route(asking, envelope);
   if (!routed) {
     return std::unexpected(routed.error());
   }
-  if (auto good = check_receivers(turn, envelope, *routed); !good) {
+  plan.route = std::move(*routed);
+  if (auto good = check_receivers(asking, envelope, plan.route); !good) {
     return std::unexpected(good.error());
   }
-  if (auto good = check_roles(turn, envelope, *routed); !good) {
+  if (auto good = check_roles(asking, envelope, plan.route); !good) {
     return std::unexpected(good.error());
   }
-  if (const auto given = find_given(turn, envelope, *routed, content); !given) {
-    return std::unexpected(given.error());
-  } else if (*given) {
-    return **given;
+  const auto given = find_given(asking, envelope, plan.route, plan.content);
+  if (!given || *given) {
+    plan.given = given.value_or(std::nullopt);
+    return given ? std::expected<Plan, Error>(plan) : std::unexpected(given.error());
   }
-  const auto session = session_of(turn, envelope, *routed);
+  if (auto good = plan_wait(asking, command, plan); !good) {
+    return std::unexpected(good.error());
+  }
+  const auto thread = find_thread(asking, envelope, plan.route);
+  if (!thread) {
+    return std::unexpected(thread.error());
+  }
+  plan.thread = *thread;
+  if (auto good = check_limits(asking, envelope, plan); !good) {
+    return std::unexpected(good.error());
+  }
+  return plan;
+}
+
+// The session that it is in, who stands in for whom, and who would wait for whom.
+std::expected<void, Error> Workspace::plan_wait(const Asking& turn, const Send& command,
+                                                Plan& plan) const {
+  const auto session = session_of(turn, command.envelope, plan.route);
   if (!session) {
     return std::unexpected(session.error());
   }
-  mind_absence(turn, command, *routed);
-  const MessageRef cause = cause_of(turn, command, *routed);
-  if (cause != none && t_.messages.message(cause).links >= t_.rules.chain_max) {
+  plan.in_session = *session != nullptr;
+  mind_absence(turn, command, plan.route);
+  plan.cause = cause_of(turn, command, plan.route);
+  if (plan.cause != none && t_.messages.message(plan.cause).links >= t_.rules.chain_max) {
     return refuse(Code::limit_reached,
                   "the request that caused this one is the last of a chain of " +
                       std::to_string(t_.rules.chain_max) +
                       " that were passed on and not answered (chain_max); answer it");
   }
-  const auto wait = wait_of(turn, command, *routed, cause);
-  const std::vector<WaitGraph::Edge> in_circle =
-      wait ? circle(*wait) : std::vector<WaitGraph::Edge>{};
-  if (!in_circle.empty() &&
+  plan.wait = wait_of(turn, command, plan.route, plan.cause);
+  if (plan.wait) {
+    plan.in_circle = circle(*plan.wait);
+  }
+  if (!plan.in_circle.empty() &&
       static_cast<DeadlockPolicy>(t_.rules.collab_deadlock) == DeadlockPolicy::abort) {
-    return std::unexpected(deadlock(in_circle, command));
+    return std::unexpected(deadlock(plan.in_circle, command));
   }
-  const auto thread = find_thread(turn, envelope, *routed);
-  if (!thread) {
-    return std::unexpected(thread.error());
+  return {};
+}
+
+Outcome Workspace::send(Turn& turn, const Send& command) {
+  t_.waits.expire(t_.now);
+  const auto planned = plan(turn, command);
+  if (!planned) {
+    if (planned.error().code == Code::overloaded) {
+      turn.dispatch.signal_overload(turn.actor);
+    }
+    return std::unexpected(planned.error());
   }
-  if (auto good = admit(turn, command, *routed); !good) {
-    return std::unexpected(good.error());
+  if (planned->repeated != none) {
+    return t_.messages.message(planned->repeated).refused
+               ? repeat_refused(turn, command, planned->repeated)
+               : repeat(turn, command, planned->repeated);
   }
-  const MessageRef message = add_message(turn, envelope, *routed, content);
-  if (cause != none) {
-    t_.messages.message(message).cause = t_.messages.message(cause).seq;
+  if (planned->given) {
+    return *planned->given;
+  }
+  turn.answers = planned->answers;
+  count_sent(turn, command, *planned);
+  return accept(turn, command, *planned);
+}
+
+// It may be sent, and is.
+Outcome Workspace::accept(Turn& turn, const Send& command, const Plan& plan) {
+  const Envelope& envelope = command.envelope;
+  const Errand* const errand = t_.errands.find(command.errand);
+  const MessageRef message = add_message(turn, envelope, plan.route, plan.content);
+  if (plan.cause != none) {
+    t_.messages.message(message).cause = t_.messages.message(plan.cause).seq;
     t_.messages.message(message).links =
-        static_cast<uint16_t>(t_.messages.message(cause).links + 1);
+        static_cast<uint16_t>(t_.messages.message(plan.cause).links + 1);
   }
-  if (*session != nullptr) {
-    enter_session(**session, envelope, *routed, message);
+  if (plan.in_session) {
+    enter_session(*t_.sessions.find(envelope.session), envelope, plan.route, message);
   }
-  const bool watched = turn.watch.wants(command);
+  const bool waits = begins_later(turn, command, plan.route);
+  const bool to_many = plan.route.everyone || !plan.route.topic.empty();
+  const bool watched = Watch::wants(t_, command, to_many);
   t_.messages.message(message).watched = watched;
-  deliver(turn, *routed, message);
-  enter_thread(*thread, envelope, *routed, message);
+  if (t_.messages.message(message).is_memory_only()) {
+    t_.broadcasts.add(turn.entry.seq, turn.entry.id.origin);
+  }
+  if (!waits) {
+    deliver(turn, plan.route, message);
+  }
+  enter_thread(plan.thread, envelope, plan.route, message);
   if (watched) {
     turn.watch.begin(command, message, errand);
   }
-  if (wait) {
-    begin_wait(*wait, message);
+  if (plan.wait) {
+    begin_wait(*plan.wait, message);
   }
-  if (!in_circle.empty()) {
-    Error error = deadlock(in_circle, command);
+  if (!plan.in_circle.empty()) {
+    Error error = deadlock(plan.in_circle, command);
     turn.dispatch.owe({.kind = ErrandKind::deadlock_warned,
                        .to = t_.agents[turn.actor].name,
                        .about = turn.entry.seq,
                        .facts = {{"cycle", std::move(error.cycle)},
                                  {"detail", std::move(error.detail)}}});
   }
-  if (question != none) {
-    answer(turn, question, message, envelope);
+  if (plan.question != none) {
+    answer(turn, plan.question, message, envelope);
   }
-  enter_task(turn, envelope, *routed, message, question);
+  if (!waits) {
+    enter_task(turn, envelope, plan.route, message, plan.question);
+  }
   if (errand != nullptr) {
     t_.errands.remove(command.errand);
   }
   if (t_.messages.message(message).refused) {
-    return refuse(Code::receiver_unavailable, why_absent(routed->absent.front()), "/receiver");
+    return refuse(Code::receiver_unavailable,
+                  presence::why_away(t_.agents[plan.route.absent.front()]), "/receiver");
   }
   return Receipt{.message = turn.entry.seq,
+                 .has_no_task = turn.has_no_task,
                  .number = t_.messages.message(message).number,
                  .count = t_.messages.message(message).delivery_count,
                  .delay = turn.dispatch.wait_of(message)};
+}
+
+// A pipeline waits before a first stage that is busy: its message is kept, and the broker asks the
+// stage with it when that has time, as it asks all later ones.
+bool Workspace::begins_later(const Turn& turn, const Send& command, const Route& route) {
+  return !command.later_stages.empty() && route.is_one() && route.absent.empty() &&
+         route.redirected.empty() && turn.watch.is_busy(t_.agents[route.agents.front()]);
 }
 
 // Hands the message to all whom the route names; whom it must not wait for gets a dead letter.
@@ -215,18 +318,21 @@ void Workspace::deliver(Turn& turn, const Route& route, MessageRef message) {
     t_.messages.message(message).topic = topic;
     t_.topics.use(topic);
     turn.dispatch.retain(message);
-    receivers = t_.topics[topic].subscribers;
+    receivers = t_.topics.listeners(route.topic);
   }
   for (const std::string_view name : route.unknown) {
     receivers.push_back(t_.agents.intern(name));
   }
-  t_.messages.message(message).refused = route.is_one() && !route.absent.empty();
+  t_.messages.message(message).refused =
+      route.is_one() && !route.absent.empty() &&
+      !turn.dispatch.is_tried_again(t_.messages.message(message).dialect, route.absent.front());
   const bool fan_out = route.everyone || !route.topic.empty();
   Passage passage = turn.actor == none ? Passage{} : turn.dispatch.enter(message);
   passage.is_answer = turn.answers;
+  turn.dispatch.begin_fan_out(message);
   for (const AgentRef receiver : receivers) {
     if (std::ranges::find(route.absent, receiver) != route.absent.end()) {
-      turn.dispatch.fail(message, receiver, Reason::receiver_unavailable, why_absent(receiver));
+      turn.dispatch.deliver_if_there(message, receiver);
     } else if (!fan_out || receiver != turn.actor) {
       turn.dispatch.deliver(message, receiver, passage);
     }
@@ -237,9 +343,7 @@ void Workspace::deliver(Turn& turn, const Route& route, MessageRef message) {
   if (passage.is_paced) {
     turn.dispatch.press(message);
   }
-  if (t_.messages.message(message).delivery_count == 0) {
-    turn.dispatch.finish(message);
-  }
+  turn.dispatch.end_fan_out(message);
 }
 
 // It was sent before.
@@ -320,7 +424,7 @@ std::vector<MessageRef> Workspace::passed_on(MessageRef question, const Envelope
 // What a response answers; none for any other message. An answer goes to who asked, or to whom that
 // one named, or to who began the chain: to no one else alone, so that whoever waits gets it. Two
 // senders may have used the same id.
-std::expected<MessageRef, Error> Workspace::find_question(const Turn& turn,
+std::expected<MessageRef, Error> Workspace::find_question(const Asking& turn,
                                                           const Envelope& e) const {
   if (e.kind != Kind::response) {
     return none;
@@ -354,7 +458,7 @@ bool Workspace::is_awaited(MessageRef question, AgentRef by) const {
 }
 
 // A pipeline's next message is its owner's, though a node writes it.
-std::string_view Workspace::sender_of(const Turn& turn, const Errand* errand) const {
+std::string_view Workspace::sender_of(const Asking& turn, const Errand* errand) const {
   if (turn.actor != none) {
     return t_.agents[turn.actor].name;
   }
@@ -364,7 +468,7 @@ std::string_view Workspace::sender_of(const Turn& turn, const Errand* errand) co
   return broker_sender;
 }
 
-std::expected<void, Error> Workspace::check(const Turn& turn, const Envelope& e,
+std::expected<void, Error> Workspace::check(const Asking& turn, const Envelope& e,
                                             std::string_view sender) const {
   if (e.sender != sender) {
     return refuse(Code::forbidden, "a message is sent by the principal who is authenticated",
@@ -386,7 +490,7 @@ std::expected<void, Error> Workspace::check(const Turn& turn, const Envelope& e,
                         " bytes (name_bytes_max)",
                     "/receiver");
     }
-    if (turn.actor != none && news::is_own_topic(topic_name(name))) {
+    if (turn.actor != none && news::is_only_ours(topic_name(name))) {
       return refuse(Code::forbidden,
                     "only the broker publishes on \"" + std::string(topic_name(name)) +
                         "\"; choose another topic",
@@ -436,11 +540,12 @@ std::expected<MessageRef, Error> Workspace::find_repeated(const Envelope& e,
   return first;
 }
 
-std::expected<Workspace::Route, Error> Workspace::route(const Turn& turn, const Envelope& e) {
+std::expected<Workspace::Route, Error> Workspace::route(const Asking& turn,
+                                                         const Envelope& e) const {
   Route route;
   for (const std::string_view name : e.receivers) {
     const AgentRef agent = t_.agents.find(name);
-    if (agent != none && t_.agents[agent].is_registered()) {
+    if (agent != none && t_.agents[agent].is_registered() && !says_topic(e, name)) {
       if (std::ranges::find(route.agents, agent) == route.agents.end()) {
         route.agents.push_back(agent);
       }
@@ -451,6 +556,12 @@ std::expected<Workspace::Route, Error> Workspace::route(const Turn& turn, const 
       }
       route.everyone = name == "*";
       route.topic = name == "*" ? std::string_view{} : topic_name(name);
+      if (is_pattern(route.topic)) {
+        return refuse(Code::bad_request,
+                      "a message is published on one topic; \"*\" and \">\" in a name are for "
+                      "those who subscribe",
+                      "/receiver");
+      }
     } else if (std::ranges::find(route.unknown, name) == route.unknown.end()) {
       route.unknown.push_back(name);
     }
@@ -472,7 +583,8 @@ std::expected<Workspace::Route, Error> Workspace::route(const Turn& turn, const 
                                            " topics already (topics_max)");
   }
   if (turn.actor != none && route.is_one() && e.priority != Priority::critical && !turn.answers &&
-      t_.agents[route.agents.front()].inbox.unsettled >= t_.rules.queue_max) {
+      t_.load_of(route.agents.front()) >= t_.rules.queue_max &&
+      !Dispatch::is_tried_again(t_, e.dialect, route.agents.front())) {
     return refuse(Code::queue_full,
                   "the inbox of \"" + t_.agents[route.agents.front()].name + "\" is full (" +
                       std::to_string(t_.rules.queue_max) +
@@ -481,38 +593,19 @@ std::expected<Workspace::Route, Error> Workspace::route(const Turn& turn, const 
   return route;
 }
 
-// An agent that is named must be able to take the message. Who subscribes to a topic gets what is
-// published there.
-std::expected<void, Error> Workspace::check_receivers(const Turn& turn, const Envelope& e,
+// An agent that is named must be able to take the message, also as a pipeline's stage. Whom a topic
+// or everyone's channel brings what it cannot take has a dead letter instead.
+std::expected<void, Error> Workspace::check_receivers(const Asking& turn, const Envelope& e,
                                                       const Route& route) const {
-  for (const AgentRef ref : route.agents) {
-    const Agent& receiver = t_.agents[ref];
-    // What was sent in inbox was measured where it was read.
-    if (e.body.size() < t_.rules.inbox_content_bytes || e.dialect == Dialect::inbox ||
-        route.everyone || turn.actor == none) {
-      break;
-    }
-    if (receiver.kind == PrincipalKind::agent && receiver.dialect == Dialect::inbox) {
-      return refuse(Code::payload_too_large,
-                    "the body has " + std::to_string(e.body.size()) + " bytes; \"" +
-                        receiver.name + "\" speaks inbox and takes fewer than " +
-                        std::to_string(t_.rules.inbox_content_bytes) +
-                        " (inbox.content_bytes); summarize it, or name a file that has the rest",
-                    "/body");
-    }
-  }
-  const size_t bytes = text_bytes(e);
-  if (bytes <= t_.rules.collab_message_bytes_max || route.everyone) {
+  if (route.everyone || (turn.actor == none && e.sender == broker_sender)) {
     return {};
   }
+  const MessageSizes sizes = sizes_of(e);
   for (const AgentRef ref : route.agents) {
-    if (t_.agents[ref].dialect == Dialect::collab) {
-      return refuse(Code::payload_too_large,
-                    "the message has " + std::to_string(bytes) + " bytes; \"" +
-                        t_.agents[ref].name + "\" speaks collab and takes at most " +
-                        std::to_string(t_.rules.collab_message_bytes_max) +
-                        " (collab.message_bytes_max)",
-                    "/receiver");
+    const Agent& receiver = t_.agents[ref];
+    if (std::string fault = size_fault(t_.rules, receiver, e.dialect, sizes); !fault.empty()) {
+      return refuse(Code::payload_too_large, std::move(fault),
+                    receiver.dialect == Dialect::inbox ? "/body" : "/receiver");
     }
   }
   return {};
@@ -537,7 +630,7 @@ uint64_t Workspace::next_number(AgentRef sender, const Envelope& e, const Route&
   return numbers.size() < t_.rules.numbered_channels_max ? numbers[channel] = 1 : 0;
 }
 
-MessageRef Workspace::add_message(const Turn& turn, const Envelope& e, const Route& route,
+MessageRef Workspace::add_message(const Asking& turn, const Envelope& e, const Route& route,
                                   uint64_t content) {
   const AgentRef sender = turn.actor == none ? t_.agents.intern(e.sender) : turn.actor;
   Message message;
@@ -554,7 +647,9 @@ MessageRef Workspace::add_message(const Turn& turn, const Envelope& e, const Rou
     message.reply_to = t_.agents.intern(e.reply_to);
     t_.agents.use(message.reply_to);
   }
-  message.bytes = static_cast<uint32_t>(e.body.size() + e.extra.size());
+  const MessageSizes sizes = sizes_of(e);
+  message.whole_bytes = static_cast<uint32_t>(std::min<size_t>(sizes.whole, UINT32_MAX));
+  message.content_bytes = static_cast<uint32_t>(std::min<size_t>(sizes.content, UINT32_MAX));
   message.priority = e.priority;
   message.kind = e.kind;
   message.dialect = e.dialect;

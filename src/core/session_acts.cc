@@ -67,7 +67,7 @@ uint64_t notices_of(const Session& session, SessionAct act, std::string_view by)
 
 }  // namespace
 
-std::expected<void, Error> Workspace::check(const Turn& turn, const StartSession& c,
+std::expected<void, Error> Workspace::check(const Asking& turn, const StartSession& c,
                                             std::string_view coordinator) const {
   if (c.id.empty() || c.id.size() > t_.rules.name_bytes_max || !base::is_plain_name(c.id)) {
     return refuse(Code::bad_request,
@@ -150,7 +150,7 @@ Outcome Workspace::on(Turn& turn, const StartSession& command) {
   return Receipt{.message = turn.entry.seq, .number = 1};
 }
 
-std::expected<void, Error> Workspace::check(const Turn& turn, const Session& session,
+std::expected<void, Error> Workspace::check(const Asking& turn, const Session& session,
                                             const ChangeSession& c) const {
   const bool manages = may_administer(turn, Right::maintainer).has_value() ||
                        session.coordinator == turn.entry.actor;
@@ -246,7 +246,7 @@ Outcome Workspace::on(Turn& turn, const ChangeSession& command) {
 
 // What an agent does to sessions is told to others whether they want it or not, so it is limited as
 // what it sends is.
-std::expected<void, Error> Workspace::charge_notices(const Turn& turn, uint64_t count) {
+std::expected<void, Error> Workspace::charge_notices(const Asking& turn, uint64_t count) {
   const uint64_t per_min = t_.rules.session_notices;
   if (turn.actor == none || per_min == 0 || count == 0 ||
       t_.agents[turn.actor].kind != PrincipalKind::agent) {
@@ -272,12 +272,12 @@ std::expected<void, Error> Workspace::charge_notices(const Turn& turn, uint64_t 
 
 // The session that a message is in, nullptr for none; or why it may not be. `*` in a session means
 // all who take part.
-std::expected<Session*, Error> Workspace::session_of(const Turn& turn, const Envelope& e,
-                                                     Route& route) {
+std::expected<const Session*, Error> Workspace::session_of(const Asking& turn, const Envelope& e,
+                                                           Route& route) const {
   if (e.session.empty() || turn.actor == none) {
     return nullptr;
   }
-  Session* const session = t_.sessions.find(e.session);
+  const Session* const session = t_.sessions.find(e.session);
   if (session == nullptr || !session->has(t_.agents[turn.actor].name)) {
     return refuse(Code::not_a_participant,
                   "you take part in no session " + quoted_start(e.session) +
@@ -352,7 +352,7 @@ void Dispatch::tell_change(const Session& session, std::string_view to, std::str
                            std::string_view by) {
   // Who does not read is not told more and more: the session itself says how it stands.
   const AgentRef ref = t_.agents.find(to);
-  if (ref != none && t_.agents[ref].inbox.unsettled >= t_.rules.queue_max) {
+  if (ref != none && t_.load_of(ref) >= t_.rules.queue_max) {
     return;
   }
   owe({.kind = ErrandKind::session_changed,

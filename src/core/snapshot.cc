@@ -121,6 +121,7 @@ void encode_agents(const Tables& t, const Places& agents, Writer& out) {
     out.enumerator(agent.presence.standing);
     out.time(agent.presence.since);
     out.time(agent.presence.due);
+    out.time(agent.instructed);
     out.time(agent.malformed_since);
     out.varint(agent.malformed);
     encode_limits(agent, out);
@@ -170,6 +171,7 @@ std::vector<AgentRef> decode_agents(Tables& t, Reader& in) {
     if (agent.presence.due.us != 0) {
       t.silences.emplace(agent.presence.due, agent.name);
     }
+    agent.instructed = in.time();
     agent.malformed_since = in.time();
     agent.malformed = in.varint();
     decode_limits(agent, in);
@@ -211,7 +213,7 @@ std::vector<TopicRef> decode_topics(Tables& t, const std::vector<AgentRef>& agen
   std::vector<TopicRef> refs(in.count());
   for (TopicRef& ref : refs) {
     const std::string_view name = in.text();
-    if (!in.ok() || t.topics.find(name) != none) {
+    if (!in.ok() || t.topics.find(name) != none || is_pattern(name)) {
       in.fail();
       return {};
     }
@@ -232,6 +234,7 @@ std::vector<TopicRef> decode_topics(Tables& t, const std::vector<AgentRef>& agen
 
 void encode_streams(const Tables& t, const Places& agents, Writer& out) {
   // By agent and, for each, in the order they were opened: the order decides who gets a message.
+  out.fixed32(t.streams.numbered());
   out.varint(t.streams.size());
   for (const AgentRef agent : agents.slots()) {
     for (const StreamRef ref : t.agents[agent].streams) {
@@ -240,11 +243,14 @@ void encode_streams(const Tables& t, const Places& agents, Writer& out) {
       out.varint(stream.id.number);
       out.varint(agents.of(agent));
       out.varint(stream.window);
+      put(stream.after, out);
+      put({stream.number, stream.handed_out}, out);
     }
   }
 }
 
 std::vector<StreamRef> decode_streams(Tables& t, const std::vector<AgentRef>& agents, Reader& in) {
+  t.streams.set_numbered(in.fixed32());
   std::vector<StreamRef> refs(in.count());
   for (StreamRef& ref : refs) {
     Stream stream;
@@ -252,6 +258,11 @@ std::vector<StreamRef> decode_streams(Tables& t, const std::vector<AgentRef>& ag
     stream.id.number = in.varint();
     stream.agent = slot_at(in, agents);
     stream.window = static_cast<uint32_t>(in.varint());
+    get(stream.after, in);
+    ResumeMark last;
+    get(last, in);
+    stream.number = last.stream;
+    stream.handed_out = last.number;
     if (!in.ok() || !t.agents[stream.agent].is_registered() ||
         t.streams.find(stream.id) != none) {
       in.fail();
@@ -398,6 +409,9 @@ void encode_delivery(const Tables& t, const Places& agents, DeliveryRef ref, Wri
   out.varint(delivery.attempts);
   out.u8(delivery.failures);
   out.u8(delivery.revivals);
+  if (!is_final(delivery.state)) {
+    put(delivery.mark, out);
+  }
   const auto error = t.messages.last_errors().find(ref);
   out.text(error == t.messages.last_errors().end() ? std::string_view{} : error->second);
   const auto away = t.messages.redirected().find(ref);
@@ -425,7 +439,8 @@ void encode_messages(const Tables& t, const Places& agents, const Places& topics
     out.varint(message.reply_to == none ? 0 : agents.of(message.reply_to) + 1);
     out.varint(message.topic == none ? 0 : topics.of(message.topic) + 1);
     out.varint(message.thread == none ? 0 : threads.of(message.thread) + 1);
-    out.varint(message.bytes);
+    out.varint(message.whole_bytes);
+    out.varint(message.content_bytes);
     out.enumerator(message.priority);
     out.enumerator(message.kind);
     out.enumerator(message.dialect);
@@ -437,6 +452,7 @@ void encode_messages(const Tables& t, const Places& agents, const Places& topics
     out.boolean(message.everyone);
     out.boolean(message.refused);
     out.boolean(message.named);
+    out.boolean(message.is_task);
     out.seq(message.cause);
     out.varint(message.links);
     deliveries.clear();
@@ -473,6 +489,9 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   delivery.attempts = static_cast<uint16_t>(in.varint());
   delivery.failures = in.u8();
   delivery.revivals = in.u8();
+  if (!is_final(state)) {
+    get(delivery.mark, in);
+  }
   if (const std::string_view error = in.text(); !error.empty()) {
     t.messages.last_errors()[ref] = error;
   }
@@ -482,7 +501,7 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   Agent& agent = t.agents[receiver];
   ++agent.uses;
   if (is_final(state)) {
-    t.messages.note_end(message);
+    t.messages.note_end(ref);
     return;
   }
   ++agent.inbox.unsettled;
@@ -510,7 +529,8 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   const uint64_t reply_to = in.varint();
   const uint64_t topic = in.varint();
   const uint64_t thread = in.varint();
-  message.bytes = static_cast<uint32_t>(in.varint());
+  message.whole_bytes = static_cast<uint32_t>(in.varint());
+  message.content_bytes = static_cast<uint32_t>(in.varint());
   message.priority = in.enumerator(priority_last);
   message.kind = in.enumerator(kind_last);
   message.dialect = in.enumerator(dialect_last);
@@ -522,10 +542,12 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   message.everyone = in.boolean();
   message.refused = in.boolean();
   message.named = in.boolean();
+  message.is_task = in.boolean();
   message.cause = in.seq();
   message.links = static_cast<uint16_t>(in.varint());
   if (!in.ok() || reply_to > agents.size() || topic > topics.size() ||
       thread > threads.size() || message.seq.n == 0 || (message.retained && topic == 0) ||
+      (!message.is_task && t.tasks.find(message.seq) != nullptr) ||
       t.messages.find(message.seq) != none) {
     in.fail();
     return;
@@ -534,7 +556,6 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
   message.topic = topic == 0 ? none : topics[topic - 1];
   message.is_own = t.agents[message.sender].name == broker_sender;
   message.thread = thread == 0 ? none : threads[thread - 1];
-  message.is_task = t.tasks.size() > 0 && t.tasks.find(message.seq) != nullptr;
   const MessageRef ref = t.messages.add(message);
   t.agents.use(message.sender);
   if (message.reply_to != none) {
@@ -578,6 +599,9 @@ void decode_held(Tables& t, const std::vector<StreamRef>& streams, Reader& in) {
         return;
       }
       t.messages.delivery(d).stream = ref;
+      if (t.messages.delivery(d).mark.number == 0) {
+        stream.last_seen = d;
+      }
       t.messages.delivery(d).prev = stream.last;
       (stream.last == none ? stream.first : t.messages.delivery(stream.last).next) = d;
       stream.last = d;
@@ -685,11 +709,7 @@ void encode_buckets(const Tables& t, Writer& out) {
   const std::vector<Rally> rallies = t.rallies.in_line();
   out.varint(rallies.size());
   for (const Rally& rally : rallies) {
-    out.fixed64(rally.key);
-    out.fixed64(rally.from);
-    out.fixed64(rally.to);
-    out.varint(rally.turns);
-    out.time(rally.since);
+    encode(rally, out);
   }
   out.varint(t.pressed.size());
   for (const auto& [until, name] : t.pressed) {
@@ -703,13 +723,8 @@ void decode_buckets(Tables& t, Reader& in) {
     const uint64_t key = in.fixed64();
     t.buckets.at(key, t.now).restore(in.time());
   }
-  for (size_t left = in.count(26); left > 0; --left) {
-    Rally rally;
-    rally.key = in.fixed64();
-    rally.from = in.fixed64();
-    rally.to = in.fixed64();
-    rally.turns = in.varint();
-    rally.since = in.time();
+  for (size_t left = in.count(29); left > 0; --left) {
+    const Rally rally = decode_rally(in);
     // None of them makes room for another.
     t.rallies.put(rally, rally.since, Duration{std::numeric_limits<int64_t>::max()},
                   std::numeric_limits<uint64_t>::max());
@@ -736,6 +751,7 @@ void encode(const Tables& t, Writer& out) {
   encode_topics(t, agents, out);
   encode_streams(t, agents, out);
   encode_threads(t, agents, threads, out);
+  t.topics.wildcards().encode(t.agents, out);
   t.sessions.encode(out);
   t.tasks.encode(out);
   encode_messages(t, agents, topics, threads, out);
@@ -748,6 +764,7 @@ void encode(const Tables& t, Writer& out) {
   t.patterns.encode(out);
   t.locks.encode(out);
   t.waits.encode(t.now, out);
+  t.broadcasts.encode(out);
 }
 
 bool decode(Tables& t, Reader& in) {
@@ -758,7 +775,8 @@ bool decode(Tables& t, Reader& in) {
   const std::vector<StreamRef> streams = decode_streams(t, agents, in);
   const std::vector<ThreadRef> threads = decode_threads(t, agents, in);
   // Before the messages: those in a paused session are in no inbox, and some give tasks.
-  if (!t.sessions.decode(in) || !t.tasks.decode(in)) {
+  if (!t.topics.wildcards().decode(t.agents, in) || !t.sessions.decode(in) ||
+      !t.tasks.decode(in)) {
     return false;
   }
   for (size_t left = in.count(); left > 0 && in.ok(); --left) {
@@ -772,7 +790,7 @@ bool decode(Tables& t, Reader& in) {
   }
   return in.ok() && t.errands.decode(in) && t.escalations.decode(in) &&
          t.patterns.decode(in) && t.locks.decode(in) && t.waits.decode(t.messages, in) &&
-         is_consistent(t);
+         t.broadcasts.decode(in) && is_consistent(t);
 }
 
 }  // namespace parley::core

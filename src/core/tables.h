@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/agents.h"
+#include "core/broadcasts.h"
 #include "core/deadletters.h"
 #include "core/errands.h"
 #include "core/escalations.h"
@@ -25,14 +26,19 @@
 namespace parley::core {
 
 // A connection that messages are pushed to. What it holds is linked by Delivery::next, in the
-// order in which it was handed out.
+// order in which its client saw it: first what was seen before this stream was opened, then what
+// it handed out.
 struct Stream {
   StreamId id;
   AgentRef agent = none;
   uint32_t window = 0;
   uint32_t held = 0;
   DeliveryRef first = none;
+  DeliveryRef last_seen = none;  // of those that were seen before
   DeliveryRef last = none;
+  ResumeMark after;         // what its client saw before
+  uint32_t number = 0;      // its own in the workspace, in its marks
+  uint32_t handed_out = 0;  // counted in its marks
 };
 
 class Streams {
@@ -57,9 +63,15 @@ class Streams {
   const std::map<StreamId, StreamRef>& by_id() const { return by_id_; }
   size_t size() const { return by_id_.size(); }
 
+  // A number that no stream of the workspace had.
+  uint32_t new_number() { return ++numbered_ == 0 ? ++numbered_ : numbered_; }
+  uint32_t numbered() const { return numbered_; }
+  void set_numbered(uint32_t numbered) { numbered_ = numbered; }
+
  private:
   Slots<Stream> streams_;
   std::map<StreamId, StreamRef> by_id_;
+  uint32_t numbered_ = 0;  // the newest number
 };
 
 // All state of one workspace: one table per concern. A new feature is a new table here, with its
@@ -72,6 +84,7 @@ struct Tables {
   Agents agents;
   Messages messages;
   Topics topics;
+  Broadcasts broadcasts;
   Threads threads;
   DeadLetters dead_letters;
   Errands errands;
@@ -88,6 +101,11 @@ struct Tables {
   std::set<std::pair<Time, std::string>> pressed;  // who is near its limits, until when at least
   uint64_t dead_letters_dropped = 0;
   Time now;  // of the newest entry
+
+  // How much of queue_max is used. What is tried again takes no room until it gets there.
+  uint64_t load_of(AgentRef agent) const {
+    return agents[agent].inbox.unsettled - messages.tried_for(agent);
+  }
 };
 
 }  // namespace parley::core

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may give work to whom, and what messages and commands do to tasks.
 #include <algorithm>
+#include <functional>
 
 #include "core/news.h"
 #include "core/refusal.h"
+#include "core/sizes.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -71,6 +73,25 @@ TaskState state_of(Status status) {
   return TaskState::completed;
 }
 
+// Which of these is meant? Names a few.
+Error several(std::string_view name, const std::vector<const Task*>& tasks) {
+  constexpr size_t named_max = 8;
+  const bool of_one = std::ranges::all_of(
+      tasks, [&](const Task* task) { return task->director == tasks.front()->director; });
+  std::string choices;
+  for (size_t n = 0; n < tasks.size() && n < named_max; ++n) {
+    choices += (n == 0 ? "" : ", ") + quoted(tasks[n]->director) + " in thread " +
+               quoted(tasks[n]->thread);
+  }
+  choices += tasks.size() > named_max ? ", and more" : "";
+  return Error{Code::conflict,
+               (of_one ? std::string("several threads have a task ")
+                       : std::string("several directors have given a task ")) +
+                   quoted_start(name) + " that is not completed, by " + choices +
+                   "; name the one you mean",
+               of_one ? "/thread" : "/director"};
+}
+
 // The name of the task that a request gives: the sender's, else, to an inbox agent, its id.
 std::string task_name(const Envelope& e, const Agent& receiver) {
   if (!e.task.empty()) {
@@ -85,7 +106,7 @@ std::string task_name(const Envelope& e, const Agent& receiver) {
 }  // namespace
 
 // IN-04. The rules bind inbox agents among themselves; people and the broker are above them.
-std::expected<void, Error> Workspace::check_roles(const Turn& turn, const Envelope& e,
+std::expected<void, Error> Workspace::check_roles(const Asking& turn, const Envelope& e,
                                                   const Route& route) const {
   if (turn.actor == none || t_.agents[turn.actor].kind != PrincipalKind::agent) {
     return {};
@@ -149,7 +170,7 @@ std::expected<void, Error> Workspace::check_roles(const Turn& turn, const Envelo
 }
 
 // What it answers was asked of it without a task: the answer may go to anyone, too.
-bool Workspace::answers_question(const Turn& turn, const Envelope& e) const {
+bool Workspace::answers_question(const Asking& turn, const Envelope& e) const {
   const MessageRef asked = e.kind != Kind::response
                                ? none
                                : t_.messages.find_received(turn.actor, e.in_reply_to);
@@ -175,7 +196,7 @@ std::expected<void, Error> Workspace::check_share(std::string_view giver, const 
 
 // IN-09: a task that is done with in its thread, or waits there with the same words, is not given
 // again. The receipt that says so; none when this message gives a task, or none.
-std::expected<std::optional<Receipt>, Error> Workspace::find_given(const Turn& turn,
+std::expected<std::optional<Receipt>, Error> Workspace::find_given(const Asking& turn,
                                                                    const Envelope& e,
                                                                    const Route& route,
                                                                    uint64_t content) const {
@@ -188,11 +209,10 @@ std::expected<std::optional<Receipt>, Error> Workspace::find_given(const Turn& t
   if (name.empty()) {
     return std::nullopt;
   }
-  const Task* const task = t_.tasks.find(name, e.sender);
-  const bool is_known = task != nullptr && task->thread == e.thread;
-  const bool same = is_known && task->specialist == receiver.name;
+  const Task* const task = t_.tasks.find(name, e.sender, e.thread);
+  const bool same = task != nullptr && task->specialist == receiver.name;
   const bool repeats = same && task->is_open() && task->content == content;
-  if ((is_known && task->state == TaskState::completed) || repeats ||
+  if ((task != nullptr && task->state == TaskState::completed) || repeats ||
       (same && task->state == TaskState::acknowledged)) {
     const MessageRef first = t_.messages.find(task->message);
     return Receipt{.message = task->message,
@@ -231,6 +251,8 @@ void Workspace::enter_task(Turn& turn, const Envelope& e, const Route& route,
   Task* const task = question == none ? task_told_of(turn, e)
                                       : t_.tasks.find(t_.messages.message(question).seq);
   if (task == nullptr || task->specialist != t_.agents[turn.actor].name) {
+    turn.has_no_task = !e.task.empty() && (task != nullptr || question == none) &&
+                       !gave_task(e.task, t_.agents[turn.actor].name);
     return;
   }
   task->heard = t_.now;
@@ -280,8 +302,8 @@ void Workspace::give_task(Turn& turn, const Envelope& e, const Route& route, Mes
     return;
   }
   t_.messages.message(message).is_task = true;
-  Task* task = t_.tasks.find(name, e.sender);
-  if (task != nullptr && task->thread == e.thread) {
+  Task* task = t_.tasks.find(name, e.sender, e.thread);
+  if (task != nullptr) {
     const std::string former = task->specialist;
     const Seq before = task->message;
     t_.tasks.give(*task, receiver.name, turn.entry.seq, t_.now);
@@ -293,9 +315,6 @@ void Workspace::give_task(Turn& turn, const Envelope& e, const Route& route, Mes
                               "superseded: the task was given again in other words");
     }
   } else {
-    if (task != nullptr) {  // the name serves again, in another conversation
-      t_.tasks.remove(task->began);
-    }
     while (t_.tasks.size() >= t_.rules.tasks_max && t_.tasks.first_ended() != nullptr) {
       t_.tasks.remove(t_.tasks.first_ended()->began);
     }
@@ -319,51 +338,52 @@ void Workspace::give_task(Turn& turn, const Envelope& e, const Route& route, Mes
   }
 }
 
-// The task of the sender's that the message names: that of whom it writes to, or the only one.
-Task* Workspace::task_told_of(const Turn& turn, const Envelope& e) {
+// The task of the sender's that the message names.
+Task* Workspace::task_told_of(const Asking& turn, const Envelope& e) {
   if (e.task.empty() || t_.tasks.size() == 0) {
     return nullptr;
   }
-  const std::string& own = t_.agents[turn.actor].name;
-  const Task* only = nullptr;
-  size_t count = 0;
-  for (const Task* const task : t_.tasks.named(e.task)) {
-    if (task->specialist != own) {
-      continue;
-    }
-    if (std::ranges::find(e.receivers, task->director) != e.receivers.end()) {
-      return &t_.tasks.at(task->began);
-    }
-    only = task;
-    ++count;
-  }
-  return count == 1 ? &t_.tasks.at(only->began) : nullptr;
+  const Task* const found = t_.tasks.find(
+      TaskReport{e.task, t_.agents[turn.actor].name, e.thread, e.receivers});
+  return found == nullptr ? nullptr : &t_.tasks.at(found->began);
 }
 
-std::expected<Task*, Error> Workspace::task_to_move(const Turn& turn,
+// Whoever gave a task may write of it, too.
+bool Workspace::gave_task(std::string_view task, std::string_view name) const {
+  return std::ranges::any_of(t_.tasks.named(task),
+                             [name](const Task* each) { return each->director == name; });
+}
+
+// Which one is meant must be plain: of several that could go to another none does.
+std::expected<Task*, Error> Workspace::task_to_move(const Asking& turn,
                                                     const ReassignTask& command) {
   const bool may_all = may_administer(turn, Right::maintainer).has_value();
   const std::string_view own = turn.actor == none ? broker_sender : t_.agents[turn.actor].name;
   std::vector<const Task*> found = t_.tasks.named(command.task);
   std::erase_if(found, [&](const Task* task) {
     const bool sees = may_all || task->director == own || task->specialist == own;
-    return !sees || (!command.director.empty() && task->director != command.director);
+    return !sees || (!command.director.empty() && task->director != command.director) ||
+           (!command.thread.empty() && task->thread != command.thread);
   });
   if (found.empty()) {
     return refuse(Code::not_found, "you have no task " + quoted_start(command.task));
   }
-  std::ranges::stable_partition(found, [&](const Task* task) { return task->director == own; });
-  if (found.size() > 1 && found.front()->director != own) {
-    return refuse(Code::conflict,
-                  "several directors have given a task " + quoted_start(command.task) +
-                      "; name the one you mean",
-                  "/director");
+  const auto keep = [&found](const auto& wanted) {
+    if (std::ranges::any_of(found, wanted)) {
+      std::erase_if(found, std::not_fn(wanted));
+    }
+  };
+  keep([own](const Task* task) { return task->director == own; });
+  keep([](const Task* task) { return task->state != TaskState::completed; });
+  if (found.size() > 1 && found.front()->state != TaskState::completed) {
+    return std::unexpected(several(command.task, found));
   }
-  if (!may_all && found.front()->director != own) {
-    return refuse(Code::forbidden, "only " + quoted(found.front()->director) +
+  const Task& task = *found.back();
+  if (!may_all && task.director != own) {
+    return refuse(Code::forbidden, "only " + quoted(task.director) +
                                        ", who gave the task, may reassign it, or a maintainer");
   }
-  return &t_.tasks.at(found.front()->began);
+  return &t_.tasks.at(task.began);
 }
 
 std::expected<AgentRef, Error> Workspace::check_move(const Task& task,
@@ -401,7 +421,11 @@ std::expected<AgentRef, Error> Workspace::check_move(const Task& task,
                                       : quoted_start(to) + " has the task already",
                   "/to");
   }
-  if (receiver.inbox.unsettled >= t_.rules.queue_max) {
+  if (std::string fault = size_fault(t_.rules, receiver, t_.messages.message(message));
+      !fault.empty()) {
+    return refuse(Code::payload_too_large, std::move(fault), "/to");
+  }
+  if (t_.load_of(ref) >= t_.rules.queue_max) {
     return refuse(Code::queue_full, "the inbox of " + quoted(receiver.name) + " is full (" +
                                         std::to_string(t_.rules.queue_max) + ", queue_max)");
   }
@@ -490,6 +514,15 @@ void Dispatch::move_task(Task& task, const std::string& former, Seq before, std:
 }
 
 void Dispatch::take_back(std::string_view from, Seq message, std::string why) {
+  std::vector<uint64_t> letters;
+  for (const auto& [id, letter] : t_.dead_letters.all()) {
+    if (letter.is_open() && letter.message == message && letter.receiver == from) {
+      letters.push_back(id);
+    }
+  }
+  for (const uint64_t id : letters) {  // else it would get what is another's when they are retried
+    resolve_letter(*t_.dead_letters.find(id), Resolution::discarded);
+  }
   const AgentRef agent = t_.agents.find(from);
   const MessageRef ref = t_.messages.find(message);
   const DeliveryRef given =
@@ -507,6 +540,7 @@ void Dispatch::deliver_again(MessageRef message, AgentRef receiver, const std::s
   std::erase_if(t_.messages.remembered(),
                 [message](const Messages::Remembered& item) { return item.message == message; });
   Message& given = t_.messages.message(message);
+  given.refused = false;  // it is on its way to another than the one who was away
   t_.messages.stop_expiry(message);
   given.expires = given.ttl.us > 0 ? t_.now + given.ttl : base::time_max;
   if (const DeliveryRef before = t_.messages.delivery_to(message, receiver); before != none) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tasks.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/wire.h"
@@ -41,7 +42,7 @@ void Tasks::unfile(const Task& task) {
 }
 
 Task& Tasks::add(Task task) {
-  by_name_[{task.id, task.director}] = task.began;
+  by_name_[{task.id, task.director, task.thread}] = task.began;
   Task& added = tasks_.emplace(task.began, std::move(task)).first->second;
   file(added);
   return added;
@@ -50,17 +51,34 @@ Task& Tasks::add(Task task) {
 void Tasks::remove(Seq began) {
   const Task& task = tasks_.at(began);
   unfile(task);
-  by_name_.erase({task.id, task.director});
+  by_name_.erase({task.id, task.director, task.thread});
   tasks_.erase(began);
 }
 
-const Task* Tasks::find(std::string_view id, std::string_view director) const {
-  const auto at = by_name_.find({std::string(id), std::string(director)});
+const Task* Tasks::find(std::string_view id, std::string_view director,
+                        std::string_view thread) const {
+  const auto at = by_name_.find({std::string(id), std::string(director), std::string(thread)});
   return at == by_name_.end() ? nullptr : &tasks_.at(at->second);
 }
 
-Task* Tasks::find(std::string_view id, std::string_view director) {
-  return const_cast<Task*>(std::as_const(*this).find(id, director));
+Task* Tasks::find(std::string_view id, std::string_view director, std::string_view thread) {
+  return const_cast<Task*>(std::as_const(*this).find(id, director, thread));
+}
+
+const Task* Tasks::find(const TaskReport& report) const {
+  std::vector<const Task*> held = named(report.task);
+  const bool is_there = std::ranges::find(held, report.thread, &Task::thread) != held.end();
+  std::erase_if(held, [&](const Task* task) { return task->specialist != report.specialist; });
+  if (!report.thread.empty() && (is_there || held.size() > 1)) {
+    std::erase_if(held, [&](const Task* task) { return task->thread != report.thread; });
+  }
+  const auto rank = [&](const Task* task) {
+    const bool is_told = std::ranges::find(report.receivers, task->director) !=
+                         report.receivers.end();
+    return std::tuple(is_told, task->is_open(), task->state == TaskState::in_progress);
+  };
+  const auto best = std::ranges::max_element(held, {}, rank);  // the first of equals
+  return best == held.end() ? nullptr : *best;
 }
 
 const Task* Tasks::find(Seq message) const {
@@ -72,10 +90,11 @@ Task* Tasks::find(Seq message) { return const_cast<Task*>(std::as_const(*this).f
 
 std::vector<const Task*> Tasks::named(std::string_view id) const {
   std::vector<const Task*> found;
-  for (auto at = by_name_.lower_bound({std::string(id), {}});
-       at != by_name_.end() && at->first.first == id; ++at) {
+  for (auto at = by_name_.lower_bound({std::string(id), {}, {}});
+       at != by_name_.end() && std::get<0>(at->first) == id; ++at) {
     found.push_back(&tasks_.at(at->second));
   }
+  std::ranges::sort(found, {}, [](const Task* task) { return task->began; });
   return found;
 }
 
@@ -161,7 +180,7 @@ bool Tasks::decode(Reader& in) {
     }
     if (!in.ok() || task.began.n == 0 || task.message < task.began || task.id.empty() ||
         tasks_.contains(task.began) || by_message_.contains(task.message) ||
-        by_name_.contains({task.id, task.director})) {
+        by_name_.contains({task.id, task.director, task.thread})) {
       in.fail();
       return false;
     }

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,7 +38,8 @@ struct TaskMove {
 };
 
 // Work that one agent gave to another, under a name that the giver chose (inbox taskId), and what
-// came of it. What was said of it stays in the journal; here is only where.
+// came of it. It is the same task while giver, conversation and name are the same. What was said of
+// it stays in the journal; here is only where.
 struct Task {
   std::string id;
   std::string director;    // who gave it
@@ -59,19 +62,32 @@ struct Task {
   bool operator==(const Task&) const = default;
 };
 
-// The tasks of a workspace, each under the place where it began: oldest first. Two directors may
-// use the same name.
+// What a specialist says of a task.
+struct TaskReport {
+  std::string_view task;
+  std::string_view specialist;
+  std::string_view thread;  // empty: it names none
+  std::span<const std::string_view> receivers;
+};
+
+// The tasks of a workspace, each under the place where it began: oldest first. Directors may use
+// the same name, and one director may in several conversations.
 class Tasks {
  public:
   Task& add(Task task);
   void remove(Seq began);
   // nullptr when there is none.
-  Task* find(std::string_view id, std::string_view director);
-  const Task* find(std::string_view id, std::string_view director) const;
+  Task* find(std::string_view id, std::string_view director, std::string_view thread);
+  const Task* find(std::string_view id, std::string_view director, std::string_view thread) const;
   // The one that this message gives.
   Task* find(Seq message);
   const Task* find(Seq message) const;
-  // Those of this name, one for each director.
+  // The one of its sender's that the report is about: that of the conversation that it names,
+  // else, where no one has a task of this name there, the sender's only one. Where it names none:
+  // one that a receiver gave, that is open and that its specialist has read, before others; of
+  // equals the oldest, because it was handed out first. nullptr where that says nothing.
+  const Task* find(const TaskReport& report) const;
+  // Those of this name, oldest first.
   std::vector<const Task*> named(std::string_view id) const;
   const std::map<Seq, Task>& all() const { return tasks_; }
   size_t size() const { return tasks_.size(); }
@@ -99,7 +115,7 @@ class Tasks {
   void unfile(const Task& task);
 
   std::map<Seq, Task> tasks_;
-  std::map<std::pair<std::string, std::string>, Seq> by_name_;  // id and director
+  std::map<std::tuple<std::string, std::string, std::string>, Seq> by_name_;  // director, thread
   std::map<Seq, Seq> by_message_;
   std::map<std::string, std::set<Seq>, std::less<>> held_;
   std::map<std::string, size_t, std::less<>> given_;  // open ones, by director

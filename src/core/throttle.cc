@@ -125,8 +125,8 @@ void Dispatch::pace_anew() {
   }
   t_.buckets.clear();
   std::vector<DeliveryRef> waiting;
-  t_.messages.each_delivery([&](DeliveryRef ref, const Delivery& delivery) {
-    if (delivery.gate != Gate::open) {
+  t_.messages.each_throttled([&](DeliveryRef ref) {
+    if (is_limit(t_.messages.delivery(ref).gate)) {
       waiting.push_back(ref);
     }
   });
@@ -154,7 +154,7 @@ void Dispatch::pace_anew() {
 
 Duration Dispatch::wait_of(MessageRef ref) const {
   Time last = t_.now;
-  if (t_.messages.is_throttled(ref)) {
+  if (t_.messages.is_throttled(ref) || !t_.messages.message(ref).to_many()) {
     for (DeliveryRef d = t_.messages.message(ref).deliveries; d != none;
          d = t_.messages.delivery(d).sibling) {
       if (t_.messages.delivery(d).gate != Gate::open) {

@@ -38,6 +38,19 @@ void Topics::unsubscribe(TopicRef ref, AgentRef agent) {
   free(ref);
 }
 
+std::vector<AgentRef> Topics::listeners(std::string_view name) const {
+  const TopicRef ref = find(name);
+  std::vector<AgentRef> agents =
+      ref == none ? std::vector<AgentRef>{} : topics_[ref].subscribers;
+  wildcards_.add_matching(name, agents);
+  return agents;
+}
+
+bool Topics::is_heard(std::string_view name) const {
+  const TopicRef ref = find(name);
+  return (ref != none && !topics_[ref].subscribers.empty()) || wildcards_.matches_any(name);
+}
+
 Topics::Front Topics::front_of(const Messages& messages, TopicRef ref) const {
   const Message& message = messages.message(topics_[ref].retained.front());
   return Front{message.time, message.seq, ref};

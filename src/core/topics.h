@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/messages.h"
+#include "core/wildcards.h"
 
 namespace parley::core {
 
@@ -19,8 +20,11 @@ constexpr std::string_view topic_name(std::string_view name) {
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
 
-// `domain.event_type`: what a flow agent can subscribe to.
+// `domain.event_type`, or a pattern of such names: what a flow agent can subscribe to.
 constexpr bool is_domain_event(std::string_view topic) {
+  if (topic == ">") {
+    return true;
+  }
   const size_t dot = topic.find('.');
   return dot != std::string_view::npos && dot > 0 && topic.back() != '.';
 }
@@ -50,6 +54,12 @@ class Topics {
 
   void subscribe(TopicRef ref, AgentRef agent);
   void unsubscribe(TopicRef ref, AgentRef agent);
+  // Who gets what is published there, by the name or by a pattern: each once, in an order that does
+  // not depend on slots.
+  std::vector<AgentRef> listeners(std::string_view name) const;
+  bool is_heard(std::string_view name) const;
+  Wildcards& wildcards() { return wildcards_; }
+  const Wildcards& wildcards() const { return wildcards_; }
 
   void retain(const Messages& messages, TopicRef ref, MessageRef message);
   // The topic with the oldest retained message of all; none when nothing is retained.
@@ -80,6 +90,7 @@ class Topics {
   Slots<Topic> topics_;
   std::map<std::string, TopicRef, std::less<>> by_name_;
   std::set<Front> fronts_;
+  Wildcards wildcards_;
 };
 
 }  // namespace parley::core

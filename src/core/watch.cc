@@ -39,11 +39,27 @@ Fact count_of(std::string name, size_t count) {
   return {std::move(name), static_cast<int64_t>(count)};
 }
 
-// The number says how many; the list is cut.
-void add_names(std::vector<Fact>& facts, const std::string& name, std::vector<std::string> names) {
-  facts.push_back(count_of(name + "_count", names.size()));
-  names.resize(std::min(names.size(), names_max));
-  facts.push_back({name, std::move(names)});
+// In its last heartbeat. What collab calls `working` has no time for more.
+bool says_busy(const Agent& agent) {
+  return agent.status == "busy" ||
+         (agent.dialect == Dialect::collab && agent.status == "working");
+}
+
+// The number says how many; the list is cut to what its reader can take.
+void add_names(const Tables& t, Errand& errand, const std::string& name,
+               std::vector<std::string> names) {
+  constexpr size_t lists_max = 8;  // in one report, with what else it says
+  const AgentRef reader = t.agents.find(errand.to);
+  const bool is_inbox = reader != none && t.agents[reader].dialect == Dialect::inbox;
+  size_t left = (is_inbox ? t.rules.inbox_content_bytes : t.rules.collab_message_bytes_max) /
+                lists_max;
+  errand.facts.push_back(count_of(name + "_count", names.size()));
+  size_t count = 0;
+  for (; count < std::min(names.size(), names_max) && names[count].size() + 3 <= left; ++count) {
+    left -= names[count].size() + 3;
+  }
+  names.resize(count);
+  errand.facts.push_back({name, std::move(names)});
 }
 
 }  // namespace
@@ -54,38 +70,39 @@ Seq pipeline_of(const Errand& errand) {
   return first == nullptr ? Seq{} : Seq{static_cast<uint64_t>(*first)};
 }
 
-bool Watch::wants(const Send& command) const {
+bool Watch::wants(const Tables& t, const Send& command, bool to_many) {
   const Envelope& e = command.envelope;
   if (command.gathering || !command.later_stages.empty()) {
     return true;
   }
-  if (const Errand* errand = command.errand == 0 ? nullptr : t_.errands.find(command.errand)) {
+  if (const Errand* errand = command.errand == 0 ? nullptr : t.errands.find(command.errand)) {
     return errand->kind == ErrandKind::stage;
   }
-  return (e.kind == Kind::broadcast && e.requires_ack) ||
-         (asks(e.kind) && timeout_of(t_.rules, e).us > 0);
+  // The answer to what asks is its acknowledgement.
+  return asks(e.kind) ? timeout_of(t.rules, e).us > 0
+                      : e.requires_ack && (e.kind == Kind::broadcast || !to_many);
 }
 
-std::expected<void, Error> Watch::check(const Send& command) const {
+std::expected<void, Error> Watch::check(const Tables& t, const Send& command) {
   const Envelope& e = command.envelope;
-  if (e.response_timeout > t_.rules.timeout_max) {
+  // A pipeline that has begun goes on, whatever the rules say since.
+  if (e.response_timeout > t.rules.timeout_max && command.errand == 0) {
     return refuse(Code::bad_request,
-                  "a response_timeout is at most " + base::format_duration(t_.rules.timeout_max) +
+                  "a response_timeout is at most " + base::format_duration(t.rules.timeout_max) +
                       " (timeout_max)",
                   "/response_timeout");
   }
-  // A pipeline that has begun goes on.
-  if (t_.patterns.waits().size() >= t_.rules.requests_max && command.errand == 0 &&
-      wants(command)) {
+  if (t.patterns.waits().size() >= t.rules.requests_max && command.errand == 0 &&
+      wants(t, command, false)) {
     return refuse(Code::limit_reached,
-                  "the workspace has " + std::to_string(t_.rules.requests_max) +
+                  "the workspace has " + std::to_string(t.rules.requests_max) +
                       " unanswered requests already (requests_max)",
                   "");
   }
   if (command.gathering) {
-    if (command.gathering->window > t_.rules.timeout_max) {
+    if (command.gathering->window > t.rules.timeout_max) {
       return refuse(Code::bad_request,
-                    "a gather window is at most " + base::format_duration(t_.rules.timeout_max) +
+                    "a gather window is at most " + base::format_duration(t.rules.timeout_max) +
                         " (timeout_max)",
                     "/timeout");
     }
@@ -101,23 +118,23 @@ std::expected<void, Error> Watch::check(const Send& command) const {
         (command.gathering->quorum == 0 || command.gathering->quorum > e.receivers.size())) {
       return refuse(Code::bad_request, "a quorum is 1 to the number of receivers", "/quorum");
     }
-    if (t_.patterns.gathers().size() >= t_.rules.gathers_max) {
+    if (t.patterns.gathers().size() >= t.rules.gathers_max) {
       return refuse(Code::limit_reached,
-                    "the workspace has " + std::to_string(t_.rules.gathers_max) +
+                    "the workspace has " + std::to_string(t.rules.gathers_max) +
                         " scatters already (gathers_max)",
                     "");
     }
   }
-  if (command.later_stages.size() >= t_.rules.stages_max) {
+  if (command.later_stages.size() >= t.rules.stages_max) {
     return refuse(Code::bad_request,
-                  "a pipeline has at most " + std::to_string(t_.rules.stages_max) +
+                  "a pipeline has at most " + std::to_string(t.rules.stages_max) +
                       " stages (stages_max)",
                   "/stages");
   }
   if (!command.later_stages.empty() &&
-      t_.patterns.pipelines().size() >= t_.rules.pipelines_max) {
+      t.patterns.pipelines().size() >= t.rules.pipelines_max) {
     return refuse(Code::limit_reached,
-                  "the workspace has " + std::to_string(t_.rules.pipelines_max) +
+                  "the workspace has " + std::to_string(t.rules.pipelines_max) +
                       " pipelines already (pipelines_max)",
                   "");
   }
@@ -127,8 +144,8 @@ std::expected<void, Error> Watch::check(const Send& command) const {
     names.insert(names.end(), e.receivers.begin(), e.receivers.end());
   }
   for (const std::string_view name : names) {
-    const AgentRef ref = t_.agents.find(name);
-    if (ref == none || !t_.agents[ref].is_registered()) {
+    const AgentRef ref = t.agents.find(name);
+    if (ref == none || !t.agents[ref].is_registered()) {
       return refuse(Code::receiver_not_found,
                     "no agent is named \"" + std::string(name.substr(0, 256)) + "\"",
                     command.gathering ? "/receivers" : "/stages");
@@ -151,6 +168,8 @@ void Watch::begin(const Send& command, MessageRef message, const Errand* errand)
                     .is_roll_call = true};
     t_.patterns.add(wait, t_.now + wait.timeout);
     dispatch_.ended.push_back(message);  // there may be no one to call
+  } else if (!asks(e.kind)) {
+    begin_receipt(e, message);
   } else {
     const bool to_many = t_.messages.message(message).to_many();
     wait_for(message, timeout_of(t_.rules, e, to_many), e.on_timeout, {});
@@ -198,7 +217,7 @@ void Watch::answered(MessageRef question, AgentRef by, MessageRef answer, Status
     return;
   }
   const Wait* const wait = t_.patterns.find_wait(seq);
-  if (wait == nullptr || wait->is_roll_call) {
+  if (wait == nullptr || wait->is_roll_call || wait->is_receipt) {
     return;
   }
   Pipeline* const pipeline = t_.patterns.find_pipeline(wait->pipeline);
@@ -231,6 +250,10 @@ void Watch::settle() {
     if (wait->is_roll_call) {
       if (message.open == 0) {
         report_roll_call(ref);
+      }
+    } else if (wait->is_receipt) {
+      if (message.open == 0) {
+        report_receipt(*wait, ref, true);
       }
     } else if (t_.messages.has_failed(ref)) {
       Pipeline* const pipeline = t_.patterns.find_pipeline(wait->pipeline);
@@ -277,6 +300,10 @@ void Watch::on_due(Wait& wait) {
     report_roll_call(message);
     return;
   }
+  if (wait.is_receipt) {
+    report_receipt(wait, message, false);
+    return;
+  }
   const Message& asked = t_.messages.message(message);
   const auto pause = wait.on_timeout == OnTimeout::retry
                          ? retry_pause(t_.rules, asked.dialect, asked.to_many(), wait.retries)
@@ -310,12 +337,16 @@ void Watch::send_again(MessageRef ref) {
   // In collab the sender names a moment, which a new try does not move.
   const Message& message = t_.messages.message(ref);
   const Time end = message.dialect == Dialect::collab ? message.expires : base::time_max;
+  const AgentRef asked = asked_alone(t_, ref);
   for (auto at = deliveries.rbegin(); at != deliveries.rend(); ++at) {
     const State state = t_.messages.delivery(*at).state;
     const AgentRef receiver = t_.messages.delivery(*at).receiver;
     const Agent& agent = t_.agents[receiver];
+    if (asked != none && receiver != asked) {
+      continue;  // the task went from it to another
+    }
     if (state == State::acked && agent.is_registered() && end > t_.now &&
-        agent.inbox.unsettled < t_.rules.queue_max) {
+        t_.load_of(receiver) < t_.rules.queue_max) {
       dispatch_.revive(*at);
       if (end != base::time_max) {
         t_.messages.set_expiry(ref, end);
@@ -373,9 +404,9 @@ std::string Watch::receivers_of(MessageRef ref) const {
   if (message.topic != none) {
     return t_.topics[message.topic].name;
   }
-  return message.delivery_count == 1
-             ? t_.agents[t_.messages.delivery(message.deliveries).receiver].name
-             : std::to_string(message.delivery_count) + " receivers";
+  const AgentRef asked = asked_alone(t_, ref);
+  return asked != none ? t_.agents[asked].name
+                       : std::to_string(message.delivery_count) + " receivers";
 }
 
 // Silent is who could have heard; offline who was neither connected nor asked for anything since.
@@ -399,9 +430,51 @@ void Watch::report_roll_call(MessageRef ref) {
   for (auto& [name, names] : {std::pair{"acknowledged", &acknowledged},
                               std::pair{"silent", &silent}, std::pair{"offline", &offline}}) {
     std::ranges::sort(*names);
-    add_names(errand.facts, name, std::move(*names));
+    add_names(t_, errand, name, std::move(*names));
   }
   end_wait(message.seq);
+  dispatch_.owe(std::move(errand));
+}
+
+// In time is within response_timeout, where its sender gave one, else within its time to live;
+// where it has none, whenever it is.
+void Watch::begin_receipt(const Envelope& e, MessageRef ref) {
+  const Message& message = t_.messages.message(ref);
+  const Duration timeout = e.response_timeout.us > 0 ? e.response_timeout : message.ttl;
+  const Wait wait{.message = message.seq, .timeout = timeout, .is_receipt = true};
+  t_.patterns.add(wait, timeout.us > 0 ? t_.now + timeout : base::time_max);
+  dispatch_.ended.push_back(ref);  // it may have failed at once
+}
+
+// Once: when all have it or have failed, or when the time is over. Of each failure the sender is
+// told anyway.
+void Watch::report_receipt(const Wait& held, MessageRef ref, bool in_time) {
+  const Wait wait = held;
+  const Message message = t_.messages.message(ref);
+  std::vector<std::string> acknowledged;
+  std::vector<std::string> missing;
+  for (DeliveryRef d = message.deliveries; d != none; d = t_.messages.delivery(d).sibling) {
+    const Delivery& delivery = t_.messages.delivery(d);
+    if (delivery.state == State::acked || delivery.state == State::answered) {
+      acknowledged.push_back(t_.agents[delivery.receiver].name);
+    } else if (!is_final(delivery.state)) {
+      missing.push_back(t_.agents[delivery.receiver].name);
+    }
+  }
+  end_wait(wait.message);
+  if (in_time && acknowledged.empty()) {
+    return;
+  }
+  std::ranges::sort(acknowledged);
+  std::ranges::sort(missing);
+  Errand errand{.kind = in_time ? ErrandKind::acknowledged : ErrandKind::not_acknowledged,
+                .to = t_.agents[message.sender].name,
+                .about = message.seq};
+  add_names(t_, errand, "acknowledged", std::move(acknowledged));
+  if (!in_time) {
+    add_names(t_, errand, "missing", std::move(missing));
+    errand.facts.push_back({"timeout", wait.timeout});
+  }
   dispatch_.owe(std::move(errand));
 }
 
@@ -462,9 +535,9 @@ void Watch::end(Gather& gather, GatherState state) {
                   {"state", std::string(gather_state_name(state))},
                   {"strategy", std::string(strategy_name(gather.terms.strategy))},
                   count_of("needed", gather.needed())};
-  add_names(errand.facts, "answered", std::move(answered));
-  add_names(errand.facts, "refused", std::move(refused));
-  add_names(errand.facts, "missing", std::move(missing));
+  add_names(t_, errand, "answered", std::move(answered));
+  add_names(t_, errand, "refused", std::move(refused));
+  add_names(t_, errand, "missing", std::move(missing));
   dispatch_.owe(std::move(errand));
 }
 
@@ -480,28 +553,40 @@ void Watch::begin_pipeline(const Send& command, MessageRef ref) {
   }
   pipeline.on_timeout = command.envelope.on_timeout;
   pipeline.since = t_.now;
-  pipeline.stages.push_back({.agent = std::string(command.envelope.receivers.front()),
-                             .message = message.seq,
-                             .began = t_.now});
+  pipeline.stages.push_back({.agent = std::string(command.envelope.receivers.front())});
   for (const std::string_view stage : command.later_stages) {
     pipeline.stages.push_back({.agent = std::string(stage)});
   }
-  const Duration timeout = pipeline.stage_timeout;
-  const OnTimeout on_timeout = pipeline.on_timeout;
-  t_.patterns.add(std::move(pipeline));
-  wait_for(ref, timeout, on_timeout, message.seq);
+  Pipeline& added = t_.patterns.add(std::move(pipeline));
+  if (message.delivery_count == 0) {  // its first stage is busy
+    hand_over(added);
+    return;
+  }
+  added.stages.front().message = message.seq;
+  added.stages.front().began = t_.now;
+  wait_for(ref, added.stage_timeout, added.on_timeout, message.seq);
   dispatch_.ended.push_back(ref);  // it may have failed at once
 }
 
 void Watch::begin_stage(const Errand& errand, MessageRef ref) {
   Pipeline* const pipeline = t_.patterns.find_pipeline(pipeline_of(errand));
   CHECK(pipeline != nullptr && !pipeline->is_over());
+  if (pipeline->waits_to_begin()) {
+    end_watch(pipeline->first);
+  }
   Pipeline::Stage& stage = pipeline->stages[pipeline->stage];
   stage.message = t_.messages.message(ref).seq;
   stage.began = t_.now;
   pipeline->errand = 0;
   wait_for(ref, pipeline->stage_timeout, pipeline->on_timeout, pipeline->first);
   dispatch_.ended.push_back(ref);
+}
+
+void Watch::cannot_begin(const Errand& errand, std::string why) {
+  Pipeline* const pipeline = t_.patterns.find_pipeline(pipeline_of(errand));
+  if (pipeline != nullptr && !pipeline->is_over()) {
+    fail(*pipeline, std::move(why));
+  }
 }
 
 void Watch::stage_answered(Pipeline& pipeline, Seq answer, Status status) {
@@ -521,13 +606,18 @@ void Watch::stage_answered(Pipeline& pipeline, Seq answer, Status status) {
   }
 }
 
+bool Watch::is_busy(const Agent& agent) const {
+  return agent.busy_until > t_.now || says_busy(agent);
+}
+
 // The stage itself, or the one behind it: what goes to a stage comes out of it, so nothing more is
-// put in while the next one says that it is busy.
+// put in while the next one says that it is busy. Before the first nothing is on its way.
 const Agent* Watch::busy_one(const Pipeline& pipeline) const {
-  const size_t end = std::min<size_t>(pipeline.stage + 2, pipeline.stages.size());
+  const size_t ahead = pipeline.stage == 0 ? 1 : 2;
+  const size_t end = std::min<size_t>(pipeline.stage + ahead, pipeline.stages.size());
   for (size_t at = pipeline.stage; at < end; ++at) {
     const AgentRef ref = t_.agents.find(pipeline.stages[at].agent);
-    if (ref != none && (t_.agents[ref].busy_until > t_.now || t_.agents[ref].status == "busy")) {
+    if (ref != none && is_busy(t_.agents[ref])) {
       return &t_.agents[ref];
     }
   }
@@ -536,12 +626,14 @@ const Agent* Watch::busy_one(const Pipeline& pipeline) const {
 
 void Watch::hand_over(Pipeline& pipeline) {
   const Agent* const busy = busy_one(pipeline);
-  const Time began = pipeline.stages[pipeline.stage - 1].ended;
-  const Time patience = began + t_.rules.pipeline_pause_max;
+  const Pipeline::Stage* const before =
+      pipeline.stage == 0 ? nullptr : &pipeline.stages[pipeline.stage - 1];
+  const Time patience =
+      (before == nullptr ? pipeline.since : before->ended) + t_.rules.pipeline_pause_max;
   if (busy != nullptr && t_.now < patience) {
     pipeline.state = PipelineState::paused;
     pipeline.waits_for = busy->name;
-    const Time again = busy->status == "busy" ? patience : std::min(busy->busy_until, patience);
+    const Time again = says_busy(*busy) ? patience : std::min(busy->busy_until, patience);
     t_.patterns.set_due(pipeline, again);
     return;
   }
@@ -555,7 +647,7 @@ void Watch::hand_over(Pipeline& pipeline) {
   t_.patterns.set_due(pipeline, base::time_max);
   Errand errand{.kind = ErrandKind::stage,
                 .to = pipeline.stages[pipeline.stage].agent,
-                .about = pipeline.stages[pipeline.stage - 1].response};
+                .about = before == nullptr ? pipeline.first : before->response};
   errand.facts = {count_of("pipeline", pipeline.first.n),
                   {"owner", pipeline.owner},
                   {"timeout", pipeline.stage_timeout}};
@@ -581,6 +673,9 @@ void Watch::fail(Pipeline& pipeline, std::string why) {
 }
 
 void Watch::end(Pipeline& pipeline, PipelineState state) {
+  if (pipeline.waits_to_begin()) {
+    end_watch(pipeline.first);
+  }
   pipeline.state = state;
   pipeline.waits_for.clear();
   pipeline.ended = t_.now;

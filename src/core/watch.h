@@ -20,15 +20,22 @@ class Watch {
  public:
   Watch(Tables& tables, Dispatch& dispatch) : t_(tables), dispatch_(dispatch) {}
 
-  // Whether the message, which is about to be accepted, will be watched.
-  bool wants(const Send& command) const;
+  // Whether the message, which is about to be accepted, will be watched. To many: to a topic or to
+  // everyone.
+  static bool wants(const Tables& tables, const Send& command, bool to_many);
   // Why it cannot be.
-  std::expected<void, Error> check(const Send& command) const;
+  static std::expected<void, Error> check(const Tables& tables, const Send& command);
   // It was accepted: begins what it starts. `errand` is what it was sent for, if anything.
   void begin(const Send& command, MessageRef message, const Errand* errand);
 
+  // The agent says that it has no time now, or put a stage's message off.
+  bool is_busy(const Agent& agent) const;
+
   // `answer` is the reply of `by` to `question`.
   void answered(MessageRef question, AgentRef by, MessageRef answer, Status status);
+
+  // The message of the errand, a pipeline's next stage, was refused.
+  void cannot_begin(const Errand& errand, std::string why);
 
   // The agent gave a message back: a stage is busy until then.
   void put_off(DeliveryRef ref, Duration delay);
@@ -54,6 +61,8 @@ class Watch {
   void send_again(MessageRef message);
   void time_out(const Wait& wait, MessageRef message);
   void report_roll_call(MessageRef message);
+  void begin_receipt(const Envelope& envelope, MessageRef message);
+  void report_receipt(const Wait& wait, MessageRef message, bool in_time);
 
   void evaluate(Gather& gather);
   void give_up(Gather& gather);

@@ -30,18 +30,14 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   t_.now = entry.time;
   t_.agents.sweep();
   Dispatch dispatch(id_, t_, effects);
-  Turn turn{entry, dispatch, none, Watch(t_, dispatch)};
+  Turn turn{{entry}, dispatch, Watch(t_, dispatch)};
   let_time_pass(turn.dispatch, turn.watch);
-  if (entry.actor != broker_name) {
-    turn.actor = t_.agents.find(entry.actor);
-    if (turn.actor == none || !t_.agents[turn.actor].is_registered()) {
-      turn.dispatch.keep_house();
-      return std::unexpected(Error{Code::forbidden,
-                                   "\"" + std::string(entry.actor.substr(0, 256)) +
-                                       "\" is not registered in this workspace",
-                                   {}});
-    }
+  const auto actor = actor_of(entry);
+  if (!actor) {
+    turn.dispatch.keep_house();
+    return std::unexpected(actor.error());
   }
+  turn.actor = *actor;
   if (turn.actor != none) {
     t_.agents[turn.actor].seen = t_.now;
     if (t_.agents[turn.actor].presence.is_away()) {
@@ -53,6 +49,21 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   turn.watch.settle();
   turn.dispatch.keep_house();
   return outcome;
+}
+
+// Who asks; none for the broker itself.
+std::expected<AgentRef, Error> Workspace::actor_of(const Entry& entry) const {
+  if (entry.actor == broker_name) {
+    return none;
+  }
+  const AgentRef actor = t_.agents.find(entry.actor);
+  if (actor == none || !t_.agents[actor].is_registered()) {
+    return std::unexpected(Error{Code::forbidden,
+                                 "\"" + std::string(entry.actor.substr(0, 256)) +
+                                     "\" is not registered in this workspace",
+                                 {}});
+  }
+  return actor;
 }
 
 void Workspace::advance(Time now, std::vector<Effect>& effects) {
@@ -76,6 +87,7 @@ void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& ef
   t_.now = now;
   t_.agents.sweep();
   Dispatch dispatch(id_, t_, effects);
+  dispatch.end_broadcasts(origin);  // before its streams give back what they hold
   const auto& by_id = t_.streams.by_id();
   for (auto at = by_id.lower_bound(StreamId{origin, 0});
        at != by_id.end() && at->first.origin == origin;
