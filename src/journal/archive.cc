@@ -69,16 +69,14 @@ Archive::~Archive() {
 
 std::expected<std::string, Error> Archive::take_file(uint64_t bytes) {
   if (bytes == options_.segment_bytes) {
-    Lock lock(mutex_);
-    // One that is being made is sooner done than a second one beside it.
-    changed_.wait(lock, [this] { return !spare_coming_; });
+    const std::lock_guard lock(mutex_);
     if (!spares_.empty()) {
       std::string path = std::move(spares_.back());
       spares_.pop_back();
       return path;
     }
   }
-  return make_file(bytes);
+  return reserve_file(bytes);
 }
 
 void Archive::want_spare() {
@@ -119,14 +117,15 @@ std::expected<std::vector<Archive::Place>, Error> Archive::places(Seq seq) {
   return places;
 }
 
-std::expected<void, Error> Archive::save(Snapshot snapshot) {
+void Archive::save(Snapshot snapshot) {
   Lock lock(mutex_);
-  if (auto failure = std::exchange(snapshot_failure_, std::nullopt)) {
-    return std::unexpected(std::move(*failure));
-  }
   snapshot_waiting_ = std::move(snapshot);
   wake(lock);
-  return {};
+}
+
+std::optional<Error> Archive::take_save_failure() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(save_failure_, std::nullopt);
 }
 
 Seq Archive::snapshot_seq() {
@@ -193,12 +192,9 @@ bool Archive::work(Lock& lock) {
   working_ = true;
   bool worked = true;
   if (std::exchange(spare_wanted_, false)) {
-    spare_coming_ = true;
     lock.unlock();
     auto made = make_file(options_.segment_bytes);
     lock.lock();
-    spare_coming_ = false;
-    changed_.notify_all();
     if (made) {
       spares_.push_back(std::move(*made));
     } else {
@@ -218,13 +214,17 @@ bool Archive::work(Lock& lock) {
 void Archive::store(const Snapshot& snapshot, Lock& lock) {
   const Seq older = snapshots_.empty() ? Seq{} : snapshots_.back();
   lock.unlock();
-  auto written = write_snapshot(disk_, options_.directory, snapshot);
+  // What cannot be restored must not take the place of what can, nor of the records.
+  auto written = snapshot.check ? snapshot.check(snapshot) : std::expected<void, Error>{};
+  if (written) {
+    written = write_snapshot(disk_, options_.directory, snapshot);
+  }
   if (written) {
     remove_old_snapshots(snapshot.seq, older);
   }
   lock.lock();
   if (!written) {
-    snapshot_failure_ = written.error();
+    save_failure_ = written.error();
     return;
   }
   snapshots_ = {older, snapshot.seq};
@@ -347,6 +347,18 @@ void Archive::retire(const std::vector<const Segment*>& segments, Lock& lock) {
     return;
   }
   spares_.insert(spares_.end(), spares.begin(), spares.end());
+}
+
+// For the thread that appends: it waits neither for zeros nor for a sync.
+std::expected<std::string, Error> Archive::reserve_file(uint64_t bytes) {
+  std::string path = options_.directory + "/" + spare_name(fresh_salt()) + ".tmp";
+  const auto file = File::open(disk_, path, OpenMode::create);
+  const Result done = file ? file->reserve(bytes) : Result(std::unexpected(file.error()));
+  if (!done) {
+    disk_.remove(path);
+    return std::unexpected(storage_error("make", path, done.error()));
+  }
+  return path;
 }
 
 // A file of zeros, durable with its name.

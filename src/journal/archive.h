@@ -36,8 +36,9 @@ class Archive {
   ~Archive();
 
   // The path of a file that can become a segment: zeros or the bytes of an earlier life. It is
-  // the caller's. Takes a spare, or makes the file at once where none is ready. storage_full when
-  // there is no space.
+  // the caller's, to sync and to name. Takes a spare; where none is ready it makes a file whose
+  // space is reserved but not written, which takes no time and is slower to append to.
+  // storage_full when there is no space.
   std::expected<std::string, Error> take_file(uint64_t bytes);
 
   // Asks for a spare to be made if there is none.
@@ -56,7 +57,8 @@ class Archive {
   std::expected<std::vector<Place>, Error> places(Seq seq);
 
   // As in Journal.
-  std::expected<void, Error> save(Snapshot snapshot);
+  void save(Snapshot snapshot);
+  std::optional<Error> take_save_failure();
   Seq snapshot_seq();
   std::expected<std::optional<Snapshot>, Error> load();
   void trim(Seq upto, std::vector<Seq> keep);
@@ -82,6 +84,7 @@ class Archive {
   std::vector<const Segment*> survey_all(const Trim& trim, std::vector<Segment*> segments);
   void retire(const std::vector<const Segment*>& segments, Lock& lock);
   std::expected<std::string, Error> make_file(uint64_t bytes);
+  std::expected<std::string, Error> reserve_file(uint64_t bytes);
   void remove_old_snapshots(Seq newest, Seq older);
 
   Disk& disk_;
@@ -97,10 +100,9 @@ class Archive {
   std::vector<std::string> spares_;
   std::vector<Seq> snapshots_;
   bool spare_wanted_ = false;
-  bool spare_coming_ = false;
   std::optional<Snapshot> snapshot_waiting_;
   std::optional<Trim> trim_waiting_;
-  std::optional<Error> snapshot_failure_;
+  std::optional<Error> save_failure_;
   std::optional<Error> trouble_;
 
   std::thread housekeeper_;  // last, so that all else is there when it starts

@@ -295,6 +295,28 @@ TEST_P(Conformance, NewestSnapshotIsLoaded) {
   EXPECT_EQ(loaded->state, "state three");
 }
 
+TEST_P(Conformance, SnapshotThatFailsItsCheckIsNotStored) {
+  append({"a", "b"});
+  save(1, "good");
+  Snapshot bad{Seq{2}, "bad"};
+  bad.check = [](const Snapshot& snapshot) -> std::expected<void, Error> {
+    EXPECT_EQ(snapshot.seq, Seq{2});
+    EXPECT_EQ(snapshot.state, "bad");
+    return std::unexpected(Error{base::Code::malformed_record, "it is bad", {}});
+  };
+  ASSERT_TRUE(journal().save(bad));
+  subject_->settle();
+  EXPECT_EQ(journal().take_save_failure().value().detail, "it is bad");
+  EXPECT_FALSE(journal().take_save_failure());
+  EXPECT_EQ(journal().snapshot_seq(), Seq{1});
+  subject_->reopen();
+  EXPECT_EQ(journal().load().value()->state, "good");
+  bad.check = [](const Snapshot&) -> std::expected<void, Error> { return {}; };
+  ASSERT_TRUE(journal().save(bad));
+  subject_->settle();
+  EXPECT_EQ(journal().snapshot_seq(), Seq{2});
+}
+
 TEST_P(Conformance, SnapshotCoversUnsyncedRecords) {
   append({"a", "b", "c"}, Sync::no);
   save(3, "");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 #include "base/check.h"
@@ -26,6 +27,22 @@ Error not_there(Seq seq, std::string_view why) {
   std::string detail = "record " + std::to_string(seq.n) + " is not in the journal: ";
   return {base::Code::not_found, detail.append(why), {}};
 }
+
+// Adds the time until its end.
+class Stopwatch {
+ public:
+  explicit Stopwatch(base::Duration& sum) : sum_(sum) {}
+  ~Stopwatch() {
+    const auto took = std::chrono::steady_clock::now() - began_;
+    sum_.us += std::chrono::duration_cast<std::chrono::microseconds>(took).count();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  base::Duration& sum_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
 
 // The lock ends with the process, however it ends; the pid in the file is only for the message.
 std::expected<File, Error> take_lock(Disk& disk, const std::string& directory) {
@@ -171,6 +188,7 @@ void FileJournal::make_batch(std::span<const std::string_view> payloads) {
 }
 
 std::expected<void, Error> FileJournal::write_batch(Sync sync) {
+  const Stopwatch watch(stored_for_);
   const Storing storing{active_file_, active_.path, coming_.bytes, active_.end};
   if (sync == Sync::yes) {
     if (const auto stored = store(storing); !stored) {
@@ -186,6 +204,8 @@ std::expected<void, Error> FileJournal::write_batch(Sync sync) {
 // Nothing of the batch counts, or can be read, before it is written and, if that was asked for,
 // synced.
 void FileJournal::count_batch(Sync sync) {
+  totals_.bytes += coming_.records_bytes;
+  totals_.syncs += sync == Sync::yes ? 1 : 0;
   std::swap(former_, batch_);
   std::swap(batch_, coming_);
   for (std::string_view rest = batch_.records(); !rest.empty();) {
@@ -223,6 +243,7 @@ Appending FileJournal::appending() {
 
 void FileJournal::wait() {
   if (pending_) {
+    const Stopwatch watch(stored_for_);
     scribe_->wait();
     finish_pending();
   }
@@ -256,6 +277,7 @@ Error FileJournal::poison(Error error) {
 // Begins a new segment. What is in the old one is synced first: a header with a base proves that
 // every record before it was stored.
 std::expected<void, Error> FileJournal::roll(uint64_t batch_bytes) {
+  const Stopwatch watch(stored_for_);
   if (auto synced = sync_active(); !synced) {
     return synced;
   }
@@ -397,21 +419,74 @@ std::expected<std::string, Error> FileJournal::fetch(Seq seq) {
   if (seq == Seq{} || seq > active_.last) {
     return std::unexpected(not_there(seq, "the last one is " + std::to_string(active_.last.n)));
   }
-  if (seq >= former_.first) {
-    std::string payload;
-    size_t left = 1;
-    read_batch(seq >= batch_.first ? batch_ : former_, seq, left, [&](const Record& record) {
-      payload = record.payload;
-      left = 0;
+  if (auto payload = fetch_from_memory(seq)) {
+    return std::move(*payload);
+  }
+  const auto places = places_of(seq);
+  return places ? fetch_from(*places, seq) : std::unexpected(places.error());
+}
+
+std::optional<std::string> FileJournal::fetch_from_memory(Seq seq) const {
+  if (seq < former_.first) {
+    return std::nullopt;
+  }
+  std::string payload;
+  size_t left = 1;
+  read_batch(seq >= batch_.first ? batch_ : former_, seq, left, [&](const Record& record) {
+    payload = record.payload;
+    left = 0;
+  });
+  return payload;
+}
+
+void FileJournal::fetch_behind(std::function<void()> on_fetched) {
+  CHECK(!fetcher_);
+  fetcher_ = std::make_unique<Fetcher>(std::move(on_fetched));
+}
+
+// The places are looked up and opened on the fetcher's thread too, but for the segment that is
+// being written, which only this one knows. Its records are as they are, however it goes on; what
+// the housekeeper moves meanwhile is found in its new place.
+void FileJournal::fetch_later(const std::vector<Seq>& seqs) {
+  if (!fetcher_) {
+    Journal::fetch_later(seqs);
+    return;
+  }
+  for (const Seq seq : seqs) {
+    std::expected<std::vector<Archive::Place>, Error> active;
+    if (seq == Seq{} || seq > active_.last || seq >= former_.first) {
+      fetcher_->add(seq, [payload = fetch(seq)] { return payload; });
+      continue;
+    }
+    if (seq >= active_.header.base) {
+      active = places_of(seq);
+    }
+    fetcher_->add(seq, [this, seq, active = std::move(active)] {
+      auto fetched = active && !active->empty()
+                         ? fetch_from(*active, seq)
+                         : std::expected<std::string, Error>(std::unexpected(not_there(seq, "")));
+      constexpr int tries_max = 3;
+      for (int tries = 0; !fetched && tries < tries_max; ++tries) {
+        const auto places = archive_->places(seq);
+        fetched = places ? fetch_from(*places, seq) : std::unexpected(places.error());
+      }
+      return fetched;
     });
-    return payload;
   }
-  auto places = places_of(seq);
-  if (!places) {
-    return std::unexpected(places.error());
-  }
+}
+
+bool FileJournal::has_fetched() {
+  return fetcher_ ? fetcher_->has_some() : Journal::has_fetched();
+}
+
+std::vector<Fetched> FileJournal::take_fetched() {
+  return fetcher_ ? fetcher_->take() : Journal::take_fetched();
+}
+
+std::expected<std::string, Error> FileJournal::fetch_from(
+    const std::vector<Archive::Place>& places, Seq seq) {
   std::optional<Error> damage;
-  for (const Archive::Place& place : *places) {
+  for (const Archive::Place& place : places) {
     SegmentReader reader(place.file, place.header, 2 * block_bytes);
     const auto lookup = look_up(reader, place.extent, seq);
     if (!lookup) {
@@ -439,12 +514,16 @@ std::expected<void, Error> FileJournal::save(Snapshot snapshot) {
     return std::unexpected(*failed_);
   }
   if (snapshot.seq > synced_) {
+    const Stopwatch watch(stored_for_);
     if (auto synced = sync_active(); !synced) {
       return synced;
     }
   }
-  return archive_->save(std::move(snapshot));
+  archive_->save(std::move(snapshot));
+  return {};
 }
+
+std::optional<Error> FileJournal::take_save_failure() { return archive_->take_save_failure(); }
 
 Seq FileJournal::snapshot_seq() { return archive_->snapshot_seq(); }
 

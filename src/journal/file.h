@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "journal/archive.h"
 #include "journal/disk.h"
+#include "journal/fetcher.h"
 #include "journal/journal.h"
 #include "journal/recovery.h"
 #include "journal/scribe.h"
@@ -19,6 +20,7 @@
 
 namespace parley::journal {
 
+// Over 150 lines: the appending, the reading and what is kept of both.
 // A journal in a directory of segment files, for one process at a time: docs/journal-format.md.
 // A batch is one write and, with Sync::yes, one sync; `append` finishes at once, but for batches
 // that are synced behind it. A write or sync that fails makes every later append fail with
@@ -48,6 +50,10 @@ class FileJournal final : public Journal {
   // while a batch is pending.
   void sync_behind(size_t bytes_min, std::function<void()> on_synced);
 
+  // From now on `fetch_later` reads by a thread of the journal's; `on_fetched` is called on that
+  // thread when there is something to take. Once.
+  void fetch_behind(std::function<void()> on_fetched);
+
   std::expected<void, Error> append(std::span<const std::string_view> payloads,
                                     Sync sync) override;
   Appending appending() override;
@@ -55,14 +61,29 @@ class FileJournal final : public Journal {
   std::expected<void, Error> read(Seq after, size_t bytes_max,
                                   const std::function<void(const Record&)>& visit) override;
   std::expected<std::string, Error> fetch(Seq seq) override;
+  void fetch_later(const std::vector<Seq>& seqs) override;
+  bool has_fetched() override;
+  std::vector<Fetched> take_fetched() override;
+  base::Duration stored_for() const override { return stored_for_; }
   Seq last() override;
   std::expected<void, Error> save(Snapshot snapshot) override;
+  std::optional<Error> take_save_failure() override;
   Seq snapshot_seq() override;
   std::expected<std::optional<Snapshot>, Error> load() override;
   void trim(Seq upto, std::vector<Seq> keep) override;
 
+  // Of the newest record.
+  Time last_time() const { return active_.last_time; }
+
   // What opening found and did.
   const OpenReport& report() const { return report_; }
+
+  // What was appended since: bytes of records, and batches that were synced.
+  struct Totals {
+    uint64_t bytes = 0;
+    uint64_t syncs = 0;
+  };
+  const Totals& totals() const { return totals_; }
 
   // Waits until no batch is pending and the housekeeper has nothing left to do.
   void settle();
@@ -90,6 +111,9 @@ class FileJournal final : public Journal {
   static Seq read_batch(const Batch& batch, Seq from, const size_t& left, const Visit& visit);
   std::expected<Seq, Error> read_file(Seq from, const size_t& left, const Visit& visit);
   std::expected<std::vector<Archive::Place>, Error> places_of(Seq seq);
+  std::optional<std::string> fetch_from_memory(Seq seq) const;
+  static std::expected<std::string, Error> fetch_from(
+      const std::vector<Archive::Place>& places, Seq seq);
 
   std::unique_ptr<Disk> own_disk_;
   Disk& disk_;
@@ -97,6 +121,7 @@ class FileJournal final : public Journal {
   const std::string directory_;
   base::Clock& clock_;
   OpenReport report_;
+  Totals totals_;
   File lock_file_;
   std::unique_ptr<Archive> archive_;
 
@@ -121,9 +146,11 @@ class FileJournal final : public Journal {
   Batch former_;  // the one before it
   Batch coming_;  // the one that is being stored
 
+  base::Duration stored_for_;
   bool pending_ = false;  // the scribe has `coming_`: it and `active_` stay as they are
   bool lost_ = false;     // the scribe could not store it
   size_t behind_bytes_min_ = 0;
+  std::unique_ptr<Fetcher> fetcher_;
   std::unique_ptr<Scribe> scribe_;  // last, so that all it works with is there as long as it is
 };
 

@@ -13,9 +13,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
+#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -353,6 +355,54 @@ TEST(FileJournal, BatchIsOneWriteAndOneSync) {
   EXPECT_EQ(bench.disk.changing_calls(), calls + 3);
 }
 
+TEST(FileJournal, RecordsAreReadBesideTheCaller) {
+  Bench bench;
+  const auto journal = bench.open();
+  std::vector<Seq> wanted;
+  for (uint64_t n = 1; n <= 200; ++n) {
+    ASSERT_TRUE(append(*journal, {std::to_string(n) + std::string(300, 'r')}));
+    wanted.push_back(Seq{201 - n});
+  }
+  wanted.push_back(Seq{999});
+  ASSERT_TRUE(journal->save({Seq{100}, ""}));
+  std::vector<Seq> keep;
+  for (uint64_t n = 1; n <= 100; ++n) {
+    keep.push_back(Seq{n});
+  }
+  std::counting_semaphore<> told(0);
+  journal->fetch_behind([&told] { told.release(); });
+  journal->fetch_later(wanted);
+  journal->trim(Seq{100}, keep);  // moves what is asked for
+  std::vector<Fetched> found;
+  while (found.size() < wanted.size()) {
+    told.acquire();
+    std::ranges::move(journal->take_fetched(), std::back_inserter(found));
+  }
+  EXPECT_FALSE(journal->has_fetched());
+  for (size_t n = 0; n < 200; ++n) {
+    EXPECT_EQ(found[n].seq, wanted[n]);
+    ASSERT_TRUE(found[n].payload) << found[n].payload.error().detail;
+    EXPECT_EQ(*found[n].payload, std::to_string(wanted[n].n) + std::string(300, 'r'));
+  }
+  EXPECT_EQ(found.back().payload.error().code, base::Code::not_found);
+}
+
+// Zeros are the housekeeper's work: the one who appends would wait for 64 MiB of them.
+TEST(FileJournal, AppendingWritesNoZerosWhenNoSpareIsReady) {
+  Bench bench;
+  const auto journal = bench.open();
+  ASSERT_TRUE(append(*journal, {"a"}));
+  const uint64_t calls = bench.disk.changing_calls();
+  // Larger than a segment, so that no spare will do.
+  ASSERT_TRUE(append(*journal, {std::string(size_t{3} << 20, 'l')}));
+  // Made, reserved, its header written and synced, named, the directory synced; then the batch.
+  EXPECT_LE(bench.disk.changing_calls(), calls + 8);
+  EXPECT_EQ(journal->fetch(Seq{2}).value().size(), size_t{3} << 20);
+  ASSERT_TRUE(append(*journal, {"b"}));
+  EXPECT_EQ(payloads_after(*journal, 2), std::vector<std::string>{"b"});
+  EXPECT_EQ(bench.count(".tmp"), 0u);
+}
+
 TEST(FileJournal, FullDiskRefusesTheBatchAndGoesOnWhenThereIsSpace) {
   Bench bench;
   const auto journal = bench.open();
@@ -410,8 +460,10 @@ TEST(FileJournal, FailedSnapshotIsReportedLaterAndLeavesTheOlder) {
   EXPECT_TRUE(journal->save({Seq{2}, "new"}));
   EXPECT_EQ(journal->snapshot_seq(), Seq{1});
   EXPECT_EQ(journal->load().value()->state, "old");
-  EXPECT_EQ(journal->save({Seq{2}, "new"}).error().code, base::Code::storage_failed);
+  EXPECT_EQ(journal->take_save_failure().value().code, base::Code::storage_failed);
+  EXPECT_FALSE(journal->take_save_failure());
   EXPECT_TRUE(journal->save({Seq{2}, "new"}));
+  EXPECT_FALSE(journal->take_save_failure());
   EXPECT_EQ(journal->load().value()->state, "new");
   EXPECT_EQ(bench.count(".tmp"), 0u);
 }

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -32,6 +33,15 @@ struct Record {
 struct Snapshot {
   Seq seq;
   std::string state;
+  // Whether the state can be restored: called before it is stored, on the thread that stores it.
+  // What fails is not stored. None: it is stored as it is.
+  std::function<std::expected<void, Error>(const Snapshot&)> check = {};
+};
+
+// What became of a record that was asked for.
+struct Fetched {
+  Seq seq;
+  std::expected<std::string, Error> payload;
 };
 
 // Whether the batch must be on disk before it counts as appended.
@@ -75,12 +85,28 @@ class Journal {
   // The payload of one record that is not trimmed, or was kept by `trim`.
   virtual std::expected<std::string, Error> fetch(Seq seq) = 0;
 
+  // Asks for records as `fetch` does, without waiting for the disk where the implementation has a
+  // thread for that; `take_fetched` has them, in the order in which they were asked for.
+  virtual void fetch_later(const std::vector<Seq>& seqs) {
+    for (const Seq seq : seqs) {
+      fetched_.push_back({seq, fetch(seq)});
+    }
+  }
+  virtual bool has_fetched() { return !fetched_.empty(); }
+  virtual std::vector<Fetched> take_fetched() { return std::exchange(fetched_, {}); }
+
+  // How long callers have waited for writes and syncs, in all.
+  virtual base::Duration stored_for() const { return {}; }
+
   // The newest record that can be read; 0 when there is none.
   virtual Seq last() = 0;
 
   // Starts to store `snapshot` in place of older ones; it counts once `snapshot_seq()` says so.
-  // A failure to store it is reported here by a later call and leaves the older one as it was.
+  // A failure after that leaves the older one as it was; `take_save_failure` tells it.
   virtual std::expected<void, Error> save(Snapshot snapshot) = 0;
+
+  // Why a snapshot that was given to `save` is not stored and will not be; each failure once.
+  virtual std::optional<Error> take_save_failure() = 0;
 
   // The newest snapshot that is stored durably; 0 when there is none.
   virtual Seq snapshot_seq() = 0;
@@ -92,6 +118,9 @@ class Journal {
   // `fetch`. The journal gives their space back when it is worth it, in its own time. `upto`
   // must not be beyond `snapshot_seq()`.
   virtual void trim(Seq upto, std::vector<Seq> keep) = 0;
+
+ private:
+  std::vector<Fetched> fetched_;
 };
 
 }  // namespace parley::journal

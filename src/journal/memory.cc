@@ -79,6 +79,11 @@ std::expected<std::string, Error> MemoryJournal::fetch(Seq seq) {
 
 std::expected<void, Error> MemoryJournal::save(Snapshot snapshot) {
   CHECK(snapshot.seq <= last());
+  if (auto checked = snapshot.check ? snapshot.check(snapshot) : std::expected<void, Error>{};
+      !checked) {
+    save_failure_ = checked.error();
+    return {};
+  }
   snapshot_ = std::move(snapshot);
   return {};
 }

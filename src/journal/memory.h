@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -61,6 +62,9 @@ class MemoryJournal final : public Journal {
   std::expected<std::string, Error> fetch(Seq seq) override;
   Seq last() override { return log_.last(); }
   std::expected<void, Error> save(Snapshot snapshot) override;
+  std::optional<Error> take_save_failure() override {
+    return std::exchange(save_failure_, std::nullopt);
+  }
   Seq snapshot_seq() override { return snapshot_ ? snapshot_->seq : Seq{}; }
   std::expected<std::optional<Snapshot>, Error> load() override { return snapshot_; }
   void trim(Seq upto, std::vector<Seq> keep) override;
@@ -70,6 +74,7 @@ class MemoryJournal final : public Journal {
 
   MemoryLog& log_;
   std::optional<Snapshot> snapshot_;
+  std::optional<Error> save_failure_;
   Seq trimmed_;
   std::vector<Seq> keep_;
 };

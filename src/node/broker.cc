@@ -2,9 +2,11 @@
 #include "node/broker.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "base/check.h"
+#include "base/hash.h"
 
 namespace parley::node {
 
@@ -23,6 +25,7 @@ std::expected<std::unique_ptr<Broker>, Error> Broker::start(journal::Journal& jo
 std::expected<void, Error> Broker::step(Time now) {
   now_ = now;
   send_owed(now);
+  close_owed(now);
   return node_->step(now);
 }
 
@@ -40,9 +43,9 @@ void Broker::send_owed(Time now) {
       [this](const Courier::Job& job, core::Send send) {
         ask(job.workspace, core::broker_name, std::move(send),
             [this, job](const core::Outcome& outcome, std::span<const core::Effect>) {
-              // What the machine refused, it refuses again; what did not get there is tried again.
-              const bool lost = !outcome && base::info(outcome.error().code).http_status >= 500;
-              if (lost) {
+              // What the machine refused it owes no more; what did not get there is tried again.
+              const core::Errands& owed = machine().find(job.workspace)->tables().errands;
+              if (!outcome && owed.find(job.errand) != nullptr) {
                 courier_->put_off(job, now_);
               }
             });
@@ -51,11 +54,24 @@ void Broker::send_owed(Time now) {
 
 void Broker::ask(core::WorkspaceId workspace, std::string_view actor, core::Command command,
                  Done done) {
-  const auto ticket = node_->submit(workspace, actor, std::move(command));
+  core::Entry entry;
+  entry.workspace = workspace;
+  entry.actor = actor;
+  entry.command = std::move(command);
+  const uint64_t who = base::hash64(actor, static_cast<uint32_t>(workspace));
+  // What the actor has asked before may let this pass. What others have asked is not told to them
+  // yet, so this may as well have come before it.
+  const auto newest = newest_.find(who);
+  if ((newest == newest_.end() || newest->second < first_ticket_) &&
+      refuse_at_door(entry, done)) {
+    return;
+  }
+  const auto ticket = node_->submit(workspace, actor, std::move(entry.command));
   if (!ticket) {
     done(std::unexpected(ticket.error()), {});
     return;
   }
+  newest_[who] = *ticket;
   // The node has submitted commands of its own in between: those have no asker.
   while (first_ticket_ + askers_.size() < *ticket) {
     askers_.emplace_back();
@@ -63,11 +79,25 @@ void Broker::ask(core::WorkspaceId workspace, std::string_view actor, core::Comm
   askers_.push_back(std::move(done));
 }
 
-core::StreamId Broker::open(core::WorkspaceId workspace, std::string_view actor, uint32_t window,
-                            Receiver& receiver, Done done) {
+bool Broker::refuse_at_door(core::Entry& entry, Done& done) const {
+  const std::optional<Error> error = node_->admit(entry);
+  if (!error) {
+    return false;
+  }
+  const core::Outcome outcome = std::unexpected(*error);
+  if (refusal_observer_) {
+    refusal_observer_(entry, outcome);
+  }
+  done(outcome, {});
+  return true;
+}
+
+core::StreamId Broker::open(core::WorkspaceId workspace, std::string_view actor,
+                            const Opening& opening, Receiver& receiver, Done done) {
   const core::StreamId stream{origin_, next_stream_++};
   receivers_.emplace(stream.number, &receiver);
-  ask(workspace, actor, core::OpenStream{.stream = stream, .window = window},
+  ask(workspace, actor,
+      core::OpenStream{.stream = stream, .window = opening.window, .after = opening.after},
       [this, stream, done = std::move(done)](const core::Outcome& outcome,
                                              std::span<const core::Effect> effects) mutable {
         if (!outcome) {
@@ -80,8 +110,30 @@ core::StreamId Broker::open(core::WorkspaceId workspace, std::string_view actor,
 
 void Broker::close(core::WorkspaceId workspace, const core::StreamId& stream) {
   if (receivers_.erase(stream.number) > 0) {
-    ask(workspace, core::broker_name, core::CloseStream{.stream = stream},
-        [](const core::Outcome&, std::span<const core::Effect>) {});
+    ask_to_close({workspace, stream});
+  }
+}
+
+// A stream that nobody reads goes on to be handed messages, each for the time of its lease. So what
+// there was no room for now is asked again after a second.
+void Broker::ask_to_close(const Closing& closing) {
+  ask(closing.workspace, core::broker_name, core::CloseStream{.stream = closing.stream},
+      [this, closing](const core::Outcome& outcome, std::span<const core::Effect>) {
+        const base::Code code = outcome ? base::Code::not_found : outcome.error().code;
+        if (code == base::Code::overloaded || code == base::Code::storage_full ||
+            code == base::Code::storage_failed) {
+          closings_.push_back(closing);
+          closings_due_ = now_ + base::seconds(1);
+        }
+      });
+}
+
+void Broker::close_owed(Time now) {
+  if (closings_due_ <= now) {
+    closings_due_ = base::time_max;
+    for (const Closing& closing : std::exchange(closings_, {})) {
+      ask_to_close(closing);
+    }
   }
 }
 
@@ -120,6 +172,9 @@ Broker::Done Broker::take_asker(Ticket ticket) {
     askers_.pop_front();
     ++first_ticket_;
   }
+  if (askers_.empty()) {
+    newest_.clear();
+  }
   return done;
 }
 
@@ -149,7 +204,7 @@ void Broker::refused(Ticket ticket, const Error& error) {
 
 void Broker::route(const core::Entry& entry, const core::Effect& effect) {
   if (const auto* deliver = std::get_if<core::Deliver>(&effect)) {
-    if (deliver->stream.origin == origin_) {
+    if (deliver->stream.origin == origin_ && !deliver->seen) {
       if (const auto at = receivers_.find(deliver->stream.number); at != receivers_.end()) {
         const auto* send = std::get_if<core::Send>(&entry.command);
         at->second->deliver(*deliver, send != nullptr && deliver->message == entry.seq

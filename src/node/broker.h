@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Over 150 lines: what an edge asks of a node, and who waits for what.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +24,10 @@ namespace parley::node {
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  // `envelope` is the message when it is at hand, because it was sent just now; else null, and its
-  // record has it. Good during the call.
+  // One that its client has not seen. `envelope` is the message when it is at hand, because it was
+  // sent just now; else null, and its record has it. Good during the call.
   virtual void deliver(const core::Deliver& delivery, const core::Envelope* envelope) = 0;
-  // The machine closed the stream: its agent was removed.
+  // The machine closed the stream: its agent was removed, or another stream took its place.
   virtual void stream_closed() = 0;
 };
 
@@ -42,12 +43,17 @@ class Broker final : private Outlet {
   static std::expected<std::unique_ptr<Broker>, Error> start(journal::Journal& journal,
                                                              Node::Options options);
 
-  // Asks for `command`; `done` hears the outcome, after it is durable, in a later step. When the
-  // mailbox is full it hears so at once.
+  // Asks for `command`; `done` hears the outcome, after it is durable, in a later step. It hears at
+  // once when the mailbox is full, and of a refusal that is certain: then nothing is written.
   void ask(core::WorkspaceId workspace, std::string_view actor, core::Command command, Done done);
 
-  // Opens a stream for the actor; messages for it go to `receiver` until `close`.
-  core::StreamId open(core::WorkspaceId workspace, std::string_view actor, uint32_t window,
+  // Opens a stream for the actor; messages for it go to `receiver` until `close`. `done` hears
+  // whether it is open before the first of them comes.
+  struct Opening {
+    uint32_t window = 1;
+    core::ResumeMark after{};  // what its client saw of a former one
+  };
+  core::StreamId open(core::WorkspaceId workspace, std::string_view actor, const Opening& opening,
                       Receiver& receiver, Done done);
   void close(core::WorkspaceId workspace, const core::StreamId& stream);
 
@@ -76,15 +82,26 @@ class Broker final : private Outlet {
   // Called for every entry, before those who asked hear of it.
   void observe(Observer observer) { observers_.push_back(std::move(observer)); }
 
+  // Called for every command that was refused at the door. Its entry has no place and no id.
+  using RefusalObserver = std::function<void(const core::Entry&, const core::Outcome&)>;
+  void observe_refusals(RefusalObserver observer) { refusal_observer_ = std::move(observer); }
+
   // From now on what the broker owes is sent, in messages with this body.
   void run_errands(Courier::Body body);
 
   std::expected<void, Error> step(Time now);
-  bool has_work(Time now) const { return node_->has_work(now) || errands_due() <= now; }
-  Time next_deadline() const { return std::min(node_->next_deadline(), errands_due()); }
+  bool has_work(Time now) const { return node_->has_work(now) || owed_due() <= now; }
+  base::Duration stored_for() const { return node_->stored_for(); }
+  bool is_behind() const { return node_->is_behind(); }
+  Time next_deadline() const { return std::min(node_->next_deadline(), owed_due()); }
   const core::Machine& machine() const { return node_->machine(); }
   std::expected<std::string_view, Error> record(Seq seq) { return node_->record(seq); }
+  void warm(const std::vector<Seq>& seqs, Node::Done done) { node_->warm(seqs, std::move(done)); }
+  bool is_warm(Seq seq) const { return node_->is_warm(seq); }
+  uint64_t cold_reads() const { return node_->cold_reads(); }
+  uint64_t warmed() const { return node_->warmed(); }
   const std::optional<Error>& trouble() const { return node_->trouble(); }
+  const std::optional<Error>& snapshot_trouble() const { return node_->snapshot_trouble(); }
 
  private:
   Broker() = default;
@@ -93,9 +110,18 @@ class Broker final : private Outlet {
                std::span<const core::Effect> effects, std::optional<Ticket> ticket) override;
   void refused(Ticket ticket, const Error& error) override;
 
+  struct Closing {
+    core::WorkspaceId workspace;
+    core::StreamId stream;
+  };
+
   Time errands_due() const { return courier_ ? courier_->next() : base::time_max; }
+  Time owed_due() const { return std::min(errands_due(), closings_due_); }
   void send_owed(Time now);
+  void ask_to_close(const Closing& closing);
+  void close_owed(Time now);
   Done take_asker(Ticket ticket);
+  bool refuse_at_door(core::Entry& entry, Done& done) const;
   void route(const core::Entry& entry, const core::Effect& effect);
   void wake_mail(core::WorkspaceId workspace, core::AgentRef agent);
   void tell_answer(core::WorkspaceId workspace, Seq question, Answer answer);
@@ -118,8 +144,13 @@ class Broker final : private Outlet {
   std::unordered_map<uint64_t, Receiver*> receivers_;  // by stream number
   std::map<std::pair<core::WorkspaceId, core::AgentRef>, std::vector<MailWaiter>> mail_;
   std::map<std::pair<core::WorkspaceId, Seq>, std::vector<AnswerWaiter>> answers_;
+  // By workspace and actor, hashed: the newest command of each. Only what is not told yet counts.
+  std::unordered_map<uint64_t, Ticket> newest_;
   std::vector<Observer> observers_;
+  RefusalObserver refusal_observer_;
   std::optional<Courier> courier_;
+  std::vector<Closing> closings_;  // streams that could not be closed when they should
+  Time closings_due_ = base::time_max;
   Time now_{};  // of the newest step
 };
 

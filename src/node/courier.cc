@@ -14,6 +14,8 @@ namespace parley::node {
 namespace {
 
 constexpr size_t per_run_max = 256;
+// A disk that cannot be read for so many seconds will not be.
+constexpr uint32_t unread_max = 30;
 
 // The same in each life and on each node, and another on each broker: a UUID of version 4 made of
 // the errand's number and time.
@@ -67,6 +69,10 @@ std::string_view subject_of(core::ErrandKind kind) {
       return "a session has ended";
     case core::ErrandKind::task_reassigned:
       return "a task was given to another";
+    case core::ErrandKind::acknowledged:
+      return "a message was acknowledged";
+    case core::ErrandKind::not_acknowledged:
+      return "a message was not acknowledged in time";
   }
   return "";
 }
@@ -90,6 +96,8 @@ class Original {
     }
     if (const auto fetched = fetch(seq)) {
       record_ = *fetched;
+    } else {
+      failed_ = fetched.error().code != base::Code::not_found;
     }
     if (auto entry = core::decode_entry(seq, base::Time{}, record_)) {
       entry_ = std::move(*entry);
@@ -99,11 +107,14 @@ class Original {
   Original(const Original&) = delete;  // the texts are views of the record
 
   const core::Envelope* envelope() const { return send_ == nullptr ? nullptr : &send_->envelope; }
+  // It may be there, and could not be read.
+  bool failed() const { return failed_; }
 
  private:
   std::string record_;
   core::Entry entry_;
   const core::Send* send_ = nullptr;
+  bool failed_ = false;
 };
 
 // It joins the conversation of this message.
@@ -114,8 +125,25 @@ void join(const core::Envelope* first, core::Envelope& e) {
   }
 }
 
+// The first stage was busy when its owner asked it, and is asked now, in the same words. The id is
+// another: by the first one the owner knows the pipeline.
+void write_first_stage(const core::Envelope& first, core::Envelope& e) {
+  core::Envelope again = first;
+  again.id = e.id;
+  again.created = e.created;
+  again.receivers = e.receivers;
+  again.via = e.via;
+  again.on_behalf_of = {first.sender};
+  again.idempotency_key = {};
+  again.native_id = {};
+  again.sequence_number = 0;
+  again.body = first.body.empty() ? "null" : first.body;
+  e = std::move(again);
+}
+
 // The pipeline's next message: its owner asks the next stage, with what the last one answered. How
 // it is asked is the owner's word, in the pipeline's first message; the answer gives the content.
+// Without an answer it has no body, and the machine ends the pipeline.
 void write_stage(const core::Pipeline& pipeline, const core::Tables& tables,
                  const core::Envelope* first, const core::Envelope* answer, core::Envelope& e) {
   e.kind = core::Kind::request;
@@ -134,11 +162,10 @@ void write_stage(const core::Pipeline& pipeline, const core::Tables& tables,
     e.ttl = first->ttl;
     follow_trace(*first, e);
   }
-  e.body = "null";
   if (answer != nullptr) {
     e.on_behalf_of.push_back(answer->sender);  // whose words they are
     e.content_type = answer->content_type;
-    e.body = answer->body;
+    e.body = answer->body.empty() ? "null" : answer->body;
     if (answer->trace_id == e.trace_id) {
       follow_trace(*answer, e);
     }
@@ -187,6 +214,10 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
                               : pipelines.end();
     const Original about(fetch, errand->about);
     const Original first(fetch, pipeline == pipelines.end() ? base::Seq{} : pipeline->first);
+    if ((about.failed() || first.failed()) && job.unread < unread_max) {
+      put_off({job.workspace, job.errand, job.unread + 1}, now);
+      continue;
+    }
     core::Send command;
     command.errand = job.errand;
     core::Envelope& e = command.envelope;
@@ -202,7 +233,11 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
     }
     std::string body;
     if (pipeline != pipelines.end()) {
-      write_stage(pipeline->second, tables, first.envelope(), about.envelope(), e);
+      if (pipeline->second.stage == 0 && first.envelope() != nullptr) {
+        write_first_stage(*first.envelope(), e);
+      } else {
+        write_stage(pipeline->second, tables, first.envelope(), about.envelope(), e);
+      }
     } else {
       join(about.envelope(), e);
       e.task = about.envelope() == nullptr ? std::string_view{} : about.envelope()->task;

@@ -24,6 +24,7 @@ class Courier {
   struct Job {
     core::WorkspaceId workspace{};
     uint64_t errand = 0;
+    uint32_t unread = 0;  // times that what it is about could not be read
   };
 
   explicit Courier(Body body) : body_(std::move(body)) {}

@@ -22,6 +22,8 @@ struct Desk {
   Courier courier{[](const core::Errand&) { return std::string("{}"); }};
   std::vector<core::Send> sent;
   std::vector<std::string> kept;  // what the texts of `sent` are views of
+  bool refusals = false;          // what is sent may be refused
+  bool trouble = false;           // no record can be read
 
   core::Outcome apply(std::string_view actor, core::Command command) {
     const base::Seq seq = bench.machine.seq().next();
@@ -35,6 +37,9 @@ struct Desk {
   // Does what is owed; what was sent last.
   core::Send run() {
     const auto fetch = [this](base::Seq seq) -> std::expected<std::string_view, base::Error> {
+      if (trouble) {
+        return std::unexpected(base::Error{base::Code::storage_failed, "the disk is gone", {}});
+      }
       const auto at = records.find(seq);
       if (at == records.end()) {
         return std::unexpected(base::Error{base::Code::not_found, "recycled", {}});
@@ -45,7 +50,7 @@ struct Desk {
     courier.run(bench.machine, bench.now, fetch,
                 [&](const Courier::Job&, const core::Send& send) {
                   const core::Outcome outcome = apply(core::broker_name, send);
-                  EXPECT_TRUE(outcome.has_value()) << outcome.error().detail;
+                  EXPECT_TRUE(outcome.has_value() || refusals) << outcome.error().detail;
                   const std::string& record = kept.emplace_back(records[bench.machine.seq()]);
                   last = std::get<core::Send>(
                       core::decode_entry(bench.machine.seq(), bench.now, record)->command);
@@ -110,16 +115,51 @@ TEST(Courier, AStageIsAskedAsTheOwnerAskedWithWhatTheLastOneAnswered) {
   EXPECT_EQ(e.body, R"("done")");
 }
 
-// FL-10: a message whose record is gone is asked for all the same.
-TEST(Courier, AStageIsAskedWithoutWhatTheJournalNoLongerHas) {
+const core::Pipeline& pipeline_in(const Desk& desk) {
+  return desk.bench.machine.find(core::workspace_first)
+      ->tables()
+      .patterns.pipelines()
+      .begin()
+      ->second;
+}
+
+// FL-10: a stage is not asked to go on with nothing: the pipeline ends, and its owner hears why.
+TEST(Courier, APipelineWhoseAnswerIsGoneEnds) {
   Desk desk = with_agents();
   ASSERT_TRUE(desk.apply("ana", a_pipeline()).has_value());
   ASSERT_TRUE(desk.apply("bo", an_answer()).has_value());
   desk.records.clear();
-  const core::Envelope e = desk.run().envelope;
-  EXPECT_EQ(e.sender, "ana");
-  EXPECT_EQ(e.thread, base::format_uuid(e.id));
-  EXPECT_EQ(e.body, "null");
+  desk.refusals = true;
+  desk.run();
+  EXPECT_EQ(pipeline_in(desk).state, core::PipelineState::failed);
+  EXPECT_EQ(pipeline_in(desk).error,
+            R"(stage 2, "cy": what the stage before it answered can no longer be read)");
+  desk.refusals = false;
+  EXPECT_EQ(desk.run().envelope.receivers, (std::vector<std::string_view>{"ana"}));
+}
+
+// FL-10: a disk that cannot be read now is asked again, not for ever.
+TEST(Courier, AStageWaitsForWhatCannotBeReadNow) {
+  Desk desk = with_agents();
+  ASSERT_TRUE(desk.apply("ana", a_pipeline()).has_value());
+  ASSERT_TRUE(desk.apply("bo", an_answer()).has_value());
+  desk.trouble = true;
+  desk.run();
+  EXPECT_EQ(pipeline_in(desk).state, core::PipelineState::running);
+  desk.bench.now = desk.bench.now + base::seconds(1);
+  desk.trouble = false;
+  EXPECT_EQ(desk.run().envelope.body, R"("done")");
+
+  Desk broken = with_agents();
+  ASSERT_TRUE(broken.apply("ana", a_pipeline()).has_value());
+  ASSERT_TRUE(broken.apply("bo", an_answer()).has_value());
+  broken.trouble = true;
+  broken.refusals = true;
+  for (int tries = 0; tries <= 30; ++tries) {
+    broken.run();
+    broken.bench.now = broken.bench.now + base::seconds(1);
+  }
+  EXPECT_EQ(pipeline_in(broken).state, core::PipelineState::failed);
 }
 
 // FL-22

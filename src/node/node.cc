@@ -16,8 +16,8 @@ using journal::Sync;
 constexpr size_t read_bytes = 4 * 1024 * 1024;
 constexpr base::Duration retry_pause = base::seconds(1);
 
-// What need not survive a power loss: leases and streams are given anew after it, time passes by
-// itself, and the sender said so of a message in memory.
+// What need not survive a power loss: leases are given anew after it, time passes by itself, and
+// the sender said so of a message in memory.
 bool needs_sync(const core::Command& command) {
   struct {
     bool operator()(const core::Tick&) const { return false; }
@@ -37,7 +37,8 @@ bool needs_sync(const core::Command& command) {
     bool operator()(const core::Nack&) const { return true; }
     bool operator()(const core::Reject&) const { return true; }
     bool operator()(const core::Extend&) const { return false; }
-    bool operator()(const core::OpenStream&) const { return false; }
+    // Its number is in the marks that clients keep: no other stream may have it after a power loss.
+    bool operator()(const core::OpenStream&) const { return true; }
     bool operator()(const core::CloseStream&) const { return false; }
     bool operator()(const core::ResolveDeadLetter&) const { return true; }
     bool operator()(const core::Heartbeat&) const { return false; }
@@ -55,6 +56,21 @@ bool needs_sync(const core::Command& command) {
   return std::visit(visitor, command);
 }
 
+// What a start does with a snapshot; on the thread that stores it, with memory for a second
+// machine.
+std::expected<void, Error> check_snapshot(const journal::Snapshot& snapshot, uint64_t hash_seed) {
+  const auto restored = core::Machine::restore(snapshot.state, hash_seed);
+  if (restored && restored->seq() == snapshot.seq) {
+    return {};
+  }
+  return std::unexpected(
+      Error{base::Code::malformed_record,
+            "the state at entry " + std::to_string(snapshot.seq.n) +
+                " cannot be restored from its snapshot, so the older snapshot and the records "
+                "since then are kept; please report this, with the journal if you can",
+            {}});
+}
+
 }  // namespace
 
 Node::Node(journal::Journal& journal, Outlet& outlet, const Options& options)
@@ -63,7 +79,8 @@ Node::Node(journal::Journal& journal, Outlet& outlet, const Options& options)
       options_(options),
       machine_(options.hash_seed),
       mailbox_(options.mailbox),
-      fresh_(options.fresh_bytes_max) {}
+      fresh_(options.fresh_bytes_max),
+      warm_(options.warm_bytes_max) {}
 
 std::expected<std::unique_ptr<Node>, Error> Node::start(journal::Journal& journal, Outlet& outlet,
                                                         Options options) {
@@ -93,7 +110,7 @@ std::expected<void, Error> Node::catch_up() {
     snapshot_bytes_ = (*snapshot)->state.size();
     trimmed_ = machine_.seq();
   }
-  return apply_new(false);
+  return apply_new(false, Extent::all);
 }
 
 std::expected<Ticket, Error> Node::submit(core::WorkspaceId workspace, std::string_view actor,
@@ -119,7 +136,16 @@ std::expected<Ticket, Error> Node::submit(core::WorkspaceId workspace, std::stri
   return next_number_++;
 }
 
+std::optional<Error> Node::admit(core::Entry& entry) const {
+  if (broken_ || options_.clock == nullptr || journal_.last() > machine_.seq()) {
+    return std::nullopt;
+  }
+  entry.time = std::max(options_.clock->now(), machine_.time());
+  return machine_.admit(entry);
+}
+
 std::expected<void, Error> Node::step(Time now) {
+  take_fetched();
   if (broken_) {
     return std::unexpected(*trouble_);
   }
@@ -128,13 +154,14 @@ std::expected<void, Error> Node::step(Time now) {
   }
   // The next batch is on its way before the one before it is applied. But that the node started is
   // applied before all else.
-  auto applied = has_started() ? std::expected<void, Error>{} : apply_new(true);
+  auto applied = has_started() ? std::expected<void, Error>{} : apply_new(true, Extent::all);
   std::expected<void, Error> appended;
-  if (applied && !waits_for_journal()) {
+  // Not before the last one is applied: the journal has only the newest batches in memory.
+  if (applied && !waits_for_journal() && !has_backlog_) {
     appended = append_batch(now);
   }
   if (applied) {
-    applied = apply_new(true);
+    applied = apply_new(true, appended ? Extent::some : Extent::all);
   }
   if (applied && !appended) {
     refuse_upto(in_flight_.last, appended.error());  // after what came before it was told
@@ -227,14 +254,18 @@ void Node::refuse_upto(uint64_t last, const Error& error) {
   }
 }
 
-std::expected<void, Error> Node::apply_new(bool tell) {
+std::expected<void, Error> Node::apply_new(bool tell, Extent extent) {
   const Seq upto = tell ? journal_.last() : std::min(journal_.last(), options_.tell_after);
-  while (machine_.seq() < upto) {
+  base::Clock* const clock = extent == Extent::some ? options_.steady : nullptr;
+  const Time until = clock == nullptr ? Time{} : clock->now() + options_.apply_max;
+  has_backlog_ = false;
+  while (machine_.seq() < upto && !has_backlog_) {
     std::expected<void, Error> applied;
     const auto read =
         journal_.read(machine_.seq(), read_bytes, [&](const journal::Record& record) {
-          if (applied && record.seq <= upto) {
+          if (applied && record.seq <= upto && !has_backlog_) {
             applied = apply_one(record, tell);
+            has_backlog_ = clock != nullptr && record.seq < upto && clock->now() >= until;
           }
         });
     if (!read) {
@@ -284,20 +315,37 @@ void Node::keep_snapshots() {
       (!options_.view_position || options_.view_position() >= snapshot_held_->seq)) {
     saved_ = snapshot_held_->seq;
     live_saved_ = std::move(live_held_);
+    snapshot_held_->check = [seed = options_.hash_seed](const journal::Snapshot& snapshot) {
+      return check_snapshot(snapshot, seed);
+    };
     const auto saved = journal_.save(std::move(*snapshot_held_));
     snapshot_held_.reset();
     if (!saved) {
       trouble_ = saved.error();
     }
   }
+  note_snapshots();
+}
+
+void Node::note_snapshots() {
+  if (auto failure = journal_.take_save_failure()) {
+    if (options_.warn) {
+      options_.warn(*failure);
+    }
+    snapshot_trouble_ = std::move(failure);
+  }
   // What lived then, not what lives now: a power loss may take back what was not synced since.
   if (journal_.snapshot_seq() > trimmed_ && journal_.snapshot_seq() == saved_) {
     trimmed_ = saved_;
+    snapshot_trouble_.reset();
     journal_.trim(saved_, std::move(live_saved_));
   }
 }
 
 bool Node::has_work(Time now) const {
+  if (!warming_.empty() && journal_.has_fetched()) {
+    return true;
+  }
   if (broken_) {
     return false;
   }
@@ -317,12 +365,49 @@ std::expected<std::string_view, Error> Node::record(Seq seq) {
   if (const std::string_view fresh = fresh_.find(seq); !fresh.empty()) {
     return fresh;
   }
+  if (const std::string_view warm = warm_.find(seq); !warm.empty()) {
+    return warm;
+  }
+  ++cold_reads_;
   auto fetched = journal_.fetch(seq);
   if (!fetched) {
     return std::unexpected(fetched.error());
   }
   fetched_ = std::move(*fetched);
   return std::string_view(fetched_);
+}
+
+void Node::warm(const std::vector<Seq>& seqs, Done done) {
+  std::vector<Seq> cold;
+  for (const Seq seq : seqs) {
+    if (seq.n != 0 && !is_warm(seq)) {
+      cold.push_back(seq);
+    }
+  }
+  if (cold.empty()) {
+    done();
+    return;
+  }
+  warming_.push_back({cold.size(), std::move(done)});
+  journal_.fetch_later(cold);
+}
+
+// Each is told as soon as its last record is here, so that none of them has made room for others.
+void Node::take_fetched() {
+  if (warming_.empty() || !journal_.has_fetched()) {
+    return;
+  }
+  for (journal::Fetched& fetched : journal_.take_fetched()) {
+    if (fetched.payload) {
+      ++warmed_;
+      warm_.add(fetched.seq, std::move(*fetched.payload));
+    }
+    if (--warming_.front().left == 0) {
+      Done done = std::move(warming_.front().done);
+      warming_.pop_front();
+      done();
+    }
+  }
 }
 
 }  // namespace parley::node

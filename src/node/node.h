@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <expected>
 #include <functional>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "journal/journal.h"
 #include "node/fresh.h"
 #include "node/mailbox.h"
+#include "node/warm.h"
 
 namespace parley::node {
 
@@ -40,6 +42,7 @@ class Outlet {
   virtual void refused(Ticket ticket, const Error& error) = 0;
 };
 
+// Over 150 lines: what a node promises to edges, views and the journal, in one place.
 // Joins one machine to one journal. Single-threaded: `step` does all the work, on the thread of
 // the sockets. A journal may store a large batch behind it; then commands go on collecting, and
 // whoever steps is woken when the batch is stored.
@@ -53,6 +56,7 @@ class Node {
     uint64_t hash_seed = 0;
     Mailbox::Limits mailbox;
     size_t fresh_bytes_max = 32 * 1024 * 1024;
+    size_t warm_bytes_max = 8 * 1024 * 1024;
     size_t snapshot_bytes_min = 256 * 1024 * 1024;  // of records between two snapshots, at least
     // What a view folds entries up to must not be lost with the records. Entries after this one
     // that the journal holds at the start are left to the first step, which tells them, without a
@@ -62,6 +66,13 @@ class Node {
     std::function<Seq()> view_position;
     // True while the view is so far behind that no more messages are taken: OVERLOADED.
     std::function<bool()> view_full;
+    // By this clock a step applies for `apply_max` and leaves the rest to the next. Null: all.
+    base::Clock* steady = nullptr;
+    base::Duration apply_max = base::milliseconds(2);
+    // Told what someone should look at although the node goes on. Empty: nobody.
+    std::function<void(const Error&)> warn;
+    // Null: nothing is refused at the door.
+    base::Clock* clock = nullptr;
   };
 
   // Restores the newest snapshot and applies the records after it, without telling the outlet
@@ -76,7 +87,13 @@ class Node {
   std::expected<Ticket, Error> submit(core::WorkspaceId workspace, std::string_view actor,
                                       core::Command command);
 
-  // One turn: appends what collected as one batch, applies what can be read, tells the outlet.
+  // Advice at the door: why the command would be refused if it were applied now; none when that
+  // must be seen. Gives the entry the present time. Not for one whose actor has submitted others
+  // that are not applied yet.
+  std::optional<Error> admit(core::Entry& entry) const;
+
+  // One turn: appends what collected as one batch, applies what can be read, tells the outlet; of
+  // much that can be read, a part.
   // `now` decides whether a tick is due. On error the node can go no further: see `trouble`.
   std::expected<void, Error> step(Time now);
 
@@ -86,25 +103,49 @@ class Node {
   // When it will, if nothing comes in.
   Time next_deadline() const;
 
+  // Whether a step was over before all was applied that could be read.
+  bool is_behind() const { return has_backlog_ && !broken_; }
+
+  // How long steps have waited for the journal's writes and syncs, in all.
+  base::Duration stored_for() const { return journal_.stored_for(); }
+
   uint64_t origin() const { return options_.origin; }
   const core::Machine& machine() const { return machine_; }
 
   // The record of a live message; good until the next call of anything here.
   std::expected<std::string_view, Error> record(Seq seq);
 
+  // Brings the records into memory without a wait for the disk: `done` is called at once when they
+  // are there, else within a later step. Good for records of a few MiB in all; of more, the first
+  // may be gone again.
+  using Done = std::move_only_function<void()>;
+  void warm(const std::vector<Seq>& seqs, Done done);
+  bool is_warm(Seq seq) const { return !fresh_.find(seq).empty() || !warm_.find(seq).empty(); }
+
+  // How often `record` had to read the disk, and how many were read by the journal's thread.
+  uint64_t cold_reads() const { return cold_reads_; }
+  uint64_t warmed() const { return warmed_; }
+
   // Why commands are being refused: the disk is full, storage failed. None when all is well.
   const std::optional<Error>& trouble() const { return trouble_; }
+
+  // Why the newest snapshot is not stored: the state does not pass the check of a start, or the
+  // disk failed. Nothing is lost, as the records stay; until one is stored they only grow.
+  const std::optional<Error>& snapshot_trouble() const { return snapshot_trouble_; }
 
  private:
   Node(journal::Journal& journal, Outlet& outlet, const Options& options);
 
   std::expected<void, Error> catch_up();
-  std::expected<void, Error> apply_new(bool tell);
+  enum class Extent : uint8_t { all, some };
+  std::expected<void, Error> apply_new(bool tell, Extent extent);
   std::expected<void, Error> apply_one(const journal::Record& record, bool tell);
   std::expected<void, Error> append_batch(Time now);
   void fill_batch(Time now);
   void refuse_upto(uint64_t last, const Error& error);
+  void take_fetched();
   void keep_snapshots();
+  void note_snapshots();
   bool has_started() const;
   bool batch_is_settled() const;
   bool waits_for_journal() const;
@@ -116,8 +157,17 @@ class Node {
   Mailbox mailbox_;
   Mailbox::Batch in_flight_;
   FreshRecords fresh_;
+  WarmRecords warm_;
+  struct Warming {
+    size_t left = 0;
+    Done done;
+  };
+  std::deque<Warming> warming_;  // in the order of what was asked of the journal
+  uint64_t cold_reads_ = 0;
+  uint64_t warmed_ = 0;
   std::string fetched_;
   std::vector<core::Effect> effects_;
+  bool has_backlog_ = false;
   static constexpr uint64_t start_number = 1;  // of the command that says that the node started
 
   uint64_t next_number_ = start_number + 1;
@@ -131,6 +181,7 @@ class Node {
   Seq trimmed_;
   Time tick_after_{};  // after a refused append: time is not tried at once again
   std::optional<Error> trouble_;
+  std::optional<Error> snapshot_trouble_;
   bool broken_ = false;  // the machine cannot follow the journal any more
 };
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/broker.h"
+
+#include <gtest/gtest.h>
+
+#include "core/testing.h"
+#include "journal/memory.h"
+
+namespace parley::node {
+namespace {
+
+using core::workspace_first;
+using core::testing::an_agent;
+
+class Reader final : public Receiver {
+ public:
+  void deliver(const core::Deliver&, const core::Envelope*) override {}
+  void stream_closed() override {}
+};
+
+// Else messages are handed to a connection that is gone, until the broker starts again.
+TEST(Broker, StreamThatCouldNotBeClosedIsClosedLater) {
+  base::ManualClock clock{core::testing::start_time};
+  journal::MemoryLog log{clock};
+  journal::MemoryJournal journal{log};
+  Node::Options options;
+  options.clock = &clock;
+  options.mailbox.commands_max = 2;
+  const auto broker = std::move(*Broker::start(journal, options));
+  const auto step = [&] { ASSERT_TRUE(broker->step(clock.now())); };
+  const auto ignore = [](const core::Outcome&, std::span<const core::Effect>) {};
+  step();
+  broker->ask(workspace_first, core::broker_name, an_agent("ana"), ignore);
+  step();
+  Reader reader;
+  const core::StreamId stream =
+      broker->open(workspace_first, "ana", {.window = 1}, reader, ignore);
+  step();
+  const auto is_open = [&] {
+    return broker->machine().find(workspace_first)->tables().streams.find(stream) != core::none;
+  };
+  ASSERT_TRUE(is_open());
+  broker->ask(workspace_first, "ana", core::Heartbeat{}, ignore);
+  broker->ask(workspace_first, "ana", core::Heartbeat{}, ignore);
+  broker->close(workspace_first, stream);
+  step();
+  EXPECT_TRUE(is_open());  // there was no room for it
+  EXPECT_LE(broker->next_deadline(), clock.now() + base::seconds(1));
+  clock.advance(base::seconds(1));
+  EXPECT_TRUE(broker->has_work(clock.now()));
+  step();
+  EXPECT_FALSE(is_open());
+}
+
+}  // namespace
+}  // namespace parley::node
