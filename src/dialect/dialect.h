@@ -31,9 +31,11 @@ class Lookup {
   virtual std::expected<base::MessageId, Error> find_received(
       std::string_view id, std::span<const std::string_view> from) const = 0;
 
-  // The message by which one of `from` gave this task to the sender. None when none of them did.
-  virtual std::optional<base::MessageId> find_task(
-      std::string_view task, std::span<const std::string_view> from) const = 0;
+  // The message by which one of `from` gave this task to the sender, in this conversation where
+  // one is named. None when none of them did.
+  virtual std::optional<base::MessageId> find_task(std::string_view task,
+                                                   std::span<const std::string_view> from,
+                                                   std::string_view thread) const = 0;
 };
 
 // What a codec has to know beyond the text. It has no clock and makes no ids: the edge gives both.

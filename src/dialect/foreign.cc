@@ -171,7 +171,8 @@ class Answered final : public Lookup {
   }
 
   std::optional<base::MessageId> find_task(std::string_view task,
-                                           std::span<const std::string_view>) const override {
+                                           std::span<const std::string_view>,
+                                           std::string_view) const override {
     const bool is_it = task == e_.task && !e_.in_reply_to.is_none();
     return is_it ? std::optional(e_.in_reply_to) : std::nullopt;
   }

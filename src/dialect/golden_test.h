@@ -65,7 +65,8 @@ class AnyMessage final : public Lookup {
   }
 
   std::optional<base::MessageId> find_task(std::string_view task,
-                                           std::span<const std::string_view>) const override {
+                                           std::span<const std::string_view>,
+                                           std::string_view) const override {
     return task.starts_with("unknown")
                ? std::nullopt
                : std::optional(message_id_of(derive_id, "coordinator", task));

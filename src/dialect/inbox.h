@@ -35,6 +35,9 @@ void encode_inbox(const Envelope& envelope, const EncodeContext& context, std::s
 // `task`, `result`, `status` or `error`: its sender's own word, or what comes nearest.
 std::string_view inbox_type(const Envelope& envelope);
 
+// The taskId in the body, where that is the content of a task; else empty.
+std::string inbox_task(const Envelope& envelope);
+
 // Of what asks: the title that its reader finds in the content.
 std::string inbox_title(const Envelope& envelope);
 

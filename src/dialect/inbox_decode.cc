@@ -299,8 +299,8 @@ bool Decoder::read_answer() {
       e_.question = answered_;
     }
   } else if (type_ != Type::task && !e_.task.empty() && context_.lookup != nullptr) {
-    e_.in_reply_to =
-        context_.lookup->find_task(e_.task, e_.receivers).value_or(base::MessageId{});
+    e_.in_reply_to = context_.lookup->find_task(e_.task, e_.receivers, e_.thread)
+                         .value_or(base::MessageId{});
   }
   const bool answers = (type_ == Type::result || type_ == Type::error) &&
                        !e_.in_reply_to.is_none() &&

@@ -128,8 +128,10 @@ class Encoder : MemberWriter {
     if (!body || !body->is_object()) {
       return false;
     }
+    // The reader's answer names the task as it finds it, and the broker knows it by that.
     const auto content = read_content(type_, *body);
-    return content && (e_.task.empty() || content->task == e_.task);
+    return content && (type_ == Type::task ? content->task == task_name()
+                                           : e_.task.empty() || content->task == e_.task);
   }
 
   // The body, and in the members of the type what can be said of it.
@@ -251,6 +253,14 @@ std::string_view inbox_type(const Envelope& e) { return word_for(types, type_of(
 
 void encode_inbox(const Envelope& envelope, const EncodeContext& context, std::string& out) {
   Encoder(envelope, out).run(context);
+}
+
+std::string inbox_task(const Envelope& e) {
+  lib::JsonDocument document;
+  const auto body = document.parse(e.body);
+  const auto content = body && body->is_object() ? read_content(Type::task, *body)
+                                                 : std::unexpected(Error{});
+  return content ? std::string(content->task) : std::string();
 }
 
 std::string inbox_title(const Envelope& e) {

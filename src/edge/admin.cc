@@ -194,6 +194,12 @@ void Api::add_gauges() {
       [this] { return static_cast<double>(waiting_.size()); });
   add("parley_storage_trouble", "1 while commands are refused because storage fails.",
       [this] { return broker_.trouble() ? 1.0 : 0.0; });
+  add("parley_snapshot_trouble", "1 while the newest snapshot could not be stored.",
+      [this] { return broker_.snapshot_trouble() ? 1.0 : 0.0; });
+  add("parley_records_read_by_loop_total", "Records that the loop itself read from the disk.",
+      [this] { return static_cast<double>(broker_.cold_reads()); });
+  add("parley_records_read_behind_total", "Records that a thread beside the loop read for it.",
+      [this] { return static_cast<double>(broker_.warmed()); });
   add("parley_webhook_sent_total", "Agents told of mail by their webhooks.",
       [this] { return static_cast<double>(webhooks_.sent()); });
   add("parley_webhook_failures_total", "Requests to webhooks that were not taken.",
@@ -225,9 +231,13 @@ void Api::health(Call& call) {
   const bool alarmed = t.dead_letters.alerts() > 0 &&
                        t.dead_letters.alerted() + t.rules.dead_letter_alert_window > clock_.now();
   out.object().key("status");
-  out.plain(broker_.trouble() ? "failing" : alarmed ? "degraded" : "healthy");
+  const bool degraded = alarmed || broker_.snapshot_trouble();
+  out.plain(broker_.trouble() ? "failing" : degraded ? "degraded" : "healthy");
   if (broker_.trouble()) {
     out.key("trouble").text(broker_.trouble()->detail);
+  }
+  if (broker_.snapshot_trouble()) {
+    out.key("snapshot_trouble").text(broker_.snapshot_trouble()->detail);
   }
   out.key("version").text(options_.version).key("time").time(clock_.now());
   out.key("seq").number(broker_.machine().seq().n);

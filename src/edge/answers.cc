@@ -18,6 +18,9 @@ using lib::JsonWriter;
 // `worker`, or `worker, checker and 3 more`.
 std::string receivers_of(const core::Tables& t, core::MessageRef ref) {
   constexpr size_t listed_max = 3;
+  if (const core::TopicRef topic = t.messages.message(ref).topic; topic != core::none) {
+    return "the subscribers of " + t.topics[topic].name;
+  }
   std::vector<std::string_view> names;
   for (core::DeliveryRef d = t.messages.message(ref).deliveries; d != core::none;
        d = t.messages.delivery(d).sibling) {
@@ -36,6 +39,10 @@ std::string receivers_of(const core::Tables& t, core::MessageRef ref) {
 // What became of a question: of each receiver, up to a few, why it does not answer.
 std::string why_unanswered(const core::Tables& t, core::MessageRef ref) {
   constexpr size_t named_max = 3;
+  if (ref != core::none && t.messages.message(ref).topic != core::none) {
+    return ": " + std::to_string(t.messages.message(ref).delivery_count) +
+           " subscribe to this topic, and none of them answers";
+  }
   std::string text;
   size_t named = 0;
   for (core::DeliveryRef d = ref == core::none ? core::none : t.messages.message(ref).deliveries;

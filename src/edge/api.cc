@@ -65,14 +65,14 @@ const std::vector<Segments>& patterns() {
 }
 
 // A route that fits path and method; or the methods that the path takes.
-struct Found {
+struct Match {
   size_t route = SIZE_MAX;
   std::vector<std::string> arguments;
   std::string allowed;
 };
 
-Found find_route(const net::Request& request) {
-  Found found;
+Match find_route(const net::Request& request) {
+  Match found;
   const Segments path = path_segments(request.path);
   for (size_t n = 0; n < Api::routes().size(); ++n) {
     auto arguments = match(patterns()[n], path);
@@ -193,6 +193,9 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
     metrics_.applied(broker_.machine(), entry, outcome, effects);
     webhooks_.applied(entry, outcome, effects);
   });
+  broker_.observe_refusals([this](const core::Entry& entry, const core::Outcome& outcome) {
+    metrics_.applied(broker_.machine(), entry, outcome, {});
+  });
   add_gauges();
   broker_.run_errands(&errand_text);
   start_mcp();
@@ -217,8 +220,24 @@ bool Api::host_allowed(const net::Request& request) const {
          (origin.empty() || known(origin_host(origin)));
 }
 
+std::optional<Principal> Api::caller_of(const net::Request& request) {
+  const std::string_view authorization = request.header("authorization");
+  const base::Seq now = broker_.machine().seq();
+  if (identified_.authorization != authorization || identified_.at.n != now.n) {
+    identified_ = {std::string(authorization), now,
+                   authenticate(broker_.machine(), authorization)};
+  }
+  return identified_.caller || !options_.guest ? identified_.caller
+                                               : options_.guest(broker_.machine(), request);
+}
+
+// What is open to everyone takes no body.
+bool Api::on_head(const net::Request& head) {
+  return host_allowed(head) && caller_of(head).has_value();
+}
+
 void Api::on_request(const net::Exchange& exchange, const net::Request& request) {
-  Found found = find_route(request);
+  Match found = find_route(request);
   const Route* route = found.route < routes().size() ? &routes()[found.route] : nullptr;
   metrics_.asked(exchange, found.route, clock_.now());
   if (!host_allowed(request)) {
@@ -233,8 +252,7 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
   const bool is_well_known = request.path.starts_with("/.well-known/");
   std::optional<Principal> caller = Principal{};
   if (route == nullptr ? !is_well_known : !route->open) {
-    caller = authenticate(broker_.machine(), request.header("authorization"));
-    caller = caller ? std::move(caller) : fixtures_caller(request);
+    caller = caller_of(request);
   }
   if (!caller) {
     refuse_token(exchange, "send `Authorization: Bearer TOKEN` with a token of this broker");
@@ -244,11 +262,6 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
     }
     Call call{exchange, request, std::move(*caller), std::move(found.arguments)};
     (this->*route->handler)(call);
-    if (pushes_.contains(exchange.connection)) {
-      constexpr int switching_protocols = 101;
-      metrics_.answered(exchange, request.wants_websocket ? switching_protocols : 200,
-                        clock_.now());
-    }
   } else if (found.allowed.empty()) {
     refuse(exchange,
            Error{Code::not_found, "there is nothing at this path; see /openapi.json", {}});
@@ -376,6 +389,12 @@ base::Time Api::on_turn() {
                                  : std::min({broker_.next_deadline(), waits_.next(), mcp_due});
 }
 
+void Api::on_turn_ended(const net::Turn& turn) {
+  const Duration stored = broker_.stored_for();
+  metrics_.turned(turn, Duration{stored.us - stored_for_.us});
+  stored_for_ = stored;
+}
+
 uint64_t Api::ask_inside(const Principal& caller, const Inner& inner,
                          std::function<void(net::Response)> answered) {
   net::Request request;
@@ -393,7 +412,7 @@ uint64_t Api::ask_inside(const Principal& caller, const Inner& inner,
   };
   const net::Exchange exchange{inside_connection, ++last_inside_};
   inside_[exchange.number] = std::move(answered);
-  Found found = find_route(request);
+  Match found = find_route(request);
   const Handler handler = found.route < routes().size() ? routes()[found.route].handler : nullptr;
   if (!is_still_good(exchange, caller)) {
     // A call of several requests: its caller was removed between two of them.

@@ -29,6 +29,7 @@ namespace parley::edge {
 
 namespace mcp {
 class Host;
+struct Offer;
 class Server;
 }  // namespace mcp
 class McpHost;
@@ -46,9 +47,10 @@ class Api final : public net::Handler {
     mcp::Limits mcp{};
     std::optional<lib::SecretKey> mcp_key{};  // none: MCP sessions end with the process
     std::unique_ptr<mcp::Notes> mcp_notes{};  // null: also what they leave behind does
-    // What the conformance suite calls is offered too, and /mcp without a token acts as the agent
-    // `mcp::fixtures_agent`. For tests, and for listening on loopback only.
-    bool mcp_fixtures = false;
+    // What a program of the tests adds; nothing in the one that is released. First: what is offered
+    // at /mcp beside Parley's tools. Second: who asks without a token, if anyone may.
+    std::function<mcp::Offer(mcp::Server&)> mcp_more{};
+    std::function<std::optional<Principal>(const core::Machine&, const net::Request&)> guest{};
     Webhooks::Options webhooks{};
   };
 
@@ -58,11 +60,14 @@ class Api final : public net::Handler {
   // Must be called before the server runs.
   void attach(net::Server& server);
 
+  bool on_head(const net::Request& head) override;
   void on_request(const net::Exchange& exchange, const net::Request& request) override;
   void on_message(net::ConnectionId connection, std::string_view text) override;
   void on_closed(net::ConnectionId connection) override;
   void on_drained(net::ConnectionId connection) override;
   base::Time on_turn() override;
+  bool is_behind() const override { return broker_.is_behind(); }
+  void on_turn_ended(const net::Turn& turn) override;
 
   // What a request over HTTP asks, asked from within for a principal that was authenticated: the
   // same checks, the same answer. Not for streams.
@@ -76,6 +81,8 @@ class Api final : public net::Handler {
   // `answered` hears the answer once, perhaps before this returns. The texts are not kept.
   uint64_t ask_inside(const Principal& caller, const Inner& inner,
                       std::function<void(net::Response)> answered);
+  // True until it is answered.
+  bool is_asked_inside(uint64_t number) const { return inside_.contains(number); }
   // Whoever asked waits no longer, as one who hangs up; does nothing once it is answered.
   void stop_inside(uint64_t number);
 
@@ -95,6 +102,8 @@ class Api final : public net::Handler {
 
   // api.cc
   bool host_allowed(const net::Request& request) const;
+  // By its token; none when it has none that is good.
+  std::optional<Principal> caller_of(const net::Request& request);
   void respond(const net::Exchange& exchange, net::Response response);
   using Header = std::pair<std::string, std::string>;
   void refuse(const net::Exchange& exchange, const Error& error, const Header& header = {});
@@ -132,6 +141,19 @@ class Api final : public net::Handler {
   void send_one(Call& call, lib::Json message);
   void send_batch(Call& call, lib::Json messages);
   void inbox(Call& call);
+  // An answer that is made of records, in parts: `each` is called with each of them, which is in
+  // memory then, and `answer` at the end. The tables may change in between.
+  struct Listing {
+    std::vector<base::Seq> records;
+    std::function<bool(base::Seq)> each;  // false: the others are not needed
+    std::function<net::Response()> answer;
+    size_t at = 0;
+    bool is_over = false;
+  };
+  void list(const net::Exchange& exchange, const Principal& caller, Listing listing);
+  void go_on(const net::Exchange& exchange, core::WorkspaceId workspace,
+             const std::shared_ptr<Listing>& listing);
+
   void answer_inbox(const net::Exchange& exchange, const Principal& caller, uint64_t limit);
   void show_message(Call& call);
   void show_delivery(Call& call);
@@ -209,9 +231,10 @@ class Api final : public net::Handler {
   void outbox(Call& call);
   void search(Call& call);
   struct Wanted;
-  struct Listing;
+  struct SearchPage;
   void list(const net::Exchange& exchange, const Principal& caller, Wanted wanted);
-  void answer_list(const net::Exchange& exchange, const Principal& caller, const Listing& listing);
+  void answer_list(const net::Exchange& exchange, const Principal& caller,
+                   const SearchPage& listing);
 
   // threads.cc
   void list_threads(Call& call);
@@ -238,6 +261,8 @@ class Api final : public net::Handler {
   void change_session(Call& call, core::ChangeSession command, int status);
   // nullptr when there is none that the caller may see: then it was told so.
   const core::Session* find_session(Call& call);
+  net::Response session_response(const Principal& caller, const std::string& id, uint64_t after,
+                                 const std::map<base::Seq, std::string>& ids);
   void answer_change(const net::Exchange& exchange, const Principal& caller, const std::string& id,
                      int status, const core::Outcome& outcome);
 
@@ -256,8 +281,9 @@ class Api final : public net::Handler {
   void list_tasks(Call& call);
   void show_task(Call& call);
   void reassign_task(Call& call);
-  std::expected<const core::Task*, Error> find_task(const Call& call,
-                                                    std::string_view director) const;
+  std::vector<const core::Task*> find_tasks(const Call& call, std::string_view director,
+                                            std::string_view thread) const;
+  void name_task(const Principal& caller, core::Envelope& envelope);
   std::string_view task_thread(const Principal& caller, const core::Envelope& envelope);
 
   // traces.cc
@@ -282,17 +308,28 @@ class Api final : public net::Handler {
   // push.cc
   void open_events(Call& call);
   void open_socket(Call& call);
+  // The request is answered when the stream is open, or was refused.
+  void start_push(const Call& call, std::unique_ptr<Push> push,
+                  const node::Broker::Opening& opening);
+  void on_opened(const net::Exchange& exchange, const core::Outcome& outcome);
 
   // mcp/endpoint.cc
   void start_mcp();
   void mcp(Call& call);
-  std::optional<Principal> fixtures_caller(const net::Request& request) const;
 
   node::Broker& broker_;
   base::Clock& clock_;
+  Duration stored_for_{};  // by the journal, up to the last turn
   Options options_;
   net::Server* server_ = nullptr;
   Metrics metrics_;
+  // The newest that was looked up: the head of a request asks, then the request.
+  struct Identified {
+    std::string authorization;
+    base::Seq at;
+    std::optional<Principal> caller;
+  };
+  Identified identified_;
   lib::JsonDocument document_;
   dialect::Texts texts_;
   base::MessageId spare_id_;  // for the next message that brings none

@@ -2,10 +2,12 @@
 // Reads that need the view: messages that the engine has forgotten, and look-ups over all of them.
 // What is still in the engine is told as it stands there.
 #include <chrono>
+#include <map>
 #include <memory>
 
 #include "edge/api.h"
 #include "edge/render.h"
+#include "view/traces.h"
 
 namespace parley::edge {
 
@@ -69,6 +71,15 @@ void render_stored(const std::vector<view::StoredDelivery>& deliveries, JsonWrit
   out.end_array();
 }
 
+// Whether a search by this agent found a message on a topic by one of those who got it: that would
+// say who subscribes.
+bool is_found_by_receiver(const view::StoredMessage& message, const Reader::Receivers& receivers,
+                          std::string_view agent) {
+  const auto envelope = envelope_of(message);
+  return envelope && envelope->sender != agent &&
+         view::is_on_topic(*envelope, receivers.listed);
+}
+
 }  // namespace
 
 // What a list asks for, with texts of its own.
@@ -86,7 +97,7 @@ struct Api::Wanted {
                                          std::string_view to);
 };
 
-struct Api::Listing {
+struct Api::SearchPage {
   struct Item {
     view::StoredMessage message;
     Reader::Receivers receivers;
@@ -185,8 +196,9 @@ void Api::show_old_delivery(const net::Exchange& exchange, const Principal& call
                             const core::Target& target, const std::string& name) {
   ask_history(
       exchange, caller,
-      [this, exchange, caller, target,
-       name](Reader& reader) -> std::expected<Questions::Answer, Error> {
+      [this, exchange, caller, target, name,
+       sees_all = sees_subscribers(broker_.machine().find(caller.workspace)->tables(), caller)](
+          Reader& reader) -> std::expected<Questions::Answer, Error> {
         Reader::Viewer viewer{caller.workspace, caller.name};
         if (caller.is_maintainer()) {
           viewer.principal.reset();
@@ -206,8 +218,18 @@ void Api::show_old_delivery(const net::Exchange& exchange, const Principal& call
           JsonWriter out(response.body);
           out.object().key("id").text(dialect::id_in(caller.dialect, *envelope));
           out.key("seq").number((*found)->seq.n);
+          std::map<std::string_view, uint64_t> states;
+          for (const view::StoredDelivery& delivery : *deliveries) {
+            ++states[core::state_name(delivery.state)];
+          }
+          out.key("recipient_count").number(uint64_t{deliveries->size()});
+          render_states(states, out);
+          if (envelope->durability == core::Durability::memory) {
+            out.key("not_persisted").boolean(true);
+          }
+          const bool named = sees_all || !view::is_on_topic(*envelope, *deliveries);
           out.key("deliveries");
-          render_stored(*deliveries, out);
+          render_stored(named ? *deliveries : std::vector<view::StoredDelivery>{}, out);
           out.end_object();
         }
         return [this, exchange, response = std::move(response)] { respond(exchange, response); };
@@ -256,8 +278,10 @@ void Api::search(Call& call) {
 }
 
 void Api::list(const net::Exchange& exchange, const Principal& caller, Wanted wanted) {
+  const bool sees_all =
+      sees_subscribers(broker_.machine().find(caller.workspace)->tables(), caller);
   ask_history(exchange, caller,
-              [this, exchange, caller, wanted = std::move(wanted)](
+              [this, exchange, caller, sees_all, wanted = std::move(wanted)](
                   Reader& reader) -> std::expected<Questions::Answer, Error> {
                 Reader::Viewer viewer{caller.workspace, caller.name};
                 if (caller.is_maintainer() && !wanted.sent_only) {
@@ -273,14 +297,18 @@ void Api::list(const net::Exchange& exchange, const Principal& caller, Wanted wa
                 if (!page) {
                   return std::unexpected(page.error());
                 }
-                const auto listing = std::make_shared<Listing>();
+                const auto listing = std::make_shared<SearchPage>();
                 listing->next = page->next;
                 for (view::StoredMessage& message : page->messages) {
                   auto receivers = reader.receivers(message.seq, listed_max);
                   if (!receivers) {
                     return std::unexpected(receivers.error());
                   }
-                  listing->items.push_back({std::move(message), std::move(*receivers)});
+                  const bool by_another = !wanted.agent.empty() && wanted.agent != caller.name;
+                  if (sees_all || !by_another ||
+                      !is_found_by_receiver(message, *receivers, wanted.agent)) {
+                    listing->items.push_back({std::move(message), std::move(*receivers)});
+                  }
                 }
                 return
                     [this, exchange, caller, listing] { answer_list(exchange, caller, *listing); };
@@ -288,8 +316,9 @@ void Api::list(const net::Exchange& exchange, const Principal& caller, Wanted wa
 }
 
 void Api::answer_list(const net::Exchange& exchange, const Principal& caller,
-                      const Listing& listing) {
+                      const SearchPage& listing) {
   const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  const bool sees_all = sees_subscribers(t, caller);
   std::string text;
   JsonWriter out(text);
   out.object().key("count").number(uint64_t{listing.items.size()});
@@ -317,10 +346,12 @@ void Api::answer_list(const net::Exchange& exchange, const Principal& caller,
       out.key("recipient_count").number(count);
       out.key("open").number(live ? t.messages.message(ref).open : receivers.open);
       out.key("deliveries");
+      const bool named =
+          !live && (sees_all || !view::is_on_topic(*envelope, receivers.listed));
       if (live && count <= listed_max) {
-        render_deliveries(t, ref, out);
+        render_deliveries(t, caller, ref, out);
       } else {
-        render_stored(live ? std::vector<view::StoredDelivery>{} : receivers.listed, out);
+        render_stored(named ? receivers.listed : std::vector<view::StoredDelivery>{}, out);
       }
     }
     out.end_object();

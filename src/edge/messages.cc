@@ -76,15 +76,14 @@ std::string untold_outcome(const core::Tables& t, const Principal& caller,
       (sent.type != "result" && sent.type != "error")) {
     return {};
   }
-  for (const core::Task* const task : t.tasks.named(sent.task)) {
-    const auto& to = sent.receivers;
-    const bool gets_it = to.front() == "*" || std::ranges::find(to, task->director) != to.end();
-    if (task->specialist == caller.name && task->is_open() && !gets_it) {
-      return "task \"" + task->id + "\" stays open: \"" + task->director +
-             "\", who gave it, does not get this";
-    }
-  }
-  return {};
+  const auto& to = sent.receivers;
+  const core::Task* const task =
+      t.tasks.find(core::TaskReport{sent.task, caller.name, sent.thread, to});
+  const bool gets_it = task == nullptr || to.front() == "*" ||
+                       std::ranges::find(to, task->director) != to.end();
+  return gets_it || !task->is_open() ? std::string()
+                                     : "task \"" + task->id + "\" stays open: \"" +
+                                           task->director + "\", who gave it, does not get this";
 }
 
 // One who speaks another dialect in this call is answered in it.
@@ -202,6 +201,7 @@ std::expected<core::Send, Error> Api::decode(const Principal& caller, const dial
   if (envelope->trace_id.is_none()) {
     begin_trace(context.received, *envelope);
   }
+  name_task(caller, *envelope);
   if (envelope->thread.empty() && !envelope->task.empty()) {
     envelope->thread = task_thread(caller, *envelope);
   }
@@ -317,9 +317,7 @@ void Api::submit(const Principal& caller, const dialect::Codec& codec, Json mess
 void Api::keep_malformed(const Principal& caller, std::string_view text, const Error& error,
                          node::Broker::Done done) {
   const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
-  const core::Agent& agent = t.agents[caller.ref];
-  if (agent.malformed >= t.rules.malformed_per_min &&
-      agent.malformed_since + base::minutes(1) > clock_.now()) {
+  if (!core::Dispatch::keeps_malformed(t, caller.ref, clock_.now())) {
     done(std::unexpected(error), {});
     return;
   }
@@ -462,11 +460,15 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   }
   out.key("recipients");
   if (ref != core::none && receipt.count <= recipients_listed_max) {
-    render_deliveries(t, ref, out);
+    render_deliveries(t, caller, ref, out);
   } else {
     out.array().end_array();
   }
-  out.key("recipient_count").number(uint64_t{receipt.count});
+  if (ref != core::none && t.messages.message(ref).to_many()) {
+    render_counts(t, ref, out);
+  } else {
+    out.key("recipient_count").number(uint64_t{receipt.count});
+  }
   out.key("warnings").array();
   for (const std::string& warning : {task_warning(t, receipt), untold}) {
     if (!warning.empty()) {
@@ -482,14 +484,23 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
     }
   }
   if (ref != core::none && t.messages.message(ref).dead_letters > 0) {
-    render_unreached(t, ref, out);
+    if (sees_receivers(t, caller, t.messages.message(ref))) {
+      render_unreached(t, ref, out);
+    } else {
+      out.text("not every subscriber could be reached: see the states");
+    }
   }
   const core::Agent& sender = t.agents[caller.ref];
   if (caller.dialect == core::Dialect::inbox &&
       (sender.dialect != core::Dialect::inbox || sender.role.empty())) {
     out.text("you have no role in inbox: you count as a director");
   }
-  if (receipt.count == 0) {
+  const auto& pipelines = t.patterns.pipelines();
+  const auto pipeline = pipelines.find(receipt.message);
+  if (pipeline != pipelines.end() && pipeline->second.waits_to_begin()) {
+    out.text("\"" + pipeline->second.stages.front().agent +
+             "\" is busy: the pipeline waits before it");
+  } else if (receipt.count == 0) {
     out.text("nobody subscribes to this topic now; it is kept for late subscribers");
   }
   out.end_array().end_object();
@@ -543,20 +554,37 @@ void Api::answer_inbox(const net::Exchange& exchange, const Principal& caller, u
     listed.push_back(t.messages.message_of(d).seq);
     return listed.size() < limit;
   });
-  std::string text;
-  JsonWriter out(text);
-  out.object().key("count").number(count).key("shown").number(uint64_t{listed.size()});
-  out.key("more").boolean(count > listed.size()).key("notifications").array();
-  for (const base::Seq seq : listed) {
-    const auto envelope = envelope_at(broker_, caller.workspace, seq);
-    if (envelope) {
-      const core::MessageRef message = t.messages.find(seq);
-      render_notification(*envelope, t.messages.message(message), caller.dialect,
-                          redirected_from(t, message, caller.ref), out);
-    }
-  }
-  out.end_array().end_object();
-  respond(exchange, json_response(200, std::move(text)));
+  struct Made {
+    uint64_t shown = 0;
+    std::string text{};
+    JsonWriter out{text};
+  };
+  const auto made = std::make_shared<Made>();
+  made->out.array();
+  list(exchange, caller,
+       {.records = std::move(listed),
+        .each =
+            [this, made, caller](base::Seq seq) {
+              const core::Tables& now = broker_.machine().find(caller.workspace)->tables();
+              const core::MessageRef message = now.messages.find(seq);
+              const auto envelope = envelope_at(broker_, caller.workspace, seq);
+              if (message != core::none && envelope) {
+                ++made->shown;
+                render_notification(*envelope, now.messages.message(message), caller.dialect,
+                                    redirected_from(now, message, caller.ref), made->out);
+              }
+              return true;
+            },
+        .answer =
+            [made, count] {
+              made->out.end_array();
+              std::string text;
+              JsonWriter out(text);
+              out.object().key("count").number(count).key("shown").number(made->shown);
+              out.key("more").boolean(count > made->shown).key("notifications").raw(made->text);
+              out.end_object();
+              return json_response(200, std::move(text));
+            }});
 }
 
 void Api::show_message(Call& call) {
@@ -638,8 +666,10 @@ void Api::show_delivery(Call& call) {
   JsonWriter out(text);
   out.object().key("id").text(
       id_text(broker_, call.caller.workspace, t.messages.message(ref), call.caller.dialect));
-  out.key("seq").number(t.messages.message(ref).seq.n).key("deliveries");
-  render_deliveries(t, ref, out);
+  out.key("seq").number(t.messages.message(ref).seq.n);
+  render_counts(t, ref, out);
+  out.key("deliveries");
+  render_deliveries(t, call.caller, ref, out);
   render_request(t, ref, out);
   out.end_object();
   respond(call.exchange, json_response(200, std::move(text)));

@@ -18,15 +18,14 @@ constexpr std::array<double, 14> seconds_bounds = {
     0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10};
 constexpr std::array<double, 9> entries_bounds = {1, 4, 16, 64, 256, 1'024, 4'096, 16'384, 65'536};
 
-// Beyond so many messages the depth is measured at most once in so long.
-constexpr size_t depth_cheap = 100'000;
-constexpr base::Duration depth_every = base::seconds(10);
-
 // How long messages take, from a local push to an hour in a queue; in milliseconds, as collab has
 // it, and in seconds, as Prometheus wants it.
 constexpr std::array<double, 16> ms_bounds = {0.5, 1,     2.5,   5,      10,     25,      50,  100,
                                               250, 1'000, 5'000, 10'000, 30'000, 300'000, 1'800'000,
                                               3'600'000};
+// Of turns of the loop: 5 ms is what none may take.
+constexpr std::array<double, 11> turn_bounds = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
+                                                0.01,   0.025,   0.05,   0.1,   0.5};
 constexpr auto long_seconds_bounds = [] {
   std::array<double, ms_bounds.size()> bounds{};
   std::ranges::transform(ms_bounds, bounds.begin(), [](double ms) { return ms / 1'000; });
@@ -89,6 +88,9 @@ Metrics::Metrics(std::vector<Route> routes, std::string_view version)
       refused_(base::all_codes().size()),
       traffic_(dialects * kinds, Traffic{.latency_ms = Histogram(ms_bounds)}),
       queue_time_ms_(core::priority_count, Histogram(ms_bounds)),
+      turns_(turn_bounds),
+      turns_work_(turn_bounds),
+      turns_cpu_(turn_bounds),
       step_seconds_(seconds_bounds),
       step_entries_(entries_bounds) {
   routes_.push_back({"other", "other"});
@@ -150,7 +152,8 @@ void Metrics::count_effect(const core::Machine& machine, const core::Entry& entr
     if (message != nullptr) {
       traffic(message->dialect, message->kind).latency_ms.add(ms_of(entry.time - message->time));
     }
-  } else if (const auto* deliver = std::get_if<core::Deliver>(&effect)) {
+  } else if (const auto* deliver = std::get_if<core::Deliver>(&effect);
+             deliver != nullptr && !deliver->seen) {
     ++offered_;
     const core::Message* message =
         deliver->attempt == 1 ? message_at(deliver->workspace, deliver->message) : nullptr;
@@ -194,6 +197,29 @@ void Metrics::stepped(uint64_t entries, base::Duration took) {
     step_entries_.add(static_cast<double>(entries));
     step_seconds_.add(seconds_of(took.us));
   }
+}
+
+void Metrics::Turns::add(base::Duration took) {
+  seconds.add(seconds_of(took.us));
+  worst = std::max(worst, seconds_of(took.us));
+}
+
+void Metrics::turned(const net::Turn& turn, base::Duration stored) {
+  turns_.add(turn.took);
+  turns_work_.add(base::Duration{std::max<int64_t>(turn.took.us - stored.us, 0)});
+  turns_cpu_.add(turn.cpu);
+}
+
+void Metrics::tell_turns() {
+  const auto tell = [this](const std::string& name, const std::string& help, const Turns& turns) {
+    registry_.histogram(name + "_seconds", help + ".", turns.seconds.buckets());
+    registry_.gauge(name + "_worst_seconds", "The longest since the start: " + help + ".",
+                    turns.worst);
+  };
+  tell("parley_loop_turn", "one turn of the loop, from when there was something to do", turns_);
+  tell("parley_loop_work", "one turn of the loop without the journal's writes and syncs",
+       turns_work_);
+  tell("parley_loop_cpu", "processor time of one turn of the loop", turns_cpu_);
 }
 
 void Metrics::asked(const net::Exchange& exchange, size_t route, base::Time now) {
@@ -270,6 +296,7 @@ void Metrics::tell_counters() {
                       step_entries_.buckets());
   registry_.histogram("parley_step_seconds", "One step: write, sync, apply, tell.",
                       step_seconds_.buckets());
+  tell_turns();
 }
 
 void Metrics::tell_traffic() {
@@ -342,23 +369,15 @@ void Metrics::tell_requests() {
   }
 }
 
-void Metrics::measure_depth(const core::Machine& machine, base::Time now) {
-  size_t messages = 0;
+void Metrics::measure_depth(const core::Machine& machine) {
+  depth_ = {};
   for (const auto& [id, workspace] : machine.workspaces()) {
-    messages += workspace.tables().messages.size();
-  }
-  if (messages > depth_cheap && now - depth_.at < depth_every) {
-    return;
-  }
-  depth_ = {.at = now};
-  for (const auto& [id, workspace] : machine.workspaces()) {
-    workspace.tables().messages.each([this](core::MessageRef, const core::Message& message) {
-      if (message.open > 0) {
-        depth_.open += message.open;
-        depth_.by_priority[static_cast<size_t>(message.priority)] += message.open;
-        depth_.oldest = std::min(depth_.oldest, message.time);
-      }
-    });
+    const core::Messages& messages = workspace.tables().messages;
+    for (size_t n = 0; n < depth_.by_priority.size(); ++n) {
+      depth_.open += messages.open_by_priority()[n];
+      depth_.by_priority[n] += messages.open_by_priority()[n];
+    }
+    depth_.oldest = std::min(depth_.oldest, messages.oldest_open());
   }
 }
 
@@ -369,6 +388,8 @@ void Metrics::tell_state(const core::Machine& machine, base::Time now) {
   uint64_t streams = 0;
   uint64_t pending = 0;
   uint64_t dropped = 0;
+  uint64_t unsent = 0;
+  uint64_t unheard = 0;
   uint64_t alerts = 0;
   uint64_t threads = 0;
   uint64_t active = 0;
@@ -395,6 +416,8 @@ void Metrics::tell_state(const core::Machine& machine, base::Time now) {
     topics += t.topics.by_name().size();
     streams += t.streams.size();
     dropped += t.dead_letters_dropped;
+    unsent += t.errands.dropped + t.errands.refused;
+    unheard += t.broadcasts.unheard;
     alerts += t.dead_letters.alerts();
     threads += t.threads.size();
     active += t.threads.count(core::Threads::Standing::active);
@@ -407,7 +430,7 @@ void Metrics::tell_state(const core::Machine& machine, base::Time now) {
       pending += letter.resolution == core::Resolution::pending ? 1 : 0;
     }
   }
-  measure_depth(machine, now);
+  measure_depth(machine);
   tell_depth(now);
   const auto gauge = [this](const char* name, const char* help, uint64_t value) {
     registry_.gauge(name, help, static_cast<double>(value));
@@ -428,6 +451,11 @@ void Metrics::tell_state(const core::Machine& machine, base::Time now) {
   gauge("parley_dead_letters_pending", "Dead letters that nobody has resolved.", pending);
   registry_.counter("parley_dead_letters_dropped_total", "Dead letters that had to go for others.",
                     static_cast<double>(dropped));
+  registry_.counter("parley_notices_unsent_total", "Messages of the broker's own that it gave up.",
+                    static_cast<double>(unsent));
+  registry_.counter("parley_broadcasts_unheard_total",
+                    "Deliveries of broadcasts that were not persisted and not acknowledged.",
+                    static_cast<double>(unheard));
   registry_.counter("parley_dead_letter_alerts_total",
                     "Times that many dead letters in a short time raised an alarm.",
                     static_cast<double>(alerts));

@@ -27,6 +27,7 @@ struct Gauge {
   std::function<double()> value;
 };
 
+// Over 150 lines: every counter that there is, in one place.
 // How many values were up to each bound, in one bucket more for those beyond.
 class Histogram {
  public:
@@ -70,6 +71,8 @@ class Metrics {
     count_error(base::info(code).name, agent);
   }
   void stepped(uint64_t entries, base::Duration took);
+  // A turn of the loop; `stored` of it the journal took to write and sync.
+  void turned(const net::Turn& turn, base::Duration stored);
   // A call of an MCP tool, which is one of ours, has ended; the outcome in a word.
   void tool_called(std::string_view tool, std::string_view outcome) {
     ++tool_calls_[{std::string(tool), std::string(outcome)}];
@@ -88,10 +91,8 @@ class Metrics {
     size_t route;
     base::Time at;
   };
-  // What waits in all inboxes: a walk over all messages, so it is not repeated often when they are
-  // many.
+  // What waits in all inboxes.
   struct Depth {
-    base::Time at;
     uint64_t open = 0;
     std::array<uint64_t, core::priority_count> by_priority{};
     base::Time oldest = base::time_max;
@@ -104,7 +105,7 @@ class Metrics {
     Histogram latency_ms;
   };
 
-  void measure_depth(const core::Machine& machine, base::Time now);
+  void measure_depth(const core::Machine& machine);
   void count_sent(const core::Envelope& envelope);
   void count_effect(const core::Machine& machine, const core::Entry& entry,
                     const core::Effect& effect);
@@ -112,6 +113,7 @@ class Metrics {
   void tell_counters();
   void tell_traffic();
   void tell_requests();
+  void tell_turns();
   void tell_state(const core::Machine& machine, base::Time now);
   void tell_depth(base::Time now);
   Traffic& traffic(core::Dialect dialect, core::Kind kind);
@@ -140,6 +142,14 @@ class Metrics {
   std::map<std::pair<std::string, std::string>, uint64_t> errors_;  // by type and agent
   std::set<std::string, std::less<>> named_agents_;
   std::map<std::pair<std::string, std::string>, uint64_t> tool_calls_;  // by tool and outcome
+  // Of turns: the whole, without the journal's writes and syncs, and of the processor.
+  struct Turns {
+    explicit Turns(std::span<const double> bounds) : seconds(bounds) {}
+    void add(base::Duration took);
+    Histogram seconds;
+    double worst = 0;
+  };
+  Turns turns_, turns_work_, turns_cpu_;
   Histogram step_seconds_;
   Histogram step_entries_;
   Depth depth_;

@@ -80,13 +80,12 @@ std::expected<base::MessageId, Error> Names::find_received(
 
 // What was asked in another dialect is a task by its message's id.
 std::optional<base::MessageId> Names::find_task(std::string_view task,
-                                                std::span<const std::string_view> from) const {
-  const core::Task* best = nullptr;
-  for (const core::Task* const known : t_.tasks.named(task)) {
-    const bool is_of = std::ranges::find(from, known->director) != from.end();
-    best = known->specialist == caller_.name && is_of ? known : best;
-  }
-  const core::MessageRef given = best == nullptr ? core::none : t_.messages.find(best->message);
+                                                std::span<const std::string_view> from,
+                                                std::string_view thread) const {
+  const core::Task* const known = t_.tasks.find(core::TaskReport{task, caller_.name, thread, from});
+  const bool is_of =
+      known != nullptr && std::ranges::find(from, known->director) != from.end();
+  const core::MessageRef given = is_of ? t_.messages.find(known->message) : core::none;
   if (given != core::none) {
     return t_.messages.message(given).id;
   }

@@ -25,7 +25,8 @@ class Names final : public dialect::Lookup {
       std::string_view id, std::span<const std::string_view> from) const override;
 
   std::optional<base::MessageId> find_task(std::string_view task,
-                                           std::span<const std::string_view> from) const override;
+                                           std::span<const std::string_view> from,
+                                           std::string_view thread) const override;
 
   enum class First : uint8_t { received, sent };
 

@@ -330,7 +330,12 @@ void Api::render_escalation(const Call& call, const core::Escalation& escalation
   out.object().key("id").number(escalation.id);
   out.key("state").plain(escalation.is_open() ? "open" : "resolved");
   out.key("cause").plain(core::cause_name(escalation.cause));
-  out.key("agent").text(escalation.agent).key("receiver").text(escalation.receiver);
+  const core::Tables& t = tables(call);
+  const core::MessageRef about_ref = t.messages.find(escalation.about);
+  const bool named = about_ref == core::none ||
+                     sees_receivers(t, call.caller, t.messages.message(about_ref));
+  out.key("agent").text(escalation.agent).key("receiver");
+  out.text(named ? escalation.receiver : t.topics[t.messages.message(about_ref).topic].name);
   out.key("why").text(escalation.why).key("since").time(escalation.since);
   out.key("message").object().key("seq").number(escalation.about.n);
   if (const auto about = envelope_at(broker_, call.caller.workspace, escalation.about)) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/principal.h"
 
+#include <algorithm>
+
 #include "lib/crypto.h"
 
 namespace parley::edge {
@@ -43,6 +45,12 @@ std::optional<Principal> authenticate(const core::Machine& machine,
     }
   }
   return std::nullopt;
+}
+
+bool sees_subscribers(const core::Tables& tables, const Principal& caller) {
+  const std::vector<core::AgentRef> stewards = tables.agents.stewards();
+  return caller.is_maintainer() ||
+         std::ranges::find(stewards, caller.ref) != stewards.end();
 }
 
 bool is_current(const core::Machine& machine, const Principal& principal) {

@@ -28,6 +28,10 @@ struct Principal {
   }
 };
 
+// Whether the caller may know who subscribes to which topics: those who look after them. Nobody
+// else learns it, the publisher of a message neither: it is told counts.
+bool sees_subscribers(const core::Tables& tables, const Principal& caller);
+
 // Whether the token is still good, and still this principal's: connections stay, agents go.
 bool is_current(const core::Machine& machine, const Principal& principal);
 

@@ -258,7 +258,9 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
   command.name = name;
   const auto dialect = text_member(
       body, "dialect", dialect::name_of(before == nullptr ? core::Dialect::flow : before->dialect));
-  const auto role = text_member(body, "role", before == nullptr ? "" : before->role);
+  // Not `? "" : before->role`: that is a temporary string, which the view would outlive.
+  const auto role = text_member(
+      body, "role", before == nullptr ? std::string_view{} : std::string_view(before->role));
   auto capabilities = texts_member(body, "capabilities");
   if (capabilities && !body.find("capabilities") && before != nullptr) {
     capabilities->assign(before->capabilities.begin(), before->capabilities.end());
@@ -281,16 +283,6 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
     good = std::unexpected(profile.error());
   } else if (!webhook) {
     good = std::unexpected(webhook.error());
-  } else if (const core::Rules& rules = tables(call).rules;
-             subscriptions->size() > rules.subscriptions_per_agent_max ||
-             std::ranges::any_of(*subscriptions, [&](std::string_view topic) {
-               const std::string_view plain = core::topic_name(topic);
-               return plain.empty() || plain.size() > rules.name_bytes_max ||
-                      (*parsed == core::Dialect::flow && !core::is_domain_event(plain));
-             })) {
-    good = wrong("a subscription is a topic's name, for flow domain.event_type, and there are not "
-                 "too many of them",
-                 "/subscriptions");
   } else {
     good = check_role(*parsed, *role);
   }
@@ -304,26 +296,22 @@ void Api::update_agent(Call& call, Json body, const std::string& name) {
   command.profile = *profile;
   command.webhook = webhook->url;
   command.webhook_secret = webhook->secret;
+  command.subscriptions = *subscriptions;
   const bool rotate = body.find("rotate_token") && body.find("rotate_token").as_bool() == true;
   const std::string token = is_new || rotate ? lib::random_token() : std::string();
   if (!token.empty()) {
     command.token = lib::sha256(token);
     command.only_token = rotate;
   }
-  const std::vector<std::string> topics(subscriptions->begin(), subscriptions->end());
   broker_.ask(call.caller.workspace, call.caller.name, std::move(command),
-              [this, exchange = call.exchange, workspace = call.caller.workspace, name,
-               text = credentials_text(name, token, webhook->secret), made = !token.empty(),
-               topics](const core::Outcome& outcome, std::span<const core::Effect>) {
-                if (!outcome) {
+              [this, exchange = call.exchange, made = !token.empty(),
+               text = credentials_text(name, token, webhook->secret)](
+                  const core::Outcome& outcome, std::span<const core::Effect>) {
+                if (outcome) {
+                  respond(exchange, json_response(made ? 201 : 200, text));
+                } else {
                   refuse(exchange, outcome.error());
-                  return;
                 }
-                for (const std::string& topic : topics) {
-                  broker_.ask(workspace, name, core::Subscribe{.topic = topic},
-                              [](const core::Outcome&, std::span<const core::Effect>) {});
-                }
-                respond(exchange, json_response(made ? 201 : 200, text));
               });
 }
 
@@ -376,6 +364,12 @@ std::expected<std::vector<core::PrincipalKind>, Error> parse_kinds(std::string_v
 
 }  // namespace
 
+static AgentParts shown_of(const core::Tables& t, const Principal& caller, core::AgentRef agent) {
+  const bool is_own = agent == caller.ref;
+  return {.webhook = is_own || caller.is_admin(),
+          .subscriptions = is_own || sees_subscribers(t, caller)};
+}
+
 // Chosen and cut before anything is written, so that a large workspace costs its reader no more
 // than what it is shown.
 void Api::list_agents(Call& call) {
@@ -423,8 +417,7 @@ void Api::list_agents(Call& call) {
   out.object().key("count").number(uint64_t{found.size()});
   out.key("more").boolean(found.size() > shown).key("agents").array();
   for (size_t n = 0; n < shown; ++n) {
-    render_agent(t, found[n], clock_.now(), call.caller.is_admin() || found[n] == call.caller.ref,
-                 out, webhook);
+    render_agent(t, found[n], clock_.now(), shown_of(t, call.caller, found[n]), out, webhook);
   }
   out.end_array().end_object();
   respond(call.exchange, json_response(200, std::move(text)));
@@ -439,7 +432,7 @@ void Api::show_agent(Call& call) {
   }
   std::string text;
   JsonWriter out(text);
-  render_agent(t, ref, clock_.now(), call.caller.is_admin() || ref == call.caller.ref, out,
+  render_agent(t, ref, clock_.now(), shown_of(t, call.caller, ref), out,
                [&](const core::Agent& agent) {
                  webhooks_.render(call.caller.workspace, agent, call.caller.is_admin(), out);
                });
@@ -557,13 +550,14 @@ void Api::list_topics(Call& call) {
   const core::Tables& t = tables(call);
   std::string text;
   JsonWriter out(text);
-  const std::vector<core::AgentRef> owners = t.agents.stewards();
-  const bool sees_all =
-      call.caller.is_admin() || std::ranges::find(owners, call.caller.ref) != owners.end();
+  const bool sees_all = sees_subscribers(t, call.caller);
   // The broker's own are there before anyone subscribes to them.
   std::set<std::string_view> names(core::news::topics.begin(), core::news::topics.end());
   for (const auto& [name, ref] : t.topics.by_name()) {
     names.insert(name);
+  }
+  for (const auto& [pattern, subscribers] : t.topics.wildcards().by_pattern()) {
+    names.insert(pattern);
   }
   out.object().key("topics").array();
   for (const std::string_view name : names) {

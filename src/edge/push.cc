@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/push.h"
 
+#include <algorithm>
+
 #include "edge/events.h"
 #include "edge/render.h"
 #include "lib/json_writer.h"
@@ -19,9 +21,40 @@ constexpr uint64_t operations_max = 10'000;
 constexpr uint16_t policy_violation = 1008;
 constexpr uint16_t going_away = 1001;
 
-void append_event(std::string& out, base::Seq id, std::string_view text) {
-  out.append("id: ").append(std::to_string(id.n)).append("\nevent: message\n");
-  append_event_data(out, text);
+constexpr int switching_protocols = 101;
+constexpr int upgrade_required = 426;
+
+std::string mark_text(const core::ResumeMark& mark) {
+  return std::to_string(mark.stream) + "-" + std::to_string(mark.number);
+}
+
+// `12-5`: the fifth that stream 12 pushed.
+std::optional<core::ResumeMark> parse_mark(std::string_view text) {
+  const size_t dash = text.find('-');
+  const auto stream = parse_number(text.substr(0, dash));
+  const auto number =
+      dash == std::string_view::npos ? std::nullopt : parse_number(text.substr(dash + 1));
+  if (!stream || !number || *stream == 0 || *stream > UINT32_MAX || *number > UINT32_MAX) {
+    return std::nullopt;
+  }
+  return core::ResumeMark{static_cast<uint32_t>(*stream), static_cast<uint32_t>(*number)};
+}
+
+// What the client saw of a former stream. What it names itself must be a mark. What a browser keeps
+// and sends in a header by itself may be anything: then nothing counts as seen, and all is offered.
+std::expected<core::ResumeMark, Error> mark_after(const Call& call, std::string_view last_event) {
+  const std::string after = call.parameter("after").value_or("");
+  const auto named = parse_mark(after);
+  if (after.empty() || named) {
+    // It comes back by itself with the URL that it began with.
+    return parse_mark(last_event).value_or(named.value_or(core::ResumeMark{}));
+  }
+  return std::unexpected(
+      Error{Code::bad_request,
+            "the parameter after must be a mark, such as 12-5: the `mark` of the last message that "
+            "you saw, or the id of its event. A seq is none: messages do not come in the order of "
+            "the log",
+            {}});
 }
 
 }  // namespace
@@ -33,8 +66,7 @@ void Api::open_events(Call& call) {
         Error{Code::bad_request, "the parameter window must be at least 1 here", {}});
   }
   // A browser that connects again says in a header what it had last.
-  const auto had = parse_number(call.request.header("last-event-id"));
-  const auto after = call.count("after", had.value_or(0), UINT64_MAX);
+  const auto after = mark_after(call, call.request.header("last-event-id"));
   const auto dialect = wanted_dialect(call);
   if (!window || !after || !dialect) {
     refuse(call.exchange, !window  ? window.error()
@@ -42,19 +74,21 @@ void Api::open_events(Call& call) {
                                    : dialect.error());
     return;
   }
-  net::Response head;
-  head.content_type = "text/event-stream";
-  head.headers.emplace_back("Cache-Control", "no-store");
-  server_->start_stream(call.exchange, std::move(head));
-  auto push = std::make_unique<Push>(*this, call.exchange.connection, call.caller, *dialect,
-                                     Push::Kind::events);
-  push->open(static_cast<uint32_t>(*window), base::Seq{*after});
-  pushes_[call.exchange.connection] = std::move(push);
+  start_push(call,
+             std::make_unique<Push>(*this, call.exchange.connection, call.caller, *dialect,
+                                    Push::Kind::events),
+             {.window = static_cast<uint32_t>(*window), .after = *after});
 }
 
 void Api::open_socket(Call& call) {
+  if (!call.request.wants_websocket) {
+    server_->accept_websocket(call.exchange);  // which refuses it, and says how to ask
+    metrics_.refused(Code::upgrade_required);
+    metrics_.answered(call.exchange, upgrade_required, clock_.now());
+    return;
+  }
   const auto window = call.count("window", window_default, UINT32_MAX);
-  const auto after = call.count("after", 0, UINT64_MAX);
+  const auto after = mark_after(call, {});
   const auto dialect = wanted_dialect(call);
   if (!window || !after || !dialect) {
     refuse(call.exchange, !window  ? window.error()
@@ -62,16 +96,48 @@ void Api::open_socket(Call& call) {
                                    : dialect.error());
     return;
   }
-  server_->accept_websocket(call.exchange);
-  if (!call.request.wants_websocket) {
-    return;  // answered 426
+  start_push(call,
+             std::make_unique<Push>(*this, call.exchange.connection, call.caller, *dialect,
+                                    Push::Kind::websocket),
+             {.window = static_cast<uint32_t>(*window), .after = *after});
+}
+
+void Api::start_push(const Call& call, std::unique_ptr<Push> push,
+                     const node::Broker::Opening& opening) {
+  const net::Exchange exchange = call.exchange;
+  const auto [at, is_new] = pushes_.try_emplace(exchange.connection, std::move(push));
+  if (!is_new) {  // pipelined: when the first is allowed, nothing behind it is answered
+    refuse(exchange, Error{Code::conflict, "a stream is being opened on this connection", {}});
+    return;
   }
-  auto push = std::make_unique<Push>(*this, call.exchange.connection, call.caller, *dialect,
-                                     Push::Kind::websocket);
-  if (*window > 0) {  // a window of 0 is for those who only send
-    push->open(static_cast<uint32_t>(*window), base::Seq{*after});
+  if (opening.window == 0) {  // for those who only send
+    at->second->begin(exchange);
+    return;
   }
-  pushes_[call.exchange.connection] = std::move(push);
+  // Refused at once, the Push is gone when this returns.
+  const core::StreamId stream = broker_.open(
+      call.caller.workspace, call.caller.name, opening, *at->second,
+      [this, exchange](const core::Outcome& outcome, std::span<const core::Effect>) {
+        on_opened(exchange, outcome);
+      });
+  if (const auto opened = pushes_.find(exchange.connection); opened != pushes_.end()) {
+    opened->second->set_stream(stream, opening.after);
+  }
+}
+
+// A client that is refused must be told so by the status: it would take the end of a stream for a
+// lost connection, and come back for ever.
+void Api::on_opened(const net::Exchange& exchange, const core::Outcome& outcome) {
+  const auto at = pushes_.find(exchange.connection);
+  if (at == pushes_.end()) {
+    return;  // it hung up
+  }
+  if (outcome) {
+    at->second->begin(exchange);
+    return;
+  }
+  pushes_.erase(at);
+  refuse(exchange, outcome.error());
 }
 
 Push::Push(Api& api, net::ConnectionId connection, Principal owner, core::Dialect dialect,
@@ -82,16 +148,31 @@ Push::Push(Api& api, net::ConnectionId connection, Principal owner, core::Dialec
       kind_(kind),
       dialect_(dialect) {}
 
-void Push::open(uint32_t window, base::Seq after) {
-  after_ = after;
-  stream_ = api_.broker_.open(owner_.workspace, owner_.name, window, *this,
-                              [&api = api_, connection = connection_](
-                                  const core::Outcome& outcome, std::span<const core::Effect>) {
-                                if (!outcome) {
-                                  api.server_->close(connection, policy_violation,
-                                                     outcome.error().detail);
-                                }
-                              });
+void Push::begin(const net::Exchange& exchange) {
+  if (kind_ == Kind::websocket) {
+    api_.server_->accept_websocket(exchange);
+  } else {
+    net::Response head;
+    head.content_type = "text/event-stream";
+    head.headers.emplace_back("Cache-Control", "no-store");
+    api_.server_->start_stream(exchange, head);
+  }
+  api_.metrics_.answered(exchange, kind_ == Kind::websocket ? switching_protocols : 200,
+                         api_.clock_.now());
+  if (const core::StreamRef ref = tables().streams.find(stream_); ref != core::none) {
+    pushed_ = {tables().streams[ref].number, 0};
+  }
+  // What it saw before is known by the marks of this stream from now on. An event without data
+  // changes nothing for a browser but the id that it sends when it comes back.
+  if (!after_.is_none()) {
+    send_text(kind_ == Kind::websocket
+                  ? R"({"op":"resumed","mark":")" + mark_text(pushed_) + "\"}"
+                  : "id: " + mark_text(pushed_) + "\n\n");
+  }
+}
+
+const core::Tables& Push::tables() const {
+  return api_.broker_.machine().find(owner_.workspace)->tables();
 }
 
 void Push::close() {
@@ -101,7 +182,10 @@ void Push::close() {
 }
 
 void Push::stream_closed() {
-  api_.server_->close(connection_, going_away, "the agent was removed");
+  api_.server_->close(connection_, going_away,
+                      is_current(api_.broker_.machine(), owner_)
+                          ? "another connection resumed this stream"
+                          : "the agent was removed");
 }
 
 bool Push::is_welcome() {
@@ -116,55 +200,107 @@ void Push::deliver(const core::Deliver& delivery, const core::Envelope* envelope
   if (!is_welcome()) {
     return;  // closing gives it back
   }
-  if (delivery.attempt > 1 && delivery.message <= after_) {
+  const Waiting next{delivery.message, delivery.attempt, delivery.mark, delivery.delivery};
+  if (!is_held(next)) {
+    return;  // the entry that ended its lease has settled it as well
+  }
+  const bool is_at_hand = envelope != nullptr || api_.broker_.is_warm(next.message);
+  if (waiting_.empty() && is_at_hand && api_.server_->has_room(connection_)) {
+    push(next, envelope);
     return;
   }
-  const Waiting next{delivery.message, delivery.attempt};
-  if (waiting_.empty() && api_.server_->has_room(connection_)) {
-    push(next, envelope);
-  } else {
-    waiting_.push_back(next);
-  }
+  waiting_.push_back(next);
+  push_waiting();
 }
 
 void Push::on_drained() { push_waiting(); }
 
-void Push::push_waiting() {
+// The first `read` of them were looked for just now: those that are not in memory cannot be read.
+void Push::push_waiting(size_t read) {
   while (!waiting_.empty() && api_.server_->has_room(connection_)) {
     const Waiting next = waiting_.front();
+    if (!is_held(next)) {
+      waiting_.pop_front();
+      read -= std::min<size_t>(read, 1);
+      continue;
+    }
+    if (read == 0 && !api_.broker_.is_warm(next.message)) {
+      warm_up();
+      return;
+    }
+    read -= std::min<size_t>(read, 1);
     waiting_.pop_front();
     push(next, nullptr);
   }
 }
 
-// Makes `api_.rendered_` this message for this receiver. False when there is nothing to push.
-bool Push::render(base::Seq message, const core::Envelope* envelope) {
-  Rendered& rendered = api_.rendered_;
-  const core::Tables& t = api_.broker_.machine().find(owner_.workspace)->tables();
-  const core::MessageRef ref = t.messages.find(message);
+// Whether the stream still holds it. What was settled meanwhile, and its client was told so, does
+// not come again: while it waited for room, or by the entry that handed it out, whose outcome is
+// told before its effects. Nor does what was given back, which comes by itself.
+bool Push::is_held(const Waiting& waiting) const {
+  const core::Messages& messages = tables().messages;
+  const core::MessageRef ref = messages.find(waiting.message);
   if (ref == core::none) {
-    return false;  // settled meanwhile, by another connection of the agent
+    return false;
   }
+  const core::Delivery& delivery = messages.delivery(waiting.delivery);
+  return delivery.message == ref && delivery.receiver == owner_.ref &&
+         delivery.stream != core::none && delivery.mark == waiting.mark;
+}
+
+// A stream that opens over old mail has it read beside the loop, some at a time, in its order.
+void Push::warm_up() {
+  if (std::exchange(is_warming_, true)) {
+    return;
+  }
+  constexpr size_t records_max = 64;
+  constexpr size_t bytes_max = size_t{256} << 10;
+  const core::Messages& messages = tables().messages;
+  std::vector<base::Seq> next;
+  for (size_t bytes = 0;
+       next.size() < std::min(waiting_.size(), records_max) && bytes < bytes_max;) {
+    next.push_back(waiting_[next.size()].message);
+    const core::MessageRef ref = messages.find(next.back());
+    bytes += ref == core::none ? 0 : messages.message(ref).whole_bytes;
+  }
+  api_.broker_.warm(next, [&api = api_, connection = connection_, count = next.size()] {
+    if (const auto at = api.pushes_.find(connection); at != api.pushes_.end()) {
+      at->second->is_warming_ = false;
+      at->second->push_waiting(count);
+    }
+  });
+}
+
+// Makes `api_.rendered_` this message for this receiver. False when there is nothing to push.
+bool Push::render(const Waiting& waiting, const core::Envelope* envelope) {
+  Rendered& rendered = api_.rendered_;
+  const core::Tables& t = tables();
+  const base::Seq message = waiting.message;
+  if (!is_held(waiting)) {
+    return false;
+  }
+  const core::MessageRef ref = t.messages.find(message);
   const dialect::Codec* const codec = &codec_of(dialect_);
-  if (rendered.message == message && rendered.dialect == codec->dialect) {
+  const std::string_view away = redirected_from(t, waiting.delivery);
+  if (rendered.serves(message, codec->dialect, owner_.name, away)) {
     return true;
   }
   auto shown = envelope == nullptr ? envelope_at(api_.broker_, owner_.workspace, message)
                                    : std::expected<core::Envelope, Error>(*envelope);
   if (!shown) {
-    return false;  // its lease ends; the journal has reported why
+    give_back(message);  // the journal has reported why
+    return false;
   }
   if (shown->sequence_number == 0) {
     shown->sequence_number = t.messages.message(ref).number;
   }
-  // One of several receivers is named in the text, so it serves no other.
-  rendered.message = shown->receivers.size() == 1 ? message : base::Seq{};
+  rendered.message = message;
   rendered.dialect = codec->dialect;
+  rendered.redirected_from = away;
+  // One of several receivers is named in the text, and so is who got it in another's place.
+  const bool names_reader = shown->receivers.size() != 1 || !away.empty();
+  rendered.reader = names_reader ? std::string_view(owner_.name) : std::string_view{};
   rendered.text.assign(R"(,"message":)");
-  const std::string_view away = redirected_from(t, ref, owner_.ref);
-  if (!away.empty()) {
-    rendered.message = {};
-  }
   codec->encode(*shown,
                 {.recipient = owner_.name,
                  .stands_in = !away.empty(),
@@ -176,17 +312,28 @@ bool Push::render(base::Seq message, const core::Envelope* envelope) {
   return true;
 }
 
+// What cannot be read is not pushed: an ack of all up to a later one must not cover it.
+void Push::give_back(base::Seq message) {
+  const Duration delay = std::min<Duration>(base::seconds(1), tables().rules.nack_delay_max);
+  api_.broker_.ask(owner_.workspace, owner_.name,
+                   core::Nack{{.seq = message, .id = {}}, delay, "the broker could not read it"},
+                   [](const core::Outcome&, std::span<const core::Effect>) {});
+}
+
 void Push::push(const Waiting& waiting, const core::Envelope* envelope) {
-  if (!render(waiting.message, envelope)) {
+  if (!render(waiting, envelope)) {
     return;
   }
+  const std::string mark = mark_text(waiting.mark);
   text_.assign(R"({"op":"message","seq":)").append(std::to_string(waiting.message.n));
   text_.append(R"(,"attempt":)").append(std::to_string(waiting.attempt));
+  text_.append(R"(,"mark":")").append(mark).append("\"");
   text_.append(api_.rendered_.text);
   text_ += '}';
+  pushed_ = waiting.mark;
   if (kind_ == Kind::events) {
-    std::string event;
-    append_event(event, waiting.message, text_);
+    std::string event = "id: " + mark + "\nevent: message\n";
+    append_event_data(event, text_);
     send_text(event);
   } else {
     send_text(text_);
@@ -291,15 +438,18 @@ void Push::op_send(Json op, std::string_view ref) {
 }
 
 void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
+  if (const Json upto = op.find("upto")) {
+    if (name == "ack") {
+      op_ack_upto(upto, ref);
+    } else {
+      reply_error(ref, Error{Code::bad_request, "only ack takes upto", "/upto"});
+    }
+    return;
+  }
   core::Target target;
   const Json id = op.find("id");
   const Json seq = op.find("seq");
-  const Json upto = op.find("upto");
-  if (upto && name != "ack") {
-    reply_error(ref, Error{Code::bad_request, "only ack takes upto", "/upto"});
-    return;
-  }
-  if (const auto place = upto ? upto.as_uint64() : seq ? seq.as_uint64() : std::nullopt) {
+  if (const auto place = seq ? seq.as_uint64() : std::nullopt) {
     target.seq = base::Seq{*place};
   } else if (const auto parsed = target_in(id)) {
     target = *parsed;
@@ -315,7 +465,7 @@ void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
                            name == "extend" ? "/lease" : "/retry_after"});
     return;
   }
-  core::Command command = core::Ack{target, upto ? stream_ : core::stream_none};
+  core::Command command = core::Ack{.target = target};
   if (name == "nack") {
     const Json failed = op.find("failed");
     command = core::Nack{target, *duration, reason, !failed || failed.as_bool().value_or(true)};
@@ -326,6 +476,57 @@ void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
   }
   api_.broker_.ask(owner_.workspace, owner_.name, std::move(command),
                    answer_to(ref, Answered::if_asked));
+}
+
+// Everything that this stream pushed up to a place, in order of delivery.
+void Push::op_ack_upto(Json upto, std::string_view ref) {
+  const auto mark = mark_in(upto);
+  if (!mark) {
+    reply_error(ref, mark.error());
+    return;
+  }
+  api_.broker_.ask(owner_.workspace, owner_.name, core::Ack{.stream = stream_, .upto = *mark},
+                   answer_to(ref, Answered::if_asked));
+}
+
+// Only what was pushed can be acknowledged, not what the machine handed out and a slow reader has
+// not got: so the place is looked up here, where that is known.
+std::expected<core::ResumeMark, Error> Push::mark_in(Json upto) const {
+  if (const auto seq = upto.as_uint64()) {
+    const core::Tables& t = tables();
+    const core::MessageRef message = t.messages.find(base::Seq{*seq});
+    const core::DeliveryRef ref =
+        message == core::none ? core::none : t.messages.delivery_to(message, owner_.ref);
+    const core::StreamRef stream = t.streams.find(stream_);
+    if (ref != core::none && stream != core::none && t.messages.delivery(ref).stream == stream &&
+        pushed_.covers(t.messages.delivery(ref).mark)) {
+      return t.messages.delivery(ref).mark;
+    }
+    return std::unexpected(Error{Code::not_delivered,
+                                 "this stream does not hold the message: it is settled, was given "
+                                 "back, or has not been pushed here yet; name the mark of one that "
+                                 "was",
+                                 "/upto"});
+  }
+  const auto text = upto.as_string();
+  const auto mark = text ? parse_mark(*text) : std::nullopt;
+  if (!mark) {
+    return std::unexpected(Error{Code::bad_request,
+                                 "upto is a mark of this stream, such as \"12-5\", or the seq of a "
+                                 "message that it holds",
+                                 "/upto"});
+  }
+  if (*mark == after_) {  // all that it had when it came back
+    return core::ResumeMark{pushed_.stream, 0};
+  }
+  if (!pushed_.covers(*mark)) {
+    return std::unexpected(
+        Error{Code::not_delivered,
+              "this stream has pushed nothing with the mark " + mark_text(*mark) + "; it is at " +
+                  mark_text(pushed_),
+              "/upto"});
+  }
+  return *mark;
 }
 
 // The message that an operation names in `id`.
@@ -399,10 +600,10 @@ void Push::reply(std::string_view ref, const core::Outcome& outcome) {
   if (outcome->duplicate) {
     text_.append(R"(,"duplicate":true)");
   }
-  if (outcome->skipped) {
-    text_.append(R"(,"skipped":true,"warnings":[)");
+  if (outcome->skipped || outcome->has_no_task) {
+    text_.append(outcome->skipped ? R"(,"skipped":true,"warnings":[)" : R"(,"warnings":[)");
     lib::append_json_string(
-        text_, task_warning(api_.broker_.machine().find(owner_.workspace)->tables(), *outcome));
+        text_, task_warning(tables(), *outcome));
     text_.append("]");
   }
   text_.append(R"(,"count":)").append(std::to_string(outcome->count)).append("}");
@@ -411,7 +612,7 @@ void Push::reply(std::string_view ref, const core::Outcome& outcome) {
 
 // What the sender may not know yet: the id, and that not everyone could be reached.
 void Push::append_sent(base::Seq seq, bool skipped) {
-  const core::Tables& t = api_.broker_.machine().find(owner_.workspace)->tables();
+  const core::Tables& t = tables();
   const core::Messages& messages = t.messages;
   if (const core::MessageRef ref = messages.find(seq); ref != core::none) {
     const core::Message& message = messages.message(ref);

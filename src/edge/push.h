@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <expected>
 #include <string_view>
 
 #include "edge/api.h"
@@ -17,9 +18,13 @@ class Push final : public node::Receiver {
 
   Push(Api& api, net::ConnectionId connection, Principal owner, core::Dialect dialect, Kind kind);
 
-  // Opens the stream in the machine. `after`: what was pushed to this agent before, up to this
-  // place, is not pushed again on this connection; it is still held for its acks.
-  void open(uint32_t window, base::Seq after);
+  // Answers the request that asked for it: from now on messages come.
+  void begin(const net::Exchange& exchange);
+  // Its stream in the machine; `after` is what the client saw of a former one.
+  void set_stream(const core::StreamId& stream, const core::ResumeMark& after) {
+    stream_ = stream;
+    after_ = after;
+  }
   void close();
 
   void on_message(std::string_view text);
@@ -32,18 +37,26 @@ class Push final : public node::Receiver {
   struct Waiting {
     base::Seq message;
     uint32_t attempt;
+    core::ResumeMark mark;
+    core::DeliveryRef delivery;
   };
   class Batch;
 
   bool is_welcome();
   void append_sent(base::Seq seq, bool skipped);
-  void push_waiting();
+  void push_waiting(size_t read = 0);
+  bool is_held(const Waiting& waiting) const;
+  void warm_up();
   void push(const Waiting& waiting, const core::Envelope* envelope);
-  bool render(base::Seq message, const core::Envelope* envelope);
+  bool render(const Waiting& waiting, const core::Envelope* envelope);
+  void give_back(base::Seq message);
+  const core::Tables& tables() const;
   void operation(lib::Json op);
   void op_send(lib::Json op, std::string_view ref);
   std::expected<core::Target, base::Error> target_in(lib::Json id) const;
   void op_settle(lib::Json op, std::string_view ref, std::string_view name);
+  void op_ack_upto(lib::Json upto, std::string_view ref);
+  std::expected<core::ResumeMark, base::Error> mark_in(lib::Json upto) const;
   void op_heartbeat(lib::Json op, std::string_view ref);
   void op_subscribe(lib::Json op, std::string_view ref, bool subscribe);
   enum class Answered : uint8_t { always, if_asked };  // what was done: also without a ref
@@ -58,8 +71,10 @@ class Push final : public node::Receiver {
   Kind kind_;
   core::Dialect dialect_;  // its owner's, unless it asked for another
   core::StreamId stream_;
-  base::Seq after_;
+  core::ResumeMark after_;
+  core::ResumeMark pushed_;  // newest on this stream
   std::deque<Waiting> waiting_;
+  bool is_warming_ = false;  // the first of them are being read
   std::string text_;  // the frame being made; its memory serves again
 };
 

@@ -108,7 +108,7 @@ std::string_view agent_status(const core::Agent& agent) {
 }
 
 void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now,
-                  bool confidential, JsonWriter& out,
+                  const AgentParts& shown, JsonWriter& out,
                   const std::function<void(const core::Agent&)>& webhook) {
   const core::Agent& agent = tables.agents[ref];
   out.object().key("id").text(agent.name).key("kind").text(kind_name(agent.kind));
@@ -117,11 +117,14 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
   for (const std::string& capability : agent.capabilities) {
     out.text(capability);
   }
-  out.end_array().key("subscriptions").array();
-  for (const std::string& topic : agent.subscriptions) {
-    out.text(topic);
-  }
   out.end_array();
+  if (shown.subscriptions) {
+    out.key("subscriptions").array();
+    for (const std::string& topic : agent.subscriptions) {
+      out.text(topic);
+    }
+    out.end_array();
+  }
   if (agent.kind == core::PrincipalKind::human) {
     out.key("rights").array();
     for (const std::string_view right : core::right_words(agent.rights)) {
@@ -133,7 +136,7 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
   for (lib::JsonSlices members(agent.profile); members.next(member);) {
     out.raw_key(member.key).raw(member.value);
   }
-  if (confidential && webhook && !agent.webhook.url.empty()) {
+  if (shown.webhook && webhook && !agent.webhook.url.empty()) {
     out.key("webhook");
     webhook(agent);
   }
@@ -164,13 +167,21 @@ void render_topic(const core::Tables& tables, std::string_view name, core::Agent
   const core::TopicRef ref = tables.topics.find(name);
   const core::Topic none;
   const core::Topic& topic = ref == core::none ? none : tables.topics[ref];
-  out.object().key("name").text(name).key("subscribers").array();
-  for (const core::AgentRef subscriber : topic.subscribers) {
+  const auto& patterns = tables.topics.wildcards().by_pattern();
+  const auto pattern = patterns.find(name);
+  const std::vector<core::AgentRef> listeners =
+      pattern == patterns.end() ? tables.topics.listeners(name) : pattern->second;
+  out.object().key("name").text(name);
+  if (pattern != patterns.end()) {
+    out.key("pattern").boolean(true);
+  }
+  out.key("subscribers").array();
+  for (const core::AgentRef subscriber : listeners) {
     if (viewer == core::none || subscriber == viewer) {
       out.text(tables.agents[subscriber].name);
     }
   }
-  out.end_array().key("subscriber_count").number(uint64_t{topic.subscribers.size()});
+  out.end_array().key("subscriber_count").number(uint64_t{listeners.size()});
   out.key("retained").number(uint64_t{topic.retained.size()});
   if (topic.published.us != 0) {
     out.key("last_published").time(topic.published);
@@ -188,7 +199,8 @@ void render_dead_letter(const core::Tables& tables, const core::DeadLetter& lett
   out.key("reason").text(core::reason_name(letter.reason));
   out.key("failed_at").time(letter.failed_at).key("sender").text(letter.sender);
   out.key("receiver").text(letter.receiver);
-  out.key("sender_told").boolean(tables.errands.find(letter.notice) == nullptr);
+  const bool is_owed = tables.errands.find(letter.notice) != nullptr;
+  out.key("sender_told").boolean(letter.notice != 0 && !is_owed);
   out.key("retry_count").number(letter.retry_count).key("last_error").text(letter.last_error);
   if (!letter.has_original) {
     out.key("original_kept").boolean(false);
@@ -230,9 +242,39 @@ void render_delivery(const core::Tables& tables, core::DeliveryRef ref, JsonWrit
   out.end_object();
 }
 
-void render_deliveries(const core::Tables& tables, core::MessageRef ref, JsonWriter& out) {
+bool sees_receivers(const core::Tables& tables, const Principal& caller,
+                    const core::Message& message) {
+  return message.topic == core::none || sees_subscribers(tables, caller);
+}
+
+void render_counts(const core::Tables& tables, core::MessageRef ref, JsonWriter& out) {
+  const core::Message& message = tables.messages.message(ref);
+  std::map<std::string_view, uint64_t> states;
+  for (core::DeliveryRef d = message.deliveries; d != core::none;
+       d = tables.messages.delivery(d).sibling) {
+    ++states[core::state_name(tables.messages.delivery(d).state)];
+  }
+  out.key("recipient_count").number(uint64_t{message.delivery_count});
+  render_states(states, out);
+  if (message.durability == core::Durability::memory) {
+    out.key("not_persisted").boolean(true);
+  }
+}
+
+void render_states(const std::map<std::string_view, uint64_t>& states, JsonWriter& out) {
+  out.key("states").object();
+  for (const auto& [state, count] : states) {
+    out.key(state).number(count);
+  }
+  out.end_object();
+}
+
+void render_deliveries(const core::Tables& tables, const Principal& caller, core::MessageRef ref,
+                       JsonWriter& out) {
   std::vector<core::DeliveryRef> refs;
-  for (core::DeliveryRef d = tables.messages.message(ref).deliveries; d != core::none;
+  const core::Message& message = tables.messages.message(ref);
+  const bool shown = sees_receivers(tables, caller, message);
+  for (core::DeliveryRef d = shown ? message.deliveries : core::none; d != core::none;
        d = tables.messages.delivery(d).sibling) {
     refs.push_back(d);
   }
@@ -272,6 +314,9 @@ void render_request(const core::Tables& tables, core::MessageRef ref, JsonWriter
 }
 
 std::string task_warning(const core::Tables& tables, const core::Receipt& receipt) {
+  if (receipt.has_no_task) {
+    return "you have no task of this taskId in this thread now: what is known of it stays as it is";
+  }
   const core::Task* const task =
       receipt.duplicate ? tables.tasks.find(receipt.message) : nullptr;
   if (task == nullptr) {
@@ -331,12 +376,14 @@ std::string traceparent_of(const core::Envelope& envelope) {
 
 std::string_view redirected_from(const core::Tables& tables, core::MessageRef message,
                                  core::AgentRef receiver) {
-  const auto& redirected = tables.messages.redirected();
-  if (redirected.empty()) {
-    return {};
-  }
-  const auto at = redirected.find(tables.messages.delivery_to(message, receiver));
-  return at == redirected.end() ? std::string_view{} : at->second;
+  return tables.messages.redirected().empty()
+             ? std::string_view{}
+             : redirected_from(tables, tables.messages.delivery_to(message, receiver));
+}
+
+std::string_view redirected_from(const core::Tables& tables, core::DeliveryRef delivery) {
+  const auto at = tables.messages.redirected().find(delivery);
+  return at == tables.messages.redirected().end() ? std::string_view{} : at->second;
 }
 
 void render_provenance(const core::Envelope& envelope, const core::Message& message,

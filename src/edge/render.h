@@ -3,10 +3,13 @@
 
 #include <expected>
 #include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 
 #include "core/workspace.h"
 #include "dialect/dialect.h"
+#include "edge/principal.h"
 #include "lib/json_writer.h"
 #include "net/server.h"
 #include "node/broker.h"
@@ -16,10 +19,16 @@ namespace parley::edge {
 
 // JSON of what the machine holds, for the answers of the API.
 
-// As it is `now`: the tables know the time of the newest entry only. `confidential`: also what is
-// for the agent itself and for admins; of that, `webhook` writes the value of the member.
+// What is shown of an agent beside what everyone may know.
+struct AgentParts {
+  bool webhook = false;  // for the agent itself and for admins
+  bool subscriptions = false;
+};
+
+// As it is `now`: the tables know the time of the newest entry only. `webhook` writes the value of
+// that member.
 void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now,
-                  bool confidential, lib::JsonWriter& out,
+                  const AgentParts& shown, lib::JsonWriter& out,
                   const std::function<void(const core::Agent&)>& webhook = {});
 // Of its subscribers only the viewer, if that is one; none as viewer sees all.
 void render_topic(const core::Tables& tables, std::string_view name, core::AgentRef viewer,
@@ -29,8 +38,15 @@ std::string_view agent_status(const core::Agent& agent);
 void render_dead_letter(const core::Tables& tables, const core::DeadLetter& letter,
                         lib::JsonWriter& out);
 void render_delivery(const core::Tables& tables, core::DeliveryRef ref, lib::JsonWriter& out);
-// All receivers of a message, each with its state.
-void render_deliveries(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);
+// All receivers of a message, each with its state; none of them where the caller may not know them.
+void render_deliveries(const core::Tables& tables, const Principal& caller, core::MessageRef ref,
+                       lib::JsonWriter& out);
+// How many receivers a message has, and how many of them in which state: members of an object.
+void render_counts(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);
+void render_states(const std::map<std::string_view, uint64_t>& states, lib::JsonWriter& out);
+// Whether the caller may know who the receivers of the message are.
+bool sees_receivers(const core::Tables& tables, const Principal& caller,
+                    const core::Message& message);
 
 // The beginning of what it says: text without its quotes.
 std::string preview_of(const core::Envelope& envelope);
@@ -55,6 +71,7 @@ std::string id_text(node::Broker& broker, core::WorkspaceId workspace,
 // In whose place the receiver got the message; empty: it was meant for it.
 std::string_view redirected_from(const core::Tables& tables, core::MessageRef message,
                                  core::AgentRef receiver);
+std::string_view redirected_from(const core::Tables& tables, core::DeliveryRef delivery);
 
 // Where a message comes from, as the broker knows it.
 void render_provenance(const core::Envelope& envelope, const core::Message& message,
@@ -82,11 +99,20 @@ inline dialect::EncodeContext shown_to(std::string_view recipient) {
 }
 
 // The message that was pushed last, but for its place: a publish to many is encoded once for all
-// who speak the same dialect.
+// who speak the same dialect. The text follows from the members before it and from nothing else: a
+// message does not change once it is accepted.
 struct Rendered {
-  base::Seq message;  // none: it serves no one else
+  base::Seq message;
   core::Dialect dialect{};
-  std::string text;  // its memory serves again
+  std::string reader;           // whom it names; empty: no one, so that it serves all
+  std::string redirected_from;  // in whose place the reader got it
+  std::string text;             // its memory serves again
+
+  bool serves(base::Seq wanted, core::Dialect wanted_dialect, std::string_view who,
+              std::string_view away) const {
+    return message == wanted && dialect == wanted_dialect && redirected_from == away &&
+           (reader.empty() || reader == who);
+  }
 };
 
 // What was sent at `seq` and is no message, as a JSON string and without secrets.

@@ -3,6 +3,9 @@
 // in the journal.
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
+#include <memory>
 #include <optional>
 
 #include "core/entry.h"
@@ -159,22 +162,15 @@ void render_head(const core::Tables& t, const Session& session, JsonWriter& out)
   }
 }
 
-// A message's id in the form of the reader's dialect, as far as the journal still has it.
-std::string id_of(node::Broker& broker, const Principal& reader,
-                  const core::SessionMessage& message) {
-  if (reader.dialect != core::Dialect::flow) {
-    if (const auto envelope = envelope_at(broker, reader.workspace, message.seq)) {
-      return dialect::id_in(reader.dialect, *envelope);
-    }
-  }
-  return base::format_uuid(message.id);
-}
+// In the form of the reader's dialect, where that is another and the journal has the message.
+using MessageIds = std::map<base::Seq, std::string>;
 
-void render_log(node::Broker& broker, const Principal& reader, const Session& session,
-                JsonWriter& out) {
+void render_log(const Session& session, const MessageIds& ids, JsonWriter& out) {
   out.key("messageLog").array();
   for (const core::SessionMessage& message : session.log) {
-    out.object().key("id").text(id_of(broker, reader, message)).key("seq").number(message.seq.n);
+    const auto id = ids.find(message.seq);
+    out.object().key("id").text(id == ids.end() ? base::format_uuid(message.id) : id->second);
+    out.key("seq").number(message.seq.n);
     out.key("from").text(message.from).key("to").text(message.to);
     out.key("receivers").number(uint64_t{message.receivers}).key("type").text(message.type);
     if (!message.action.empty()) {
@@ -289,11 +285,58 @@ void Api::show_session(Call& call) {
     refuse(call.exchange, after.error());
     return;
   }
-  const Page page{*after, end_of_page(broker_, *session, *after)};
+  // The ids of its messages come first: what else is in their records is not needed. Then as many
+  // entries as an answer has.
+  std::vector<base::Seq> records;
+  if (call.caller.dialect != core::Dialect::flow) {
+    std::ranges::transform(session->log, std::back_inserter(records), &core::SessionMessage::seq);
+  }
+  const size_t messages = records.size();
+  records.push_back(session->began);
+  for (const core::SessionChange& change : session->entries) {
+    if (change.version > *after) {
+      records.push_back(change.seq);
+    }
+  }
+  struct Read {
+    size_t messages_left;
+    size_t bytes = 0;
+    MessageIds ids{};
+  };
+  const auto read = std::make_shared<Read>(Read{.messages_left = messages});
+  list(call.exchange, call.caller,
+       {.records = std::move(records),
+        .each =
+            [this, read, caller = call.caller](base::Seq seq) {
+              if (read->messages_left > 0) {
+                --read->messages_left;
+                if (const auto envelope = envelope_at(broker_, caller.workspace, seq)) {
+                  read->ids[seq] = dialect::id_in(caller.dialect, *envelope);
+                }
+                return true;
+              }
+              const auto record = broker_.record(seq);
+              read->bytes += record ? record->size() : 0;
+              return read->bytes < 2 * entries_bytes_max;
+            },
+        .answer =
+            [this, read, after = *after, id = session->id, caller = call.caller] {
+              return session_response(caller, id, after, read->ids);
+            }});
+}
+
+net::Response Api::session_response(const Principal& caller, const std::string& id, uint64_t after,
+                                    const std::map<base::Seq, std::string>& ids) {
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  const Session* const session = t.sessions.find(id);
+  if (session == nullptr || !may_see(caller, *session)) {
+    return problem(Error{Code::not_found, "the session is forgotten", {}});
+  }
+  const Page page{after, end_of_page(broker_, *session, after)};
   std::string text;
   JsonWriter out(text);
   out.object();
-  render_head(tables(call), *session, out);
+  render_head(t, *session, out);
   out.key("context").object();
   render_task(broker_, *session, out);
   render_entries(broker_, *session, SessionAct::add_decision, "decisions", page, out);
@@ -303,12 +346,12 @@ void Api::show_session(Call& call) {
   if (page.upto != UINT64_MAX) {
     out.key("next").number(page.upto);
   }
-  render_log(broker_, call.caller, *session, out);
+  render_log(*session, ids, out);
   render_changes(*session, out);
   out.end_object();
   net::Response response = json_response(200, std::move(text));
   response.headers.emplace_back("ETag", etag(session->version));
-  respond(call.exchange, std::move(response));
+  return response;
 }
 
 // Says which version came of a change; of one that was too late, which version there is.

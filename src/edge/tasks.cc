@@ -2,6 +2,9 @@
 // Tasks over HTTP: who has them, how far they are, what came of them.
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <functional>
+#include <tuple>
 
 #include "dialect/inbox.h"
 #include "edge/api.h"
@@ -87,8 +90,21 @@ void render_moves(const core::Task& task, JsonWriter& out) {
   out.end_array();
 }
 
+// Which others have the name.
+void render_others(std::span<const core::Task* const> others, JsonWriter& out) {
+  constexpr size_t named_max = 20;
+  out.key("others").array();
+  for (const core::Task* const other : others.first(std::min(others.size(), named_max))) {
+    out.object().key("director").text(other->director).key("thread").text(other->thread);
+    out.key("specialist").text(other->specialist);
+    out.key("state").plain(core::task_state_name(other->state));
+    out.key("created").time(other->created).end_object();
+  }
+  out.end_array().key("others_count").number(uint64_t{others.size()});
+}
+
 std::string task_text(node::Broker& broker, const Principal& caller, const core::Task& task,
-                      base::Time now) {
+                      std::span<const core::Task* const> others, base::Time now) {
   const core::Tables& t = broker.machine().find(caller.workspace)->tables();
   std::string text;
   JsonWriter out(text);
@@ -106,46 +122,46 @@ std::string task_text(node::Broker& broker, const Principal& caller, const core:
   render_words(broker, caller, task.report, "status", out);
   render_words(broker, caller, task.outcome, "outcome", out);
   render_moves(task, out);
+  render_others(others, out);
   out.end_object();
   return text;
 }
 
 }  // namespace
 
-std::expected<const core::Task*, Error> Api::find_task(const Call& call,
-                                                       std::string_view director) const {
+// Those of this name that the caller may see and that fit, the one that it means first: its own
+// before those of others, what is open before what is over, newer before older.
+std::vector<const core::Task*> Api::find_tasks(const Call& call, std::string_view director,
+                                               std::string_view thread) const {
   std::vector<const core::Task*> found = tables(call).tasks.named(call.arguments[0]);
   std::erase_if(found, [&](const core::Task* task) {
-    return !may_see(*task, call.caller) || (!director.empty() && task->director != director);
+    return !may_see(*task, call.caller) || (!director.empty() && task->director != director) ||
+           (!thread.empty() && task->thread != thread);
   });
-  if (found.empty()) {
-    return std::unexpected(Error{Code::not_found,
-                                 "you take part in no task of this name; tasks that are over are "
-                                 "forgotten after task.retention",
-                                 {}});
-  }
-  const auto own = std::ranges::find(found, call.caller.name, &core::Task::director);
-  if (found.size() > 1 && own == found.end()) {
-    std::string names;
-    for (const core::Task* task : found) {
-      names.append(names.empty() ? "" : ", ").append(task->director);
-    }
-    return std::unexpected(Error{Code::conflict,
-                                 "several directors have given a task of this name: " + names +
-                                     "; say which with `director`",
-                                 "/director"});
-  }
-  return own == found.end() ? found.front() : *own;
+  const auto rank = [&](const core::Task* task) {
+    return std::tuple(task->director == call.caller.name, takes_part(*task, call.caller),
+                      task->is_open(), task->began);
+  };
+  std::ranges::sort(found, std::greater{}, rank);
+  return found;
 }
 
 void Api::show_task(Call& call) {
-  const auto task = find_task(call, call.parameter("director").value_or(""));
-  if (!task) {
-    refuse(call.exchange, task.error());
+  const std::vector<const core::Task*> found =
+      find_tasks(call, call.parameter("director").value_or(""),
+                 call.parameter("thread").value_or(""));
+  if (found.empty()) {
+    refuse(call.exchange,
+           Error{Code::not_found,
+                 "you take part in no such task; tasks that are over are forgotten after "
+                 "task.retention",
+                 {}});
     return;
   }
+  const std::span others = std::span(found).subspan(1);
   respond(call.exchange,
-          json_response(200, task_text(broker_, call.caller, **task, clock_.now())));
+          json_response(200, task_text(broker_, call.caller, *found.front(), others,
+                                       clock_.now())));
 }
 
 void Api::list_tasks(Call& call) {
@@ -171,12 +187,16 @@ void Api::list_tasks(Call& call) {
   }
   const core::Tables& t = tables(call);
   const base::Time now = clock_.now();
-  std::string text;
-  JsonWriter out(text);
-  uint64_t listed = 0;
-  out.object().key("tasks").array();
+  struct Made {
+    std::deque<base::Seq> tasks{};  // by when they began
+    uint64_t listed = 0;
+    std::string text{};
+    JsonWriter out{text};
+  };
+  const auto made = std::make_shared<Made>();
+  std::vector<base::Seq> given;
   const auto& all = t.tasks.all();
-  for (auto at = all.rbegin(); at != all.rend() && listed < *limit; ++at) {
+  for (auto at = all.rbegin(); at != all.rend() && given.size() < *limit; ++at) {
     const core::Task& task = at->second;
     const bool wanted =
         may_see(task, call.caller) && (!state || core::task_state_name(task.state) == *state) &&
@@ -185,14 +205,31 @@ void Api::list_tasks(Call& call) {
         (!*unfinished || (task.state != core::TaskState::completed &&
                           task.state != core::TaskState::acknowledged));
     if (wanted) {
-      ++listed;
-      out.object();
-      render_task(broker_, call.caller, task, now, out);
-      out.end_object();
+      made->tasks.push_back(at->first);
+      given.push_back(task.message);
     }
   }
-  out.end_array().key("count").number(listed).end_object();
-  respond(call.exchange, json_response(200, std::move(text)));
+  made->out.object().key("tasks").array();
+  list(call.exchange, call.caller,
+       {.records = std::move(given),
+        .each =
+            [this, made, now, caller = call.caller](base::Seq) {
+              const auto& known = broker_.machine().find(caller.workspace)->tables().tasks.all();
+              const auto task = known.find(made->tasks.front());
+              made->tasks.pop_front();
+              if (task != known.end()) {
+                ++made->listed;
+                made->out.object();
+                render_task(broker_, caller, task->second, now, made->out);
+                made->out.end_object();
+              }
+              return true;
+            },
+        .answer =
+            [made] {
+              made->out.end_array().key("count").number(made->listed).end_object();
+              return json_response(200, std::move(made->text));
+            }});
 }
 
 void Api::reassign_task(Call& call) {
@@ -211,40 +248,62 @@ void Api::reassign_task(Call& call) {
            Error{Code::bad_request, "`to` names the agent that gets the task", "/to"});
     return;
   }
-  const auto task = find_task(call, text_in("director"));
-  if (!task) {
-    refuse(call.exchange, task.error());
-    return;
-  }
-  const std::string id = (*task)->id;
-  const std::string director = (*task)->director;
+  const std::string id(call.arguments[0]);
+  const std::string director(text_in("director"));
+  const std::string thread(text_in("thread"));
   broker_.ask(call.caller.workspace, call.caller.name,
-              core::ReassignTask{.task = id, .to = to, .director = director},
-              [this, exchange = call.exchange, caller = call.caller, id, director](
+              core::ReassignTask{.task = id, .to = to, .director = director, .thread = thread},
+              [this, exchange = call.exchange, caller = call.caller](
                   const core::Outcome& outcome, std::span<const core::Effect>) {
                 if (!outcome) {
                   refuse(exchange, outcome.error());
                   return;
                 }
                 const core::Task* const moved =
-                    broker_.machine().find(caller.workspace)->tables().tasks.find(id, director);
+                    broker_.machine().find(caller.workspace)->tables().tasks.find(outcome->message);
                 respond(exchange, json_response(200, moved == nullptr
                                                          ? std::string("{}")
-                                                         : task_text(broker_, caller, *moved,
+                                                         : task_text(broker_, caller, *moved, {},
                                                                      clock_.now())));
               });
+}
+
+// What is asked of an inbox agent in another dialect may name its task in the body. The agent
+// reports by that, so the task has that name. A query gives no task.
+void Api::name_task(const Principal& caller, core::Envelope& envelope) {
+  if (!envelope.task.empty() || envelope.dialect == core::Dialect::inbox ||
+      !core::asks(envelope.kind) || envelope.kind == core::Kind::query ||
+      envelope.receivers.size() != 1) {
+    return;
+  }
+  const core::Agents& agents = broker_.machine().find(caller.workspace)->tables().agents;
+  const core::AgentRef ref = agents.find(envelope.receivers.front());
+  if (ref != core::none && agents[ref].is_registered() &&
+      agents[ref].dialect == core::Dialect::inbox) {
+    envelope.task = texts_.emplace_back(dialect::inbox_task(envelope));
+  }
 }
 
 // IN-06: the conversation of the task that the message names; empty when its sender has none.
 std::string_view Api::task_thread(const Principal& caller, const core::Envelope& envelope) {
   const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
-  const core::Task* found = nullptr;
-  for (const core::Task* const task : t.tasks.named(envelope.task)) {
-    const auto& to = envelope.receivers;
-    const bool between = task->director == caller.name ||
-                         std::ranges::find(to, task->director) != to.end();
-    if (takes_part(*task, caller) && (found == nullptr || between)) {
-      found = task;
+  const core::Task* found =
+      core::asks(envelope.kind)
+          ? nullptr
+          : t.tasks.find(
+                core::TaskReport{envelope.task, caller.name, {}, envelope.receivers});
+  if (found == nullptr) {
+    std::tuple<bool, bool> best{};
+    for (const core::Task* const task : t.tasks.named(envelope.task)) {
+      const auto& to = envelope.receivers;
+      const bool between = task->director == caller.name ||
+                           std::ranges::find(to, task->director) != to.end();
+      const std::tuple rank(between, task->is_open());
+      // The newest of equals.
+      if (takes_part(*task, caller) && (found == nullptr || rank >= best)) {
+        found = task;
+        best = rank;
+      }
     }
   }
   return found == nullptr ? std::string_view{}

@@ -80,13 +80,10 @@ std::string_view state_of(const core::Tables& t, base::Seq seq, const Reader::Re
 }
 
 // XD-03: what a message says is for whoever sent or got it, and for those who look after all.
-bool may_read(const core::Tables& t, const Principal& caller, const core::Envelope& e,
-              base::Seq seq, const Reader::Receivers& stored) {
-  const auto is_caller = [&](std::string_view name) { return name == caller.name; };
+bool may_read(const core::Tables& t, const Principal& caller, base::Seq seq, bool was_party) {
   const core::MessageRef ref = t.messages.find(seq);
-  return caller.is_maintainer() || is_caller(e.sender) ||
-         (ref != core::none && t.messages.delivery_to(ref, caller.ref) != core::none) ||
-         std::ranges::any_of(stored.listed, is_caller, &view::StoredDelivery::receiver);
+  return caller.is_maintainer() || was_party ||
+         (ref != core::none && t.messages.delivery_to(ref, caller.ref) != core::none);
 }
 
 }  // namespace
@@ -102,6 +99,7 @@ struct Api::ThreadTree {
   struct Item {
     view::StoredMessage message;
     Reader::Receivers receivers;
+    bool was_party = false;  // the caller sent or received it
   };
   std::string name;
   bool more = false;  // older ones are left out
@@ -240,10 +238,11 @@ void Api::show_thread(Call& call) {
         std::ranges::reverse(page->messages);
         for (view::StoredMessage& message : page->messages) {
           auto receivers = reader.receivers(message.seq, receivers_max);
-          if (!receivers) {
-            return std::unexpected(receivers.error());
+          const auto party = reader.is_party({caller.workspace, caller.name}, message.seq);
+          if (!receivers || !party) {
+            return std::unexpected(!receivers ? receivers.error() : party.error());
           }
-          tree->items.push_back({std::move(message), std::move(*receivers)});
+          tree->items.push_back({std::move(message), std::move(*receivers), *party});
         }
         auto stored = reader.thread(caller.workspace, name);
         if (!stored) {
@@ -299,7 +298,7 @@ void Api::answer_thread(const net::Exchange& exchange, const Principal& caller,
                                                                   : out.text(e.question);
     }
     out.key("state").plain(state_of(t, tree.items[n].message.seq, tree.items[n].receivers));
-    if (may_read(t, caller, e, tree.items[n].message.seq, tree.items[n].receivers)) {
+    if (may_read(t, caller, tree.items[n].message.seq, tree.items[n].was_party)) {
       out.key("preview").text(preview_of(e));
     }
     out.key("children").array();

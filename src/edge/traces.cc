@@ -54,6 +54,23 @@ void render_span(const std::vector<Span>& spans, const view::Branch& branch, bas
   out.end_array().end_object();
 }
 
+// Who subscribes to a topic is named to those who look after it, and to itself.
+void hide_subscribers(view::Trace& trace, std::string_view caller) {
+  for (view::TracedMessage& traced : trace.messages) {
+    const auto envelope = envelope_of(traced.message);
+    if (!envelope || !view::is_on_topic(*envelope, traced.receivers.listed)) {
+      continue;
+    }
+    size_t number = 0;
+    for (view::StoredDelivery& delivery : traced.receivers.listed) {
+      ++number;
+      if (delivery.receiver != caller) {
+        delivery.receiver = "subscriber " + std::to_string(number);
+      }
+    }
+  }
+}
+
 std::string trace_text(const view::Trace& trace) {
   std::vector<Span> spans;
   base::Time start = base::time_max;
@@ -115,13 +132,14 @@ void Api::show_trace(Call& call) {
   }
   ask_history(
       call.exchange, call.caller,
-      [this, exchange = call.exchange, caller = call.caller, trace,
-       message = *message](Reader& reader) -> std::expected<Questions::Answer, Error> {
+      [this, exchange = call.exchange, caller = call.caller, trace, message = *message,
+       sees_all = sees_subscribers(tables(call), call.caller)](
+          Reader& reader) -> std::expected<Questions::Answer, Error> {
         Reader::Viewer viewer{caller.workspace, caller.name};
         if (caller.is_maintainer()) {
           viewer.principal.reset();
         }
-        const auto found = find(reader, viewer, trace, message);
+        auto found = find(reader, viewer, trace, message);
         if (!found) {
           return std::unexpected(found.error());
         }
@@ -130,6 +148,9 @@ void Api::show_trace(Call& call) {
             refuse(exchange,
                    Error{Code::not_found, "there is no such trace in which you take part", {}});
           };
+        }
+        if (!sees_all) {
+          hide_subscribers(**found, caller.name);
         }
         return [this, exchange, text = trace_text(**found)] {
           respond(exchange, json_response(200, text));

@@ -186,12 +186,15 @@ Response problem(const Error& error) {
   response.status = code.http_status;
   response.content_type = "application/problem+json";
   std::string& body = response.body;
-  body = "{\"type\":\"about:blank\",\"title\":";
+  body = "{\"type\":\"urn:parley:error:";
+  body.append(code.name).append("\",\"title\":");
   append_json_string(body, code.title);
   fmt::format_to(std::back_inserter(body), ",\"status\":{},\"detail\":", code.http_status);
   append_json_string(body, error.detail);
   body += ",\"code\":";
   append_json_string(body, code.name);
+  body += ",\"advice\":";
+  append_json_string(body, code.advice);
   if (!error.field.empty()) {
     body += ",\"field\":";
     append_json_string(body, error.field);

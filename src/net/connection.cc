@@ -24,13 +24,30 @@ Response upgrade_required(const Error& error) {
 
 }  // namespace
 
-Connection::Connection(ConnectionId id, const Surroundings& around)
+Connection::Connection(ConnectionId id, Surroundings& around)
     : id_(id),
       around_(around),
       parser_({around.limits.header_bytes_max, around.limits.body_bytes_max}),
       active_(around.now),
       progress_(around.now),
       pinged_(around.now) {}
+
+Connection::~Connection() { around_.unauthenticated_bytes -= weight_; }
+
+void Connection::weigh() {
+  const size_t held = caller_known_ ? 0 : buffered() + kept_.size() + parser_.held_bytes();
+  around_.unauthenticated_bytes += held - weight_;
+  weight_ = held;
+}
+
+// Who keeps to an even share is never turned away: all of them together stay within the limit.
+bool Connection::may_hold(size_t more) {
+  weigh();
+  const Server::Limits& limits = around_.limits;
+  const size_t all = limits.unauthenticated_bytes_max;
+  return caller_known_ || weight_ + more <= all / std::max<size_t>(limits.connections_max, 1) ||
+         around_.unauthenticated_bytes + more <= all;
+}
 
 bool Connection::is_paused() const {
   if (buffered() > around_.limits.buffered_max) {
@@ -45,12 +62,15 @@ bool Connection::is_paused() const {
 }
 
 bool Connection::wants_input() const {
-  return !ended_ && phase_ != Phase::dead && (phase_ == Phase::closing || !is_paused());
+  return !ended_ && !cut_short_ && phase_ != Phase::dead &&
+         (phase_ == Phase::closing || !is_paused());
 }
 
 void Connection::feed(std::span<char> bytes) {
   active_ = around_.now;
-  while (!bytes.empty() && take(bytes)) {
+  cut_short_ = false;
+  while (!bytes.empty() && !cut_short_ && take(bytes)) {
+    cut_short_ = !bytes.empty() && around_.turn_is_over && around_.turn_is_over();
   }
   kept_.assign(bytes.data(), bytes.size());
   const bool has_part =
@@ -60,6 +80,16 @@ void Connection::feed(std::span<char> bytes) {
     request_began_ = around_.now;
   }
   request_pending_ = pending;
+  if (!may_hold(0) && phase_ == Phase::open) {
+    refuse({Code::overloaded,
+            "too much is held for callers that are not known yet; ask again after a pause, with "
+            "the head of the request at once",
+            {}});
+    kept_ = {};
+    parser_.reset();
+    parser_.trim();
+    weigh();
+  }
 }
 
 void Connection::resume() {
@@ -86,11 +116,10 @@ bool Connection::take_request(std::span<char>& bytes) {
   bytes = bytes.subspan(parser_.feed({bytes.data(), bytes.size()}));
   switch (parser_.state()) {
     case RequestParser::State::need_more:
-      if (parser_.expects_continue() && bytes.empty()) {
-        continue_due_ = !continue_sent_;
-        send_continue();
-      }
       return false;
+    case RequestParser::State::head:
+      head_complete(bytes.empty());
+      return true;
     case RequestParser::State::failed:
       refuse(parser_.error());
       return true;
@@ -101,9 +130,36 @@ bool Connection::take_request(std::span<char>& bytes) {
   return false;
 }
 
+Request Connection::request() const {
+  Request request;
+  request.method = parser_.method();
+  request.path = parser_.path();
+  request.query = parser_.query();
+  request.wants_websocket = parser_.wants_websocket();
+  request.header = [this](std::string_view name) { return parser_.header(name); };
+  return request;
+}
+
+// `is_all`: nothing came behind it.
+void Connection::head_complete(bool is_all) {
+  head_heard_ = true;
+  caller_known_ = around_.handler->on_head(request());
+  if (!caller_known_) {
+    request_complete();
+    return;
+  }
+  parser_.take_body();
+  continue_due_ = is_all && parser_.expects_continue();
+  send_continue();
+}
+
 void Connection::request_complete() {
+  if (!head_heard_) {
+    caller_known_ = around_.handler->on_head(request());
+  }
+  const bool is_whole = parser_.state() == RequestParser::State::complete;
   Slot slot;
-  slot.framing = {.keep_alive = parser_.keep_alive(),
+  slot.framing = {.keep_alive = parser_.keep_alive() && is_whole,
                   .to_head = parser_.method() == "HEAD",
                   .to_http_1_0 = parser_.is_http_1_0()};
   slot.is_upgrade = parser_.wants_websocket();
@@ -113,17 +169,12 @@ void Connection::request_complete() {
   last_request_ = !slot.framing.keep_alive;
   request_pending_ = false;
   continue_due_ = false;
-  continue_sent_ = false;
+  head_heard_ = false;
   slots_.push_back(std::move(slot));
   ++number_;
-  Request request;
-  request.method = parser_.method();
-  request.path = parser_.path();
-  request.query = parser_.query();
-  request.body = parser_.body();
-  request.wants_websocket = parser_.wants_websocket();
-  request.header = [this](std::string_view name) { return parser_.header(name); };
-  around_.handler->on_request(Exchange{id_, number_}, request);
+  Request whole = request();
+  whole.body = parser_.body();
+  around_.handler->on_request(Exchange{id_, number_}, whole);
   parser_.reset();
 }
 
@@ -131,7 +182,6 @@ void Connection::send_continue() {
   if (continue_due_ && waiting() == 0) {
     out_ += "HTTP/1.1 100 Continue\r\n\r\n";
     continue_due_ = false;
-    continue_sent_ = true;
   }
 }
 
@@ -189,6 +239,7 @@ void Connection::wrote(size_t size) {
     out_.erase(0, out_at_);
     out_at_ = 0;
   }
+  weigh();
   if (over_mark_ && buffered() <= around_.limits.buffered_max / 2) {
     over_mark_ = false;
     if (phase_ == Phase::open) {
@@ -199,7 +250,7 @@ void Connection::wrote(size_t size) {
 
 void Connection::end_of_turn() {
   // After both close frames the server ends first (RFC 6455, 7.1.1), without a linger.
-  if ((ended_ || close_is_mutual_) && output().empty()) {
+  if ((ended_ || close_is_mutual_) && output().empty() && !cut_short_) {
     phase_ = Phase::dead;
   }
 }
@@ -253,13 +304,14 @@ void Connection::respond(uint64_t number, const Response& response) {
   if (slot == nullptr) {
     return;
   }
-  if (buffered() > 2 * around_.limits.buffered_max) {
+  if (buffered() > 2 * around_.limits.buffered_max || !may_hold(response.body.size())) {
     phase_ = Phase::dead;
     return;
   }
   append_response(sink(*slot), response, slot->framing, around_.date);
   slot->is_upgrade = false;
   answered(*slot);
+  weigh();
 }
 
 void Connection::start_stream(uint64_t number, const Response& head) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Over 150 lines: both protocols of a connection share its buffers, its times and its end.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,12 +18,16 @@
 
 namespace parley::net {
 
+// Over 150 lines: one protocol, and what it must remember of its peer.
 // What all connections of a server share. `now` counts from any moment, by a clock nobody sets.
 struct Surroundings {
   Server::Limits limits;
   Handler* handler = nullptr;
   Time now;
-  std::string date;  // for the Date header
+  std::string date;                  // for the Date header
+  size_t unauthenticated_bytes = 0;  // held for connections whose caller is not known
+  // Ends the reading of a turn: what else came in is left to the next one. Empty: all is read.
+  std::function<bool()> turn_is_over{};
 };
 
 // The protocol of one connection, HTTP and then perhaps WebSocket, without its socket: bytes come
@@ -36,7 +42,10 @@ class Connection {
   // The time that a peer has to end its side after we have ended ours.
   static constexpr Duration linger = base::seconds(2);
 
-  Connection(ConnectionId id, const Surroundings& around);
+  Connection(ConnectionId id, Surroundings& around);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   ConnectionId id() const { return id_; }
   Phase phase() const { return phase_; }
@@ -47,8 +56,10 @@ class Connection {
   // change the bytes. What cannot be used yet is kept.
   void feed(std::span<char> bytes);
   const std::string& kept() const { return kept_; }
-  // Goes on with what was kept while the connection was paused.
+  // Goes on with what was kept while the connection was paused, or when the turn was over.
   void resume();
+  // The turn was over before all of what is kept was looked at: to be resumed in the next one.
+  bool is_cut_short() const { return cut_short_; }
   // Whether it takes bytes now. It does not while too much waits for the peer or the handler.
   bool wants_input() const;
   // The peer has ended its side. What is answered within this turn still leaves.
@@ -93,9 +104,15 @@ class Connection {
   bool take(std::span<char>& bytes);
   bool take_request(std::span<char>& bytes);
   bool take_frame(std::span<char>& bytes);
+  Request request() const;
+  void head_complete(bool is_all);
   void request_complete();
   void send_continue();
   bool is_paused() const;
+  // Counts what is held for a caller who is not known.
+  void weigh();
+  // Whether so much more may be held.
+  bool may_hold(size_t more);
 
   size_t waiting() const { return slots_.size() - slots_at_; }
   // The slot of a request that is not answered yet; nullptr when there is none.
@@ -115,18 +132,20 @@ class Connection {
   void trim();
 
   ConnectionId id_;
-  const Surroundings& around_;
+  Surroundings& around_;
   Phase phase_ = Phase::open;
   Mode mode_ = Mode::http;
   bool ended_ = false;  // the peer has ended its side
   bool stream_is_chunked_ = false;
   bool continue_due_ = false;  // `100 Continue` waits for the answers before it
-  bool continue_sent_ = false;
   bool close_sent_ = false;       // a close frame is in the output
   bool close_received_ = false;   // or nothing behind it can be understood
   bool close_is_mutual_ = false;  // both sides sent a close frame
   bool last_request_ = false;     // nothing may follow the request that was read last
+  bool caller_known_ = false;     // of the newest request
+  bool head_heard_ = false;       // the handler heard the head of the request that is being read
   bool over_mark_ = false;
+  bool cut_short_ = false;
   uint8_t pings_unanswered_ = 0;
 
   RequestParser parser_;
@@ -136,6 +155,7 @@ class Connection {
   std::vector<Slot> slots_;
   size_t slots_at_ = 0;           // what is before it is answered
   size_t queued_bytes_ = 0;       // of all slots
+  size_t weight_ = 0;             // as counted in around_.unauthenticated_bytes
   uint64_t number_ = 0;           // of the last request
   uint64_t first_ = 1;            // number of the request at slots_at_
   std::string accept_;            // Sec-WebSocket-Accept of the upgrade that waits

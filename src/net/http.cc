@@ -95,6 +95,7 @@ class Head {
         fields_, [&](const auto& field) { return get(field.first) == name; }));
   }
   const std::vector<std::pair<Piece, Piece>>& fields() const { return fields_; }
+  size_t bytes() const { return text_.size(); }
 
  private:
   std::string text_;
@@ -265,6 +266,8 @@ class Reader {
         fail(ec);
       } else if (sink->is_done()) {
         state = RequestParser::State::complete;
+      } else if (is_request && in_header && sink->is_header_done()) {
+        state = RequestParser::State::head;
       }
     }
     return size - bytes.size();
@@ -349,10 +352,13 @@ struct RequestParser::State_ {
     if (head.count("sec-websocket-key") != 1 || !is_websocket_key(head.find("sec-websocket-key"))) {
       return reader.fail(Code::bad_request, "Sec-WebSocket-Key must be base64 of 16 bytes");
     }
-    if (!reader.body.empty()) {
-      return reader.fail(Code::bad_request, "a WebSocket's upgrade has no body");
-    }
     wants_websocket = true;
+  }
+
+  void check_body() {
+    if (wants_websocket && !reader.body.empty()) {
+      reader.fail(Code::bad_request, "a WebSocket's upgrade has no body");
+    }
   }
 
   static std::string printable(std::string_view text) {
@@ -395,9 +401,10 @@ size_t RequestParser::feed(std::string_view bytes) {
       return skipped;
     }
   }
+  const bool had_head = reader.sink->is_header_done();
   const size_t taken = reader.feed(bytes);
-  if (reader.state == State::complete) {
-    state_->check();
+  if (reader.state == State::head || reader.state == State::complete) {
+    had_head ? state_->check_body() : state_->check();
   } else if (reader.state == State::failed && reader.error.code == Code::version_not_supported) {
     const std::string_view line = bytes.substr(0, bytes.find('\r'));
     if (line.substr(line.rfind(' ') + 1).substr(0, 5) != "HTTP/") {
@@ -407,7 +414,15 @@ size_t RequestParser::feed(std::string_view bytes) {
   return skipped + taken;
 }
 
+void RequestParser::take_body() {
+  CHECK(state_->reader.state == State::head);
+  state_->reader.state = State::need_more;
+}
+
 RequestParser::State RequestParser::state() const { return state_->reader.state; }
+size_t RequestParser::held_bytes() const {
+  return state_->reader.head.bytes() + state_->reader.body.size();
+}
 const Error& RequestParser::error() const { return state_->reader.error; }
 bool RequestParser::started() const { return state_->reader.started(); }
 

@@ -20,7 +20,8 @@ using base::Code;
 // no clock. Which requests come out does not depend on where the stream is split.
 class RequestParser {
  public:
-  enum class State : uint8_t { need_more, complete, failed };
+  // head: the head is whole, a body is to come, and nothing more is taken until `take_body`.
+  enum class State : uint8_t { need_more, head, complete, failed };
   struct Limits {
     size_t header_bytes_max = 0;
     size_t body_bytes_max = 0;
@@ -35,6 +36,8 @@ class RequestParser {
   // behind it: it keeps at most `header_bytes_max` of them waiting. Takes nothing once complete or
   // failed.
   size_t feed(std::string_view bytes);
+  // Goes on behind the head.
+  void take_body();
   State state() const;
   // Why it failed; `code` is one of bad_request, header_too_large, payload_too_large,
   // version_not_supported, upgrade_required.
@@ -42,10 +45,13 @@ class RequestParser {
 
   // A byte of the request was taken.
   bool started() const;
+  // Bytes of the request that are held here.
+  size_t held_bytes() const;
   // The header is whole, the body is not, and the client waits for `100 Continue` to send it.
   bool expects_continue() const;
 
-  // Of a complete request. Views are good until `reset` or destruction.
+  // Of a request whose head is whole; `body` of a complete one. Views are good until `reset` or
+  // destruction.
   std::string_view method() const;
   std::string_view path() const;
   std::string_view query() const;

@@ -20,6 +20,10 @@ std::string feed(RequestParser& parser, std::string_view bytes, size_t part = SI
     bytes.remove_prefix(next.size());
     kept += next;
     kept.erase(0, parser.feed(kept));
+    if (parser.state() == State::head) {
+      parser.take_body();
+      kept.erase(0, parser.feed(kept));
+    }
     EXPECT_LE(kept.size(), parser.state() == State::need_more ? limits.header_bytes_max : SIZE_MAX);
   }
   return kept;
@@ -296,6 +300,26 @@ TEST(RequestParser, ConnectionSaysWhetherItIsKept) {
   EXPECT_TRUE(keep_alive("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
 }
 
+// The head is there before a byte of the body was taken.
+TEST(RequestParser, StopsBehindTheHeadOfARequestWithABody) {
+  for (const std::string_view framing : {"Content-Length: 4", "Transfer-Encoding: chunked"}) {
+    RequestParser parser(limits);
+    const std::string head =
+        "POST /a?b HTTP/1.1\r\nHost: h\r\n" + std::string(framing) + "\r\n\r\n";
+    EXPECT_EQ(parser.feed(head + "4\r\nbody\r\n"), head.size());
+    ASSERT_EQ(parser.state(), State::head);
+    EXPECT_EQ(parser.path(), "/a");
+    EXPECT_EQ(parser.query(), "b");
+    EXPECT_EQ(parser.header("host"), "h");
+    EXPECT_EQ(parser.feed("body"), 0u);
+    EXPECT_GT(parser.held_bytes(), 0u);
+    parser.reset();
+    EXPECT_EQ(parser.held_bytes(), 0u);
+    EXPECT_EQ(parser.feed("GET / HTTP/1.1\r\nHost: h\r\n\r\n"), 27u);
+    EXPECT_EQ(parser.state(), State::complete);
+  }
+}
+
 TEST(RequestParser, ExpectsContinueBetweenHeaderAndBody) {
   RequestParser parser(limits);
   const std::string head =
@@ -438,8 +462,10 @@ TEST(Answer, ProblemSaysCodeAndField) {
   EXPECT_EQ(response.content_type, "application/problem+json");
   EXPECT_EQ(
       response.body,
-      "{\"type\":\"about:blank\",\"title\":\"The request is not valid\",\"status\":400,"
-      "\"detail\":\"a \\\"quoted\\\"\\u000aline\",\"code\":\"BAD_REQUEST\",\"field\":\"/to\"}");
+      "{\"type\":\"urn:parley:error:BAD_REQUEST\",\"title\":\"The request is not valid\","
+      "\"status\":400,\"detail\":\"a \\\"quoted\\\"\\u000aline\",\"code\":\"BAD_REQUEST\","
+      "\"advice\":\"" +
+          std::string(base::info(Code::bad_request).advice) + "\",\"field\":\"/to\"}");
 }
 
 TEST(Lists, HoldTokensInEitherCase) {

@@ -89,6 +89,7 @@ class LiveServer final : public Handler {
     }
   }
 
+  bool on_head(const Request& head) override { return head.header("x-stranger").empty(); }
   void on_request(const Exchange& exchange, const Request& request) override {
     open.insert(exchange.connection);
     ++requests;

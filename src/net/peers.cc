@@ -87,13 +87,43 @@ void Peers::reap() {
 }
 
 void Peers::flush() {
-  // What becomes dirty by this is seen to in the next turn, which comes at once.
+  // What becomes dirty by this is seen to in the next turn, which comes at once; and so is the rest
+  // when ten thousand have something to write.
+  constexpr size_t looks_every = 8;
   std::vector<ConnectionId> work;
   work.swap(dirty_);
-  for (const ConnectionId id : work) {
-    if (Peer* each = find(id)) {
+  const Time began = time_of_work();
+  for (size_t n = 0; n < work.size(); ++n) {
+    if (n % looks_every == looks_every - 1 && is_too_long(began)) {
+      dirty_.insert(dirty_.begin(), work.begin() + static_cast<std::ptrdiff_t>(n), work.end());
+      return;
+    }
+    if (Peer* each = find(work[n])) {
       each->is_dirty = false;
       flush(*each);
+    }
+  }
+}
+
+void Peers::note_cut(Peer& peer) {
+  if (peer.connection.is_cut_short() && !std::exchange(peer.is_cut, true)) {
+    cut_.push_back(peer.connection.id());
+  }
+}
+
+void Peers::resume_cut() {
+  std::vector<ConnectionId> work;
+  work.swap(cut_);
+  for (size_t n = 0; n < work.size(); ++n) {
+    if (n > 0 && around_.turn_is_over()) {
+      cut_.insert(cut_.begin(), work.begin() + static_cast<std::ptrdiff_t>(n), work.end());
+      return;
+    }
+    if (Peer* each = find(work[n])) {
+      each->is_cut = false;
+      each->connection.resume();
+      note_cut(*each);
+      mark_dirty(*each);
     }
   }
 }
@@ -112,11 +142,12 @@ void Peers::flush(Peer& peer) {
   if (connection.wants_input() && !peer.waits_to_read) {
     if (!connection.kept().empty()) {
       connection.resume();
+      note_cut(peer);
       mark_dirty(peer);
     }
     // Not while it is paused: then it must come here again, for what it keeps.
     if (connection.wants_input()) {
-      wait_to_read(peer);
+      read_on(peer);
     }
   }
 }

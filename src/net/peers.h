@@ -28,7 +28,7 @@ class Peers : public Server {
 
  protected:
   struct Peer {
-    Peer(ConnectionId id, const Surroundings& around) : connection(id, around) {}
+    Peer(ConnectionId id, Surroundings& around) : connection(id, around) {}
     virtual ~Peer() = default;
 
     Connection connection;
@@ -37,6 +37,7 @@ class Peers : public Server {
     bool is_dirty = false;  // in dirty_
     bool is_dead = false;   // in dead_
     bool has_ended = false;
+    bool is_cut = false;  // in cut_
   };
 
   Peers(const Limits& limits, Handler& handler);
@@ -47,6 +48,11 @@ class Peers : public Server {
   virtual void end(Peer& peer) = 0;
   // From now on what comes in is read.
   virtual void wait_to_read(Peer& peer) = 0;
+  // The same after a pause: what came in before may be at hand without a further sign.
+  virtual void read_on(Peer& peer) { wait_to_read(peer); }
+  // Whether the rest of what there is to write is left to the next turn, which began so.
+  virtual bool is_too_long(Time /*began*/) const { return false; }
+  virtual Time time_of_work() const { return {}; }
 
   ConnectionId next_id() { return ++last_id_; }
   Peer& add(std::unique_ptr<Peer> peer);
@@ -54,7 +60,11 @@ class Peers : public Server {
 
   // The turn from where all that came in was read. Returns when the next one is due.
   Time work();
-  bool is_idle() const { return dirty_.empty() && dead_.empty(); }
+  bool is_idle() const { return dirty_.empty() && dead_.empty() && cut_.empty(); }
+  // Goes on with the connections for which the turn before was too short, in their order.
+  void resume_cut();
+  // After bytes were fed: sees to what the turn was too short for.
+  void note_cut(Peer& peer);
   // Of the times of all connections.
   Time next_sweep() const { return next_sweep_; }
   void sweep();
@@ -78,6 +88,7 @@ class Peers : public Server {
   ConnectionId last_id_ = 0;
   std::vector<ConnectionId> dirty_;  // have something to write, or an end to be seen to
   std::vector<ConnectionId> dead_;   // to be dropped
+  std::vector<ConnectionId> cut_;    // have more to be read than the turn had time for
   Duration sweep_interval_;
   Time next_sweep_;
   std::mutex mutex_;

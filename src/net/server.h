@@ -48,11 +48,21 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
+// How long a turn took, from when something was there to do.
+struct Turn {
+  Duration took;
+  Duration cpu;  // of it, time of the processor
+};
+
 // What a server calls, all on its thread. It may call the server back from within.
 class Handler {
  public:
   virtual ~Handler() = default;
 
+  // The head of a request; its body is empty. Whether the one who asks is known: only then is a
+  // body taken. That of one who is not stays unread: `on_request` follows without it, and the
+  // connection ends with the answer. What all who are not known have the server hold is bounded.
+  virtual bool on_head(const Request& head) = 0;
   // A whole request. Answer it by `respond`, `start_stream` or `accept_websocket`, now or later.
   virtual void on_request(const Exchange& exchange, const Request& request) = 0;
   // A whole text or binary message of a WebSocket; text is valid UTF-8. The view is good only
@@ -67,6 +77,10 @@ class Handler {
   // when the next turn is due even if nothing comes in. Turns also come without need, at least
   // one a second.
   virtual Time on_turn() = 0;
+  // Whether `on_turn` had not the time for all that there was: then nothing is read until it has.
+  virtual bool is_behind() const { return false; }
+  // At the end of each turn, when what could be written is.
+  virtual void on_turn_ended(const Turn& /*turn*/) {}
 };
 
 // What a handler calls: an HTTP/1.1 and WebSocket server on one thread, over sockets
@@ -85,6 +99,9 @@ class Server {
     size_t message_bytes_max = 2 * 1024 * 1024;  // of a WebSocket
     size_t pipelined_max = 1'024;                // unanswered requests; then reading pauses
     size_t buffered_max = 1024 * 1024;  // output of one connection: the mark; then it pauses too
+    // Bytes held, in and out, for all connections together whose caller is not known. Beyond it a
+    // connection that holds more than an even share of them is refused.
+    size_t unauthenticated_bytes_max = 32 * 1024 * 1024;
     // From the first byte to the last of a request, and from the connection to its first request.
     Duration request_timeout = base::seconds(30);
     Duration idle_timeout = base::minutes(5);    // between requests, or while a peer reads nothing

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ctime>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -38,6 +39,9 @@ using base::seconds;
 constexpr size_t read_bytes_max = 256 * 1024;
 // What a turn reads before it works.
 constexpr size_t turn_bytes_max = 1024 * 1024;
+// How long a turn reads before it works, and writes before it reads again.
+constexpr Duration reading_max = base::milliseconds(2);
+constexpr Duration writing_max = base::milliseconds(2);
 // Connections over the limit that get an answer; further ones are closed without.
 constexpr size_t refused_max = 64;
 // Descriptors for those and for all that the process opens beside connections.
@@ -50,6 +54,13 @@ constexpr Duration accept_pause = seconds(1);
 Time monotonic_now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return Time{std::chrono::duration_cast<std::chrono::microseconds>(since).count()};
+}
+
+// Of this thread.
+Duration cpu_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return Duration{int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000};
 }
 
 // As many connections as wanted, or as the system has descriptors for: it is better to answer 503
@@ -96,8 +107,11 @@ class Loop final : public SocketServer {
       : SocketServer(affordable(options.limits), handler),
         acceptor_(context_),
         wake_(context_),
+        turn_clock_(options.clock != nullptr ? *options.clock : clock_),
         read_buffer_(
-            std::max(read_bytes_max, options.limits.header_bytes_max + read_bytes_max / 2)) {}
+            std::max(read_bytes_max, options.limits.header_bytes_max + read_bytes_max / 2)) {
+    around_.turn_is_over = [this] { return monotonic_now() - began_ > reading_max; };
+  }
 
   std::expected<void, Error> start(const Options& options);
 
@@ -109,7 +123,7 @@ class Loop final : public SocketServer {
  private:
   // A connection and its socket.
   struct SocketPeer final : Peer {
-    SocketPeer(ConnectionId id, const Surroundings& around, tcp::socket&& accepted, Stream&& made)
+    SocketPeer(ConnectionId id, Surroundings& around, tcp::socket&& accepted, Stream&& made)
         : Peer(id, around), socket(std::move(accepted)), stream(std::move(made)) {}
 
     tcp::socket socket;
@@ -120,6 +134,9 @@ class Loop final : public SocketServer {
   void write(Peer& peer) override;
   void end(Peer& peer) override;
   void wait_to_read(Peer& peer) override;
+  void read_on(Peer& peer) override;
+  bool is_too_long(Time began) const override { return monotonic_now() - began > writing_max; }
+  Time time_of_work() const override { return monotonic_now(); }
 
   void bind(const tcp::endpoint& endpoint, const Options& options, AsioError& ec);
   void accept();
@@ -127,7 +144,9 @@ class Loop final : public SocketServer {
   void wait_for_wake();
   void wake();
   void turn();
-  Duration wait_time(Time due) const;
+  // The first event ends the waiting.
+  void note_begin() { began_ = began_.us == 0 ? monotonic_now() : began_; }
+  Duration wait_time(Time due);
   void update_time();
   void read(SocketPeer& peer);
   void wait_to_write(SocketPeer& peer);
@@ -141,8 +160,10 @@ class Loop final : public SocketServer {
   uint16_t port_ = 0;
 
   base::SystemClock clock_;
+  base::Clock& turn_clock_;
   std::vector<char> read_buffer_;
   size_t read_bytes_ = 0;  // in this turn
+  Time began_;  // of the turn; 0 while it waits
   Time due_{};
   int64_t date_second_ = -1;
   bool accepting_ = false;
@@ -224,6 +245,7 @@ void Loop::bind(const tcp::endpoint& endpoint, const Options&, AsioError& ec) {
 void Loop::accept() {
   accepting_ = true;
   acceptor_.async_accept([this](AsioError ec, tcp::socket socket) {
+    note_begin();
     accepting_ = false;
     if (ec == asio::error::operation_aborted || stopping_) {
       return;
@@ -305,26 +327,33 @@ void Loop::run() {
 
 void Loop::turn() {
   read_bytes_ = 0;
+  began_ = Time{};
+  const Duration cpu = cpu_time();
   const Duration wait = wait_time(due_);
   if (wait.us > 0) {
     context_.run_one_for(std::chrono::microseconds(wait.us));
   }
+  note_begin();
   update_time();
-  while (read_bytes_ < turn_bytes_max && context_.poll_one() > 0) {
+  if (!around_.handler->is_behind()) {
+    resume_cut();
+    while (read_bytes_ < turn_bytes_max && !around_.turn_is_over() && context_.poll_one() > 0) {
+    }
   }
   if (!accepting_ && accept_after_ <= around_.now) {
     accept();
   }
   due_ = work();
+  const Turn ended{monotonic_now() - began_, Duration{cpu_time().us - cpu.us}};
+  around_.handler->on_turn_ended(ended);
 }
 
-Duration Loop::wait_time(Time due) const {
+Duration Loop::wait_time(Time due) {
   if (!is_idle()) {
     return {};
   }
   // Never long: the clock of `due` may be set while we wait.
-  base::SystemClock clock;
-  const Duration until_due = due - clock.now();
+  const Duration until_due = due - turn_clock_.now();
   const Duration until_sweep = next_sweep() - monotonic_now();
   return std::min({until_due, until_sweep, wait_max});
 }
@@ -375,6 +404,7 @@ void Loop::wait_to_write(SocketPeer& peer) {
     if (found == nullptr) {
       return;
     }
+    note_begin();
     found->waits_to_write = false;
     mark_dirty(*found);
     if (of(*found).stream.is_tls()) {
@@ -395,7 +425,21 @@ void Loop::wait_to_read(Peer& peer) {
   });
 }
 
+// Of TLS a record may be at hand that no event tells of.
+void Loop::read_on(Peer& peer) {
+  if (!of(peer).stream.is_tls()) {
+    wait_to_read(peer);
+    return;
+  }
+  asio::post(context_, [this, id = peer.connection.id()] {
+    if (Peer* const found = find(id); found != nullptr && !found->waits_to_read) {
+      read(of(*found));
+    }
+  });
+}
+
 void Loop::read(SocketPeer& peer) {
+  note_begin();
   Connection& connection = peer.connection;
   if (!connection.wants_input()) {
     mark_dirty(peer);
@@ -415,6 +459,7 @@ void Loop::read(SocketPeer& peer) {
     read_bytes_ += size - kept.size();
     std::ranges::copy(kept, read_buffer_.begin());
     connection.feed(std::span(read_buffer_).first(size));
+    note_cut(peer);
   }
   switch (result.status) {
     case Stream::Status::done:

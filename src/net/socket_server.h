@@ -20,6 +20,7 @@ class SocketServer : public Peers {
     std::string tls_certificate;  // PEM files; both or none
     std::string tls_key;
     Limits limits;
+    base::Clock* clock = nullptr;  // by which `on_turn` says when it is due; null: the machine's
   };
 
   // Binds and listens. The error says what to do: port in use, no such address, no permission, …

@@ -202,6 +202,14 @@ TEST(History, CountsReceiversAndListsThemWhenTheyAreFew) {
   EXPECT_EQ(few->listed[0].receiver, "bo");
   EXPECT_TRUE(reader.receivers(seq, 1)->listed.empty());
   EXPECT_EQ(reader.receivers(Seq{999}, 1)->count, 0u);
+  // Whoever sent or got it is known, however many they are.
+  for (const std::string_view party : {"ana", "bo", "cy"}) {
+    EXPECT_TRUE(*reader.is_party({core::workspace_first, party}, seq)) << party;
+  }
+  for (const std::string_view other : {"di", "nobody"}) {
+    EXPECT_FALSE(*reader.is_party({core::workspace_first, other}, seq)) << other;
+  }
+  EXPECT_FALSE(*reader.is_party({core::workspace_first, "ana"}, Seq{999}));
 }
 
 TEST(History, DeadLettersAsTheyCameAndWereResolved) {

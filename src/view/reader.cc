@@ -48,6 +48,8 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
   const std::pair<Statement*, std::string> wanted[] = {
       {&reader.by_seq_, columns + "WHERE m.seq=?3 AND m.workspace=?1 AND " + involves("?2") +
                             " AND " + involves("?4")},
+      {&reader.is_party_, "SELECT 1 FROM messages m WHERE m.seq=?3 AND m.workspace=?1 AND " +
+                              involves("?2")},
       {&reader.by_id_, columns + "WHERE m.id_key=?4 AND m.id=?3 AND m.workspace=?1 AND " +
                            involves("?2") + " ORDER BY m.seq DESC LIMIT 1"},
       {&reader.by_native_id_, columns + "WHERE m.native_id=?3 AND m.native_id<>'' AND "
@@ -256,6 +258,20 @@ std::expected<Reader::Receivers, Error> Reader::receivers(Seq message, size_t li
     found.listed = std::move(*listed);
   }
   return found;
+}
+
+std::expected<bool, Error> Reader::is_party(const Viewer& viewer, Seq message) {
+  const auto who = number_of(viewer);
+  if (!who || !*who) {
+    return who ? std::expected<bool, Error>(false) : std::unexpected(who.error());
+  }
+  is_party_.bind(1, number(viewer.workspace)).bind(2, **who).bind(3, number(message));
+  const auto row = is_party_.step();
+  if (!row) {
+    return failed(row.error());
+  }
+  is_party_.reset();
+  return *row;
 }
 
 std::expected<std::pair<Seq, Seq>, Error> Reader::first_and_last() {

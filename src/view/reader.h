@@ -121,6 +121,8 @@ class Reader {
     std::vector<StoredDelivery> listed;
   };
   std::expected<Receivers, Error> receivers(Seq message, size_t listed_max);
+  // Whether the viewer sent or received the message, however many receivers it has.
+  std::expected<bool, Error> is_party(const Viewer& viewer, Seq message);
 
   // By receiver's name.
   std::expected<std::vector<StoredDelivery>, Error> deliveries(Seq message);
@@ -163,6 +165,7 @@ class Reader {
 
   lib::Database database_;
   lib::Statement by_seq_;
+  lib::Statement is_party_;
   lib::Statement by_id_;
   lib::Statement by_native_id_;
   lib::Statement in_thread_;

@@ -309,6 +309,16 @@ base::Id128 trace_of(const Envelope& envelope) {
   return envelope.trace_id.is_none() ? envelope.id : envelope.trace_id;
 }
 
+bool is_on_topic(const Envelope& e, std::span<const StoredDelivery> deliveries) {
+  if (e.receivers.size() != 1 || e.receivers.front() == "*") {
+    return false;
+  }
+  const std::string_view name = e.receivers.front();
+  const bool is_named = std::ranges::find(deliveries, name, &StoredDelivery::receiver) !=
+                        deliveries.end();
+  return name.starts_with("topic:") || (name.find('.') != name.npos && !is_named);
+}
+
 std::expected<TracedMessage, Error> traced(Reader& reader, StoredMessage message) {
   auto made = with_receivers(reader, std::move(message));
   const auto e = made ? envelope_of(made->message) : std::nullopt;

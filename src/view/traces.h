@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,10 @@ std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Read
                                                       const base::Id128& id);
 std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Reader::Viewer& viewer,
                                                       const core::Target& message);
+
+// Whether the message went to who subscribed to a topic, as far as its record and who got it say:
+// where an agent that was named got it, it did not.
+bool is_on_topic(const core::Envelope& envelope, std::span<const StoredDelivery> deliveries);
 
 std::expected<TracedMessage, Error> traced(Reader& reader, StoredMessage message);
 

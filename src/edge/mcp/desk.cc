@@ -86,7 +86,10 @@ void Desk::call(const Caller& caller, const Inner& inner, Use use, Refused refus
                           run.done(tool_error(refusal(*body, to)));
                         }
                       });
-  caller.run.on_cancel([this, number] { api_.stop_inside(number); });
+  // One that was answered at once may have gone on to the next request, which is what waits now.
+  if (api_.is_asked_inside(number)) {
+    caller.run.on_cancel([this, number] { api_.stop_inside(number); });
+  }
 }
 
 void Desk::answer(const Caller& caller, const Inner& inner, Write write) {
@@ -254,7 +257,7 @@ void Desk::publish(const Ask& ask) {
   if (!accepted(arguments, ask.run)) {
     return;
   }
-  // A name without a dot would be taken for an agent's.
+  // A name without a dot would be taken for an agent's; with one, a broadcast goes to the topic.
   const bool is_plain = topic != "*" && topic.find('.') == topic.npos && !topic.starts_with(prefix);
   Caller caller = caller_of(ask);
   caller.to = "topic";
@@ -262,7 +265,7 @@ void Desk::publish(const Ask& ask) {
          {.method = "POST",
           .path = "/v1/messages",
           .query = "lenient=true",
-          .body = composed({.type = topic == "*" ? "broadcast" : "notification",
+          .body = composed({.type = is_plain ? "notification" : "broadcast",
                             .to = is_plain ? prefix + topic : topic,
                             .content = content,
                             .priority = priority}),

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "edge/api.h"
-#include "edge/mcp/fixtures.h"
 #include "edge/mcp/parley.h"
 #include "edge/mcp/server.h"
 
@@ -54,27 +53,11 @@ void Api::start_mcp() {
   options_.gauges.push_back({"parley_mcp_streams", "MCP requests and streams that are open.",
                              [this] { return static_cast<double>(mcp_->streams()); }});
   mcp_->add(mcp::parley_offer(*this, broker_, *mcp_));
-  if (options_.mcp_fixtures) {
-    mcp_->add(mcp::fixtures(*mcp_));
+  if (options_.mcp_more) {
+    mcp_->add(options_.mcp_more(*mcp_));
   }
 }
 
 void Api::mcp(Call& call) { mcp_->on_request(call.exchange, call.request, call.caller); }
-
-// The conformance suite sends no token. For tests only, and on loopback only: see Options.
-std::optional<Principal> Api::fixtures_caller(const net::Request& request) const {
-  if (!options_.mcp_fixtures || request.path != "/mcp" ||
-      !request.header("authorization").empty()) {
-    return std::nullopt;
-  }
-  const core::Agents& agents = broker_.machine().find(core::workspace_first)->tables().agents;
-  const core::AgentRef ref = agents.find(mcp::fixtures_agent);
-  if (ref == core::none || agents[ref].tokens.empty()) {
-    return std::nullopt;
-  }
-  const core::Agent& agent = agents[ref];
-  return Principal{core::workspace_first, ref,          agent.name,          agent.kind,
-                   agent.dialect,         agent.rights, agent.tokens.front()};
-}
 
 }  // namespace parley::edge

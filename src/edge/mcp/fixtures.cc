@@ -17,7 +17,7 @@ constexpr std::string_view png =
 constexpr std::string_view wav = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
 constexpr base::Duration pause = base::milliseconds(50);
 
-std::string content(std::string_view items) { return "\"content\":[" + std::string(items) + "]"; }
+Result content(std::string_view items) { return {"\"content\":[" + std::string(items) + "]"}; }
 
 std::string text_item(std::string_view text) {
   std::string out;
@@ -42,16 +42,16 @@ std::string resource_item(std::string_view uri, std::string_view mime, std::stri
 }
 
 // A tool that always says the same.
-Tool fixed(std::string name, std::string description, std::string members) {
+Tool fixed(std::string name, std::string description, Result result) {
   return {.name = std::move(name),
           .title = {},
           .description = std::move(description),
-          .act = [members = std::move(members)](const Ask& ask) { ask.run.done(members); }};
+          .act = [result = std::move(result)](const Ask& ask) { ask.run.done(result); }};
 }
 
 // Does the steps one after the other, with a pause between, then ends the call.
 void in_steps(Server& server, const Run& run, std::vector<std::function<void()>> steps,
-              std::string result) {
+              Result result) {
   for (size_t n = 0; n < steps.size(); ++n) {
     const auto at = server.now() + base::Duration{pause.us * static_cast<int64_t>(n)};
     server.waits().add(at, std::move(steps[n]));
@@ -151,24 +151,24 @@ void add_stepping_tools(Offer& offer, Server& server) {
   change("test_trigger_prompt_change", Notice::Kind::prompts);
 }
 
-std::string blob(std::string_view uri, std::string_view mime, std::string_view data) {
+Result blob(std::string_view uri, std::string_view mime, std::string_view data) {
   std::string out;
   JsonWriter writer(out);
   writer.key("contents").array().object().key("uri").text(uri).key("mimeType").plain(mime);
   writer.key("blob").plain(data).end_object().end_array();
-  return out;
+  return {std::move(out)};
 }
 
 void add_resources(Offer& offer) {
   const auto fixed_resource = [](std::string uri, std::string name, std::string mime,
-                                 std::string members) {
+                                 Result result) {
     return Resource{
         .uri = std::move(uri),
         .name = name,
         .title = {},
         .description = "For testing: " + name,
         .mime_type = std::move(mime),
-        .read = [members = std::move(members)](const Ask& ask) { ask.run.done(members); }};
+        .read = [result = std::move(result)](const Ask& ask) { ask.run.done(result); }};
   };
   offer.resources.push_back(
       fixed_resource("test://static-text", "Static text", "text/plain",
@@ -198,6 +198,8 @@ void add_resources(Offer& offer) {
 std::string user_message(std::string_view item) {
   return R"({"role":"user","content":)" + std::string(item) + "}";
 }
+
+Result messages(std::string_view items) { return {"\"messages\":[" + std::string(items) + "]"}; }
 
 std::string argument(const Ask& ask, std::string_view name) {
   const lib::Json value = ask.arguments.find(name);
@@ -240,11 +242,10 @@ void add_prompts(Offer& offer) {
        .description = "A prompt with a resource",
        .arguments = {{"resourceUri", "The resource", true}},
        .get = [](const Ask& ask) {
-         ask.run.done("\"messages\":[" +
-                      user_message(resource_item(argument(ask, "resourceUri"), "text/plain",
-                                                 "Embedded resource content for testing.")) +
-                      "," + user_message(text_item("Please process the embedded resource above.")) +
-                      "]");
+         ask.run.done(messages(
+             user_message(resource_item(argument(ask, "resourceUri"), "text/plain",
+                                        "Embedded resource content for testing.")) +
+             "," + user_message(text_item("Please process the embedded resource above."))));
        }});
   offer.prompts.push_back(
       {.name = "test_prompt_with_image",
@@ -252,8 +253,8 @@ void add_prompts(Offer& offer) {
        .description = "A prompt with an image",
        .arguments = {},
        .get = [](const Ask& ask) {
-         ask.run.done("\"messages\":[" + user_message(data_item("image", "image/png", png)) + "," +
-                      user_message(text_item("Please analyze the image above.")) + "]");
+         ask.run.done(messages(user_message(data_item("image", "image/png", png)) + "," +
+                               user_message(text_item("Please analyze the image above."))));
        }});
 }
 

@@ -8,7 +8,7 @@
 namespace parley::edge::mcp {
 
 // What the official conformance suite calls: tools, resources and prompts by its names. For tests
-// only; `parley serve --mcp-fixtures` offers them.
+// only: the program `parley_fixtures` offers them, the released one knows nothing of them.
 Offer fixtures(Server& server);
 
 // As whom the suite acts, since it sends no token.

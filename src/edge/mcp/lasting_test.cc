@@ -571,12 +571,47 @@ TEST(McpNotes, AreBoundedForEachPrincipalAndInAll) {
   EXPECT_NE(notes->find("ana19999"), nullptr);
   EXPECT_NE(notes->find("bob0"), nullptr);
   EXPECT_LE(notes->size(), 40u);
+  notes->settle();
   EXPECT_LE(std::filesystem::file_size(path), 2u << 20);
   for (int n = 0; n < 100; ++n) {
     keep("c" + std::to_string(n), n);
   }
   EXPECT_EQ(notes->find("bob0"), nullptr);
   EXPECT_LE(notes->size(), 100u);
+  std::filesystem::remove(path);
+}
+
+// Whoever keeps a note does not wait until 16 MiB are written: another thread writes them.
+TEST(McpNotes, AreTheSameAfterTheFileWasWrittenAnew) {
+  const std::string path = testing::TempDir() + "mcp_notes_anew_" + std::to_string(::getpid());
+  std::filesystem::remove(path);
+  const auto name = [](int n) { return "session " + std::to_string(n); };
+  const std::string long_uri = "a://" + std::string(1'000, 'a');
+  const auto note = [&](int n) { return Note{.uris = {long_uri, name(n)}}; };
+  const auto open = [&] { return std::move(*Notes::open(path, {}, {.life = base::hours(1)})); };
+  constexpr int rounds = 20'000;
+  constexpr int sessions = 300;
+  {
+    const auto notes = open();
+    for (int n = 0; n < rounds; ++n) {
+      notes->keep(name(n % sessions), {.name = "ana"}, note(n), {});
+      if (n % 1'000 == 999) {
+        notes->settle();
+      }
+    }
+    EXPECT_LE(std::filesystem::file_size(path), size_t{3} << 20) << "of more than 20 MB";
+    notes->keep(name(1), {.name = "ana"}, {.is_ended = true}, {});
+  }
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+  const auto notes = open();
+  EXPECT_EQ(notes->size(), size_t{sessions});
+  EXPECT_TRUE(notes->find(name(1))->is_ended);
+  for (int n = rounds - sessions; n < rounds; ++n) {
+    if (n % sessions != 1) {
+      ASSERT_NE(notes->find(name(n % sessions)), nullptr) << n;
+      EXPECT_EQ(notes->find(name(n % sessions))->uris.back(), name(n)) << n;
+    }
+  }
   std::filesystem::remove(path);
 }
 

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -63,6 +65,12 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
+std::string new_path(const std::string& path) { return path + ".new"; }
+
+base::Error cannot_write(const std::string& path) {
+  return {base::Code::storage_failed, "cannot write " + path + ": " + std::strerror(errno), {}};
+}
+
 }  // namespace
 
 std::expected<std::unique_ptr<Notes>, base::Error> Notes::open(std::string path, base::Time now,
@@ -70,17 +78,24 @@ std::expected<std::unique_ptr<Notes>, base::Error> Notes::open(std::string path,
   auto notes = std::make_unique<Notes>();
   notes->path_ = std::move(path);
   notes->bounds_ = bounds;
-  std::ifstream file(notes->path_, std::ios::binary);
-  for (std::string line; std::getline(file, line);) {
-    notes->read_line(line, now);
+  auto made = compact(notes->path_, SIZE_MAX, bounds, now, *notes);
+  if (!made) {
+    return std::unexpected(made.error());
   }
-  if (auto written = notes->rewrite(); !written) {
-    return std::unexpected(written.error());
+  if (auto placed = notes->put_in_place(*made); !placed) {
+    return std::unexpected(placed.error());
   }
   return notes;
 }
 
+// The file has all lines, whatever becomes of the one that is being written.
 Notes::~Notes() {
+  if (compacting_.valid()) {
+    if (const auto made = compacting_.get()) {
+      ::close(made->fd);
+      ::unlink(new_path(path_).c_str());
+    }
+  }
   if (fd_ >= 0) {
     ::close(fd_);
   }
@@ -167,36 +182,102 @@ void Notes::keep(std::string_view session, const Principal& owner, Note note, ba
   if (fd_ < 0) {
     return;
   }
-  // A line that was cut off would spoil the next one: then all is written anew, as soon as it can.
-  file_bytes_ = write_all(fd_, line) ? file_bytes_ + line.size() : SIZE_MAX / 2;
-  if (file_bytes_ > 2 * bytes_ + slack_bytes) {
-    (void)rewrite();
+  append(line);
+  finish_compaction();
+  if (!compacting_.valid() && file_bytes_ > std::max(2 * bytes_ + slack_bytes, compact_from_)) {
+    compacting_ = std::async(std::launch::async, [path = path_, upto = file_bytes_,
+                                                  bounds = bounds_, now] {
+      Notes scratch;
+      return compact(path, upto, bounds, now, scratch);
+    });
   }
 }
 
-// The file with nothing in it but what counts.
-std::expected<void, base::Error> Notes::rewrite() {
+// A line that was cut off must not spoil the next one.
+void Notes::append(const std::string& line) {
+  const std::string all = unwritten_.empty() ? line : "\n" + unwritten_ + line;
+  if (write_all(fd_, all)) {
+    file_bytes_ += all.size();
+    unwritten_.clear();
+  } else if (unwritten_.size() + line.size() <= bounds_.bytes_max) {
+    unwritten_ += line;
+  }
+  if (compacting_.valid()) {
+    since_ += line;
+  }
+}
+
+void Notes::settle() {
+  if (compacting_.valid()) {
+    compacting_.wait();
+    finish_compaction();
+  }
+}
+
+void Notes::finish_compaction() {
+  if (!compacting_.valid() ||
+      compacting_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    return;
+  }
+  auto made = compacting_.get();
+  const std::string since = std::exchange(since_, {});
+  if (made && write_all(made->fd, since)) {
+    made->bytes += since.size();
+    if (put_in_place(*made)) {
+      compact_from_ = 0;
+      return;
+    }
+  } else if (made) {
+    ::close(made->fd);
+  }
+  compact_from_ = file_bytes_ + slack_bytes;
+}
+
+// Reads the first `upto` bytes of the file, as a start does, and writes what counts of them.
+std::expected<Notes::Compact, base::Error> Notes::compact(const std::string& path, size_t upto,
+                                                          const Bounds& bounds, base::Time now,
+                                                          Notes& notes) {
+  notes.path_ = path;
+  notes.bounds_ = bounds;
+  std::ifstream file(path, std::ios::binary);
+  size_t read = 0;
+  for (std::string line; read < upto && std::getline(file, line);) {
+    read += line.size() + 1;
+    notes.read_line(line, now);
+  }
+  return notes.write_new();
+}
+
+std::expected<Notes::Compact, base::Error> Notes::write_new() const {
   std::string all;
   for (const auto& [turn, key] : by_turn_) {
     const Entry& entry = entries_.at(key);
     all += line_of(key, entry.owner, entry.note, entry.at);
   }
-  const std::string next = path_ + ".new";
-  const int fd =
-      ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, private_mode);
-  if (fd < 0 || !write_all(fd, all) || ::rename(next.c_str(), path_.c_str()) != 0) {
-    const std::string why = std::strerror(errno);
+  const int fd = ::open(new_path(path_).c_str(),
+                        O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, private_mode);
+  if (fd < 0 || !write_all(fd, all)) {
+    const base::Error error = cannot_write(path_);
     if (fd >= 0) {
       ::close(fd);
     }
-    return std::unexpected(
-        base::Error{base::Code::storage_failed, "cannot write " + path_ + ": " + why, {}});
+    return std::unexpected(error);
   }
+  return Compact{fd, all.size()};
+}
+
+std::expected<void, base::Error> Notes::put_in_place(const Compact& made) {
+  if (::rename(new_path(path_).c_str(), path_.c_str()) != 0) {
+    const base::Error error = cannot_write(path_);
+    ::close(made.fd);
+    return std::unexpected(error);
+  }
+  // The last to close a file that has no name gives its space back, which takes milliseconds.
   if (fd_ >= 0) {
-    ::close(fd_);
+    closing_ = std::async(std::launch::async, [old = fd_] { ::close(old); });
   }
-  fd_ = fd;
-  file_bytes_ = all.size();
+  fd_ = made.fd;
+  file_bytes_ = made.bytes;
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <expected>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,6 +30,7 @@ struct Note {
 // The notes of all sessions: in memory and, where there is one, in a file of lines, of which the
 // last about a session counts. Bounded in bytes, for each principal and in all: then the oldest are
 // forgotten. Not synced: a crash of the machine may take the newest, one of the broker does not.
+// A note is appended by the thread that keeps it; a file that has grown is written anew by another.
 class Notes {
  public:
   struct Bounds {
@@ -51,8 +53,15 @@ class Notes {
   void keep(std::string_view session, const Principal& owner, Note note, base::Time now);
 
   size_t size() const { return entries_.size(); }
+  // Waits until the file is not being written anew.
+  void settle();
 
  private:
+  // A new file with nothing in it but what counts, not in its place yet.
+  struct Compact {
+    int fd = -1;
+    size_t bytes = 0;
+  };
   struct Entry {
     std::string owner;
     Note note;
@@ -64,12 +73,23 @@ class Notes {
   void take(const std::string& key, Entry entry);
   void erase(const std::string& key);
   void read_line(std::string_view line, base::Time now);
-  std::expected<void, base::Error> rewrite();
+  static std::expected<Compact, base::Error> compact(const std::string& path, size_t upto,
+                                                     const Bounds& bounds, base::Time now,
+                                                     Notes& notes);
+  std::expected<Compact, base::Error> write_new() const;
+  std::expected<void, base::Error> put_in_place(const Compact& made);
+  void append(const std::string& line);
+  void finish_compaction();
 
   std::string path_;
   Bounds bounds_;
   int fd_ = -1;
   size_t file_bytes_ = 0;
+  std::string unwritten_;   // a write failed: goes before the next line
+  size_t compact_from_ = 0;  // bytes of the file; less is not worth it, or failed just now
+  std::string since_;        // lines that a file that is being written does not have
+  std::future<std::expected<Compact, base::Error>> compacting_;
+  std::future<void> closing_;
   size_t bytes_ = 0;
   uint64_t last_turn_ = 0;
   // By a hash: an id is half of what it takes to use a session.

@@ -11,13 +11,13 @@ using lib::JsonWriter;
 
 // The members of the object that `write` makes, without the braces.
 template <class Write>
-std::string members(const Write& write) {
+Result members(const Write& write) {
   std::string text;
   JsonWriter out(text);
   out.object();
   write(out);
   out.end_object();
-  return text.substr(1, text.size() - 2);
+  return {text.substr(1, text.size() - 2)};
 }
 
 void text_content(JsonWriter& out, std::string_view text) {
@@ -45,7 +45,7 @@ std::string_view Ask::answer(std::string_view key) const {
   return at == answers.end() ? std::string_view{} : at->second;
 }
 
-std::string tool_text(std::string_view text) {
+Result tool_text(std::string_view text) {
   return members([&](JsonWriter& out) {
     out.key("content").array();
     text_content(out, text);
@@ -53,7 +53,7 @@ std::string tool_text(std::string_view text) {
   });
 }
 
-std::string tool_json(std::string_view object) {
+Result tool_json(std::string_view object) {
   return members([&](JsonWriter& out) {
     out.key("content").array();
     text_content(out, object);
@@ -61,15 +61,13 @@ std::string tool_json(std::string_view object) {
   });
 }
 
-std::string tool_error(std::string_view text) {
-  return members([&](JsonWriter& out) {
-    out.key("content").array();
-    text_content(out, text);
-    out.end_array().key("isError").boolean(true);
-  });
+Result tool_error(std::string_view text) {
+  Result result = tool_text(text);
+  result.has_failed = true;
+  return result;
 }
 
-std::string tool_error(const base::Error& error) {
+Result tool_error(const base::Error& error) {
   const base::CodeInfo& info = base::info(error.code);
   std::string text(info.name);
   text.append(": ").append(error.detail);
@@ -82,14 +80,14 @@ std::string tool_error(const base::Error& error) {
   return tool_error(text);
 }
 
-std::string resource_text(std::string_view uri, std::string_view mime_type, std::string_view text) {
+Result resource_text(std::string_view uri, std::string_view mime_type, std::string_view text) {
   return members([&](JsonWriter& out) {
     out.key("contents").array().object().key("uri").text(uri).key("mimeType").text(mime_type);
     out.key("text").text(text).end_object().end_array();
   });
 }
 
-std::string prompt_text(std::string_view description, std::string_view text) {
+Result prompt_text(std::string_view description, std::string_view text) {
   return members([&](JsonWriter& out) {
     out.key("description").text(description).key("messages").array();
     out.object().key("role").plain("user").key("content");

@@ -53,6 +53,13 @@ inline constexpr int invalid_params = -32602;
 inline constexpr int internal_error = -32603;
 inline constexpr int missing_ability = -32021;  // data: {"requiredCapabilities":{…}}
 
+// What a call ends with. `members` are JSON without the braces, and say nothing of `isError`: that
+// is written for a result that has failed.
+struct Result {
+  std::string members;
+  bool has_failed = false;
+};
+
 // What the client is asked for in the middle of a call, by a method that it has (see Abilities).
 struct Question {
   std::string key;     // by which the answer is found
@@ -68,9 +75,8 @@ class Run {
  public:
   Run(Server& server, uint64_t id) : server_(&server), id_(id) {}
 
-  // Ends the call. `members` are those of the result, as JSON without the braces; see the makers
-  // below.
-  void done(std::string members) const;
+  // Ends the call; see the makers of results below.
+  void done(const Result& result) const;
   void fail(const Fault& fault) const;
 
   // Told if the client asked for it, else nothing.
@@ -167,15 +173,15 @@ struct Offer {
   bool lists_change = false;  // then someone calls Server::lists_changed
 };
 
-// Members of results, for Run::done.
-std::string tool_text(std::string_view text);
+// Results, for Run::done.
+Result tool_text(std::string_view text);
 // Structured content, and the same as text for clients that know no other.
-std::string tool_json(std::string_view object);
+Result tool_json(std::string_view object);
 // A refusal that the model reads: code, what was wrong, what to do.
-std::string tool_error(const base::Error& error);
-std::string tool_error(std::string_view text);
-std::string resource_text(std::string_view uri, std::string_view mime_type, std::string_view text);
-std::string prompt_text(std::string_view description, std::string_view text);
+Result tool_error(const base::Error& error);
+Result tool_error(std::string_view text);
+Result resource_text(std::string_view uri, std::string_view mime_type, std::string_view text);
+Result prompt_text(std::string_view description, std::string_view text);
 
 // The result of a resource that is not there, for Run::fail; the protocol's versions differ.
 Fault resource_not_found(const Ask& ask);

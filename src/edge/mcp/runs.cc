@@ -180,15 +180,17 @@ void Server::finish(Running& run, std::string text, int status, Host::Outcome ou
   }
 }
 
-void Server::finish_result(Running& run, std::string_view members) {
-  // As tool_error ends. Anywhere else it would be in what the tool tells of.
-  const bool failed = members.ends_with(R"("isError":true)");
-  const Host::Outcome outcome = failed ? Host::Outcome::failed : Host::Outcome::done;
+void Server::finish_result(Running& run, const Result& result) {
+  const Host::Outcome outcome =
+      result.has_failed ? Host::Outcome::failed : Host::Outcome::done;
+  std::string all = result.members;
+  if (result.has_failed) {
+    all += R"(,"isError":true)";
+  }
   if (run.client.era == Era::legacy) {
-    finish(run, result_text(run.id, members), 200, outcome);
+    finish(run, result_text(run.id, all), 200, outcome);
     return;
   }
-  std::string all(members);
   if (run.method == "resources/read") {
     all += R"(,"ttlMs":0,"cacheScope":"private")";
   }
@@ -299,9 +301,9 @@ void Server::ask_legacy(Running& run, const std::vector<Question>& questions, st
   }
 }
 
-void Run::done(std::string members) const {
+void Run::done(const Result& result) const {
   if (Running* const run = server_->find_run(id_)) {
-    server_->finish_result(*run, members);
+    server_->finish_result(*run, result);
   }
 }
 

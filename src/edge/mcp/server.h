@@ -140,7 +140,7 @@ class Server {
   bool take_answers(Running& run, const Message& message, lib::Json arguments);
   void act(Running& run, lib::Json arguments);
   void finish(Running& run, std::string text, int status, Host::Outcome outcome);
-  void finish_result(Running& run, std::string_view members);
+  void finish_result(Running& run, const Result& result);
   void finish_fault(Running& run, const Fault& fault);
   void refuse_ask(Running& run, const std::string& why, std::string_view required);
   void ask_modern(Running& run, const std::vector<Question>& questions, const std::string& state);

@@ -189,14 +189,19 @@ TEST_F(McpServer, AnIdInUseIsRefused) {
   EXPECT_FALSE(is_answered(post(session, call("5", "wait"))));
 }
 
-TEST_F(McpServer, ACallFailedIfItsResultSaysSoItself) {
+// What a text ends with says nothing about how the call went.
+TEST_F(McpServer, ACallFailedIfItsResultIsMarkedSo) {
   const Headers session = begin();
   post(session, call("5", "wait"));
-  waiting_.at(0).done(tool_json(R"({"log":{"isError":true}})"));
+  waiting_.at(0).done({R"("content":[],"isError":true)"});
   post(session, call("6", "wait"));
   waiting_.at(1).done(tool_error("no"));
+  const auto structured = post(session, call("7", "wait"));
+  waiting_.at(2).done({R"("content":[],"structuredContent":{})", true});
+  EXPECT_TRUE(has(text(structured), R"("structuredContent":{},"isError":true})"));
+  modern_call("test_missing_capability", R"({"elicitation":{}})");
   using enum Host::Outcome;
-  EXPECT_EQ(wire_.outcomes, (std::vector{done, failed}));
+  EXPECT_EQ(wire_.outcomes, (std::vector{done, failed, failed, refused}));
 }
 
 TEST_F(McpServer, AnAnswerAtOnceIsJsonAndALateOneIsAnEvent) {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core knows how large a message can become in another dialect without writing it there. What
+// the codecs write must never be larger. CO-15, IN-08.
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+
+#include "core/envelope.h"
+#include "dialect/golden_test.h"
+
+namespace parley::dialect {
+namespace {
+
+const AnyMessage any_message;
+
+std::string encoded(const Envelope& e, Dialect dialect) {
+  std::string out;
+  find_codec(dialect)->encode(e, {.recipient = "vic", .trace = EncodeContext::Trace::own}, out);
+  return out;
+}
+
+void expect_bounds(const Envelope& e) {
+  const core::MessageSizes sizes = core::sizes_of(e);
+  if (e.dialect != Dialect::collab) {
+    EXPECT_LE(encoded(e, Dialect::collab).size(), sizes.whole);
+  }
+  if (e.dialect == Dialect::inbox) {
+    return;  // what was sent in a dialect was measured where it was read
+  }
+  lib::JsonDocument document;
+  const std::string text = encoded(e, Dialect::inbox);
+  const auto message = document.parse(text);
+  ASSERT_TRUE(message) << text;
+  const auto content = message->find("content").as_string();
+  ASSERT_TRUE(content) << text;
+  EXPECT_LE(content->size(), sizes.content) << text;
+}
+
+// As its sender wrote it.
+void expect_bounds(const std::string& text, Dialect dialect) {
+  lib::JsonDocument document;
+  Texts texts;
+  const auto message = document.parse(text);
+  ASSERT_TRUE(message);
+  DecodeContext context;
+  context.sender = "planner";
+  context.lenient = true;
+  context.derive = &derive_id;
+  context.lookup = &any_message;
+  context.fallback_id.bytes[6] = 0x40;
+  context.fallback_id.bytes[8] = 0x80;
+  const auto envelope = find_codec(dialect)->decode(*message, context, texts);
+  ASSERT_TRUE(envelope) << envelope.error().detail;
+  expect_bounds(*envelope);
+}
+
+TEST(Sizes, OfTheGoldenMessagesAreNeverTooSmall) {
+  for (const auto& [folder, dialect] :
+       {std::pair{"tests/golden/flow", Dialect::flow},
+        std::pair{"tests/golden/collab", Dialect::collab},
+        std::pair{"tests/golden/inbox", Dialect::inbox}}) {
+    for (const auto& [name, text] : golden_texts(folder, false)) {
+      SCOPED_TRACE(std::string(folder) + "/" + name);
+      expect_bounds(text, dialect);
+    }
+  }
+}
+
+std::string repeated(std::string_view part, size_t times) {
+  std::string text;
+  for (size_t n = 0; n < times; ++n) {
+    text += part;
+  }
+  return text;
+}
+
+TEST(Sizes, OfWhatGrowsWhenItIsWrittenAgain) {
+  for (const std::string_view part :
+       {"x", "\\b", "\\f\\u0001", "\\\"", "\\\\", "\xc3\xa9", "\\/"}) {
+    SCOPED_TRACE(part);
+    const std::string grown = repeated(part, 300);
+    const bool is_control = part.starts_with("\\b") || part.starts_with("\\f");
+    const std::string name = repeated(is_control ? "n" : part, 50);
+    expect_bounds(R"({"type":"request","receiver":"vic","conversation_id":")" + name +
+                      R"(","metadata":{"correlation_id":")" + name + R"("},"more":")" + grown +
+                      R"(","payload":{"content_type":"text","body":")" + grown + R"("}})",
+                  Dialect::flow);
+    expect_bounds(R"({"to":"vic","type":"event","action":"a","payload":")" + grown +
+                      R"(","sessionId":"s","foreign":{"subject":")" + name +
+                      R"(","task":"t"},"more":")" + grown + R"("})",
+                  Dialect::collab);
+  }
+}
+
+// The bound is near enough that a message does not fail for nothing.
+TEST(Sizes, AreNotFarTooLarge) {
+  Envelope e;
+  e.sender = "eve";
+  e.receivers = {"vic"};
+  e.type = "request";
+  const std::string body = "\"" + std::string(8'000, 'x') + "\"";
+  e.body = body;
+  EXPECT_LE(core::sizes_of(e).whole, 8'700u);
+  EXPECT_LE(core::sizes_of(e).content, 8'300u);
+}
+
+}  // namespace
+}  // namespace parley::dialect
