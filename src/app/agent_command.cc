@@ -315,7 +315,8 @@ void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Option
       ->allow_extra_args(false);
   adding->add_option("--action", options->actions, "An action it supports; may be repeated")
       ->allow_extra_args(false);
-  adding->add_option("--subscribe", options->topics, "A topic it listens to; may be repeated")
+  adding->add_option("--subscribe", options->topics,
+                     "A topic it listens to, or a pattern such as 'build.*'; may be repeated")
       ->allow_extra_args(false);
   adding->add_option("--webhook", options->webhook,
                      "A URL that is told when mail waits; its secret is printed once")

@@ -74,7 +74,7 @@ void hide(char* secret) { std::memset(secret, '*', std::strlen(secret)); }
 
 }  // namespace
 
-int run(std::vector<std::string> arguments) {
+int run(std::vector<std::string> arguments, const TestAccess* access) {
   CLI::App app(
       "Parley is a durable message broker for AI agents and the people who supervise them.",
       "parley");
@@ -83,7 +83,7 @@ int run(std::vector<std::string> arguments) {
   app.failure_message(usage_failure);
   app.get_formatter()->column_width(34);
   int exit_code = 0;
-  add_serve(app, exit_code);
+  add_serve(app, exit_code, access);
   add_agent(app, exit_code);
   add_message(app, exit_code);
   add_wait(app, exit_code);

@@ -6,12 +6,14 @@
 
 namespace parley::app {
 
+struct TestAccess;
+
 // Stands before a word of a command that is to be run as it is.
 constexpr char verbatim_mark = '\x01';
 
 // Runs the program with these arguments, without its name. Returns the exit code: 0 done, 1 refused
-// or failed, 2 a wrong call.
-int run(std::vector<std::string> arguments);
+// or failed, 2 a wrong call. `access` is for a program of the tests: see serve.h.
+int run(std::vector<std::string> arguments, const TestAccess* access = nullptr);
 
 // The arguments as strings. Overwrites what follows --token in `argv` itself, so that no listing of
 // processes shows it.

@@ -207,9 +207,15 @@ TEST_F(Commands, PublishGoesToATopicOrToEverybody) {
   broker_.answer("POST /v1/messages", 202, R"({"id":"m1","state":"accepted"})");
   EXPECT_EQ(call({"publish", "task.done", "x"}).code, 0);
   EXPECT_EQ(member(last().body, {"receiver"}), "task.done");
-  EXPECT_EQ(member(last().body, {"type"}), "notification");
+  EXPECT_EQ(member(last().body, {"type"}), "broadcast");
   EXPECT_EQ(call({"publish", "*", "x"}).code, 0);
   EXPECT_EQ(member(last().body, {"type"}), "broadcast");
+  // FL-13: an agent of that name is not meant.
+  EXPECT_EQ(call({"publish", "news", "x"}).code, 0);
+  EXPECT_EQ(member(last().body, {"receiver"}), "topic:news");
+  EXPECT_EQ(call({"publish", "task.done", "--type", "notification", "x"}).code, 0);
+  EXPECT_EQ(member(last().body, {"receiver"}), "topic:task.done");
+  EXPECT_EQ(member(last().body, {"type"}), "notification");
 }
 
 TEST_F(Commands, InboxShowsOtherPeoplesTextHarmless) {

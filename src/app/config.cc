@@ -73,7 +73,7 @@ constexpr uint64_t year = 365 * day;
 constexpr uint64_t gigabyte = uint64_t{1} << 30;
 
 // The broker's own keys; the rules have their table in core.
-constexpr std::array<Key, 41> table = {{
+constexpr std::array<Key, 42> table = {{
     {"allowed_hosts", &Config::allowed_hosts, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
@@ -138,6 +138,10 @@ constexpr std::array<Key, 41> table = {{
      "unanswered requests of one connection; then reading pauses"},
     {"server.request_timeout", &Limits::request_timeout, second, day,
      "from the first byte of a request to its last"},
+    {"server.unauthenticated_bytes_max", Bytes{&Limits::unauthenticated_bytes_max}, 65'536,
+     gigabyte,
+     "bytes held for all connections together that have shown no token; beyond it those that hold "
+     "most get 503"},
     {"tls.certificate", &Config::tls_certificate, 0, 0, "the server's certificate chain, PEM"},
     {"tls.key", &Config::tls_key, 0, 0, "its private key, PEM"},
     {"webhook.again_after", &Config::webhook_again_after, second, day,

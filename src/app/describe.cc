@@ -40,6 +40,15 @@ std::string because(std::string_view reason) {
   return reason.empty() ? std::string() : ": " + quoted(reason);
 }
 
+// `, listens to "a.b" "a.c"`
+std::string listens_to(const std::vector<std::string_view>& topics) {
+  std::string text = topics.empty() ? "" : ", listens to";
+  for (const std::string_view topic : topics) {
+    text += " " + quoted(topic);
+  }
+  return text;
+}
+
 struct Teller {
   std::string operator()(const Tick&) const { return "tick"; }
   std::string operator()(const StartNode& c) const { return "start node " + quoted(c.node); }
@@ -57,7 +66,8 @@ struct Teller {
            (c.role.empty() ? "" : " as " + quoted(c.role)) +
            (c.token == TokenHash{} ? "" : ", new token") +
            (c.webhook.empty() ? "" : ", webhook " + quoted(c.webhook)) +
-           (c.webhook_secret == WebhookSecret{} ? "" : ", new secret");
+           (c.webhook_secret == WebhookSecret{} ? "" : ", new secret") +
+           listens_to(c.subscriptions);
   }
   std::string operator()(const Unregister& c) const { return "unregister " + quoted(c.name); }
   std::string operator()(const Subscribe& c) const {
@@ -79,7 +89,9 @@ struct Teller {
   std::string operator()(const Read& c) const { return "read " + named(c.target); }
   std::string operator()(const Take& c) const { return "take " + std::to_string(c.count_max); }
   std::string operator()(const Ack& c) const {
-    return "ack " + std::string(c.upto == stream_none ? "" : "up to ") + named(c.target);
+    return c.stream == stream_none ? "ack " + named(c.target)
+                                   : "ack up to the mark " + std::to_string(c.upto.stream) + "-" +
+                                         std::to_string(c.upto.number);
   }
   std::string operator()(const Nack& c) const {
     return "nack " + named(c.target) +
@@ -131,7 +143,8 @@ struct Teller {
   }
   std::string operator()(const ReleaseLock& c) const { return "release lock " + quoted(c.name); }
   std::string operator()(const ReassignTask& c) const {
-    return "reassign task " + quoted(c.task) + " to " + quoted(c.to);
+    return "reassign task " + quoted(c.task) +
+           (c.thread.empty() ? "" : " of thread " + quoted(c.thread)) + " to " + quoted(c.to);
   }
   std::string operator()(const CloseThread& c) const { return "close thread " + quoted(c.thread); }
 };

@@ -269,7 +269,7 @@ class Examination {
       add("clock", ahead > clock_fail ? Status::fail : Status::warn,
           "the newest record of the journal is " + about(ahead) +
               " ahead of this machine's clock: the clock was set back, or was wrong before",
-          "Set the clock. Until it has caught up, new records carry the journal's time.");
+          "Set the clock. Until it has caught up, the journal's time goes on a tenth slower.");
     } else if (visited && newest.us > 0) {
       add("clock", Status::ok,
           "not behind the journal, whose newest record is of " + base::format_time(newest));

@@ -118,9 +118,15 @@ int send(const Options& options) {
 
 int publish(const Options& options) {
   Draft draft = options.draft;
-  if (draft.type.empty()) {
-    draft.type = draft.to == "*" ? "broadcast" : "notification";
+  // A broadcast to a name with a dot goes to that topic, whichever agent has the name; else the
+  // prefix says what is meant.
+  const bool is_domain_event = draft.to.find('.') != draft.to.npos;
+  if (draft.type.empty() && draft.action.empty() && (draft.to == "*" || is_domain_event)) {
+    draft.type = "broadcast";
+  } else if (draft.to != "*" && !draft.to.starts_with("topic:")) {
+    draft.to = "topic:" + draft.to;
   }
+  draft.type = draft.type.empty() ? "notification" : draft.type;
   return post(options, draft);
 }
 

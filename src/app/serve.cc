@@ -16,8 +16,8 @@
 #include "app/commands.h"
 #include "app/config.h"
 #include "app/terminal.h"
+#include "base/paced_clock.h"
 #include "edge/api.h"
-#include "edge/mcp/fixtures.h"
 #include "edge/otlp.h"
 #include "journal/file.h"
 #include "lib/crypto.h"
@@ -171,6 +171,13 @@ class StopOnSignal {
 
 void warn(const std::string& text) { std::fprintf(stderr, "parley: %s\n", text.c_str()); }
 
+void tell_jump(base::Duration by, bool believed) {
+  const std::string text = base::format_duration(base::rough(by));
+  warn(believed ? "the machine's clock stayed ahead by " + text + ", so the broker's time is set"
+                : "the machine's clock was set forward by " + text +
+                      "; the broker's time follows if that lasts a minute");
+}
+
 void tell(const view::History::Report& report, const std::string& path) {
   if (!report.set_aside.empty()) {
     warn("the history could not be used and is now " + report.set_aside +
@@ -238,11 +245,15 @@ std::unique_ptr<view::Runner> start_view(const Config& config, journal::Journal&
 // The broker with its view, caught up with the journal.
 std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journal& journal,
                                                                  base::Clock& clock,
+                                                                 base::Clock& steady,
                                                                  view::Runner* view) {
   node::Node::Options options;
   // Later lives have greater ones; two nodes that start at once differ by chance.
   options.origin = static_cast<uint64_t>(clock.now().us) << 12 | (lib::random_u64() & 0xfff);
   options.hash_seed = lib::random_u64();
+  options.steady = &steady;
+  options.warn = [](const Error& error) { warn(error.detail); };
+  options.clock = &clock;
   if (view != nullptr) {
     view::Feed& feed = view->feed();
     options.tell_after = feed.position();
@@ -258,9 +269,11 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journa
                            const auto&... told) { feed.push(machine, told...); });
   }
   // Brings the view what it missed.
-  if (auto stepped = (*broker)->step(clock.now()); !stepped) {
-    return std::unexpected(stepped.error());
-  }
+  do {
+    if (auto stepped = (*broker)->step(clock.now()); !stepped) {
+      return std::unexpected(stepped.error());
+    }
+  } while ((*broker)->is_behind());
   return broker;
 }
 
@@ -292,8 +305,8 @@ double bytes_in(const std::string& directory) {
   return bytes;
 }
 
-std::vector<edge::Gauge> gauges(const Config& config, journal::Journal& journal,
-                                const edge::SpanExporter* exporter, base::Time started) {
+std::vector<edge::Gauge> gauges(const Config& config, journal::FileJournal& journal,
+                                const edge::SpanExporter* exporter, base::PacedClock& clock) {
   const auto total = [exporter](uint64_t (edge::SpanExporter::*count)() const) {
     return [exporter, count] {
       return exporter == nullptr ? 0.0 : static_cast<double>((exporter->*count)());
@@ -308,10 +321,18 @@ std::vector<edge::Gauge> gauges(const Config& config, journal::Journal& journal,
        total(&edge::SpanExporter::failures)},
       {"parley_journal_bytes", "Size of the journal's files, reserved space included.",
        [directory = config.data + "/journal"] { return bytes_in(directory); }},
+      {"parley_journal_written_bytes_total", "Bytes of records that were written.",
+       [&journal] { return static_cast<double>(journal.totals().bytes); }},
+      {"parley_journal_syncs_total", "Batches of records that were synced.",
+       [&journal] { return static_cast<double>(journal.totals().syncs); }},
       {"parley_snapshot_seq", "Place of the newest stored snapshot.",
        [&journal] { return static_cast<double>(journal.snapshot_seq().n); }},
       {"process_start_time_seconds", "When the process started, since 1970.",
-       [started] { return static_cast<double>(started.us) / 1e6; }},
+       [started = clock.now()] { return static_cast<double>(started.us) / 1e6; }},
+      {"parley_clock_ahead_seconds", "How far the journal's time is ahead of the machine's clock.",
+       [&clock] { return static_cast<double>(clock.ahead().us) / 1e6; }},
+      {"parley_clock_jumps_total", "Times that the machine's clock was set forward, and believed.",
+       [&clock] { return static_cast<double>(clock.jumps()); }},
   };
 }
 
@@ -350,35 +371,38 @@ std::expected<lib::SecretKey, Error> mcp_key(const std::string& data) {
   return key;
 }
 
-// The agent that the conformance suite acts as: nobody has its token, which is not written down.
-std::expected<void, Error> make_fixtures_agent(node::Broker& broker, base::Clock& clock,
-                                               const Config& config) {
+std::expected<void, Error> make_test_agent(node::Broker& broker, base::Clock& clock,
+                                           const Config& config, const TestAccess& access) {
   if (!is_loopback(config.listen.host)) {
     return std::unexpected(Error{Code::bad_request,
-                                 "--mcp-fixtures lets anyone in who can connect: listen on a "
+                                 access.flag + " lets anyone in who can connect: listen on a "
                                  "loopback address, or leave it out",
                                  {}});
   }
   return ask_now(broker, clock,
-                 core::Register{.name = edge::mcp::fixtures_agent,
+                 core::Register{.name = access.agent,
                                 .token = lib::sha256(lib::random_token()),
                                 .only_token = true});
 }
 
-std::expected<void, Error> serve(const Config& config, bool mcp_fixtures) {
+std::expected<void, Error> serve(const Config& config, const TestAccess* access) {
   StopOnSignal::block();
   ::umask(077);  // what agents tell each other is for nobody else on the machine
-  base::SystemClock clock;
+  base::SystemClock wall;
+  base::BootClock steady;
+  base::PacedClock clock(wall, steady);
+  clock.on_jump = &tell_jump;
   // Outlives the journal and the view, whose threads post to it.
   std::unique_ptr<net::SocketServer> server;
   auto journal = journal::FileJournal::open({.directory = config.data + "/journal"}, clock);
   if (!journal) {
     return std::unexpected(journal.error());
   }
+  clock.not_before((*journal)->last_time());
   const auto post = [&server](std::function<void()> work) { server->post(std::move(work)); };
   const auto exporter = start_exporter(config);  // outlives the view, which feeds it
   const auto view = start_view(config, **journal, post, exporter.get());
-  auto broker = start_broker(**journal, clock, view.get());
+  auto broker = start_broker(**journal, clock, steady, view.get());
   if (!broker) {
     return std::unexpected(broker.error());
   }
@@ -397,28 +421,31 @@ std::expected<void, Error> serve(const Config& config, bool mcp_fixtures) {
   if (!notes) {
     return std::unexpected(notes.error());
   }
-  if (mcp_fixtures) {
-    if (auto made = make_fixtures_agent(**broker, clock, config); !made) {
+  if (access != nullptr) {
+    if (auto made = make_test_agent(**broker, clock, config, *access); !made) {
       return made;
     }
   }
   std::vector<std::string> hosts = config.allowed_hosts;
   hosts.push_back(host_of(config.listen.host));
-  edge::Api api(**broker, clock,
-                {.version = PARLEY_VERSION,
-                 .hosts = std::move(hosts),
-                 .view = view.get(),
-                 .gauges = gauges(config, **journal, exporter.get(), clock.now()),
-                 .mcp = config.mcp,
-                 .mcp_key = *key,
-                 .mcp_notes = std::move(*notes),
-                 .mcp_fixtures = mcp_fixtures,
-                 .webhooks = webhooks(config)});
+  edge::Api::Options options{.version = PARLEY_VERSION,
+                             .hosts = std::move(hosts),
+                             .view = view.get(),
+                             .gauges = gauges(config, **journal, exporter.get(), clock),
+                             .mcp = config.mcp,
+                             .mcp_key = *key,
+                             .mcp_notes = std::move(*notes),
+                             .webhooks = webhooks(config)};
+  if (access != nullptr) {
+    access->add(options);
+  }
+  edge::Api api(**broker, clock, std::move(options));
   auto listening = net::SocketServer::listen({.host = config.listen.host,
                                         .port = config.listen.port,
                                         .tls_certificate = config.tls_certificate,
                                         .tls_key = config.tls_key,
-                                        .limits = config.server},
+                                        .limits = config.server,
+                                        .clock = &clock},
                                        api);
   if (!listening) {
     return std::unexpected(listening.error());
@@ -427,23 +454,24 @@ std::expected<void, Error> serve(const Config& config, bool mcp_fixtures) {
   api.attach(*server);
   // A turn follows whatever is posted, and finds the batch.
   (*journal)->sync_behind(sync_behind_bytes, [&server] { server->post([] {}); });
+  (*journal)->fetch_behind([&server] { server->post([] {}); });
   return run(config, *server);
 }
 
 }  // namespace
 
-void add_serve(CLI::App& app, int& exit_code) {
+void add_serve(CLI::App& app, int& exit_code, const TestAccess* access) {
   CLI::App* command = app.add_subcommand("serve", "Run the broker");
   auto flags = std::make_shared<ConfigFlags>();
   flags->add_to(*command);
-  const auto mcp_fixtures = std::make_shared<bool>(false);
-  command->add_flag("--mcp-fixtures", *mcp_fixtures,
-                    "For tests: offer at /mcp what the MCP conformance suite calls, and take "
-                    "calls there without a token; on loopback only");
+  const auto open = std::make_shared<bool>(false);
+  if (access != nullptr) {
+    command->add_flag(access->flag, *open, access->help);
+  }
   add_example(*command, "parley serve --data ./data --listen 127.0.0.1:7455");
-  command->callback([flags, mcp_fixtures, &exit_code] {
+  command->callback([flags, open, access, &exit_code] {
     const auto config = load_config(flags->sources());
-    const auto served = config ? serve(*config, *mcp_fixtures)
+    const auto served = config ? serve(*config, *open ? access : nullptr)
                                : std::expected<void, Error>(std::unexpected(config.error()));
     if (!served) {
       std::fprintf(stderr, "parley: %s\n", served.error().detail.c_str());

@@ -20,6 +20,7 @@ struct Options {
   std::string id;
   std::string to;
   std::string director;
+  std::string thread;
   std::string agent;
   std::string state;
   bool silent = false;
@@ -94,14 +95,23 @@ int print_task(Json answer) {
                 printable(text_of(move, "to")).c_str(), printable(text_of(move, "by")).c_str(),
                 text_of(move, "at").c_str());
   }
+  const Json others = answer.find("others");
+  for (const Json other : others ? others.elements() : Json::Elements()) {
+    const std::string also = "also: " + text_of(other, "state") + ", given by " +
+                             text_of(other, "director") + " to " + text_of(other, "specialist") +
+                             ", in thread " + text_of(other, "thread");
+    std::printf("%s\n", printable(also).c_str());
+  }
   return 0;
 }
 
 int show(const Options& options) {
-  const std::string whose =
-      options.director.empty() ? "" : "?director=" + encoded(options.director);
-  return ask_and_show(options.client, {"GET", "/v1/tasks/" + encoded(options.id) + whose},
-                      print_task);
+  std::string path = "/v1/tasks/" + encoded(options.id);
+  path += options.director.empty() ? "" : "?director=" + encoded(options.director);
+  path += options.thread.empty()
+              ? ""
+              : (options.director.empty() ? "?thread=" : "&thread=") + encoded(options.thread);
+  return ask_and_show(options.client, {"GET", path}, print_task);
 }
 
 int reassign(const Options& options) {
@@ -110,6 +120,9 @@ int reassign(const Options& options) {
   out.object().key("to").text(options.to);
   if (!options.director.empty()) {
     out.key("director").text(options.director);
+  }
+  if (!options.thread.empty()) {
+    out.key("thread").text(options.thread);
   }
   out.end_object();
   const Call call{"POST", "/v1/tasks/" + encoded(options.id) + "/reassign", body, {}};
@@ -124,6 +137,7 @@ void add_task(CLI::App& app, int& exit_code) {
       app.add_subcommand("task", "Show a task: who has it, how far it is, what came of it");
   task->add_option("ID", options->id, "The task: the taskId of its messages");
   task->add_option("--director", options->director, "Who gave it, where several gave one");
+  task->add_option("--thread", options->thread, "Its conversation, where several have one");
   add_client_options(*task, options->client);
   add_example(*task, "parley task research-7");
 
@@ -143,6 +157,7 @@ void add_task(CLI::App& app, int& exit_code) {
   moving->add_option("ID", options->id, "The task")->required();
   moving->add_option("--to", options->to, "The agent that gets it")->required();
   moving->add_option("--director", options->director, "Who gave it, where several gave one");
+  moving->add_option("--thread", options->thread, "Its conversation, where several have one");
   add_client_options(*moving, options->client);
   add_example(*moving, "parley task reassign research-7 --to sue");
   moving->callback([=, &exit_code] { exit_code = reassign(*options); });
