@@ -63,13 +63,20 @@ void Ledger::learn_silence(const Step& step) {
   }
 }
 
+// Who was asked alone, as it was before the entry: its time passes before its command is done. Of a
+// task that was given to another, who has it. Empty: several were asked.
+std::string Ledger::asked_alone(const Sent& sent) const {
+  if (sent.pairs.size() == 1 && sent.topic.empty()) {
+    return sent.pairs.front().receiver;
+  }
+  const auto given = std::ranges::find_if(
+      given_, [&](const auto& item) { return item.second.message == sent.seq; });
+  return given == given_.end() ? std::string() : given->second.specialist;
+}
+
 // One that was asked by itself, and did not answer.
 void Ledger::note_unanswered(const Step& step, Seq message) {
-  const Sent& sent = sent_.at(message);
-  if (sent.pairs.size() != 1 || !sent.topic.empty()) {
-    return;
-  }
-  const auto at = members_.find(sent.pairs.front().receiver);
+  const auto at = members_.find(asked_alone(sent_.at(message)));
   if (at != members_.end() && at->second.kind == core::PrincipalKind::agent &&
       !is_offline(at->first) && at->first != step.entry.actor) {
     at->second.unanswered = true;
@@ -157,8 +164,8 @@ void Ledger::redirect(const Step& step, const core::Send& command,
     if (found.contains(name)) {
       for (const auto& [other, member] : members_) {
         if (!wanted.contains(other) && !found.contains(other) &&
-            may_stand_in(command, name, other) &&
-            t.agents[t.agents.find(other)].inbox.unsettled < rules_.queue_max) {
+            !may_be_too_large(command.envelope.body.size()) && may_stand_in(command, name, other) &&
+            t.load_of(t.agents.find(other)) < rules_.queue_max) {
           fail(Check::receivers, step, text("waits for {}, though {} is there", name, other));
         }
       }

@@ -149,6 +149,54 @@ void Ledger::check_roll_calls(const Step& step) {
   }
 }
 
+// Once, when all that can be has been acknowledged, or when it is too late. FL-01
+void Ledger::on_receipt(const Step& step, const core::Errand& errand) {
+  const auto at = wanted_.find(errand.about);
+  if (at == wanted_.end() || at->second.sender != errand.to) {
+    fail(Check::wait, step, text("{} is told of, and should not be, or twice", errand.about.n));
+    return;
+  }
+  std::vector<std::string> there;
+  bool all_final = true;
+  for (const Pair& pair : sent_.at(errand.about).pairs) {
+    all_final = all_final && core::is_final(pair.state);
+    if (is_settled(pair)) {
+      there.push_back(pair.receiver);
+    }
+  }
+  std::ranges::sort(there);
+  const bool in_time = errand.kind == core::ErrandKind::acknowledged;
+  const bool due = at->second.due <= now_;
+  const bool is_so = in_time ? all_final && !there.empty() : due;
+  // What came with the same entry came after the time was over.
+  const auto told = fact_of<std::vector<std::string>>(errand, "acknowledged");
+  if (!is_so || (in_time ? told != there : !std::ranges::includes(there, told))) {
+    fail(Check::wait, step, text("{} is not told of as it is", errand.about.n));
+  }
+  wanted_.erase(at);
+}
+
+void Ledger::check_receipts(const Step& step) {
+  for (auto at = wanted_.begin(); at != wanted_.end();) {
+    const auto sent = sent_.find(at->first);
+    if (sent == sent_.end()) {
+      at = wanted_.erase(at);
+      continue;
+    }
+    const bool ended = step.after.tables().patterns.find_wait(at->first) == nullptr;
+    const bool over = at->second.due <= now_ ||
+                      std::ranges::all_of(sent->second.pairs, [](const Pair& pair) {
+                        return core::is_final(pair.state);
+                      });
+    const bool untold = std::ranges::any_of(sent->second.pairs, is_settled) &&
+                        is_registered(at->second.sender);
+    if (ended ? untold : over) {
+      fail(Check::wait, step, text("what became of {} should be told", at->first.n));
+    }
+    at = ended ? wanted_.erase(at) : std::next(at);
+  }
+}
+
 void Ledger::begin_pipeline(const Step& step, const core::Send& command) {
   Piped piped;
   piped.id = command.envelope.id;
@@ -157,23 +205,55 @@ void Ledger::begin_pipeline(const Step& step, const core::Send& command) {
   piped.stages.insert(piped.stages.end(), command.later_stages.begin(),
                       command.later_stages.end());
   piped.message = step.entry.seq;
+  const auto first = members_.find(piped.stages.front());
+  const core::Tables& t = step.after.tables();
+  const core::AgentRef ref = t.agents.find(piped.stages.front());
+  // That it put another message off only the tables know.
+  const bool busy =
+      first != members_.end() &&
+      (first->second.status == "busy" ||
+       (first->second.status == "working" && first->second.dialect == core::Dialect::collab) ||
+       (ref != core::none && t.agents[ref].busy_until > now_));
+  const bool is_held = is_held_back(step, command);
+  if (is_held ? !busy : busy && !is_away(piped.stages.front())) {
+    fail(Check::wait, step,
+         text("{} is busy and asked, or is waited for and not busy", piped.stages.front()));
+  }
+  if (is_held) {
+    piped.asked = 0;
+    piped.answer = Answer::good;  // so it goes on
+    coverage_.count("pipeline", "held back");
+  }
   piped_[step.entry.seq] = std::move(piped);
   coverage_.count("pattern", "pipeline");
+}
+
+// The pipeline waits before its first stage, which is busy.
+bool Ledger::is_held_back(const Step& step, const core::Send& command) const {
+  const auto& known = step.after.tables().patterns.pipelines();
+  const auto at = known.find(step.entry.seq);
+  return !command.later_stages.empty() && at != known.end() &&
+         at->second.stages.front().message.n == 0;
+}
+
+bool Ledger::waits_to_begin(Seq first) const {
+  const auto at = piped_.find(first);
+  return at != piped_.end() && at->second.asked == 0;
 }
 
 // A stage's message goes to the stage after the one that answered, as the owner asked the first.
 void Ledger::check_stage(const Step& step, const core::Send& command) {
   for (auto& [first, piped] : piped_) {
-    if (piped.owed != command.errand || piped.stage + 1 >= piped.stages.size()) {
+    if (piped.owed != command.errand || piped.asked >= piped.stages.size()) {
       continue;
     }
-    ++piped.stage;
+    ++piped.asked;
     piped.owed = 0;
     piped.answer = Answer::none;
     piped.message = step.entry.seq;
     piped.errand_done = step.entry.seq;
-    if (command.envelope.receivers.front() != piped.stages[piped.stage]) {
-      fail(Check::wait, step, text("stage {} of pipeline {} is {}", piped.stage + 1, first.n,
+    if (command.envelope.receivers.front() != piped.stages[piped.asked - 1]) {
+      fail(Check::wait, step, text("stage {} of pipeline {} is {}", piped.asked, first.n,
                                    command.envelope.receivers.front()));
     }
     Manner manner = Manner::of(command.envelope);
@@ -185,7 +265,7 @@ void Ledger::check_stage(const Step& step, const core::Send& command) {
     }
     if (manner != piped.manner) {
       fail(Check::wait, step, text("stage {} of pipeline {} is not asked as the first was",
-                                   piped.stage + 1, first.n));
+                                   piped.asked, first.n));
     }
     return;
   }
@@ -210,7 +290,7 @@ void Ledger::on_pipeline_ended(const Step& step, const core::Errand& errand) {
   }
   const Piped& piped = at->second;
   const bool is_through =
-      piped.stage + 1 == piped.stages.size() && piped.answer == Answer::good;
+      piped.asked == piped.stages.size() && piped.answer == Answer::good;
   if (is_through != (fact_of<std::string>(errand, "state") == "completed")) {
     fail(Check::wait, step, text("pipeline {} is told to have ended as it did not", at->first.n));
   }
@@ -222,7 +302,7 @@ void Ledger::on_pipeline_ended(const Step& step, const core::Errand& errand) {
 void Ledger::check_pipelines(const Step& step) {
   const auto& known = step.after.tables().patterns.pipelines();
   for (const auto& [first, piped] : piped_) {
-    const bool is_last = piped.stage + 1 == piped.stages.size();
+    const bool is_last = piped.asked == piped.stages.size();
     const bool works = piped.answer == Answer::none && asked_.contains(piped.message);
     const bool goes_on = piped.answer == Answer::good && !is_last;
     if (!works && !goes_on) {
@@ -231,7 +311,8 @@ void Ledger::check_pipelines(const Step& step) {
     const auto at = known.find(first);
     const bool paused =
         at != known.end() && at->second.state == core::PipelineState::paused;
-    if (goes_on && piped.owed == 0 && !paused) {
+    const bool is_owed = piped.owed != 0 && owed_.contains(piped.owed);
+    if (goes_on && !is_owed && !paused) {
       fail(Check::wait, step, text("pipeline {} stands still", first.n));
     }
   }

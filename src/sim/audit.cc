@@ -78,6 +78,11 @@ void Ledger::check_told(const Step& step) {
     }
     coverage_.count("told", "notice");
   }
+  // What the broker could not send is owed no more: what it was for has ended.
+  if (const auto* send = std::get_if<core::Send>(&step.entry.command);
+      send != nullptr && step.is_here && !step.outcome && owed_.erase(send->errand) > 0) {
+    coverage_.count("told", "refused");
+  }
   if (const auto* gone = done<core::Unregister>(step)) {
     // What was to be said to it, and the next stage of a pipeline of its own.
     std::erase_if(owed_, [&](const auto& item) {
@@ -101,6 +106,7 @@ void Ledger::check_told(const Step& step) {
 void Ledger::recount(const Step& step) {
   const core::Tables& t = step.after.tables();
   std::map<std::string_view, uint64_t> unsettled;
+  std::map<std::string_view, uint64_t> tried;
   std::map<std::string_view, uint64_t> uses;
   std::map<Seq, uint32_t> letters;
   for (const auto& [id, letter] : t.dead_letters.all()) {
@@ -122,6 +128,7 @@ void Ledger::recount(const Step& step) {
       if (!core::is_final(delivery.state)) {
         ++open;
         ++unsettled[receiver];
+        tried[receiver] += core::is_tried(delivery.gate) ? 1 : 0;
       }
       if (delivery.message != ref) {
         fail(Check::recount, step, "a delivery is in another message's list");
@@ -151,7 +158,7 @@ void Ledger::recount(const Step& step) {
     const core::Agent& agent = t.agents[ref];
     registered += agent.is_registered() ? 1 : 0;
     if (agent.inbox.unsettled + step.miscount != unsettled[agent.name] ||
-        agent.uses != uses[agent.name]) {
+        agent.uses != uses[agent.name] || t.messages.tried_for(ref) != tried[agent.name]) {
       fail(Check::recount, step,
            text("{} says {} unsettled and {} uses, has {} and {}", agent.name,
                 agent.inbox.unsettled, agent.uses, unsettled[agent.name], uses[agent.name]));
@@ -171,20 +178,23 @@ void Ledger::at_most(std::string_view what, uint64_t size, uint64_t limit, uint6
 void Ledger::check_limits(const Step& step) {
   const core::Tables& t = step.after.tables();
   Sizes sizes;
-  // An inbox takes the broker's own when it is full, too.
+  // An inbox takes the broker's own when it is full, too, and what is tried and read by its name.
   const auto* send = done<core::Send>(step);
   const bool has_room = send != nullptr && (send->envelope.sender == core::broker_sender ||
                                             send->envelope.kind == core::Kind::response);
-  const uint64_t news = has_room ? 1 : 0;
+  const uint64_t news = has_room || done<core::Read>(step) != nullptr ? 1 : 0;
   for (const core::AgentRef ref : t.agents.sorted()) {
     const core::Agent& agent = t.agents[ref];
-    sizes.queues[agent.name] = agent.inbox.unsettled;
+    sizes.queues[agent.name] = t.load_of(ref);
     sizes.subscriptions[agent.name] = agent.subscriptions.size();
     sizes.throttled[agent.name] = t.messages.throttled_of(ref);
     at_most("throttled of " + agent.name, sizes.throttled[agent.name],
             rules_.flow_rate_throttled, sizes_.throttled[agent.name]);
-    at_most("inbox of " + agent.name, agent.inbox.unsettled, rules_.queue_max + news,
+    at_most("inbox of " + agent.name, t.load_of(ref), rules_.queue_max + news,
             sizes_.queues[agent.name] + news);
+    sizes.tried[agent.name] = t.messages.tried_for(ref);
+    at_most("tried for " + agent.name, sizes.tried[agent.name], rules_.queue_max,
+            sizes_.tried[agent.name]);
     at_most("subscriptions of " + agent.name, agent.subscriptions.size(),
             rules_.subscriptions_per_agent_max, sizes_.subscriptions[agent.name]);
   }
@@ -195,7 +205,7 @@ void Ledger::check_limits(const Step& step) {
   }
   sizes.letters = t.dead_letters.size();
   sizes.streams = t.streams.size();
-  sizes.topics = t.topics.size();
+  sizes.topics = std::max(t.topics.size(), t.topics.wildcards().size());
   sizes.agents = t.agents.registered();
   sizes.threads = t.threads.size();
   sizes.sessions = t.sessions.size();

@@ -38,10 +38,13 @@ struct Pair {
   State state = State::queued;
   Time due;  // end of the lease or delay
   core::StreamId stream;
+  core::ResumeMark mark{};  // by which its receiver may say that it saw it
   uint32_t attempts = 0;
   uint32_t revivals = 0;  // by the broker itself
   Seq touched;  // the entry that moved it last
   bool paced = false;  // rate limits may hold it up, and it has not got through them
+  bool tried = false;  // its receiver could not take it: it is tried again
+  uint32_t retries = 0;  // of those that were made
   bool seen = false;
 };
 
@@ -52,6 +55,7 @@ struct Sent {
   Time expires_before;  // as it was before the entry: a retry gives a new time to live
   Seq renewed;          // the entry that gave it last
   core::Duration ttl;
+  size_t bytes = 0;  // of its body
   core::MessageId id;
   core::Id128 key;
   core::Priority priority = core::Priority::normal;
@@ -70,6 +74,8 @@ struct Sent {
   bool watched = false;   // until the answer, the failure or the clock ends that
   bool answered = false;  // by anyone, once
   bool timed_out = false;  // no one waits for its answer any more
+  bool memory_only = false;  // a broadcast that ends with `life`, and leaves no dead letter
+  uint64_t life = 0;         // of the node that accepted it
   std::vector<Pair> pairs;
 };
 
@@ -116,12 +122,15 @@ struct Blocked {
 struct Given {
   Seq message;
   std::string specialist;
-  std::string thread;
+  Time heard;
+  bool is_told = false;  // its giver gets the report
 };
 
 struct Opened {
   std::string agent;
   uint32_t window = 0;
+  core::ResumeMark after{};
+  core::ResumeMark last{};  // handed out
 };
 
 // A conversation.
@@ -212,6 +221,12 @@ struct Question {
   std::vector<std::pair<Seq, std::string>> chain{};
 };
 
+// A message whose sender wants to know when it is acknowledged.
+struct Wanted {
+  std::string sender;
+  Time due;
+};
+
 // A roll call that is not reported yet.
 struct Called {
   std::string sender;
@@ -237,8 +252,9 @@ struct Manner {
 
 // An exchange of two agents in one conversation.
 struct Exchange {
-  std::string from;  // who spoke last, to whom
-  std::string to;
+  std::vector<std::string> agents;  // each spoke to the next
+  size_t turn = 0;      // whose it is in the ring
+  bool is_ring = false;
   uint64_t turns = 0;
   Time since;
 };
@@ -247,7 +263,7 @@ struct Piped {
   core::MessageId id;
   Manner manner;
   std::vector<std::string> stages;
-  size_t stage = 0;
+  size_t asked = 1;    // stages, one after the other; 0: the first one is busy
   Seq message;         // of the stage
   Answer answer = Answer::none;  // of the stage
   uint64_t owed = 0;   // the errand of the next one
@@ -260,6 +276,7 @@ struct Sizes {
   std::map<std::string, uint64_t> retained;
   std::map<std::string, uint64_t> subscriptions;
   std::map<std::string, uint64_t> throttled;
+  std::map<std::string, uint64_t> tried;
   std::map<std::string, uint64_t> led;
   uint64_t letters = 0;
   uint64_t streams = 0;

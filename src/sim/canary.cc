@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/time.h"
+#include "core/wildcards.h"
 
 namespace parley::sim {
 
@@ -57,6 +58,9 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::share_ignored, "share_ignored", Check::limit},
     {Canary::fence_ignored, "fence_ignored", Check::lock},
     {Canary::secret_mixed_up, "secret_mixed_up", Check::webhook},
+    {Canary::resume_ignored, "resume_ignored", Check::resume},
+    {Canary::broadcast_kept, "broadcast_kept", Check::letter},
+    {Canary::pattern_ignored, "pattern_ignored", Check::receivers},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -75,11 +79,14 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::lock_order_ignored, "lock_order_ignored", Check::lock},
     {Canary::lock_given_twice, "lock_given_twice", Check::lock},
     {Canary::superseded_untold, "superseded_untold", Check::settle},
+    {Canary::seen_invented, "seen_invented", Check::resume},
+    {Canary::receipt_untold, "receipt_untold", Check::wait},
     {Canary::promised_unsynced, "promised_unsynced", Check::promise},
     {Canary::synced_lost, "synced_lost", Check::promise},
     {Canary::stored_though_refused, "stored_though_refused", Check::promise},
     {Canary::append_forgotten, "append_forgotten", Check::answer},
     {Canary::snapshot_altered, "snapshot_altered", Check::snapshot},
+    {Canary::snapshot_unchecked, "snapshot_unchecked", Check::snapshot},
     {Canary::clock_back, "clock_back", Check::time},
     {Canary::body_lost, "body_lost", Check::body},
     {Canary::notice_forgotten, "notice_forgotten", Check::notice},
@@ -87,6 +94,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::late_unmarked, "late_unmarked", Check::wait},
     {Canary::duplicate_unmarked, "duplicate_unmarked", Check::wait},
     {Canary::miscounted, "miscounted", Check::recount},
+    {Canary::door_too_narrow, "door_too_narrow", Check::advice},
 });
 
 bool is_table_limit(std::string_view rule) {
@@ -116,6 +124,10 @@ bool plant_send(Canary canary, const ReadBy& by, core::Envelope& e) {
     e.on_timeout = core::OnTimeout::fail;
   } else if (canary == Canary::roll_call_ignored && e.kind == core::Kind::broadcast) {
     e.requires_ack = false;
+  } else if (canary == Canary::broadcast_kept && e.durability == core::Durability::memory &&
+             !core::asks(e.kind) && e.receivers.front() == "*") {
+    e.kind = core::Kind::broadcast;  // a roll call leaves dead letters
+    e.requires_ack = true;
   } else if (canary == Canary::tie_by_node && by.node == 0) {
     std::ranges::reverse(e.receivers);
   } else {
@@ -205,6 +217,10 @@ bool plant_other(Canary canary, const ReadBy& by, core::Command& command) {
   } else if (const auto* change = std::get_if<core::ChangeSession>(&command);
              change != nullptr && canary == Canary::session_write_lost && is_entry(change->act)) {
     command = core::Tick{};
+  } else if (const auto* listen = std::get_if<core::Subscribe>(&command);
+             listen != nullptr && canary == Canary::pattern_ignored &&
+             core::is_pattern(listen->topic)) {
+    command = core::Subscribe{"no.such", listen->agent};
   } else if (canary == Canary::move_lost &&
              std::holds_alternative<core::ReassignTask>(command)) {
     command = core::Tick{};
@@ -251,6 +267,11 @@ bool plant(Canary canary, const ReadBy& by, Entry& entry) {
       open != nullptr && open->window > 1 &&
       (canary == Canary::window_shrunk || canary == Canary::window_ignored)) {
     open->window = canary == Canary::window_shrunk ? 1 : open->window + 1;
+    return true;
+  }
+  if (auto* open = std::get_if<core::OpenStream>(&entry.command);
+      open != nullptr && !open->after.is_none() && canary == Canary::resume_ignored) {
+    open->after = {};
     return true;
   }
   if (auto* send = std::get_if<core::Send>(&entry.command);
@@ -369,6 +390,10 @@ void plant_facts(Canary canary, const core::Entry& entry, core::Outcome& outcome
     if (send != nullptr && !send->envelope.task.empty()) {
       keep_superseded(facts);
     }
+  } else if (canary == Canary::seen_invented) {
+    for (Fact& fact : facts) {
+      fact.seen |= fact.attempt > 1 && fact.stream != core::stream_none;
+    }
   } else if (canary == Canary::pause_ignored) {
     deliver_at_once(entry, outcome, facts);
   } else if (canary == Canary::lock_order_ignored || canary == Canary::lock_given_twice) {
@@ -382,6 +407,10 @@ void plant_facts(Canary canary, const core::Entry& entry, core::Outcome& outcome
   } else if (canary == Canary::closing_untold) {
     std::erase_if(facts, [](const Fact& f) {
       return f.kind == Fact::Kind::owed && f.errand_kind == core::ErrandKind::thread_closed;
+    });
+  } else if (canary == Canary::receipt_untold) {
+    std::erase_if(facts, [](const Fact& f) {
+      return f.kind == Fact::Kind::owed && f.errand_kind == core::ErrandKind::acknowledged;
     });
   } else if (canary == Canary::pressure_untold) {
     std::erase_if(facts, [](const Fact& f) {

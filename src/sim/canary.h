@@ -62,6 +62,9 @@ enum class Canary : uint8_t {
   share_ignored,
   fence_ignored,
   secret_mixed_up,
+  resume_ignored,
+  broadcast_kept,
+  pattern_ignored,
   // In what is read, on one node.
   tie_by_node,
   entry_skipped,
@@ -82,12 +85,15 @@ enum class Canary : uint8_t {
   lock_order_ignored,
   lock_given_twice,
   superseded_untold,
+  seen_invented,
+  receipt_untold,
   // In the journal's conduct, and in what the checker reads of the tables.
   promised_unsynced,
   synced_lost,
   stored_though_refused,
   append_forgotten,
   snapshot_altered,
+  snapshot_unchecked,
   clock_back,
   body_lost,
   notice_forgotten,
@@ -95,6 +101,7 @@ enum class Canary : uint8_t {
   late_unmarked,
   duplicate_unmarked,
   miscounted,
+  door_too_narrow,
 };
 
 struct CanaryInfo {

@@ -76,7 +76,21 @@ void Checker::replay_one(Seq seq) {
     return;
   }
   std::vector<core::Effect> effects;
+  std::optional<Error> advice = machine_->admit(*entry);
+  if (setting_.canary == Canary::door_too_narrow && seq.n % 50 == 0) {
+    advice = Error{base::Code::forbidden, "planted", {}};
+  }
   core::Outcome outcome = machine_->apply(*entry, effects);
+  const bool repeats = record.repeated || ended_.contains(record.id.origin);
+  if (advice && !repeats) {
+    setting_.coverage.count("door", base::info(advice->code).name);
+    if (outcome || outcome.error().code != advice->code || !effects.empty()) {
+      verdict_.fail(Check::advice,
+                    text("record {} would be refused at the door ({}), and is {} with {} effects",
+                         seq.n, advice->detail, outcome ? "taken" : outcome.error().detail,
+                         effects.size()));
+    }
+  }
   std::vector<Fact> facts = facts_of(*machine_, effects);
   plant_facts(setting_.canary, *written, outcome, facts);
   const bool late = ended_.contains(record.id.origin);

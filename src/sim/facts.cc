@@ -33,6 +33,8 @@ struct Translate {
     fact.stream = e.stream;
     fact.message = e.message;
     fact.attempt = e.attempt;
+    fact.mark = e.mark;
+    fact.seen = e.seen;
   }
   void operator()(const core::Mail& e) {
     fact.kind = Fact::Kind::mail;
@@ -122,7 +124,8 @@ uint64_t digest_of(const core::Outcome& outcome, std::span<const Fact> facts) {
     hash = base::mix64(hash, fact.stream.origin);
     hash = base::mix64(hash, fact.stream.number);
     hash = base::mix64(hash, fact.message.n);
-    hash = base::mix64(hash, fact.attempt);
+    hash = base::mix64(hash, fact.attempt * 2 + (fact.seen ? 1 : 0));
+    hash = base::mix64(hash, (uint64_t{fact.mark.stream} << 32) + fact.mark.number);
     hash = base::mix64(hash, static_cast<uint64_t>(fact.state));
     hash = base::mix64(hash, fact.letter);
     hash = base::mix64(hash, (fact.is_final ? 1 : 0) + (fact.granted ? 2 : 0));
@@ -174,7 +177,8 @@ std::string describe(const Fact& fact) {
     line += " to " + fact.receiver;
   }
   if (fact.stream != core::stream_none) {
-    line += text(" on {}.{}", fact.stream.origin, fact.stream.number);
+    line += text(" on {}.{} as {}-{}{}", fact.stream.origin, fact.stream.number,
+                 fact.mark.stream, fact.mark.number, fact.seen ? " seen" : "");
   }
   if (fact.kind == Fact::Kind::settled) {
     line += text(" {}", core::state_name(fact.state));

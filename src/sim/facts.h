@@ -33,6 +33,8 @@ struct Fact {
   core::StreamId stream;
   core::Seq message;
   uint32_t attempt = 0;
+  core::ResumeMark mark{};  // of deliver
+  bool seen = false;      // of deliver: its client had it before
   core::State state = core::State::queued;
   uint64_t letter = 0;
   uint64_t errand = 0;

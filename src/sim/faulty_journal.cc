@@ -38,7 +38,8 @@ void SharedLog::store(const Batch& batch) {
   for (const std::string& payload : batch.payloads) {
     Record record;
     record.time = std::max(before, now);
-    record.stamp = setting_.canary == Canary::clock_back ? now : record.time;
+    record.stamp =
+        setting_.canary == Canary::clock_back ? setting_.clock.wall() : record.time;
     record.payload = payload;
     const auto entry = core::decode_entry(last().next(), record.time, payload);
     if (entry) {
@@ -189,10 +190,6 @@ std::expected<std::string, Error> FaultyJournal::fetch(Seq seq) {
 std::expected<void, Error> FaultyJournal::save(journal::Snapshot snapshot) {
   CHECK(snapshot.seq <= visible_);
   on_save(snapshot);
-  if (save_failed_) {
-    save_failed_ = false;
-    return fault(base::Code::storage_failed, "a snapshot could not be stored");
-  }
   saving_ = std::move(snapshot);
   return {};
 }
@@ -218,19 +215,34 @@ void FaultyJournal::pass_time() {
   if (saving_ && setting_.strikes(setting_.rates.save_fail)) {
     setting_.coverage.count("fault", "snapshot failed");
     saving_.reset();
-    save_failed_ = true;
+    save_failure_ = Error{base::Code::storage_failed, "a snapshot could not be stored", {}};
   } else if (saving_ && setting_.strikes(setting_.rates.save_slow)) {
     setting_.coverage.count("fault", "snapshot late");
   } else if (saving_) {
-    log_.sync(saving_->seq);  // a snapshot never outlives the records that it stands on
-    snapshot_ = std::move(saving_);
-    saving_.reset();
+    store_snapshot();
   }
   if (setting_.strikes(setting_.rates.lag)) {
     setting_.coverage.count("fault", "lag");
     return;
   }
   visible_ = log_.last();
+}
+
+// Now and then the state cannot be restored, as if the machine had a defect.
+void FaultyJournal::store_snapshot() {
+  journal::Snapshot snapshot = std::move(*saving_);
+  saving_.reset();
+  if (setting_.strikes(setting_.rates.save_bad)) {
+    snapshot.state.pop_back();
+  }
+  if (const auto checked = snapshot.check(snapshot);
+      !checked && setting_.canary != Canary::snapshot_unchecked) {
+    setting_.coverage.count("fault", "snapshot refused");
+    save_failure_ = checked.error();
+    return;
+  }
+  log_.sync(snapshot.seq);  // a snapshot never outlives the records that it stands on
+  snapshot_ = std::move(snapshot);
 }
 
 void FaultyJournal::crash() {
@@ -247,8 +259,9 @@ void FaultyJournal::crash() {
     setting_.coverage.count("fault", "snapshot lost");
     saving_.reset();
   }
+  (void)take_fetched();  // asked for by a node that is gone: the next one would take it for its own
   appending_ = Appending::idle;
-  save_failed_ = false;
+  save_failure_.reset();
 }
 
 void FaultyJournal::reopen() {

@@ -7,12 +7,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
 #include "core/command.h"
 #include "journal/journal.h"
 #include "sim/canary.h"
+#include "sim/clock.h"
 #include "sim/coverage.h"
 #include "sim/random.h"
 
@@ -22,6 +24,7 @@ using base::Error;
 using base::Seq;
 using base::Time;
 
+// Over 150 lines: the log that nodes share, and the way of each to it.
 // How often each fault strikes, in a thousand times that it could.
 struct FaultRates {
   uint32_t refuse = 0;
@@ -32,12 +35,13 @@ struct FaultRates {
   uint32_t read_fail = 0;
   uint32_t save_slow = 0;
   uint32_t save_fail = 0;
+  uint32_t save_bad = 0;
 };
 
 // What the simulated system has in common: its chance, its clock, its faults, its planted bug.
 struct Setting {
   Random random;
-  base::ManualClock clock;
+  Clock clock;
   FaultRates rates;
   Canary canary = Canary::none;
   Coverage coverage;
@@ -109,6 +113,9 @@ class FaultyJournal final : public journal::Journal {
   std::expected<std::string, Error> fetch(Seq seq) override;
   Seq last() override { return visible_; }
   std::expected<void, Error> save(journal::Snapshot snapshot) override;
+  std::optional<Error> take_save_failure() override {
+    return std::exchange(save_failure_, std::nullopt);
+  }
   Seq snapshot_seq() override { return snapshot_ ? snapshot_->seq : Seq{}; }
   std::expected<std::optional<journal::Snapshot>, Error> load() override;
   void trim(Seq upto, std::vector<Seq> keep) override;
@@ -128,6 +135,7 @@ class FaultyJournal final : public journal::Journal {
   Fate choose_fate();
   void store(const SharedLog::Batch& batch);
   void settle_pending();
+  void store_snapshot();
 
   Setting& setting_;
   SharedLog& log_;
@@ -141,7 +149,7 @@ class FaultyJournal final : public journal::Journal {
   std::optional<SharedLog::Batch> in_limbo_;  // of a failed append: a restart may find it
   std::optional<journal::Snapshot> snapshot_;
   std::optional<journal::Snapshot> saving_;
-  bool save_failed_ = false;
+  std::optional<Error> save_failure_;
   Seq trimmed_;
   std::vector<Seq> keep_;
 };

@@ -21,6 +21,40 @@ void turn_day(Member& member, Time now) {
   }
 }
 
+// What is kept of two agents beside what is kept of conversations.
+const std::string pair_mark = "pair of ";
+
+// One more message of the exchange: it goes on as it began, or begins anew.
+void pass_round(Exchange& exchange, const std::string& from, const std::string& to, Time now) {
+  std::vector<std::string>& agents = exchange.agents;
+  constexpr size_t ring_max = 8;
+  for (size_t n = 0; n + 1 < agents.size() + (exchange.is_ring ? 1 : 0); ++n) {
+    if (agents[n] != from || agents[(n + 1) % agents.size()] != to) {
+      continue;
+    }
+    if (exchange.is_ring && exchange.turn == n) {
+      exchange.turn = (n + 1) % agents.size();
+      ++exchange.turns;
+    }
+    return;
+  }
+  if (exchange.is_ring || agents.back() != from) {
+    exchange = {.agents = {from, to}, .turns = 1, .since = now};
+    return;
+  }
+  const auto before = std::ranges::find(agents, to);
+  if (before != agents.end()) {
+    agents.erase(agents.begin(), before);
+    exchange.is_ring = true;
+    exchange.turns = agents.size();
+    return;
+  }
+  agents.push_back(to);
+  if (agents.size() > ring_max) {
+    agents.erase(agents.begin());
+  }
+}
+
 }  // namespace
 
 void Ledger::check_guards(const Step& step) {
@@ -50,7 +84,7 @@ void Ledger::check_guards(const Step& step) {
     member.caused.clear();
     booked_.clear();
     std::erase_if(exchanges_, [reset](const auto& item) {
-      return item.second.from == reset->name || item.second.to == reset->name;
+      return std::ranges::find(item.second.agents, reset->name) != item.second.agents.end();
     });
   }
   if (done<core::SetRules>(step) != nullptr) {  // by another measure
@@ -102,19 +136,23 @@ void Ledger::check_fan_out(const Step& step) {
   }
 }
 
-// Two agents that answer each other, and nobody else in their conversation, come to an end.
+// Agents that answer each other, or go round in a ring, and nobody else in their conversation, come
+// to an end; so do two that begin a conversation each time.
 void Ledger::check_exchange(const Step& step, const core::Send& command) {
   const core::Envelope& e = command.envelope;
   const std::string from(step.entry.actor);
-  if (members_[from].kind != core::PrincipalKind::agent) {
-    exchanges_.erase(std::string(e.thread));  // a person has the word
-    exchanges_.erase(std::string(e.correlation));
-    return;
-  }
   const Sent& sent = sent_.at(step.entry.seq);
-  if (sent.pairs.empty()) {  // forgotten already: to whom it went is not known
+  const bool is_person = members_[from].kind != core::PrincipalKind::agent;
+  if (is_person || sent.pairs.empty()) {  // forgotten already: to whom it went is not known
     exchanges_.erase(std::string(e.thread));
     exchanges_.erase(std::string(e.correlation));
+    std::erase_if(exchanges_, [&](const auto& item) {
+      const auto heard = [&](const Pair& pair) {
+        return std::ranges::find(item.second.agents, pair.receiver) != item.second.agents.end();
+      };
+      return item.first.starts_with(pair_mark) &&
+             (sent.pairs.empty() || std::ranges::any_of(sent.pairs, heard));
+    });
     return;
   }
   const std::string& to = sent.pairs.front().receiver;  // who may stand in for another
@@ -123,23 +161,31 @@ void Ledger::check_exchange(const Step& step, const core::Send& command) {
       at == members_.end() || at->second.kind != core::PrincipalKind::agent) {
     return;
   }
-  for (const std::string_view name : {e.thread, e.correlation}) {
+  const std::string pair = pair_mark + std::min(from, to) + " " + std::max(from, to);
+  const core::Threads& threads = step.after.tables().threads;
+  const core::ThreadRef thread = e.thread.empty() ? core::none : threads.find(e.thread);
+  const bool alone = e.correlation.empty() && e.kind != core::Kind::response;
+  if (alone && !e.thread.empty() && thread == core::none) {
+    exchanges_.erase(pair);  // forgotten already: whether it was new is not known
+  }
+  const bool begins = e.thread.empty() ||
+                      (thread != core::none && threads[thread].root == step.entry.seq);
+  for (const std::string& name : {std::string(e.thread), std::string(e.correlation),
+                                  alone && begins ? pair : std::string()}) {
     if (name.empty()) {
       continue;
     }
-    Exchange& exchange = exchanges_[std::string(name)];
-    const bool answers = exchange.from == to && exchange.to == from;
-    const bool again = exchange.from == from && exchange.to == to;
-    if ((!answers && !again) || exchange.since + rules_.guard_ping_pong_window <= now_) {
-      exchange = {.turns = 0, .since = now_};
+    Exchange& exchange = exchanges_[name];
+    if (exchange.turns == 0 || exchange.since + rules_.guard_ping_pong_window <= now_) {
+      exchange = {.agents = {from, to}, .turns = 1, .since = now_};
+    } else {
+      pass_round(exchange, from, to, now_);
     }
-    exchange.turns += answers || exchange.turns == 0 ? 1 : 0;
-    exchange.from = from;
-    exchange.to = to;
     if (exchange.turns > rules_.guard_ping_pong && !answers_) {
       fail(Check::guard, step, text("{} and {} have answered each other {} times in {}", from, to,
                                     exchange.turns, name));
     }
+    coverage_.count("ring", exchange.is_ring ? text("of {}", exchange.agents.size()) : "open");
   }
 }
 

@@ -22,6 +22,51 @@ std::string subscriber_of(const Step& step, const C& command) {
   return std::string(command.agent.empty() ? step.entry.actor : command.agent);
 }
 
+// Written anew as well: tokens with dots between them, `*` for any one, `>` for one or more.
+bool covers(std::string_view wanted, std::string_view topic) {
+  while (true) {
+    const std::string_view token = wanted.substr(0, wanted.find('.'));
+    const std::string_view found = topic.substr(0, topic.find('.'));
+    if (token == ">") {
+      return true;
+    }
+    if (token != "*" && token != found) {
+      return false;
+    }
+    const bool ends = token.size() == wanted.size();
+    if (ends || found.size() == topic.size()) {
+      return ends && found.size() == topic.size();
+    }
+    wanted.remove_prefix(token.size() + 1);
+    topic.remove_prefix(found.size() + 1);
+  }
+}
+
+bool listens(const std::set<std::string>& subscriptions, const std::string& topic) {
+  return std::ranges::any_of(subscriptions,
+                             [&](const std::string& wanted) { return covers(wanted, topic); });
+}
+
+// Who begins to listen with this command, and to what; no name: no one.
+struct Listening {
+  std::string who;
+  std::set<std::string> topics;
+};
+
+Listening listening(const Step& step) {
+  Listening begun;
+  if (const auto* subscribe = std::get_if<core::Subscribe>(&step.entry.command)) {
+    begun.who = subscriber_of(step, *subscribe);
+    begun.topics.insert(plain_topic(subscribe->topic));
+  } else if (const auto* add = std::get_if<core::Register>(&step.entry.command)) {
+    begun.who = add->name;
+    for (const std::string_view topic : add->subscriptions) {
+      begun.topics.insert(plain_topic(topic));
+    }
+  }
+  return begun;
+}
+
 std::string topic_in(std::string_view name) {
   if (name.starts_with("topic:")) {
     return plain_topic(name);
@@ -40,6 +85,7 @@ void Ledger::observe(const Step& step) {
   question_.reset();
   alarms_wanted_ = 0;
   letters_max_ = rules_.dead_letters_max;
+  end_broadcasts(step);
   learn_silence(step);
   learn_meetings(step);
   learn(step);
@@ -75,6 +121,18 @@ void Ledger::observe(const Step& step) {
   check_overdue(step);
   check_idle(step);
   audit(step);
+}
+
+// What a node kept in memory only ends when it starts again.
+void Ledger::end_broadcasts(const Step& step) {
+  if (!std::holds_alternative<core::StartNode>(step.entry.command)) {
+    return;
+  }
+  for (auto& [seq, sent] : sent_) {
+    if (sent.memory_only && ended_.contains(sent.life) && sent.expires > now_) {
+      sent.expires = sent.expires_before = now_;
+    }
+  }
 }
 
 void Ledger::fail(Check check, const Step& step, const std::string& detail) {
@@ -123,14 +181,17 @@ void Ledger::learn(const Step& step) {
       accept(step, *send);
     }
   }
-  if (done<core::Send>(step) != nullptr || done<core::Subscribe>(step) != nullptr) {
+  if (done<core::Send>(step) != nullptr || done<core::Subscribe>(step) != nullptr ||
+      done<core::Register>(step) != nullptr) {
     add_pairs(step);
   }
   if (const auto* move = done<core::ReassignTask>(step)) {
     learn_move(step, *move);
   }
   if (const auto* send = done<core::Send>(step); send != nullptr && !step.outcome->duplicate) {
-    check_receivers(step, *send);
+    if (!is_held_back(step, *send)) {
+      check_receivers(step, *send);
+    }
     if (send->errand != 0) {
       check_stage(step, *send);
     }
@@ -149,7 +210,8 @@ void Ledger::learn(const Step& step) {
     }
   }
   if (const auto* open = done<core::OpenStream>(step)) {
-    streams_[open->stream] = Opened{std::string(step.entry.actor), open->window};
+    streams_[open->stream] = Opened{
+        .agent = std::string(step.entry.actor), .window = open->window, .after = open->after};
   }
   if (const auto* rules = done<core::SetRules>(step)) {
     core::Rules changed = rules_;
@@ -175,6 +237,7 @@ void Ledger::accept(const Step& step, const core::Send& command) {
   sent.expires = sent.ttl.us > 0 ? step.entry.time + sent.ttl : base::time_max;
   sent.expires_before = sent.expires;
   sent.begun = step.entry.time;
+  sent.bytes = e.body.size();
   sent.id = e.id;
   sent.key = e.idempotency_key;
   sent.priority = e.priority;
@@ -189,6 +252,11 @@ void Ledger::accept(const Step& step, const core::Send& command) {
                                      : core::default_timeout(rules_, e.dialect, e.kind, false);
   sent.watched = command.gathering || !command.later_stages.empty() || command.errand != 0 ||
                  timeout.us > 0;
+  sent.memory_only = e.receivers == std::vector<std::string_view>{"*"} && !core::asks(e.kind) &&
+                     e.durability == core::Durability::memory && !command.gathering &&
+                     command.later_stages.empty() && command.errand == 0 &&
+                     !(e.kind == core::Kind::broadcast && e.requires_ack);
+  sent.life = step.entry.id.origin;
   sent.topic = e.receivers == std::vector<std::string_view>{"*"} ? "*" : topic_of(e);
   sent.since = now_;
   join_meeting(step, e, sent);
@@ -233,7 +301,7 @@ void Ledger::check_repeat(const Step& step, const core::Send& command) {
 // Every delivery in the tables that the book does not have is new: this command must have made it.
 void Ledger::add_pairs(const Step& step) {
   const core::Tables& t = step.after.tables();
-  const auto* subscribe = done<core::Subscribe>(step);
+  const Listening begun = listening(step);
   uint32_t count = 0;
   t.messages.each_delivery([&](core::DeliveryRef ref, const core::Delivery& delivery) {
     const core::Message& message = t.messages.message_of(ref);
@@ -242,8 +310,8 @@ void Ledger::add_pairs(const Step& step) {
     if (at == sent_.end() || find(at->second, receiver) != nullptr) {
       return;  // one without an accepted message is found by `reconcile`
     }
-    const bool late = subscribe != nullptr && receiver == subscriber_of(step, *subscribe) &&
-                      at->second.topic == plain_topic(subscribe->topic) &&
+    const bool late = receiver == begun.who && at->second.topic != "*" &&
+                      !at->second.topic.empty() && listens(begun.topics, at->second.topic) &&
                       at->second.sender != receiver;
     if (message.seq != step.entry.seq && !late) {
       fail(Check::receivers, step, text("{} was not addressed to {}", message.seq.n, receiver));
@@ -259,14 +327,15 @@ void Ledger::add_pairs(const Step& step) {
   if (!step.outcome->duplicate && step.outcome->count != count) {
     fail(Check::receivers, step, text("told {} receivers, has {}", step.outcome->count, count));
   }
-  if (subscribe != nullptr && count > 0) {
+  if (!begun.topics.empty() && count > 0) {
     coverage_.count("told", "retained", count);
   }
 }
 
 std::string Ledger::topic_of(const core::Envelope& e) const {
   const std::string only(e.receivers.size() == 1 ? e.receivers.front() : std::string_view{});
-  return is_registered(only) || only == "*" ? std::string{} : topic_in(only);
+  const bool is_agent = is_registered(only) && e.kind != core::Kind::broadcast;
+  return is_agent || only == "*" ? std::string{} : topic_in(only);
 }
 
 std::set<std::string> Ledger::receivers_of(const core::Envelope& e) const {
@@ -274,7 +343,7 @@ std::set<std::string> Ledger::receivers_of(const core::Envelope& e) const {
   std::set<std::string> names;
   if (!topic.empty()) {
     for (const auto& [name, member] : members_) {
-      if (member.topics.contains(topic) && name != e.sender) {
+      if (listens(member.topics, topic) && name != e.sender) {
         names.insert(name);
       }
     }
@@ -309,7 +378,7 @@ void Ledger::check_receivers(const Step& step, const core::Send& command) {
     std::erase_if(wanted, [&](const std::string& name) {
       const core::Agents& agents = step.after.tables().agents;
       return !found.contains(name) &&
-             agents[agents.find(name)].inbox.unsettled >= rules_.queue_max;
+             step.after.tables().load_of(agents.find(name)) >= rules_.queue_max;
     });
   }
   if (command.envelope.durability == core::Durability::memory &&
@@ -350,7 +419,7 @@ void Ledger::check_news(const Step& step) {
   const std::set<std::string> told = std::exchange(news_, {});
   const auto heard = [this](const std::string& topic) {
     return std::ranges::any_of(
-        members_, [&topic](const auto& item) { return item.second.topics.contains(topic); });
+        members_, [&topic](const auto& item) { return listens(item.second.topics, topic); });
   };
   std::set<std::string> expected;
   if (const auto* rules = done<core::SetRules>(step)) {
@@ -410,6 +479,8 @@ void Ledger::learn_members(const Step& step) {
     member.role = command->role;
     member.capabilities.assign(command->capabilities.begin(), command->capabilities.end());
     learn_webhook(step, *command, member);
+    const Listening begun = listening(step);
+    member.topics.insert(begun.topics.begin(), begun.topics.end());
   } else if (const auto* gone = done<core::Unregister>(step)) {
     members_.erase(std::string(gone->name));
   } else if (const auto* subscribe = done<core::Subscribe>(step)) {

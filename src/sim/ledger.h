@@ -43,6 +43,7 @@ class Ledger {
   // ledger.cc: what was asked, what was told, what the tables say.
   void learn(const Step& step);
   void accept(const Step& step, const core::Send& command);
+  void end_broadcasts(const Step& step);
   bool learn_resolved(const Step& step, const core::ResolveDeadLetter& command);
   void add_pairs(const Step& step);
   void check_repeat(const Step& step, const core::Send& command);
@@ -57,9 +58,13 @@ class Ledger {
   void on(const Step& step, const Fact& fact);
   void add_letter(const Step& step, const Fact& fact);
   void on_owed(const Step& step, const Fact& fact);
+  core::ResumeMark mark_left(const Step& step, const Sent& sent, const Pair& pair) const;
+  void check_mark(const Step& step, const Fact& fact, const Sent& sent, Pair& pair);
   void on_deliver(const Step& step, const Fact& fact);
   void on_settled(const Step& step, const Fact& fact);
   bool reads_away(const Step& step, const Sent& sent, const Pair& pair) const;
+  void check_size(const Step& step, const Sent& sent, const Pair& pair);
+  static bool may_be_too_large(size_t bytes);
   void check_reason(const Step& step, const Fact& fact, const Sent& sent);
   bool may_be_free(const Step& step, const Sent& sent, const Pair& pair) const;
   bool is_unfailed(const Step& step, const Sent& sent, const Pair& pair) const;
@@ -99,6 +104,7 @@ class Ledger {
   bool is_offline(const std::string& name) const;
   bool is_away(const std::string& name) const;
   void learn_silence(const Step& step);
+  std::string asked_alone(const Sent& sent) const;
   void note_unanswered(const Step& step, Seq message);
   void check_presence(const Step& step);
   bool may_stand_in(const core::Send& command, const std::string& named,
@@ -122,7 +128,11 @@ class Ledger {
   void begin_roll_call(const Step& step, const core::Envelope& envelope);
   void on_roll_called(const Step& step, const core::Errand& errand);
   void check_roll_calls(const Step& step);
+  void on_receipt(const Step& step, const core::Errand& errand);
+  void check_receipts(const Step& step);
   void begin_pipeline(const Step& step, const core::Send& command);
+  bool is_held_back(const Step& step, const core::Send& command) const;
+  bool waits_to_begin(Seq first) const;
   void check_stage(const Step& step, const core::Send& command);
   void note_stage_answer(Seq message, Answer answer);
   void on_pipeline_ended(const Step& step, const core::Errand& errand);
@@ -136,6 +146,7 @@ class Ledger {
   bool is_paced(const std::string& sender, core::Priority priority) const;
   void check_pace(const Step& step);
   void check_passed(const Step& step, const Sent& sent, Pair& pair);
+  void note_try(const Step& step, const Sent& sent, Pair& pair, const core::Delivery& delivery);
   bool is_hurried(const Step& step, const Sent& sent, const Pair& pair) const;
   void book(const Step& step, const std::string& limit, uint64_t per_min, const Sent& sent);
   void forget_booked(const Step& step);
@@ -176,6 +187,8 @@ class Ledger {
   void learn_move(const Step& step, const core::ReassignTask& command);
   bool is_superseded(const Step& step, Seq message, const std::string& receiver) const;
   void check_given(const Step& step, const core::Send& command);
+  std::vector<Given> meant_by(const Step& step, const core::Envelope& e) const;
+  void check_report(const Step& step, const core::Envelope& e);
   void check_moved(const Step& step, const core::ReassignTask& command);
   bool is_renewed(const Step& step, const Sent& sent, const Pair& pair) const;
   void check_tasks(const Step& step);
@@ -212,12 +225,13 @@ class Ledger {
   std::map<Seq, Sent> sent_;
   std::map<std::string, Member> members_;
   std::map<core::StreamId, Opened> streams_;
+  std::set<uint32_t> stream_numbers_;  // in marks
   std::map<uint64_t, Letter> letters_;
   std::map<std::string, Talk> talks_;
   std::map<std::string, Meeting> meetings_;
   std::map<std::string, Locked> locks_;
   std::map<std::string, size_t> open_tasks_;  // by giver, after the entry before
-  std::map<std::pair<std::string, std::string>, Given> given_;  // by giver and name, the same
+  std::map<std::tuple<std::string, std::string, std::string>, Given> given_;  // giver, name, thread
   std::map<Seq, InLine> in_line_;
   std::deque<Time> recent_letters_;
   std::optional<Time> alarmed_;
@@ -227,6 +241,7 @@ class Ledger {
   std::map<Seq, Piped> piped_;
   std::map<Seq, Blocked> blocked_;
   std::map<Seq, Called> called_;
+  std::map<Seq, Wanted> wanted_;
   std::map<std::string, Exchange> exchanges_;  // by conversation
   std::set<uint64_t> ended_;
   std::map<std::string, std::vector<Booked>> booked_;  // by limit

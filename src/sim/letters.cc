@@ -55,7 +55,8 @@ void Ledger::on_letter_resolved(const Step& step, const Fact& fact) {
     const core::Duration ttl =
         sent == sent_.end() ? rules_.flow_ttl_normal : sent->second.ttl;
     const Time begun = sent == sent_.end() ? letter.failed : sent->second.begun;
-    if (ttl.us == 0 || begun + ttl + ttl > now_) {
+    const bool is_old = ttl.us != 0 && begun + ttl + ttl <= now_;
+    if (!is_old && !is_superseded(step, fact.message, letter.receiver)) {
       fail(Check::care, step, text("letter {} is not old", fact.letter));
     }
   }

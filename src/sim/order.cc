@@ -12,7 +12,7 @@ namespace parley::sim {
 
 bool Ledger::is_certain(const Step& step, const Sent& sent, const Pair& pair) const {
   const bool waits = pair.state == State::queued || pair.state == State::delayed;
-  return waits && pair.touched < step.entry.seq && !is_held_up(sent) &&
+  return waits && !pair.tried && pair.touched < step.entry.seq && !is_held_up(sent) &&
          std::min(sent.expires, sent.expires_before) > now_;
 }
 
@@ -100,7 +100,8 @@ std::map<std::string, Seq> Ledger::ready(bool with_expired) const {
   std::set<std::tuple<std::string_view, std::string_view, std::string_view>> seen;
   for (const auto& [seq, sent] : sent_) {
     for (const Pair& pair : sent.pairs) {
-      if ((pair.state != State::queued && pair.state != State::delayed) || is_paused(sent)) {
+      if ((pair.state != State::queued && pair.state != State::delayed) || pair.tried ||
+          is_paused(sent)) {
         continue;
       }
       const bool bands = discipline_of(pair.receiver) == core::Discipline::bands;

@@ -4,6 +4,7 @@
 // no limit binds is never held up.
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/ledger.h"
 #include "sim/text.h"
@@ -43,12 +44,13 @@ void Ledger::check_pace(const Step& step) {
     for (Pair& pair : sent.pairs) {
       const bool is_new = seq == step.entry.seq;
       if (is_new && pair.state == State::delayed) {
-        coverage_.count("told", "throttled");
+        coverage_.count("told", pair.tried ? "tried" : "throttled");
         longest = std::max(longest, pair.due - now_);
-        if (!pair.paced) {
+        if (!pair.paced && !pair.tried) {
           fail(Check::pace, step, text("{} to {} is held up unbound", seq.n, pair.receiver));
         }
       }
+      pair.paced = pair.paced && !pair.tried;  // it has its own pauses
       if (pair.paced && pair.state != State::delayed) {
         pair.paced = false;
         check_passed(step, sent, pair);
@@ -61,6 +63,29 @@ void Ledger::check_pace(const Step& step) {
          text("told a delay of {} us, has {} us", step.outcome->delay.us, longest.us));
   }
   forget_booked(step);
+}
+
+// What a collab agent sends by name, and its receiver cannot take, is tried again: when and how
+// often the rules say, as long as that one is away or has no room. CO-08
+void Ledger::note_try(const Step& step, const Sent& sent, Pair& pair,
+                      const core::Delivery& delivery) {
+  const bool was_tried = std::exchange(pair.tried, core::is_tried(delivery.gate));
+  if (!pair.tried || (was_tried && pair.due == delivery.due)) {
+    return;
+  }
+  pair.retries = was_tried ? pair.retries + 1 : 0;
+  const core::Delays& delays = rules_.collab_retry_delays;
+  const bool full = step.after.tables().load_of(delivery.receiver) >= rules_.queue_max ||
+                    sizes_.queues[pair.receiver] >= rules_.queue_max;
+  const bool may_be = sent.dialect == core::Dialect::collab && sent.topic.empty() &&
+                      (full || (delivery.gate == core::Gate::presence &&
+                                (is_away(pair.receiver) || pair.receiver == step.entry.actor)));
+  if (!may_be || pair.retries >= delays.count ||
+      delivery.due != now_ + delays.pauses[pair.retries]) {
+    fail(Check::care, step,
+         text("{} to {} is tried again, and should not be, or not then", sent.seq.n,
+              pair.receiver));
+  }
 }
 
 // A critical message takes those before it in its channel along.

@@ -55,8 +55,12 @@ void Ledger::check_pressure(const Step& step) {
   const auto knows = [&](size_t level) {
     return member.pressed >= level || member.pressed_at[level] + pause > now_;
   };
-  if (step.outcome && !step.outcome->duplicate && step.outcome->delay.us > 0 &&
-      !knows(throttled) && !knows(overloaded)) {
+  const auto sent = sent_.find(step.entry.seq);
+  const bool held_up =
+      sent != sent_.end() && std::ranges::any_of(sent->second.pairs, [](const Pair& pair) {
+        return pair.state == State::delayed && !pair.tried;
+      });
+  if (held_up && !knows(throttled) && !knows(overloaded)) {
     fail(Check::pace, step, text("{} is held up and was not told", step.entry.actor));
   }
   if (!step.outcome && step.outcome.error().code == base::Code::overloaded &&

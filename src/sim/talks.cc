@@ -86,8 +86,9 @@ void Ledger::end_requests() {
   for (auto& [seq, sent] : sent_) {
     const bool is_open = std::ranges::any_of(
         sent.pairs, [](const Pair& pair) { return !core::is_final(pair.state); });
-    sent.asks = sent.asks && (sent.watched ? asked_.contains(seq) || scattered_.contains(seq)
-                                           : is_open && !sent.answered);
+    const bool is_waited_for =
+        asked_.contains(seq) || scattered_.contains(seq) || waits_to_begin(seq);
+    sent.asks = sent.asks && (sent.watched ? is_waited_for : is_open && !sent.answered);
   }
 }
 

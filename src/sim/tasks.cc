@@ -103,7 +103,7 @@ void Ledger::check_given(const Step& step, const core::Send& command) {
                       e.receivers.size() == 1 && at->second.topic.empty() &&
                       is_registered(at->second.pairs.front().receiver) &&
                       !core::is_final(at->second.pairs.front().state);  // its queue was full
-  const core::Task* const task = t.tasks.find(e.task, e.sender);
+  const core::Task* const task = t.tasks.find(e.task, e.sender, e.thread);
   if (!to_one) {
     return;
   }
@@ -121,8 +121,8 @@ void Ledger::check_given(const Step& step, const core::Send& command) {
   if (open > share && open > open_tasks_[giver]) {
     fail(Check::limit, step, text("{} has {} open tasks, and a share of {}", giver, open, share));
   }
-  const auto before = given_.find({giver, std::string(e.task)});
-  if (before == given_.end() || before->second.thread != e.thread) {
+  const auto before = given_.find({giver, std::string(e.task), std::string(e.thread)});
+  if (before == given_.end()) {
     return;
   }
   const Pair* const former = find(before->second.message, before->second.specialist);
@@ -135,7 +135,8 @@ void Ledger::check_given(const Step& step, const core::Send& command) {
 void Ledger::check_moved(const Step& step, const core::ReassignTask& command) {
   const core::Task* const task = step.after.tables().tasks.find(step.outcome->message);
   if (task == nullptr || task->id != command.task || task->specialist != command.to ||
-      (!command.director.empty() && task->director != command.director)) {
+      (!command.director.empty() && task->director != command.director) ||
+      (!command.thread.empty() && task->thread != command.thread)) {
     fail(Check::task, step, text("{} is reassigned to {}, who has it not", command.task,
                                  command.to));
     return;
@@ -147,8 +148,78 @@ void Ledger::check_moved(const Step& step, const core::ReassignTask& command) {
   }
 }
 
+// The tasks of its sender's that a report may be about: those of the conversation that it names, or
+// the only one where no task of the name is there; those that a receiver gave before others.
+std::vector<Given> Ledger::meant_by(const Step& step, const core::Envelope& e) const {
+  std::vector<Given> own;
+  std::vector<Given> in_thread;
+  bool is_there = false;
+  for (const auto& [name, given] : given_) {
+    const auto& [giver, task, thread] = name;
+    if (task != e.task || step.after.tables().tasks.find(given.message) == nullptr) {
+      continue;  // the latter are forgotten with this entry
+    }
+    const bool is_in_thread = !e.thread.empty() && thread == e.thread;
+    is_there |= is_in_thread;
+    if (given.specialist == step.entry.actor) {
+      own.push_back(given);
+      own.back().is_told = std::ranges::find(e.receivers, giver) != e.receivers.end();
+      if (is_in_thread) {
+        in_thread.push_back(own.back());
+      }
+    }
+  }
+  std::vector<Given> meant =
+      is_there || (!e.thread.empty() && own.size() > 1) ? std::move(in_thread) : std::move(own);
+  if (std::ranges::any_of(meant, &Given::is_told)) {
+    std::erase_if(meant, [](const Given& given) { return !given.is_told; });
+  }
+  return meant;
+}
+
+// What a specialist says of a task of its own is heard of one that it means, and of no other of the
+// name; and who has none is told so.
+void Ledger::check_report(const Step& step, const core::Envelope& e) {
+  const std::vector<Given> meant = meant_by(step, e);
+  size_t own = 0;
+  size_t heard = 0;
+  size_t astray = 0;
+  bool is_plain = true;  // what is heard now was not heard at this time before
+  bool is_giver = false;
+  for (const auto& [name, given] : given_) {
+    const core::Task* const task = step.after.tables().tasks.find(given.message);
+    if (std::get<1>(name) != e.task || task == nullptr) {
+      continue;
+    }
+    is_giver |= std::get<0>(name) == step.entry.actor;
+    own += given.specialist == step.entry.actor ? 1 : 0;
+    is_plain &= given.heard != now_;
+    const bool is_meant = std::ranges::find(meant, given.message, &Given::message) != meant.end();
+    heard += task->heard == now_ && is_meant ? 1 : 0;
+    astray += task->heard == now_ && !is_meant ? 1 : 0;
+  }
+  if (is_plain && (astray > 0 || heard != (meant.empty() ? 0 : 1))) {
+    fail(Check::task, step, text("a report of {} is heard of another, or of none", e.task));
+  }
+  if (step.outcome->has_no_task != (meant.empty() && !is_giver)) {
+    fail(Check::task, step, text("{} has {} task {}, and is told otherwise", step.entry.actor,
+                                 meant.empty() ? "no" : "a", e.task));
+  }
+  if (own > 0) {
+    coverage_.count("task", meant.empty() ? "told of elsewhere"
+                            : own > 1     ? "told of one of several"
+                                          : "told of");
+  }
+}
+
 void Ledger::check_tasks(const Step& step) {
   const core::Tables& t = step.after.tables();
+  if (const auto* send = done<core::Send>(step);
+      send != nullptr && !step.outcome->duplicate && !send->envelope.task.empty() &&
+      !core::asks(send->envelope.kind) && send->envelope.kind != core::Kind::response &&
+      step.entry.actor != core::broker_name) {
+    check_report(step, send->envelope);
+  }
   if (const auto* send = done<core::Send>(step);
       send != nullptr && !step.outcome->duplicate && !send->envelope.task.empty() &&
       core::asks(send->envelope.kind) && step.entry.actor != core::broker_name) {
@@ -166,7 +237,7 @@ void Ledger::check_tasks(const Step& step) {
   given_.clear();
   for (const auto& [began, task] : t.tasks.all()) {
     open_tasks_[task.director] += task.is_open() ? 1 : 0;
-    given_[{task.director, task.id}] = {task.message, task.specialist, task.thread};
+    given_[{task.director, task.id, task.thread}] = {task.message, task.specialist, task.heard};
     const auto at = sent_.find(task.message);
     if (!task.is_open()) {
       continue;

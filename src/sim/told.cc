@@ -20,6 +20,11 @@ State state_for(core::Reason reason) {
                                              : State::dead;
 }
 
+// Whether the ack of all up to a mark means it.
+bool is_upto(const core::Ack& ack, const Pair& pair) {
+  return pair.stream == ack.stream && pair.mark <= ack.upto;
+}
+
 }  // namespace
 
 void Ledger::on(const Step& step, const Fact& fact) {
@@ -142,6 +147,77 @@ bool Ledger::is_target(const Step& step, const core::Target& target, const Sent&
   return newest != sent_.rend() && newest->first == sent.seq;
 }
 
+// What its receiver may name it by, once nobody holds it: only a lost connection leaves that. The
+// start of a node ends connections, and no leases.
+core::ResumeMark Ledger::mark_left(const Step& step, const Sent& sent, const Pair& pair) const {
+  const auto* nack = done<core::Nack>(step);
+  const bool given_back =
+      (pair.due <= now_ && !std::holds_alternative<core::StartNode>(step.entry.command)) ||
+      (nack != nullptr && is_target(step, nack->target, sent, pair));
+  return core::is_held(pair.state) && (given_back || !closed_.contains(pair.stream))
+             ? core::ResumeMark{}
+             : pair.mark;
+}
+
+// What its client saw is not pushed to it again, all else is; and no mark is given twice.
+void Ledger::check_mark(const Step& step, const Fact& fact, const Sent& sent, Pair& pair) {
+  const core::ResumeMark before = mark_left(step, sent, pair);
+  pair.mark = fact.mark;
+  if (fact.stream == core::stream_none) {
+    if (fact.seen || !fact.mark.is_none()) {
+      fail(Check::resume, step, named(fact.message, fact.receiver) + " has a mark of no stream");
+    }
+    return;
+  }
+  Opened& opened = streams_[fact.stream];
+  const bool seen = opened.after.covers(before);
+  if (seen != fact.seen) {
+    fail(Check::resume, step,
+         text("{} is pushed to one who saw {}-{}, and was handed out as {}-{} before",
+              named(fact.message, fact.receiver), opened.after.stream, opened.after.number,
+              before.stream, before.number));
+  }
+  if (opened.last.stream == 0) {
+    opened.last.stream = fact.mark.stream;
+    if (!stream_numbers_.insert(fact.mark.stream).second) {
+      fail(Check::resume, step, text("the stream number {} is given twice", fact.mark.stream));
+    }
+  }
+  opened.last.number += seen ? 0 : 1;
+  const core::ResumeMark due{opened.last.stream, seen ? 0 : opened.last.number};
+  if (fact.mark != due) {
+    fail(Check::resume, step,
+         text("{} has the mark {}-{}, should be {}-{}", named(fact.message, fact.receiver),
+              fact.mark.stream, fact.mark.number, due.stream, due.number));
+  }
+  coverage_.count("told", seen ? "resumed" : "pushed");
+}
+
+// With what another dialect adds to it: a short one never is.
+bool Ledger::may_be_too_large(size_t bytes) {
+  constexpr size_t short_max = 300;
+  return bytes > short_max;
+}
+
+// Nobody gets more than its own dialect takes.
+void Ledger::check_size(const Step& step, const Sent& sent, const Pair& pair) {
+  const auto at = members_.find(pair.receiver);
+  if (at == members_.end() || at->second.kind != core::PrincipalKind::agent ||
+      at->second.dialect == sent.dialect || sent.sender == core::broker_sender ||
+      pair.receiver == moved_) {
+    return;
+  }
+  const bool too_large = at->second.dialect == core::Dialect::inbox
+                             ? sent.bytes >= rules_.inbox_content_bytes
+                         : at->second.dialect == core::Dialect::collab
+                             ? sent.bytes >= rules_.collab_message_bytes_max
+                             : false;
+  if (too_large) {
+    fail(Check::limit, step, text("{} has {} bytes, too many for its receiver",
+                                  named(sent.seq, pair.receiver), sent.bytes));
+  }
+}
+
 void Ledger::on_deliver(const Step& step, const Fact& fact) {
   Pair* const pair = find(fact.message, fact.receiver);
   if (pair == nullptr) {
@@ -157,6 +233,7 @@ void Ledger::on_deliver(const Step& step, const Fact& fact) {
   if (!may_be_free(step, sent, *pair)) {
     fail(Check::holder, step, named(fact.message, fact.receiver) + " has a holder already");
   }
+  check_size(step, sent, *pair);
   if (sent.expires <= now_) {
     fail(Check::expiry, step, named(fact.message, fact.receiver) + " is handed out expired");
   }
@@ -178,11 +255,12 @@ void Ledger::on_deliver(const Step& step, const Fact& fact) {
   } else if (!streams_.contains(fact.stream) || streams_[fact.stream].agent != fact.receiver) {
     fail(Check::receivers, step, named(fact.message, fact.receiver) + " goes to no open stream");
   }
+  check_mark(step, fact, sent, *pair);
   pair->state = by_name ? State::read : State::offered;
   pair->stream = fact.stream;
   pair->touched = step.entry.seq;
   pair->due = base::time_max;  // `reconcile` reads it
-  ++pair->attempts;
+  pair->attempts += fact.seen ? 0 : 1;
   if (pair->attempts != fact.attempt) {
     fail(Check::recount, step,
          text("{} is attempt {}, not {}", named(fact.message, fact.receiver), pair->attempts,
@@ -218,15 +296,16 @@ void Ledger::on_settled(const Step& step, const Fact& fact) {
   const bool asked =
       fact.state == State::acked
           ? by_receiver &&
-                (ack != nullptr ? (ack->upto == core::stream_none
+                (ack != nullptr ? (ack->stream == core::stream_none
                                        ? is_target(step, ack->target, sent, *pair)
-                                       : pair->stream == ack->upto)
+                                       : is_upto(*ack, *pair))
                                 : reads_away(step, sent, *pair))
       : fact.state == State::answered
           ? send != nullptr && ((by_receiver && send->envelope.in_reply_to == sent.id) ||
                                 is_in_chain(fact.message, fact.receiver))
       : fact.state == State::rejected
-          ? reject != nullptr && is_target(step, reject->target, sent, *pair)
+          ? (reject != nullptr && is_target(step, reject->target, sent, *pair)) ||
+                (letter_ != nullptr && may_be_too_large(sent.bytes))
           : true;
   if (!asked) {
     fail(Check::settle, step,
@@ -239,6 +318,7 @@ void Ledger::on_settled(const Step& step, const Fact& fact) {
   sent.answered = sent.answered || fact.state == State::answered;
   pair->state = fact.state;
   pair->stream = core::stream_none;
+  pair->mark = {};
   pair->touched = step.entry.seq;
   if (!answered_later) {
     sent.since = now_;
@@ -253,6 +333,15 @@ void Ledger::on_settled(const Step& step, const Fact& fact) {
 void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) {
   if (sent.sender == core::broker_sender && letter_ == nullptr) {
     return;  // no news of news
+  }
+  if (sent.memory_only) {
+    const bool in_time = std::min(sent.expires, sent.expires_before) > now_;
+    if (letter_ != nullptr || (fact.state == State::expired && in_time)) {
+      fail(Check::letter, step,
+           named(fact.message, fact.receiver) + ", which is in memory only, does not end quietly");
+    }
+    coverage_.count("told", "unheard");
+    return;
   }
   if (letter_ == nullptr && is_superseded(step, fact.message, fact.receiver)) {
     return;
@@ -271,20 +360,33 @@ void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) 
       is_true = std::min(sent.expires, sent.expires_before) <= now_;
       break;
     case core::Reason::rejected:
-      is_true = done<core::Reject>(step) != nullptr;
+      is_true = done<core::Reject>(step) != nullptr || may_be_too_large(sent.bytes);
       break;
     case core::Reason::receiver_unavailable:
-      is_true = (find(fact.message, fact.receiver)->attempts > 0 || is_away(fact.receiver)) &&
+      // It may be back since then, with this entry.
+      is_true = (find(fact.message, fact.receiver)->attempts > 0 || is_away(fact.receiver) ||
+                 (find(fact.message, fact.receiver)->tried &&
+                  fact.receiver == step.entry.actor)) &&
                 !is_unfailed(step, sent, *find(fact.message, fact.receiver));
       break;
     case core::Reason::queue_overflow:
       is_true = sizes_.queues[fact.receiver] >= rules_.queue_max ||
                 unsettled_of(fact.receiver) > rules_.queue_max ||
-                done<core::Subscribe>(step) != nullptr;
+                done<core::Subscribe>(step) != nullptr || done<core::Register>(step) != nullptr;
       break;
     case core::Reason::malformed:
       is_true = false;
       break;
+  }
+  const core::DeadLetter* const kept =
+      step.after.tables().dead_letters.find(letter_->letter);
+  const Pair& failed = *find(fact.message, fact.receiver);
+  if (kept != nullptr && failed.tried && kept->tries != failed.retries + 1 &&
+      letter_->reason != core::Reason::receiver_not_found &&
+      letter_->reason != core::Reason::ttl_expired) {
+    fail(Check::care, step, text("{} says that it was tried {} times, was {} times",
+                                 named(fact.message, fact.receiver), kept->tries,
+                                 failed.retries + 1));
   }
   if (!is_true) {
     fail(Check::letter, step,
@@ -337,6 +439,7 @@ void Ledger::reconcile_pair(const Step& step, Sent& sent, Pair& pair,
     if (!may_be_free(step, sent, pair)) {
       wrong(Check::holder);
     }
+    pair.mark = mark_left(step, sent, pair);
   } else if (core::is_held(pair.state)) {
     if (stream != pair.stream) {
       wrong(Check::holder);
@@ -350,9 +453,15 @@ void Ledger::reconcile_pair(const Step& step, Sent& sent, Pair& pair,
   if (delivery.attempts != pair.attempts) {
     fail(Check::recount, step, named(sent.seq, pair.receiver) + " has other attempts than told");
   }
+  if (delivery.mark != pair.mark) {
+    fail(Check::resume, step,
+         text("{} is known as {}-{}, should be {}-{}", named(sent.seq, pair.receiver),
+              delivery.mark.stream, delivery.mark.number, pair.mark.stream, pair.mark.number));
+  }
   if (pair.state != delivery.state) {
     pair.touched = step.entry.seq;
   }
+  note_try(step, sent, pair, delivery);
   pair.state = delivery.state;
   pair.due = delivery.timer == core::none ? base::time_max : delivery.due;
   pair.stream = stream;
@@ -378,6 +487,16 @@ void Ledger::check_lease(const Step& step, const Sent& sent, const Pair& pair,
     const core::Dialect own = members_[pair.receiver].dialect;
     due = now_ + core::default_lease(rules_, is_read ? read->as.value_or(own) : own);
   }
+  if (const auto* set = done<core::SetRules>(step); set != nullptr && pair.due == base::time_max) {
+    // Time passes before the rules change: what is handed out then still has the old lease.
+    core::Rules changed = rules_;
+    for (const auto& [name, value] : set->values) {
+      (void)core::set_rule(changed, name, value);
+    }
+    const Time by_new =
+        now_ + core::default_lease(changed, members_[pair.receiver].dialect);
+    due = delivery.due == by_new ? by_new : due;
+  }
   if (delivery.due > due && is_renewed(step, sent, pair)) {
     due = now_ + core::default_lease(rules_, members_[pair.receiver].dialect);
     coverage_.count("task", "renewed");
@@ -399,7 +518,11 @@ void Ledger::check_asked(const Step& step) {
   for (const auto& [seq, sent] : sent_) {
     for (const Pair& pair : sent.pairs) {
       const bool settled = pair.state == State::acked || pair.state == State::answered;
-      if (ack != nullptr && is_target(step, ack->target, sent, pair) && !settled) {
+      const bool acked = ack != nullptr && (ack->stream == core::stream_none
+                                                ? is_target(step, ack->target, sent, pair)
+                                                : is_upto(*ack, pair) &&
+                                                      pair.touched != step.entry.seq);
+      if (acked && !settled) {
         fail(Check::settle, step, named(seq, pair.receiver) + " was acked and is not");
       }
       if (nack != nullptr && is_target(step, nack->target, sent, pair) &&
@@ -416,7 +539,7 @@ void Ledger::check_asked(const Step& step) {
       ready(false).contains(std::string(step.entry.actor))) {
     fail(Check::idle, step, "fewer were taken than wait");
   }
-  if (ack != nullptr && ack->upto != core::stream_none) {
+  if (ack != nullptr && ack->stream != core::stream_none) {
     coverage_.count("told", "upto");
   }
   if (ack != nullptr && step.outcome->count == 0) {

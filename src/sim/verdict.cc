@@ -71,8 +71,12 @@ std::string_view check_name(Check check) {
       return "task";
     case Check::webhook:
       return "webhook";
+    case Check::resume:
+      return "resume";
     case Check::body:
       return "body";
+    case Check::advice:
+      return "advice";
   }
   return "unknown";
 }

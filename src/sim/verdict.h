@@ -44,7 +44,9 @@ enum class Check : uint8_t {
   lock,       // a lock has one owner, is passed on in turn, and all are taken in order
   task,       // a task is there until it is done with, and one agent has it
   webhook,    // an agent's webhook, with its secrets, is the one it was given
+  resume,     // who comes back gets what it did not see, and nothing that it did
   body,       // the record of a live message can be read
+  advice,     // what is refused at the door would be refused inside, and leave nothing behind
 };
 
 std::string_view check_name(Check check);

@@ -67,9 +67,14 @@ void Ledger::begin_waiting(const Step& step, const core::Send& command) {
     timeout = timeout.us > 0 ? timeout : rules_.flow_request_timeout;
   } else if (e.kind == core::Kind::broadcast && e.requires_ack && command.errand == 0) {
     begin_roll_call(step, e);
+  } else if (e.requires_ack && !core::asks(e.kind) && !to_many && command.errand == 0) {
+    const core::Duration patience =
+        e.response_timeout.us > 0 ? e.response_timeout : sent_.at(seq).ttl;
+    wanted_[seq] = {std::string(e.sender), patience.us > 0 ? now_ + patience : base::time_max};
+    coverage_.count("pattern", "receipt");
   }
   const bool is_piped = !command.later_stages.empty() || stage != piped_.end();
-  if (core::asks(e.kind) && timeout.us > 0) {
+  if (core::asks(e.kind) && timeout.us > 0 && !is_held_back(step, command)) {
     asked_[seq] = {std::string(e.sender), now_ + timeout, timeout, e.on_timeout, 0, is_piped};
     coverage_.count("pattern", "request");
   }
@@ -142,7 +147,11 @@ void Ledger::on_timed_out(const Step& step, const Fact& fact) {
   asked.due = now_ + asked.timeout;
   Sent& sent = sent_.at(fact.message);
   const bool keeps_its_end = sent.dialect == core::Dialect::collab;
+  const std::string alone = asked_alone(sent);
   for (Pair& pair : sent.pairs) {
+    if (!alone.empty() && pair.receiver != alone) {
+      continue;  // its task is another's
+    }
     if (pair.state == State::acked && is_registered(pair.receiver) &&
         (!keeps_its_end || sent.expires > now_) &&
         unsettled_of(pair.receiver) < rules_.queue_max) {
@@ -155,6 +164,7 @@ void Ledger::on_timed_out(const Step& step, const Fact& fact) {
     } else if (core::is_held(pair.state)) {
       pair.state = State::queued;
       pair.stream = core::stream_none;
+      pair.mark = {};
       pair.touched = step.entry.seq;
     }
   }
@@ -180,7 +190,8 @@ uint64_t Ledger::unsettled_of(const std::string& receiver) const {
   uint64_t count = 0;
   for (const auto& [seq, sent] : sent_) {
     for (const Pair& pair : sent.pairs) {
-      count += pair.receiver == receiver && !core::is_final(pair.state) ? 1 : 0;
+      const bool takes_room = !core::is_final(pair.state) && !pair.tried;
+      count += pair.receiver == receiver && takes_room ? 1 : 0;
     }
   }
   return count;
@@ -217,6 +228,10 @@ void Ledger::note_owed(const Step& step, const Fact& fact) {
     coverage_.count("pattern", "stage");
   } else if (fact.errand_kind == core::ErrandKind::roll_called && errand != nullptr) {
     on_roll_called(step, *errand);
+  } else if ((fact.errand_kind == core::ErrandKind::acknowledged ||
+              fact.errand_kind == core::ErrandKind::not_acknowledged) &&
+             errand != nullptr) {
+    on_receipt(step, *errand);
   } else if (fact.errand_kind == core::ErrandKind::pipeline_ended && errand != nullptr) {
     on_pipeline_ended(step, *errand);
   }
@@ -249,6 +264,7 @@ void Ledger::check_waiting(const Step& step) {
     }
   }
   check_roll_calls(step);
+  check_receipts(step);
   check_gathers(step);
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "sim/rule_choices.h"
 #include "sim/text.h"
 
 namespace parley::sim {
@@ -15,109 +16,11 @@ namespace {
 using core::Command;
 
 constexpr size_t agents = 9;  // the last ones are registered late or never
-constexpr std::array<std::string_view, 6> topics = {"build.done", "build.failed", "topic:news",
-                                                    "ops.alert", "agent.availability_changed",
-                                                    "system.policy_updated"};
-
-struct RuleChoice {
-  std::string_view name;
-  std::array<std::string_view, 4> values;
-};
-
-// Small values, so that every limit is reached within a few hundred steps.
-constexpr auto rule_choices = std::to_array<RuleChoice>({
-    {"message_bytes_max", {"1024", "1024", "2048", "1310720"}},
-    {"queue_max", {"2", "4", "12", "60"}},
-    {"dead_letters_max", {"1", "3", "10", "60"}},
-    {"settled_max", {"0", "2", "20", "200"}},
-    {"topic.retained_max", {"0", "1", "3", "20"}},
-    {"attempts_max", {"1", "2", "3", "5"}},
-    {"topics_max", {"2", "3", "4", "10"}},
-    {"streams_max", {"1", "3", "8", "30"}},
-    {"agents_max", {"5", "8", "20", "30"}},
-    {"window_max", {"1", "3", "8", "100"}},
-    {"receivers_max", {"1", "3", "8", "100"}},
-    {"subscriptions_per_agent_max", {"0", "1", "2", "8"}},
-    {"tokens_per_agent_max", {"1", "2", "3", "4"}},
-    {"capabilities_max", {"0", "1", "2", "8"}},
-    {"reason_bytes_max", {"0", "4", "64", "1024"}},
-    {"flow.lease", {"20ms", "300ms", "2s", "60s"}},
-    {"collab.lease", {"20ms", "300ms", "2s", "60s"}},
-    {"inbox.lease", {"20ms", "300ms", "2s", "30m"}},
-    {"superprompt.lease", {"20ms", "300ms", "2s", "30m"}},
-    {"squad.lease", {"20ms", "300ms", "2s", "30m"}},
-    {"flow.ttl.normal", {"50ms", "1s", "60s", "24h"}},
-    {"flow.ttl.critical", {"50ms", "1s", "60s", "5m"}},
-    {"collab.ttl", {"0s", "200ms", "5s", "1h"}},
-    {"inbox.ttl", {"0s", "200ms", "5s", "1h"}},
-    {"malformed_per_min", {"0", "1", "3", "60"}},
-    {"numbered_channels_max", {"0", "1", "3", "100"}},
-    {"nack_delay_max", {"0s", "200ms", "2s", "1h"}},
-    {"lease_max", {"100ms", "2s", "10m", "24h"}},
-    {"ttl_max", {"500ms", "10s", "1h", "24h"}},
-    {"topic.retention", {"0s", "500ms", "30s", "1h"}},
-    {"dead_letter_pass", {"100ms", "1s", "30s", "5m"}},
-    {"dead_letter_tries_max", {"0", "0", "1", "3"}},
-    {"dead_letter_backoff", {"10ms", "100ms", "1s", "5s"}},
-    {"dead_letter_alert", {"0", "2", "5", "10"}},
-    {"dead_letter_alert_window", {"100ms", "2s", "1m", "5m"}},
-    {"thread_messages_max", {"2", "5", "20", "1000"}},
-    {"thread_duration_max", {"200ms", "5s", "10m", "24h"}},
-    {"thread_retention", {"0s", "1s", "2m", "24h"}},
-    {"thread_participants_max", {"2", "3", "8", "64"}},
-    {"thread_correlations_max", {"0", "1", "3", "8"}},
-    {"threads_max", {"1", "3", "6", "1000"}},
-    {"collab.session_duration_max", {"500ms", "5s", "10m", "1h"}},
-    {"collab.session_warning", {"0s", "200ms", "2s", "5m"}},
-    {"session.retention", {"0s", "1s", "2m", "24h"}},
-    {"session.entries_max", {"0", "3", "10", "500"}},
-    {"session.log_max", {"0", "2", "10", "200"}},
-    {"session.changes_max", {"0", "2", "10", "500"}},
-    {"session.participants_max", {"1", "3", "8", "64"}},
-    {"sessions_max", {"0", "2", "4", "1000"}},
-    {"task.giver_percent", {"1", "20", "60", "100"}},
-    {"task.retention", {"0s", "1s", "2m", "24h"}},
-    {"tasks_max", {"1", "3", "10", "10000"}},
-    {"foreign", {"allow", "allow", "allow", "refuse"}},
-    {"lock.lease", {"20ms", "300ms", "2s", "60s"}},
-    {"lock.lease_max", {"300ms", "2s", "60s", "1h"}},
-    {"lock.wait_max", {"0s", "300ms", "5s", "10m"}},
-    {"lock.waiters_max", {"0", "1", "3", "1000"}},
-    {"locks_max", {"0", "2", "4", "10000"}},
-    {"locks_per_agent_max", {"1", "2", "4", "100"}},
-    {"settled_retention", {"0s", "1s", "2m", "24h"}},
-    {"flow.request_timeout", {"100ms", "1s", "20s", "5m"}},
-    {"collab.retry_delays", {"none", "50ms", "1s,2s,4s", "10ms,20ms"}},
-    {"collab.timeout.broadcast", {"100ms", "1s"}},
-    {"collab.timeout.command", {"100ms", "1s", "30s"}},
-    {"collab.timeout.query", {"100ms", "5s"}},
-    {"flow.query_timeout", {"100ms", "1s", "20s", "30s"}},
-    {"flow.request_retries", {"0", "1", "3", "5"}},
-    {"flow.gather_window", {"200ms", "2s", "20s", "5m"}},
-    {"flow.roll_call_window", {"200ms", "2s", "20s", "30s"}},
-    {"pipeline_pause_max", {"1s", "5s", "1m", "24h"}},
-    {"requests_max", {"3", "10", "100", "1000000"}},
-    {"gathers_max", {"1", "3", "10", "10000"}},
-    {"pipelines_max", {"1", "3", "10", "10000"}},
-    {"flow.rate.agent_out_per_min", {"0", "2", "10", "60"}},
-    {"flow.rate.agent_in_per_min", {"0", "2", "10", "120"}},
-    {"flow.rate.pair_per_min", {"0", "1", "5", "30"}},
-    {"flow.rate.topic_per_min", {"0", "1", "5", "100"}},
-    {"flow.rate.broadcast_per_min", {"0", "1", "3", "10"}},
-    {"flow.rate.throttled_max", {"1", "3", "10", "1000"}},
-    {"flow.rate.signal_percent", {"1", "50", "80", "100"}},
-    {"collab.heartbeat", {"50ms", "500ms", "2s", "10s"}},
-    {"collab.heartbeats_missed", {"0", "1", "2", "3"}},
-    {"collab.on_unavailable", {"queue", "queue", "redirect", "redirect"}},
-    {"collab.deadlock", {"abort", "abort", "abort", "warn"}},
-    {"breaker.failures_max", {"0", "1", "3", "10"}},
-    {"breaker.queue_percent", {"0", "50", "90", "100"}},
-    {"breaker.pause", {"100ms", "2s", "60s", "60s"}},
-    {"guard.messages_per_day", {"0", "5", "40", "1000000"}},
-    {"guard.tokens_per_day", {"0", "50", "1000", "100000000"}},
-    {"guard.fan_out_per_min", {"0", "3", "20", "100000"}},
-    {"guard.ping_pong_max", {"0", "1", "2", "200"}},
-});
+constexpr std::array<std::string_view, 7> topics = {
+    "build.done", "build.failed", "topic:news", "ops.alert", "agent.availability_changed",
+    "system.policy_updated", "task.status_changed"};
+constexpr std::array<std::string_view, 6> patterns = {"build.*", "build.>", "*.alert", ">", "*",
+                                                      "build.>.x"};
 
 template <class Deque, class Item>
 void remember(Deque& items, Item item, size_t max) {
@@ -215,7 +118,7 @@ Command Workload::some_command(uint64_t origin, Ask& ask) {
     return some_stream(origin, ask);
   }
   if (roll < 860) {
-    std::string topic(random.pick(topics));
+    std::string topic(random.chance(250) ? random.pick(patterns) : random.pick(topics));
     topic = topic.starts_with("topic:") ? topic.substr(6) : topic;
     // Sometimes another's: refused but for who owns the topics.
     const std::string_view agent =
@@ -287,10 +190,8 @@ Command Workload::some_send(Ask& ask) {
   if (random.chance(200)) {
     sent.key.bytes[3] = static_cast<uint8_t>(1 + random.below(20));
   }
-  sent.body = text("body {}", random.below(1'000'000));
-  if (random.chance(20)) {
-    sent.body.assign(2'500, 'x');
-  }
+  sent.body = random.chance(20) ? std::string(2'500, 'x')
+                                : text("body {}", random.below(1'000'000));
   sent.receivers = some_receivers();
   core::Send send;
   core::Envelope& e = send.envelope;
@@ -328,6 +229,7 @@ Command Workload::some_send(Ask& ask) {
     }
     send.gathering.reset();
     send.later_stages.clear();
+    sent.body.resize(std::min<size_t>(sent.body.size(), 100));  // which any next stage takes
     e.kind = core::Kind::response;
     e.status = on_stage && random.chance(850)
                    ? core::Status::success
@@ -389,16 +291,16 @@ void Workload::work_on(const Held& question, Ask& ask, core::Send& send, Sent& s
 }
 
 // What is to be done where the receiver is away, and how long the sender waits. One by itself that
-// fails at once is told so, and stored all the same: the scenarios have that.
+// fails at once, as in collab it does not, is told so and stored: the scenarios have that.
 void Workload::some_absence(core::Send& send, const Sent& sent) {
   Random& random = setting_.random;
-  constexpr std::array<int64_t, 4> waits_ms = {0, 50, 2'000, 20'000};
-  const bool is_list = std::set(sent.receivers.begin(), sent.receivers.end()).size() > 1;
+  const bool may_fail = send.envelope.dialect == core::Dialect::collab ||
+                        std::set(sent.receivers.begin(), sent.receivers.end()).size() > 1;
   if (random.chance(400)) {
-    send.on_unavailable = static_cast<core::OnUnavailable>(random.below(is_list ? 4 : 3));
+    send.on_unavailable = static_cast<core::OnUnavailable>(random.below(may_fail ? 4 : 3));
   }
   if (random.chance(300)) {
-    send.wait = base::milliseconds(random.pick(waits_ms));
+    send.wait = base::milliseconds(random.pick(std::array<int64_t, 4>{0, 50, 2'000, 20'000}));
   }
   if (random.chance(200)) {
     send.envelope.action = "write";
@@ -409,6 +311,7 @@ void Workload::some_pattern(core::Send& send, Sent& sent) {
   Random& random = setting_.random;
   core::Envelope& e = send.envelope;
   constexpr std::array<int64_t, 4> timeouts_ms = {0, 80, 900, 9'000};
+  e.requires_ack = random.chance(200);
   if (random.chance(500)) {
     return;
   }
@@ -469,39 +372,6 @@ core::Target Workload::some_target(const Held& held) {
   return setting_.random.chance(500) ? core::Target{held.message, {}} : core::Target{{}, held.id};
 }
 
-Command Workload::some_settling(Ask& ask) {
-  Random& random = setting_.random;
-  if (held_.empty()) {
-    return core::Take{1};
-  }
-  const Held& held = some_held();
-  const core::Target target = some_target(held);
-  ask.actor = held.receiver;
-  ask.workspace = held.workspace;
-  const uint64_t roll = random.below(100);
-  if (roll < 45) {
-    core::Ack ack{target, {}};
-    if (random.chance(300) && held.stream != core::stream_none) {
-      ack = core::Ack{core::Target{held.message, {}}, held.stream};
-    }
-    return ack;
-  }
-  if (roll < 68) {
-    constexpr std::array<int64_t, 4> delays_ms = {0, 0, 150, 1'500};
-    return core::Nack{target, base::milliseconds(random.pick(delays_ms)),
-                      keep(random.chance(500) ? "not now, thank you" : ""), roll % 4 != 0};
-  }
-  if (roll < 78) {
-    return core::Reject{target, keep("cannot read it")};
-  }
-  if (roll < 88) {
-    constexpr std::array<int64_t, 4> leases_ms = {0, 50, 1'000, 600'000};
-    return core::Extend{target, base::milliseconds(random.pick(leases_ms))};
-  }
-  return core::Read{target,
-                    random.chance(400) ? std::optional(core::Dialect::inbox) : std::nullopt};
-}
-
 Command Workload::some_register(Ask& ask) {
   Random& random = setting_.random;
   const uint64_t n = random.below(agents);
@@ -536,6 +406,10 @@ Command Workload::some_register(Ask& ask) {
     command.webhook = keep(text("https://h{}.example/", next_id_ % 2));
     command.webhook_secret[0] = static_cast<uint8_t>(next_id_ / 3 % 3);
   }
+  for (uint64_t left = random.chance(250) ? 1 + random.below(3) : 0; left > 0; --left) {
+    command.subscriptions.push_back(random.chance(250) ? random.pick(patterns)
+                                                       : random.pick(topics));
+  }
   for (uint64_t left = random.below(4); left > 0; --left) {
     command.capabilities.push_back(keep(random.chance(700) ? "write" : "read"));
   }
@@ -563,23 +437,6 @@ Command Workload::some_rules(Ask& ask) {
     command.values.emplace_back("attempts_max", "a lot");
   }
   return command;
-}
-
-Command Workload::some_stream(uint64_t origin, Ask& ask) {
-  Random& random = setting_.random;
-  if (random.chance(600) || opened_.empty()) {
-    const core::StreamId stream{random.chance(970) ? origin : origin + 1, next_stream_++};
-    constexpr std::array<uint32_t, 6> windows = {1, 2, 3, 5, 20, 0};
-    remember(opened_, Opened{ask.workspace, ask.actor, stream}, 16);
-    return core::OpenStream{stream, random.pick(windows)};
-  }
-  const Opened& opened = opened_[random.below(opened_.size())];
-  ask.actor = random.chance(200) ? std::string(core::broker_name) : opened.agent;
-  ask.workspace = opened.workspace;
-  if (random.chance(100)) {
-    return core::OpenStream{opened.stream, 2};
-  }
-  return core::CloseStream{opened.stream};
 }
 
 Command Workload::some_resolve(Ask& ask) {
@@ -712,12 +569,12 @@ Command Workload::nonsense(uint64_t origin, Ask& ask) {
     case 3:
       return core::Take{std::numeric_limits<uint32_t>::max()};
     case 4:
-      return core::OpenStream{core::stream_none, 1};
+      return core::OpenStream{.stream = core::stream_none};
     case 5:
-      return core::OpenStream{core::StreamId{origin, next_stream_++},
-                              std::numeric_limits<uint32_t>::max()};
+      return core::OpenStream{.stream = {origin, next_stream_++},
+                              .window = std::numeric_limits<uint32_t>::max()};
     case 6:
-      return core::Ack{core::Target{}, core::StreamId{origin, 1}};
+      return core::Ack{.stream = {origin, 1}};
     case 7:
       ask.workspace = static_cast<core::WorkspaceId>(4'000'000'000);
       return core::Take{1};
@@ -780,8 +637,8 @@ void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
   for (const Fact& fact : facts) {
     if (fact.kind == Fact::Kind::deliver) {
       const Held held{fact.workspace,     fact.receiver, fact.message,
-                      ids_[fact.message], fact.stream,   senders_[fact.message],
-                      askers_[fact.message]};
+                      ids_[fact.message], fact.stream,   fact.mark,
+                      senders_[fact.message], askers_[fact.message]};
       remember(held_, held, 24);
       if (stages_.contains(fact.message)) {
         remember(staged_, held, 8);
@@ -789,10 +646,7 @@ void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
         remember(linked_, held, 8);
       }
     } else if (fact.kind == Fact::Kind::dead_lettered) {
-      letters_.emplace_back(fact.workspace, fact.letter);
-      if (letters_.size() > 30) {
-        letters_.erase(letters_.begin());
-      }
+      remember(letters_, std::pair(fact.workspace, fact.letter), 30);
     }
   }
 }

@@ -44,6 +44,7 @@ class Workload {
     core::Seq message;
     core::MessageId id;
     core::StreamId stream;
+    core::ResumeMark mark;
     std::string sender;
     std::string asker;  // who gets the answer
   };
@@ -79,6 +80,7 @@ class Workload {
   core::Command some_register(Ask& ask);
   core::Command some_rules(Ask& ask);
   core::Command some_stream(uint64_t origin, Ask& ask);
+  core::ResumeMark some_mark(Ask& ask);
   core::Command some_resolve(Ask& ask);
   core::Command some_workspace(Ask& ask);
   core::Command some_session(Ask& ask);
@@ -106,7 +108,7 @@ class Workload {
   std::deque<Held> linked_;     // those of them that were handed out, newest last
   std::deque<Sent> sent_;
   std::deque<Opened> opened_;
-  std::vector<std::pair<core::WorkspaceId, uint64_t>> letters_;
+  std::deque<std::pair<core::WorkspaceId, uint64_t>> letters_;
   Owned locked_;        // the lock that was got last
   std::string paused_;  // a session, as far as was told
   uint32_t workspaces_ = 1;

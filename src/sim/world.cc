@@ -103,6 +103,8 @@ class World {
   void step(Seat& seat);
   void send_owed(Seat& seat);
   void move_clock();
+  void set_clock();
+  void check_time();
   void talk_rubbish(Seat& seat);
   void check_body(Seat& seat, Seq seq);
   void check_bodies(Seat& seat);
@@ -122,12 +124,15 @@ class World {
   Workload workload_;
   std::vector<std::unique_ptr<Seat>> seats_;
   uint64_t next_origin_ = 1'000;
+  Time steady_at_;  // as of the last look at whether time passes
+  Time time_at_;
+  uint64_t jumps_ = 0;
 };
 
 World::World(const Options& options)
     : options_(options),
       setting_{.random = Random(options.seed),
-               .clock = base::ManualClock(Time{1'700'000'000'000'000}),
+               .clock = Clock(Time{1'700'000'000'000'000}),
                .rates = {},
                .canary = options.canary,
                .coverage = {},
@@ -135,7 +140,8 @@ World::World(const Options& options)
                .verbose = options.verbose},
       log_(setting_),
       checker_(setting_, log_, verdict_),
-      workload_(setting_) {
+      workload_(setting_),
+      time_at_(setting_.clock.now()) {
   const int nodes = 2 + static_cast<int>(setting_.random.below(2));
   for (int number = 0; number < nodes; ++number) {
     seats_.push_back(std::make_unique<Seat>(number, setting_, log_, checker_, workload_));
@@ -156,7 +162,8 @@ void World::choose_rates() {
                               .lag = 100 * scale,
                               .read_fail = 2 * scale,
                               .save_slow = 500,
-                              .save_fail = 30 * scale};
+                              .save_fail = 30 * scale,
+                              .save_bad = 30 * scale};
 }
 
 Result World::run() {
@@ -367,16 +374,62 @@ void World::move_clock() {
     move = ms(100, 2'000);
   } else if (roll < 50) {
     const Time next = checker_.machine().next_deadline();
-    move = next == base::time_max ? move : next - setting_.clock.now();
+    move = next == base::time_max ? move
+                                  : std::max(base::Duration{}, next - setting_.clock.now());
   } else if (roll < 56) {
     move = ms(60'000, 60'000);
   } else if (roll < 58) {
     move = base::hours(static_cast<int64_t>(1 + random.below(30)));
   } else if (roll < 61) {
     setting_.coverage.count("fault", "clock back");
-    move = base::Duration{-ms(1, 400).us};
+    setting_.clock.set(base::Duration{-ms(1, 400).us});
+  } else if (roll < 63) {
+    set_clock();
   }
   setting_.clock.advance(move);
+  check_time();
+}
+
+// Someone sets the machine's clock to another hour, or right again.
+void World::set_clock() {
+  Random& random = setting_.random;
+  const auto by = base::seconds(static_cast<int64_t>(2 + random.below(100'000)));
+  switch (random.below(3)) {
+    case 0:
+      setting_.coverage.count("fault", "clock set forward");
+      setting_.clock.set(by);
+      break;
+    case 1:
+      setting_.coverage.count("fault", "clock set back");
+      setting_.clock.set(base::Duration{-by.us});
+      break;
+    default:
+      setting_.coverage.count("fault", "clock set right");
+      setting_.clock.set_right();
+      break;
+  }
+  setting_.note(text("the clock is set to {}", setting_.clock.wall().us));
+}
+
+// Whatever is done to the clock, time passes, and at most a tenth slower than it does.
+void World::check_time() {
+  const Time steady = setting_.clock.steady();
+  const Time now = setting_.clock.now();
+  const int64_t passed_us = (steady - steady_at_).us;
+  const int64_t counted_us = (now - time_at_).us;
+  const bool jumped = setting_.clock.jumps() > jumps_;
+  constexpr int64_t step_us = base::PacedClock::step_max.us;
+  if (counted_us < passed_us - passed_us / 10 - 1) {
+    verdict_.fail(Check::time, text("{} us passed, {} were counted", passed_us, counted_us));
+  } else if (counted_us > passed_us + step_us && !jumped) {
+    verdict_.fail(Check::time, text("{} us were counted, {} passed", counted_us, passed_us));
+  }
+  if (jumped) {
+    setting_.coverage.count("fault", "clock believed");
+  }
+  steady_at_ = steady;
+  time_at_ = now;
+  jumps_ = setting_.clock.jumps();
 }
 
 // Bytes that are no command, or nearly one: the decoder refuses them, or reads what they say.
@@ -418,6 +471,7 @@ void World::after_step() {
 // The faults end; what is owed must come.
 void World::finish() {
   setting_.rates = FaultRates{};
+  setting_.clock.set_right();
   setting_.note("the faults end");
   while (log_.arrive()) {
   }

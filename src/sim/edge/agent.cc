@@ -2,13 +2,57 @@
 #include "sim/edge/agent.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
+
+#include "lib/crypto.h"
 
 namespace parley::edge_sim {
 
 using sim::text;
 
 Agent::Agent(Stage& stage, Profile profile, std::string token)
-    : stage_(stage), profile_(std::move(profile)), token_(std::move(token)) {}
+    : stage_(stage) {
+  begin(std::move(profile), std::move(token));
+}
+
+void Agent::begin(Profile profile, std::string token) {
+  profile_ = std::move(profile);
+  if (!token_.empty()) {
+    notes_.ended_tokens.push_back(token_);
+  }
+  token_ = std::move(token);
+  if (!profile_.webhook_secret.empty()) {
+    secrets_.push_back(profile_.webhook_secret);
+  }
+  is_here_ = true;
+  woken_ = true;
+  mcp_.reset();
+  if (profile_.way == Way::mcp) {
+    mcp_ = std::make_unique<McpClient>(stage_, name(), token_, profile_.era);
+    mcp_->call("", "", [](const McpClient::Called&) {});
+  }
+}
+
+void Agent::leave() {
+  note("is removed");
+  notes_.was_removed = true;
+  hang_up();
+  is_here_ = false;
+  for (auto& [id, mail] : std::exchange(notes_.mail, {})) {
+    notes_.former.push_back(mail);
+  }
+  for (Sent& sent : notes_.sent) {
+    // Of one that it was told no place of, the next may not know the id: it has other forms.
+    const bool is_known = sent.fate != Sent::Fate::open && sent.seq > 0;
+    sent.fate = is_known ? sent.fate : Sent::Fate::unknown;
+  }
+  notes_.subscribed.clear();
+  undertakings_.leave();
+  wanted_.clear();
+  fetching_.clear();
+  mark_.clear();
+}
 
 void Agent::note(std::string_view what) {
   stage_.setting.note(text("{} {}: {}", stage_.step, name(), what));
@@ -22,20 +66,24 @@ CallWire& Agent::wire(std::unique_ptr<CallWire>& held) {
 }
 
 void Agent::ask(const Ask& ask, CallWire::Done done) {
-  const std::string what = ask.method + " " + ask.target;
-  wire(calls_).ask(ask, token_, [this, what, done = std::move(done)](const Reply& reply) {
-    stage_.read(name(), reply.body);
+  wire(calls_).ask(ask, token_, [this, ask, done = std::move(done)](const Reply& reply) {
+    stage_.hear(name(), ask, reply);
     if (stage_.setting.verbose) {
-      note(text("{} -> {} {}", what, reply.lost ? "lost" : std::to_string(reply.status),
-                reply.body.substr(0, 300)));
+      note(text("{} {} -> {} {}", ask.method, ask.target,
+                reply.lost ? "lost" : std::to_string(reply.status), reply.body.substr(0, 300)));
     }
     done(reply);
   });
 }
 
 void Agent::act() {
+  if (!is_here_) {
+    return;
+  }
   sim::Random& random = stage_.random();
-  if (calls_ != nullptr && calls_->waiting() > 8) {
+  const size_t waiting = (calls_ != nullptr ? calls_->waiting() : 0) +
+                         (uses_tools() ? mcp_->waiting() : 0);
+  if (waiting > 8) {
     return;  // it waits for its answers
   }
   const uint64_t roll = random.below(100);
@@ -52,7 +100,11 @@ void Agent::act() {
   } else if (roll < 70) {
     stalled_ = random.chance(300);
     pace_ = random.chance(500) ? SIZE_MAX : 1 + random.below(2'000);
-  } else if (profile_.way == Way::poll || random.chance(100)) {
+  } else if (roll < 71) {
+    try_ended_token();
+  } else if (roll < 75 && uses_tools()) {
+    look_around();
+  } else if (!has_push() || random.chance(100)) {
     poll(random.chance(600));
   } else {
     open_push();
@@ -84,6 +136,7 @@ void Agent::read() {
   pump(polls_, stage_.draining ? SIZE_MAX : most);
   pump(events_, pushed);
   pump(socket_, pushed);
+  pump(mcp_, stage_.draining ? SIZE_MAX : most);
   if (socket_ != nullptr && socket_->is_over()) {
     socket_.reset();
     forget_operations();
@@ -94,6 +147,9 @@ void Agent::read() {
 }
 
 void Agent::drain() {
+  if (!is_here_) {
+    return;
+  }
   stalled_ = false;
   send_again();
   undertakings_.drain();
@@ -101,7 +157,7 @@ void Agent::drain() {
   for (const std::string& id : wanted) {
     fetch(id);
   }
-  if (profile_.way == Way::poll || stage_.random().chance(300)) {
+  if (!has_push() || stage_.random().chance(300)) {
     poll(false);
   } else {
     open_push();
@@ -114,7 +170,11 @@ void Agent::drain() {
     }
   }
   for (const std::string& id : open) {
-    decide(notes_.mail[id]);
+    Mail& mail = notes_.mail[id];
+    if (mail.state == Mail::State::unknown && refs_.empty()) {
+      mail.state = Mail::State::none;  // what was asked on a socket that is gone is asked again
+    }
+    decide(mail);
   }
 }
 
@@ -123,7 +183,7 @@ void Agent::crash(bool forgets) {
   hang_up();
   remembers_mark_ = !forgets;
   if (forgets) {
-    mark_ = 0;
+    mark_.clear();
   }
 }
 
@@ -141,6 +201,9 @@ void Agent::lose_connection() {
       broken->pump(SIZE_MAX);
     }
   };
+  if (uses_tools()) {
+    mcp_->lose_connection();
+  }
   switch (random.below(4)) {
     case 0:
       cut(calls_);
@@ -170,6 +233,9 @@ void Agent::hang_up() {
   drop(events_);
   drop(socket_);
   forget_operations();
+  if (uses_tools()) {
+    mcp_->hang_up();
+  }
 }
 
 // Of what was asked on a socket that is gone nobody will hear.
@@ -188,7 +254,63 @@ bool Agent::is_idle() const {
            (each.second.state == Mail::State::none && each.second.sightings > 0);
   });
   return !sends && !settles && (calls_ == nullptr || calls_->waiting() == 0) && !polling_ &&
-         fetching_.empty() && wanted_.empty();
+         (!uses_tools() || mcp_->waiting() == 0) && fetching_.empty() && wanted_.empty();
+}
+
+std::string Agent::pending() const {
+  return text("{} calls, {} of tools{}, {} wanted, {} asked for",
+              calls_ == nullptr ? 0 : calls_->waiting(), uses_tools() ? mcp_->waiting() : 0,
+              uses_tools() ? mcp_->pending() : "", wanted_.size(), fetching_.size());
+}
+
+void Agent::take_token(std::string token) {
+  note("has a new token");
+  notes_.ended_tokens.push_back(std::exchange(token_, std::move(token)));
+}
+
+// A token that was replaced is good for nothing.
+void Agent::try_ended_token() {
+  if (notes_.ended_tokens.empty()) {
+    return;
+  }
+  const std::string& token = stage_.random().pick(notes_.ended_tokens);
+  const Ask inbox{.target = "/v1/inbox"};
+  wire(calls_).ask(inbox, token, [this, inbox](const Reply& reply) {
+    stage_.hear(name(), inbox, reply);
+    if (!reply.lost && reply.status < 500) {
+      stage_.setting.coverage.count("ended token", std::to_string(reply.status));
+    }
+    if (!reply.lost && reply.status < 500 && reply.status != 401) {
+      stage_.fail("token", text("{}'s token was replaced, and is good for {} {}", name(),
+                                reply.status, reply.body.substr(0, 300)));
+    }
+  });
+}
+
+void Agent::wake(const Reply& request) {
+  if (!is_here_) {
+    return;
+  }
+  constexpr std::string_view prefix = "whsec_";
+  stage_.read(name(), request.body);
+  each_marker(request.body, [&](std::string_view marker) {
+    stage_.fail("privacy", text("{}'s webhook is told words of a message: {}", name(), marker));
+  });
+  const bool is_proven = std::ranges::any_of(secrets_, [&](const std::string& each) {
+    const auto key = lib::base64_decoded(std::string_view(each).substr(prefix.size()));
+    std::array<uint8_t, 32> secret{};
+    std::ranges::copy(key->substr(0, secret.size()), secret.begin());
+    const std::string proof = "v1," + lib::base64(lib::hmac_sha256(
+                                          secret, text("{}.{}.{}", request.header("webhook-id"),
+                                                       request.header("webhook-timestamp"),
+                                                       request.body)));
+    return request.header("webhook-signature").find(proof) != std::string_view::npos;
+  });
+  if (!is_proven) {
+    stage_.fail("webhook", text("{} is woken without a proof: {}", name(), request.body));
+  }
+  stage_.setting.coverage.count("woken by", "a webhook");
+  woken_ = true;
 }
 
 }  // namespace parley::edge_sim

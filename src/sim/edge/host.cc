@@ -112,6 +112,7 @@ std::expected<void, Error> Host::start_broker(Life& life) {
   options.tell_after = feed.position();
   options.view_position = [&feed] { return feed.durable(); };
   options.view_full = [&feed] { return feed.full(); };
+  options.clock = &setting_.clock;
   auto broker = node::Broker::start(journal_, options);
   if (!broker) {
     return std::unexpected(broker.error());

@@ -89,7 +89,11 @@ std::string in_inbox(const Draft& draft, const std::string& id) {
   }
   std::string text;
   JsonWriter out(text);
-  out.object().key("id").text(id).key("to").text(draft.receiver).key("type").text(type);
+  out.object();
+  if (!id.empty()) {
+    out.key("id").text(id);
+  }
+  out.key("to").text(draft.receiver).key("type").text(type);
   out.key("priority").text(draft.priority == "critical" ? "high" : draft.priority);
   if (draft.type != "response") {
     out.key("threadId").text(draft.conversation);
@@ -119,7 +123,7 @@ uint64_t number_of(Json object, std::string_view name) {
 
 std::string written(std::string_view dialect, const Draft& draft, Time now, std::string& id) {
   const std::string uuid = base::format_uuid(lib::random_uuid());
-  id = dialect == "flow" ? uuid : "msg-" + uuid.substr(0, 13);
+  id = dialect == "flow" ? uuid : dialect == "mcp" ? "" : "msg-" + uuid.substr(0, 13);
   return dialect == "flow"     ? in_flow(draft, now, id)
          : dialect == "collab" ? in_collab(draft, now, id)
                                : in_inbox(draft, id);
@@ -155,10 +159,17 @@ Letter letter_in(std::string_view dialect, Json message) {
   letter.thread = is_flow              ? string_of(message, "conversation_id")
                   : dialect == "inbox" ? string_of(message, "threadId")
                                        : string_of(foreign, "thread");
+  if (foreign && foreign.find("priority")) {  // what the dialect has no word for
+    letter.priority += foreign.find("priority").raw();
+  }
   letter.may_repeat = string_of(message, "on_timeout") == "retry" ||
                       (foreign && string_of(foreign, "dialect") == "collab") ||
                       string_of(foreign, "on_timeout") == "retry" || type == "command" ||
                       (dialect == "collab" && type == "query");
+  constexpr std::string_view traced = R"("traceparent":"00-)";
+  if (const size_t at = message.raw().find(traced); at != std::string_view::npos) {
+    letter.trace = message.raw().substr(at + traced.size(), 32);
+  }
   each_marker(message.raw(), [&letter](std::string_view marker) {
     letter.marker = letter.marker.empty() ? std::string(marker) : letter.marker;
   });

@@ -27,7 +27,8 @@ struct Draft {
   bool requires_ack = false;
 };
 
-// The message in a dialect, whole, with a new id, which is set in `id`.
+// The message in a dialect, whole, with a new id, which is set in `id`. As `mcp` it is what the
+// tool sendMessage takes: the message of inbox without an id.
 std::string written(std::string_view dialect, const Draft& draft, Time now, std::string& id);
 
 // Words of a length by chance, mostly short, behind the marker.
@@ -42,6 +43,7 @@ struct Letter {
   std::string priority;
   std::string task;  // by which a result or an answer names it
   std::string thread;
+  std::string trace;
   std::string marker;
   bool wants_answer = false;
   bool may_repeat = false;  // the broker sends it again when it is not answered

@@ -22,6 +22,7 @@ struct Sent {
     open,      // not told yet, or nobody knows: it is sent again as it was
     accepted,
     refused,
+    unknown,   // nobody knows, and it has no id of its own by which it could be sent again
   };
 
   std::string marker;
@@ -61,13 +62,16 @@ struct Mail {
   std::string priority;
   std::string task;      // of inbox
   std::string thread;
+  std::string trace;
   uint64_t seq = 0;
-  uint64_t mark = 0;     // newest that a stream gave it
+  uint64_t mark = 0;     // newest that a stream gave it; 0: seen before that was opened
   unsigned sightings = 0;  // of its content
   unsigned listings = 0;
   uint64_t connection = 0;  // of the newest push
   Time first;
+  Time pushed;             // the newest time
   bool wants_answer = false;
+  bool cannot_answer = false;  // that was refused
   bool may_repeat = false;
   bool given_back = false;     // since the newest push
   bool ever_acked = false;     // an ack was asked, whatever came of it
@@ -83,9 +87,12 @@ struct Mail {
 struct Notebook {
   std::vector<Sent> sent;
   std::map<std::string, Mail> mail;          // by id
+  std::vector<Mail> former;                  // of those who had the name before
   std::set<std::string> markers_seen;        // in messages that were read
   std::map<std::string, std::vector<std::pair<uint64_t, bool>>> subscribed;  // topic: step, yes
   std::vector<std::string> ended_tokens;
+  bool was_removed = false;
+  bool lost_an_answer = false;  // that it blocked for, which acknowledges it
 };
 
 }  // namespace parley::edge_sim

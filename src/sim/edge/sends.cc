@@ -48,7 +48,7 @@ void Agent::send_something() {
       draft.response_timeout = random.chance(500) ? base::seconds(20) : Duration{};
       sent.kind = "request";
       sent.may_repeat = draft.on_timeout == "retry";
-      sent.waits = random.chance(200);
+      sent.waits = !uses_tools() && random.chance(200);
       sent.task = dialect() == "inbox" && draft.type == "request" ? draft.task : "";
     } else if (random.chance(60)) {
       draft.ttl = base::seconds(static_cast<int64_t>(1 + random.below(60)));
@@ -60,7 +60,10 @@ void Agent::send_something() {
   sent.ttl = draft.ttl;
   draft.words = some_words(sent.marker, random);
   sent.body = draft.words;
-  sent.text = written(dialect(), draft, stage_.now(), sent.id);
+  sent.text = written(uses_tools() ? "mcp" : dialect(), draft, stage_.now(), sent.id);
+  if (sent.may_repeat || (dialect() == "collab" && sent.kind == "request")) {
+    stage_.repeated.insert(sent.marker);
+  }
   submit(std::move(sent));
 }
 
@@ -83,7 +86,7 @@ void Agent::answer(Mail& mail) {
   draft.conversation = "answers";
   draft.words = some_words(sent.marker, random);
   sent.body = draft.words;
-  sent.text = written(dialect(), draft, stage_.now(), sent.id);
+  sent.text = written(uses_tools() ? "mcp" : dialect(), draft, stage_.now(), sent.id);
   mail.act = Mail::Act::answer;
   mail.state = Mail::State::asked;
   submit(std::move(sent));
@@ -91,7 +94,9 @@ void Agent::answer(Mail& mail) {
 
 void Agent::submit(Sent sent) {
   sent.target = "/v1/messages";
-  if (sent.waits) {
+  if (uses_tools()) {
+    sent.target = "mcp";
+  } else if (sent.waits) {
     sent.target += "?wait=15s";
   } else if (socket_ != nullptr && socket_->is_open() && stage_.random().chance(500)) {
     sent.target = "ws";
@@ -108,6 +113,10 @@ void Agent::send(size_t index) {
   Sent& sent = notes_.sent[index];
   sent.in_flight = true;
   ++sent.tries;
+  if (sent.target == "mcp") {
+    send_by_tool(index);
+    return;
+  }
   if (sent.target == "ws" && socket_ != nullptr && socket_->is_open()) {
     const uint64_t ref = ++last_ref_;
     refs_[ref] = [this, index](Json told) {
@@ -128,8 +137,9 @@ void Agent::send(size_t index) {
   const std::string target = sent.target == "ws" ? "/v1/messages" : sent.target;
   const auto done = [this, index](const Reply& reply) { on_receipt(index, reply); };
   if (sent.waits) {  // it holds up what is asked behind it
-    wire(polls_).ask({"POST", target, sent.text}, token_, [this, done](const Reply& reply) {
-      stage_.read(name(), reply.body);
+    const Ask post{"POST", target, sent.text};
+    wire(polls_).ask(post, token_, [this, done, post](const Reply& reply) {
+      stage_.hear(name(), post, reply);
       done(reply);
     });
     return;
@@ -194,6 +204,7 @@ void Agent::send_batch() {
 void Agent::on_receipt(size_t index, const Reply& reply) {
   notes_.sent[index].in_flight = false;
   if (reply.lost) {
+    notes_.lost_an_answer |= notes_.sent[index].waits;
     return;
   }
   lib::JsonDocument document;
@@ -211,9 +222,12 @@ void Agent::on_receipt(size_t index, const Reply& reply) {
     sent.told_at = stage_.step;
     Mail& mail = see(parsed->find("response"), 0, "an awaited answer");
     mail.ever_acked = true;
-    mail.act = Mail::Act::ack;
-    mail.state = Mail::State::confirmed;
-    mail.confirmed_at = stage_.step;
+    mail.may_repeat = true;  // where that could not be stored, it comes again
+    if (mail.state != Mail::State::confirmed) {  // it may have come otherwise, too
+      mail.act = Mail::Act::ack;
+      mail.state = Mail::State::confirmed;
+      mail.confirmed_at = stage_.step;
+    }
   } else {
     const Json code = parsed->find("code");
     refused(index, reply.status, code ? code.as_string().value_or("") : "");
@@ -229,6 +243,10 @@ void Agent::on_receipt(size_t index, Json receipt) {
                                 sent.seq, place));
   }
   sent.seq = place;
+  if (receipt.raw().find(R"("state":"dead")") != std::string_view::npos) {
+    stage_.repeated.insert(sent.marker);  // the broker tries it again, behind others
+  }
+  sent.id = sent.id.empty() ? std::string(string_of(receipt, "id")) : sent.id;
   if (sent.fate != Sent::Fate::accepted) {
     sent.fate = Sent::Fate::accepted;
     sent.told = stage_.now();
@@ -248,13 +266,16 @@ void Agent::on_receipt(size_t index, Json receipt) {
 void Agent::refused(size_t index, int status, std::string_view code) {
   Sent& sent = notes_.sent[index];
   stage_.setting.coverage.count("refused", code);
+  if (status == 401) {
+    return;  // its token was replaced meanwhile
+  }
   if (sent.waits && (code == "TIMEOUT" || code == "NOT_ANSWERED")) {
     sent.fate = Sent::Fate::accepted;
     sent.told = stage_.now();
     sent.told_at = stage_.step;
     return;
   }
-  if (status >= 500) {
+  if (status >= 500 || status == too_slow) {
     return;  // it may be there all the same
   }
   sent.fate = Sent::Fate::refused;
@@ -262,8 +283,7 @@ void Agent::refused(size_t index, int status, std::string_view code) {
   if (!sent.answers.empty()) {
     Mail& mail = notes_.mail[sent.answers];
     mail.state = Mail::State::none;
-    mail.task.clear();         // it cannot be answered, so it is acknowledged
-    mail.wants_answer = false;
+    mail.cannot_answer = true;  // so it is acknowledged
   }
 }
 
@@ -290,8 +310,8 @@ void Agent::subscribe() {
   }
   ask({joins ? "PUT" : "DELETE", "/v1/topics/" + percent(topic) + "/subscription"},
       [this, topic, joins](const Reply& reply) {
-        if (reply.status == 200 && joins) {
-          notes_.subscribed[topic].emplace_back(stage_.step, true);
+        if (reply.status == 200 || !joins) {
+          notes_.subscribed[topic].emplace_back(stage_.step, joins);
         }
       });
 }

@@ -29,7 +29,7 @@ class LinkServer final : public net::Peers {
 
  private:
   struct LinkPeer final : Peer {
-    LinkPeer(net::ConnectionId id, const net::Surroundings& around, std::shared_ptr<Link> made)
+    LinkPeer(net::ConnectionId id, net::Surroundings& around, std::shared_ptr<Link> made)
         : Peer(id, around), link(std::move(made)) {}
     ~LinkPeer() override { link->server_gone = true; }
 

@@ -35,7 +35,7 @@ std::string code_in(std::string_view body) {
 
 }  // namespace
 
-std::string Agent::percent(std::string_view id) const {
+std::string Agent::percent(std::string_view id) {
   std::string out;
   for (const char c : id) {
     const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -56,12 +56,12 @@ void Agent::decide(Mail& mail) {
   mail.state = Mail::State::none;
   sim::Random& random = stage_.random();
   if (stage_.draining) {
-    const bool is_task = !mail.task.empty() && mail.wants_answer;
+    const bool is_task = !mail.task.empty() && mail.wants_answer && !mail.cannot_answer;
     is_task ? answer(mail) : settle(mail, Mail::Act::ack);
     return;
   }
   const uint64_t roll = random.below(100);
-  if (mail.wants_answer && roll < 40) {
+  if (mail.wants_answer && !mail.cannot_answer && roll < 40) {
     answer(mail);
   } else if (roll < 60) {
     settle(mail, Mail::Act::ack);
@@ -83,7 +83,9 @@ void Agent::settle(Mail& mail, Mail::Act act, std::string_view more) {
   mail.ever_acked |= act == Mail::Act::ack;
   mail.ever_rejected |= act == Mail::Act::reject;
   mail.given_back |= act == Mail::Act::nack;
-  if (socket_ != nullptr && socket_->is_open() && stage_.random().chance(700)) {
+  if (uses_tools()) {
+    settle_by_tool(mail, act);
+  } else if (socket_ != nullptr && socket_->is_open() && stage_.random().chance(700)) {
     settle_over_socket(mail, act, more);
   } else {
     settle_over_http(mail, act, more);
@@ -113,10 +115,11 @@ void Agent::settle_over_socket(Mail& mail, Mail::Act act, std::string_view more)
     const Json error = told.find("error");
     on_settled(id, act,
                {.lost = false,
-                .status = ok ? 200 : 400,
+                .status = ok ? 200 : static_cast<int>(number_of(error, "status")),
                 .body = std::string(error ? error.raw() : "")});
-    if (ok) {
-      notes_.mail[id].confirmed_on = connection;
+    Mail& settled = notes_.mail[id];
+    if (settled.act == act && settled.state == Mail::State::confirmed) {
+      settled.confirmed_on = connection;
     }
   };
   socket_->send(op);
@@ -126,14 +129,22 @@ void Agent::settle_over_socket(Mail& mail, Mail::Act act, std::string_view more)
 
 // Everything that came on this stream so far.
 void Agent::acknowledge_upto() {
-  if (socket_ == nullptr || !socket_->is_open() || upto_ == 0) {
+  if (socket_ == nullptr || !socket_->is_open() || upto_.empty()) {
     return;
   }
   std::vector<std::string> covered;
+  // What it was given before the stream was resumed, or some time ago, may not be held any more:
+  // the count does not say which of them.
+  constexpr Duration surely_held = base::seconds(4);
+  bool is_sure = true;
   for (auto& [id, mail] : notes_.mail) {
-    if (mail.connection == push_connection_ && mail.mark <= upto_ &&
-        mail.state != Mail::State::confirmed && !mail.given_back) {
-      mail.ever_acked = true;
+    if (mail.connection != push_connection_ || mail.state == Mail::State::confirmed) {
+      continue;
+    }
+    is_sure = is_sure && mail.mark > 0 && !mail.given_back &&
+              stage_.now() - mail.pushed < surely_held;
+    mail.ever_acked = true;  // one that it gave back too, if that got lost
+    if (!mail.given_back) {
       mail.act = Mail::Act::ack;
       mail.state = Mail::State::unknown;
       covered.push_back(id);
@@ -141,9 +152,9 @@ void Agent::acknowledge_upto() {
   }
   const uint64_t ref = ++last_ref_;
   note(text("acknowledges up to {}: {} messages", upto_, covered.size()));
-  refs_[ref] = [this, covered, connection = push_connection_](Json told) {
+  refs_[ref] = [this, covered, is_sure, connection = push_connection_](Json told) {
     const bool ok = told.find("ok") && told.find("ok").as_bool() == true;
-    if (!ok || number_of(told, "count") != covered.size()) {
+    if (!ok || !is_sure || number_of(told, "count") != covered.size()) {
       return;  // the lease of one was over, say: nobody knows of which
     }
     for (const std::string& id : covered) {
@@ -154,7 +165,9 @@ void Agent::acknowledge_upto() {
     }
     stage_.setting.coverage.count("settled", "upto");
   };
-  socket_->send(text(R"({"op":"ack","ref":{},"upto":{}})", ref, upto_));
+  const bool by_seq = upto_seq_ != 0 && stage_.random().chance(300);
+  socket_->send(text(R"({"op":"ack","ref":{},"upto":{}})", ref,
+                     by_seq ? std::to_string(upto_seq_) : "\"" + upto_ + "\""));
 }
 
 void Agent::on_settled(const std::string& id, Mail::Act act, const Reply& reply) {
@@ -162,7 +175,7 @@ void Agent::on_settled(const std::string& id, Mail::Act act, const Reply& reply)
   if (mail.act != act) {
     return;
   }
-  if (reply.lost || reply.status >= 500) {
+  if (reply.lost || reply.status >= 500 || reply.status == too_slow) {
     mail.state = Mail::State::unknown;
     return;
   }

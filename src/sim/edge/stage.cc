@@ -5,6 +5,7 @@
 
 #include "sim/edge/agent.h"
 #include "sim/edge/host.h"
+#include "sim/edge/schemas.h"
 
 namespace parley::edge_sim {
 
@@ -46,6 +47,27 @@ void Stage::read(std::string_view reader, std::string_view words) {
                            words.substr(0, 600)));
     }
   });
+}
+
+void Stage::hear(std::string_view reader, const Ask& ask, const Reply& reply) {
+  if (reply.lost) {
+    return;
+  }
+  read(reader, reply.body);
+  const std::string wrong = published_schemas().answer_fault(
+      ask.method, ask.target, reply.status, reply.header("content-type"), reply.body);
+  if (!wrong.empty()) {
+    fail("schema", text("{} asks {} {} and is answered {}: {}: {}", reader, ask.method, ask.target,
+                        reply.status, wrong, reply.body.substr(0, 600)));
+  }
+}
+
+void Stage::check_message(std::string_view reader, std::string_view dialect, lib::Json message) {
+  const std::string wrong = published_schemas().message_fault(dialect, message);
+  if (!wrong.empty()) {
+    fail("schema", text("{} gets a message that is none of {}: {}: {}", reader, dialect, wrong,
+                        message.raw().substr(0, 600)));
+  }
 }
 
 }  // namespace parley::edge_sim

@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/json.h"
 #include "sim/edge/link.h"
 #include "sim/edge/notebook.h"
+#include "sim/edge/wire.h"
 #include "sim/faulty_journal.h"
 #include "sim/text.h"
 
@@ -32,12 +34,14 @@ struct Stage {
   std::vector<std::unique_ptr<Agent>> agents{};
   std::vector<std::string> topics{};
   std::map<std::string, std::set<std::string>> readers{};  // by marker: who may see it
+  std::set<std::string> repeated{};  // markers of what the broker sends again if it must
   std::map<std::string, std::set<std::string>> groups{};   // by thread of a pipeline: who is in it
   std::optional<Fault> fault{};
   uint64_t step = 0;
   uint64_t connections = 0;
   uint64_t last_marker = 0;
   bool draining = false;
+  bool clock_was_set = false;
 
   sim::Random& random() { return setting.random; }
   Time now() { return setting.clock.now(); }
@@ -47,6 +51,10 @@ struct Stage {
   std::string new_marker(std::string_view sender, const std::set<std::string>& readers);
   // Every word that a client gets goes through here: whether it was for it.
   void read(std::string_view reader, std::string_view text);
+  // Every answer, which is read: whether it is what the description of the interface says.
+  void hear(std::string_view reader, const Ask& ask, const Reply& reply);
+  // Every message, in the dialect of its reader.
+  void check_message(std::string_view reader, std::string_view dialect, lib::Json message);
 };
 
 // `~ana-17~`: in the text of every message, so that its words can be told apart wherever they turn

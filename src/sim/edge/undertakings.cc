@@ -106,11 +106,12 @@ void Undertakings::start_scatter() {
   if (receivers.empty()) {
     return;
   }
+  const std::string thread = text("scatter-{}", stage_.last_marker + 1);
   const std::string marker = stage_.new_marker(agent_.name(), readers);
   constexpr std::array<std::string_view, 3> strategies = {"all", "any", "majority"};
   start_pattern("scatter", "/v1/scatter",
                 text(R"({"receivers":[{}],"strategy":"{}","timeout":"20s","message":{}})",
-                     receivers, random.pick(strategies), message(marker, marker)),
+                     receivers, random.pick(strategies), message(marker, thread)),
                 marker);
 }
 
@@ -146,6 +147,7 @@ void Undertakings::reassign() {
   }
   const std::string& to = stage_.random().pick(stage_.agents)->name();
   stage_.readers[task->marker].insert(to);
+  stage_.repeated.insert(task->marker);  // who had it may get it again
   agent_.ask({"POST", text("/v1/tasks/{}/reassign", task->name), text(R"({"to":"{}"})", to)},
              [this](const Reply& reply) {
                stage_.setting.coverage.count("reassigned", reply.status == 200 ? "yes" : "no");
@@ -231,6 +233,13 @@ void Undertakings::release_lock() {
                  [](const Reply&) {});
       return;
     }
+  }
+}
+
+void Undertakings::leave() {
+  for (Hold& hold : holds_) {
+    hold.until = std::min(hold.until, stage_.now());
+    hold.is_held = false;
   }
 }
 

@@ -22,6 +22,8 @@ class Undertakings {
   void act();
   // A task of this name was sent.
   void gave_task(std::string task, std::string marker);
+  // Its agent is removed: what it held it holds no more.
+  void leave();
   // While a run ends: ends what only its owner can end.
   void drain();
   // Asks how everything stands.

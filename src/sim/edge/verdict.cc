@@ -2,6 +2,7 @@
 #include "sim/edge/verdict.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace parley::edge_sim {
 
@@ -14,11 +15,28 @@ bool is_open(std::string_view state) {
   return state == "queued" || state == "offered" || state == "read";
 }
 
-const Mail* find_mail(const Agent& receiver, const std::string& marker) {
-  const auto& mail = receiver.notes().mail;
-  const auto at =
-      std::ranges::find_if(mail, [&](const auto& each) { return each.second.marker == marker; });
-  return at == mail.end() ? nullptr : &at->second;
+// What the receiver and those who had its name before know of a message, as one.
+std::optional<Mail> find_mail(const Agent& receiver, const std::string& marker) {
+  std::optional<Mail> found;
+  const auto add = [&](const Mail& mail) {
+    if (mail.marker != marker) {
+      return;
+    }
+    if (!found) {
+      found = mail;
+      return;
+    }
+    found->ever_acked |= mail.ever_acked || mail.act == Mail::Act::answer;
+    found->ever_rejected |= mail.ever_rejected;
+    found->may_repeat = true;  // one of them does not know what the other did
+  };
+  for (const auto& [id, mail] : receiver.notes().mail) {
+    add(mail);
+  }
+  for (const Mail& mail : receiver.notes().former) {
+    add(mail);
+  }
+  return found;
 }
 
 bool has_one_receiver(const Sent& sent) {
@@ -30,14 +48,16 @@ bool has_one_receiver(const Sent& sent) {
 void Verdict::ask() {
   for (const auto& agent : stage_.agents) {
     for (const Sent& sent : agent->notes().sent) {
-      if (sent.fate != Sent::Fate::accepted || !has_one_receiver(sent)) {
+      if (sent.fate != Sent::Fate::accepted || !(has_one_receiver(sent) || sent.kind == "topic")) {
         continue;
       }
       const auto known = told_.find(sent.marker);
       const bool is_over =
           known != told_.end() && known->second.status == 200 &&
-          std::ranges::none_of(known->second.standings,
-                               [](const Standing& each) { return is_open(each.state); });
+          !known->second.is_open &&
+          std::ranges::none_of(known->second.standings, [](const Standing& each) {
+            return each.state == "dead";  // the broker tries that again
+          });
       if (!is_over) {
         agent->ask({.target = "/v1/messages/" + sent.id + "/delivery"},
                    [this, marker = sent.marker](const Reply& reply) {
@@ -53,6 +73,9 @@ void Verdict::on_delivery(const std::string& marker, const Reply& reply) {
   lib::JsonDocument document;
   const auto parsed = document.parse(reply.body);
   if (parsed && reply.status == 200) {
+    for (const lib::JsonMember each : parsed->find("states").members()) {
+      told.is_open |= is_open(each.key);
+    }
     for (const Json each : parsed->find("deliveries").elements()) {
       const Json error = each.find("last_error");
       told.standings.push_back(
@@ -67,9 +90,7 @@ void Verdict::on_delivery(const std::string& marker, const Reply& reply) {
 
 bool Verdict::is_settled() const {
   const bool told = std::ranges::all_of(told_, [](const auto& each) {
-    return each.second.status == 200 &&
-           std::ranges::none_of(each.second.standings,
-                                [](const Standing& one) { return is_open(one.state); });
+    return each.second.status == 200 && !each.second.is_open;
   });
   return told && std::ranges::all_of(stage_.agents, [](const auto& agent) {
            return agent->is_idle() && agent->undertakings().is_over();
@@ -93,10 +114,10 @@ void Verdict::judge() {
       if (sent.fate != Sent::Fate::accepted) {
         continue;
       }
+      const auto told = told_.find(sent.marker);
       if (sent.kind == "topic") {
         judge_topic(*agent, sent);
-      }
-      if (const auto told = told_.find(sent.marker); told != told_.end()) {
+      } else if (told != told_.end()) {
         judge(*agent, sent, told->second);
       }
     }
@@ -123,30 +144,39 @@ void Verdict::judge(const Agent& sender, const Sent& sent, const Told& told) {
 }
 
 void Verdict::judge(const Sent& sent, const Standing& standing, const Agent& receiver) {
-  const Mail* const mail = find_mail(receiver, sent.marker);
+  const std::optional<Mail> mail = find_mail(receiver, sent.marker);
   const std::string& state = standing.state;
   const auto fail = [&](std::string_view check, std::string_view why) {
-    stage_.fail(check, text("{} to {} (seq {}) is {} after {} attempts {}: {}", sent.marker,
-                            receiver.name(), sent.seq, state, standing.attempts, standing.error,
-                            why));
+    stage_.fail(check, text("{} to {} (seq {}) is {} after {} attempts {}: {} (act {}, state {}; "
+                            "{})",
+                            sent.marker, receiver.name(), sent.seq, state, standing.attempts,
+                            standing.error, why, mail ? static_cast<int>(mail->act) : -1,
+                            mail ? static_cast<int>(mail->state) : -1, receiver.pending()));
   };
   stage_.setting.coverage.count("ended", state);
-  const bool confirmed = mail != nullptr && mail->state == Mail::State::confirmed;
+  const bool may_change = mail && (mail->may_repeat || stage_.repeated.contains(sent.marker));
+  const bool confirmed = mail && mail->state == Mail::State::confirmed && !may_change;
+  // What one blocks for is acknowledged when it is told, and that may be lost on the way.
+  const bool is_unheard = sent.kind == "answer" && receiver.notes().lost_an_answer;
   if (is_open(state)) {
-    fail("lost", mail == nullptr ? "its receiver never saw it" : "its receiver never settles it");
-  } else if ((state == "acked" || state == "answered") && mail == nullptr) {
-    fail("phantom", "its receiver never saw it");
-  } else if (state == "acked" && !mail->ever_acked && mail->act != Mail::Act::answer) {
+    fail("lost", !mail ? "its receiver never saw it" : "its receiver never settles it");
+  } else if (state == "expired" && sent.ttl.us == 0 && !stage_.clock_was_set &&
+             sent.priority != "critical" && stage_.now() - sent.asked < base::hours(1)) {
+    fail("lost", "its time is not over");
+  } else if (!mail) {
+    // Reading settles a message of inbox: it may have been read just when its reader was removed.
+    if (state != "expired" && state != "dead" && !receiver.notes().was_removed && !is_unheard) {
+      fail("phantom", "its receiver never saw it");
+    }
+  } else if (state == "acked" && !mail->ever_acked && mail->act != Mail::Act::answer &&
+             !is_unheard) {
     fail("phantom", "its receiver never acknowledged it");
-  } else if (state == "rejected" && (mail == nullptr || !mail->ever_rejected)) {
+  } else if (state == "rejected" && !mail->ever_rejected) {
     fail("phantom", "its receiver never rejected it");
   } else if (confirmed && mail->act == Mail::Act::ack && state != "acked" && state != "answered") {
     fail("delivery", "its receiver has the acknowledgement confirmed");
   } else if (confirmed && mail->act == Mail::Act::reject && state != "rejected") {
     fail("delivery", "its receiver has the rejection confirmed");
-  } else if (state == "expired" && sent.ttl.us == 0 && sent.priority != "critical" &&
-             stage_.now() - sent.asked < base::hours(1)) {
-    fail("lost", "its time is not over");
   }
 }
 
@@ -154,6 +184,14 @@ void Verdict::judge(const Sent& sent, const Standing& standing, const Agent& rec
 void Verdict::judge_topic(const Agent& sender, const Sent& sent) {
   if (sent.priority == "critical") {
     return;  // its time may be over
+  }
+  // Its publisher is told how many got it, and what became of the others.
+  const auto told = told_.find(sent.marker);
+  const std::string& states = told == told_.end() ? sent.marker : told->second.body;
+  for (const std::string_view end : {R"("dead":)", R"("expired":)", R"("rejected":)"}) {
+    if (states.find(end) != states.npos) {
+      return;
+    }
   }
   for (const auto& agent : stage_.agents) {
     const auto at = agent->notes().subscribed.find(sent.to);

@@ -32,6 +32,7 @@ class Verdict {
     int status = 0;
     std::string body;
     std::vector<Standing> standings;
+    bool is_open = false;  // for one of its receivers
   };
 
   void on_delivery(const std::string& marker, const Reply& reply);

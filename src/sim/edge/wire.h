@@ -25,6 +25,9 @@ struct Ask {
   std::vector<std::pair<std::string, std::string>> headers{};
 };
 
+// What a client hears whose request was not whole in time: it may ask again.
+inline constexpr int too_slow = 408;
+
 // What came of it; `lost`: the connection ended first, and nobody knows.
 struct Reply {
   bool lost = false;

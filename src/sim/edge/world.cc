@@ -6,9 +6,13 @@
 #include <filesystem>
 
 #include "lib/json.h"
+#include "sim/edge/admin.h"
 #include "sim/edge/agent.h"
 #include "sim/edge/entropy.h"
+#include "sim/edge/history.h"
+#include "sim/edge/hooks.h"
 #include "sim/edge/host.h"
+#include "sim/edge/letters.h"
 #include "sim/edge/verdict.h"
 
 namespace parley::edge_sim {
@@ -46,7 +50,7 @@ class Scratch {
 
 sim::Setting setting_of(const Options& options) {
   seed_entropy(options.seed);
-  sim::Setting setting{.random = sim::Random(options.seed), .clock = base::ManualClock(start_time)};
+  sim::Setting setting{.random = sim::Random(options.seed), .clock = sim::Clock(start_time)};
   setting.verbose = options.verbose;
   return setting;
 }
@@ -57,20 +61,29 @@ class World {
       : options_(options),
         setting_(setting_of(options)),
         log_(setting_),
-        host_(setting_, log_, scratch_.path(), shape(), {}),
-        stage_{setting_, host_} {}
+        host_(setting_, log_, scratch_.path(), shape(),
+              [this](edge::Poster::Request request, edge::Poster::Done done) {
+                return hooks_.bring(std::move(request), std::move(done));
+              }),
+        stage_{setting_, host_},
+        hooks_(stage_),
+        admin_(stage_) {}
 
   Result run();
 
  private:
   Shape shape();
   void set_up();
+  void add_agent(Agent::Profile profile);
   Reply call(const Ask& ask, const std::string& token);
   void step();
   void strike();
+  void stop(bool keeps_power);
   void move_clock();
   void turn();
   void finish();
+  void judge_history();
+  void judge_rest();
   bool settle();
 
   const Options options_;
@@ -79,6 +92,8 @@ class World {
   sim::SharedLog log_;
   Host host_;
   Stage stage_;
+  Hooks hooks_;
+  Admin admin_;
 };
 
 Shape World::shape() {
@@ -86,7 +101,7 @@ Shape World::shape() {
   shape.snapshot_bytes = setting_.random.chance(500) ? 32 * 1'024 : 256 * 1'024;
   if (setting_.random.chance(250)) {
     setting_.note("small limits");
-    shape.server.buffered_max = 8 * 1'024;
+    shape.server.buffered_max = 64 * 1'024;
     shape.mailbox.commands_max = 16;
     shape.fresh_bytes = 4 * 1'024;
   }
@@ -115,32 +130,40 @@ void World::set_up() {
   stage_.topics = {"build.done", "news.all"};
   sim::Random& random = setting_.random;
   const uint64_t count = 3 + random.below(4);
-  for (uint64_t n = 0; n < count; ++n) {
+  for (uint64_t n = 0; n < count && !stage_.fault; ++n) {
     Agent::Profile profile{.name = text("a{}", n)};
-    constexpr std::string_view dialects[] = {"flow", "flow", "collab", "inbox"};
-    profile.dialect = dialects[random.below(4)];
-    if (profile.dialect == "inbox") {
-      profile.role = random.chance(500) ? "director" : "specialist";
-    }
+    profile.dialect = random_dialect(random);
     constexpr Agent::Way ways[] = {Agent::Way::poll, Agent::Way::events, Agent::Way::socket};
     profile.way = ways[random.below(3)];
-    const Reply reply = call({"POST", "/v1/agents",
-                              text(R"({"id":"{}","dialect":"{}"{}})", profile.name,
-                                   profile.dialect,
-                                   profile.role.empty()
-                                       ? ""
-                                       : text(R"(,"role":"{}")", profile.role))},
-                             host_.admin_token());
-    lib::JsonDocument document;
-    const auto parsed = document.parse(reply.body);
-    const lib::Json token = parsed ? parsed->find("token") : lib::Json{};
-    if (reply.status != 201 || !token) {
-      stage_.fail("start", text("no agent: {} {}", reply.status, reply.body));
-      return;
+    profile.role = random_role(profile.dialect, random);
+    if (profile.dialect == "inbox") {
+      profile.way = random.chance(600) ? Agent::Way::mcp : profile.way;
+      profile.era = random.chance(500) ? McpClient::Era::sessions : McpClient::Era::stateless;
     }
-    stage_.agents.push_back(
-        std::make_unique<Agent>(stage_, profile, std::string(*token.as_string())));
+    add_agent(std::move(profile));
   }
+}
+
+void World::add_agent(Agent::Profile profile) {
+  const bool has_webhook = profile.way == Agent::Way::poll && setting_.random.chance(500);
+  const Reply reply =
+      call({"POST", "/v1/agents", registration(profile, has_webhook)}, host_.admin_token());
+  lib::JsonDocument document;
+  const auto parsed = document.parse(reply.body);
+  if (reply.status != 201 || !parsed) {
+    stage_.fail("start", text("no agent: {} {}", reply.status, reply.body));
+    return;
+  }
+  profile.webhook_secret = string_of(*parsed, "webhook_secret");
+  constexpr std::string_view ways[] = {"poll", "events", "socket", "mcp"};
+  const bool is_stateless = profile.way == Agent::Way::mcp &&
+                            profile.era == McpClient::Era::stateless;
+  setting_.coverage.count("client", text("{} {}{}{}", profile.dialect,
+                                         ways[static_cast<size_t>(profile.way)],
+                                         is_stateless ? " stateless" : "",
+                                         has_webhook ? " webhook" : ""));
+  stage_.agents.push_back(std::make_unique<Agent>(stage_, std::move(profile),
+                                                  std::string(string_of(*parsed, "token"))));
 }
 
 void World::turn() {
@@ -158,6 +181,14 @@ void World::move_clock() {
   } else if (roll < 11) {
     ms = static_cast<int64_t>(60'000 + random.below(20'000));
   }
+  if (random.chance(2)) {  // someone sets the clock
+    const bool is_back = random.chance(500);
+    stage_.clock_was_set = true;
+    const auto by = static_cast<int64_t>(random.below(2 * 3'600'000));
+    setting_.clock.set(base::milliseconds(is_back ? -by : by));
+    setting_.note(text("{} the clock is set by {} ms", stage_.step, is_back ? -by : by));
+    setting_.coverage.count("fault", is_back ? "clock set back" : "clock set forward");
+  }
   setting_.clock.advance(base::milliseconds(ms));
 }
 
@@ -174,21 +205,28 @@ void World::strike() {
   } else if (roll < 83 && host_.is_up()) {
     setting_.note(text("{} the broker is killed", stage_.step));
     setting_.coverage.count("fault", "killed");
-    host_.kill();
+    stop(true);
   } else if (roll < 88 && host_.is_up()) {
     setting_.note(text("{} the power is lost", stage_.step));
     setting_.coverage.count("fault", "power lost");
-    host_.lose_power();
+    stop(false);
+  } else if (roll < 105) {
+    admin_.act();
   }
   if (host_.is_stuck()) {
     setting_.note(text("{} the storage failed; the broker is stopped", stage_.step));
-    host_.kill();
+    stop(true);
   }
   if (!host_.is_up() && random.chance(300)) {
     const auto started = host_.start();
     setting_.note(text("{} the broker starts: {}", stage_.step,
                        started ? "up" : started.error().detail));
   }
+}
+
+void World::stop(bool keeps_power) {
+  hooks_.forget();
+  keeps_power ? host_.kill() : host_.lose_power();
 }
 
 void World::step() {
@@ -207,6 +245,8 @@ void World::step() {
     if (setting_.random.chance(500)) {
       host_.work_behind();
     }
+    hooks_.pass_time();
+    admin_.read();
     for (const auto& agent : stage_.agents) {
       agent->read();
     }
@@ -221,6 +261,8 @@ bool World::settle() {
     const bool behind = host_.work_behind();
     host_.pass_time();
     host_.turn();
+    hooks_.pass_time();
+    admin_.read();
     for (const auto& agent : stage_.agents) {
       agent->read();
     }
@@ -239,7 +281,7 @@ void World::finish() {
   while (log_.arrive()) {
   }
   if (host_.is_stuck()) {
-    host_.kill();
+    stop(true);
   }
   if (!host_.is_up()) {
     if (const auto started = host_.start(); !started) {
@@ -265,12 +307,59 @@ void World::finish() {
         agent->undertakings().ask();
       }
       settle();
-      if (stage_.fault || verdict.is_settled()) {
+      if (stage_.fault || (admin_.is_idle() && verdict.is_settled())) {
         break;
       }
     }
   }
   verdict.judge();
+  if (!stage_.fault) {
+    judge_history();
+  }
+  if (!stage_.fault) {
+    judge_rest();
+  }
+}
+
+void World::judge_history() {
+  if (setting_.random.chance(500)) {  // what the engine forgets, the history tells
+    setting_.coverage.count("admin", "engine forgets");
+    call({"PATCH", "/v1/rules", R"({"settled_max":1})"}, host_.admin_token());
+  }
+  History history(stage_);
+  history.ask();
+  constexpr int rounds_max = 20;  // of pages
+  for (int n = 0; n < rounds_max; ++n) {
+    settle();
+  }
+  history.judge();
+}
+
+// All clients leave: nothing of them is left then.
+void World::judge_rest() {
+  for (const auto& agent : stage_.agents) {
+    agent->hang_up();
+  }
+  admin_.hang_up();
+  settle();
+  setting_.clock.advance(base::minutes(10));  // a call over MCP is kept for its client for a while
+  settle();
+  const Reply reply = call({.target = "/metrics"}, host_.admin_token());
+  for (const std::string_view name :
+       {"parley_connections", "parley_streams", "parley_calls_waiting", "parley_mcp_streams"}) {
+    const size_t at = reply.body.find(text("\n{} ", name));
+    const std::string value =
+        at == std::string::npos
+            ? "nothing"
+            : reply.body.substr(at + name.size() + 2, reply.body.find('\n', at + 1) - at -
+                                                          name.size() - 2);
+    if (value != (name == "parley_connections" ? "1" : "0")) {
+      stage_.fail("rest", text("everyone is gone, and {} is {}", name, value));
+    }
+  }
+  if (const size_t bytes = host_.server().buffered_bytes(); bytes > 0) {
+    stage_.fail("rest", text("everyone is gone, and {} bytes wait", bytes));
+  }
 }
 
 Result World::run() {
@@ -300,6 +389,7 @@ Result World::run() {
     }
   }
   stage_.agents.clear();
+  admin_.hang_up();
   return result;
 }
 

@@ -31,6 +31,9 @@ struct Result {
 // options give the same run.
 Result run(const Options& options);
 
+// What a good number of seeds must reach, as their coverage names it.
+std::vector<std::string> wanted();
+
 // The command line that runs the same again.
 std::string replay_command(const Options& options);
 

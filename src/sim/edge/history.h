@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/edge/agent.h"
+#include "sim/edge/stage.h"
+
+namespace parley::edge_sim {
+
+// What the broker still tells of everything when a run is over, held to the notebooks: outboxes,
+// page by page, conversations, traces. That none of it is for other eyes each answer is held to
+// anyway.
+class History {
+ public:
+  explicit History(Stage& stage) : stage_(stage) {}
+
+  // Every agent asks; the answers come while the broker works.
+  void ask();
+  void judge() const;
+
+ private:
+  struct Listed {
+    std::string sender;
+    std::string body;
+    uint64_t times = 0;
+  };
+  struct Outbox {
+    std::map<std::string, Listed> messages;  // by seq; and by id, for one who was told that only
+    bool is_whole = false;
+    std::string told;  // where it is not
+  };
+
+  void ask_page(Agent& agent, uint64_t cursor);
+  void on_page(Agent& agent, const Reply& reply);
+  void ask_around(Agent& agent);
+
+  Stage& stage_;
+  std::map<std::string, Outbox> outboxes_;  // by agent
+};
+
+}  // namespace parley::edge_sim
