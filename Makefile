@@ -53,6 +53,12 @@ test-asan: setup ## the same, under AddressSanitizer and UndefinedBehaviorSaniti
 	$(call configure_and_build,asan)
 	@$(NICE) tools/run-tests build/asan
 
+.PHONY: test-memory
+test-memory: setup ## the unit tests and the simulation of the edges alone, under the same two
+	$(call configure_and_build,asan,--target unit_tests parley_sim)
+	@$(NICE) tools/run-tests build/asan \
+	  -R '^(base|lib|core|dialect|journal|net|node|view|edge|app)/|^sim/edges$$'
+
 .PHONY: test-tsan
 test-tsan: setup ## the same, under ThreadSanitizer
 	$(call configure_and_build,tsan)

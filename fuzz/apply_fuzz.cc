@@ -104,7 +104,10 @@ Command command(Bytes& in, std::string_view actor) {
     case 10:
       return Take{.count_max = in.next()};
     case 11:
-      return Ack{.target = target(in), .upto = in.next() % 2 == 0 ? stream : stream_none};
+      if (in.next() % 2 == 0) {
+        return Ack{.stream = stream, .upto = {in.next(), in.next()}};
+      }
+      return Ack{.target = target(in)};
     case 12:
       return Nack{.target = target(in), .delay = base::seconds(in.next() % 3), .reason = "busy"};
     case 13:
@@ -112,7 +115,8 @@ Command command(Bytes& in, std::string_view actor) {
     case 14:
       return Extend{.target = target(in), .lease = base::seconds(in.next())};
     case 15:
-      return OpenStream{.stream = stream, .window = in.next()};
+      return OpenStream{
+          .stream = stream, .window = in.next(), .after = {in.next(), in.next()}};
     case 16:
       return CloseStream{.stream = stream};
     default:

@@ -32,7 +32,8 @@ class AnyMessage final : public dialect::Lookup {
     return uuid && !uuid->is_none() ? *uuid : dialect::message_id_of(derive, "boss", id);
   }
   std::optional<base::MessageId> find_task(std::string_view task,
-                                           std::span<const std::string_view>) const override {
+                                           std::span<const std::string_view>,
+                                           std::string_view) const override {
     return dialect::message_id_of(derive, "boss", task);
   }
 };

@@ -148,7 +148,9 @@ describe('an agent that is away', () => {
     assert.equal(failed.json.code, 'RECEIVER_UNAVAILABLE');
     assert.match(failed.json.detail, /"away" is offline/);
     const letters = (await broker.call('GET', '/v1/dead-letters')).json.dead_letters;
-    assert.deepEqual(letters.map(({ reason, receiver }) => [reason, receiver]), [['receiver_unavailable', 'away']]);
+    // CO-08: it says what was done, which is nothing.
+    assert.deepEqual(letters.map(({ reason, receiver, system_retries }) => [reason, receiver, system_retries]),
+      [['receiver_unavailable', 'away', 0]]);
 
     const wrong = await ana.send('away', { n: 4 }, {}, '?on_unavailable=banana');
     assert.equal(wrong.status, 400);

@@ -13,11 +13,20 @@ import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 
 const here = dirname(fileURLToPath(import.meta.url));
+// A variable for the tests alone: the broker would refuse it as no key of its configuration.
+export function taken(name) {
+  const value = process.env[name];
+  delete process.env[name];
+  return value;
+}
+
 export const binary = process.env.PARLEY ?? resolve(here, '../../build/parley');
+// The same with what the MCP conformance suite calls: `serve --mcp-fixtures`.
+export const fixtures = taken('PARLEY_FIXTURES') ?? `${binary}_fixtures`;
 
 // How much slower than what is shipped the binary is; CMake sets it for sanitizers. Times that a test
 // waits are multiplied with it, never what it expects.
-export const slowness = Number(process.env.PARLEY_SLOWNESS ?? 1);
+export const slowness = Number(taken('PARLEY_SLOWNESS') ?? 1);
 // How long a test waits for what must come, in milliseconds: a busy machine is no failure.
 export const patience = 100_000 * slowness;
 
@@ -76,14 +85,16 @@ export class Broker {
   constructor(data) {
     this.data = data;
     this.limits = [];
+    this.program = binary;
     this.stderr = '';
   }
 
   // The broker as it is installed: all limits have their defaults but those that `raise` names.
   // `under` is a command that runs the binary: ['prlimit', '--nofile=256:256'].
-  static async start({ data, flags = [], listen, under, raise = {} } = {}) {
+  static async start({ data, flags = [], listen, under, raise = {}, program = binary } = {}) {
     const broker = new Broker(data ?? (await mkdtemp(join(tmpdir(), 'parley-e2e-'))));
     broker.limits = raisedBy(raise);
+    broker.program = program;
     await broker.run(flags, { listen, under });
     return broker;
   }
@@ -91,7 +102,7 @@ export class Broker {
   // Resolves when it accepts requests.
   async run(flags = [], { listen = '127.0.0.1:0', under = [] } = {}) {
     this.flags = flags;
-    const command = [...under, binary, 'serve', '--data', this.data, '--listen', listen, ...this.limits, ...flags];
+    const command = [...under, this.program, 'serve', '--data', this.data, '--listen', listen, ...this.limits, ...flags];
     this.process = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
     this.exited = new Promise((done) => this.process.on('exit', (code, signal) => done({ code, signal })));
     this.process.stderr.on('data', (text) => { this.stderr += text; });

@@ -112,6 +112,27 @@ describe('the history', () => {
     assert.equal(seen.deliveries, undefined);
   });
 
+  // XD-03: more of them than a list of receivers names.
+  it('shows what was said to each of many, and to nobody else', async () => {
+    const crowd = await Promise.all(Array.from({ length: 25 }, (_, n) => broker.addAgent(`crowd-${n}`)));
+    for (const each of crowd) {
+      assert.equal((await each.call('PUT', '/v1/topics/news.all/subscription')).status, 200);
+    }
+    const said = (await ana.send('news.all', { n: 'to many' }, { conversation_id: 'the-crowd' })).json;
+    const answer = (await crowd[0].send('ana', { n: 'fine' }, { conversation_id: 'the-crowd' })).json;
+    for (const each of crowd) await settle(each, said.id);
+    await settle(ana, answer.id);
+    for (let n = 0; n < 3; ++n) await settle(bo, (await cy.send('bo', { n })).json.id);
+    const heard = async (caller) => {
+      const { json } = await caller.call('GET', '/v1/threads/the-crowd');
+      return json.messages.map(({ preview }) => /"n":"[a-z ]*"/.exec(preview ?? '')?.[0]);
+    };
+    assert.deepEqual(await heard(ana), ['"n":"to many"', '"n":"fine"']);
+    assert.deepEqual(await heard(crowd[0]), ['"n":"to many"', '"n":"fine"']);
+    assert.deepEqual(await heard(crowd[24]), ['"n":"to many"', undefined]);
+    assert.equal((await cy.call('GET', '/v1/threads/the-crowd')).json.code, 'NOT_FOUND');
+  });
+
   it('refuses parameters that make no sense', async () => {
     for (const query of ['limit=x', 'limit=501', 'cursor=-1', 'from=yesterday', 'to=2026-13-01T00:00:00Z']) {
       assert.equal((await ana.call('GET', `/v1/messages?${query}`)).json.code, 'BAD_REQUEST', query);

@@ -220,6 +220,23 @@ describe('an honest broker', () => {
     assert.equal((await now.inbox('?wait=10s')).json.count, 1);
   });
 
+  // CO-01, IN-01, FL-24: what a registration does not name stays as it was, the role with it.
+  it('changes an agent with a role, and gives it another token', async () => {
+    const roles = { flow: 'orchestrator', collab: 'coordinator', inbox: 'specialist' };
+    for (const [dialect, role] of Object.entries(roles)) {
+      const id = `${dialect}-${role}-of-a-long-name`;
+      const first = await broker.call('POST', '/v1/agents', { body: { id, dialect, role } });
+      assert.equal(first.status, 201, first.text);
+      const changed = await broker.call('POST', '/v1/agents', { body: { id, capabilities: ['review'] } });
+      assert.equal(changed.status, 200, changed.text);
+      const fresh = await broker.call('POST', '/v1/agents', { body: { id, rotate_token: true } });
+      assert.equal(fresh.status, 201, fresh.text);
+      const { json } = await new Agent(broker, id, fresh.json.token).call('GET', `/v1/agents/${id}`);
+      assert.deepEqual([json.role, json.dialect, json.capabilities], [role, dialect, ['review']]);
+      await broker.call('DELETE', `/v1/agents/${id}`);
+    }
+  });
+
   it('takes rights away from a human', async () => {
     const add = (body) => broker.call('POST', '/v1/humans', { body: { name: 'eve', ...body } });
     const { json } = await add({ rights: ['admin'] });

@@ -323,6 +323,60 @@ describe('tasks of inbox agents', () => {
     await empty(dan);
   });
 
+  // IN-09: a task is its giver, its thread and its taskId.
+  it('are others in other threads', async () => {
+    await send(dan, 'sam', 'task', task('same'), { id: 'same-1', threadId: 'one' });
+    await sam.read('same-1');
+    await send(dan, 'sam', 'task', task('same'), { id: 'same-2', threadId: 'two' });
+    // Without a thread the one that was read is meant.
+    const first = await send(sam, 'dan', 'result', result('same'));
+    assert.equal(first.thread, 'one');
+    assert.deepEqual(first.warnings, []);
+    const show = async (query = '') => (await dan.call('GET', `/v1/tasks/same${query}`)).json;
+    assert.equal((await show('?thread=one')).state, 'completed');
+    assert.equal((await dan.delivery('same-1')).json.deliveries[0].state, 'answered');
+    const open = await show();
+    assert.deepEqual([open.thread, open.state, open.others_count], ['two', 'assigned', 1]);
+    assert.deepEqual([open.others[0].thread, open.others[0].state], ['one', 'completed']);
+    assert.equal((await dan.call('GET', '/v1/tasks/same?thread=three')).status, 404);
+    assert.deepEqual((await sam.inbox()).json.notifications.map(({ id }) => id), ['same-2']);
+    await send(dan, 'sue', 'task', task('same'), { id: 'same-3', threadId: 'three' });
+    const which = await dan.call('POST', '/v1/tasks/same/reassign', { body: { to: 'sam' } });
+    assert.equal(which.status, 409, which.text);
+    assert.match(which.json.detail, /"dan" in thread "two", "dan" in thread "three"/);
+    assert.equal(which.json.field, '/thread');
+    const moved = await dan.call('POST', '/v1/tasks/same/reassign', { body: { to: 'sue', thread: 'two' } });
+    assert.deepEqual([moved.json.thread, moved.json.specialist], ['two', 'sue']);
+    // A report that finds no task of its sender's says so.
+    const lost = await send(sam, 'dan', 'status', { taskId: 'same', progress: 5 }, { threadId: 'two' });
+    assert.equal(lost.warnings.length, 1, JSON.stringify(lost));
+    assert.match(lost.warnings[0], /you have no task of this taskId/);
+    for (const thread of ['two', 'three']) await send(sue, 'dan', 'result', result('same'), { threadId: thread });
+    assert.deepEqual([(await show('?thread=two')).state, (await show('?thread=three')).state], ['completed', 'completed']);
+    await empty(dan, sam, sue);
+  });
+
+  // IN-09: what another dialect asks for is known by the taskId that its specialist reads.
+  it('are known by the taskId in what another dialect asks', async () => {
+    const sent = await flo.send('sam', JSON.parse(task('from-flow')), { type: 'request' });
+    assert.equal(sent.status, 202, sent.text);
+    const { found } = await next(sam);
+    assert.equal(JSON.parse(found.content).taskId, 'from-flow');
+    assert.deepEqual((await send(sam, 'flo', 'status', { taskId: 'from-flow', progress: 50 })).warnings, []);
+    assert.equal((await flo.call('GET', '/v1/tasks/from-flow')).json.state, 'in_progress');
+    await send(sam, 'flo', 'result', result('from-flow'));
+    assert.equal((await flo.call('GET', '/v1/tasks/from-flow')).json.state, 'completed');
+    assert.equal((await flo.delivery(sent.json.id)).json.request.state, 'answered');
+    // A question gives no task: its answer names the message.
+    const asked = await flo.send('sam', JSON.parse(task('a-question')), { type: 'query' });
+    const question = (await next(sam)).found;
+    const { taskId, body } = JSON.parse(question.content);
+    assert.deepEqual([taskId, body.taskId], [asked.json.id, 'a-question']);
+    await send(sam, 'flo', 'result', result(taskId));
+    assert.equal((await flo.delivery(asked.json.id)).json.request.state, 'answered');
+    await empty(sam);
+  });
+
   // IN-09: nothing that was not sent reads as if it was.
   it('say so when a name is used again and nothing was sent', async () => {
     await send(dan, 'sam', 'task', task('task-1'));

@@ -2,6 +2,7 @@
 // What binds an agent that sends too much, against the real binary with its usual limits.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -152,10 +153,14 @@ describe('backpressure', () => {
     const cy = await broker.addAgent('cy');
     await broker.addAgent('di');
     await burst(cy, 'di', 33);
-    const { json } = await cy.inbox('?wait=10s');
-    const bodies = [];
-    for (const { id } of json.notifications) bodies.push((await cy.read(id)).json.payload.body);
-    const last = bodies.at(-1);
+    // One signal comes after the other: of the limit that is near, then of what waits.
+    const bodies = new Map();
+    const last = await until(async () => {
+      for (const { id } of (await cy.inbox()).json.notifications) {
+        if (!bodies.has(id)) bodies.set(id, (await cy.read(id)).json.payload.body);
+      }
+      return [...bodies.values()].at(-1);
+    }, (body) => body?.status === 'overloaded');
     assert.equal(last.status, 'overloaded');
     assert.equal(last.queue_depth, 2);
     assert.match(last.estimated_delay, /^[1-9]\d*m?s$/);
@@ -310,5 +315,42 @@ describe('runaway guards', () => {
     await cli(broker, 'agent', 'reset', 'di');
     assert.equal((await di.send('bo', { n: 3 })).status, 202);
     assert.equal((await budget()).tokens, 0);
+  });
+});
+
+// Who is over a limit is told so at the door: nothing is written, and nothing is synced.
+describe('a flood of refused calls', () => {
+  let broker, ana;
+  before(async () => {
+    broker = await Broker.start();
+    ana = await broker.addAgent('ana');
+    await broker.addAgent('bo');
+    const rules = { 'guard.messages_per_day': 1 };
+    assert.equal((await broker.call('PATCH', '/v1/rules', { body: rules })).status, 200);
+    assert.equal((await ana.send('bo', { n: 0 })).status, 202);
+  });
+  after(() => broker.remove());
+
+  const count = async () => {
+    const { text } = await broker.call('GET', '/metrics');
+    const value = (name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0);
+    return { written: value('parley_journal_written_bytes_total'), syncs: value('parley_journal_syncs_total'),
+      refused: value('parley_messages_total\\{outcome="BUDGET_EXCEEDED"\\}') };
+  };
+
+  it('costs the journal nothing, and is counted', async () => {
+    const before = await count();
+    const padding = 'x'.repeat(10_000);
+    for (let n = 0; n < 300; ++n) {
+      const { status, json } = await ana.send('bo', { n, padding });
+      assert.deepEqual([status, json.code], [429, 'BUDGET_EXCEEDED']);
+    }
+    for (let n = 0; n < 100; ++n) {
+      assert.equal((await ana.ack(randomUUID())).json.code, 'NOT_FOUND');
+    }
+    const after = await count();
+    assert.equal(after.syncs, before.syncs);
+    assert.ok(after.written - before.written < padding.length, `${after.written - before.written} bytes`);
+    assert.equal(after.refused - before.refused, 300);
   });
 });

@@ -198,6 +198,24 @@ describe('patterns', () => {
     await next(ana, event('pipeline_ended'));
   });
 
+  // FL-10: what the broker itself cannot send ends what it was for. A collab agent takes 512 KB.
+  it('ends a pipeline whose next stage cannot take the answer, and says so', async () => {
+    await broker.addAgent('col', { dialect: 'collab', role: 'worker' });
+    const sent = await post(ana, '/v1/pipelines', { stages: ['bo', 'col', 'dee'], message: request('bo') });
+    assert.equal(sent.status, 202, sent.text);
+    await answer(bo, 'bo', 'ana', await next(bo), { body: { text: 'x'.repeat(600 * 1024) } });
+    const ended = await next(ana, event('pipeline_ended'));
+    assert.equal(ended.payload.body.state, 'failed');
+    assert.match(ended.payload.body.error, /stage 2, "col": .*collab\.message_bytes_max/);
+    const { json } = await ana.call('GET', `/v1/pipelines/${sent.json.id}`);
+    assert.deepEqual([json.state, json.error], ['failed', ended.payload.body.error]);
+    assert.deepEqual(json.stages.map(({ state }) => state), ['done', 'failed', 'to_come']);
+    const open = await broker.call('GET', '/v1/escalations?state=open');
+    const escalated = open.json.escalations.find(({ why }) => why === json.error);
+    assert.equal(escalated?.cause, 'pipeline_failed', open.text);
+    assert.equal(escalated.receiver, 'col');
+  });
+
   // FL-10
   it('halts a pipeline at a failing stage and escalates', async () => {
     const start = { stages: ['bo', 'cy'], message: request('bo') };
@@ -223,6 +241,30 @@ describe('patterns', () => {
     await answer(cy, 'cy', 'ana', await next(cy));
     await next(ana, event('pipeline_ended'));
     assert.equal((await show()).state, 'completed');
+  });
+
+  // FL-10
+  it('waits before a first stage that is busy, as a collab agent is that works', async () => {
+    const col = await broker.addAgent('colin', { dialect: 'collab', role: 'worker' });
+    const beat = (status) => col.call('POST', '/v1/agents/colin/heartbeat', { body: { status } });
+    await beat('working');
+    const sent = await post(ana, '/v1/pipelines', { stages: ['colin', 'bo'], message: request('colin', { priority: 'high' }) });
+    assert.equal(sent.status, 202, sent.text);
+    assert.deepEqual(sent.json.warnings, ['"colin" is busy: the pipeline waits before it']);
+    const show = async () => (await ana.call('GET', `/v1/pipelines/${sent.json.id}`)).json;
+    const waiting = await show();
+    assert.deepEqual([waiting.state, waiting.stage, waiting.waits_for], ['paused', 1, 'colin']);
+    assert.deepEqual(waiting.stages.map(({ state }) => state), ['paused', 'to_come']);
+    assert.equal((await col.inbox()).json.count, 0);
+    await broker.kill();
+    await broker.run(broker.flags);
+    assert.equal((await show()).state, 'paused');
+    await beat('idle');
+    const { json } = await col.inbox('?wait=10s');
+    assert.equal(json.count, 1);
+    const asked = (await col.read(json.notifications[0].id)).json;
+    assert.deepEqual([asked.from, asked.payload], ['ana', { text: 'please' }]);
+    assert.equal((await show()).stages[0].state, 'working');
   });
 
   // FL-11

@@ -102,6 +102,24 @@ describe('topics', () => {
     assert.equal(start.json.field, '/subscriptions');
   });
 
+  // FL-24, XD-08: what comes with a registration is durable when it is answered, or refused with it.
+  it('registers with all subscriptions or not at all', async () => {
+    const body = { id: 'flo', subscriptions: ['deploy.done', 'deploy.failed'] };
+    const limit = await broker.call('GET', '/v1/rules');
+    await broker.call('PATCH', '/v1/rules', { body: { subscriptions_per_agent_max: 1 } });
+    const refused = await broker.call('POST', '/v1/agents', { body });
+    assert.equal(refused.json.code, 'LIMIT_REACHED', refused.text);
+    assert.equal(refused.json.field, '/subscriptions');
+    assert.equal((await broker.call('GET', '/v1/agents/flo')).status, 404);
+    const usual = limit.json.rules.find(({ name }) => name === 'subscriptions_per_agent_max').value;
+    await broker.call('PATCH', '/v1/rules', { body: { subscriptions_per_agent_max: usual } });
+    await ana.send('deploy.done', 'green');
+    const flo = await broker.addAgent('flo', { subscriptions: body.subscriptions });
+    const { json } = await flo.inbox();
+    assert.deepEqual(json.notifications.map(({ from }) => from), ['ana']);
+    assert.deepEqual((await flo.call('GET', '/v1/agents/flo')).json.subscriptions, body.subscriptions);
+  });
+
   // FL-14
   it('keeps a broadcast in memory for who is not offline, and says so', async () => {
     const dee = await broker.addAgent('dee');
@@ -117,5 +135,83 @@ describe('topics', () => {
     assert.ok(json.deliveries.every((delivery) => delivery.not_persisted === true));
     const direct = await ana.call('POST', '/v1/messages', { body: message('ana', 'bo', 'hello') });
     assert.equal(direct.json.recipients[0].not_persisted, undefined);
+  });
+
+  // FL-14: nobody was promised more than the time to live, so nobody is told of its end.
+  it('ends a broadcast in memory quietly, and counts it', async () => {
+    const quiet = await Broker.start();
+    try {
+      const eve = await quiet.addAgent('eve');
+      for (let n = 0; n < 12; ++n) await quiet.addAgent(`idle${n}`);
+      const sent = await eve.send('*', 'hello', { type: 'broadcast', metadata: { ttl: '100ms' } });
+      assert.equal(sent.status, 202, sent.text);
+      assert.deepEqual(sent.json.states, { queued: 12 });
+      assert.equal(sent.json.not_persisted, true);
+      const { json } = await until(() => eve.delivery(sent.json.id), (answer) => answer.json.states.expired === 12);
+      assert.equal(json.not_persisted, true);
+      assert.equal(json.recipient_count, 12);
+      assert.equal((await quiet.call('GET', '/v1/dead-letters')).json.dead_letters.length, 0);
+      assert.equal((await eve.inbox()).json.count, 0);
+      assert.equal((await quiet.call('GET', '/v1/health')).json.status, 'healthy');
+      const metrics = (await quiet.call('GET', '/metrics')).text;
+      assert.match(metrics, /^parley_broadcasts_unheard_total 12$/m);
+    } finally {
+      await quiet.remove();
+    }
+  });
+
+  // FL-14, FL-06: a restart ends what was in memory, and nothing else.
+  it('forgets a broadcast in memory with a restart, and keeps a roll call', async () => {
+    const own = await Broker.start();
+    try {
+      const eve = await own.addAgent('eve');
+      const fay = await own.addAgent('fay');
+      const shout = await eve.send('*', 'gone soon', { type: 'broadcast' });
+      const call = await eve.send('*', 'who is here?', { type: 'broadcast', metadata: { requires_ack: true } });
+      assert.equal(call.status, 202, call.text);
+      assert.equal((await fay.inbox()).json.count, 2);
+      await own.stop();
+      await own.run();
+      const { json } = await fay.inbox();
+      assert.deepEqual(json.notifications.map(({ preview }) => preview), ['who is here?']);
+      assert.deepEqual((await eve.delivery(shout.json.id)).json.states, { expired: 1 });
+      assert.equal((await own.call('GET', '/v1/dead-letters')).json.dead_letters.length, 0);
+    } finally {
+      await own.remove();
+    }
+  });
+
+  // FL-09: the publisher does not know its subscribers, wherever it looks.
+  it('names no subscriber to who publishes', async () => {
+    const pat = await broker.addAgent('pat');
+    const quinn = await broker.addAgent('quinn-who-listens');
+    await quinn.call('PUT', subscription('secret.spoken'));
+    const sent = await pat.send('secret.spoken', 'psst', { type: 'request', metadata: { ttl: '100ms' } });
+    assert.equal(sent.status, 202, sent.text);
+    assert.equal(sent.json.recipient_count, 1);
+    assert.deepEqual(sent.json.recipients, []);
+    const kept = await pat.send('secret.spoken', 'psst again');
+    await quinn.read(kept.json.id);
+    await quinn.ack(kept.json.id);
+    const { json } = await until(() => pat.delivery(kept.json.id), (answer) => answer.json.states.acked === 1);
+    assert.deepEqual(json.deliveries, []);
+    await until(() => pat.delivery(sent.json.id), (answer) => answer.json.states.expired === 1);
+    const notices = await until(() => pat.inbox(), ({ json: { count } }) => count > 0);
+    const told = [];
+    for (const { id } of notices.json.notifications) told.push((await pat.read(id)).text);
+    assert.match(told.join(), /secret\.spoken/);
+    const looks = [told.join(), (await pat.call('GET', '/v1/outbox')).text, (await pat.call('GET', '/v1/messages')).text,
+      (await pat.call('GET', `/v1/traces/${kept.json.id}`)).text, (await pat.call('GET', '/v1/topics')).text,
+      (await pat.call('GET', '/v1/escalations')).text, (await pat.call('GET', `/v1/threads/${kept.json.thread}`)).text,
+      JSON.stringify(sent.json), JSON.stringify(kept.json), JSON.stringify(json)];
+    for (const look of looks) assert.doesNotMatch(look, /quinn/);
+    const found = await pat.call('GET', '/v1/messages?agent=quinn-who-listens');
+    assert.equal(found.json.messages.length, 0);
+    assert.equal((await pat.call('GET', '/v1/agents/quinn-who-listens')).json.subscriptions, undefined);
+    // Who looks after the topics may know.
+    const seen = await broker.call('GET', `/v1/messages/${kept.json.seq}/delivery`);
+    assert.deepEqual(seen.json.deliveries.map(({ receiver }) => receiver), ['quinn-who-listens']);
+    assert.match((await broker.call('GET', '/v1/agents/quinn-who-listens')).text, /secret\.spoken/);
+    await broker.call('DELETE', '/v1/agents/quinn-who-listens');
   });
 });

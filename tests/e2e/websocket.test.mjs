@@ -193,12 +193,12 @@ describe('a WebSocket', () => {
     await second.vanish();
   });
 
-  it('resumes behind the place that a client names', async () => {
+  it('resumes behind the mark that a client names', async () => {
     const before = await Talk.open(bo);
     await before.until(() => before.mail.length === 9);
-    const { seq } = before.mail[3];
+    const { mark } = before.mail[3];
     await before.vanish();
-    const talk = await Talk.open(bo, `?after=${seq}`);
+    const talk = await Talk.open(bo, `?after=${mark}`);
     await talk.until(() => talk.mail.length === 5);
     assert.deepEqual(numbers(talk.mail), [5, 6, 7, 8, 9]);
     // What it had before is still its own to acknowledge.

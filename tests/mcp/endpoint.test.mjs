@@ -2,7 +2,7 @@
 // Who may call /mcp, and what of a session outlives what.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Broker } from '../e2e/harness.mjs';
+import { Broker, fixtures, until } from '../e2e/harness.mjs';
 import { initialize, legacy, note, Stdio } from '../e2e/mcp_stdio.mjs';
 
 const json = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
@@ -158,14 +158,43 @@ describe('/mcp', () => {
   });
 });
 
+describe('a call that waits for a human', () => {
+  let broker, ana;
+  before(async () => {
+    broker = await Broker.start();
+    ana = await broker.addAgent('ana');
+    assert.equal((await broker.call('POST', '/v1/humans', { body: { name: 'ada' } })).status, 201);
+  });
+  after(() => broker.remove());
+
+  // It asks who is there first, and waits by a second request: that one is to end.
+  it('waits no more when its client cancels it', async () => {
+    const session = await begin(ana);
+    const waiting = async () => Number(/^parley_calls_waiting (\d+)$/m.exec((await broker.call('GET', '/metrics')).text)[1]);
+    const asked = fetch(`${broker.url}/mcp`, {
+      method: 'POST', headers: { ...session, Authorization: `Bearer ${ana.token}` },
+      body: JSON.stringify(rpc('tools/call', { name: 'askHuman', arguments: { question: 'May I?', to: 'ada' } }, 'ask')),
+    }).then((answer) => answer.text());
+    await until(waiting, (count) => count === 1);
+    const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'ask' } };
+    assert.equal((await ana.call('POST', '/mcp', { headers: session, body: cancel })).status, 202);
+    assert.ok(!(await asked).includes('"result"'));
+    assert.equal(await waiting(), 0);
+  });
+});
+
 describe('parley serve --mcp-fixtures', () => {
+  it('is unknown to the program that is released', async () => {
+    await assert.rejects(Broker.start({ flags: ['--mcp-fixtures'] }), /ended with 2: .*--mcp-fixtures/s);
+  });
+
   it('is refused where others than this machine could connect', async () => {
-    await assert.rejects(Broker.start({ flags: ['--mcp-fixtures', '--insecure'], listen: '0.0.0.0:0' }), /loopback/);
+    await assert.rejects(Broker.start({ program: fixtures, flags: ['--mcp-fixtures', '--insecure'], listen: '0.0.0.0:0' }), /loopback/);
   });
 
   // What answers by events ends its connection: the next request must not be lost on it.
   it('answers calls one after the other, whether by JSON or by events', async () => {
-    const broker = await Broker.start({ flags: ['--mcp-fixtures'] });
+    const broker = await Broker.start({ program: fixtures, flags: ['--mcp-fixtures'] });
     try {
       const headers = (name) => ({ ...json, 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': name });
       const params = (name) => ({ name, _meta: { progressToken: 1, 'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -183,7 +212,7 @@ describe('parley serve --mcp-fixtures', () => {
   });
 
   it('takes calls without a token, and at /mcp only', async () => {
-    const broker = await Broker.start({ flags: ['--mcp-fixtures'] });
+    const broker = await Broker.start({ program: fixtures, flags: ['--mcp-fixtures'] });
     try {
       assert.equal((await broker.call('POST', '/mcp', { token: null, body: hello(), headers: json })).status, 200);
       assert.equal((await broker.call('POST', '/mcp', { token: 'prl_wrong', body: hello(), headers: json })).status, 401);

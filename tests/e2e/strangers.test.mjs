@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the broker holds for those who have shown no token. CONNECTIONS says how many there are:
+// 9900 with the default limits is all that fit beside those of the test itself.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { assertMemory, Broker, Raw } from './harness.mjs';
+
+const megabyte = 1024 * 1024;
+const count = Number(process.env.CONNECTIONS ?? 300);
+const body = Buffer.alloc(2 * megabyte, 'x');
+const post = `POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n`;
+
+// Many connections at once, each doing `act`.
+async function strangers(url, act) {
+  const clients = [];
+  while (clients.length < count) {
+    const next = Array.from({ length: Math.min(100, count - clients.length) }, () => Raw.connect(url));
+    clients.push(...await Promise.all(next));
+  }
+  const came = await Promise.all(clients.map(act));
+  return { clients, came };
+}
+
+describe('those who have shown no token', () => {
+  let broker, ana;
+  // The most that it ever held.
+  const peak = async () => {
+    const status = await readFile(`/proc/${broker.process.pid}/status`, 'utf8');
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)[1]) * 1024;
+  };
+  // Others are served meanwhile, and all of it stays within what a flood may cost.
+  const check = async (clients, what) => {
+    assert.equal((await ana.send('bo', { what })).status, 202);
+    for (const client of clients) client.end();
+    const held = await peak();
+    console.log(`${what}: ${count} connections, at most ${Math.round(held / megabyte)} MB`);
+    assertMemory(held, 200 * megabyte, what);
+  };
+  before(async () => {
+    broker = await Broker.start();
+    ana = await broker.addAgent('ana');
+    await broker.addAgent('bo');
+  });
+  after(() => broker.remove());
+
+  it('are told so after the head, and cost no memory with their bodies', async () => {
+    const { clients, came } = await strangers(broker.url, async (client) => {
+      client.socket.write(`${post}\r\n`);
+      client.socket.write(body);
+      return client.response();
+    });
+    for (const { status, head } of came) {
+      assert.equal(status, 401);
+      assert.match(head, /^Connection: close\r$/m);
+    }
+    await check(clients, 'bodies without a token');
+  });
+
+  it('are refused a body for which they ask first', async () => {
+    const client = await Raw.connect(broker.url);
+    await client.send(`${post}Expect: 100-continue\r\n\r\n`);
+    assert.equal((await client.response()).status, 401);
+    assert.equal(await client.toEnd(), '');
+    const known = await Raw.connect(broker.url);
+    await known.send(`${post.replace(/\d+\r\n$/, '2\r\n')}Authorization: Bearer ${ana.token}\r\nExpect: 100-continue\r\n\r\n`);
+    assert.equal((await known.response()).status, 100);
+    await known.send('{}');
+    assert.equal((await known.response()).status, 422);
+    known.end();
+  });
+
+  it('cost no memory with heads that do not end', async () => {
+    const { clients } = await strangers(broker.url, (client) => client.send(`${post}X-Long: ${'x'.repeat(15_000)}`));
+    await check(clients, 'heads without an end');
+  });
+
+  it('cost no memory with answers that they do not read', async () => {
+    const { clients } = await strangers(broker.url, (client) => {
+      client.socket.pause();
+      return client.send('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(50));
+    });
+    await check(clients, 'answers that nobody reads');
+  });
+});
