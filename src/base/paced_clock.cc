@@ -32,8 +32,8 @@ void PacedClock::follow(Time wall, Time steady, Duration passed) {
     doubted_since_.reset();
     // Readings come closer together than a tenth of a microsecond could be counted.
     slow_us_ += passed.us;
-    const int64_t back_us = std::min({-behind.us, slow_us_ / slow_part, passed.us});
-    slow_us_ -= back_us * slow_part;
+    const int64_t back_us = std::min(-behind.us, slow_us_ / slow_part);
+    slow_us_ %= slow_part;  // what was not wanted is not kept for another time
     time_ = time_ + Duration{passed.us - back_us};
     return;
   }
