@@ -80,7 +80,8 @@ void Ledger::check_told(const Step& step) {
   }
   // What the broker could not send is owed no more: what it was for has ended.
   if (const auto* send = std::get_if<core::Send>(&step.entry.command);
-      send != nullptr && step.is_here && !step.outcome && owed_.erase(send->errand) > 0) {
+      send != nullptr && step.entry.actor == core::broker_name && step.is_here && !step.outcome &&
+      owed_.erase(send->errand) > 0) {
     coverage_.count("told", "refused");
   }
   if (const auto* gone = done<core::Unregister>(step)) {

@@ -96,7 +96,8 @@ void Ledger::end_requests() {
 void Ledger::check_talks(const Step& step) {
   const core::Threads& threads = step.after.tables().threads;
   const auto* close = done<core::CloseThread>(step);
-  const bool time_passes = !std::holds_alternative<core::StartNode>(step.entry.command);
+  const bool is_tick = std::holds_alternative<core::Tick>(step.entry.command);
+  const bool is_start = std::holds_alternative<core::StartNode>(step.entry.command);
   std::map<std::string, int> untold;
   std::map<std::string, int> maybe;
   end_requests();
@@ -118,6 +119,11 @@ void Ledger::check_talks(const Step& step) {
                 thread.pending, talk.messages, pending.size()));
     }
     pending.erase(step.entry.seq);
+    // Threads are closed at whole seconds: a tick before that, which other things or changed rules
+    // brought about, need not close it.
+    const bool rests = is_tick && !talk.overdue &&
+                       talk.created + rules_.thread_duration_max + base::seconds(1) > now_;
+    const bool time_passes = !is_start && (!rests || thread.overdue);
     const bool asked = close != nullptr && close->thread == name;
     if (thread.is_closed() && !talk.closed) {
       if (!asked && (!is_over(talk) || !pending.empty())) {

@@ -457,8 +457,11 @@ void World::talk_rubbish(Seat& seat) {
   if (again != bytes) {
     verdict_.fail(Check::promise, "a record decodes that nothing encodes to");
   }
-  const bool start = std::holds_alternative<core::StartNode>(entry->command);
-  ask(seat, Ask{entry->workspace, start ? "ghost" : std::string(entry->actor), entry->command});
+  // Nobody but a node says these, and it says that it started once and runs what is owed already.
+  const auto* const send = std::get_if<core::Send>(&entry->command);
+  const bool is_own = std::holds_alternative<core::StartNode>(entry->command) ||
+                      (send != nullptr && send->errand != 0);
+  ask(seat, Ask{entry->workspace, is_own ? "ghost" : std::string(entry->actor), entry->command});
 }
 
 void World::after_step() {
