@@ -138,6 +138,12 @@ export class Broker {
     await rm(this.data, { recursive: true, force: true });
   }
 
+  // Resolves when the history has all that happened. A read is promised what its caller did, and
+  // what others did only soon.
+  async historyIsWhole() {
+    await until(async () => (await this.call('GET', '/v1/health')).json.history.behind === 0);
+  }
+
   // Bytes of memory that the broker holds now.
   async rss() {
     const status = await readFile(`/proc/${this.process.pid}/status`, 'utf8');

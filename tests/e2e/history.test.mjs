@@ -36,6 +36,7 @@ describe('the history', () => {
     old = (await ana.send('bo', { n: 'old' }, { conversation_id: thread })).json;
     await settle(bo, old.id);
     for (let n = 0; n < 5; ++n) await settle(bo, (await ana.send('bo', { n })).json.id);
+    await broker.historyIsWhole();
   });
   after(() => broker.remove());
 
@@ -93,6 +94,7 @@ describe('the history', () => {
   it('looks messages up by thread, by the other agent and by time', async () => {
     const answer = await bo.send('ana', { n: 'answer' }, { conversation_id: thread });
     await cy.send('bo', { n: 'other' });
+    await broker.historyIsWhole();
     const ids = async (caller, query) => (await pages(caller, `/v1/messages?${query}`)).map((m) => m.id);
     for (const caller of [ana, bo, broker]) {
       assert.deepEqual(await ids(caller, `thread=${thread}`), [answer.json.id, old.id]);
@@ -123,6 +125,7 @@ describe('the history', () => {
     for (const each of crowd) await settle(each, said.id);
     await settle(ana, answer.id);
     for (let n = 0; n < 3; ++n) await settle(bo, (await cy.send('bo', { n })).json.id);
+    await broker.historyIsWhole();
     const heard = async (caller) => {
       const { json } = await caller.call('GET', '/v1/threads/the-crowd');
       return json.messages.map(({ preview }) => /"n":"[a-z ]*"/.exec(preview ?? '')?.[0]);
