@@ -174,6 +174,11 @@ void Dispatch::hand_out(DeliveryRef ref, StreamRef stream_ref, State state) {
   if (!seen && delivery.attempts < UINT16_MAX) {
     ++delivery.attempts;
   }
+  if (seen && delivery.lost) {  // its receiver is back and has it: nothing failed
+    --delivery.failures;
+    t_.agents[delivery.receiver].breaker.succeeded();
+  }
+  delivery.lost = false;
   delivery.state = state;
   delivery.changed = t_.now;
   hold(ref, default_lease(t_.rules, t_.agents[delivery.receiver].dialect));
@@ -455,6 +460,7 @@ void Dispatch::end(DeliveryRef ref, State state) {
   --t_.agents[delivery.receiver].inbox.unsettled;
   t_.messages.note_end(ref);
   delivery.mark = {};
+  delivery.lost = false;
   delivery.state = state;
   delivery.changed = t_.now;
   emit(Settled{.receiver = delivery.receiver,
@@ -519,7 +525,8 @@ void Dispatch::close_stream(StreamRef ref, bool failed) {
   const StreamId id = t_.streams[ref].id;
   const AgentRef agent = t_.streams[ref].agent;
   std::erase(t_.agents[agent].streams, ref);
-  // From the newest to the oldest, so that each goes back to the front of its channel.
+  // From the newest to the oldest, so that each goes back to the front of its channel. The oldest is
+  // what the receiver works on: if that is what ends it each time, it is not to go on for ever.
   while (t_.streams[ref].last != none) {
     const DeliveryRef last = t_.streams[ref].last;
     const bool worked_on = failed && last == t_.streams[ref].first;
@@ -527,6 +534,7 @@ void Dispatch::close_stream(StreamRef ref, bool failed) {
     give_back(last, Duration{}, worked_on, worked_on ? "the receiver's connection was lost" : "");
     if (Delivery& delivery = t_.messages.delivery(last); !is_final(delivery.state)) {
       delivery.mark = mark;
+      delivery.lost = worked_on;
     }
   }
   t_.streams.remove(ref);

@@ -106,8 +106,9 @@ struct Delivery {
   State state = State::queued;
   uint8_t revivals = 0;  // times that the broker tried again by itself
   Gate gate = Gate::open;  // what it waits for, while it is delayed by that
-  bool parked = false;     // it waits outside of the inbox: its session is paused
-  bool open = false;       // it is not final; then these link those of its receiver
+  bool parked : 1 = false;  // it waits outside of the inbox: its session is paused
+  bool lost : 1 = false;    // one of its failures is that the connection with `mark` was lost
+  bool open : 1 = false;    // it is not final; then these link those of its receiver
   DeliveryRef older = none;
   DeliveryRef newer = none;
 };

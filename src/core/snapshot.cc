@@ -411,6 +411,7 @@ void encode_delivery(const Tables& t, const Places& agents, DeliveryRef ref, Wri
   out.u8(delivery.revivals);
   if (!is_final(delivery.state)) {
     put(delivery.mark, out);
+    out.boolean(delivery.lost);
   }
   const auto error = t.messages.last_errors().find(ref);
   out.text(error == t.messages.last_errors().end() ? std::string_view{} : error->second);
@@ -491,6 +492,7 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   delivery.revivals = in.u8();
   if (!is_final(state)) {
     get(delivery.mark, in);
+    delivery.lost = in.boolean();
   }
   if (const std::string_view error = in.text(); !error.empty()) {
     t.messages.last_errors()[ref] = error;

@@ -244,7 +244,9 @@ void Ledger::learn_failures(const Step& step) {
     const bool good = fact.kind == Fact::Kind::settled &&
                       (fact.state == State::acked || fact.state == State::answered ||
                        fact.state == State::rejected);
-    if (const auto at = members_.find(fact.receiver); good && at != members_.end()) {
+    // It may have been charged with the loss of the connection; then it is as good as an outcome.
+    const bool back = fact.kind == Fact::Kind::deliver && fact.seen;
+    if (const auto at = members_.find(fact.receiver); (good || back) && at != members_.end()) {
       at->second.nacks = 0;
     }
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands of those who receive: streams, and what is done about what was handed out.
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "sim/workload.h"
 
@@ -44,11 +46,16 @@ Command Workload::some_settling(Ask& ask) {
 
 Command Workload::some_stream(uint64_t origin, Ask& ask) {
   Random& random = setting_.random;
-  if (random.chance(600) || opened_.empty()) {
+  const std::optional<Held> back = random.chance(700) ? std::exchange(cut_off_, {}) : std::nullopt;
+  if (back || random.chance(500) || opened_.empty()) {
     core::OpenStream open{.stream = {random.chance(970) ? origin : origin + 1, next_stream_++}};
     constexpr std::array<uint32_t, 6> windows = {1, 2, 3, 5, 20, 0};
     open.window = random.pick(windows);
-    if (random.chance(600)) {
+    if (back) {
+      open.after = back->mark;
+      ask.actor = back->receiver;
+      ask.workspace = back->workspace;
+    } else if (random.chance(600)) {
       open.after = some_mark(ask);
     }
     opened_.push_back({ask.workspace, ask.actor, open.stream});
@@ -57,7 +64,15 @@ Command Workload::some_stream(uint64_t origin, Ask& ask) {
     }
     return open;
   }
-  const Opened& opened = opened_[random.below(opened_.size())];
+  // Often the newest, of one whose connection is lost again and again.
+  const Opened& opened =
+      random.chance(400) ? opened_.back() : opened_[random.below(opened_.size())];
+  const auto held = std::find_if(held_.rbegin(), held_.rend(), [&](const Held& each) {
+    return each.stream == opened.stream;
+  });
+  if (held != held_.rend()) {
+    cut_off_ = *held;
+  }
   ask.actor = random.chance(200) ? std::string(core::broker_name) : opened.agent;
   ask.workspace = opened.workspace;
   if (random.chance(100)) {

@@ -388,6 +388,13 @@ void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) 
                                  named(fact.message, fact.receiver), kept->tries,
                                  failed.retries + 1));
   }
+  // A failure is of an attempt; what its receiver came back to did not fail.
+  if (kept != nullptr && kept->last_error == "the receiver's connection was lost" &&
+      failed.revivals == 0 && failed.attempts < rules_.attempts_max) {
+    fail(Check::letter, step,
+         text("{} is given up after {} attempts", named(fact.message, fact.receiver),
+              failed.attempts));
+  }
   if (!is_true) {
     fail(Check::letter, step,
          text("{} did not fail as {}", named(fact.message, fact.receiver),

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -114,6 +115,7 @@ class Workload {
   uint32_t workspaces_ = 1;
   uint64_t next_id_ = 1;
   uint64_t next_stream_ = 1;
+  std::optional<Held> cut_off_;  // the newest of a stream that was lost; its client comes back
 };
 
 }  // namespace parley::sim
