@@ -205,11 +205,7 @@ Outcome Workspace::on(Turn& turn, const Register& command) {
     news::audit(t_, turn.dispatch, is_new ? "registered" : "registration_changed",
                 turn.entry.actor, command.name);
   }
-  uint32_t count = 0;
-  for (const std::string_view topic : command.subscriptions) {
-    count += subscribe(turn, ref, topic);
-  }
-  return Receipt{.message = {}, .count = count};
+  return Receipt{.message = {}, .count = subscribe(turn, ref, command.subscriptions)};
 }
 
 // The discipline follows the dialect: what waits is put into line anew.

@@ -69,7 +69,7 @@ Outcome Workspace::on(Turn& turn, const Subscribe& command) {
     return std::unexpected(good.error());
   }
   const bool is_new = !t_.agents[*who].subscriptions.contains(topic_name(command.topic));
-  const uint32_t count = subscribe(turn, *who, command.topic);
+  const uint32_t count = subscribe(turn, *who, {&command.topic, 1});
   if (is_new && *who != turn.actor) {
     news::audit(t_, turn.dispatch, "subscribed", turn.entry.actor, t_.agents[*who].name);
   }
@@ -122,18 +122,25 @@ std::expected<void, Error> Workspace::check_topics(const Listener& listener,
   return {};
 }
 
-uint32_t Workspace::subscribe(Turn& turn, AgentRef agent, std::string_view topic) {
-  const std::string_view name = topic_name(topic);
-  if (!t_.agents[agent].subscriptions.emplace(name).second) {
-    return 0;
+uint32_t Workspace::subscribe(Turn& turn, AgentRef agent,
+                              std::span<const std::string_view> topics) {
+  uint32_t count = 0;
+  std::vector<std::string_view> patterns;
+  for (const std::string_view topic : topics) {
+    const std::string_view name = topic_name(topic);
+    if (!t_.agents[agent].subscriptions.emplace(name).second) {
+      continue;
+    }
+    if (is_pattern(name)) {
+      t_.topics.wildcards().subscribe(name, agent);
+      patterns.push_back(name);
+      continue;
+    }
+    const TopicRef ref = t_.topics.intern(name);
+    t_.topics.subscribe(ref, agent);
+    count += deliver_retained(turn, t_.topics[ref].retained, agent);
   }
-  if (is_pattern(name)) {
-    t_.topics.wildcards().subscribe(name, agent);
-    return deliver_retained(turn, retained_by(name), agent);
-  }
-  const TopicRef ref = t_.topics.intern(name);
-  t_.topics.subscribe(ref, agent);
-  return deliver_retained(turn, t_.topics[ref].retained, agent);
+  return patterns.empty() ? count : count + deliver_retained(turn, retained_by(patterns), agent);
 }
 
 void Workspace::unsubscribe(AgentRef agent, std::string_view name) {
@@ -145,21 +152,22 @@ void Workspace::unsubscribe(AgentRef agent, std::string_view name) {
   }
 }
 
-// What the topics that the pattern matches retain, oldest first: no more than one topic may, the
-// newest of it.
-std::deque<MessageRef> Workspace::retained_by(std::string_view pattern) const {
+// What the topics that one of the patterns matches retain, oldest first; the newest of it. So that
+// it takes no longer with more topics, patterns and messages, each is bounded: the topics with the
+// newest messages are looked at first.
+std::deque<MessageRef> Workspace::retained_by(std::span<const std::string_view> patterns) const {
+  constexpr size_t compared_max = 4'096;  // topics with patterns
+  const size_t count_max = std::min<uint64_t>(t_.rules.topic_retained_max, 1'000);
   std::map<Seq, MessageRef> newest;
-  const std::string_view start = plain_start(pattern);
-  const auto& topics = t_.topics.by_name();
-  for (auto at = topics.lower_bound(start); at != topics.end() && at->first.starts_with(start);
-       ++at) {
-    if (!matches(pattern, at->first)) {
+  for (const TopicRef ref : t_.topics.retaining(compared_max / patterns.size() + 1)) {
+    const Topic& topic = t_.topics[ref];
+    const auto is_of_it = [&topic](std::string_view each) { return matches(each, topic.name); };
+    if (std::ranges::none_of(patterns, is_of_it)) {
       continue;
     }
-    const std::deque<MessageRef>& retained = t_.topics[at->second].retained;
-    for (auto message = retained.rbegin(); message != retained.rend(); ++message) {
+    for (auto message = topic.retained.rbegin(); message != topic.retained.rend(); ++message) {
       const Seq seq = t_.messages.message(*message).seq;
-      const bool is_full = newest.size() >= t_.rules.topic_retained_max;
+      const bool is_full = newest.size() >= count_max;
       if (is_full && (newest.empty() || seq < newest.begin()->first)) {
         break;  // and all before it
       }

@@ -70,6 +70,14 @@ Time Topics::oldest_time() const {
   return fronts_.empty() ? base::time_max : fronts_.begin()->time;
 }
 
+std::vector<TopicRef> Topics::retaining(size_t count_max) const {
+  std::vector<TopicRef> topics;
+  for (auto at = fronts_.rbegin(); at != fronts_.rend() && topics.size() < count_max; ++at) {
+    topics.push_back(at->topic);
+  }
+  return topics;
+}
+
 MessageRef Topics::pop(const Messages& messages, TopicRef ref) {
   Topic& topic = topics_[ref];
   CHECK(!topic.retained.empty());

@@ -50,31 +50,22 @@ std::string_view wrong_with_pattern(std::string_view pattern) {
 }
 
 bool matches(std::string_view pattern, std::string_view topic) {
-  const std::vector<std::string_view> wanted = tokens_of(pattern);
-  const std::vector<std::string_view> found = tokens_of(topic);
-  for (size_t n = 0; n < wanted.size(); ++n) {
-    if (n >= found.size()) {
-      return false;
-    }
-    if (wanted[n] == the_rest) {
+  while (true) {
+    const size_t end = pattern.find('.');
+    const std::string_view wanted = pattern.substr(0, end);
+    if (wanted == the_rest) {
       return true;
     }
-    if (wanted[n] != one_token && wanted[n] != found[n]) {
+    const size_t dot = topic.find('.');
+    if (wanted != one_token && wanted != topic.substr(0, dot)) {
       return false;
     }
-  }
-  return wanted.size() == found.size();
-}
-
-std::string_view plain_start(std::string_view pattern) {
-  size_t length = 0;
-  for (const std::string_view token : tokens_of(pattern)) {
-    if (is_wildcard(token)) {
-      break;
+    if (end == pattern.npos || dot == topic.npos) {
+      return end == dot;
     }
-    length += token.size() + 1;
+    pattern.remove_prefix(end + 1);
+    topic.remove_prefix(dot + 1);
   }
-  return pattern.substr(0, length);
 }
 
 Wildcards::Shape Wildcards::shape_of(std::string_view pattern) {

@@ -22,8 +22,6 @@ bool is_pattern(std::string_view name);
 // What is wrong with a pattern; empty where nothing is.
 std::string_view wrong_with_pattern(std::string_view pattern);
 bool matches(std::string_view pattern, std::string_view topic);
-// What all topics begin with that the pattern matches: `build.` of `build.*.done`.
-std::string_view plain_start(std::string_view pattern);
 
 // Who subscribes to which patterns. A publication is looked up once for each shape that is in use
 // (where the stars are). A topic fits a few hundred at most, however many patterns there are.

@@ -44,8 +44,6 @@ TEST(Wildcards, OnlyWholeTokensMakeAPattern) {
   EXPECT_NE(wrong_with_pattern("a..*"), "");
   EXPECT_EQ(wrong_with_pattern("1.2.3.4.5.6.7.*"), "");
   EXPECT_NE(wrong_with_pattern("1.2.3.4.5.6.7.8.*"), "");
-  EXPECT_EQ(plain_start("a.b.*.c"), "a.b.");
-  EXPECT_EQ(plain_start(">"), "");
 }
 
 TEST(Wildcards, EachSubscriberIsFoundOnce) {
@@ -145,6 +143,43 @@ TEST(Wildcards, ASnapshotHasThem) {
   Wildcards again;
   Reader twice(bytes);
   EXPECT_FALSE(again.decode(agents, twice));  // they subscribe already
+}
+
+// One command costs the same however many topics there are and patterns it names.
+TEST(Wildcards, WhatALateSubscriberGetsIsBounded) {
+  testing::Bench bench;
+  bench.set("flow.rate.pair_per_min", "0");
+  bench.set("topics_max", "10000");
+  for (const char* const name : {"ana", "bo", "cy"}) {
+    ASSERT_TRUE(bench.apply(broker_name, testing::an_agent(name, Dialect::collab)).has_value());
+  }
+  constexpr size_t count = 5'000;
+  std::vector<std::string> topics;
+  std::vector<std::string> patterns;
+  for (size_t n = 0; n < count; ++n) {
+    topics.push_back("t" + std::to_string(n) + ".x");
+    patterns.push_back("*.x" + std::to_string(n));
+  }
+  for (const std::string& topic : topics) {
+    bench.now = bench.now + base::milliseconds(10);
+    Send send = testing::a_send("ana", topic).to(topic).send;
+    send.envelope.kind = Kind::broadcast;
+    send.envelope.dialect = Dialect::collab;
+    const Outcome sent = bench.apply("ana", send);
+    ASSERT_TRUE(sent.has_value()) << sent.error().detail;
+  }
+  const std::string_view all = ">";
+  const Outcome some = bench.apply("bo", Subscribe{all, {}});
+  ASSERT_TRUE(some.has_value()) << some.error().detail;
+  EXPECT_EQ(some->count, 1'000u);
+  EXPECT_EQ(bench.tables().agents[bench.tables().agents.find("bo")].inbox.unsettled, 1'000u);
+  // With a thousand patterns only the newest topics are looked at.
+  Register many = testing::an_agent("cy", Dialect::collab);
+  many.subscriptions.emplace_back("*.x");
+  many.subscriptions.insert(many.subscriptions.end(), patterns.begin(), patterns.begin() + 999);
+  const Outcome few = bench.apply("cy", many);
+  ASSERT_TRUE(few.has_value()) << few.error().detail;
+  EXPECT_EQ(few->count, 5u);
 }
 
 }  // namespace

@@ -156,9 +156,9 @@ class Workspace {
                                           std::span<const std::string_view> topics,
                                           std::string_view field) const;
   // Does nothing where it subscribes already. How many messages it gets that were retained.
-  uint32_t subscribe(Turn& turn, AgentRef agent, std::string_view topic);
+  uint32_t subscribe(Turn& turn, AgentRef agent, std::span<const std::string_view> topics);
   void unsubscribe(AgentRef agent, std::string_view topic);
-  std::deque<MessageRef> retained_by(std::string_view pattern) const;
+  std::deque<MessageRef> retained_by(std::span<const std::string_view> patterns) const;
   uint32_t deliver_retained(Turn& turn, std::deque<MessageRef> retained, AgentRef to);
 
   // conversations.cc

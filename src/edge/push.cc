@@ -498,9 +498,19 @@ std::expected<core::ResumeMark, Error> Push::mark_in(Json upto) const {
     const core::DeliveryRef ref =
         message == core::none ? core::none : t.messages.delivery_to(message, owner_.ref);
     const core::StreamRef stream = t.streams.find(stream_);
-    if (ref != core::none && stream != core::none && t.messages.delivery(ref).stream == stream &&
-        pushed_.covers(t.messages.delivery(ref).mark)) {
-      return t.messages.delivery(ref).mark;
+    const core::ResumeMark held = ref != core::none && stream != core::none &&
+                                          t.messages.delivery(ref).stream == stream
+                                      ? t.messages.delivery(ref).mark
+                                      : core::ResumeMark{};
+    if (!held.is_none() && held.number == 0) {
+      return std::unexpected(Error{Code::not_delivered,
+                                   "the message came on an earlier connection, and what came there "
+                                   "has one place here: acknowledge it by its id, or all of that "
+                                   "with the mark " + mark_text(held),
+                                   "/upto"});
+    }
+    if (pushed_.covers(held)) {
+      return held;
     }
     return std::unexpected(Error{Code::not_delivered,
                                  "this stream does not hold the message: it is settled, was given "
@@ -516,7 +526,7 @@ std::expected<core::ResumeMark, Error> Push::mark_in(Json upto) const {
                                  "message that it holds",
                                  "/upto"});
   }
-  if (*mark == after_) {  // all that it had when it came back
+  if (!pushed_.covers(*mark) && *mark == after_) {  // all that it had when it came back
     return core::ResumeMark{pushed_.stream, 0};
   }
   if (!pushed_.covers(*mark)) {

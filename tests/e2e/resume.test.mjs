@@ -324,6 +324,12 @@ describe('ack upto', () => {
     for (const upto of ['x', '7', 1.5, null, {}]) {
       assert.equal((await talk.ask({ op: 'ack', upto })).error.code, 'BAD_REQUEST', String(upto));
     }
+    // What came on the lost connection has one place on this one: a seq cannot name a part of it.
+    for (const { seq } of first.mail.slice(0, 2)) {
+      const { error } = await talk.ask({ op: 'ack', upto: seq });
+      assert.deepEqual([error.code, error.detail.includes('by its id')], ['NOT_DELIVERED', true]);
+      assert.equal((await ana.delivery(seq)).json.deliveries[0].state, 'offered');
+    }
     assert.equal((await talk.ask({ op: 'ack', upto: first.mail[1].mark })).count, 2);
     assert.equal((await ana.delivery(talk.mail[0].seq)).json.deliveries[0].state, 'offered');
     assert.equal((await talk.ask({ op: 'ack', upto: talk.mail[0].mark })).count, 1);

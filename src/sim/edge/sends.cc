@@ -243,7 +243,8 @@ void Agent::on_receipt(size_t index, Json receipt) {
                                 sent.seq, place));
   }
   sent.seq = place;
-  if (receipt.raw().find(R"("state":"dead")") != std::string_view::npos) {
+  const std::string_view raw = receipt.raw();
+  if (raw.find(R"("state":"dead")") != raw.npos || raw.find(R"("dead":)") != raw.npos) {
     stage_.repeated.insert(sent.marker);  // the broker tries it again, behind others
   }
   sent.id = sent.id.empty() ? std::string(string_of(receipt, "id")) : sent.id;

@@ -127,9 +127,27 @@ void Agent::settle_over_socket(Mail& mail, Mail::Act act, std::string_view more)
   mail.state = Mail::State::unknown;
 }
 
+// By its seq, as if this connection had brought it. That may be refused; it must not acknowledge
+// others that came with it.
+void Agent::acknowledge_upto_early(const Mail& mail) {
+  notes_.mail[mail.id].ever_acked = true;
+  note(text("acknowledges up to {}, which came on an earlier connection", mail.seq));
+  stage_.setting.coverage.count("settled", "upto early");
+  socket_->send(text(R"({"op":"ack","ref":{},"upto":{}})", ++last_ref_, mail.seq));
+}
+
 // Everything that came on this stream so far.
 void Agent::acknowledge_upto() {
   if (socket_ == nullptr || !socket_->is_open() || upto_.empty()) {
+    return;
+  }
+  const auto early = std::ranges::find_if(notes_.mail, [this](const auto& item) {
+    const Mail& mail = item.second;
+    return mail.connection == push_connection_ && mail.mark == 0 && mail.seq != 0 &&
+           mail.state == Mail::State::none;
+  });
+  if (early != notes_.mail.end() && stage_.random().chance(400)) {
+    acknowledge_upto_early(early->second);
     return;
   }
   std::vector<std::string> covered;
