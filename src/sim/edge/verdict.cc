@@ -82,7 +82,8 @@ void Verdict::on_delivery(const std::string& marker, const Reply& reply) {
           {.receiver = std::string(each.find("receiver").as_string().value_or("")),
            .state = std::string(each.find("state").as_string().value_or("")),
            .error = std::string(error ? error.as_string().value_or("") : ""),
-           .attempts = each.find("attempts").as_uint64().value_or(0)});
+           .attempts = each.find("attempts").as_uint64().value_or(0),
+           .step = stage_.step});
     }
   }
   told_[marker] = std::move(told);
@@ -155,7 +156,9 @@ void Verdict::judge(const Sent& sent, const Standing& standing, const Agent& rec
   };
   stage_.setting.coverage.count("ended", state);
   const bool may_change = mail && (mail->may_repeat || stage_.repeated.contains(sent.marker));
-  const bool confirmed = mail && mail->state == Mail::State::confirmed && !may_change;
+  // What was given up is tried again, and may be settled after its sender was told.
+  const bool confirmed = mail && mail->state == Mail::State::confirmed && !may_change &&
+                         mail->confirmed_at < standing.step;
   // What one blocks for is acknowledged when it is told, and that may be lost on the way.
   const bool is_unheard = sent.kind == "answer" && receiver.notes().lost_an_answer;
   if (is_open(state)) {

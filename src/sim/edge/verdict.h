@@ -27,6 +27,7 @@ class Verdict {
     std::string state;
     std::string error;
     uint64_t attempts = 0;
+    uint64_t step = 0;  // when its sender was told
   };
   struct Told {
     int status = 0;
