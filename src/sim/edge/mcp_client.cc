@@ -139,8 +139,9 @@ void McpClient::on_reply(const std::shared_ptr<Call>& call, const Reply& reply) 
     call->comes_back = true;
     return;
   }
+  const bool is_left = call->returns > 0 && session_.empty();  // it ended its session meanwhile
   if (reply.lost || reply.status == 200 || reply.status == 410 || reply.status >= 500 ||
-      reply.status == too_slow) {
+      reply.status == too_slow || is_left) {
     finish(*call, {.lost = true});
   } else {
     finish(*call, {.code = reply.status == 401 ? "UNAUTHORIZED" : std::to_string(reply.status),
