@@ -85,6 +85,13 @@ void Agent::answer(Mail& mail) {
   draft.task = mail.task;
   draft.conversation = "answers";
   draft.words = some_words(sent.marker, random);
+  // In a pipeline mostly more than the next stage takes, if that one speaks inbox. The marker
+  // decides: a number that is drawn would change all that follows.
+  if (group != stage_.groups.end() && dialect() != "inbox" && stage_.last_marker % 3 != 0) {
+    constexpr size_t inbox_content_bytes = 10 * 1'024;
+    draft.words.append(inbox_content_bytes, 'z');
+    stage_.setting.coverage.count("sends", "large answer");
+  }
   sent.body = draft.words;
   sent.text = written(uses_tools() ? "mcp" : dialect(), draft, stage_.now(), sent.id);
   mail.act = Mail::Act::answer;

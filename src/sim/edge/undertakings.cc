@@ -62,7 +62,6 @@ Undertakings::Undertaking* Undertakings::any(std::string_view kind) {
 
 std::string Undertakings::message(const std::string& marker, const std::string& thread) const {
   std::string out;
-  // Now and then an answer that a stage cannot take: what it is answered with is as large.
   lib::JsonWriter(out)
       .object()
       .key("type").text("request")
@@ -77,15 +76,19 @@ std::string Undertakings::message(const std::string& marker, const std::string& 
 
 void Undertakings::start_pipeline() {
   sim::Random& random = stage_.random();
+  const std::string thread = text("pipe-{}", stage_.last_marker + 1);
+  // In every second one the stage that takes least is where the answer of another goes.
+  const auto least = std::ranges::find(stage_.agents, "inbox", &Agent::dialect);
+  const bool has_least = stage_.last_marker % 2 == 0 && least != stage_.agents.end();
   std::string stages;
   std::set<std::string> readers;
   const uint64_t count = 2 + random.below(2);
   for (uint64_t n = 0; n < count; ++n) {
-    const std::string& name = random.pick(stage_.agents)->name();
+    const auto& any = random.pick(stage_.agents);
+    const std::string& name = (n == 1 && has_least ? *least : any)->name();
     readers.insert(name);
     stages += text("{}\"{}\"", n > 0 ? "," : "", name);
   }
-  const std::string thread = text("pipe-{}", stage_.last_marker + 1);
   const std::string marker = stage_.new_marker(agent_.name(), readers);
   readers.insert(agent_.name());
   stage_.groups[thread] = readers;

@@ -15,7 +15,7 @@ std::vector<std::string> wanted() {
       "webhook not reached", "webhook answers 500", "webhook answer lost",
       // what is sent
       "sends direct", "sends request", "sends answer", "sends topic", "sends broadcast",
-      "sends roll call", "sends batch", "sends again",
+      "sends roll call", "sends batch", "sends again", "sends large answer",
       // how it comes, and what is done about it
       "seen by a read", "seen by a push", "seen by a tool", "seen by an awaited answer",
       "woken by a webhook", "settled ack", "settled nack", "settled reject", "settled upto",
