@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "edge/api.h"
+#include "edge/lookup.h"
 #include "edge/mask.h"
 #include "edge/render.h"
 #include "lib/crypto.h"
@@ -175,8 +176,8 @@ std::expected<core::Send, Error> Api::decode(const Principal& caller, const dial
   context.fallback_id = spare_id_;
   context.lenient = submission.lenient;
   context.derive = &lib::derived_id;
-  const Names names(broker_.machine().find(caller.workspace)->tables(), caller);
-  context.lookup = &names;
+  const Lookup lookup(broker_, caller);
+  context.lookup = &lookup;
   const core::Rules& rules = broker_.machine().find(caller.workspace)->tables().rules;
   context.bytes_max = codec.dialect == core::Dialect::collab  ? rules.collab_message_bytes_max
                       : codec.dialect == core::Dialect::inbox ? rules.inbox_content_bytes

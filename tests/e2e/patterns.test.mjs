@@ -303,6 +303,65 @@ describe('patterns', () => {
     assert.deepEqual(over.members.map(({ state }) => state), ['answered', 'missing']);
   });
 
+  describe('with inbox specialists, who answer by the taskId that they read', () => {
+    let sam, sue;
+    before(async () => {
+      sam = await broker.addAgent('sam', { dialect: 'inbox', role: 'specialist' });
+      sue = await broker.addAgent('sue', { dialect: 'inbox', role: 'specialist' });
+    });
+    const task = (taskId) => ({ taskId, title: `Do ${taskId}`, description: 'All of it' });
+    const asking = (to, taskId, extra = {}) => ({ ...message('ana', to, task(taskId)), type: 'request', ...extra });
+    // Reads the next task, settles it as some do who begin to work, and reports.
+    async function work(agent, taskId, extra = {}) {
+      const { json } = await agent.inbox('?wait=10s');
+      const { id } = json.notifications.find(({ type }) => type === 'task');
+      const { from, content, threadId } = (await agent.read(id)).json;
+      assert.equal(JSON.parse(content).taskId, taskId);
+      await agent.ack(id);
+      const result = JSON.stringify({ taskId, status: 'complete', result: 'ok' });
+      const sent = await post(agent, '/v1/messages', { to: from, type: 'result', content: result, threadId, ...extra });
+      assert.equal(sent.status, 202, sent.text);
+      return sent.json.warnings;
+    }
+    const show = async (path) => (await ana.call('GET', path)).json;
+
+    // FL-11, IN-09
+    it('gathers their results', async () => {
+      const ask = (taskId) => post(ana, '/v1/scatter', { receivers: ['sam', 'sue'], strategy: 'all', message: asking('sam', taskId) });
+      const sent = (await ask('s-1')).json;
+      assert.deepEqual(await work(sam, 's-1'), []);
+      assert.deepEqual(await work(sue, 's-1', { threadId: undefined }), []);
+      const { state, good, members } = await show(`/v1/scatter/${sent.id}`);
+      assert.deepEqual([state, good, members.map((each) => each.state)], ['complete', 2, ['answered', 'answered']]);
+      // Under the same name it can be asked again.
+      const again = (await ask('s-1')).json;
+      for (const agent of [sue, sam]) assert.deepEqual(await work(agent, 's-1', { threadId: undefined }), []);
+      assert.equal((await show(`/v1/scatter/${again.id}`)).good, 2);
+      // So it can where one of them has done a task of that name.
+      assert.equal((await post(ana, '/v1/messages', asking('sam', 's-2'))).status, 202);
+      await work(sam, 's-2');
+      const other = (await ask('s-2')).json;
+      for (const agent of [sam, sue]) assert.deepEqual(await work(agent, 's-2'), []);
+      assert.equal((await show(`/v1/scatter/${other.id}`)).good, 2);
+    });
+
+    // FL-10, IN-09
+    it('goes on after a first stage that was busy', async () => {
+      const beat = (status) => sue.call('POST', '/v1/agents/sue/heartbeat', { body: { status } });
+      await beat('busy');
+      const message = asking('sue', 'p-1');
+      const sent = (await post(ana, '/v1/pipelines', { stages: ['sue', 'cy'], message })).json;
+      await broker.kill();
+      await broker.run(broker.flags);
+      await beat('idle');
+      assert.deepEqual(await work(sue, 'p-1'), []);
+      assert.equal((await show(`/v1/pipelines/${sent.id}`)).stages[0].state, 'done');
+      await answer(cy, 'cy', 'ana', await next(cy, (found) => found.conversation_id === message.conversation_id));
+      await next(ana, event('pipeline_ended'));
+      assert.equal((await show(`/v1/pipelines/${sent.id}`)).state, 'completed');
+    });
+  });
+
   it('says what is wrong with a pattern', async () => {
     const bad = async (path, body, status, field) => {
       const { json } = await post(ana, path, body);
