@@ -6,6 +6,7 @@
 #include "core/news.h"
 #include "core/presence.h"
 #include "core/refusal.h"
+#include "core/tries.h"
 #include "core/workspace.h"
 
 namespace parley::core {
@@ -529,6 +530,9 @@ Outcome Workspace::on(Turn& turn, const Heartbeat& command) {
   }
   agent.status = command.status;
   agent.task = command.task;
+  if (try_all(t_, turn.actor)) {
+    turn.dispatch.pump(turn.actor);
+  }
   if (was_busy) {  // what waits for it goes on, unless it says that it is busy still
     turn.watch.heard_from(turn.actor);
   }

@@ -8,6 +8,7 @@
 #include "core/news.h"
 #include "core/presence.h"
 #include "core/sizes.h"
+#include "core/tries.h"
 
 namespace parley::core {
 
@@ -44,6 +45,9 @@ AgentRef asked_alone(const Tables& t, MessageRef ref) {
 bool Dispatch::deliver(MessageRef message, AgentRef receiver, const Passage& passage) {
   Agent& agent = t_.agents[receiver];
   const bool is_own = t_.messages.message(message).is_own;
+  if (try_before(t_, receiver, message)) {
+    pump(receiver);
+  }
   const bool has_room = t_.load_of(receiver) < t_.rules.queue_max;
   if (is_own && !has_room && t_.messages.message(message).topic != none) {
     return false;

@@ -5,6 +5,7 @@
 
 #include "base/time.h"
 #include "core/news.h"
+#include "core/tries.h"
 
 namespace parley::core::presence {
 
@@ -58,10 +59,14 @@ void heard_from(Tables& t, Dispatch& dispatch, AgentRef ref) {
   if (t.agents[ref].presence.since.us != 0) {
     expect(t, ref);
   }
+  if (try_all(t, ref)) {
+    dispatch.pump(ref);
+  }
 }
 
 void connected(Tables& t, Dispatch& dispatch, AgentRef ref) {
   announce(t, dispatch, ref, Presence::Standing::online);
+  try_all(t, ref);
 }
 
 void expect(Tables& t, AgentRef ref) {

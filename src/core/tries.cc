@@ -2,10 +2,60 @@
 // What a receiver cannot take when it is sent: because it is away and the message must not wait for
 // it, or because its inbox is full. A collab sender's message is tried again after its own pauses;
 // only then it has failed. Until then its sender hears nothing but that it was accepted.
+#include "core/tries.h"
+
+#include <algorithm>
+#include <vector>
+
 #include "core/dispatch.h"
 #include "core/presence.h"
 
 namespace parley::core {
+
+namespace {
+
+void take_in(Tables& t, DeliveryRef ref) {
+  Agent& agent = t.agents[t.messages.delivery(ref).receiver];
+  ++t.messages.delivery(ref).revivals;
+  agent.inbox.end_delay(t.messages, agent.discipline(), ref);
+}
+
+bool can_take(const Tables& t, const Delivery& delivery) {
+  return delivery.gate != Gate::presence || t.agents[delivery.receiver].is_available();
+}
+
+// Those to the receiver that it can take, for which there is room; of all senders where that is
+// none.
+bool take_all(Tables& t, AgentRef receiver, AgentRef sender, Seq before) {
+  if (t.messages.tried_for(receiver) == 0) {
+    return false;
+  }
+  std::vector<DeliveryRef> found;
+  t.messages.each_open(receiver, [&](DeliveryRef ref, const Delivery& delivery) {
+    const Message& message = t.messages.message(delivery.message);
+    if (is_tried(delivery.gate) && can_take(t, delivery) && message.seq < before &&
+        (sender == none || message.sender == sender)) {
+      found.push_back(ref);
+    }
+  });
+  std::ranges::sort(found, {}, [&](DeliveryRef ref) { return t.messages.message_of(ref).seq; });
+  size_t taken = 0;
+  while (taken < found.size() && t.load_of(receiver) < t.rules.queue_max) {
+    take_in(t, found[taken++]);
+  }
+  return taken > 0;
+}
+
+}  // namespace
+
+bool try_all(Tables& t, AgentRef receiver) {
+  return take_all(t, receiver, none, Seq{UINT64_MAX});
+}
+
+bool try_before(Tables& t, AgentRef receiver, MessageRef newer) {
+  const Message& message = t.messages.message(newer);
+  return take_all(t, receiver, message.sender, message.seq);
+}
 
 // What is tried again has a limit of its own, as large as the inbox.
 bool Dispatch::is_tried_again(const Tables& t, Dialect sender, AgentRef receiver) {
@@ -40,17 +90,18 @@ void Dispatch::fail_or_try(DeliveryRef ref, Gate gate, Reason reason) {
 }
 
 void Dispatch::try_delivery(DeliveryRef ref) {
-  Delivery& delivery = t_.messages.delivery(ref);
-  const AgentRef receiver = delivery.receiver;
-  Agent& agent = t_.agents[receiver];
-  const Gate gate = delivery.gate;
-  ++delivery.revivals;
-  if (gate == Gate::presence && !agent.is_available()) {
-    fail_or_try(ref, gate, Reason::receiver_unavailable);
-  } else if (t_.load_of(receiver) >= t_.rules.queue_max) {
-    fail_or_try(ref, gate, Reason::queue_overflow);
-  } else {
-    agent.inbox.end_delay(t_.messages, agent.discipline(), ref);
+  const AgentRef receiver = t_.messages.delivery(ref).receiver;
+  const bool can = can_take(t_, t_.messages.delivery(ref));
+  const bool others = can && try_before(t_, receiver, t_.messages.delivery(ref).message);
+  if (can && t_.load_of(receiver) < t_.rules.queue_max) {
+    take_in(t_, ref);
+    pump(receiver);
+    return;
+  }
+  ++t_.messages.delivery(ref).revivals;
+  fail_or_try(ref, t_.messages.delivery(ref).gate,
+              can ? Reason::queue_overflow : Reason::receiver_unavailable);
+  if (others) {
     pump(receiver);
   }
 }
