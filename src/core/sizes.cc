@@ -5,6 +5,7 @@
 #include "core/sizes.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/refusal.h"
 
@@ -48,29 +49,74 @@ size_t whole_bytes(const Envelope& e) {
   return bytes + kept_bytes(e) + e.extra.size() + (e.extra.empty() ? 0 : 16);
 }
 
+// The number that four hexadecimal digits say; what is none says 0.
+uint32_t code_unit(std::string_view digits) {
+  uint32_t unit = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), unit, 16);
+  return error == std::errc{} && end == digits.data() + digits.size() ? unit : 0;
+}
+
+// A text's bytes without the escapes of its JSON, and as the broker writes it into JSON again: it
+// escapes only what must be.
+struct TextBytes {
+  size_t plain = 0;
+  size_t written = 0;
+  bool has_escapes = false;
+};
+
+TextBytes text_bytes(std::string_view json) {
+  constexpr size_t escape = 6;  // \u0001
+  TextBytes bytes{json.size(), json.size()};
+  for (size_t at = json.find('\\'); at < json.size(); at = json.find('\\', at)) {
+    bytes.has_escapes = true;
+    const char kind = at + 1 < json.size() ? json[at + 1] : ' ';
+    const bool is_unit = kind == 'u' && at + escape <= json.size();
+    const size_t length = is_unit ? escape : 2;
+    const uint32_t unit = is_unit ? code_unit(json.substr(at + 2, 4)) : 0;
+    const bool is_half = unit >= 0xd800 && unit < 0xe000;  // of four bytes
+    const size_t plain = !is_unit || unit < 0x80       ? 1
+                         : is_half || unit < 0x800 ? 2
+                                                       : 3;
+    const bool is_quoted = kind == '"' || kind == '\\' || unit == '"' || unit == '\\';
+    const bool is_control = kind == 'b' || kind == 'f' || (is_unit && unit < 0x20);
+    const bool is_short = is_quoted || kind == 'n' || kind == 'r' || kind == 't';
+    bytes.plain -= length - plain;
+    bytes.written = bytes.written - length + (is_control ? escape : is_short ? 2 : plain);
+    at += length;
+  }
+  return bytes;
+}
+
+// Whether inbox has it as it is: as a status or an error, which need no members. What was in inbox
+// before has the word that it had there.
+bool is_told_as_text(const Envelope& e) {
+  const bool is_news = e.kind == Kind::notification || e.kind == Kind::broadcast ||
+                       e.kind == Kind::private_flag || e.kind == Kind::health_report;
+  return is_news && kept_bytes(e) == 0;
+}
+
 // A content that is not one of inbox's own is written into the members of one, which name the task
-// and say in words what it is.
+// and say in words what it is. What is no text stays there as its sender wrote it.
 size_t content_bytes(const Envelope& e) {
   constexpr size_t members = 100;
   constexpr size_t content_bytes_max = 1'024 * 1'024;  // that any rule allows
   constexpr size_t title_bytes_max = 80;
   constexpr size_t id_bytes = 38;
+  constexpr size_t escaped_max = 6;  // times as long
   if (e.body.size() > content_bytes_max) {
     return e.body.size();
   }
-  size_t bytes = members + e.body.size() + kept_bytes(e);
-  bool has_escapes = false;
-  for (size_t at = e.body.find('\\'); at < e.body.size(); at = e.body.find('\\', at + 2)) {
-    has_escapes = true;
-    const char next = at + 1 < e.body.size() ? e.body[at + 1] : ' ';
-    bytes += next == 'b' || next == 'f' ? 4 : 0;  // which are written as \u0008 and \u000c
+  const bool is_text = e.body.starts_with('"');
+  const TextBytes text = is_text ? text_bytes(e.body) : TextBytes{};
+  if (is_text && is_told_as_text(e)) {
+    return text.plain;
   }
+  size_t bytes = members + (is_text ? text.written : e.body.size()) + kept_bytes(e);
   bytes += std::max({written(e.task), written(e.native_id), written(e.question), id_bytes});
   const std::string_view name = !e.subject.empty()  ? e.subject
                                 : !e.action.empty() ? e.action
                                                     : e.type;
-  const size_t title = (has_escapes ? 6 : 1) * title_bytes_max;
-  const bool is_text = e.body.starts_with('"');
+  const size_t title = (text.has_escapes ? escaped_max : 1) * title_bytes_max;
   return bytes + 2 * written(name) +
          (is_text && e.subject.empty() && e.action.empty() ? title : 0);
 }

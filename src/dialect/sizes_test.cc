@@ -77,11 +77,19 @@ std::string repeated(std::string_view part, size_t times) {
 
 TEST(Sizes, OfWhatGrowsWhenItIsWrittenAgain) {
   for (const std::string_view part :
-       {"x", "\\b", "\\f\\u0001", "\\\"", "\\\\", "\xc3\xa9", "\\/"}) {
+       {"x", "\\b", "\\f\\u0001", "\\\"", "\\\\", "\xc3\xa9", "\\/", "\\n", "\\u000a", "\\u0022",
+        "\\u005c", "\\u005Cn", "\x7f", "\\u0041", "\\u0436", "\\u2028", "\\uD83D\\ude00"}) {
     SCOPED_TRACE(part);
     const std::string grown = repeated(part, 300);
-    const bool is_control = part.starts_with("\\b") || part.starts_with("\\f");
+    const bool is_control = part.starts_with("\\b") || part.starts_with("\\f") ||
+                            part.starts_with("\\n") || part.starts_with("\\u000a");
     const std::string name = repeated(is_control ? "n" : part, 50);
+    for (const std::string_view type : {"request", "notification"}) {
+      expect_bounds(R"({"type":")" + std::string(type) +
+                        R"(","receiver":"vic","payload":{"content_type":"text","body":")" + grown +
+                        R"("}})",
+                    Dialect::flow);
+    }
     expect_bounds(R"({"type":"request","receiver":"vic","conversation_id":")" + name +
                       R"(","metadata":{"correlation_id":")" + name + R"("},"more":")" + grown +
                       R"(","payload":{"content_type":"text","body":")" + grown + R"("}})",
@@ -103,6 +111,29 @@ TEST(Sizes, AreNotFarTooLarge) {
   e.body = body;
   EXPECT_LE(core::sizes_of(e).whole, 8'700u);
   EXPECT_LE(core::sizes_of(e).content, 8'300u);
+}
+
+// It is the text that counts, however its sender's JSON writes it.
+TEST(Sizes, OfATextAreNotThoseOfItsEscapes) {
+  for (const auto& [part, bytes] : {std::pair{"\\u0436", 2}, std::pair{"\\u2028", 3},
+                                    std::pair{"\\ud83d\\ude00", 4}, std::pair{"\\/", 1}}) {
+    SCOPED_TRACE(part);
+    const std::string body = "\"" + repeated(part, 2'000) + "\"";
+    Envelope e;
+    e.body = body;
+    e.type = "request";
+    e.kind = core::Kind::request;
+    EXPECT_LE(core::sizes_of(e).content, 2'000u * bytes + 700);
+    e.kind = core::Kind::notification;
+    EXPECT_EQ(core::sizes_of(e).content, 2'000u * bytes + 2);
+  }
+  // As a status it is shown as it is; in a task's content it is escaped again.
+  const std::string body = "\"" + repeated("\\u0001", 2'000) + "\"";
+  Envelope e;
+  e.body = body;
+  EXPECT_EQ(core::sizes_of(e).content, 2'002u);
+  e.kind = core::Kind::request;
+  EXPECT_GE(core::sizes_of(e).content, 12'000u);
 }
 
 }  // namespace
