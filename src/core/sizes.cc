@@ -125,29 +125,38 @@ size_t content_bytes(const Envelope& e) {
 
 MessageSizes sizes_of(const Envelope& e) { return {whole_bytes(e), content_bytes(e)}; }
 
+namespace {
+
 std::string size_fault(const Rules& rules, const Agent& receiver, Dialect sent_in,
-                       const MessageSizes& sizes) {
+                       const MessageSizes& sizes, const std::string& who) {
   if (receiver.kind != PrincipalKind::agent || receiver.dialect == sent_in) {
     return {};
   }
   if (receiver.dialect == Dialect::inbox && sizes.content >= rules.inbox_content_bytes) {
-    return "its content has up to " + std::to_string(sizes.content) + " bytes in inbox; " +
-           quoted(receiver.name) + " speaks inbox and takes fewer than " +
+    return "its content has up to " + std::to_string(sizes.content) + " bytes in inbox; " + who +
+           " speaks inbox and takes fewer than " +
            std::to_string(rules.inbox_content_bytes) +
            " (inbox.content_bytes); summarize it, or name a file that has the rest";
   }
   if (receiver.dialect == Dialect::collab && sizes.whole > rules.collab_message_bytes_max) {
-    return "the message has up to " + std::to_string(sizes.whole) + " bytes in collab; " +
-           quoted(receiver.name) + " speaks collab and takes at most " +
+    return "the message has up to " + std::to_string(sizes.whole) + " bytes in collab; " + who +
+           " speaks collab and takes at most " +
            std::to_string(rules.collab_message_bytes_max) + " (collab.message_bytes_max)";
   }
   return {};
 }
 
+}  // namespace
+
+std::string size_fault(const Rules& rules, const Agent& receiver, Dialect sent_in,
+                       const MessageSizes& sizes) {
+  return size_fault(rules, receiver, sent_in, sizes, quoted(receiver.name));
+}
+
 std::string size_fault(const Rules& rules, const Agent& receiver, const Message& message) {
   return message.is_own ? std::string()
                         : size_fault(rules, receiver, message.dialect,
-                                     {message.whole_bytes, message.content_bytes});
+                                     {message.whole_bytes, message.content_bytes}, "its receiver");
 }
 
 }  // namespace parley::core

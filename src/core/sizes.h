@@ -14,7 +14,8 @@ namespace parley::core {
 std::string size_fault(const Rules& rules, const Agent& receiver, Dialect sent_in,
                        const MessageSizes& sizes);
 
-// The same of one that is stored. The broker's own are short enough.
+// The same of one that is stored, without the receiver's name: its sender reads it, who must not
+// learn who subscribes. The broker's own are short enough.
 std::string size_fault(const Rules& rules, const Agent& receiver, const Message& message);
 
 }  // namespace parley::core

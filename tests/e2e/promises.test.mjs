@@ -71,7 +71,7 @@ describe('the promises of the protocols', () => {
     assert.equal((await next(boss)).payload.text.length, 10_200);
     const told = (await next(ana)).payload.body;
     assert.deepEqual([told.event, told.reason], ['delivery_failed', 'rejected']);
-    assert.match(told.detail, /speaks inbox and takes fewer than 10240/);
+    assert.match(told.detail, /its receiver speaks inbox and takes fewer than 10240/);
     assert.equal((await sam.inbox()).json.shown, 0);
   });
 });

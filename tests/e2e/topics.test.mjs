@@ -186,6 +186,11 @@ describe('topics', () => {
     const pat = await broker.addAgent('pat');
     const quinn = await broker.addAgent('quinn-who-listens');
     await quinn.call('PUT', subscription('secret.spoken'));
+    // One who cannot take what is large: its publisher hears of that, too.
+    const small = await broker.addAgent('quinn-who-takes-little', { dialect: 'inbox', role: 'specialist' });
+    await small.call('PUT', subscription('secret.shouted'));
+    const large = await pat.send('secret.shouted', 'x'.repeat(20_000), { type: 'broadcast' });
+    assert.deepEqual(large.json.states, { rejected: 1 });
     const sent = await pat.send('secret.spoken', 'psst', { type: 'request', metadata: { ttl: '100ms' } });
     assert.equal(sent.status, 202, sent.text);
     assert.equal(sent.json.recipient_count, 1);
@@ -196,12 +201,14 @@ describe('topics', () => {
     const { json } = await until(() => pat.delivery(kept.json.id), (answer) => answer.json.states.acked === 1);
     assert.deepEqual(json.deliveries, []);
     await until(() => pat.delivery(sent.json.id), (answer) => answer.json.states.expired === 1);
-    const notices = await until(() => pat.inbox(), ({ json: { count } }) => count > 0);
+    const notices = await until(() => pat.inbox(), ({ json: { count } }) => count > 1);
     const told = [];
     for (const { id } of notices.json.notifications) told.push((await pat.read(id)).text);
     assert.match(told.join(), /secret\.spoken/);
+    assert.match(told.join(), /its receiver speaks inbox/);
     const looks = [told.join(), (await pat.call('GET', '/v1/outbox')).text, (await pat.call('GET', '/v1/messages')).text,
-      (await pat.call('GET', `/v1/traces/${kept.json.id}`)).text, (await pat.call('GET', '/v1/topics')).text,
+      (await pat.call('GET', `/v1/traces/${kept.json.id}`)).text, (await pat.call('GET', `/v1/traces/${large.json.id}`)).text,
+      (await pat.delivery(large.json.id)).text, JSON.stringify(large.json), (await pat.call('GET', '/v1/topics')).text,
       (await pat.call('GET', '/v1/escalations')).text, (await pat.call('GET', `/v1/threads/${kept.json.thread}`)).text,
       JSON.stringify(sent.json), JSON.stringify(kept.json), JSON.stringify(json)];
     for (const look of looks) assert.doesNotMatch(look, /quinn/);
@@ -212,6 +219,8 @@ describe('topics', () => {
     const seen = await broker.call('GET', `/v1/messages/${kept.json.seq}/delivery`);
     assert.deepEqual(seen.json.deliveries.map(({ receiver }) => receiver), ['quinn-who-listens']);
     assert.match((await broker.call('GET', '/v1/agents/quinn-who-listens')).text, /secret\.spoken/);
-    await broker.call('DELETE', '/v1/agents/quinn-who-listens');
+    const search = await broker.call('GET', '/v1/messages?agent=quinn-who-takes-little');
+    assert.deepEqual(search.json.messages.map(({ id }) => id), [large.json.id]);
+    for (const { id } of [quinn, small]) await broker.call('DELETE', `/v1/agents/${id}`);
   });
 });
