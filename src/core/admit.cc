@@ -4,6 +4,7 @@
 // agent that counts as present again.
 #include <variant>
 
+#include "core/checks.h"
 #include "core/refusal.h"
 #include "core/workspace.h"
 
@@ -45,6 +46,7 @@ std::optional<Error> Workspace::admit(const Entry& entry) const {
   const auto found = [&](const auto& c) { return error_of(find_delivery(asking, c.target)); };
   const auto held = [&](const auto& c) { return error_of(find_held(asking, c.target)); };
   const auto allowed = [&](Right right) { return error_of(may_administer(asking, right)); };
+  const Claimant claimant{*actor, may_administer(asking, Right::maintainer).has_value()};
   return std::visit(
       Choices{
           [&](const Send& c) { return refusal(asking, c); },
@@ -54,11 +56,32 @@ std::optional<Error> Workspace::admit(const Entry& entry) const {
           [&](const Nack& c) { return held(c); },
           [&](const Reject& c) { return held(c); },
           [&](const Extend& c) { return held(c); },
-          [&](const SetRules&) { return allowed(Right::admin); },
+          [&](const SetRules& c) {
+            const auto error = allowed(Right::admin);
+            return error ? error : error_of(changed_rules(t_.rules, c));
+          },
           [&](const ResetLimits&) { return allowed(Right::admin); },
-          [&](const ResolveEscalation&) { return allowed(Right::maintainer); },
-          [&](const Subscribe& c) { return error_of(subscriber(asking, c.agent)); },
-          [&](const Unsubscribe& c) { return error_of(subscriber(asking, c.agent)); },
+          [&](const ResolveEscalation& c) {
+            const auto error = allowed(Right::maintainer);
+            return error ? error : error_of(check_escalation(t_, c));
+          },
+          [&](const ResolveDeadLetter& c) {
+            const auto error = allowed(Right::maintainer);
+            return error ? error : error_of(check_letter(t_, c));
+          },
+          [&](const CloseThread& c) { return error_of(thread_to_close(t_, claimant, c)); },
+          [&](const ReassignTask& c) { return error_of(task_to_reassign(t_, claimant, c)); },
+          [&](const Subscribe& c) {
+            const auto who = subscriber(asking, c.agent);
+            return !who ? error_of(who)
+                        : error_of(check_topics(
+                              {*who, t_.agents[*who].kind, t_.agents[*who].dialect},
+                              {&c.topic, 1}, "/topic"));
+          },
+          [&](const Unsubscribe& c) {
+            const auto who = subscriber(asking, c.agent);
+            return !who ? error_of(who) : error_of(check_subscribed(t_.agents[*who], c.topic));
+          },
           [&](const TakeLock& c) { return error_of(check(asking, c)); },
           // What these are refused for is rare, or theirs alone to find out.
           [](const auto&) { return std::optional<Error>(); },

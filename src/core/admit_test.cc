@@ -55,6 +55,27 @@ TEST(Door, RefusesWhatNobodyMaySettleOrDo) {
   EXPECT_EQ(door.ask("ana", a_send("bo", "m2").to("ana")), Code::forbidden);
 }
 
+// What is not there, or not a name, is not written down to be looked for.
+TEST(Door, RefusesWhatIsNotThere) {
+  Door door;
+  EXPECT_EQ(door.ask("ana", Subscribe{"no_dot"}), Code::bad_request);
+  EXPECT_EQ(door.ask("ana", Unsubscribe{"build.done"}), Code::not_found);
+  EXPECT_EQ(door.ask("ana", CloseThread{"c1"}), Code::not_found);
+  EXPECT_EQ(door.ask("ana", ReassignTask{.task = "t1", .to = "bo"}), Code::not_found);
+  ASSERT_TRUE(door.apply("ana", Subscribe{"build.done"}));
+  EXPECT_EQ(door.ask("ana", Unsubscribe{"build.done"}), std::nullopt);
+  EXPECT_EQ(door.ask("ana", Subscribe{"build.failed"}), std::nullopt);
+  Register root = an_agent("root");
+  root.kind = PrincipalKind::admin;
+  ASSERT_TRUE(door.apply(broker_name, root));
+  EXPECT_EQ(door.ask("root", ResolveDeadLetter{.id = 9, .resolution = Resolution::discarded}),
+            Code::not_found);
+  EXPECT_EQ(door.ask("root", ResolveEscalation{.id = 9, .resolution = "so"}), Code::not_found);
+  EXPECT_EQ(door.ask("root", SetRules{{{"queue_max", "-1"}}}), Code::bad_rule_value);
+  EXPECT_EQ(door.ask("root", SetRules{{{"queue_max", "7"}}}), std::nullopt);
+  EXPECT_EQ(door.ask("ana", ResolveDeadLetter{.id = 9}), Code::forbidden);
+}
+
 // What is due comes first: it may make room.
 TEST(Door, LetsTimePassFirst) {
   Door door;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/checks.h"
 #include "core/news.h"
 #include "core/presence.h"
 #include "core/refusal.h"
@@ -42,17 +43,25 @@ std::expected<void, Error> Workspace::may_administer(const Asking& turn, Right r
   return refuse(Code::forbidden, "only an admin may do this");
 }
 
-Outcome Workspace::on(Turn& turn, const SetRules& command) {
-  if (auto allowed = may_administer(turn, Right::admin); !allowed) {
-    return std::unexpected(allowed.error());
-  }
-  Rules changed = t_.rules;
+std::expected<Rules, Error> changed_rules(const Rules& rules, const SetRules& command) {
+  Rules changed = rules;
   for (const auto& [name, value] : command.values) {
     if (auto set = set_rule(changed, name, value); !set) {
       return std::unexpected(set.error());
     }
   }
-  const Rules before = std::exchange(t_.rules, changed);
+  return changed;
+}
+
+Outcome Workspace::on(Turn& turn, const SetRules& command) {
+  if (auto allowed = may_administer(turn, Right::admin); !allowed) {
+    return std::unexpected(allowed.error());
+  }
+  const auto changed = changed_rules(t_.rules, command);
+  if (!changed) {
+    return std::unexpected(changed.error());
+  }
+  const Rules before = std::exchange(t_.rules, *changed);
   if (!same_rates(before, t_.rules)) {
     turn.dispatch.pace_anew();
   }
@@ -565,11 +574,8 @@ Outcome Workspace::on(Turn& turn, const Malformed& command) {
   return Receipt{.message = turn.entry.seq};
 }
 
-Outcome Workspace::on(Turn& turn, const ResolveEscalation& command) {
-  if (auto allowed = may_administer(turn, Right::maintainer); !allowed) {
-    return std::unexpected(allowed.error());
-  }
-  const Escalation* const escalation = t_.escalations.find(command.id);
+std::expected<void, Error> check_escalation(const Tables& t, const ResolveEscalation& command) {
+  const Escalation* const escalation = t.escalations.find(command.id);
   if (escalation == nullptr) {
     return refuse(Code::not_found, "there is no escalation " + std::to_string(command.id));
   }
@@ -578,12 +584,23 @@ Outcome Workspace::on(Turn& turn, const ResolveEscalation& command) {
                                       quoted(escalation->resolved_by) + " at " +
                                       base::format_time(escalation->resolved_at));
   }
-  if (command.resolution.empty() || command.resolution.size() > t_.rules.reason_bytes_max) {
+  if (command.resolution.empty() || command.resolution.size() > t.rules.reason_bytes_max) {
     return refuse(Code::bad_request,
                   "a resolution says what was decided, in 1 to " +
-                      std::to_string(t_.rules.reason_bytes_max) + " bytes (reason_bytes_max)",
+                      std::to_string(t.rules.reason_bytes_max) + " bytes (reason_bytes_max)",
                   "/resolution");
   }
+  return {};
+}
+
+Outcome Workspace::on(Turn& turn, const ResolveEscalation& command) {
+  if (auto allowed = may_administer(turn, Right::maintainer); !allowed) {
+    return std::unexpected(allowed.error());
+  }
+  if (auto good = check_escalation(t_, command); !good) {
+    return std::unexpected(good.error());
+  }
+  const Escalation* const escalation = t_.escalations.find(command.id);
   const std::string_view by = turn.actor == none ? broker_sender : turn.entry.actor;
   t_.escalations.resolve(command.id, command.resolution, by, t_.now);
   turn.dispatch.owe({.kind = ErrandKind::escalation_resolved,
@@ -598,11 +615,8 @@ Outcome Workspace::on(Turn& turn, const ResolveEscalation& command) {
   return Receipt{.message = escalation->about};
 }
 
-Outcome Workspace::on(Turn& turn, const ResolveDeadLetter& command) {
-  if (auto allowed = may_administer(turn, Right::maintainer); !allowed) {
-    return std::unexpected(allowed.error());
-  }
-  DeadLetter* const letter = t_.dead_letters.find(command.id);
+std::expected<void, Error> check_letter(const Tables& t, const ResolveDeadLetter& command) {
+  const DeadLetter* const letter = t.dead_letters.find(command.id);
   if (letter == nullptr) {
     return refuse(Code::not_found, "there is no dead letter " + std::to_string(command.id));
   }
@@ -615,6 +629,17 @@ Outcome Workspace::on(Turn& turn, const ResolveDeadLetter& command) {
   if (command.resolution == Resolution::pending) {
     return refuse(Code::bad_request, "a dead letter is retried, discarded or escalated");
   }
+  return {};
+}
+
+Outcome Workspace::on(Turn& turn, const ResolveDeadLetter& command) {
+  if (auto allowed = may_administer(turn, Right::maintainer); !allowed) {
+    return std::unexpected(allowed.error());
+  }
+  if (auto good = check_letter(t_, command); !good) {
+    return std::unexpected(good.error());
+  }
+  DeadLetter* const letter = t_.dead_letters.find(command.id);
   if (command.resolution == Resolution::retried) {
     return retry(turn, *letter);
   }

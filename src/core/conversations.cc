@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/checks.h"
 #include "core/refusal.h"
 #include "core/workspace.h"
 
@@ -139,27 +140,37 @@ void Workspace::enter_thread(ThreadRef ref, const Envelope& e, const Route& rout
   }
 }
 
-Outcome Workspace::on(Turn& turn, const CloseThread& command) {
-  const ThreadRef ref = t_.threads.find(command.thread);
-  const bool may_close_all = may_administer(turn, Right::maintainer).has_value();
+std::expected<ThreadRef, Error> thread_to_close(const Tables& t, const Claimant& claimant,
+                                                const CloseThread& command) {
+  const ThreadRef ref = t.threads.find(command.thread);
   const bool takes_part =
-      ref != none && std::ranges::find(t_.threads[ref].participants, turn.actor) !=
-                         t_.threads[ref].participants.end();
-  if (ref == none || (!takes_part && !may_close_all)) {
+      ref != none && std::ranges::find(t.threads[ref].participants, claimant.actor) !=
+                         t.threads[ref].participants.end();
+  if (ref == none || (!takes_part && !claimant.is_maintainer)) {
     return std::unexpected(Error{Code::not_found,
                                  "you have no open thread " + quoted_start(command.thread) +
                                      "; old ones are closed, and only the history knows them",
                                  {}});
   }
-  const Thread& thread = t_.threads[ref];
-  if (thread.owner() != turn.actor && !may_close_all) {
+  const Thread& thread = t.threads[ref];
+  if (thread.owner() != claimant.actor && !claimant.is_maintainer) {
     return std::unexpected(Error{Code::forbidden,
-                                 "only " + quoted_start(t_.agents[thread.owner()].name) +
+                                 "only " + quoted_start(t.agents[thread.owner()].name) +
                                      ", who began the thread, may close it, or a maintainer",
                                  {}});
   }
+  return ref;
+}
+
+Outcome Workspace::on(Turn& turn, const CloseThread& command) {
+  const auto ref = thread_to_close(
+      t_, {turn.actor, may_administer(turn, Right::maintainer).has_value()}, command);
+  if (!ref) {
+    return std::unexpected(ref.error());
+  }
+  const Thread& thread = t_.threads[*ref];
   if (!thread.is_closed()) {
-    turn.dispatch.close_thread(ref, turn.actor);
+    turn.dispatch.close_thread(*ref, turn.actor);
   }
   return Receipt{.message = thread.root, .count = thread.messages};
 }

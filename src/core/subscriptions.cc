@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/checks.h"
 #include "core/news.h"
 #include "core/refusal.h"
 #include "core/workspace.h"
@@ -198,18 +199,24 @@ uint32_t Workspace::deliver_retained(Turn& turn, std::deque<MessageRef> retained
   return count;
 }
 
+std::expected<void, Error> check_subscribed(const Agent& agent, std::string_view topic) {
+  const std::string_view name = topic_name(topic);
+  if (!agent.subscriptions.contains(name)) {
+    return refuse(Code::not_found, "there is no subscription to " + quoted_start(name));
+  }
+  return {};
+}
+
 Outcome Workspace::on(Turn& turn, const Unsubscribe& command) {
   const auto who = subscriber(turn, command.agent);
   if (!who) {
     return std::unexpected(who.error());
   }
-  const std::string_view name = topic_name(command.topic);
-  if (!t_.agents[*who].subscriptions.contains(name)) {
-    return refuse(Code::not_found, "there is no subscription to " +
-                                       quoted_start(name));
+  if (auto good = check_subscribed(t_.agents[*who], command.topic); !good) {
+    return std::unexpected(good.error());
   }
   // What is in the inbox already stays there: it was accepted for this receiver.
-  unsubscribe(*who, name);
+  unsubscribe(*who, topic_name(command.topic));
   if (*who != turn.actor) {
     news::audit(t_, turn.dispatch, "unsubscribed", turn.entry.actor, t_.agents[*who].name);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/checks.h"
 #include "core/news.h"
 #include "core/refusal.h"
 #include "core/sizes.h"
@@ -354,12 +355,12 @@ bool Workspace::gave_task(std::string_view task, std::string_view name) const {
                              [name](const Task* each) { return each->director == name; });
 }
 
-// Which one is meant must be plain: of several that could go to another none does.
-std::expected<Task*, Error> Workspace::task_to_move(const Asking& turn,
-                                                    const ReassignTask& command) {
-  const bool may_all = may_administer(turn, Right::maintainer).has_value();
-  const std::string_view own = turn.actor == none ? broker_sender : t_.agents[turn.actor].name;
-  std::vector<const Task*> found = t_.tasks.named(command.task);
+std::expected<const Task*, Error> task_to_reassign(const Tables& t, const Claimant& claimant,
+                                                   const ReassignTask& command) {
+  const bool may_all = claimant.is_maintainer;
+  const std::string_view own =
+      claimant.actor == none ? broker_sender : std::string_view(t.agents[claimant.actor].name);
+  std::vector<const Task*> found = t.tasks.named(command.task);
   std::erase_if(found, [&](const Task* task) {
     const bool sees = may_all || task->director == own || task->specialist == own;
     return !sees || (!command.director.empty() && task->director != command.director) ||
@@ -383,7 +384,17 @@ std::expected<Task*, Error> Workspace::task_to_move(const Asking& turn,
     return refuse(Code::forbidden, "only " + quoted(task.director) +
                                        ", who gave the task, may reassign it, or a maintainer");
   }
-  return &t_.tasks.at(task.began);
+  return &task;
+}
+
+std::expected<Task*, Error> Workspace::task_to_move(const Asking& turn,
+                                                    const ReassignTask& command) {
+  const auto found = task_to_reassign(
+      t_, {turn.actor, may_administer(turn, Right::maintainer).has_value()}, command);
+  if (!found) {
+    return std::unexpected(found.error());
+  }
+  return &t_.tasks.at((*found)->began);
 }
 
 std::expected<AgentRef, Error> Workspace::check_move(const Task& task,
