@@ -45,6 +45,14 @@ bool says_busy(const Agent& agent) {
          (agent.dialect == Dialect::collab && agent.status == "working");
 }
 
+// Those who look after the topics, as edge/principal.h has it.
+bool sees_subscribers(const Tables& t, AgentRef agent) {
+  const Agent& a = t.agents[agent];
+  const std::vector<AgentRef> stewards = t.agents.stewards();
+  return a.kind == PrincipalKind::admin || a.has(Right::admin) || a.has(Right::maintainer) ||
+         std::ranges::find(stewards, agent) != stewards.end();
+}
+
 // The number says how many; the list is cut to what its reader can take.
 void add_names(const Tables& t, Errand& errand, const std::string& name,
                std::vector<std::string> names) {
@@ -410,6 +418,7 @@ std::string Watch::receivers_of(MessageRef ref) const {
 }
 
 // Silent is who could have heard; offline who was neither connected nor asked for anything since.
+// Who subscribes to a topic is not for its publisher: that one is told how many.
 void Watch::report_roll_call(MessageRef ref) {
   const Message message = t_.messages.message(ref);
   std::vector<std::string> acknowledged;
@@ -427,8 +436,13 @@ void Watch::report_roll_call(MessageRef ref) {
                 .to = t_.agents[message.sender].name,
                 .about = message.seq};
   errand.facts = {count_of("called", message.delivery_count)};
+  const bool is_named = message.topic == none || sees_subscribers(t_, message.sender);
   for (auto& [name, names] : {std::pair{"acknowledged", &acknowledged},
                               std::pair{"silent", &silent}, std::pair{"offline", &offline}}) {
+    if (!is_named) {
+      errand.facts.push_back(count_of(std::string(name) + "_count", names->size()));
+      continue;
+    }
     std::ranges::sort(*names);
     add_names(t_, errand, name, std::move(*names));
   }

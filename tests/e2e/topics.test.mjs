@@ -200,12 +200,16 @@ describe('topics', () => {
     await quinn.ack(kept.json.id);
     const { json } = await until(() => pat.delivery(kept.json.id), (answer) => answer.json.states.acked === 1);
     assert.deepEqual(json.deliveries, []);
+    const roll = await pat.send('secret.spoken', 'who listens?', { type: 'broadcast', metadata: { requires_ack: true } });
+    await quinn.read(roll.json.id);
+    await quinn.ack(roll.json.id);
     await until(() => pat.delivery(sent.json.id), (answer) => answer.json.states.expired === 1);
-    const notices = await until(() => pat.inbox(), ({ json: { count } }) => count > 1);
+    const notices = await until(() => pat.inbox(), ({ json: { count } }) => count > 2);
     const told = [];
     for (const { id } of notices.json.notifications) told.push((await pat.read(id)).text);
     assert.match(told.join(), /secret\.spoken/);
     assert.match(told.join(), /its receiver speaks inbox/);
+    assert.match(told.join(), /"acknowledged_count":1/);
     const looks = [told.join(), (await pat.call('GET', '/v1/outbox')).text, (await pat.call('GET', '/v1/messages')).text,
       (await pat.call('GET', `/v1/traces/${kept.json.id}`)).text, (await pat.call('GET', `/v1/traces/${large.json.id}`)).text,
       (await pat.delivery(large.json.id)).text, JSON.stringify(large.json), (await pat.call('GET', '/v1/topics')).text,
