@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "core/wire.h"
 
@@ -67,15 +68,21 @@ Task* Tasks::find(std::string_view id, std::string_view director, std::string_vi
 
 const Task* Tasks::find(const TaskReport& report) const {
   std::vector<const Task*> held = named(report.task);
+  const auto is_own = [&](const Task* task) { return task->specialist == report.specialist; };
+  const auto is_told = [&](const Task* task) {
+    return std::ranges::find(report.receivers, task->director) != report.receivers.end();
+  };
+  // Whoever gives a task of the same name to anyone must not hide those that it is told to.
+  if (std::ranges::any_of(held, [&](const Task* task) { return is_own(task) && is_told(task); })) {
+    std::erase_if(held, std::not_fn(is_told));
+  }
   const bool is_there = std::ranges::find(held, report.thread, &Task::thread) != held.end();
-  std::erase_if(held, [&](const Task* task) { return task->specialist != report.specialist; });
+  std::erase_if(held, std::not_fn(is_own));
   if (!report.thread.empty() && (is_there || held.size() > 1)) {
     std::erase_if(held, [&](const Task* task) { return task->thread != report.thread; });
   }
-  const auto rank = [&](const Task* task) {
-    const bool is_told = std::ranges::find(report.receivers, task->director) !=
-                         report.receivers.end();
-    return std::tuple(is_told, task->is_open(), task->state == TaskState::in_progress);
+  const auto rank = [](const Task* task) {
+    return std::pair(task->is_open(), task->state == TaskState::in_progress);
   };
   const auto best = std::ranges::max_element(held, {}, rank);  // the first of equals
   return best == held.end() ? nullptr : *best;

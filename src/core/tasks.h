@@ -82,10 +82,10 @@ class Tasks {
   // The one that this message gives.
   Task* find(Seq message);
   const Task* find(Seq message) const;
-  // The one of its sender's that the report is about: that of the conversation that it names,
-  // else, where no one has a task of this name there, the sender's only one. Where it names none:
-  // one that a receiver gave, that is open and that its specialist has read, before others; of
-  // equals the oldest, because it was handed out first. nullptr where that says nothing.
+  // The one of its sender's that the report is about, of those that its receivers gave if there
+  // are any: that of the conversation that it names, else, where that has none of the name, the
+  // only one. Where it names none: one that is open, and one that its specialist has read, before
+  // others; of equals the oldest, because it was handed out first. nullptr where that says nothing.
   const Task* find(const TaskReport& report) const;
   // Those of this name, oldest first.
   std::vector<const Task*> named(std::string_view id) const;

@@ -123,7 +123,6 @@ struct Given {
   Seq message;
   std::string specialist;
   Time heard;
-  bool is_told = false;  // its giver gets the report
 };
 
 struct Opened {

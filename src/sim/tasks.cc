@@ -148,33 +148,36 @@ void Ledger::check_moved(const Step& step, const core::ReassignTask& command) {
   }
 }
 
-// The tasks of its sender's that a report may be about: those of the conversation that it names, or
-// the only one where no task of the name is there; those that a receiver gave before others.
+// The tasks of its sender's that a report may be about, of those that a receiver gave if there are
+// any: those of the conversation that it names, or the only one where no task of the name is there.
 std::vector<Given> Ledger::meant_by(const Step& step, const core::Envelope& e) const {
   std::vector<Given> own;
   std::vector<Given> in_thread;
   bool is_there = false;
-  for (const auto& [name, given] : given_) {
-    const auto& [giver, task, thread] = name;
-    if (task != e.task || step.after.tables().tasks.find(given.message) == nullptr) {
-      continue;  // the latter are forgotten with this entry
+  const auto is_of_name = [&](const auto& item) {  // others are forgotten with this entry
+    return std::get<1>(item.first) == e.task &&
+           step.after.tables().tasks.find(item.second.message) != nullptr;
+  };
+  const auto is_told = [&](const auto& item) {
+    return std::ranges::find(e.receivers, std::get<0>(item.first)) != e.receivers.end();
+  };
+  const bool is_any_told = std::ranges::any_of(given_, [&](const auto& item) {
+    return is_of_name(item) && is_told(item) && item.second.specialist == step.entry.actor;
+  });
+  for (const auto& item : given_) {
+    if (!is_of_name(item) || (is_any_told && !is_told(item))) {
+      continue;
     }
-    const bool is_in_thread = !e.thread.empty() && thread == e.thread;
+    const bool is_in_thread = !e.thread.empty() && std::get<2>(item.first) == e.thread;
     is_there |= is_in_thread;
-    if (given.specialist == step.entry.actor) {
-      own.push_back(given);
-      own.back().is_told = std::ranges::find(e.receivers, giver) != e.receivers.end();
+    if (item.second.specialist == step.entry.actor) {
+      own.push_back(item.second);
       if (is_in_thread) {
-        in_thread.push_back(own.back());
+        in_thread.push_back(item.second);
       }
     }
   }
-  std::vector<Given> meant =
-      is_there || (!e.thread.empty() && own.size() > 1) ? std::move(in_thread) : std::move(own);
-  if (std::ranges::any_of(meant, &Given::is_told)) {
-    std::erase_if(meant, [](const Given& given) { return !given.is_told; });
-  }
-  return meant;
+  return is_there || (!e.thread.empty() && own.size() > 1) ? in_thread : own;
 }
 
 // What a specialist says of a task of its own is heard of one that it means, and of no other of the
