@@ -112,6 +112,21 @@ void render_unreached(const core::Tables& t, core::MessageRef ref, JsonWriter& o
   }
 }
 
+// Of a broadcast that is kept in memory only: no dead letter and no notice says that some do not get
+// it. Empty when all do.
+std::string unfit_warning(const core::Tables& t, core::MessageRef ref) {
+  const core::Message& message = t.messages.message(ref);
+  size_t rejected = 0;
+  core::DeliveryRef d = message.is_memory_only() ? message.deliveries : core::none;
+  for (; d != core::none; d = t.messages.delivery(d).sibling) {
+    rejected += t.messages.delivery(d).state == core::State::rejected ? 1 : 0;
+  }
+  return rejected == 0 ? std::string()
+                       : std::to_string(rejected) + " of " +
+                             std::to_string(message.delivery_count) +
+                             " receivers do not get it: it is larger than their dialect takes";
+}
+
 // The sender hears of a field in its own words.
 node::Broker::Done in_words_of(const dialect::Codec& codec, node::Broker::Done done) {
   if (codec.dialect == core::Dialect::flow) {
@@ -471,7 +486,9 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
     out.key("recipient_count").number(uint64_t{receipt.count});
   }
   out.key("warnings").array();
-  for (const std::string& warning : {task_warning(t, receipt), untold}) {
+  const std::string unfit =
+      ref != core::none && !receipt.duplicate ? unfit_warning(t, ref) : std::string();
+  for (const std::string& warning : {task_warning(t, receipt), untold, unfit}) {
     if (!warning.empty()) {
       out.text(warning);
     }

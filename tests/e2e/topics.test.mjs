@@ -160,6 +160,24 @@ describe('topics', () => {
     }
   });
 
+  // FL-14, IN-08: nothing but the receipt tells of it.
+  it('warns of those who cannot take a broadcast in memory', async () => {
+    const own = await Broker.start();
+    try {
+      const eve = await own.addAgent('eve');
+      await own.addAgent('fay');
+      await own.addAgent('sam', { dialect: 'inbox', role: 'specialist' });
+      const sent = await eve.send('*', 'x'.repeat(20_000), { type: 'broadcast' });
+      assert.deepEqual(sent.json.states, { queued: 1, rejected: 1 });
+      assert.deepEqual(sent.json.warnings,
+        ['1 of 2 receivers do not get it: it is larger than their dialect takes']);
+      assert.deepEqual((await eve.send('*', 'short', { type: 'broadcast' })).json.warnings, []);
+      assert.equal((await eve.inbox()).json.count, 0);
+    } finally {
+      await own.remove();
+    }
+  });
+
   // FL-14, FL-06: a restart ends what was in memory, and nothing else.
   it('forgets a broadcast in memory with a restart, and keeps a roll call', async () => {
     const own = await Broker.start();
