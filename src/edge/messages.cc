@@ -518,7 +518,7 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   if (pipeline != pipelines.end() && pipeline->second.waits_to_begin()) {
     out.text("\"" + pipeline->second.stages.front().agent +
              "\" is busy: the pipeline waits before it");
-  } else if (receipt.count == 0) {
+  } else if (receipt.count == 0 && pipeline == pipelines.end()) {
     out.text("nobody subscribes to this topic now; it is kept for late subscribers");
   }
   out.end_array().end_object();
@@ -685,10 +685,19 @@ void Api::show_delivery(Call& call) {
   out.object().key("id").text(
       id_text(broker_, call.caller.workspace, t.messages.message(ref), call.caller.dialect));
   out.key("seq").number(t.messages.message(ref).seq.n);
-  render_counts(t, ref, out);
+  // One that was kept for a busy first stage went there as another message.
+  const auto pipeline = t.patterns.pipelines().find(t.messages.message(ref).seq);
+  const bool is_pipeline = pipeline != t.patterns.pipelines().end();
+  const core::MessageRef begun =
+      is_pipeline ? t.messages.find(pipeline->second.stages.front().message) : core::none;
+  const core::MessageRef shown = begun == core::none ? ref : begun;
+  render_counts(t, shown, out);
   out.key("deliveries");
-  render_deliveries(t, call.caller, ref, out);
-  render_request(t, ref, out);
+  render_deliveries(t, call.caller, shown, out);
+  render_request(t, shown, out);
+  if (is_pipeline) {
+    out.key("pipeline").plain(core::pipeline_state_name(pipeline->second.state));
+  }
   out.end_object();
   respond(call.exchange, json_response(200, std::move(text)));
 }

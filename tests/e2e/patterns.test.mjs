@@ -248,9 +248,12 @@ describe('patterns', () => {
     const col = await broker.addAgent('colin', { dialect: 'collab', role: 'worker' });
     const beat = (status) => col.call('POST', '/v1/agents/colin/heartbeat', { body: { status } });
     await beat('working');
-    const sent = await post(ana, '/v1/pipelines', { stages: ['colin', 'bo'], message: request('colin', { priority: 'high' }) });
+    const start = { stages: ['colin', 'bo'], message: request('colin', { priority: 'high' }) };
+    const sent = await post(ana, '/v1/pipelines', start);
     assert.equal(sent.status, 202, sent.text);
     assert.deepEqual(sent.json.warnings, ['"colin" is busy: the pipeline waits before it']);
+    const before = (await ana.delivery(sent.json.id)).json;
+    assert.deepEqual([before.pipeline, before.recipient_count], ['paused', 0]);
     const show = async () => (await ana.call('GET', `/v1/pipelines/${sent.json.id}`)).json;
     const waiting = await show();
     assert.deepEqual([waiting.state, waiting.stage, waiting.waits_for], ['paused', 1, 'colin']);
@@ -265,6 +268,12 @@ describe('patterns', () => {
     const asked = (await col.read(json.notifications[0].id)).json;
     assert.deepEqual([asked.from, asked.payload], ['ana', { text: 'please' }]);
     assert.equal((await show()).stages[0].state, 'working');
+    // What the owner sent is with the stage, whichever message brought it there.
+    const after = (await ana.delivery(sent.json.id)).json;
+    assert.deepEqual(after.deliveries.map(({ receiver }) => receiver), ['colin']);
+    assert.deepEqual([after.id, after.pipeline, after.request.state], [sent.json.id, 'running', 'waiting']);
+    const again = await post(ana, '/v1/pipelines', start);
+    assert.deepEqual([again.json.duplicate, again.json.warnings], [true, []]);
   });
 
   // FL-11
