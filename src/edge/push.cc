@@ -59,26 +59,7 @@ std::expected<core::ResumeMark, Error> mark_after(const Call& call, std::string_
 
 }  // namespace
 
-void Api::open_events(Call& call) {
-  auto window = call.count("window", window_default, tables(call).rules.window_max);
-  if (window && *window == 0) {
-    window = std::unexpected(
-        Error{Code::bad_request, "the parameter window must be at least 1 here", {}});
-  }
-  // A browser that connects again says in a header what it had last.
-  const auto after = mark_after(call, call.request.header("last-event-id"));
-  const auto dialect = wanted_dialect(call);
-  if (!window || !after || !dialect) {
-    refuse(call.exchange, !window  ? window.error()
-                          : !after ? after.error()
-                                   : dialect.error());
-    return;
-  }
-  start_push(call,
-             std::make_unique<Push>(*this, call.exchange.connection, call.caller, *dialect,
-                                    Push::Kind::events),
-             {.window = static_cast<uint32_t>(*window), .after = *after});
-}
+void Api::open_events(Call& call) { Push::open(*this, call, Push::Kind::events); }
 
 void Api::open_socket(Call& call) {
   if (!call.request.wants_websocket) {
@@ -87,19 +68,29 @@ void Api::open_socket(Call& call) {
     metrics_.answered(call.exchange, upgrade_required, clock_.now());
     return;
   }
-  const auto window = call.count("window", window_default, UINT32_MAX);
-  const auto after = mark_after(call, {});
-  const auto dialect = wanted_dialect(call);
+  Push::open(*this, call, Push::Kind::websocket);
+}
+
+void Push::open(Api& api, const Call& call, Kind kind) {
+  const bool is_events = kind == Kind::events;
+  auto window = call.count("window", window_default, api.tables(call).rules.window_max);
+  if (is_events && window && *window == 0) {  // it cannot send: nothing would be left to do
+    window = std::unexpected(
+        Error{Code::bad_request, "the parameter window must be at least 1 here", {}});
+  }
+  // A browser that connects again says in a header what it had last.
+  const auto after = mark_after(
+      call, is_events ? call.request.header("last-event-id") : std::string_view{});
+  const auto dialect = Api::wanted_dialect(call);
   if (!window || !after || !dialect) {
-    refuse(call.exchange, !window  ? window.error()
-                          : !after ? after.error()
-                                   : dialect.error());
+    api.refuse(call.exchange, !window  ? window.error()
+                              : !after ? after.error()
+                                       : dialect.error());
     return;
   }
-  start_push(call,
-             std::make_unique<Push>(*this, call.exchange.connection, call.caller, *dialect,
-                                    Push::Kind::websocket),
-             {.window = static_cast<uint32_t>(*window), .after = *after});
+  api.start_push(call,
+                 std::make_unique<Push>(api, call.exchange.connection, call.caller, *dialect, kind),
+                 {.window = static_cast<uint32_t>(*window), .after = *after});
 }
 
 void Api::start_push(const Call& call, std::unique_ptr<Push> push,
@@ -215,20 +206,21 @@ void Push::deliver(const core::Deliver& delivery, const core::Envelope* envelope
 
 void Push::on_drained() { push_waiting(); }
 
-// The first `read` of them were looked for just now: those that are not in memory cannot be read.
-void Push::push_waiting(size_t read) {
+// The first `looked_for` of them were read from the journal just now, as far as that was possible:
+// what is not in memory is not waited for again.
+void Push::push_waiting(size_t looked_for) {
   while (!waiting_.empty() && api_.server_->has_room(connection_)) {
     const Waiting next = waiting_.front();
     if (!is_held(next)) {
       waiting_.pop_front();
-      read -= std::min<size_t>(read, 1);
+      looked_for -= std::min<size_t>(looked_for, 1);
       continue;
     }
-    if (read == 0 && !api_.broker_.is_warm(next.message)) {
+    if (looked_for == 0 && !api_.broker_.is_warm(next.message)) {
       warm_up();
       return;
     }
-    read -= std::min<size_t>(read, 1);
+    looked_for -= std::min<size_t>(looked_for, 1);
     waiting_.pop_front();
     push(next, nullptr);
   }
@@ -475,7 +467,7 @@ void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
     command = core::Extend{target, *duration};
   }
   api_.broker_.ask(owner_.workspace, owner_.name, std::move(command),
-                   answer_to(ref, Answered::if_asked));
+                   answer_to(ref, Answered::if_it_has_ref));
 }
 
 // Everything that this stream pushed up to a place, in order of delivery.
@@ -486,7 +478,7 @@ void Push::op_ack_upto(Json upto, std::string_view ref) {
     return;
   }
   api_.broker_.ask(owner_.workspace, owner_.name, core::Ack{.stream = stream_, .upto = *mark},
-                   answer_to(ref, Answered::if_asked));
+                   answer_to(ref, Answered::if_it_has_ref));
 }
 
 // Only what was pushed can be acknowledged, not what the machine handed out and a slow reader has
@@ -576,10 +568,10 @@ void Push::op_heartbeat(Json op, std::string_view ref) {
   }
   api_.broker_.ask(owner_.workspace, owner_.name,
                    core::Heartbeat{.status = *status, .task = *task, .tokens = *tokens},
-                   answer_to(ref, Answered::if_asked));
+                   answer_to(ref, Answered::if_it_has_ref));
 }
 
-// Replies when the outcome is there, if the connection still is. Refusals are always told.
+// Replies when the outcome is there, if the connection still is.
 node::Broker::Done Push::answer_to(std::string_view ref, Answered when) {
   return [&api = api_, connection = connection_, ref = std::string(ref), when](
              const core::Outcome& outcome, std::span<const core::Effect>) {

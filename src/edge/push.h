@@ -18,6 +18,9 @@ class Push final : public node::Receiver {
 
   Push(Api& api, net::ConnectionId connection, Principal owner, core::Dialect dialect, Kind kind);
 
+  // Opens one on the connection of the call, as its parameters say, or refuses.
+  static void open(Api& api, const Call& call, Kind kind);
+
   // Answers the request that asked for it: from now on messages come.
   void begin(const net::Exchange& exchange);
   // Its stream in the machine; `after` is what the client saw of a former one.
@@ -40,11 +43,10 @@ class Push final : public node::Receiver {
     core::ResumeMark mark;
     core::DeliveryRef delivery;
   };
-  class Batch;
 
   bool is_welcome();
   void append_sent(base::Seq seq, bool skipped);
-  void push_waiting(size_t read = 0);
+  void push_waiting(size_t looked_for = 0);
   bool is_held(const Waiting& waiting) const;
   void warm_up();
   void push(const Waiting& waiting, const core::Envelope* envelope);
@@ -59,7 +61,8 @@ class Push final : public node::Receiver {
   std::expected<core::ResumeMark, base::Error> mark_in(lib::Json upto) const;
   void op_heartbeat(lib::Json op, std::string_view ref);
   void op_subscribe(lib::Json op, std::string_view ref, bool subscribe);
-  enum class Answered : uint8_t { always, if_asked };  // what was done: also without a ref
+  // Whether success is answered also where the operation has no `ref`. Refusals always are.
+  enum class Answered : uint8_t { always, if_it_has_ref };
   node::Broker::Done answer_to(std::string_view ref, Answered when);
   void reply(std::string_view ref, const core::Outcome& outcome);
   void reply_error(std::string_view ref, const base::Error& error);
