@@ -45,26 +45,23 @@ std::optional<sim::Canary> parse_canary(const std::string& name) {
   return name.empty() ? std::optional(sim::Canary::none) : std::nullopt;
 }
 
-void report(const sim::Options& options, const sim::Result& result) {
-  constexpr size_t lines_max = 30;
-  std::cout << "seed " << options.seed << " fails the check `"
-            << sim::check_name(result.failure->check) << "`: " << result.failure->detail << '\n';
-  const size_t skip = result.history.size() - std::min(result.history.size(), lines_max);
-  for (size_t n = skip; n < result.history.size() && !options.verbose; ++n) {
-    std::cout << "  " << result.history[n] << '\n';
-  }
-  std::cout << "replay: " << sim::replay_command(options) << std::endl;
-}
+// What a run that failed ends with.
+struct Report {
+  uint64_t seed = 0;
+  std::string_view check;
+  std::string_view detail;
+  std::string replay;
+  size_t lines_max = 0;  // of the history: 0 where it was printed as it happened
+};
 
-void report(const edge_sim::Options& options, const edge_sim::Result& result) {
-  constexpr size_t lines_max = 40;
-  std::cout << "seed " << options.seed << " fails the check `" << result.fault->check
-            << "`: " << result.fault->detail << '\n';
-  const size_t skip = result.history.size() - std::min(result.history.size(), lines_max);
-  for (size_t n = skip; n < result.history.size() && !options.verbose; ++n) {
-    std::cout << "  " << result.history[n] << '\n';
+void print(const Report& report, const std::vector<std::string>& history) {
+  std::cout << "seed " << report.seed << " fails the check `" << report.check
+            << "`: " << report.detail << '\n';
+  for (size_t n = history.size() - std::min(history.size(), report.lines_max); n < history.size();
+       ++n) {
+    std::cout << "  " << history[n] << '\n';
   }
-  std::cout << "replay: " << edge_sim::replay_command(options) << std::endl;
+  std::cout << "replay: " << report.replay << std::endl;
 }
 
 int run_edge(const Range& range, edge_sim::Options options, uint64_t failures_max) {
@@ -73,16 +70,23 @@ int run_edge(const Range& range, edge_sim::Options options, uint64_t failures_ma
   uint64_t messages = 0;
   uint64_t seen = 0;
   uint64_t failures = 0;
+  uint64_t seeds = 0;
   const auto begin = std::chrono::steady_clock::now();
   for (uint64_t seed = range.from; seed <= range.to && failures < failures_max; ++seed) {
     options.seed = seed;
+    ++seeds;
     const edge_sim::Result result = edge_sim::run(options);
     coverage.add(result.coverage);
     entries += result.entries;
     messages += result.messages;
     seen += result.seen;
     if (result.fault) {
-      report(options, result);
+      print({.seed = seed,
+             .check = result.fault->check,
+             .detail = result.fault->detail,
+             .replay = edge_sim::replay_command(options),
+             .lines_max = options.verbose ? size_t{0} : 40},
+            result.history);
       ++failures;
     }
   }
@@ -90,8 +94,8 @@ int run_edge(const Range& range, edge_sim::Options options, uint64_t failures_ma
   std::cout << sim::text(
       "{} edge seeds of {} steps: {} entries, {} messages, {} seen, {} faults, {} failures; "
       "{} ms\n",
-      range.to - range.from + 1, options.steps, entries, messages, seen, coverage.sum("fault"),
-      failures, std::chrono::duration_cast<std::chrono::milliseconds>(took).count());
+      seeds, options.steps, entries, messages, seen, coverage.sum("fault"), failures,
+      std::chrono::duration_cast<std::chrono::milliseconds>(took).count());
   if (options.verbose) {
     for (const auto& [name, times] : coverage.all()) {
       std::cout << times << ' ' << name << '\n';
@@ -105,18 +109,24 @@ int run_all(const Range& range, sim::Options options) {
   uint64_t entries = 0;
   const auto begin = std::chrono::steady_clock::now();
   int failures = 0;
+  uint64_t seeds = 0;
   for (uint64_t seed = range.from; seed <= range.to && failures < 5; ++seed) {
     options.seed = seed;
+    ++seeds;
     const sim::Result result = sim::run(options);
     coverage.add(result.coverage);
     entries += result.entries;
     if (result.failure) {
-      report(options, result);
+      print({.seed = seed,
+             .check = sim::check_name(result.failure->check),
+             .detail = result.failure->detail,
+             .replay = sim::replay_command(options),
+             .lines_max = options.verbose ? size_t{0} : 30},
+            result.history);
       ++failures;
     }
   }
   const auto took = std::chrono::steady_clock::now() - begin;
-  const uint64_t seeds = range.to - range.from + 1;
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
   std::cout << sim::text(
       "{} seeds of {} steps: {} entries, {} messages, {} deliveries, {} faults, "
@@ -158,12 +168,21 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   const auto range = seed != 0 ? std::optional(Range{seed, seed}) : parse_range(seeds);
   const auto planted = parse_canary(canary);
-  if (!range || !planted) {
-    std::cerr << "wanted --seeds FROM..TO, and for --canary one of:";
+  if (!range) {
+    std::cerr << "--seeds wants FROM..TO, such as 1..200; \"" << seeds << "\" is not\n";
+    return 2;
+  }
+  if (!planted) {
+    std::cerr << "there is no canary \"" << canary << "\"; there are:";
     for (const sim::CanaryInfo& info : sim::all_canaries()) {
       std::cerr << ' ' << info.name;
     }
     std::cerr << '\n';
+    return 2;
+  }
+  if (edge && *planted != sim::Canary::none) {
+    std::cerr << "--canary plants its bug in the core's simulator: leave out --edge. Defects that "
+                 "the edges must catch are planted by tools/planted\n";
     return 2;
   }
   if (edge) {
