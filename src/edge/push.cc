@@ -43,9 +43,9 @@ std::optional<core::ResumeMark> parse_mark(std::string_view text) {
 // What the client saw of a former stream. What it names itself must be a mark. What a browser keeps
 // and sends in a header by itself may be anything: then nothing counts as seen, and all is offered.
 std::expected<core::ResumeMark, Error> mark_after(const Call& call, std::string_view last_event) {
-  const std::string after = call.parameter("after").value_or("");
-  const auto named = parse_mark(after);
-  if (after.empty() || named) {
+  const std::optional<std::string> after = call.parameter("after");
+  const auto named = after ? parse_mark(*after) : std::nullopt;
+  if (!after || named) {
     // It comes back by itself with the URL that it began with.
     return parse_mark(last_event).value_or(named.value_or(core::ResumeMark{}));
   }
