@@ -15,6 +15,22 @@ namespace {
 
 using base::Code;
 
+// What no topic that a message can be published on looks like: such a subscription would wait for
+// ever. Empty where nothing is wrong.
+std::string_view wrong_with_tokens(std::string_view name) {
+  const std::string dotted = "." + std::string(name) + ".";
+  if (dotted.find("..") != dotted.npos) {
+    return "no token between the dots of a topic is empty";
+  }
+  for (size_t n = dotted.find_first_of("*>"); n != dotted.npos;
+       n = dotted.find_first_of("*>", n + 1)) {
+    if (dotted[n - 1] != '.' || dotted[n + 1] != '.') {
+      return "`*` and `>` stand for whole tokens, with dots around them";
+    }
+  }
+  return {};
+}
+
 // What is wrong with the name of a topic for one who wants to subscribe to it.
 std::expected<void, std::string> check_topic(const Rules& rules, PrincipalKind kind,
                                              Dialect dialect, std::string_view name) {
@@ -25,6 +41,9 @@ std::expected<void, std::string> check_topic(const Rules& rules, PrincipalKind k
   if (const std::string_view wrong = is_pattern(name) ? wrong_with_pattern(name) : "";
       !wrong.empty()) {
     return std::unexpected(std::string(wrong) + "; " + quoted(name) + " is not one");
+  }
+  if (const std::string_view wrong = wrong_with_tokens(name); !wrong.empty()) {
+    return std::unexpected(std::string(wrong) + "; " + quoted(name) + " is no topic");
   }
   if (kind == PrincipalKind::agent && dialect == Dialect::flow && !is_domain_event(name)) {
     return std::unexpected("a topic is named domain.event_type, such as task.status_changed; " +
