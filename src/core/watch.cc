@@ -87,8 +87,7 @@ bool Watch::wants(const Tables& t, const Send& command, bool to_many) {
     return errand->kind == ErrandKind::stage;
   }
   // The answer to what asks is its acknowledgement.
-  return asks(e.kind) ? timeout_of(t.rules, e).us > 0
-                      : e.requires_ack && (e.kind == Kind::broadcast || !to_many);
+  return asks(e.kind) ? timeout_of(t.rules, e, to_many).us > 0 : e.requires_ack;
 }
 
 std::expected<void, Error> Watch::check(const Tables& t, const Send& command) {
@@ -170,7 +169,8 @@ void Watch::begin(const Send& command, MessageRef message, const Errand* errand)
     begin_pipeline(command, message);
   } else if (errand != nullptr) {
     begin_stage(*errand, message);
-  } else if (e.kind == Kind::broadcast) {
+  } else if (!asks(e.kind) &&
+             (e.kind == Kind::broadcast || t_.messages.message(message).to_many())) {
     const Wait wait{.message = t_.messages.message(message).seq,
                     .timeout = t_.rules.flow_roll_call_window,
                     .is_roll_call = true};

@@ -254,8 +254,7 @@ void Ledger::accept(const Step& step, const core::Send& command) {
                  timeout.us > 0;
   sent.memory_only = e.receivers == std::vector<std::string_view>{"*"} && !core::asks(e.kind) &&
                      e.durability == core::Durability::memory && !command.gathering &&
-                     command.later_stages.empty() && command.errand == 0 &&
-                     !(e.kind == core::Kind::broadcast && e.requires_ack);
+                     command.later_stages.empty() && command.errand == 0 && !e.requires_ack;
   sent.life = step.entry.id.origin;
   sent.topic = e.receivers == std::vector<std::string_view>{"*"} ? "*" : topic_of(e);
   sent.since = now_;

@@ -65,9 +65,10 @@ void Ledger::begin_waiting(const Step& step, const core::Send& command) {
   if (!command.later_stages.empty()) {
     begin_pipeline(step, command);
     timeout = timeout.us > 0 ? timeout : rules_.flow_request_timeout;
-  } else if (e.kind == core::Kind::broadcast && e.requires_ack && command.errand == 0) {
+  } else if (e.requires_ack && !core::asks(e.kind) && command.errand == 0 &&
+             (to_many || e.kind == core::Kind::broadcast)) {
     begin_roll_call(step, e);
-  } else if (e.requires_ack && !core::asks(e.kind) && !to_many && command.errand == 0) {
+  } else if (e.requires_ack && !core::asks(e.kind) && command.errand == 0) {
     const core::Duration patience =
         e.response_timeout.us > 0 ? e.response_timeout : sent_.at(seq).ttl;
     wanted_[seq] = {std::string(e.sender), patience.us > 0 ? now_ + patience : base::time_max};
