@@ -248,7 +248,11 @@ Outcome Workspace::on(Turn& turn, const Unregister& command) {
     unsubscribe(ref, std::string(*t_.agents[ref].subscriptions.begin()));
   }
   for (const DeliveryRef delivery : turn.dispatch.unsettled_of(ref)) {
-    turn.dispatch.bury(delivery, Reason::receiver_not_found, "the receiver was removed");
+    // Its sender named the topic, which goes on.
+    const bool by_topic =
+        t_.messages.message(t_.messages.delivery(delivery).message).topic != none;
+    turn.dispatch.bury(delivery, Reason::receiver_not_found,
+                       by_topic ? "a subscriber was removed" : "the receiver was removed");
   }
   turn.dispatch.unblock_all(ref);
   turn.dispatch.leave_sessions(command.name);
