@@ -474,8 +474,11 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   if (receipt.number != 0) {
     out.key("sequence_number").number(receipt.number);
   }
+  // A task that was reassigned meanwhile has more of them than it was sent to.
+  const uint64_t recipients =
+      ref == core::none ? receipt.count : t.messages.message(ref).delivery_count;
   out.key("recipients");
-  if (ref != core::none && receipt.count <= recipients_listed_max) {
+  if (ref != core::none && recipients <= recipients_listed_max) {
     render_deliveries(t, caller, ref, out);
   } else {
     out.array().end_array();
@@ -483,7 +486,7 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
   if (ref != core::none && t.messages.message(ref).to_many()) {
     render_counts(t, ref, out);
   } else {
-    out.key("recipient_count").number(uint64_t{receipt.count});
+    out.key("recipient_count").number(recipients);
   }
   out.key("warnings").array();
   const std::string unfit =
@@ -493,7 +496,7 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
       out.text(warning);
     }
   }
-  if (receipt.count == 1 && ref != core::none) {
+  if (recipients == 1 && ref != core::none) {
     const core::AgentRef receiver =
         t.messages.delivery(t.messages.message(ref).deliveries).receiver;
     if (const auto away = redirected_from(t, ref, receiver); !away.empty()) {

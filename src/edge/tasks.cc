@@ -127,23 +127,39 @@ std::string task_text(node::Broker& broker, const Principal& caller, const core:
   return text;
 }
 
-}  // namespace
+// How a call names a task; what is empty may be any.
+struct TaskName {
+  std::string id;
+  std::string director;
+  std::string thread;
+};
 
 // Those of this name that the caller may see and that fit, the one that it means first: its own
 // before those of others, what is open before what is over, newer before older.
-std::vector<const core::Task*> Api::find_tasks(const Call& call, std::string_view director,
-                                               std::string_view thread) const {
-  std::vector<const core::Task*> found = tables(call).tasks.named(call.arguments[0]);
+std::vector<const core::Task*> tasks_named(const core::Tables& t, const Principal& caller,
+                                           const TaskName& name) {
+  std::vector<const core::Task*> found = t.tasks.named(name.id);
   std::erase_if(found, [&](const core::Task* task) {
-    return !may_see(*task, call.caller) || (!director.empty() && task->director != director) ||
-           (!thread.empty() && task->thread != thread);
+    return !may_see(*task, caller) ||
+           (!name.director.empty() && task->director != name.director) ||
+           (!name.thread.empty() && task->thread != name.thread);
   });
   const auto rank = [&](const core::Task* task) {
-    return std::tuple(task->director == call.caller.name, takes_part(*task, call.caller),
-                      task->is_open(), task->began);
+    return std::tuple(task->director == caller.name, takes_part(*task, caller), task->is_open(),
+                      task->began);
   };
   std::ranges::sort(found, std::greater{}, rank);
   return found;
+}
+
+}  // namespace
+
+std::vector<const core::Task*> Api::find_tasks(const Call& call, std::string_view director,
+                                               std::string_view thread) const {
+  return tasks_named(tables(call), call.caller,
+                     {.id = std::string(call.arguments[0]),
+                      .director = std::string(director),
+                      .thread = std::string(thread)});
 }
 
 void Api::show_task(Call& call) {
@@ -248,23 +264,26 @@ void Api::reassign_task(Call& call) {
            Error{Code::bad_request, "`to` names the agent that gets the task", "/to"});
     return;
   }
-  const std::string id(call.arguments[0]);
-  const std::string director(text_in("director"));
-  const std::string thread(text_in("thread"));
+  const TaskName name{.id = std::string(call.arguments[0]),
+                      .director = std::string(text_in("director")),
+                      .thread = std::string(text_in("thread"))};
   broker_.ask(call.caller.workspace, call.caller.name,
-              core::ReassignTask{.task = id, .to = to, .director = director, .thread = thread},
-              [this, exchange = call.exchange, caller = call.caller](
+              core::ReassignTask{
+                  .task = name.id, .to = to, .director = name.director, .thread = name.thread},
+              [this, exchange = call.exchange, caller = call.caller, name](
                   const core::Outcome& outcome, std::span<const core::Effect>) {
                 if (!outcome) {
                   refuse(exchange, outcome.error());
                   return;
                 }
-                const core::Task* const moved =
-                    broker_.machine().find(caller.workspace)->tables().tasks.find(outcome->message);
+                const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+                const core::Task* const moved = t.tasks.find(outcome->message);
+                std::vector<const core::Task*> others = tasks_named(t, caller, name);
+                std::erase(others, moved);
                 respond(exchange, json_response(200, moved == nullptr
                                                          ? std::string("{}")
-                                                         : task_text(broker_, caller, *moved, {},
-                                                                     clock_.now())));
+                                                         : task_text(broker_, caller, *moved,
+                                                                     others, clock_.now())));
               });
 }
 

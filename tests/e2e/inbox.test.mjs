@@ -200,9 +200,28 @@ describe('inbox agents', () => {
     assert.equal(JSON.parse(given.found.content).taskId, 't-10');
     await send(sue, 'dan', 'result', result('t-10'));
     assert.equal((await sue.call('GET', '/v1/tasks/t-10')).json.state, 'completed');
+    // Nobody is away: the receipt of the same task again counts who has it and who had it.
+    const again = await send(dan, 'sam', 'task', task('t-10'));
+    assert.equal(again.duplicate, true);
+    assert.deepEqual(again.warnings.filter((each) => each.includes('away')), []);
+    assert.deepEqual([again.recipient_count, again.recipients.length], [2, 2]);
     const { json: all } = await dan.call('GET', '/v1/tasks?agent=sue');
     assert.deepEqual(all.tasks.map((each) => each.id), ['t-10']);
     for (let n = 0; n < 3; ++n) await next(dan);
+  });
+
+  it('name the others when one is given to another', async () => {
+    await send(dan, 'sam', 'task', task('t-14'), { id: 't-14-1', threadId: 'first' });
+    await sam.read('t-14-1');
+    await send(sam, 'dan', 'result', result('t-14'));
+    await send(dan, 'sam', 'task', task('t-14'), { id: 't-14-2', threadId: 'second' });
+    const moved = await dan.call('POST', '/v1/tasks/t-14/reassign', { body: { to: 'sue' } });
+    assert.deepEqual([moved.json.thread, moved.json.others_count], ['second', 1], moved.text);
+    assert.deepEqual(moved.json.others.map(({ thread, state }) => [thread, state]), [['first', 'completed']]);
+    await next(sue);
+    await send(sue, 'dan', 'result', result('t-14'), { threadId: 'second' });
+    await next(sam);
+    for (let n = 0; n < 2; ++n) await next(dan);
   });
 
   // IN-10: by the command line, with a task of which nothing is heard.
@@ -347,6 +366,7 @@ describe('tasks of inbox agents', () => {
     assert.equal(which.json.field, '/thread');
     const moved = await dan.call('POST', '/v1/tasks/same/reassign', { body: { to: 'sue', thread: 'two' } });
     assert.deepEqual([moved.json.thread, moved.json.specialist], ['two', 'sue']);
+    assert.equal(moved.json.others_count, 0);  // as for ?thread=two
     // A report that finds no task of its sender's says so.
     const lost = await send(sam, 'dan', 'status', { taskId: 'same', progress: 5 }, { threadId: 'two' });
     assert.equal(lost.warnings.length, 1, JSON.stringify(lost));
