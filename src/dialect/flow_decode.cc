@@ -153,7 +153,8 @@ bool Decoder::read_people() {
   e_.receivers.push_back(name);
   if (e_.kind == Kind::broadcast && name != everyone && !is_topic(name)) {
     return wrong(Field::receiver, "a topic such as \"task.status_changed\", or \"*\" for everyone",
-                 "send a notification to reach one agent");
+                 name.find_first_of("*>") != name.npos ? "patterns are for those who subscribe"
+                                                       : "send a notification to reach one agent");
   }
   return true;
 }
