@@ -7,6 +7,9 @@
 
 namespace parley::core {
 
+// There are as many of them as of live messages: ARCHITECTURE.md says what each costs.
+static_assert(sizeof(Message) == 160 && sizeof(Delivery) == 72);
+
 std::string_view state_name(State state) {
   switch (state) {
     case State::queued:
