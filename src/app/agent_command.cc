@@ -310,7 +310,7 @@ void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Option
   adding->add_option("--name", options->name, "A name for people");
   adding->add_option("--role", options->role,
                      "Its role in its dialect: orchestrator in flow; coordinator, worker, "
-                     "specialist or observer in collab");
+                     "specialist or observer in collab; director or specialist in inbox");
   adding->add_option("--capability", options->capabilities, "What it can do; may be repeated")
       ->allow_extra_args(false);
   adding->add_option("--action", options->actions, "An action it supports; may be repeated")

@@ -149,6 +149,19 @@ TEST_F(Commands, SendMakesAMessageOfFlowAndPrintsItsId) {
   EXPECT_EQ(member(asked.body, {"metadata", "timestamp"}).size(), 24u);
 }
 
+TEST_F(Commands, SendWantsAnAcknowledgementIfToldSo) {
+  broker_.answer("POST /v1/messages", 202, R"({"id":"m1","state":"accepted"})");
+  EXPECT_EQ(call({"send", "--to", "bo", "x"}).code, 0);
+  EXPECT_NE(last().body.find(R"("requires_ack":false)"), std::string::npos) << last().body;
+  EXPECT_EQ(call({"send", "--to", "bo", "--requires-ack", "x"}).code, 0);
+  EXPECT_NE(last().body.find(R"("requires_ack":true)"), std::string::npos) << last().body;
+  EXPECT_EQ(call({"send", "--to", "bo", "--action", "look", "--requires-ack", "x"}).code, 0);
+  EXPECT_NE(last().body.find(R"("foreign":{"requires_ack":true})"), std::string::npos)
+      << last().body;
+  EXPECT_EQ(call({"publish", "build.done", "--requires-ack", "x"}).code, 0);
+  EXPECT_NE(last().body.find(R"("requires_ack":true)"), std::string::npos) << last().body;
+}
+
 TEST_F(Commands, SendTakesAFileAndJson) {
   broker_.answer("POST /v1/messages", 202, R"({"id":"m1","state":"accepted"})");
   const std::string file = surroundings_.write("body.json", " {\"task\": 42}\n");

@@ -117,6 +117,9 @@ std::string compose_collab(const Draft& draft, std::string_view body, const base
   if (!draft.status.empty()) {
     writer.key("status").text(draft.status);
   }
+  if (draft.requires_ack) {
+    writer.key("requires_ack").boolean(true);
+  }
   if (!draft.response_timeout.empty()) {
     writer.key("response_timeout").text(draft.response_timeout).key("on_timeout").text("fail");
   }
@@ -158,7 +161,7 @@ std::string compose(const Draft& draft, std::string_view body, const base::Id128
   if (!draft.ttl.empty()) {
     writer.key("ttl").text(draft.ttl);
   }
-  writer.key("requires_ack").boolean(wants_answer);
+  writer.key("requires_ack").boolean(wants_answer || draft.requires_ack);
   if (!draft.in_reply_to.empty()) {
     writer.key("in_reply_to").text(draft.in_reply_to);
   }

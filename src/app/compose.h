@@ -24,6 +24,7 @@ struct Draft {
   std::string as = "text";       // text or json
   std::string body;              // the text, `-` for standard input, or @FILE
   std::string action;            // of a collab message; empty: it is one of flow
+  bool requires_ack = false;     // its sender is told when it is acknowledged
 
   std::string_view dialect() const { return action.empty() ? "flow" : "collab"; }
 };

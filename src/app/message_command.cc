@@ -363,6 +363,8 @@ void add_sending(CLI::App& app, int& exit_code, const std::shared_ptr<Options>& 
                     {"notification", "request", "response", "query", "broadcast"});
   sending->add_option("--status", draft.status, "Of a response; success if not given")
       ->check(CLI::IsMember({"success", "partial", "error", "declined"}));
+  sending->add_flag("--requires-ack", draft.requires_ack,
+                    "Be told when it is acknowledged, or that it was not in time");
   add_example(*sending, "parley send --to bo --priority high 'the build is red'");
   sending->callback([=, &exit_code] { exit_code = send(*options); });
 
@@ -376,6 +378,8 @@ void add_sending(CLI::App& app, int& exit_code, const std::shared_ptr<Options>& 
   CLI::App* publishing = app.add_subcommand("publish", "Send to all who subscribe to a topic");
   publishing->add_option("TOPIC", draft.to, "Such as task.done, or * for everybody")->required();
   add_draft_options(*publishing, *options, {"notification", "broadcast"});
+  publishing->add_flag("--requires-ack", draft.requires_ack,
+                       "Call the roll: be told who acknowledged it");
   add_example(*publishing, "parley publish task.done --as json '{\"task\": 42}'");
   publishing->callback([=, &exit_code] { exit_code = publish(*options); });
 }
@@ -412,7 +416,8 @@ void add_message(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
   add_sending(app, exit_code, options);
 
-  CLI::App* listing = app.add_subcommand("inbox", "List what waits for you, most urgent first");
+  CLI::App* listing = app.add_subcommand(
+      "inbox", "List what waits for you, most urgent first; in flow by sender, each in order");
   takes_duration(*listing->add_option("--wait", options->wait, "Wait so long for mail"));
   listing->add_option("--limit", options->limit, "At most so many; 100 if not given")
       ->check(CLI::Range(1, 1'000));
