@@ -10,7 +10,7 @@ describe('docs/patterns.md', () => {
 
   it('does what it says', async () => {
     await newcomer.types(typed(await page('docs/patterns.md')), [
-      'yes, it is green', '"code":"TIMEOUT"', 'request_timed_out', 'resolved escalation 1',
+      'yes, it is green', '"code":"TIMEOUT"', 'request_timed_out', 'resolved escalation 1', 'the door is open', 'acknowledged',
       'build.done', '"state":"accepted"', 'running', 'open: 0 of 2 answers (majority)',
       'receiver_not_found',
     ]);
@@ -48,7 +48,7 @@ describe('docs/waking.md', () => {
 
   it('XD-10: does what it says', async () => {
     await newcomer.types(typed(await page('docs/waking.md')), [
-      '"count":1', 'good morning', 'notification from ana', 'it is green', 'whsec_', 'webhook.state', 'ready',
+      '"count":1', 'event: message', '"mark":"1-1"', 'id: 2-0', 'good morning', 'notification from ana', 'it is green', 'whsec_', 'webhook.state', 'ready',
     ]);
   });
 });
