@@ -72,6 +72,10 @@ sim: build ## run the simulator: SEEDS=1000 of them, or the one SEED=7
 mutants: setup ## plant wrong lines and see which the tests notice; ARGS= for tools/mutants
 	@$(NICE) tools/mutants $(ARGS)
 
+.PHONY: planted
+planted: setup ## put defects back that we had and see that the simulation finds each; ARGS= for names
+	@$(NICE) tools/planted $(ARGS)
+
 .PHONY: bench
 bench: build ## run the benchmarks; FILTER=regex for some
 	@build/parley_bench --benchmark_filter='$(FILTER)' $(ARGS)
