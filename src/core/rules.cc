@@ -110,7 +110,7 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"flow.request_timeout", &Rules::flow_request_timeout, second / 1'000, year,
      "how long a request without response_timeout waits for its answer"},
     {"flow.roll_call_window", &Rules::flow_roll_call_window, second / 1'000, year,
-     "how long a roll call (a broadcast with requires_ack) waits for acknowledgements"},
+     "how long a roll call (requires_ack to a topic or to *) waits for acknowledgements"},
     {"flow.ttl.critical", &Rules::flow_ttl_critical, second / 1'000, year,
      "time to live of a critical message from a flow agent"},
     {"flow.ttl.high", &Rules::flow_ttl_high, second / 1'000, year, "the same, high"},
