@@ -379,7 +379,7 @@ void add_sending(CLI::App& app, int& exit_code, const std::shared_ptr<Options>& 
   publishing->add_option("TOPIC", draft.to, "Such as task.done, or * for everybody")->required();
   add_draft_options(*publishing, *options, {"notification", "broadcast"});
   publishing->add_flag("--requires-ack", draft.requires_ack,
-                       "Call the roll: be told who acknowledged it");
+                       "Call the roll: be told how many acknowledged it");
   add_example(*publishing, "parley publish task.done --as json '{\"task\": 42}'");
   publishing->callback([=, &exit_code] { exit_code = publish(*options); });
 }
