@@ -71,15 +71,6 @@ void render_stored(const std::vector<view::StoredDelivery>& deliveries, JsonWrit
   out.end_array();
 }
 
-// Whether a search by this agent found a message on a topic by one of those who got it: that would
-// say who subscribes.
-bool is_found_by_receiver(const view::StoredMessage& message, const Reader::Receivers& receivers,
-                          std::string_view agent) {
-  const auto envelope = envelope_of(message);
-  return envelope && envelope->sender != agent &&
-         view::is_on_topic(*envelope, receivers.listed);
-}
-
 }  // namespace
 
 // What a list asks for, with texts of its own.
@@ -289,6 +280,7 @@ void Api::list(const net::Exchange& exchange, const Principal& caller, Wanted wa
                 }
                 auto page = reader.search(viewer, {.thread = wanted.thread,
                                                    .agent = wanted.agent,
+                                                   .hides_subscribers = !sees_all,
                                                    .sent_only = wanted.sent_only,
                                                    .from = wanted.from,
                                                    .to = wanted.to,
@@ -304,11 +296,7 @@ void Api::list(const net::Exchange& exchange, const Principal& caller, Wanted wa
                   if (!receivers) {
                     return std::unexpected(receivers.error());
                   }
-                  const bool by_another = !wanted.agent.empty() && wanted.agent != caller.name;
-                  if (sees_all || !by_another ||
-                      !is_found_by_receiver(message, *receivers, wanted.agent)) {
-                    listing->items.push_back({std::move(message), std::move(*receivers)});
-                  }
+                  listing->items.push_back({std::move(message), std::move(*receivers)});
                 }
                 return
                     [this, exchange, caller, listing] { answer_list(exchange, caller, *listing); };

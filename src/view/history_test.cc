@@ -163,6 +163,31 @@ TEST(History, PagesByThreadAndAgentAndTime) {
       seqs_of(reader.search({core::WorkspaceId{1}, std::nullopt}, {.limit = 3})).empty());
 }
 
+// Neither what is found nor whether there is more says who subscribes.
+TEST(History, ASearchThatHidesSubscribersFindsWhatIsOnATopicByItsSender) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  world.ask("bo", core::Subscribe{.topic = "build.done"});
+  const Seq named = world.ask("ana", a_send("ana", "m1").to("bo"))->message;
+  const Seq on_topic = world.ask("ana", a_send("ana", "m2").to("build.done"))->message;
+  const Seq prefixed = world.ask("ana", a_send("ana", "m3").to("topic:build.done"))->message;
+  folder.fold();
+  Reader reader = reader_of(world);
+  EXPECT_EQ(seqs_of(reader.search(as("ana"), {.agent = "bo"})),
+            (std::vector{prefixed, on_topic, named}));
+  Reader::Search search{.agent = "bo", .hides_subscribers = true, .limit = 1};
+  const auto first = reader.search(as("ana"), search);
+  EXPECT_EQ(seqs_of(first), std::vector{named});
+  search.before = named;
+  EXPECT_EQ(reader.search(as("ana"), search)->next, Seq{});
+  // Who sent it may be asked for; and one's own mail is no secret.
+  EXPECT_EQ(seqs_of(reader.search(as("bo"), {.agent = "ana", .hides_subscribers = true})),
+            (std::vector{prefixed, on_topic, named}));
+  EXPECT_EQ(seqs_of(reader.search(as("bo"), {.agent = "bo", .hides_subscribers = true})),
+            (std::vector{prefixed, on_topic, named}));
+}
+
 TEST(History, ASearchGivesUpThePageNotTheSearchWhenItLookedAtTooMany) {
   World world;
   Folder folder(world);

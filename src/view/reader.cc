@@ -21,6 +21,16 @@ std::string involves(const std::string& who) {
   return "(" + who + "=-1 OR m.sender=" + who + " OR EXISTS (SELECT 1 FROM deliveries d " +
          "WHERE d.message=m.seq AND d.receiver=" + who + "))";
 }
+// A message on a topic, as `is_on_topic` tells it: what no agent of that name got.
+const std::string on_topic =
+    "(m.receivers<>'*' AND instr(m.receivers, ', ')=0 AND (m.receivers GLOB 'topic:*' OR "
+    "(instr(m.receivers, '.')>0 AND NOT EXISTS (SELECT 1 FROM deliveries d JOIN principals p "
+    "ON p.id=d.receiver WHERE d.message=m.seq AND p.name=m.receivers))))";
+// As `involves`; but where ?5 is not 0, a message on a topic involves its sender only.
+std::string involves_openly(const std::string& who) {
+  return "(" + involves(who) + " AND (?5=0 OR " + who + "=-1 OR m.sender=" + who + " OR NOT " +
+         on_topic + "))";
+}
 const std::string columns = "SELECT m.seq, m.time, m.workspace, m.record FROM messages m ";
 
 // A search walks places from the newest down, by indexes alone: of ?1, in the range from ?2 to ?3.
@@ -47,7 +57,7 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
   reader.database_ = std::move(*database);
   const std::pair<Statement*, std::string> wanted[] = {
       {&reader.by_seq_, columns + "WHERE m.seq=?3 AND m.workspace=?1 AND " + involves("?2") +
-                            " AND " + involves("?4")},
+                            " AND " + involves_openly("?4")},
       {&reader.is_party_, "SELECT 1 FROM messages m WHERE m.seq=?3 AND m.workspace=?1 AND " +
                               involves("?2")},
       {&reader.by_id_, columns + "WHERE m.id_key=?4 AND m.id=?3 AND m.workspace=?1 AND " +
@@ -131,7 +141,7 @@ std::expected<std::optional<int64_t>, Error> Reader::principal(WorkspaceId works
 }
 
 std::expected<std::optional<StoredMessage>, Error> Reader::find(const Viewer& viewer, Seq seq) {
-  by_seq_.bind(3, number(seq)).bind(4, everyone);
+  by_seq_.bind(3, number(seq)).bind(4, everyone).bind(5, int64_t{0});
   return find(by_seq_, viewer);
 }
 
@@ -205,7 +215,11 @@ std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Se
   scan.bind(2, number(*from))
       .bind(3, number(std::min(*to, search.before)))
       .bind(4, static_cast<int64_t>(scan_max));
-  by_seq_.bind(1, number(viewer.workspace)).bind(2, **who).bind(4, **agent);
+  const int64_t hides_subscribers = search.hides_subscribers && **agent != **who ? 1 : 0;
+  by_seq_.bind(1, number(viewer.workspace))
+      .bind(2, **who)
+      .bind(4, **agent)
+      .bind(5, hides_subscribers);
   return collect(scan, std::clamp<size_t>(search.limit, 1, limit_max));
 }
 

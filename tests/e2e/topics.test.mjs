@@ -234,8 +234,10 @@ describe('topics', () => {
       (await pat.call('GET', '/v1/escalations')).text, (await pat.call('GET', `/v1/threads/${kept.json.thread}`)).text,
       JSON.stringify(sent.json), JSON.stringify(kept.json), JSON.stringify(json)];
     for (const look of looks) assert.doesNotMatch(look, /quinn/);
-    const found = await pat.call('GET', '/v1/messages?agent=quinn-who-listens');
-    assert.equal(found.json.messages.length, 0);
+    for (const name of ['quinn-who-listens', 'quinn-who-takes-little', 'nobody']) {
+      const found = await pat.call('GET', `/v1/messages?agent=${name}&limit=1`);
+      assert.deepEqual(found.json, { count: 0, messages: [] });
+    }
     assert.equal((await pat.call('GET', '/v1/agents/quinn-who-listens')).json.subscriptions, undefined);
     // Who looks after the topics may know.
     const seen = await broker.call('GET', `/v1/messages/${kept.json.seq}/delivery`);
