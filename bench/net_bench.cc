@@ -35,7 +35,7 @@ class Answering final : public net::Handler {
  public:
   explicit Answering(Reply reply) : reply_(reply) {}
 
-  bool on_head(const net::Request&) override { return true; }
+  net::CallerId on_head(const net::Request&) override { return 1; }
   void on_request(const net::Exchange& exchange, const net::Request&) override {
     if (reply_ == Reply::http) {
       server->respond(exchange, {.status = 202, .body = std::string(ack)});

@@ -75,9 +75,9 @@ class Run final : public net::Handler {
     connection_->end_of_turn();
   }
 
-  bool on_head(const net::Request& head) override {
+  net::CallerId on_head(const net::Request& head) override {
     CHECK(head.body.empty());
-    return choice_ / 4 % 2 == 0 || !head.path.starts_with("/s");
+    return choice_ / 4 % 2 == 0 || !head.path.starts_with("/s") ? 1 : 0;
   }
   void on_request(const net::Exchange& exchange, const net::Request& request) override {
     heard.push_back(std::string(request.method) + " " + std::string(request.path) + "?" +

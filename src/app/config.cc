@@ -142,6 +142,10 @@ constexpr std::array<Key, 42> table = {{
      gigabyte,
      "bytes held for all connections together that have shown no token; beyond it those that hold "
      "most get 503"},
+    {"server.unfinished_bytes_per_principal_max",
+     Bytes{&Limits::unfinished_bytes_per_principal_max}, 65'536, gigabyte,
+     "bytes held of one principal's requests and WebSocket messages that are not whole; beyond it "
+     "the one that grows gets 429, unless it is the only one"},
     {"tls.certificate", &Config::tls_certificate, 0, 0, "the server's certificate chain, PEM"},
     {"tls.key", &Config::tls_key, 0, 0, "its private key, PEM"},
     {"webhook.again_after", &Config::webhook_again_after, second, day,

@@ -57,7 +57,7 @@ class ScriptedBroker final : private net::Handler {
   }
 
  private:
-  bool on_head(const net::Request& /*head*/) override { return true; }
+  net::CallerId on_head(const net::Request& /*head*/) override { return 1; }
   void on_request(const net::Exchange& exchange, const net::Request& request) override {
     net::Response response{.status = 404, .body = R"({"code":"NOT_FOUND","detail":"no script"})"};
     {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "edge/mcp/server.h"
 #include "edge/push.h"
@@ -232,8 +233,10 @@ std::optional<Principal> Api::caller_of(const net::Request& request) {
 }
 
 // What is open to everyone takes no body.
-bool Api::on_head(const net::Request& head) {
-  return host_allowed(head) && caller_of(head).has_value();
+net::CallerId Api::on_head(const net::Request& head) {
+  const std::optional<Principal> caller = host_allowed(head) ? caller_of(head) : std::nullopt;
+  // All tokens of a principal share what may be held for it.
+  return caller ? (net::CallerId{std::to_underlying(caller->workspace)} << 32 | caller->ref) + 1 : 0;
 }
 
 void Api::on_request(const net::Exchange& exchange, const net::Request& request) {

@@ -60,7 +60,7 @@ class Api final : public net::Handler {
   // Must be called before the server runs.
   void attach(net::Server& server);
 
-  bool on_head(const net::Request& head) override;
+  net::CallerId on_head(const net::Request& head) override;
   void on_request(const net::Exchange& exchange, const net::Request& request) override;
   void on_message(net::ConnectionId connection, std::string_view text) override;
   void on_closed(net::ConnectionId connection) override;

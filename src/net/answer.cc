@@ -199,6 +199,13 @@ Response problem(const Error& error) {
     body += ",\"field\":";
     append_json_string(body, error.field);
   }
+  if (error.retry_after.us > 0) {
+    constexpr int64_t second = 1'000'000;
+    body += ",\"retry_after\":";
+    append_json_string(body, base::format_duration(error.retry_after));
+    response.headers.emplace_back("Retry-After",
+                                  std::to_string((error.retry_after.us + second - 1) / second));
+  }
   body += '}';
   return response;
 }

@@ -12,6 +12,8 @@ namespace {
 
 constexpr uint8_t pings_unanswered_max = 2;
 constexpr Duration trim_after = base::seconds(1);
+// When to try again after too much was held.
+constexpr Duration hold_again_after = base::seconds(1);
 
 // RFC 9110, 15.5.22: names the protocol. RFC 6455, 4.4: and its version.
 Response upgrade_required(const Error& error) {
@@ -32,12 +34,34 @@ Connection::Connection(ConnectionId id, Surroundings& around)
       progress_(around.now),
       pinged_(around.now) {}
 
-Connection::~Connection() { around_.unauthenticated_bytes -= weight_; }
+Connection::~Connection() { count(0); }
+
+size_t Connection::held_bytes() const {
+  const size_t unfinished =
+      kept_.size() + parser_.held_bytes() + (frames_ ? frames_->held_bytes() : 0);
+  return caller_known() ? unfinished : buffered() + unfinished;
+}
 
 void Connection::weigh() {
-  const size_t held = caller_known_ ? 0 : buffered() + kept_.size() + parser_.held_bytes();
-  around_.unauthenticated_bytes += held - weight_;
+  const size_t held = held_bytes();
+  if (counted_for_ != caller_) {
+    count(0);
+    counted_for_ = caller_;
+  }
+  count(held);
+}
+
+void Connection::count(size_t held) {
+  if (held == weight_) {
+    return;  // most often: a request that came whole leaves nothing
+  }
+  size_t& all = counted_for_ == 0 ? around_.unauthenticated_bytes
+                                  : around_.unfinished_bytes[counted_for_];
+  all += held - weight_;
   weight_ = held;
+  if (all == 0 && counted_for_ != 0) {
+    around_.unfinished_bytes.erase(counted_for_);
+  }
 }
 
 // Who keeps to an even share is never turned away: all of them together stay within the limit.
@@ -45,8 +69,18 @@ bool Connection::may_hold(size_t more) {
   weigh();
   const Server::Limits& limits = around_.limits;
   const size_t all = limits.unauthenticated_bytes_max;
-  return caller_known_ || weight_ + more <= all / std::max<size_t>(limits.connections_max, 1) ||
+  return weight_ + more <= all / std::max<size_t>(limits.connections_max, 1) ||
          around_.unauthenticated_bytes + more <= all;
+}
+
+// What one connection holds has a limit of its own: the only one of its caller is never refused.
+bool Connection::is_within_share() {
+  weigh();
+  if (weight_ == 0) {
+    return true;
+  }
+  const size_t all = around_.unfinished_bytes.at(caller_);
+  return all == weight_ || all <= around_.limits.unfinished_bytes_per_principal_max;
 }
 
 bool Connection::is_paused() const {
@@ -80,16 +114,35 @@ void Connection::feed(std::span<char> bytes) {
     request_began_ = around_.now;
   }
   request_pending_ = pending;
-  if (!may_hold(0) && phase_ == Phase::open) {
+  const bool may_go_on = caller_known() ? is_within_share() : may_hold(0);
+  if (!may_go_on && phase_ == Phase::open) {
+    refuse_to_hold();
+  }
+}
+
+void Connection::refuse_to_hold() {
+  if (mode_ == Mode::websocket) {
+    close_received_ = true;  // within a frame: the peer's close could not be told from its text
+    append_close(CloseCode::try_again_later, "too many messages that are not whole");
+    frames_.emplace(Side::server, around_.limits.message_bytes_max);
+  } else if (caller_known()) {
+    refuse({Code::rate_limited,
+            "your unfinished requests hold over " +
+                std::to_string(around_.limits.unfinished_bytes_per_principal_max) +
+                " bytes (server.unfinished_bytes_per_principal_max); send fewer bodies at once",
+            {},
+            hold_again_after});
+  } else {
     refuse({Code::overloaded,
             "too much is held for callers that are not known yet; ask again after a pause, with "
             "the head of the request at once",
-            {}});
-    kept_ = {};
-    parser_.reset();
-    parser_.trim();
-    weigh();
+            {},
+            hold_again_after});
   }
+  kept_ = {};
+  parser_.reset();
+  parser_.trim();
+  weigh();
 }
 
 void Connection::resume() {
@@ -143,8 +196,8 @@ Request Connection::request() const {
 // `is_all`: nothing came behind it.
 void Connection::head_complete(bool is_all) {
   head_heard_ = true;
-  caller_known_ = around_.handler->on_head(request());
-  if (!caller_known_) {
+  caller_ = around_.handler->on_head(request());
+  if (!caller_known()) {
     request_complete();
     return;
   }
@@ -155,7 +208,7 @@ void Connection::head_complete(bool is_all) {
 
 void Connection::request_complete() {
   if (!head_heard_) {
-    caller_known_ = around_.handler->on_head(request());
+    caller_ = around_.handler->on_head(request());
   }
   const bool is_whole = parser_.state() == RequestParser::State::complete;
   Slot slot;
@@ -173,7 +226,7 @@ void Connection::request_complete() {
   slots_.push_back(std::move(slot));
   ++number_;
   Request whole = request();
-  whole.body = parser_.body();
+  whole.body = is_whole ? parser_.body() : std::string_view{};
   around_.handler->on_request(Exchange{id_, number_}, whole);
   parser_.reset();
 }
@@ -304,7 +357,8 @@ void Connection::respond(uint64_t number, const Response& response) {
   if (slot == nullptr) {
     return;
   }
-  if (buffered() > 2 * around_.limits.buffered_max || !may_hold(response.body.size())) {
+  if (buffered() > 2 * around_.limits.buffered_max ||
+      (!caller_known() && !may_hold(response.body.size()))) {
     phase_ = Phase::dead;
     return;
   }
@@ -443,6 +497,7 @@ void Connection::refuse(const Error& error) {
   slot.framing.keep_alive = false;
   last_request_ = true;
   request_pending_ = false;
+  head_heard_ = false;
   append_response(sink(slot), response, slot.framing, around_.date);
   answered(slot);
 }
@@ -461,7 +516,19 @@ void Connection::tick() {
   }
 }
 
+void Connection::check_caller() {
+  if (!head_heard_ || around_.handler->on_head(request()) == caller_) {
+    return;
+  }
+  caller_ = 0;
+  request_complete();
+  kept_ = {};
+  parser_.trim();
+  weigh();
+}
+
 void Connection::tick_open() {
+  check_caller();
   const Server::Limits& limits = around_.limits;
   // Who connects has something to ask: a handshake of TLS that never ends is not worth the wait.
   const Duration idle_max =

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "net/http.h"
@@ -26,13 +27,15 @@ struct Surroundings {
   Time now;
   std::string date;                  // for the Date header
   size_t unauthenticated_bytes = 0;  // held for connections whose caller is not known
+  // Of each caller who is: what is held of that which is not whole. No entry: nothing.
+  std::unordered_map<CallerId, size_t> unfinished_bytes{};
   // Ends the reading of a turn: what else came in is left to the next one. Empty: all is read.
   std::function<bool()> turn_is_over{};
 };
 
 // The protocol of one connection, HTTP and then perhaps WebSocket, without its socket: bytes come
 // in by `feed` and lie in `output` until the server has written them. So it is tested and fuzzed
-// without a network. Calls the handler only from `feed`, `resume` and `wrote`.
+// without a network. Calls the handler only from `feed`, `resume`, `wrote` and `tick`.
 class Connection {
  public:
   // open: takes requests or messages. closing: takes nothing more; once the output has left, the
@@ -109,10 +112,20 @@ class Connection {
   void request_complete();
   void send_continue();
   bool is_paused() const;
-  // Counts what is held for a caller who is not known.
+  // Counts what is held for the caller: all of it for one who is not known, else what is not whole.
   void weigh();
-  // Whether so much more may be held.
+  size_t held_bytes() const;
+  // Adds to or takes from what is held for the caller that `weight_` is counted for.
+  void count(size_t held);
+  // Whether so much more may be held for a caller who is not known.
   bool may_hold(size_t more);
+  // Whether what is held for a caller who is known may be.
+  bool is_within_share();
+  // Over the limit: says so, and drops what is not whole.
+  void refuse_to_hold();
+  // The caller may have ceased to be one while the body came in.
+  void check_caller();
+  bool caller_known() const { return caller_ != 0; }
 
   size_t waiting() const { return slots_.size() - slots_at_; }
   // The slot of a request that is not answered yet; nullptr when there is none.
@@ -142,7 +155,6 @@ class Connection {
   bool close_received_ = false;   // or nothing behind it can be understood
   bool close_is_mutual_ = false;  // both sides sent a close frame
   bool last_request_ = false;     // nothing may follow the request that was read last
-  bool caller_known_ = false;     // of the newest request
   bool head_heard_ = false;       // the handler heard the head of the request that is being read
   bool over_mark_ = false;
   bool cut_short_ = false;
@@ -155,7 +167,9 @@ class Connection {
   std::vector<Slot> slots_;
   size_t slots_at_ = 0;           // what is before it is answered
   size_t queued_bytes_ = 0;       // of all slots
-  size_t weight_ = 0;             // as counted in around_.unauthenticated_bytes
+  CallerId caller_ = 0;           // of the newest request
+  CallerId counted_for_ = 0;      // whose account has
+  size_t weight_ = 0;             // so many bytes of this connection
   uint64_t number_ = 0;           // of the last request
   uint64_t first_ = 1;            // number of the request at slots_at_
   std::string accept_;            // Sec-WebSocket-Accept of the upgrade that waits

@@ -29,6 +29,9 @@ using BeastView = boost::beast::string_view;
 
 std::string_view view(BeastView text) { return {text.data(), text.size()}; }
 
+// What the body's string keeps between requests: a longer one gives its memory back at once.
+constexpr size_t body_kept_max = 16 * 1024;
+
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 bool is_token_char(char c) {
@@ -219,6 +222,9 @@ class Reader {
   void reset() {
     head.clear();
     body.clear();
+    if (body.capacity() > body_kept_max) {
+      body.shrink_to_fit();  // a request may wait for long, and its connection with it
+    }
     sink.emplace(head, body);
     sink->header_limit(std::numeric_limits<uint32_t>::max());
     sink->body_limit(body_bytes_max_);

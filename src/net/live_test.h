@@ -89,7 +89,9 @@ class LiveServer final : public Handler {
     }
   }
 
-  bool on_head(const Request& head) override { return head.header("x-stranger").empty(); }
+  CallerId on_head(const Request& head) override {
+    return head.header("x-stranger").empty() ? 1 : 0;
+  }
   void on_request(const Exchange& exchange, const Request& request) override {
     open.insert(exchange.connection);
     ++requests;

@@ -38,10 +38,12 @@ class Peer : public Handler {
     connection.emplace(7, around);
   }
 
-  bool on_head(const Request& head) override {
+  CallerId on_head(const Request& head) override {
     EXPECT_TRUE(head.body.empty());
     ++heads;
-    return head.header("x-stranger").empty();
+    const std::string_view caller = head.header("x-caller");
+    const CallerId known = caller.empty() ? 1 : static_cast<CallerId>(caller.front());
+    return head.header("x-stranger").empty() && known != removed ? known : 0;
   }
   void on_request(const Exchange& exchange, const Request& request) override {
     EXPECT_EQ(exchange.connection, 7u);
@@ -98,6 +100,7 @@ class Peer : public Handler {
   std::vector<uint64_t> numbers;
   std::vector<std::string> heard;
   int heads = 0;
+  CallerId removed = 0;  // is not known any more
   bool answers_at_once = false;
 };
 

@@ -20,6 +20,9 @@ using base::Time;
 // One accepted socket; never used again for another.
 using ConnectionId = uint64_t;
 
+// One who asks, as the handler counts them; 0: nobody that it knows.
+using CallerId = uint64_t;
+
 // One request on a connection, until it is answered. Pipelined requests are answered in any order;
 // the answers leave in the order of the requests.
 struct Exchange {
@@ -59,10 +62,12 @@ class Handler {
  public:
   virtual ~Handler() = default;
 
-  // The head of a request; its body is empty. Whether the one who asks is known: only then is a
-  // body taken. That of one who is not stays unread: `on_request` follows without it, and the
-  // connection ends with the answer. What all who are not known have the server hold is bounded.
-  virtual bool on_head(const Request& head) = 0;
+  // The head of a request; its body is empty. Says who asks: only from one who is known is a body
+  // taken. That of another stays unread: `on_request` follows without it, and the connection ends
+  // with the answer. What the server holds is bounded for all together who are not known, and for
+  // each one who is. Asked again now and then while the body comes in: who is not the same any more
+  // is like one who is not known.
+  virtual CallerId on_head(const Request& head) = 0;
   // A whole request. Answer it by `respond`, `start_stream` or `accept_websocket`, now or later.
   virtual void on_request(const Exchange& exchange, const Request& request) = 0;
   // A whole text or binary message of a WebSocket; text is valid UTF-8. The view is good only
@@ -102,6 +107,9 @@ class Server {
     // Bytes held, in and out, for all connections together whose caller is not known. Beyond it a
     // connection that holds more than an even share of them is refused.
     size_t unauthenticated_bytes_max = 32 * 1024 * 1024;
+    // Bytes held of requests and messages of one caller that are not whole, on all its connections.
+    // Beyond it the one that grows is refused; a caller that sends one at a time never is.
+    size_t unfinished_bytes_per_principal_max = 16 * 1024 * 1024;
     // From the first byte to the last of a request, and from the connection to its first request.
     Duration request_timeout = base::seconds(30);
     Duration idle_timeout = base::minutes(5);    // between requests, or while a peer reads nothing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a connection holds for a caller who is not known.
+// What a connection holds for a caller who is not known, and of the unfinished of one who is.
 #include <gtest/gtest.h>
 
 #include "net/connection.h"
@@ -96,6 +96,82 @@ TEST_F(Strangers, GetNoAnswerThatIsTooLargeToHold) {
   EXPECT_EQ(other_.phase(), Connection::Phase::dead);
   EXPECT_GT(peer_.read().size(), 3'500u);
   EXPECT_EQ(peer_.around.unauthenticated_bytes, 0u);
+}
+
+// A body that does not end, of one who is known.
+std::string part_of_body(char caller, size_t bytes) {
+  std::string request = "POST /b HTTP/1.1\r\nHost: a\r\nX-Caller: ";
+  request += caller;
+  request += "\r\nContent-Length: 1000000\r\n\r\n";
+  return request.append(bytes, 'x');
+}
+
+// Two connections, whose callers may hold 4,000 bytes each.
+class Unfinished : public testing::Test {
+ public:
+  static void feed(Connection& connection, const std::string& bytes) {
+    std::string all = connection.kept() + bytes;
+    connection.feed(all);
+  }
+
+  Peer peer_{{.unfinished_bytes_per_principal_max = 4'000}};
+  Connection other_{7, peer_.around};
+};
+
+TEST_F(Unfinished, BodiesOfOneCallerHaveOneLimit) {
+  peer_.send(part_of_body('a', 3'000));
+  feed(other_, part_of_body('a', 500));
+  EXPECT_EQ(other_.output(), "");
+  feed(other_, std::string(500, 'x'));
+  const std::string answer(other_.output());
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 429 ")) << answer;
+  EXPECT_NE(answer.find("\r\nRetry-After: 1\r\n"), std::string::npos);
+  EXPECT_NE(answer.find("RATE_LIMITED"), std::string::npos);
+  EXPECT_EQ(other_.phase(), Connection::Phase::closing);
+  // What the refused one held is given back, and the first one goes on.
+  peer_.send(std::string(800, 'x'));
+  EXPECT_EQ(peer_.read(), "");
+  EXPECT_EQ(peer_.connection->phase(), Connection::Phase::open);
+}
+
+TEST_F(Unfinished, BodiesOfAnotherCallerCountForThatOne) {
+  peer_.send(part_of_body('a', 3'000));
+  feed(other_, part_of_body('b', 3'000));
+  EXPECT_EQ(other_.output(), "");
+  EXPECT_EQ(peer_.around.unfinished_bytes.size(), 2u);
+  peer_.connection.reset();
+  EXPECT_EQ(peer_.around.unfinished_bytes.size(), 1u);
+}
+
+TEST_F(Unfinished, TheOnlyBodyOfACallerIsNeverRefused) {
+  peer_.send(part_of_body('a', 900'000));
+  EXPECT_EQ(peer_.read(), "");
+  peer_.send(std::string(100'000, 'x'));
+  EXPECT_EQ(peer_.heard.size(), 1u);
+  EXPECT_TRUE(peer_.around.unfinished_bytes.empty());
+}
+
+TEST_F(Unfinished, AMessageOfAWebSocketCountsToo) {
+  feed(other_, "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n" +
+                   std::string(3'000, 'x'));
+  peer_.open_websocket();
+  peer_.send(frame(Opcode::text, std::string(2'000, 'x')).substr(0, 1'500));
+  EXPECT_EQ(peer_.connection->phase(), Connection::Phase::closing);
+  EXPECT_EQ(peer_.read().substr(2, 2), "\x03\xf5");  // 1013
+  EXPECT_LT(peer_.around.unfinished_bytes.at(1), 3'500u);
+}
+
+TEST_F(Unfinished, IsDroppedWhenItsCallerIsRemoved) {
+  peer_.answers_at_once = true;
+  peer_.send(part_of_body('a', 3'000));
+  peer_.pass(base::seconds(1));
+  EXPECT_EQ(peer_.read(), "");
+  peer_.removed = 'a';
+  peer_.pass(base::seconds(1));
+  EXPECT_EQ(peer_.heard, (std::vector<std::string>{"POST /b"}));
+  EXPECT_TRUE(peer_.around.unfinished_bytes.empty());
+  EXPECT_TRUE(peer_.read().ends_with("answer 1"));
+  EXPECT_EQ(peer_.connection->phase(), Connection::Phase::closing);
 }
 
 }  // namespace

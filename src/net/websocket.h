@@ -34,6 +34,7 @@ struct CloseCode {
   static constexpr uint16_t policy = 1008;
   static constexpr uint16_t too_big = 1009;
   static constexpr uint16_t internal_error = 1011;
+  static constexpr uint16_t try_again_later = 1013;
 
   // 1000 to 1003, 1007 to 1014 (of which IANA registered the last three after the RFC), 3000 to
   // 4999: the others are reserved or not assigned.
@@ -88,6 +89,8 @@ class FrameReader {
 
   // Within a message, also between its frames.
   bool in_message() const { return in_message_ || remaining_ > 0; }
+  // Bytes of a message that is not whole.
+  size_t held_bytes() const { return delivered_ ? 0 : message_.size(); }
   void trim();
 
  private:

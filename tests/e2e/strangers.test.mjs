@@ -70,6 +70,41 @@ describe('those who have shown no token', () => {
     known.end();
   });
 
+  // Not strangers: but their bodies have a limit too, and last no longer than the token.
+  it('and an agent whose bodies do not end: 16 MB of them are held', async () => {
+    const eve = await broker.addAgent('eve');
+    const head = `${post}Authorization: Bearer ${eve.token}\r\n\r\n`;
+    const { clients } = await strangers(broker.url, (client) => {
+      client.socket.write(head);
+      client.socket.write(body.subarray(1));
+    });
+    const answers = [];
+    await new Promise((done) => {
+      for (const client of clients) {
+        client.response().then((answer) => answers.push(answer) === count - 8 && done());
+      }
+    });
+    // One that still wrote may be cut off before it reads.
+    const told = answers.filter((answer) => answer !== undefined);
+    assert.ok(told.length > 0);
+    for (const { status, head } of told) {
+      assert.equal(status, 429);
+      assert.match(head, /^Retry-After: 1\r$/m);
+    }
+    await check(clients, 'bodies without an end');
+  });
+
+  it('and an agent that was removed: its unfinished requests are answered 401', async () => {
+    const eve = await broker.addAgent('mallory');
+    const client = await Raw.connect(broker.url);
+    await client.send(`${post}Authorization: Bearer ${eve.token}\r\n\r\n{`);
+    assert.equal((await broker.call('DELETE', '/v1/agents/mallory')).status, 200);
+    const { status, head } = await client.response();
+    assert.equal(status, 401);
+    assert.match(head, /^WWW-Authenticate: Bearer\r$/m);
+    client.end();
+  });
+
   it('cost no memory with heads that do not end', async () => {
     const { clients } = await strangers(broker.url, (client) => client.send(`${post}X-Long: ${'x'.repeat(15_000)}`));
     await check(clients, 'heads without an end');
