@@ -97,6 +97,7 @@ class Agent {
   void settle(Mail& mail, Mail::Act act, std::string_view more = {});
   void settle_over_http(Mail& mail, Mail::Act act, std::string_view more);
   void settle_over_socket(Mail& mail, Mail::Act act, std::string_view more);
+  void hear_failure(std::string_view notice);
   void acknowledge_upto();
   void acknowledge_upto_early(const Mail& mail);
   void on_settled(const std::string& id, Mail::Act act, const Reply& reply);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What comes to an agent: listings, events, frames.
 #include <algorithm>
+#include <charconv>
 
 #include "sim/edge/agent.h"
 #include "sim/edge/letters.h"
@@ -284,6 +285,9 @@ Mail& Agent::see(Json message, uint64_t seq, std::string_view how) {
     mail.first = stage_.now();
     stage_.setting.coverage.count("seen by", how);
   }
+  if (letter.from == "parley" && message.raw().find("delivery_failed") != std::string_view::npos) {
+    hear_failure(message.raw());
+  }
   mail.may_repeat |= stage_.repeated.contains(mail.marker);
   mail.to = letter.to;  // as it is now: it may have been given to another
   mail.seq = seq != 0 ? seq : mail.seq;
@@ -295,6 +299,25 @@ Mail& Agent::see(Json message, uint64_t seq, std::string_view how) {
     mail.state = Mail::State::none;  // what was asked did not get there in time
   }
   return mail;
+}
+
+// One of its own messages was given up, for one receiver; the broker may try it again.
+void Agent::hear_failure(std::string_view notice) {
+  constexpr std::string_view key = "seq";
+  const size_t at = notice.find(key, notice.find("delivery_failed"));
+  const size_t digits = at == notice.npos ? at : notice.find_first_of("0123456789", at);
+  if (digits == notice.npos) {
+    return;
+  }
+  uint64_t seq = 0;
+  std::from_chars(notice.data() + digits, notice.data() + notice.size(), seq);
+  stage_.failed_seqs.insert(seq);
+  for (const Sent& sent : notes_.sent) {
+    if (sent.seq == seq || (!sent.id.empty() && notice.find(sent.id) != notice.npos)) {
+      stage_.failed.insert(sent.marker);
+      stage_.repeated.insert(sent.marker);
+    }
+  }
 }
 
 // What was confirmed as done with does not come again: not to what was asked after that.
@@ -330,8 +353,8 @@ void Agent::check_order(const Mail& mail) {
   }
   uint64_t& newest = newest_[mail.from + " " + mail.to + " " + mail.priority];
   if (mail.seq <= newest) {
-    stage_.fail("order", text("{} gets {} of {} to {} after {}", name(), mail.seq, mail.from,
-                              mail.to, newest));
+    notes_.disordered.emplace_back(
+        mail, text("{} gets {} of {} to {} after {}", name(), mail.seq, mail.from, mail.to, newest));
   }
   newest = std::max(newest, mail.seq);
 }

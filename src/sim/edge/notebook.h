@@ -91,6 +91,9 @@ struct Notebook {
   std::set<std::string> markers_seen;        // in messages that were read
   std::map<std::string, std::vector<std::pair<uint64_t, bool>>> subscribed;  // topic: step, yes
   std::vector<std::string> ended_tokens;
+  // What came after something newer, and how. What was given up is tried again behind
+  // others: whether it was, its sender may hear later.
+  std::vector<std::pair<Mail, std::string>> disordered;
   bool was_removed = false;
   bool lost_an_answer = false;  // that it blocked for, which acknowledges it
 };

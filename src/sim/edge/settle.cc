@@ -154,7 +154,7 @@ void Agent::acknowledge_upto() {
   // What it was given before the stream was resumed, or some time ago, may not be held any more:
   // the count does not say which of them.
   constexpr Duration surely_held = base::seconds(4);
-  bool is_sure = true;
+  bool is_sure = !stage_.clock_was_set;
   for (auto& [id, mail] : notes_.mail) {
     if (mail.connection != push_connection_ || mail.state == Mail::State::confirmed) {
       continue;

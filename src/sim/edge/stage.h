@@ -34,6 +34,9 @@ struct Stage {
   std::vector<std::unique_ptr<Agent>> agents{};
   std::vector<std::string> topics{};
   std::map<std::string, std::set<std::string>> readers{};  // by marker: who may see it
+  // What senders were told that it was not delivered: seqs and markers.
+  std::set<uint64_t> failed_seqs{};
+  std::set<std::string> failed{};
   std::set<std::string> repeated{};  // markers of what the broker sends again if it must
   std::map<std::string, std::set<std::string>> groups{};   // by thread of a pipeline: who is in it
   std::optional<Fault> fault{};

@@ -307,8 +307,11 @@ void Undertakings::ask() {
 
 bool Undertakings::is_done(const Undertaking& undertaking) const {
   const std::string& state = undertaking.state;
+  // A task that could not be given is none.
+  const bool is_none = undertaking.kind == "task" && undertaking.told.starts_with("404") &&
+                       stage_.failed.contains(undertaking.marker);
   return state == "completed" || state == "complete" || state == "failed" || state == "partial" ||
-         state == "acknowledged";
+         state == "acknowledged" || is_none;
 }
 
 bool Undertakings::is_over() const {

@@ -102,6 +102,11 @@ void Verdict::judge() {
   judge_locks(stage_);
   for (const auto& agent : stage_.agents) {
     agent->undertakings().judge();
+    for (const auto& [mail, how] : agent->notes().disordered) {
+      if (!stage_.repeated.contains(mail.marker) && !stage_.failed_seqs.contains(mail.seq)) {
+        stage_.fail("order", how);
+      }
+    }
   }
   for (const auto& agent : stage_.agents) {
     for (const Sent& sent : agent->notes().sent) {
@@ -172,7 +177,7 @@ void Verdict::judge(const Sent& sent, const Standing& standing, const Agent& rec
       fail("phantom", "its receiver never saw it");
     }
   } else if (state == "acked" && !mail->ever_acked && mail->act != Mail::Act::answer &&
-             !is_unheard) {
+             !is_unheard && !receiver.notes().was_removed) {
     fail("phantom", "its receiver never acknowledged it");
   } else if (state == "rejected" && !mail->ever_rejected) {
     fail("phantom", "its receiver never rejected it");
