@@ -529,8 +529,8 @@ void Dispatch::close_stream(StreamRef ref, bool failed) {
   const StreamId id = t_.streams[ref].id;
   const AgentRef agent = t_.streams[ref].agent;
   std::erase(t_.agents[agent].streams, ref);
-  // From the newest to the oldest, so that each goes back to the front of its channel. The oldest is
-  // what the receiver works on: if that is what ends it each time, it is not to go on for ever.
+  // From the newest to the oldest, so that each goes back to the front of its channel. The oldest
+  // is what the receiver works on: if that is what ends it each time, it is not to go on for ever.
   while (t_.streams[ref].last != none) {
     const DeliveryRef last = t_.streams[ref].last;
     const bool worked_on = failed && last == t_.streams[ref].first;
