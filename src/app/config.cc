@@ -73,7 +73,7 @@ constexpr uint64_t year = 365 * day;
 constexpr uint64_t gigabyte = uint64_t{1} << 30;
 
 // The broker's own keys; the rules have their table in core.
-constexpr std::array<Key, 42> table = {{
+constexpr std::array<Key, 43> table = {{
     {"allowed_hosts", &Config::allowed_hosts, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},

@@ -236,7 +236,8 @@ std::optional<Principal> Api::caller_of(const net::Request& request) {
 net::CallerId Api::on_head(const net::Request& head) {
   const std::optional<Principal> caller = host_allowed(head) ? caller_of(head) : std::nullopt;
   // All tokens of a principal share what may be held for it.
-  return caller ? (net::CallerId{std::to_underlying(caller->workspace)} << 32 | caller->ref) + 1 : 0;
+  return caller ? (net::CallerId{std::to_underlying(caller->workspace)} << 32 | caller->ref) + 1
+                : 0;
 }
 
 void Api::on_request(const net::Exchange& exchange, const net::Request& request) {

@@ -112,8 +112,8 @@ void render_unreached(const core::Tables& t, core::MessageRef ref, JsonWriter& o
   }
 }
 
-// Of a broadcast that is kept in memory only: no dead letter and no notice says that some do not get
-// it. Empty when all do.
+// Of a broadcast that is kept in memory only: no dead letter and no notice says that some do not
+// get it. Empty when all do.
 std::string unfit_warning(const core::Tables& t, core::MessageRef ref) {
   const core::Message& message = t.messages.message(ref);
   size_t rejected = 0;

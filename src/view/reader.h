@@ -97,8 +97,8 @@ class Reader {
   struct Search {
     std::string_view thread;  // empty: any
     std::string_view agent;   // who sent or received it, beside the viewer; empty: anyone
-    // A message on a topic is found by an agent other than the viewer only if that one sent it: else
-    // a search would say who subscribes.
+    // A message on a topic is found by an agent other than the viewer only if that one sent it:
+    // else a search would say who subscribes.
     bool hides_subscribers = false;
     bool sent_only = false;  // by the viewer, who must be a principal
     Time from;

@@ -353,8 +353,8 @@ void Agent::check_order(const Mail& mail) {
   }
   uint64_t& newest = newest_[mail.from + " " + mail.to + " " + mail.priority];
   if (mail.seq <= newest) {
-    notes_.disordered.emplace_back(
-        mail, text("{} gets {} of {} to {} after {}", name(), mail.seq, mail.from, mail.to, newest));
+    notes_.disordered.emplace_back(mail, text("{} gets {} of {} to {} after {}", name(), mail.seq,
+                                              mail.from, mail.to, newest));
   }
   newest = std::max(newest, mail.seq);
 }
