@@ -13,8 +13,8 @@ namespace parley::sim {
 
 void Ledger::audit(const Step& step) {
   check_streams(step);
-  check_told(step);
   check_waiting(step);
+  check_told(step);
   check_letters(step);
   recount(step);
   check_limits(step);
