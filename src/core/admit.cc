@@ -46,7 +46,9 @@ std::optional<Error> Workspace::admit(const Entry& entry) const {
   const auto found = [&](const auto& c) { return error_of(find_delivery(asking, c.target)); };
   const auto held = [&](const auto& c) { return error_of(find_held(asking, c.target)); };
   const auto allowed = [&](Right right) { return error_of(may_administer(asking, right)); };
-  const Claimant claimant{*actor, may_administer(asking, Right::maintainer).has_value()};
+  const auto claimant = [&] {
+    return Claimant{*actor, may_administer(asking, Right::maintainer).has_value()};
+  };
   return std::visit(
       Choices{
           [&](const Send& c) { return refusal(asking, c); },
@@ -69,8 +71,8 @@ std::optional<Error> Workspace::admit(const Entry& entry) const {
             const auto error = allowed(Right::maintainer);
             return error ? error : error_of(check_letter(t_, c));
           },
-          [&](const CloseThread& c) { return error_of(thread_to_close(t_, claimant, c)); },
-          [&](const ReassignTask& c) { return error_of(task_to_reassign(t_, claimant, c)); },
+          [&](const CloseThread& c) { return error_of(thread_to_close(t_, claimant(), c)); },
+          [&](const ReassignTask& c) { return error_of(task_to_reassign(t_, claimant(), c)); },
           [&](const Subscribe& c) {
             const auto who = subscriber(asking, c.agent);
             return !who ? error_of(who)

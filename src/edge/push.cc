@@ -518,17 +518,17 @@ std::expected<core::ResumeMark, Error> Push::mark_in(Json upto) const {
                                  "message that it holds",
                                  "/upto"});
   }
-  if (!pushed_.covers(*mark) && *mark == after_) {  // all that it had when it came back
+  if (pushed_.covers(*mark)) {
+    return *mark;
+  }
+  if (*mark == after_) {  // all that it had when it came back
     return core::ResumeMark{pushed_.stream, 0};
   }
-  if (!pushed_.covers(*mark)) {
-    return std::unexpected(
-        Error{Code::not_delivered,
-              "this stream has pushed nothing with the mark " + mark_text(*mark) + "; it is at " +
-                  mark_text(pushed_),
-              "/upto"});
-  }
-  return *mark;
+  return std::unexpected(
+      Error{Code::not_delivered,
+            "this stream has pushed nothing with the mark " + mark_text(*mark) + "; it is at " +
+                mark_text(pushed_),
+            "/upto"});
 }
 
 // The message that an operation names in `id`.
