@@ -281,8 +281,6 @@ class Api final : public net::Handler {
   void list_tasks(Call& call);
   void show_task(Call& call);
   void reassign_task(Call& call);
-  std::vector<const core::Task*> find_tasks(const Call& call, std::string_view director,
-                                            std::string_view thread) const;
   void name_task(const Principal& caller, core::Envelope& envelope);
   std::string_view task_thread(const Principal& caller, const core::Envelope& envelope);
 

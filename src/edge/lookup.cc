@@ -19,15 +19,7 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
 }  // namespace
 
 Lookup::Lookup(node::Broker& broker, const Principal& caller)
-    : broker_(broker),
-      t_(broker.machine().find(caller.workspace)->tables()),
-      caller_(caller),
-      names_(t_, caller) {}
-
-std::expected<base::MessageId, base::Error> Lookup::find_received(
-    std::string_view id, std::span<const std::string_view> from) const {
-  return names_.find_received(id, from);
-}
+    : Names(broker.machine().find(caller.workspace)->tables(), caller), broker_(broker) {}
 
 std::optional<base::MessageId> Lookup::find_task(std::string_view task,
                                                  std::span<const std::string_view> from,
@@ -37,7 +29,7 @@ std::optional<base::MessageId> Lookup::find_task(std::string_view task,
   const bool is_meant = known != nullptr && known->is_open() && is_one_of(from, known->director) &&
                         (thread.empty() || thread == known->thread);
   const core::MessageRef ref = is_meant ? core::none : asked(report);
-  return ref == core::none ? names_.find_task(task, from, thread) : t_.messages.message(ref).id;
+  return ref == core::none ? Names::find_task(task, from, thread) : t_.messages.message(ref).id;
 }
 
 // A task has one specialist, and is given by who asks: neither is so where several are asked at

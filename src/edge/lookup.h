@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <expected>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -12,14 +11,11 @@
 
 namespace parley::edge {
 
-// What a codec asks of the messages that its sender got. Knows what the tables know (Names), and
+// What a codec asks of the messages that its sender got. Knows what Names know from the tables, and
 // from the journal the names of what several were asked at once.
-class Lookup final : public dialect::Lookup {
+class Lookup final : public Names {
  public:
   Lookup(node::Broker& broker, const Principal& caller);
-
-  std::expected<base::MessageId, base::Error> find_received(
-      std::string_view id, std::span<const std::string_view> from) const override;
 
   std::optional<base::MessageId> find_task(std::string_view task,
                                            std::span<const std::string_view> from,
@@ -30,9 +26,6 @@ class Lookup final : public dialect::Lookup {
   core::MessageRef asked(const core::TaskReport& report) const;
 
   node::Broker& broker_;
-  const core::Tables& t_;
-  const Principal& caller_;
-  Names names_;
 };
 
 }  // namespace parley::edge

@@ -154,18 +154,12 @@ std::vector<const core::Task*> tasks_named(const core::Tables& t, const Principa
 
 }  // namespace
 
-std::vector<const core::Task*> Api::find_tasks(const Call& call, std::string_view director,
-                                               std::string_view thread) const {
-  return tasks_named(tables(call), call.caller,
-                     {.id = std::string(call.arguments[0]),
-                      .director = std::string(director),
-                      .thread = std::string(thread)});
-}
-
 void Api::show_task(Call& call) {
   const std::vector<const core::Task*> found =
-      find_tasks(call, call.parameter("director").value_or(""),
-                 call.parameter("thread").value_or(""));
+      tasks_named(tables(call), call.caller,
+                  {.id = std::string(call.arguments[0]),
+                   .director = call.parameter("director").value_or(""),
+                   .thread = call.parameter("thread").value_or("")});
   if (found.empty()) {
     refuse(call.exchange,
            Error{Code::not_found,
