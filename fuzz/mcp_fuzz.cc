@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/check.h"
 #include "edge/mcp/fixtures.h"
@@ -31,7 +32,8 @@ class Wire final : public edge::mcp::Host {
     CHECK(!answered[exchange.connection]);
     answered[exchange.connection] = true;
   }
-  void send(net::ConnectionId connection, std::string_view bytes) override {
+  void send(net::ConnectionId connection, std::string_view bytes,
+            std::vector<net::Report>) override {
     CHECK(answered[connection]);
     const auto behind = [&](std::string_view key, char last, std::string& found) {
       if (const size_t at = bytes.find(key); at != std::string_view::npos) {

@@ -225,7 +225,8 @@ int remove(const Options& options) {
 int reset(const Options& options) {
   const Call call{"POST", "/v1/agents/" + encoded(options.id) + "/reset"};
   return ask_and_show(options.client, call, [&](Json) {
-    std::printf("agent %s begins anew: breaker, budgets and limits\n",
+    std::printf("agent %s begins anew: breaker, budgets and limits; what a limit "
+                "holds back already keeps its time\n",
                 printable(options.id).c_str());
     return 0;
   });

@@ -89,6 +89,10 @@ int list_topics(const Options& options) {
       table.add({{text_of(topic, "name")}, {text_of(topic, "retained")}, {names}});
     }
     std::printf("%s", table.empty() ? "no topics\n" : table.render(wants_colours()).c_str());
+    if (text_of(answer, "more") == "true") {
+      std::fprintf(stderr, "these are the first of %s; GET /v1/topics?after=NAME lists the rest\n",
+                   text_of(answer, "count").c_str());
+    }
     return 0;
   });
 }

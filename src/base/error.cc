@@ -25,7 +25,7 @@ constexpr auto table = std::to_array<CodeInfo>({
     {Code::receiver_not_found, "RECEIVER_NOT_FOUND", 404, "No such receiver",
      "Register the receiver, or check its name with `parley agent list`."},
     {Code::not_delivered, "NOT_DELIVERED", 409, "The message was not handed out to this receiver",
-     "Read or receive a message before settling it."},
+     "Read or receive it before settling it; where the detail names a mark, use that."},
     {Code::already_settled, "ALREADY_SETTLED", 409, "The message is settled",
      "Nothing; ask for its delivery to see how it ended."},
     {Code::payload_too_large, "PAYLOAD_TOO_LARGE", 413, "The message is too large",

@@ -26,6 +26,32 @@ std::optional<Error> error_of(const Checked& checked) {
 
 }  // namespace
 
+// Whoever is no admin changes only what is said of itself, not what it may do.
+Allowed may_register(const Tables& t, AgentRef actor, const Allowed& is_admin,
+                     const Register& command) {
+  const bool is_self = actor != none && t.agents[actor].name == command.name;
+  const bool same_standing = is_self && t.agents[actor].kind == command.kind &&
+                             t.agents[actor].role == command.role && command.rights.empty() &&
+                             command.token == TokenHash{};
+  return is_admin || same_standing ? Allowed{} : is_admin;
+}
+
+std::expected<AgentRef, Error> agent_to_remove(const Tables& t, AgentRef actor,
+                                               const Allowed& is_admin, const Unregister& command) {
+  const AgentRef ref = t.agents.find(command.name);
+  const bool is_self = ref != none && ref == actor;
+  if (!is_admin && !is_self) {
+    return std::unexpected(is_admin.error());
+  }
+  if (ref == none || !t.agents[ref].is_registered()) {
+    return refuse(Code::not_found, "no principal is named " + quoted_start(command.name));
+  }
+  if (t.agents[ref].kind == PrincipalKind::admin) {
+    return refuse(Code::conflict, "the admin cannot be removed: no one could register it again");
+  }
+  return ref;
+}
+
 std::optional<Error> Workspace::admit(const Entry& entry) const {
   // What is due would be done first, and may let it pass. A thread's end is due before the full
   // second at which a tick comes for it.
@@ -85,6 +111,21 @@ std::optional<Error> Workspace::admit(const Entry& entry) const {
             return !who ? error_of(who) : error_of(check_subscribed(t_.agents[*who], c.topic));
           },
           [&](const TakeLock& c) { return error_of(check(asking, c)); },
+          [&](const ReleaseLock& c) {
+            return error_of(check_release(t_, claimant(), c, entry.time));
+          },
+          [&](const Register& c) {
+            const auto error = error_of(check(c));
+            return error ? error
+                         : error_of(
+                               may_register(t_, *actor, may_administer(asking, Right::admin), c));
+          },
+          [&](const Unregister& c) {
+            return error_of(agent_to_remove(t_, *actor, may_administer(asking, Right::admin), c));
+          },
+          [&](const StartSession& c) {
+            return error_of(check(asking, c, c.coordinator.empty() ? entry.actor : c.coordinator));
+          },
           // What these are refused for is rare, or theirs alone to find out.
           [](const auto&) { return std::optional<Error>(); },
       },

@@ -51,6 +51,12 @@ TEST(Door, RefusesWhatNobodyMaySettleOrDo) {
   EXPECT_EQ(door.ask("bo", Ack{target("m1"), {}}), std::nullopt);
   EXPECT_EQ(door.ask("bo", Nack{.target = target("m1")}), Code::not_delivered);
   EXPECT_EQ(door.ask("ana", SetRules{{{"queue_max", "1"}}}), Code::forbidden);
+  Register di = an_agent("di");
+  di.kind = PrincipalKind::human;
+  di.rights = {"maintainer"};
+  ASSERT_TRUE(door.apply(broker_name, di));
+  EXPECT_EQ(door.ask("di", ResetLimits{"ana"}), Code::forbidden);
+  EXPECT_EQ(door.ask("di", SetRules{{{"queue_max", "1"}}}), Code::forbidden);
   EXPECT_EQ(door.ask("nobody", Take{.count_max = 1}), Code::forbidden);
   EXPECT_EQ(door.ask("ana", a_send("bo", "m2").to("ana")), Code::forbidden);
 }
@@ -74,6 +80,28 @@ TEST(Door, RefusesWhatIsNotThere) {
   EXPECT_EQ(door.ask("root", SetRules{{{"queue_max", "-1"}}}), Code::bad_rule_value);
   EXPECT_EQ(door.ask("root", SetRules{{{"queue_max", "7"}}}), std::nullopt);
   EXPECT_EQ(door.ask("ana", ResolveDeadLetter{.id = 9}), Code::forbidden);
+}
+
+TEST(Door, RefusesRegistrationsLocksAndSessionsThatAreNotTheActors) {
+  Door door;
+  EXPECT_EQ(door.ask("ana", an_agent("cy")), Code::forbidden);
+  EXPECT_EQ(door.ask("ana", an_agent("bo")), Code::forbidden);
+  EXPECT_EQ(door.ask("ana", an_agent("broadcast")), Code::bad_request);
+  EXPECT_EQ(door.ask("ana", Unregister{"bo"}), Code::forbidden);
+  EXPECT_EQ(door.ask("ana", Unregister{"nobody"}), Code::forbidden);
+  EXPECT_EQ(door.ask("ana", Unregister{"ana"}), std::nullopt);
+  EXPECT_EQ(door.ask("ana", ReleaseLock{.name = "build"}), Code::not_found);
+  ASSERT_TRUE(door.apply("bo", TakeLock{.name = "build"}));
+  EXPECT_EQ(door.ask("ana", ReleaseLock{.name = "build"}), Code::lock_held);
+  EXPECT_EQ(door.ask("bo", ReleaseLock{.name = "build", .fence = Seq{1}}), Code::conflict);
+  EXPECT_EQ(door.ask("bo", ReleaseLock{.name = "build"}), std::nullopt);
+  ASSERT_TRUE(door.apply("ana", TakeLock{.name = "build", .wait = base::seconds(5)}));
+  EXPECT_EQ(door.ask("ana", ReleaseLock{.name = "build"}), std::nullopt);
+  const std::vector<std::string_view> nobody = {"nobody"};
+  EXPECT_EQ(door.ask("ana", StartSession{.id = "s", .participants = nobody}),
+            Code::receiver_not_found);
+  EXPECT_EQ(door.ask("ana", StartSession{.id = "s", .coordinator = "bo"}), Code::forbidden);
+  EXPECT_EQ(door.ask("ana", StartSession{.id = "s"}), std::nullopt);
 }
 
 // What is due comes first: it may make room.

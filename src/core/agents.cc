@@ -115,7 +115,7 @@ void Agents::drop_token(AgentRef ref, size_t at) {
 void Agents::unregister(AgentRef ref) {
   Agent& agent = agents_[ref];
   CHECK(agent.is_registered());
-  CHECK(agent.subscriptions.empty() && agent.streams.empty() && agent.inbox.unsettled == 0);
+  CHECK(agent.subscriptions.empty() && agent.streams.empty() && agent.inbox.empty());
   while (!agent.tokens.empty()) {
     drop_token(ref, 0);
   }
@@ -124,6 +124,7 @@ void Agents::unregister(AgentRef ref) {
   Agent rest;
   rest.name = std::move(agent.name);
   rest.uses = agent.uses;
+  rest.inbox.unsettled = agent.inbox.unsettled;  // they wait outside until they end
   agent = std::move(rest);
   --registered_;
   free(ref);

@@ -27,4 +27,13 @@ std::expected<ThreadRef, Error> thread_to_close(const Tables& t, const Claimant&
 std::expected<const Task*, Error> task_to_reassign(const Tables& t, const Claimant& claimant,
                                                    const ReassignTask& command);
 
+// `is_admin` says whether the actor may administer, and else why not.
+using Allowed = std::expected<void, Error>;
+Allowed may_register(const Tables& t, AgentRef actor, const Allowed& is_admin,
+                     const Register& command);
+std::expected<AgentRef, Error> agent_to_remove(const Tables& t, AgentRef actor,
+                                               const Allowed& is_admin, const Unregister& command);
+std::expected<void, Error> check_release(const Tables& t, const Claimant& claimant,
+                                         const ReleaseLock& command, Time now);
+
 }  // namespace parley::core

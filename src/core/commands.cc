@@ -174,13 +174,9 @@ Outcome Workspace::on(Turn& turn, const Register& command) {
     return std::unexpected(good.error());
   }
   const bool is_self = turn.actor != none && t_.agents[turn.actor].name == command.name;
-  if (auto allowed = may_administer(turn, Right::admin); !allowed) {
-    const bool same_standing = is_self && t_.agents[turn.actor].kind == command.kind &&
-                               t_.agents[turn.actor].role == command.role &&
-                               command.rights.empty() && command.token == TokenHash{};
-    if (!same_standing) {
-      return std::unexpected(allowed.error());
-    }
+  if (auto good = may_register(t_, turn.actor, may_administer(turn, Right::admin), command);
+      !good) {
+    return std::unexpected(good.error());
   }
   const AgentRef ref = t_.agents.intern(command.name);
   const bool is_new = !t_.agents[ref].is_registered();
@@ -230,30 +226,18 @@ void Workspace::change_dialect(Turn& turn, AgentRef ref, Dialect dialect) {
 }
 
 Outcome Workspace::on(Turn& turn, const Unregister& command) {
-  const AgentRef ref = t_.agents.find(command.name);
-  const bool is_self = ref != none && ref == turn.actor;
-  if (auto allowed = may_administer(turn, Right::admin); !allowed && !is_self) {
-    return std::unexpected(allowed.error());
+  const auto found = agent_to_remove(t_, turn.actor, may_administer(turn, Right::admin), command);
+  if (!found) {
+    return std::unexpected(found.error());
   }
-  if (ref == none || !t_.agents[ref].is_registered()) {
-    return refuse(Code::not_found, "no principal is named " + quoted_start(command.name));
-  }
-  if (t_.agents[ref].kind == PrincipalKind::admin) {
-    return refuse(Code::conflict, "the admin cannot be removed: no one could register it again");
-  }
+  const AgentRef ref = *found;
   while (!t_.agents[ref].streams.empty()) {
     turn.dispatch.close_stream(t_.agents[ref].streams.back(), false);
   }
   while (!t_.agents[ref].subscriptions.empty()) {
     unsubscribe(ref, std::string(*t_.agents[ref].subscriptions.begin()));
   }
-  for (const DeliveryRef delivery : turn.dispatch.unsettled_of(ref)) {
-    // Its sender named the topic, which goes on.
-    const bool by_topic =
-        t_.messages.message(t_.messages.delivery(delivery).message).topic != none;
-    turn.dispatch.bury(delivery, Reason::receiver_not_found,
-                       by_topic ? "a subscriber was removed" : "the receiver was removed");
-  }
+  turn.dispatch.bury_all(ref);
   turn.dispatch.unblock_all(ref);
   turn.dispatch.leave_sessions(command.name);
   turn.dispatch.leave_locks(command.name);
@@ -276,7 +260,7 @@ std::expected<DeliveryRef, Error> Workspace::find_delivery(const Asking& turn,
                                  : t_.messages.find_received(turn.actor, target.id);
   const DeliveryRef delivery =
       message == none ? none : t_.messages.delivery_to(message, turn.actor);
-  if (delivery == none) {
+  if (delivery == none || t_.messages.delivery(delivery).gate == Gate::removed) {
     return refuse(Code::not_found, "no such message was sent to you");
   }
   return delivery;
@@ -481,8 +465,12 @@ Outcome Workspace::on(Turn& turn, const OpenStream& command) {
     return refuse(Code::conflict, "the stream is open already");
   }
   const std::vector<StreamRef>& open = t_.agents[turn.actor].streams;
+  // The one that the mark is of, or one that was opened by a mark of the same: whoever names one of
+  // these again never heard of the newer ones.
   const auto former = std::ranges::find_if(open, [&](StreamRef ref) {
-    return t_.streams[ref].number == command.after.stream;
+    const Stream& stream = t_.streams[ref];
+    return !command.after.is_none() &&
+           (stream.number == command.after.stream || stream.after.stream == command.after.stream);
   });
   const StreamRef resumed = former == open.end() ? none : *former;
   if (t_.streams.size() - (resumed == none ? 0 : 1) >= t_.rules.streams_max) {
@@ -496,12 +484,16 @@ Outcome Workspace::on(Turn& turn, const OpenStream& command) {
   stream.window = command.window;
   stream.after = command.after;
   stream.number = t_.streams.new_number();
-  t_.agents[turn.actor].streams.push_back(t_.streams.add(stream));
+  const StreamRef opened = t_.streams.add(stream);
+  t_.agents[turn.actor].streams.push_back(opened);
   if (t_.agents[turn.actor].streams.size() == 1) {
     presence::connected(t_, turn.dispatch, turn.actor);
   }
   if (resumed != none) {  // its connection is lost, and only the client knows yet
     turn.dispatch.close_stream(resumed, false);
+  }
+  if (!command.after.is_none()) {
+    turn.dispatch.keep_seen(opened);
   }
   turn.dispatch.pump(turn.actor);
   return Receipt{};

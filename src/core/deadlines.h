@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "core/blocks.h"
 
 namespace parley::core {
 
@@ -102,9 +102,9 @@ class Deadlines {
     put(at, item);
   }
 
-  std::vector<Item> heap_;
-  std::vector<uint32_t> place_;  // by handle
-  std::vector<uint32_t> free_;   // handles
+  Blocks<Item> heap_;
+  Blocks<uint32_t> place_;  // by handle
+  Blocks<uint32_t> free_;   // handles
 };
 
 }  // namespace parley::core

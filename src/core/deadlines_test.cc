@@ -71,5 +71,41 @@ TEST(Deadlines, AgreesWithASortedSetUnderRandomWork) {
   }
 }
 
+// More than a block of them holds.
+TEST(Deadlines, ManyComeOutInOrderAfterHalfOfThemWereRemoved) {
+  Deadlines deadlines;
+  std::map<int64_t, uint32_t> model;  // to the handle
+  testing::Random random(1);
+  for (uint64_t n = 0; n < 20'000; ++n) {
+    const int64_t at = random.below(1'000'000'000);
+    if (!model.contains(at)) {
+      model[at] = deadlines.add({Time{at}, Seq{n}, 0, static_cast<uint32_t>(at)});
+    }
+    if (n % 2 == 1) {
+      deadlines.remove(model.begin()->second);
+      model.erase(model.begin());
+    }
+  }
+  ASSERT_GT(model.size(), 9'000u);
+  for (const auto& [at, handle] : model) {
+    ASSERT_EQ(deadlines.first().at.us, at);
+    ASSERT_EQ(deadlines.first().slot, static_cast<uint32_t>(at));
+    deadlines.remove(handle);
+  }
+  EXPECT_TRUE(deadlines.empty());
+}
+
+// A heap that moved as a whole when it grows would copy tens of megabytes at once.
+TEST(Deadlines, OnesThatWereAddedStayWhereTheyAre) {
+  Deadlines deadlines;
+  deadlines.add({Time{0}, Seq{1}, 0, 7});
+  const Deadlines::Due* const first = &deadlines.first();
+  for (uint64_t n = 1; n < 5'000; ++n) {
+    deadlines.add({Time{1}, Seq{n + 1}, 0, 8});
+  }
+  EXPECT_EQ(&deadlines.first(), first);
+  EXPECT_EQ(first->slot, 7u);
+}
+
 }  // namespace
 }  // namespace parley::core

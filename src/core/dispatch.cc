@@ -2,6 +2,8 @@
 #include "core/dispatch.h"
 
 #include <algorithm>
+#include <ranges>
+#include <tuple>
 
 #include "base/check.h"
 #include "base/text.h"
@@ -120,24 +122,33 @@ void Dispatch::pump(AgentRef agent) {
   for (DeliveryRef next = next_waiting(agent); next != none; next = next_waiting(agent)) {
     const StreamRef stream = stream_for(next);
     if (stream == none) {
-      emit(Mail{.receiver = agent});
+      tell_of_mail(agent);
       return;
     }
     hand_out(next, stream, State::offered);
   }
 }
 
-// With room: the one whose client has it already; else the one that holds least, so that several
-// share the work; the one opened first among equals.
+// Once for many that come in one after the other, such as what a topic retains for late
+// subscribers.
+void Dispatch::tell_of_mail(AgentRef agent) {
+  const Mail* const last = effects_.empty() ? nullptr : std::get_if<Mail>(&effects_.back());
+  if (last == nullptr || last->workspace != workspace_ || last->receiver != agent) {
+    emit(Mail{.receiver = agent});
+  }
+}
+
+// The one whose client has it already, which takes no room there; else, of those with room, the one
+// that holds least, so that several share the work; the one opened first among equals.
 StreamRef Dispatch::stream_for(DeliveryRef delivery) const {
   StreamRef best = none;
   for (const StreamRef ref : t_.agents[t_.messages.delivery(delivery).receiver].streams) {
     const Stream& stream = t_.streams[ref];
+    if (!t_.messages.mark_before(delivery, stream.after).is_none()) {
+      return ref;
+    }
     if (stream.held >= stream.window) {
       continue;
-    }
-    if (stream.after.covers(t_.messages.delivery(delivery).mark)) {
-      return ref;
     }
     if (best == none || stream.held < t_.streams[best].held) {
       best = ref;
@@ -174,7 +185,16 @@ bool Dispatch::bury_unfit(DeliveryRef ref) {
 void Dispatch::hand_out(DeliveryRef ref, StreamRef stream_ref, State state) {
   Delivery& delivery = t_.messages.delivery(ref);
   leave(ref);
-  const bool seen = stream_ref != none && t_.streams[stream_ref].after.covers(delivery.mark);
+  const ResumeMark before = stream_ref == none
+                                ? ResumeMark{}
+                                : t_.messages.mark_before(ref, t_.streams[stream_ref].after);
+  const bool seen = !before.is_none();
+  // Who resumes that very stream has not seen what came behind the mark. If another stream pushed
+  // it, we cannot know whether the client saw it.
+  if (!seen && stream_ref != none && !delivery.mark.is_none() &&
+      delivery.mark.stream != t_.streams[stream_ref].after.stream) {
+    delivery.may_be_known = true;
+  }
   if (!seen && delivery.attempts < UINT16_MAX) {
     ++delivery.attempts;
   }
@@ -187,11 +207,11 @@ void Dispatch::hand_out(DeliveryRef ref, StreamRef stream_ref, State state) {
   delivery.changed = t_.now;
   hold(ref, default_lease(t_.rules, t_.agents[delivery.receiver].dialect));
   StreamId stream_id = stream_none;
-  delivery.mark = {};
+  t_.messages.set_marks(ref, {});
   if (stream_ref != none) {
     stream_id = t_.streams[stream_ref].id;
     delivery.stream = stream_ref;
-    link(ref, t_.streams[stream_ref], seen);
+    link(ref, t_.streams[stream_ref], before);
   }
   emit(Deliver{.receiver = delivery.receiver,
                .stream = stream_id,
@@ -202,20 +222,22 @@ void Dispatch::hand_out(DeliveryRef ref, StreamRef stream_ref, State state) {
                .seen = seen});
 }
 
-// Gives it its place on the stream. What was seen before is covered by every mark of this stream,
-// whenever it is linked: only the client that saw it gets them.
-void Dispatch::link(DeliveryRef ref, Stream& stream, bool seen) {
+// Gives it its place on the stream. What was seen before, by the mark `before`, is covered by every
+// mark of this stream, whenever it is linked: only the client that saw it gets them. It may lose
+// the connection before it hears of one, and name the mark again that it named for this stream.
+void Dispatch::link(DeliveryRef ref, Stream& stream, const ResumeMark& before) {
+  const bool seen = !before.is_none();
   if (!seen && stream.handed_out == UINT32_MAX) {  // marks are never given twice
     stream.number = t_.streams.new_number();
     stream.handed_out = 0;
   }
   Delivery& delivery = t_.messages.delivery(ref);
-  delivery.mark = {stream.number, seen ? 0 : ++stream.handed_out};
+  t_.messages.set_marks(ref, {stream.number, seen ? 0 : ++stream.handed_out}, before);
   delivery.prev = seen ? stream.last_seen : stream.last;
-  DeliveryRef& before = delivery.prev == none ? stream.first
-                                              : t_.messages.delivery(delivery.prev).next;
-  delivery.next = before;
-  before = ref;
+  DeliveryRef& place = delivery.prev == none ? stream.first
+                                             : t_.messages.delivery(delivery.prev).next;
+  delivery.next = place;
+  place = ref;
   (delivery.next == none ? stream.last : t_.messages.delivery(delivery.next).prev) = ref;
   stream.last_seen = seen ? ref : stream.last_seen;
   ++stream.held;
@@ -246,6 +268,8 @@ void Dispatch::leave(DeliveryRef ref) {
     delivery.prev = none;
     delivery.next = none;
   }
+  // Its receiver may have seen it, unless a mark says otherwise when it is handed out again.
+  delivery.may_be_known |= is_held(delivery.state);
   t_.messages.stop_due(ref);
   t_.messages.unthrottle(ref);
 }
@@ -269,7 +293,7 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
     return;
   }
   leave(ref);
-  delivery.mark = {};
+  t_.messages.set_marks(ref, {});
   delivery.changed = t_.now;
   delivery.state = delay.us > 0 ? State::delayed : State::queued;
   if (delay.us > 0) {
@@ -328,6 +352,27 @@ void Dispatch::bury(DeliveryRef ref, Reason reason, std::string_view error) {
   }
   leave(ref);
   entomb(ref, reason, error);
+}
+
+void Dispatch::bury_removed(DeliveryRef ref) {
+  // Its sender named the topic, which goes on.
+  const bool by_topic = t_.messages.message_of(ref).topic != none;
+  bury(ref, Reason::receiver_not_found,
+       by_topic ? "a subscriber was removed" : "the receiver was removed");
+}
+
+void Dispatch::bury_all(AgentRef agent) {
+  const std::vector<DeliveryRef> refs = unsettled_of(agent);
+  for (const DeliveryRef ref : refs) {
+    if (refs.size() <= due_max) {
+      bury_removed(ref);
+      continue;
+    }
+    // Who is registered with this name meanwhile has nothing of it: it is outside of the inbox.
+    leave(ref);
+    t_.messages.delivery(ref).state = State::delayed;
+    t_.messages.throttle(ref, Gate::removed, t_.now);
+  }
 }
 
 // The dead letter of a delivery that has left its inbox, or never was in one. What the broker sent
@@ -463,7 +508,7 @@ void Dispatch::end(DeliveryRef ref, State state) {
   Message& message = t_.messages.message(delivery.message);
   --t_.agents[delivery.receiver].inbox.unsettled;
   t_.messages.note_end(ref);
-  delivery.mark = {};
+  t_.messages.set_marks(ref, {});
   delivery.lost = false;
   delivery.state = state;
   delivery.changed = t_.now;
@@ -486,7 +531,7 @@ void Dispatch::revive(DeliveryRef ref) {
   CHECK(is_final(delivery.state));
   delivery.state = State::queued;
   delivery.changed = t_.now;
-  delivery.attempts = 0;
+  delivery.attempts = 0;  // but `may_be_known` stays: its receiver may still know its seq
   delivery.failures = 0;
   delivery.revivals = 0;
   t_.messages.last_errors().erase(ref);
@@ -535,9 +580,13 @@ void Dispatch::close_stream(StreamRef ref, bool failed) {
     const DeliveryRef last = t_.streams[ref].last;
     const bool worked_on = failed && last == t_.streams[ref].first;
     const ResumeMark mark = t_.messages.delivery(last).mark;
+    const ResumeMark former = t_.messages.former_mark(last);
+    const bool may_be_known = t_.messages.delivery(last).may_be_known;
     give_back(last, Duration{}, worked_on, worked_on ? "the receiver's connection was lost" : "");
-    if (Delivery& delivery = t_.messages.delivery(last); !is_final(delivery.state)) {
-      delivery.mark = mark;
+    Delivery& delivery = t_.messages.delivery(last);
+    delivery.may_be_known = may_be_known;
+    if (!is_final(delivery.state)) {
+      t_.messages.set_marks(last, mark, former);
       delivery.lost = worked_on;
     }
   }
@@ -547,6 +596,25 @@ void Dispatch::close_stream(StreamRef ref, bool failed) {
     presence::expect(t_, agent);
   }
   pump(agent);
+}
+
+void Dispatch::keep_seen(StreamRef stream) {
+  std::vector<std::tuple<ResumeMark, Seq, DeliveryRef>> seen;
+  const ResumeMark after = t_.streams[stream].after;
+  t_.messages.each_open(t_.streams[stream].agent, [&](DeliveryRef ref, const Delivery& delivery) {
+    const ResumeMark before = delivery.state == State::queued && !delivery.parked
+                                  ? t_.messages.mark_before(ref, after)
+                                  : ResumeMark{};
+    if (!before.is_none()) {
+      seen.emplace_back(before, t_.messages.message_of(ref).seq, ref);
+    }
+  });
+  std::ranges::sort(seen);
+  for (const auto& [before, seq, ref] : seen) {
+    if (!bury_unfit(ref)) {
+      hand_out(ref, stream, State::offered);
+    }
+  }
 }
 
 void Dispatch::retain(MessageRef ref) {
@@ -615,12 +683,13 @@ void Dispatch::forget(MessageRef ref) {
 void Dispatch::advance() {
   relieve_all();
   const Deadlines& deadlines = t_.messages.deadlines();
-  for (size_t n = 0; n < due_max && !deadlines.empty() && deadlines.first().at <= t_.now; ++n) {
+  for (size_t left = due_max; left > 0 && !deadlines.empty() && deadlines.first().at <= t_.now;) {
     const Deadlines::Due due = deadlines.first();
     if (due.minor == 0) {
-      expire(due.slot);
+      left -= expire(due.slot, left);
     } else {
       on_due(due.slot);
+      --left;
     }
   }
   close_old_threads();
@@ -629,33 +698,37 @@ void Dispatch::advance() {
   care_for_letters();
 }
 
-// What waits has waited too long. What is held may still be finished: its lease decides.
-void Dispatch::expire(MessageRef ref) {
-  t_.messages.stop_expiry(ref);
+// What waits has waited too long: so many of its deliveries at most, and the rest stays due. What
+// is held may still be finished: its lease decides. Returns how many it were, one at least.
+size_t Dispatch::expire(MessageRef ref, size_t count_max) {
+  size_t done = 0;
   for (DeliveryRef next = t_.messages.message(ref).deliveries; next != none;) {
     const Delivery& delivery = t_.messages.delivery(next);
     const DeliveryRef sibling = delivery.sibling;
     const bool was_delayed = delivery.state == State::delayed;
     if (!is_final(delivery.state) && !is_held(delivery.state)) {
+      if (done == count_max) {
+        return done;
+      }
       bury(next, Reason::ttl_expired, "expired before it was delivered");
+      ++done;
     }
     if (was_delayed) {
       pump(delivery.receiver);  // it held its channel up
     }
     next = sibling;
   }
+  t_.messages.stop_expiry(ref);
+  return std::max(done, size_t{1});
 }
 
 void Dispatch::end_broadcasts(uint64_t life) {
-  size_t done = 0;
+  size_t left = due_max;
   for (const Seq seq : t_.broadcasts.of(life)) {
     const MessageRef ref = t_.messages.find(seq);
-    t_.messages.stop_expiry(ref);
-    t_.messages.message(ref).expires = t_.now;
-    if (++done <= due_max) {
-      expire(ref);
-    } else {
-      t_.messages.start_expiry(ref);  // with the next ticks
+    t_.messages.set_expiry(ref, t_.now);
+    if (left > 0) {  // the others with the next ticks
+      left -= expire(ref, left);
     }
   }
 }
@@ -665,6 +738,9 @@ void Dispatch::on_due(DeliveryRef ref) {
   const AgentRef receiver = delivery.receiver;
   if (is_held(delivery.state)) {
     give_back(ref, Duration{}, true, "the lease ended without an answer");
+  } else if (delivery.gate == Gate::removed) {
+    bury_removed(ref);
+    return;
   } else if (is_tried(delivery.gate)) {
     try_delivery(ref);
     return;
@@ -711,10 +787,13 @@ void Dispatch::keep_house() {
 }
 
 std::vector<DeliveryRef> Dispatch::unsettled_of(AgentRef agent) const {
-  std::vector<DeliveryRef> refs;
-  t_.messages.each_open(agent, [&](DeliveryRef ref, const Delivery&) { refs.push_back(ref); });
-  std::ranges::sort(refs, {}, [this](DeliveryRef ref) { return t_.messages.message_of(ref).seq; });
-  return refs;
+  std::vector<std::pair<Seq, DeliveryRef>> found;
+  t_.messages.each_open(agent, [&](DeliveryRef ref, const Delivery&) {
+    found.emplace_back(t_.messages.message_of(ref).seq, ref);
+  });
+  std::ranges::sort(found);
+  const auto refs = std::views::values(found);
+  return {refs.begin(), refs.end()};
 }
 
 }  // namespace parley::core

@@ -124,6 +124,10 @@ class Dispatch {
   bool entomb_malformed(AgentRef sender, Seq seq, size_t bytes, std::string_view error);
   static bool keeps_malformed(const Tables& tables, AgentRef sender, Time now);
 
+  // The agent is removed: all that it has not settled ends as dead letters, at once or, where that
+  // is too much for one entry, with the next ticks. Its inbox is empty from now on.
+  void bury_all(AgentRef agent);
+
   // Brings a buried delivery back, with a fresh time to live and no attempts. Does not pump.
   void revive(DeliveryRef ref);
 
@@ -140,6 +144,10 @@ class Dispatch {
   // mark. If the receiver failed, it is counted against the message that it was working on: the
   // oldest.
   void close_stream(StreamRef ref, bool failed);
+
+  // The stream was opened by a client that had seen something: that is its own from now on, whether
+  // or not the window has room for it. Does not pump.
+  void keep_seen(StreamRef stream);
 
   // The broker will tell `errand.to`, unless that is a principal's name that no one has.
   uint64_t owe(Errand errand);
@@ -189,12 +197,14 @@ class Dispatch {
   // All unsettled deliveries of one receiver, oldest message first. Walks all there are.
   std::vector<DeliveryRef> unsettled_of(AgentRef agent) const;
 
-  static constexpr size_t due_max = 1'024;
+  // What one entry or tick does at most of what is due; the rest waits for the next tick.
+  static constexpr size_t due_max = 512;
   // Who has less time to answer is not counted as failing.
   static constexpr Duration answer_time_min = base::seconds(1);
 
  private:
   void leave(DeliveryRef ref);
+  void bury_removed(DeliveryRef ref);
   void line_up(DeliveryRef ref);
   void fail_or_try(DeliveryRef ref, Gate gate, Reason reason);
   void try_delivery(DeliveryRef ref);
@@ -219,7 +229,7 @@ class Dispatch {
   void tell_sender(uint64_t letter);
   void end(DeliveryRef ref, State state);
   void forget(MessageRef ref);
-  void expire(MessageRef ref);
+  size_t expire(MessageRef ref, size_t count_max);
   void on_due(DeliveryRef ref);
   void close_old_threads();
   void forget_threads();
@@ -237,7 +247,8 @@ class Dispatch {
   void relieve_all();
   void end_retention(TopicRef topic);
   StreamRef stream_for(DeliveryRef ref) const;
-  void link(DeliveryRef ref, Stream& stream, bool seen);
+  void tell_of_mail(AgentRef agent);
+  void link(DeliveryRef ref, Stream& stream, const ResumeMark& before);
 
   WorkspaceId workspace_;
   Tables& t_;

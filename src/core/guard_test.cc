@@ -98,6 +98,19 @@ TEST(Guard, AnAdminCanLetAnAgentBeginAnew) {
   EXPECT_EQ(court.says("di", "cy", "u"), 2u);
 }
 
+TEST(Guard, ARallyOfNoConversationIsNotRead) {
+  const auto reads = [](uint64_t key) {
+    std::string bytes;
+    Writer out(bytes);
+    encode(Rally::begin(key, Rallies::name_of("ana"), Rallies::name_of("bo"), start_time), out);
+    Reader in(bytes);
+    (void)decode_rally(in);
+    return in.ok();
+  };
+  EXPECT_TRUE(reads(1));
+  EXPECT_FALSE(reads(0));
+}
+
 // XD-11
 TEST(Guard, ABudgetIsForOneDay) {
   Budget budget;

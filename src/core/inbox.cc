@@ -11,7 +11,7 @@ namespace {
 
 // Whether a waiting delivery is not in line now. It comes in when its delay or the pause is over.
 bool stays_out(const Delivery& delivery, Discipline discipline) {
-  return delivery.parked || is_tried(delivery.gate) ||
+  return delivery.parked || is_outside(delivery.gate) ||
          (discipline == Discipline::bands && delivery.state == State::delayed);
 }
 
@@ -33,49 +33,66 @@ void Inbox::put(Messages& messages, Discipline discipline, DeliveryRef ref) {
     return;
   }
   const auto at = channels_.try_emplace(channel_of(messages.message_of(ref), discipline)).first;
-  add(messages, at, ref, none);
+  add(messages, at, ref);
   hurry(messages, at->second);
   settle_turn(messages, at);
 }
 
 void Inbox::put_all(Messages& messages, Discipline discipline,
                     std::span<const DeliveryRef> refs) {
-  std::map<uint64_t, DeliveryRef> newest;  // by channel, of those that were put there
+  std::set<uint64_t> changed;
   for (const DeliveryRef ref : refs) {
     if (!stays_out(messages.delivery(ref), discipline)) {
       const uint64_t key = channel_of(messages.message_of(ref), discipline);
-      DeliveryRef& before = newest.try_emplace(key, none).first->second;
-      add(messages, channels_.try_emplace(key).first, ref, before);
-      before = ref;
+      add(messages, channels_.try_emplace(key).first, ref);
+      changed.insert(key);
     }
   }
-  for (const auto& [key, ref] : newest) {
+  for (const uint64_t key : changed) {
     const auto at = channels_.find(key);
     hurry(messages, at->second);
     settle_turn(messages, at);
   }
 }
 
-void Inbox::add(Messages& messages, std::map<uint64_t, Channel>::iterator at, DeliveryRef ref,
-                DeliveryRef after) {
+void Inbox::add(Messages& messages, std::map<uint64_t, Channel>::iterator at, DeliveryRef ref) {
   Channel& channel = at->second;
-  link(messages, channel, ref, after);
+  link(messages, channel, ref);
   ++channel.waiting[static_cast<size_t>(messages.message_of(ref).priority)];
   if (messages.delivery(ref).state == State::delayed) {
     ++channel.delayed;
   }
 }
 
-void Inbox::link(Messages& messages, Channel& channel, DeliveryRef ref, DeliveryRef known) {
-  const Seq seq = messages.message_of(ref).seq;
-  // New messages go to the end. Those that come back are among the oldest: search from the front.
-  DeliveryRef after = channel.last;
-  if (after != none && seq < messages.message_of(after).seq) {
-    DeliveryRef before = known == none ? channel.first : messages.delivery(known).next;
-    while (messages.message_of(before).seq < seq) {
-      before = messages.delivery(before).next;
+// Those that come back are mostly among the oldest, or beside the one that came back before them: a
+// stream that is closed gives back thousands, in order. So this looks from the front and from there
+// at the same time.
+DeliveryRef Inbox::first_behind(const Messages& messages, const Channel& channel, Seq seq) {
+  const auto seq_of = [&](DeliveryRef ref) { return messages.message_of(ref).seq; };
+  DeliveryRef front = channel.first;
+  DeliveryRef near = channel.came_back == none ? channel.last : channel.came_back;
+  while (seq_of(front) < seq) {
+    front = messages.delivery(front).next;
+    if (seq_of(near) < seq) {
+      near = messages.delivery(near).next;
+      if (seq_of(near) > seq) {
+        return near;
+      }
+    } else if (const DeliveryRef older = messages.delivery(near).prev; seq_of(older) < seq) {
+      return near;
+    } else {
+      near = older;
     }
-    after = messages.delivery(before).prev;
+  }
+  return front;
+}
+
+void Inbox::link(Messages& messages, Channel& channel, DeliveryRef ref) {
+  const Seq seq = messages.message_of(ref).seq;
+  DeliveryRef after = channel.last;  // new messages go to the end
+  if (after != none && seq < messages.message_of(after).seq) {
+    after = messages.delivery(first_behind(messages, channel, seq)).prev;
+    channel.came_back = ref;
   }
   Delivery& delivery = messages.delivery(ref);
   delivery.prev = after;
@@ -93,6 +110,7 @@ void Inbox::take(Messages& messages, Discipline discipline, DeliveryRef ref) {
   const auto at = channels_.find(channel_of(message, discipline));
   CHECK(at != channels_.end());
   Channel& channel = at->second;
+  channel.came_back = channel.came_back == ref ? delivery.next : channel.came_back;
   (delivery.prev == none ? channel.first : messages.delivery(delivery.prev).next) = delivery.next;
   (delivery.next == none ? channel.last : messages.delivery(delivery.next).prev) = delivery.prev;
   delivery.prev = none;

@@ -56,7 +56,10 @@ class Inbox {
   // How many `walk` would visit. Looks at each channel once, and along those with a delayed one.
   uint64_t ready(const Messages& messages) const;
 
-  // Unsettled messages of this receiver: those that wait and those it holds.
+  // Whether nothing waits in it, not even with a delay.
+  bool empty() const { return channels_.empty(); }
+
+  // Unsettled messages of this receiver: those that wait, here or outside, and those it holds.
   uint64_t unsettled = 0;
 
  private:
@@ -77,16 +80,17 @@ class Inbox {
     DeliveryRef last = none;
     std::array<uint32_t, priority_count> waiting{};  // by priority
     uint32_t delayed = 0;
+    DeliveryRef came_back = none;  // the last one that was put before others
     bool has_turn = false;
     Turn turn;
   };
 
   static uint64_t channel_of(const Message& message, Discipline discipline);
   static Turn turn_of(const Messages& messages, uint64_t key, const Channel& channel);
-  // Its place is somewhere behind `after`, which is none where that is not known.
-  static void link(Messages& messages, Channel& channel, DeliveryRef ref, DeliveryRef after);
-  void add(Messages& messages, std::map<uint64_t, Channel>::iterator at, DeliveryRef ref,
-           DeliveryRef after);
+  static void link(Messages& messages, Channel& channel, DeliveryRef ref);
+  // The first one that is newer than `seq`; there is one.
+  static DeliveryRef first_behind(const Messages& messages, const Channel& channel, Seq seq);
+  void add(Messages& messages, std::map<uint64_t, Channel>::iterator at, DeliveryRef ref);
   static void hurry(Messages& messages, Channel& channel);
   // Gives the channel its turn by what it holds now, or removes it when it holds nothing.
   void settle_turn(Messages& messages, std::map<uint64_t, Channel>::iterator at);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/hash.h"
 #include "core/testing.h"
 
 namespace parley::core {
@@ -75,6 +76,59 @@ TEST(Index, AgreesWithASetUnderRandomWork) {
       ASSERT_EQ(found(index, hash), expected);
     }
   }
+}
+
+// Beyond the size at which one table becomes many.
+TEST(Index, LargeOneAgreesWithASetUnderRandomWork) {
+  testing::Random random(1);
+  Index index;
+  std::set<uint32_t> model;
+  const auto hash = [](uint32_t slot) { return base::mix64(slot, 7); };
+  for (int step = 0; step < 100'000; ++step) {
+    const uint32_t slot = random.below(30'000);
+    if (model.erase(slot) > 0) {
+      index.erase(hash(slot), slot);
+    } else {
+      model.insert(slot);
+      index.insert(hash(slot), slot);
+    }
+  }
+  ASSERT_GT(model.size(), 14'000u);
+  for (uint32_t slot = 0; slot < 30'000; ++slot) {
+    ASSERT_EQ(found(index, hash(slot)),
+              model.contains(slot) ? std::vector<uint32_t>{slot} : std::vector<uint32_t>{});
+  }
+}
+
+TEST(Index, ThousandsMayShareAHash) {
+  Index index;
+  std::vector<uint32_t> slots;
+  for (uint32_t slot = 0; slot < 9'000; ++slot) {
+    index.insert(5, slot);
+    slots.push_back(slot);
+  }
+  EXPECT_EQ(found(index, 5), slots);
+  EXPECT_TRUE(found(index, 6).empty());
+  while (slots.size() > 8'990) {
+    index.erase(5, slots.back());
+    slots.pop_back();
+  }
+  EXPECT_EQ(found(index, 5), slots);
+}
+
+// What an insert costs is the entries that it moves. A table that doubled as a whole would move a
+// million here.
+TEST(Index, NoInsertMovesMoreThanSomeThousandEntries) {
+  Index index;
+  uint64_t most = 0;
+  for (uint32_t slot = 0; slot < 2'000'000; ++slot) {
+    const uint64_t before = index.moved();
+    index.insert(base::mix64(slot, 7), slot);
+    most = std::max(most, index.moved() - before);
+  }
+  EXPECT_GT(most, 0u);
+  EXPECT_LE(most, 8'000u);
+  EXPECT_LT(index.moved(), 2 * 2'000'000u);  // and the mean is less than two
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/checks.h"
 #include "core/refusal.h"
 #include "core/workspace.h"
 
@@ -145,33 +146,58 @@ Outcome Workspace::on(Turn& turn, const TakeLock& command) {
   return Receipt{.message = turn.entry.seq, .number = 0};
 }
 
-Outcome Workspace::on(Turn& turn, const ReleaseLock& command) {
-  const Lock* const lock = t_.locks.find(command.name);
+namespace {
+
+// Whether the release is of the hold itself, which is the owner's and the maintainers' to end.
+bool ends_hold(const Tables& t, const Claimant& claimant, const Lock& lock,
+               const ReleaseLock& command) {
+  const bool is_owner = claimant.actor != none && lock.owner == t.agents[claimant.actor].name;
+  const bool is_meant = command.fence.n == 0 || command.fence == lock.fence;
+  return is_meant && (is_owner || claimant.is_maintainer);
+}
+
+const Lock::Waiter* waiter_of(const Tables& t, const Claimant& claimant, const Lock& lock,
+                              const ReleaseLock& command) {
+  const auto waiter = std::ranges::find_if(lock.line, [&](const Lock::Waiter& one) {
+    return claimant.actor != none && one.agent == t.agents[claimant.actor].name &&
+           (command.fence.n == 0 || command.fence == one.place);
+  });
+  return waiter == lock.line.end() ? nullptr : &*waiter;
+}
+
+}  // namespace
+
+std::expected<void, Error> check_release(const Tables& t, const Claimant& claimant,
+                                         const ReleaseLock& command, Time now) {
+  const Lock* const lock = t.locks.find(command.name);
   if (lock == nullptr) {
     return refuse(Code::not_found, "nobody holds a lock " + quoted_start(command.name));
   }
-  const bool is_owner = turn.actor != none && lock->owner == turn.entry.actor;
-  const bool is_meant = command.fence.n == 0 || command.fence == lock->fence;
-  if (is_meant && (is_owner || may_administer(turn, Right::maintainer))) {
-    turn.dispatch.pass_on_lock(command.name);
-    return Receipt{.count = 1};
+  if (ends_hold(t, claimant, *lock, command) || waiter_of(t, claimant, *lock, command) != nullptr) {
+    return {};
   }
-  const auto waiter = std::ranges::find_if(lock->line, [&](const Lock::Waiter& one) {
-    return one.agent == turn.entry.actor &&
-           (command.fence.n == 0 || command.fence == one.place);
-  });
-  if (waiter != lock->line.end()) {
-    const Seq place = waiter->place;
-    t_.locks.stop_waiting(command.name, place);
-    turn.dispatch.emit(LockTurn{.agent = turn.actor, .place = place});
-    return Receipt{.count = 1};
-  }
-  if (is_owner) {
+  if (claimant.actor != none && lock->owner == t.agents[claimant.actor].name) {
     return refuse(Code::conflict, "you hold the lock since the request at " +
                                       std::to_string(lock->fence.n) + ", not by that at " +
                                       std::to_string(command.fence.n));
   }
-  return refuse_held(*lock, t_.now);
+  return refuse_held(*lock, now);
+}
+
+Outcome Workspace::on(Turn& turn, const ReleaseLock& command) {
+  const Claimant claimant{turn.actor, may_administer(turn, Right::maintainer).has_value()};
+  if (auto good = check_release(t_, claimant, command, t_.now); !good) {
+    return std::unexpected(good.error());
+  }
+  const Lock& lock = *t_.locks.find(command.name);
+  if (ends_hold(t_, claimant, lock, command)) {
+    turn.dispatch.pass_on_lock(command.name);
+  } else {
+    const Seq place = waiter_of(t_, claimant, lock, command)->place;
+    t_.locks.stop_waiting(command.name, place);
+    turn.dispatch.emit(LockTurn{.agent = turn.actor, .place = place});
+  }
+  return Receipt{.count = 1};
 }
 
 void Dispatch::pass_on_lock(std::string_view name) {

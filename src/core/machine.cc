@@ -15,7 +15,7 @@ namespace {
 
 using base::Code;
 
-constexpr std::string_view snapshot_magic = "parley snapshot 1\n";
+constexpr std::string_view snapshot_magic = "parley snapshot 2\n";
 
 std::unexpected<Error> refuse(Code code, std::string detail) {
   return std::unexpected(Error{code, std::move(detail), {}});

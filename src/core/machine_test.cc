@@ -3,9 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <set>
-
+#include "core/faults_test.h"
 #include "core/random_test.h"
 #include "core/testing.h"
 
@@ -16,6 +14,7 @@ using base::Code;
 using testing::a_send;
 using testing::an_agent;
 using testing::Bench;
+using testing::fault_in;
 using testing::Random;
 using testing::RandomCommands;
 using testing::target;
@@ -26,49 +25,6 @@ Bench with_ana_and_bo() {
   bench.apply(broker_name, an_agent("ana"));
   bench.apply(broker_name, an_agent("bo"));
   return bench;
-}
-
-// What must be true of the tables after every entry; empty when it is.
-std::string fault_in(const Tables& t) {
-  std::map<AgentRef, uint64_t> unsettled;
-  std::map<Seq, uint32_t> pending;
-  std::set<MessageRef> remembered;
-  for (const auto& [id, letter] : t.dead_letters.all()) {
-    pending[letter.message] += letter.is_open() ? 1 : 0;
-  }
-  for (const auto& item : t.messages.remembered()) {
-    if (!remembered.insert(item.message).second) {
-      return "remembered twice";
-    }
-  }
-  std::string fault;
-  t.messages.each([&](MessageRef ref, const Message& message) {
-    uint32_t open = 0;
-    for (DeliveryRef d = message.deliveries; d != none; d = t.messages.delivery(d).sibling) {
-      const Delivery& delivery = t.messages.delivery(d);
-      open += is_final(delivery.state) ? 0 : 1;
-      unsettled[delivery.receiver] += is_final(delivery.state) ? 0 : 1;
-      const bool timed = is_held(delivery.state) || delivery.state == State::delayed;
-      fault = timed == (delivery.timer != none) ? fault : "lease or delay without its deadline";
-    }
-    const bool needed =
-        open > 0 || message.retained || message.watched || pending[message.seq] > 0;
-    fault = open == message.open ? fault : "wrong count of open deliveries";
-    fault = pending[message.seq] == message.dead_letters ? fault : "wrong count of dead letters";
-    fault = needed != remembered.contains(ref) ? fault : "remembered and needed, or neither";
-  });
-  for (const AgentRef ref : t.agents.sorted()) {
-    const Agent& agent = t.agents[ref];
-    fault = agent.inbox.unsettled == unsettled[ref] ? fault : "wrong count of unsettled";
-    for (const StreamRef stream : agent.streams) {
-      const Stream& s = t.streams[stream];
-      // Nothing waits that could be handed out while a stream has room.
-      fault = s.held >= s.window || agent.inbox.first() == none ? fault : "a stream starves";
-    }
-  }
-  fault = remembered.size() <= t.rules.settled_max ? fault : "settled_max exceeded";
-  fault = t.dead_letters.size() <= t.rules.dead_letters_max ? fault : "dead_letters_max exceeded";
-  return fault;
 }
 
 TEST(Machine, CommandAppliedTwiceActsOnce) {
@@ -202,6 +158,56 @@ TEST(Machine, WorkDueAtOnceIsDoneInPartsAndTheRestIsStillDue) {
   bench.wait({});
   EXPECT_EQ(bench.seen<DeadLettered>().size(), 1u);
   EXPECT_GT(bench.machine.next_deadline(), bench.now);
+}
+
+TEST(Machine, SessionsWhoseTimeIsOverEndInParts) {
+  Bench bench;
+  bench.apply(broker_name, an_agent("ana", Dialect::collab));
+  ASSERT_TRUE(bench.set("sessions_per_agent_max", std::to_string(Dispatch::due_max + 1)));
+  for (size_t n = 1; n <= Dispatch::due_max + 1; ++n) {
+    const std::string name = std::to_string(n);
+    ASSERT_TRUE(bench.apply("ana", StartSession{.id = name}));
+  }
+  bench.wait(bench.tables().rules.session_duration_max);
+  const Sessions& sessions = bench.tables().sessions;
+  EXPECT_TRUE(sessions.find(std::to_string(Dispatch::due_max))->is_over());
+  EXPECT_FALSE(sessions.find(std::to_string(Dispatch::due_max + 1))->is_over());
+  EXPECT_LE(bench.machine.next_deadline(), bench.now);
+  bench.wait({});
+  EXPECT_TRUE(sessions.find(std::to_string(Dispatch::due_max + 1))->is_over());
+}
+
+// The newest of more tasks than that is read again when its lease is over.
+TEST(Machine, AHeartbeatRenewsTheLeasesOfAsManyTasksAsATickDoes) {
+  Bench bench;
+  for (const auto& [name, role] : {std::pair{"dan", "director"}, std::pair{"sam", "specialist"}}) {
+    Register command = an_agent(name, Dialect::inbox);
+    command.role = role;
+    ASSERT_TRUE(bench.apply(broker_name, command));
+  }
+  for (size_t n = 0; n < Dispatch::due_max + 1; ++n) {
+    const std::string name = std::to_string(n);
+    auto task = a_send("dan", name).to("sam");
+    task.send.envelope.dialect = Dialect::inbox;
+    task.send.envelope.kind = Kind::request;
+    task.send.envelope.type = "task";
+    task.send.envelope.task = name;
+    ASSERT_TRUE(bench.apply("dan", task));
+  }
+  bench.apply("sam", Take{Dispatch::due_max + 1});
+  ASSERT_EQ(bench.seen<Deliver>().size(), Dispatch::due_max + 1);
+  const Seq newest = bench.seen<Deliver>().back().message;
+  const Duration half{bench.tables().rules.inbox_lease.us / 2};
+  bench.wait(half);
+  ASSERT_TRUE(bench.apply("sam", Heartbeat{.status = "working"}));
+  bench.wait(half);
+  std::vector<Seq> waiting;
+  const Tables& t = bench.tables();
+  t.agents[t.agents.find("sam")].inbox.walk(t.messages, [&](DeliveryRef ref) {
+    waiting.push_back(t.messages.message_of(ref).seq);
+    return true;
+  });
+  EXPECT_EQ(waiting, std::vector<Seq>{newest});
 }
 
 // Whatever path an entry takes, it leaves no table above its limit.

@@ -144,6 +144,7 @@ void Messages::remove(MessageRef ref) {
     }
     last_errors_.erase(delivery);
     redirected_.erase(delivery);
+    former_marks_.erase(delivery);
     deliveries_.remove(delivery);
   }
   if (message.open > 0 && message.sender != none) {
@@ -272,8 +273,8 @@ void Messages::stop_due(DeliveryRef ref) {
 
 void Messages::throttle(DeliveryRef ref, Gate gate, Time until) {
   Delivery& delivery = deliveries_[ref];
-  if (delivery.gate == Gate::open && is_tried(gate)) {
-    ++tried_[delivery.receiver];
+  if (delivery.gate == Gate::open && is_outside(gate)) {
+    ++outside_[delivery.receiver];
   } else if (delivery.gate == Gate::open && throttled_[delivery.message]++ == 0) {
     ++throttled_by_sender_[message_of(ref).sender].messages;
   }
@@ -284,9 +285,9 @@ void Messages::throttle(DeliveryRef ref, Gate gate, Time until) {
 void Messages::unthrottle(DeliveryRef ref) {
   Delivery& delivery = deliveries_[ref];
   const Gate gate = std::exchange(delivery.gate, Gate::open);
-  if (is_tried(gate)) {
-    if (const auto tried = tried_.find(delivery.receiver); --tried->second == 0) {
-      tried_.erase(tried);
+  if (is_outside(gate)) {
+    if (const auto at = outside_.find(delivery.receiver); --at->second == 0) {
+      outside_.erase(at);
     }
     return;
   }
@@ -305,9 +306,42 @@ void Messages::unthrottle(DeliveryRef ref) {
   }
 }
 
-uint64_t Messages::tried_for(AgentRef receiver) const {
-  const auto at = tried_.find(receiver);
-  return at == tried_.end() ? 0 : at->second;
+ResumeMark Messages::former_mark(DeliveryRef ref) const {
+  const auto at = former_marks_.find(ref);
+  return at == former_marks_.end() ? ResumeMark{} : at->second;
+}
+
+void Messages::set_marks(DeliveryRef ref, ResumeMark mark, ResumeMark former) {
+  deliveries_[ref].mark = mark;
+  if (!former.is_none()) {
+    former_marks_[ref] = former;
+  } else if (!former_marks_.empty()) {
+    former_marks_.erase(ref);
+  }
+}
+
+ResumeMark Messages::mark_before(DeliveryRef ref, const ResumeMark& after) const {
+  const ResumeMark mark = deliveries_[ref].mark;
+  const ResumeMark former = after.covers(mark) ? mark : former_mark(ref);
+  return after.covers(former) ? former : ResumeMark{};
+}
+
+void Messages::put_marks(DeliveryRef ref, Writer& out) const {
+  put(deliveries_[ref].mark, out);
+  put(former_mark(ref), out);
+}
+
+void Messages::get_marks(DeliveryRef ref, Reader& in) {
+  ResumeMark mark;
+  ResumeMark former;
+  get(mark, in);
+  get(former, in);
+  set_marks(ref, mark, former);
+}
+
+uint64_t Messages::outside_of(AgentRef receiver) const {
+  const auto at = outside_.find(receiver);
+  return at == outside_.end() ? 0 : at->second;
 }
 
 uint64_t Messages::throttled_of(AgentRef sender) const {

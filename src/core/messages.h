@@ -108,6 +108,9 @@ struct Delivery {
   Gate gate = Gate::open;  // what it waits for, while it is delayed by that
   bool parked : 1 = false;  // it waits outside of the inbox: its session is paused
   bool lost : 1 = false;    // one of its failures is that the connection with `mark` was lost
+  // Its receiver may have seen it before its present stream pushed it, so its seq does not name one
+  // push.
+  bool may_be_known : 1 = false;
   bool open : 1 = false;    // it is not final; then these link those of its receiver
   DeliveryRef older = none;
   DeliveryRef newer = none;
@@ -209,12 +212,24 @@ class Messages {
   void start_due(DeliveryRef ref, Time at);
   void stop_due(DeliveryRef ref);
 
-  // A rate limit, or the pause before the next try, holds the delivery up until then; and no more.
+  // Holds the delivery until then, for the reason that `gate` gives: a rate limit, or what keeps it
+  // outside of the inbox. `unthrottle` ends that.
   void throttle(DeliveryRef ref, Gate gate, Time until);
   void unthrottle(DeliveryRef ref);
   bool is_throttled(MessageRef ref) const { return throttled_.contains(ref); }
-  // Deliveries to this receiver that are tried again.
-  uint64_t tried_for(AgentRef receiver) const;
+  // The places by which its receiver may say that it saw the delivery: `Delivery::mark`, and the
+  // one by which it said so last. It may have lost its connection again before it heard of the
+  // newer one.
+  ResumeMark former_mark(DeliveryRef ref) const;
+  void set_marks(DeliveryRef ref, ResumeMark mark, ResumeMark former = {});
+  // Which of the two `after` covers; none: its receiver has not seen it by then.
+  ResumeMark mark_before(DeliveryRef ref, const ResumeMark& after) const;
+  void put_marks(DeliveryRef ref, Writer& out) const;
+  void get_marks(DeliveryRef ref, Reader& in);
+
+  // Deliveries to this receiver that wait outside of its inbox: for the next try, or because a
+  // former one of its name was removed.
+  uint64_t outside_of(AgentRef receiver) const;
   // Messages of this sender that wait for a limit with one receiver at least.
   uint64_t throttled_of(AgentRef sender) const;
   uint64_t throttled() const { return throttled_.size(); }
@@ -253,8 +268,9 @@ class Messages {
   std::deque<Remembered> remembered_;  // settled, oldest first
   std::map<DeliveryRef, std::string> last_errors_;
   std::map<DeliveryRef, std::string> redirected_;
+  std::map<DeliveryRef, ResumeMark> former_marks_;
   std::map<MessageRef, uint32_t> throttled_;           // how many of its deliveries are
-  std::map<AgentRef, uint64_t> tried_;                 // by receiver
+  std::map<AgentRef, uint64_t> outside_;               // by receiver
   struct Line {
     uint64_t messages = 0;
     std::set<std::pair<Time, DeliveryRef>> due{};  // of each delivery

@@ -23,12 +23,15 @@ enum class Gate : uint8_t {
   receiver = 3,  // what its receiver may get
   presence = 4,  // its receiver was away, and it must not wait until that one is back
   room = 5,      // its receiver's inbox was full
+  removed = 6,   // its receiver was removed: a tick makes a dead letter of it
 };
-constexpr Gate gate_last = Gate::room;
-// Whether it is tried again, and is not in the inbox until then.
-constexpr bool is_tried(Gate gate) { return gate >= Gate::presence; }
+constexpr Gate gate_last = Gate::removed;
+// Whether it is not in the inbox meanwhile, and takes no room there.
+constexpr bool is_outside(Gate gate) { return gate >= Gate::presence; }
+// Whether it is tried again.
+constexpr bool is_tried(Gate gate) { return gate == Gate::presence || gate == Gate::room; }
 // Whether a rate limit holds it up.
-constexpr bool is_limit(Gate gate) { return gate != Gate::open && !is_tried(gate); }
+constexpr bool is_limit(Gate gate) { return gate != Gate::open && !is_outside(gate); }
 
 // A token bucket that holds a minute's worth, as one number: the moment at which it will be full.
 // It gives what it does not have yet, too: whoever takes that waits until it is there. So it is

@@ -84,6 +84,46 @@ const Pipeline* Patterns::find_pipeline(std::string_view owner, const MessageId&
   return at == pipeline_names_.end() ? nullptr : find_in(pipelines_, at->second);
 }
 
+std::vector<Patterns::Asked> Patterns::asked(std::string_view agent, std::string_view task,
+                                             size_t count_max) const {
+  std::vector<Asked> found;
+  const auto at = work_.find(Work(agent, task));
+  if (at == work_.end()) {
+    return found;
+  }
+  for (auto seq = at->second.rbegin(); seq != at->second.rend() && found.size() < count_max;
+       ++seq) {
+    if (const Gather* const gather = find_in(gathers_, *seq)) {
+      found.push_back({gather->message, gather->thread});
+    } else {
+      const Pipeline& pipeline = pipelines_.at(*seq);
+      found.push_back({pipeline.stages.front().message, pipeline.thread});
+    }
+  }
+  return found;
+}
+
+void Patterns::file(const Gather& gather) {
+  for (const Gather::Member& member : gather.members) {
+    if (!gather.task.empty()) {
+      work_[{member.name, gather.task}].insert(gather.message);
+    }
+  }
+}
+
+void Patterns::unfile(const Gather& gather) {
+  for (const Gather::Member& member : gather.members) {
+    unfile(member.name, gather.task, gather.message);
+  }
+}
+
+void Patterns::unfile(std::string_view agent, std::string_view task, Seq first) {
+  const auto at = work_.find(Work(agent, task));
+  if (at != work_.end() && at->second.erase(first) > 0 && at->second.empty()) {
+    work_.erase(at);
+  }
+}
+
 Wait& Patterns::add(Wait wait, Time due) {
   Wait& added = waits_.emplace(wait.message, wait).first->second;
   added.timer = none;
@@ -94,6 +134,7 @@ Wait& Patterns::add(Wait wait, Time due) {
 Gather& Patterns::add(Gather gather, Time due) {
   const Seq message = gather.message;
   gather_names_[{gather.owner, gather.id}] = message;
+  file(gather);
   Gather& added = gathers_.emplace(message, std::move(gather)).first->second;
   added.timer = none;
   set_due(added, due);
@@ -103,6 +144,9 @@ Gather& Patterns::add(Gather gather, Time due) {
 Pipeline& Patterns::add(Pipeline pipeline) {
   const Seq first = pipeline.first;
   pipeline_names_[{pipeline.owner, pipeline.id}] = first;
+  if (!pipeline.task.empty()) {
+    work_[{pipeline.stages.front().agent, pipeline.task}].insert(first);
+  }
   Pipeline& added = pipelines_.emplace(first, std::move(pipeline)).first->second;
   added.timer = none;
   added.due = base::time_max;
@@ -118,6 +162,7 @@ void Patterns::remove_gather(Seq message) {
   Gather& gather = gathers_.at(message);
   set_due(gather, base::time_max);
   gather_names_.erase({gather.owner, gather.id});
+  unfile(gather);
   gathers_.erase(message);
 }
 
@@ -125,6 +170,7 @@ void Patterns::remove_pipeline(Seq first) {
   Pipeline& pipeline = pipelines_.at(first);
   set_due(pipeline, base::time_max);
   pipeline_names_.erase({pipeline.owner, pipeline.id});
+  unfile(pipeline.stages.front().agent, pipeline.task, first);
   pipelines_.erase(first);
 }
 
@@ -170,6 +216,8 @@ void Patterns::encode_gathers(Writer& out) const {
     out.seq(seq);
     out.id(gather.id);
     out.text(gather.owner);
+    out.text(gather.task);
+    out.text(gather.thread);
     core::encode(gather.terms, out);
     out.enumerator(gather.state);
     out.boolean(gather.extended);
@@ -192,6 +240,8 @@ void Patterns::encode_pipelines(Writer& out) const {
     out.seq(seq);
     out.id(pipeline.id);
     out.text(pipeline.owner);
+    out.text(pipeline.task);
+    out.text(pipeline.thread);
     out.varint(pipeline.stage);
     out.enumerator(pipeline.state);
     out.duration(pipeline.stage_timeout);
@@ -242,6 +292,8 @@ void Patterns::decode_gathers(Reader& in) {
     gather.message = in.seq();
     gather.id = in.id();
     gather.owner = in.text();
+    gather.task = in.text();
+    gather.thread = in.text();
     gather.terms = decode_gathering(in);
     gather.state = in.enumerator(gather_state_last);
     gather.extended = in.boolean();
@@ -269,6 +321,8 @@ void Patterns::decode_pipelines(Reader& in) {
     pipeline.first = in.seq();
     pipeline.id = in.id();
     pipeline.owner = in.text();
+    pipeline.task = in.text();
+    pipeline.thread = in.text();
     pipeline.stage = static_cast<uint32_t>(in.varint());
     pipeline.state = in.enumerator(pipeline_state_last);
     pipeline.stage_timeout = in.duration();

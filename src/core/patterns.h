@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +52,8 @@ struct Gather {
   Seq message;  // the request to all members
   MessageId id;
   std::string owner;
+  std::string task{};    // the taskId of the request; empty: it has none
+  std::string thread{};  // of that task; empty without one
   Gathering terms;
   GatherState state = GatherState::open;
   bool extended = false;
@@ -84,6 +87,8 @@ struct Pipeline {
   Seq first;  // the message to the first stage
   MessageId id;
   std::string owner;
+  std::string task{};  // as in Gather
+  std::string thread{};
   std::vector<Stage> stages;
   uint32_t stage = 0;  // the one that works, or is waited for
   PipelineState state = PipelineState::running;
@@ -112,6 +117,14 @@ class Patterns {
   // By the id that its owner gave its message; nullptr when there is none.
   const Gather* find_gather(std::string_view owner, const MessageId& id) const;
   const Pipeline* find_pipeline(std::string_view owner, const MessageId& id) const;
+
+  // What a scatter, or a pipeline as its first stage, asks of an agent under the name of a task.
+  struct Asked {
+    Seq message;
+    std::string_view thread;
+  };
+  // Newest first, up to `count_max`. The views are good until something is removed.
+  std::vector<Asked> asked(std::string_view agent, std::string_view task, size_t count_max) const;
 
   Wait& add(Wait wait, Time due);
   Gather& add(Gather gather, Time due);
@@ -147,7 +160,11 @@ class Patterns {
 
  private:
   using Name = std::pair<std::string, MessageId>;
+  using Work = std::pair<std::string, std::string>;  // an agent and a task
 
+  void file(const Gather& gather);
+  void unfile(const Gather& gather);
+  void unfile(std::string_view agent, std::string_view task, Seq first);
   void set(uint32_t& timer, Time& due, Time at, Seq seq, Kind kind);
   void encode_gathers(Writer& out) const;
   void encode_pipelines(Writer& out) const;
@@ -159,6 +176,7 @@ class Patterns {
   std::map<Seq, Pipeline> pipelines_;
   std::map<Name, Seq> gather_names_;
   std::map<Name, Seq> pipeline_names_;
+  std::map<Work, std::set<Seq>> work_;  // places of gathers and pipelines that name a task
   Deadlines deadlines_;
 };
 

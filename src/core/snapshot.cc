@@ -409,8 +409,9 @@ void encode_delivery(const Tables& t, const Places& agents, DeliveryRef ref, Wri
   out.varint(delivery.attempts);
   out.u8(delivery.failures);
   out.u8(delivery.revivals);
+  out.boolean(delivery.may_be_known);
   if (!is_final(delivery.state)) {
-    put(delivery.mark, out);
+    t.messages.put_marks(ref, out);
     out.boolean(delivery.lost);
   }
   const auto error = t.messages.last_errors().find(ref);
@@ -472,8 +473,7 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   const AgentRef receiver = slot_at(in, agents);
   const State state = in.enumerator(state_last);
   const Time changed = in.time();
-  if (!in.ok() || t.messages.delivery_to(message, receiver) != none ||
-      (!is_final(state) && !t.agents[receiver].is_registered())) {
+  if (!in.ok() || t.messages.delivery_to(message, receiver) != none) {
     in.fail();
     return;
   }
@@ -487,11 +487,15 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
       gate != Gate::open) {
     t.messages.throttle(ref, gate, delivery.due);
   }
+  if (!is_final(state) && delivery.gate != Gate::removed && !t.agents[receiver].is_registered()) {
+    in.fail();
+  }
   delivery.attempts = static_cast<uint16_t>(in.varint());
   delivery.failures = in.u8();
   delivery.revivals = in.u8();
+  delivery.may_be_known = in.boolean();
   if (!is_final(state)) {
-    get(delivery.mark, in);
+    t.messages.get_marks(ref, in);
     delivery.lost = in.boolean();
   }
   if (const std::string_view error = in.text(); !error.empty()) {
@@ -597,8 +601,7 @@ void decode_held(Tables& t, const std::vector<StreamRef>& streams, Reader& in) {
           message == none ? none : t.messages.delivery_to(message, stream.agent);
       if (d == none || !is_held(t.messages.delivery(d).state) ||
           t.messages.delivery(d).stream != none) {
-        in.fail();
-        return;
+        return in.fail();
       }
       t.messages.delivery(d).stream = ref;
       if (t.messages.delivery(d).mark.number == 0) {
@@ -624,8 +627,7 @@ void decode_remembered(Tables& t, Reader& in) {
   for (size_t left = in.count(); left > 0; --left) {
     const MessageRef message = t.messages.find(in.seq());
     if (message == none) {
-      in.fail();
-      return;
+      return in.fail();
     }
     t.messages.remembered().push_back({message, in.time()});
   }

@@ -102,9 +102,10 @@ struct Tables {
   uint64_t dead_letters_dropped = 0;
   Time now;  // of the newest entry
 
-  // How much of queue_max is used. What is tried again takes no room until it gets there.
+  // How much of queue_max is used. What waits outside of the inbox takes no room: what is tried
+  // again, and the mail of a former agent of the name.
   uint64_t load_of(AgentRef agent) const {
-    return agents[agent].inbox.unsettled - messages.tried_for(agent);
+    return agents[agent].inbox.unsettled - messages.outside_of(agent);
   }
 };
 

@@ -253,6 +253,7 @@ void Workspace::enter_task(Turn& turn, const Envelope& e, const Route& route,
                                       : t_.tasks.find(t_.messages.message(question).seq);
   if (task == nullptr || task->specialist != t_.agents[turn.actor].name) {
     turn.has_no_task = !e.task.empty() && (task != nullptr || question == none) &&
+                       t_.patterns.asked(sender.name, e.task, 1).empty() &&
                        !gave_task(e.task, t_.agents[turn.actor].name);
     return;
   }

@@ -27,7 +27,7 @@ bool can_take(const Tables& t, const Delivery& delivery) {
 // Those to the receiver that it can take, for which there is room; of all senders where that is
 // none.
 bool take_all(Tables& t, AgentRef receiver, AgentRef sender, Seq before) {
-  if (t.messages.tried_for(receiver) == 0) {
+  if (t.messages.outside_of(receiver) == 0) {
     return false;
   }
   std::vector<DeliveryRef> found;
@@ -57,9 +57,10 @@ bool try_before(Tables& t, AgentRef receiver, MessageRef newer) {
   return take_all(t, receiver, message.sender, message.seq);
 }
 
-// What is tried again has a limit of its own, as large as the inbox.
+// What is tried again has a limit of its own, as large as the inbox. The mail of a former agent of
+// the name counts there until it is buried.
 bool Dispatch::is_tried_again(const Tables& t, Dialect sender, AgentRef receiver) {
-  return sender == Dialect::collab && t.messages.tried_for(receiver) < t.rules.queue_max &&
+  return sender == Dialect::collab && t.messages.outside_of(receiver) < t.rules.queue_max &&
          retry_pause(t.rules, sender, false, 0).has_value();
 }
 

@@ -127,15 +127,12 @@ std::vector<WaitGraph::Edge> WaitGraph::path(AgentRef from, AgentRef to) const {
 }
 
 bool WaitGraph::put_in_order(AgentRef from, AgentRef to) {
-  if (from == to) {
-    return false;
-  }
   const int64_t first = place_of(from, places_.contains(to)).rank;
   const int64_t second = place_of(to, false).rank;
   if (first < second) {
     return true;
   }
-  std::vector<AgentRef> behind = collect(to, true, first);
+  std::vector<AgentRef> behind = collect(to, true, first);  // with `to` itself
   if (std::ranges::find(behind, from) != behind.end()) {
     return false;
   }

@@ -498,6 +498,8 @@ void Watch::begin_gather(const Send& command, MessageRef ref) {
   gather.message = message.seq;
   gather.id = message.id;
   gather.owner = t_.agents[message.sender].name;
+  gather.task = command.envelope.task;
+  gather.thread = gather.task.empty() ? std::string_view{} : command.envelope.thread;
   gather.terms = *command.gathering;
   if (gather.terms.window.us == 0) {
     gather.terms.window = t_.rules.flow_gather_window;
@@ -561,6 +563,8 @@ void Watch::begin_pipeline(const Send& command, MessageRef ref) {
   pipeline.first = message.seq;
   pipeline.id = message.id;
   pipeline.owner = t_.agents[message.sender].name;
+  pipeline.task = command.envelope.task;
+  pipeline.thread = pipeline.task.empty() ? std::string_view{} : command.envelope.thread;
   pipeline.stage_timeout = timeout_of(t_.rules, command.envelope);
   if (pipeline.stage_timeout.us == 0) {  // a pipeline never waits for ever
     pipeline.stage_timeout = t_.rules.flow_request_timeout;

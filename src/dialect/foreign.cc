@@ -294,14 +294,42 @@ bool says_the_same(const core::Envelope& e, core::Dialect own, std::string_view 
 
 }  // namespace
 
+Error too_many_members(std::string_view pointer) {
+  return Error{Code::validation_failed,
+               "over " + std::to_string(unknown_members_max) +
+                   " members are none of the dialect's; put them into the body",
+               std::string(pointer)};
+}
+
+namespace {
+
+// Of an object, itself alone; counts no further than one beyond `max`.
+size_t count_members(Json value, size_t max) {
+  size_t count = 0;
+  const auto members = value.members();
+  for (auto at = members.begin(); at != members.end() && count <= max; ++at) {
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
 std::expected<Foreign, Error> read_foreign(Json value, std::string_view pointer) {
   if (!value.is_object()) {
     return std::unexpected(Error{Code::validation_failed,
                                  "foreign: wanted an object, found " + describe(value),
                                  std::string(pointer)});
   }
+  // What a translation wrote comes back: a message that was at the limit, and its own members.
+  constexpr size_t translated_max = 64;
   ForeignReader reader(pointer);
+  size_t count = 0;
   for (const lib::JsonMember& member : value.members()) {
+    count += 1 + count_members(member.value, unknown_members_max + translated_max);
+    if (count > unknown_members_max + translated_max) {
+      return std::unexpected(too_many_members(pointer));
+    }
     if (!member.value.is_null() && !reader.read(member.key, member.value)) {
       return std::unexpected(std::move(reader.error));
     }

@@ -50,8 +50,14 @@ struct Foreign {
   std::vector<std::string_view> receivers;
 };
 
+// Beyond those of the dialect, in all parts of a message. Each is sorted, renamed and kept: tens of
+// thousands of them would hold up the loop. What a body has is not looked at.
+inline constexpr size_t unknown_members_max = 1'000;
+base::Error too_many_members(std::string_view pointer);
+
 // Reads a value of the member at `pointer`. Null members count as left out, unknown ones are passed
-// over.
+// over. Its members, and those of objects in it, are counted as those that the dialect does not
+// know.
 std::expected<Foreign, base::Error> read_foreign(lib::Json value, std::string_view pointer);
 
 // Writes the members `dialect`, `type` and `id`, then those that no dialect has to leave out:

@@ -40,6 +40,10 @@ bool MemberReader::collect(Json object, uint8_t part) {
         break;
       }
     }
+    if (known == range.end && unknown_.size() == unknown_members_max) {
+      error_ = too_many_members(range.pointer);
+      return false;
+    }
     if (known == range.end) {
       unknown_.push_back({part, member.key, member.value});
       continue;

@@ -15,6 +15,10 @@ namespace {
 using base::Code;
 using lib::JsonWriter;
 
+// Calls of one principal that block for the answer to one question. Each costs a copy of the answer
+// in the turn in which it comes. A client that asks again after a lost connection has few.
+constexpr size_t blocked_per_question_max = 16;
+
 // `worker`, or `worker, checker and 3 more`.
 std::string receivers_of(const core::Tables& t, core::MessageRef ref) {
   constexpr size_t listed_max = 3;
@@ -61,6 +65,17 @@ std::string why_unanswered(const core::Tables& t, core::MessageRef ref) {
     }
   }
   return text;
+}
+
+// Why its receiver cannot have answered: a limit holds the message up. Empty: none does.
+std::string held_back(const core::Tables& t, core::MessageRef ref) {
+  if (ref == core::none || t.messages.message(ref).delivery_count != 1) {
+    return {};
+  }
+  const core::Delivery& delivery = t.messages.delivery(t.messages.message(ref).deliveries);
+  return core::is_limit(delivery.gate)
+             ? "a rate limit holds it back until " + base::format_time(delivery.due) + " or longer"
+             : std::string();
 }
 
 }  // namespace
@@ -156,9 +171,8 @@ node::Broker::Done Api::in_ids_of(const Principal& caller, core::Dialect reader,
 // Answers when the answer comes, or when the time is over. Whoever hangs up before waits no more.
 void Api::await_answer(const net::Exchange& exchange, const Principal& caller, base::Seq question,
                        Duration wait) {
-  const core::Tables& tables = broker_.machine().find(caller.workspace)->tables();
-  const core::Messages& messages = tables.messages;
-  const core::MessageRef asked = messages.find(question);
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  const core::MessageRef asked = t.messages.find(question);
   if (asked == core::none) {  // nobody could answer it, and the rules keep nothing that is settled
     refuse(exchange, Error{Code::not_answered,
                            "message " + std::to_string(question.n) +
@@ -168,116 +182,275 @@ void Api::await_answer(const net::Exchange& exchange, const Principal& caller, b
                            {}});
     return;
   }
-  const std::string id =
-      id_text(broker_, caller.workspace, messages.message(asked), caller.dialect);
-  const auto no_answer = [this, exchange, id, workspace = caller.workspace, question] {
-    const core::Tables& now = broker_.machine().find(workspace)->tables();
-    refuse(exchange, Error{Code::not_answered,
-                           "there will be no answer to " + id +
-                               why_unanswered(now, now.messages.find(question)),
-                           {}});
-  };
-  if (messages.message(asked).answer.n != 0) {  // asked again
-    give_answer(exchange, caller, messages.message(asked).answer, id);
-    return;
+  const core::Message& message = t.messages.message(asked);
+  Blocked blocked{exchange, caller, question,
+                  id_text(broker_, caller.workspace, message, caller.dialect),
+                  receivers_of(t, asked)};
+  if (message.answer.n != 0) {  // asked again
+    give_answer({std::move(blocked)}, message.answer);
+  } else if (message.timed_out) {
+    refuse_late(blocked, time_given(blocked));
+  } else if (t.messages.has_failed(asked)) {
+    refuse_unanswered(blocked);
+  } else {
+    block(std::move(blocked), wait);
   }
-  const auto too_late = [this, exchange, id, receivers = receivers_of(tables, asked)](
-                            const std::string& within) {
-    refuse(exchange, Error{Code::timeout, receivers + " did not answer " + id + " " + within, {}});
-  };
-  // The time that each try had; the tries, where there may be several.
-  const auto in_vain = [this, caller, question] {
-    const auto envelope = envelope_at(broker_, caller.workspace, question);
-    const core::Tables& now = broker_.machine().find(caller.workspace)->tables();
-    const core::MessageRef ref = now.messages.find(question);
-    const bool to_many = ref != core::none && now.messages.message(ref).to_many();
-    if (!envelope) {
-      return std::string("in time");
-    }
-    const Duration timeout =
-        envelope->response_timeout.us > 0
-            ? envelope->response_timeout
-            : core::default_timeout(now.rules, envelope->dialect, envelope->kind, to_many);
-    uint64_t tries = 1;
-    while (envelope->on_timeout == core::OnTimeout::retry &&
-           core::retry_pause(now.rules, envelope->dialect, to_many, tries - 1)) {
-      ++tries;
-    }
-    return "within " + base::format_duration(timeout) +
-           (tries == 1 ? std::string() : ", asked " + std::to_string(tries) + " times");
-  };
-  if (messages.message(asked).timed_out) {
-    too_late(in_vain());
-    return;
-  }
-  if (messages.has_failed(asked)) {
-    no_answer();
-    return;
-  }
-  const auto timer = std::make_shared<Waits::Id>(0);
-  const node::Broker::Waiter waiter = broker_.on_answer(
-      caller.workspace, question,
-      [this, exchange, caller, id, timer, no_answer, too_late,
-       in_vain](node::Broker::Answer answer) {
-        waits_.remove(*timer);
-        waiting_.erase(exchange);
-        if (answer) {
-          give_answer(exchange, caller, *answer, id);
-        } else if (answer.error() == Code::timeout) {
-          too_late(in_vain());
-        } else {
-          no_answer();
-        }
-      });
-  *timer = waits_.add(clock_.now() + wait, [this, waiter, too_late, wait] {
-    broker_.forget(waiter);
-    too_late("within " + base::format_duration(wait));
-  });
-  waiting_[exchange] = {caller, [this, waiter, timer, caller, question] {
-                          waits_.remove(*timer);
-                          broker_.forget(waiter);
-                          broker_.ask(caller.workspace, caller.name, core::StopWaiting{question},
-                                      [](const core::Outcome&, std::span<const core::Effect>) {});
-                        }};
-  stay_present(exchange, caller);
 }
 
-// The waiting caller has the answer with this: it is read and acknowledged in its name.
-void Api::give_answer(const net::Exchange& exchange, const Principal& caller, base::Seq answer,
-                      const std::string& question) {
-  if (!is_still_good(exchange, caller)) {
+void Api::refuse_unanswered(const Blocked& blocked) {
+  const core::Tables& t = broker_.machine().find(blocked.caller.workspace)->tables();
+  refuse(blocked.exchange, Error{Code::not_answered,
+                                 "there will be no answer to " + blocked.id +
+                                     why_unanswered(t, t.messages.find(blocked.question)),
+                                 {}});
+}
+
+void Api::refuse_late(const Blocked& blocked, const std::string& within) {
+  const core::Tables& t = broker_.machine().find(blocked.caller.workspace)->tables();
+  const std::string held = held_back(t, t.messages.find(blocked.question));
+  refuse(blocked.exchange,
+         Error{Code::timeout,
+               held.empty() ? blocked.receivers + " did not answer " + blocked.id + " " + within
+                            : blocked.receivers + " has not got " + blocked.id + " yet, " + within +
+                                  ": " + held,
+               {}});
+}
+
+// The time that each try had; the tries, where there may be several.
+std::string Api::time_given(const Blocked& blocked) {
+  const auto envelope = envelope_at(broker_, blocked.caller.workspace, blocked.question);
+  const core::Tables& t = broker_.machine().find(blocked.caller.workspace)->tables();
+  const core::MessageRef ref = t.messages.find(blocked.question);
+  const bool to_many = ref != core::none && t.messages.message(ref).to_many();
+  if (!envelope) {
+    return "in time";
+  }
+  const Duration timeout =
+      envelope->response_timeout.us > 0
+          ? envelope->response_timeout
+          : core::default_timeout(t.rules, envelope->dialect, envelope->kind, to_many);
+  uint64_t tries = 1;
+  while (envelope->on_timeout == core::OnTimeout::retry &&
+         core::retry_pause(t.rules, envelope->dialect, to_many, tries - 1)) {
+    ++tries;
+  }
+  return "within " + base::format_duration(timeout) +
+         (tries == 1 ? std::string() : ", asked " + std::to_string(tries) + " times");
+}
+
+void Api::block(Blocked blocked, Duration wait) {
+  const Principal& caller = blocked.caller;
+  const AnswerKey key{caller.workspace, caller.ref, blocked.question};
+  const auto [at, is_first] = blocked_.try_emplace(key);
+  if (is_first) {
+    at->second.waiter =
+        broker_.on_answer(caller.workspace, blocked.question,
+                          [this, key](node::Broker::Answer answer) { end_blocking(key, answer); });
+  }
+  std::vector<Blocked>& calls = at->second.calls;
+  if (calls.size() >= blocked_per_question_max) {
+    refuse(blocked.exchange, Error{Code::limit_reached,
+                                   std::to_string(blocked_per_question_max) +
+                                       " of your calls wait for the answer to " + blocked.id +
+                                       " already; it is told to them, and to none beyond",
+                                   {}});
     return;
   }
-  const core::Target target{.seq = answer, .id = {}};
-  broker_.ask(caller.workspace, caller.name, core::Read{.target = target},
+  blocked.timer = waits_.add(clock_.now() + wait, [this, key, exchange = blocked.exchange, wait] {
+    if (const auto late = stop_blocking(key, exchange)) {
+      refuse_late(*late, "within " + base::format_duration(wait));
+    }
+  });
+  waiting_[blocked.exchange] = {
+      caller, [this, key, exchange = blocked.exchange] { hang_up(key, exchange); }};
+  stay_present(blocked.exchange, caller);
+  calls.push_back(std::move(blocked));
+}
+
+std::optional<Api::Blocked> Api::stop_blocking(const AnswerKey& key,
+                                               const net::Exchange& exchange) {
+  const auto at = blocked_.find(key);
+  if (at == blocked_.end()) {
+    return std::nullopt;
+  }
+  std::vector<Blocked>& calls = at->second.calls;
+  const auto call = std::ranges::find(calls, exchange, &Blocked::exchange);
+  if (call == calls.end()) {
+    return std::nullopt;
+  }
+  Blocked stopped = std::move(*call);
+  waits_.remove(stopped.timer);
+  calls.erase(call);
+  if (calls.empty()) {
+    broker_.forget(at->second.waiter);
+    blocked_.erase(at);
+  }
+  return stopped;
+}
+
+// The caller waits for the answer as long as one of its calls does.
+void Api::hang_up(const AnswerKey& key, const net::Exchange& exchange) {
+  const auto gone = stop_blocking(key, exchange);
+  if (gone && !blocked_.contains(key)) {
+    broker_.ask(gone->caller.workspace, gone->caller.name, core::StopWaiting{gone->question},
+                [](const core::Outcome&, std::span<const core::Effect>) {});
+  }
+}
+
+void Api::end_blocking(const AnswerKey& key, const node::Broker::Answer& answer) {
+  auto ended = blocked_.extract(key);
+  if (!ended) {
+    return;
+  }
+  std::vector<Blocked>& calls = ended.mapped().calls;
+  for (const Blocked& each : calls) {
+    waits_.remove(each.timer);
+    waiting_.erase(each.exchange);
+  }
+  if (answer) {
+    give_answer(std::move(calls), *answer);
+    return;
+  }
+  end_stale(calls);
+  for (const Blocked& each : calls) {
+    if (answer.error() == Code::timeout) {
+      refuse_late(each, time_given(each));
+    } else {
+      refuse_unanswered(each);
+    }
+  }
+}
+
+// The waiting caller has the answer with this. It is read now, so that no inbox lists it meanwhile,
+// and acknowledged once a response with it is written: all calls of one caller are one reading.
+void Api::give_answer(std::vector<Blocked> calls, base::Seq answer) {
+  end_stale(calls);
+  if (calls.empty()) {
+    return;
+  }
+  const Principal reader = calls.front().caller;
+  broker_.ask(reader.workspace, reader.name, core::Read{.target = {.seq = answer, .id = {}}},
+              [this, calls = std::move(calls), answer](const core::Outcome& outcome,
+                                                       std::span<const core::Effect>) mutable {
+                end_stale(calls);
+                if (outcome) {
+                  show_answer(calls, answer);
+                  return;
+                }
+                for (const Blocked& each : calls) {
+                  refuse(each.exchange, not_shown(each.caller, answer, each.id, outcome.error()));
+                }
+              });
+}
+
+void Api::end_stale(std::vector<Blocked>& calls) {
+  std::erase_if(calls,
+                [this](const Blocked& each) { return !is_still_good(each.exchange, each.caller); });
+}
+
+void Api::show_answer(const std::vector<Blocked>& calls, base::Seq answer) {
+  net::Report report;
+  std::map<core::Dialect, std::expected<net::Response, Error>> made;
+  for (const Blocked& each : calls) {
+    if (!report) {
+      report = ack_when_written(each.caller, answer);
+    }
+    auto response = made.find(each.caller.dialect);
+    if (response == made.end()) {
+      response = made.emplace(each.caller.dialect, answer_response(each, answer)).first;
+    }
+    if (!response->second) {
+      refuse(each.exchange, response->second.error());
+      continue;
+    }
+    net::Response copy = *response->second;
+    copy.reports.push_back(report);
+    respond(each.exchange, std::move(copy));
+  }
+}
+
+std::expected<net::Response, Error> Api::answer_response(const Blocked& blocked, base::Seq answer) {
+  const Principal& caller = blocked.caller;
+  const auto text =
+      message_text(broker_, caller.workspace, answer, caller.dialect, shown_to(caller.name));
+  if (!text) {
+    return std::unexpected(text.error());
+  }
+  std::string body;
+  JsonWriter out(body);
+  out.object().key("id").text(blocked.id).key("response").raw(*text);
+  const core::Messages& known = broker_.machine().find(caller.workspace)->tables().messages;
+  const core::MessageRef ref = known.find(answer);
+  const auto envelope = envelope_at(broker_, caller.workspace, answer);
+  if (ref != core::none && envelope) {
+    out.key("provenance");
+    render_provenance(*envelope, known.message(ref), {}, out);
+  }
+  out.end_object();
+  return json_response(200, std::move(body));
+}
+
+// Who may not read an answer is not shown it because it asked: whoever answers may choose other
+// receivers. Who they are stands in a message that the caller cannot see, so it is not told either.
+Error Api::not_shown(const Principal& caller, base::Seq answer, const std::string& question,
+                     const Error& refusal) const {
+  const core::Messages& messages = broker_.machine().find(caller.workspace)->tables().messages;
+  const core::MessageRef ref = messages.find(answer);
+  const bool is_of_others =
+      ref != core::none && messages.delivery_to(ref, caller.ref) == core::none;
+  return refusal.code == Code::not_found && is_of_others
+             ? Error{Code::not_answered, question + " was answered, but to another than you", {}}
+             : refusal;
+}
+
+net::Report Api::ack_when_written(const Principal& caller, base::Seq message) {
+  return std::make_shared<net::WriteReport>([this, alive = std::weak_ptr(alive_), caller, message,
+                                             hold = hold_of(caller, message)](bool is_written) {
+    if (alive.expired() || !hold) {
+      return;  // the lease ends by itself; or it was settled before
+    }
+    if (!is_written) {
+      give_back(caller, message, *hold);
+      return;
+    }
+    // Posted, because bytes are written after the step of a turn: asked for now, it would wait
+    // for the next event. The server runs what is posted only while its handler is there.
+    server_->post([this, caller, message, hold] {
+      if (hold_of(caller, message) == hold) {
+        broker_.ask(caller.workspace, caller.name,
+                    core::Ack{core::Target{.seq = message, .id = {}}, {}},
+                    [](const core::Outcome&, std::span<const core::Effect>) {});
+      }
+    });
+  });
+}
+
+// A report comes late when its reader is slow. By then the name may be another's, and whoever has
+// the message now may have it by another reading, which speaks for itself.
+std::optional<Api::Hold> Api::hold_of(const Principal& caller, base::Seq message) const {
+  const core::Messages& messages = broker_.machine().find(caller.workspace)->tables().messages;
+  const core::MessageRef ref = messages.find(message);
+  const core::DeliveryRef at =
+      ref == core::none ? core::none : messages.delivery_to(ref, caller.ref);
+  if (at == core::none || messages.delivery(at).state != core::State::read ||
+      !is_current(broker_.machine(), caller)) {
+    return std::nullopt;
+  }
+  return Hold{messages.delivery(at).attempts, messages.delivery(at).changed,
+              messages.delivery(at).stream != core::none};
+}
+
+// It waits in the inbox again, as if it had not been told; unless a stream pushed it as well.
+void Api::give_back(const Principal& caller, base::Seq message, const Hold& hold) {
+  if (hold.is_pushed || hold_of(caller, message) != hold) {
+    return;
+  }
+  broker_.ask(caller.workspace, caller.name,
+              core::Nack{.target = {.seq = message, .id = {}},
+                         .delay = {},
+                         .reason = "the connection was lost before it was told",
+                         .failed = false},
               [](const core::Outcome&, std::span<const core::Effect>) {});
-  broker_.ask(
-      caller.workspace, caller.name, core::Ack{target, {}},
-      [this, exchange, caller, answer, question](const core::Outcome& outcome,
-                                                 std::span<const core::Effect>) {
-        if (!outcome && outcome.error().code == Code::session_paused) {
-          refuse(exchange, outcome.error());  // it was answered, and waits in the inbox
-          return;
-        }
-        const auto text =
-            message_text(broker_, caller.workspace, answer, caller.dialect, shown_to(caller.name));
-        if (!text) {
-          refuse(exchange, text.error());
-          return;
-        }
-        std::string body;
-        JsonWriter out(body);
-        out.object().key("id").text(question).key("response").raw(*text);
-        const core::Messages& known = broker_.machine().find(caller.workspace)->tables().messages;
-        const core::MessageRef ref = known.find(answer);
-        const auto envelope = envelope_at(broker_, caller.workspace, answer);
-        if (ref != core::none && envelope) {
-          out.key("provenance");
-          render_provenance(*envelope, known.message(ref), {}, out);
-        }
-        out.end_object();
-        respond(exchange, json_response(200, std::move(body)));
-      });
 }
 
 }  // namespace parley::edge

@@ -190,7 +190,7 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
   broker_.observe([this](const core::Entry& entry, const core::Outcome& outcome,
                          std::span<const core::Effect> effects) {
     note_write(entry);
-    end_stale_waits(entry, outcome);
+    note_stale_waits(entry, outcome);
     metrics_.applied(broker_.machine(), entry, outcome, effects);
     webhooks_.applied(entry, outcome, effects);
   });
@@ -328,20 +328,37 @@ bool Api::is_still_good(const net::Exchange& exchange, const Principal& caller) 
   return good;
 }
 
-// XD-04: whoever waits with a token that is good no more waits for nothing.
-void Api::end_stale_waits(const core::Entry& entry, const core::Outcome& outcome) {
-  const auto* const gone = std::get_if<core::Unregister>(&entry.command);
-  const auto* const changed = std::get_if<core::Register>(&entry.command);
-  if (!outcome || (gone == nullptr && changed == nullptr)) {
+void Api::note_stale_waits(const core::Entry& entry, const core::Outcome& outcome) {
+  if (outcome && (std::holds_alternative<core::Unregister>(entry.command) ||
+                  std::holds_alternative<core::Register>(entry.command))) {
+    looks_again_ = stale_from_.value_or(net::Exchange{}) != net::Exchange{};
+    stale_from_ = stale_from_.value_or(net::Exchange{});
+  }
+}
+
+// XD-04: whoever waits with a token that is good no more waits for nothing. Some are looked at in a
+// turn: a client may have a thousand calls that wait on each of its connections. One that gets what
+// it waited for before it is looked at is asked for its token then.
+void Api::end_stale_waits() {
+  constexpr size_t looked_at_max = 1'000;
+  constexpr size_t ended_max = 100;
+  if (!stale_from_) {
     return;
   }
-  const std::string_view name = gone != nullptr ? gone->name : changed->name;
   std::vector<net::Exchange> stale;
-  for (const auto& [exchange, waiting] : waiting_) {
-    if (waiting.caller.workspace == entry.workspace && waiting.caller.name == name &&
-        !is_current(broker_.machine(), waiting.caller)) {
-      stale.push_back(exchange);
+  size_t looked_at = 0;
+  auto at = waiting_.lower_bound(*stale_from_);
+  for (; at != waiting_.end() && looked_at < looked_at_max && stale.size() < ended_max; ++at) {
+    ++looked_at;
+    if (!is_current(broker_.machine(), at->second.caller)) {
+      stale.push_back(at->first);
     }
+  }
+  if (at != waiting_.end()) {
+    stale_from_ = at->first;
+  } else {
+    stale_from_ =
+        std::exchange(looks_again_, false) ? std::optional(net::Exchange{}) : std::nullopt;
   }
   for (const net::Exchange& exchange : stale) {
     if (const auto waiting = waiting_.extract(exchange)) {
@@ -385,12 +402,14 @@ base::Time Api::on_turn() {
   waits_.run(now);
   const base::Seq before = broker_.machine().seq();
   (void)broker_.step(now);  // what went wrong is in trouble(), and each asker was told
+  end_stale_waits();
   const base::Time mcp_due = mcp_->on_turn(now);
   texts_.clear();
   const base::Time after = clock_.now();
   metrics_.stepped(broker_.machine().seq().n - before.n, after - now);
-  return broker_.has_work(after) ? after
-                                 : std::min({broker_.next_deadline(), waits_.next(), mcp_due});
+  return broker_.has_work(after) || stale_from_
+             ? after
+             : std::min({broker_.next_deadline(), waits_.next(), mcp_due});
 }
 
 void Api::on_turn_ended(const net::Turn& turn) {

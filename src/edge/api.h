@@ -5,7 +5,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -118,7 +121,8 @@ class Api final : public net::Handler {
   // more. It is told that then, and nothing else: its name may be another's by now.
   bool is_still_good(const net::Exchange& exchange, const Principal& caller);
   void refuse_token(const net::Exchange& exchange, std::string_view why);
-  void end_stale_waits(const core::Entry& entry, const core::Outcome& outcome);
+  void note_stale_waits(const core::Entry& entry, const core::Outcome& outcome);
+  void end_stale_waits();
   std::string problem_text(const Error& error);
 
   // principals.cc
@@ -147,12 +151,12 @@ class Api final : public net::Handler {
     std::vector<base::Seq> records;
     std::function<bool(base::Seq)> each;  // false: the others are not needed
     std::function<net::Response()> answer;
+    Principal caller{};
     size_t at = 0;
     bool is_over = false;
   };
   void list(const net::Exchange& exchange, const Principal& caller, Listing listing);
-  void go_on(const net::Exchange& exchange, core::WorkspaceId workspace,
-             const std::shared_ptr<Listing>& listing);
+  void go_on(const net::Exchange& exchange, const std::shared_ptr<Listing>& listing);
 
   void answer_inbox(const net::Exchange& exchange, const Principal& caller, uint64_t limit);
   void show_message(Call& call);
@@ -203,8 +207,45 @@ class Api final : public net::Handler {
                                node::Broker::Done done);
   void await_answer(const net::Exchange& exchange, const Principal& caller, base::Seq question,
                     Duration wait);
-  void give_answer(const net::Exchange& exchange, const Principal& caller, base::Seq answer,
-                   const std::string& question);
+  // A call that blocks for the answer to a question.
+  struct Blocked {
+    net::Exchange exchange;
+    Principal caller;
+    base::Seq question;
+    std::string id;         // of the question, as its caller knows it
+    std::string receivers;  // of the question, in words
+    Waits::Id timer = 0;
+  };
+  using AnswerKey = std::tuple<core::WorkspaceId, core::AgentRef, base::Seq>;
+  void block(Blocked blocked, Duration wait);
+  // None when it does not block any more.
+  std::optional<Blocked> stop_blocking(const AnswerKey& key, const net::Exchange& exchange);
+  void hang_up(const AnswerKey& key, const net::Exchange& exchange);
+  void end_blocking(const AnswerKey& key, const node::Broker::Answer& answer);
+  void end_stale(std::vector<Blocked>& calls);
+  void refuse_unanswered(const Blocked& blocked);
+  void refuse_late(const Blocked& blocked, const std::string& within);
+  std::string time_given(const Blocked& blocked);
+  // To calls of one principal.
+  void give_answer(std::vector<Blocked> calls, base::Seq answer);
+  void show_answer(const std::vector<Blocked>& calls, base::Seq answer);
+  std::expected<net::Response, Error> answer_response(const Blocked& blocked, base::Seq answer);
+  Error not_shown(const Principal& caller, base::Seq answer, const std::string& question,
+                  const Error& refusal) const;
+  // For a message that its reader holds: acknowledges it in its name once the response that shows
+  // it was written. Where it never is, the message is given back.
+  net::Report ack_when_written(const Principal& caller, base::Seq message);
+  // By which reading its reader holds a message. A retry of a dead letter counts the attempts anew,
+  // so the time belongs to it.
+  struct Hold {
+    uint16_t attempts = 0;
+    base::Time since;
+    bool is_pushed = false;  // a stream has it as well
+    bool operator==(const Hold&) const = default;
+  };
+  // None when it is not read, or the caller's token is good no more.
+  std::optional<Hold> hold_of(const Principal& caller, base::Seq message) const;
+  void give_back(const Principal& caller, base::Seq message, const Hold& hold);
 
   // patterns.cc
   void scatter(Call& call);
@@ -272,6 +313,7 @@ class Api final : public net::Handler {
   void release_lock(Call& call);
   void await_lock(const net::Exchange& exchange, const Principal& caller, const std::string& name,
                   base::Seq place);
+  void leave_lock(const Principal& caller, const std::string& name, base::Seq place);
   void give_lock(const net::Exchange& exchange, const Principal& caller, const std::string& name,
                  base::Seq place);
   void refuse_lock(const net::Exchange& exchange, const Principal& caller, const std::string& name,
@@ -336,17 +378,29 @@ class Api final : public net::Handler {
   base::Seq started_;                                // what was there when this began
   std::unordered_map<uint64_t, base::Seq> written_;  // by workspace and principal: its newest entry
   std::map<std::pair<core::WorkspaceId, core::AgentRef>, base::Time> called_;  // the newest sign
+  // Principals whose removal was asked for and is not told yet.
+  std::multiset<std::pair<core::WorkspaceId, std::string>> removing_;
   std::unordered_map<net::ConnectionId, std::unique_ptr<Push>> pushes_;
   struct Waiting {
     Principal caller;
     std::function<void()> undo;  // when it is gone
   };
   std::map<net::Exchange, Waiting> waiting_;
+  // Where the look for those that wait with a token that is good no more goes on. None: no look.
+  std::optional<net::Exchange> stale_from_;
+  bool looks_again_ = false;  // another token went meanwhile
+  struct AnswerWait {
+    node::Broker::Waiter waiter;
+    std::vector<Blocked> calls;  // never empty
+  };
+  std::map<AnswerKey, AnswerWait> blocked_;
   std::map<uint64_t, std::function<void(net::Response)>> inside_;  // by number of the exchange
   uint64_t last_inside_ = 0;
   std::unique_ptr<mcp::Host> mcp_host_;
   std::unique_ptr<mcp::Server> mcp_;
   Webhooks webhooks_;
+  // Callbacks that the server keeps check this: the Api may be gone.
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 
 }  // namespace parley::edge

@@ -131,6 +131,10 @@ void Api::await_lock(const net::Exchange& exchange, const Principal& caller,
   const node::Broker::Waiter waiter = broker_.on_answer(
       caller.workspace, place, [this, exchange, caller, name, place](node::Broker::Answer answer) {
         waiting_.erase(exchange);
+        if (!is_still_good(exchange, caller)) {
+          leave_lock(caller, name, place);
+          return;
+        }
         if (answer) {
           give_lock(exchange, caller, name, place);
           return;
@@ -147,11 +151,14 @@ void Api::await_lock(const net::Exchange& exchange, const Principal& caller,
       });
   waiting_[exchange] = {caller, [this, waiter, caller, name, place] {
                           broker_.forget(waiter);
-                          broker_.ask(caller.workspace, caller.name,
-                                      core::ReleaseLock{.name = name, .fence = place},
-                                      [](const core::Outcome&, std::span<const core::Effect>) {});
+                          leave_lock(caller, name, place);
                         }};
   stay_present(exchange, caller);
+}
+
+void Api::leave_lock(const Principal& caller, const std::string& name, base::Seq place) {
+  broker_.ask(caller.workspace, caller.name, core::ReleaseLock{.name = name, .fence = place},
+              [](const core::Outcome&, std::span<const core::Effect>) {});
 }
 
 void Api::release_lock(Call& call) {

@@ -102,10 +102,10 @@ void append_words(std::string_view text, std::string& out) {
 
 }  // namespace
 
-std::string masked(std::string_view json) {
+std::string masked(std::string_view json, size_t bytes_max) {
   std::string out;
-  out.reserve(json.size());
-  for (size_t at = 0; at < json.size();) {
+  out.reserve(std::min(json.size(), bytes_max));
+  for (size_t at = 0; at < json.size() && out.size() < bytes_max;) {
     if (json[at] != '"') {
       out.push_back(json[at++]);
       continue;

@@ -32,4 +32,17 @@ TEST(Mask, HidesWhatIsCut) {
   EXPECT_EQ(masked("\"\\"), "\"\\");
 }
 
+// Only the beginning of what is too long to be kept is looked at, and masked as all of it is.
+TEST(Mask, EndsWhereEnoughIsMasked) {
+  std::string text = R"({"a":1,"password":"hunter2")";
+  text.append(R"(,"b":"prl_0123456789abcdef")").append(R"(,"c":1)").append("}");
+  const std::string all = masked(text);
+  for (size_t size = 0; size <= all.size(); ++size) {
+    const std::string part = masked(text, size);
+    EXPECT_GE(part.size(), size);
+    EXPECT_EQ(part, all.substr(0, part.size()));
+  }
+  EXPECT_EQ(masked(text, 8), R"({"a":1,"password":"***")");
+}
+
 }  // namespace parley::edge

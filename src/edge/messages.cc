@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "edge/api.h"
-#include "edge/lookup.h"
 #include "edge/mask.h"
 #include "edge/render.h"
 #include "lib/crypto.h"
@@ -112,21 +111,6 @@ void render_unreached(const core::Tables& t, core::MessageRef ref, JsonWriter& o
   }
 }
 
-// Of a broadcast that is kept in memory only: no dead letter and no notice says that some do not
-// get it. Empty when all do.
-std::string unfit_warning(const core::Tables& t, core::MessageRef ref) {
-  const core::Message& message = t.messages.message(ref);
-  size_t rejected = 0;
-  core::DeliveryRef d = message.is_memory_only() ? message.deliveries : core::none;
-  for (; d != core::none; d = t.messages.delivery(d).sibling) {
-    rejected += t.messages.delivery(d).state == core::State::rejected ? 1 : 0;
-  }
-  return rejected == 0 ? std::string()
-                       : std::to_string(rejected) + " of " +
-                             std::to_string(message.delivery_count) +
-                             " receivers do not get it: it is larger than their dialect takes";
-}
-
 // The sender hears of a field in its own words.
 node::Broker::Done in_words_of(const dialect::Codec& codec, node::Broker::Done done) {
   if (codec.dialect == core::Dialect::flow) {
@@ -191,7 +175,7 @@ std::expected<core::Send, Error> Api::decode(const Principal& caller, const dial
   context.fallback_id = spare_id_;
   context.lenient = submission.lenient;
   context.derive = &lib::derived_id;
-  const Lookup lookup(broker_, caller);
+  const Names lookup(broker_.machine().find(caller.workspace)->tables(), caller);
   context.lookup = &lookup;
   const core::Rules& rules = broker_.machine().find(caller.workspace)->tables().rules;
   context.bytes_max = codec.dialect == core::Dialect::collab  ? rules.collab_message_bytes_max
@@ -337,7 +321,8 @@ void Api::keep_malformed(const Principal& caller, std::string_view text, const E
     done(std::unexpected(error), {});
     return;
   }
-  std::string kept(base::cut(masked(text), t.rules.malformed_bytes_max));
+  const uint64_t bytes_max = t.rules.malformed_bytes_max;
+  const std::string kept(base::cut(masked(text, bytes_max), bytes_max));
   std::string what = error.field.empty() ? error.detail : error.field + ": " + error.detail;
   what = base::cut(what, t.rules.reason_bytes_max);  // the field may be named as its sender liked
   broker_.ask(caller.workspace, caller.name, core::Malformed{.text = kept, .error = what},
@@ -489,9 +474,8 @@ std::string Api::receipt_text(const Principal& caller, const core::Receipt& rece
     out.key("recipient_count").number(recipients);
   }
   out.key("warnings").array();
-  const std::string unfit =
-      ref != core::none && !receipt.duplicate ? unfit_warning(t, ref) : std::string();
-  for (const std::string& warning : {task_warning(t, receipt), untold, unfit}) {
+  for (const std::string& warning :
+       {task_warning(t, receipt), untold, unfit_warning(t, receipt)}) {
     if (!warning.empty()) {
       out.text(warning);
     }

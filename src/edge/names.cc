@@ -20,6 +20,10 @@ uint64_t half_of(std::string_view text) {
   return dialect::message_id_of(lib::derived_id, {}, text).low();
 }
 
+bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 // What waits is meant rather than what is settled.
 int rank(core::State state) {
   return !core::is_final(state) ? 2 : state == core::State::acked ? 1 : 0;
@@ -78,13 +82,44 @@ std::expected<base::MessageId, Error> Names::find_received(
   return t_.messages.message(*found).id;
 }
 
+// A scatter has several receivers, and the first stage of a pipeline that waited is asked by the
+// broker: neither is a task. Of several of a name, that of the conversation that is named is meant,
+// then one that is not answered; of equals the oldest, because it was handed out first.
+core::MessageRef Names::asked(const core::TaskReport& report) const {
+  constexpr size_t compared_max = 100;  // of the newest
+  core::MessageRef best = core::none;
+  std::pair<bool, bool> best_rank;
+  for (const core::Patterns::Asked& each :
+       t_.patterns.asked(caller_.name, report.task, compared_max)) {
+    const core::MessageRef ref = t_.messages.find(each.message);
+    const core::DeliveryRef delivery =
+        ref == core::none ? core::none : t_.messages.delivery_to(ref, caller_.ref);
+    if (delivery == core::none || t_.messages.message(ref).is_task ||
+        !is_one_of(report.receivers, t_.agents[t_.messages.message(ref).answers_to()].name)) {
+      continue;
+    }
+    const std::pair rank(report.thread.empty() || report.thread == each.thread,
+                         t_.messages.delivery(delivery).state != core::State::answered);
+    if (best == core::none || rank >= best_rank) {
+      best = ref;
+      best_rank = rank;
+    }
+  }
+  return best;
+}
+
 // What was asked in another dialect is a task by its message's id.
 std::optional<base::MessageId> Names::find_task(std::string_view task,
                                                 std::span<const std::string_view> from,
                                                 std::string_view thread) const {
-  const core::Task* const known = t_.tasks.find(core::TaskReport{task, caller_.name, thread, from});
-  const bool is_of =
-      known != nullptr && std::ranges::find(from, known->director) != from.end();
+  const core::TaskReport report{task, caller_.name, thread, from};
+  const core::Task* const known = t_.tasks.find(report);
+  const bool is_of = known != nullptr && is_one_of(from, known->director);
+  const bool is_meant =
+      is_of && known->is_open() && (thread.empty() || thread == known->thread);
+  if (const core::MessageRef ref = is_meant ? core::none : asked(report); ref != core::none) {
+    return t_.messages.message(ref).id;
+  }
   const core::MessageRef given = is_of ? t_.messages.find(known->message) : core::none;
   if (given != core::none) {
     return t_.messages.message(given).id;
@@ -96,7 +131,7 @@ std::optional<base::MessageId> Names::find_task(std::string_view task,
     return std::nullopt;
   }
   const std::string& asker = t_.agents[t_.messages.message(found).answers_to()].name;
-  if (std::ranges::find(from, asker) == from.end()) {
+  if (!is_one_of(from, asker)) {
     return std::nullopt;  // it is no answer to another
   }
   return t_.messages.message(found).id;

@@ -9,6 +9,7 @@
 
 #include "core/command.h"
 #include "core/tables.h"
+#include "core/tasks.h"
 #include "dialect/dialect.h"
 #include "edge/principal.h"
 
@@ -17,7 +18,7 @@ namespace parley::edge {
 // What a caller means by the id of a message. A message has one id in the form of each dialect, and
 // any of them will do; it is looked up among the caller's own messages, so that two senders may use
 // the same text without getting into each other's way.
-class Names : public dialect::Lookup {
+class Names final : public dialect::Lookup {
  public:
   Names(const core::Tables& tables, const Principal& caller) : t_(tables), caller_(caller) {}
 
@@ -35,13 +36,14 @@ class Names : public dialect::Lookup {
   std::expected<core::Target, base::Error> target(std::string_view text,
                                                   First first = First::received) const;
 
- protected:
-  const core::Tables& t_;
-  const Principal& caller_;
-
  private:
   std::expected<core::MessageRef, base::Error> received(
       std::string_view id, std::span<const std::string_view> from) const;
+  // What a scatter or a pipeline asks of the caller under this name without giving it a task.
+  core::MessageRef asked(const core::TaskReport& report) const;
+
+  const core::Tables& t_;
+  const Principal& caller_;
 };
 
 // `there is no "sma" here; the nearest name is "sam"`, for one who wrote to nobody. Of a crowd it

@@ -18,6 +18,7 @@ using lib::Json;
 using lib::JsonWriter;
 
 constexpr uint64_t agents_max = 1'000;
+constexpr uint64_t topics_max = 1'000;
 
 struct Roles {
   core::Dialect dialect;
@@ -252,7 +253,9 @@ void Api::add_agent(Call& call) {
 
 void Api::update_agent(Call& call, Json body, const std::string& name) {
   const core::AgentRef found = tables(call).agents.find(name);
-  const bool is_new = found == core::none || !tables(call).agents[found].is_registered();
+  // One whose removal is on its way is gone before this is heard.
+  const bool is_new = found == core::none || !tables(call).agents[found].is_registered() ||
+                      removing_.contains({call.caller.workspace, name});
   const core::Agent* before = is_new ? nullptr : &tables(call).agents[found];
   core::Register command;
   command.name = name;
@@ -440,8 +443,14 @@ void Api::show_agent(Call& call) {
 }
 
 void Api::remove_agent(Call& call) {
-  broker_.ask(call.caller.workspace, call.caller.name, core::Unregister{.name = call.arguments[0]},
-              reply_done(call.exchange));
+  const std::pair key{call.caller.workspace, call.arguments[0]};
+  removing_.insert(key);
+  broker_.ask(call.caller.workspace, call.caller.name, core::Unregister{.name = key.second},
+              [this, key, done = reply_done(call.exchange)](
+                  const core::Outcome& outcome, std::span<const core::Effect> effects) mutable {
+                removing_.erase(removing_.find(key));
+                done(outcome, effects);
+              });
 }
 
 void Api::reset_agent(Call& call) {
@@ -548,6 +557,12 @@ void Api::unsubscribe(Call& call) {
 
 void Api::list_topics(Call& call) {
   const core::Tables& t = tables(call);
+  const auto limit = call.count("limit", topics_max, topics_max);
+  if (!limit) {
+    refuse(call.exchange, limit.error());
+    return;
+  }
+  const std::string after = call.parameter("after").value_or("");
   std::string text;
   JsonWriter out(text);
   const bool sees_all = sees_subscribers(t, call.caller);
@@ -559,9 +574,12 @@ void Api::list_topics(Call& call) {
   for (const auto& [pattern, subscribers] : t.topics.wildcards().by_pattern()) {
     names.insert(pattern);
   }
-  out.object().key("topics").array();
-  for (const std::string_view name : names) {
-    render_topic(t, name, sees_all ? core::none : call.caller.ref, out);
+  auto next = names.upper_bound(after);
+  const auto rest = static_cast<uint64_t>(std::ranges::distance(next, names.end()));
+  out.object().key("count").number(rest).key("more").boolean(rest > *limit);
+  out.key("topics").array();
+  for (uint64_t shown = 0; next != names.end() && shown < *limit; ++next, ++shown) {
+    render_topic(t, *next, sees_all ? core::none : call.caller.ref, out);
   }
   out.end_array().end_object();
   respond(call.exchange, json_response(200, std::move(text)));

@@ -17,7 +17,10 @@ using lib::Json;
 using lib::JsonWriter;
 
 constexpr uint64_t window_default = 64;
-constexpr uint64_t operations_max = 10'000;
+// One frame is one turn of the loop, and all of its answers must fit into the output.
+constexpr uint64_t operations_max = 1'000;
+constexpr size_t operation_members_max = 64;  // the message inside has a limit of its own
+constexpr size_t batch_max = 128;  // messages that are pushed to one stream at once
 constexpr uint16_t policy_violation = 1008;
 constexpr uint16_t going_away = 1001;
 
@@ -73,7 +76,8 @@ void Api::open_socket(Call& call) {
 
 void Push::open(Api& api, const Call& call, Kind kind) {
   const bool is_events = kind == Kind::events;
-  auto window = call.count("window", window_default, api.tables(call).rules.window_max);
+  const uint64_t window_max = api.tables(call).rules.window_max;
+  auto window = call.count("window", std::min(window_default, window_max), window_max);
   if (is_events && window && *window == 0) {  // it cannot send: nothing would be left to do
     window = std::unexpected(
         Error{Code::bad_request, "the parameter window must be at least 1 here", {}});
@@ -195,13 +199,23 @@ void Push::deliver(const core::Deliver& delivery, const core::Envelope* envelope
   if (!is_held(next)) {
     return;  // the entry that ended its lease has settled it as well
   }
+  if (const base::Seq entry = api_.broker_.machine().seq(); entry != newest_entry_) {
+    newest_entry_ = entry;
+    pushed_of_entry_ = 0;
+  }
   const bool is_at_hand = envelope != nullptr || api_.broker_.is_warm(next.message);
-  if (waiting_.empty() && is_at_hand && api_.server_->has_room(connection_)) {
+  if (waiting_.empty() && is_at_hand && pushed_of_entry_ < batch_max &&
+      api_.server_->has_room(connection_)) {
+    ++pushed_of_entry_;
     push(next, envelope);
     return;
   }
   waiting_.push_back(next);
-  push_waiting();
+  if (pushed_of_entry_ == batch_max) {
+    push_later();
+  } else if (!is_posted_) {
+    push_waiting();
+  }
 }
 
 void Push::on_drained() { push_waiting(); }
@@ -209,7 +223,11 @@ void Push::on_drained() { push_waiting(); }
 // The first `looked_for` of them were read from the journal just now, as far as that was possible:
 // what is not in memory is not waited for again.
 void Push::push_waiting(size_t looked_for) {
-  while (!waiting_.empty() && api_.server_->has_room(connection_)) {
+  for (size_t pushed = 0; !waiting_.empty() && api_.server_->has_room(connection_);) {
+    if (pushed == batch_max) {
+      push_later();
+      return;
+    }
     const Waiting next = waiting_.front();
     if (!is_held(next)) {
       waiting_.pop_front();
@@ -223,7 +241,22 @@ void Push::push_waiting(size_t looked_for) {
     looked_for -= std::min<size_t>(looked_for, 1);
     waiting_.pop_front();
     push(next, nullptr);
+    ++pushed;
   }
+}
+
+// One entry hands out a whole window; to make thousands of frames of it takes longer than a turn
+// may.
+void Push::push_later() {
+  if (std::exchange(is_posted_, true)) {
+    return;
+  }
+  api_.server_->post([&api = api_, connection = connection_] {
+    if (const auto at = api.pushes_.find(connection); at != api.pushes_.end()) {
+      at->second->is_posted_ = false;
+      at->second->push_waiting();
+    }
+  });
 }
 
 // Whether the stream still holds it. What was settled meanwhile, and its client was told so, does
@@ -245,7 +278,7 @@ void Push::warm_up() {
   if (std::exchange(is_warming_, true)) {
     return;
   }
-  constexpr size_t records_max = 64;
+  constexpr size_t records_max = 64;  // less than a batch: all of them are looked for at once
   constexpr size_t bytes_max = size_t{256} << 10;
   const core::Messages& messages = tables().messages;
   std::vector<base::Seq> next;
@@ -364,6 +397,17 @@ void Push::operation(Json op) {
     reply_error("", Error{Code::bad_request, "an operation is a JSON object", {}});
     return;
   }
+  // Looking for one member passes all the others.
+  size_t members = 0;
+  for (auto at = op.members().begin(); at != op.members().end(); ++at) {
+    if (++members > operation_members_max) {
+      reply_error("", Error{Code::bad_request,
+                            "an operation has at most " + std::to_string(operation_members_max) +
+                                " members",
+                            {}});
+      return;
+    }
+  }
   const Json ref_value = op.find("ref");
   const std::string_view ref = ref_value && ref_value.raw().size() <= 64 ? ref_value.raw() : "";
   const std::string_view name = op.find("op") ? op.find("op").as_string().value_or("") : "";
@@ -431,10 +475,12 @@ void Push::op_send(Json op, std::string_view ref) {
 
 void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
   if (const Json upto = op.find("upto")) {
-    if (name == "ack") {
-      op_ack_upto(upto, ref);
-    } else {
+    if (name != "ack") {
       reply_error(ref, Error{Code::bad_request, "only ack takes upto", "/upto"});
+    } else if (op.find("id") || op.find("seq")) {
+      reply_error(ref, Error{Code::bad_request, "upto stands in place of id and seq", "/upto"});
+    } else {
+      op_ack_upto(upto, ref);
     }
     return;
   }
@@ -490,15 +536,22 @@ std::expected<core::ResumeMark, Error> Push::mark_in(Json upto) const {
     const core::DeliveryRef ref =
         message == core::none ? core::none : t.messages.delivery_to(message, owner_.ref);
     const core::StreamRef stream = t.streams.find(stream_);
-    const core::ResumeMark held = ref != core::none && stream != core::none &&
-                                          t.messages.delivery(ref).stream == stream
-                                      ? t.messages.delivery(ref).mark
-                                      : core::ResumeMark{};
+    const bool is_held = ref != core::none && stream != core::none &&
+                         t.messages.delivery(ref).stream == stream;
+    const core::ResumeMark held = is_held ? t.messages.delivery(ref).mark : core::ResumeMark{};
     if (!held.is_none() && held.number == 0) {
       return std::unexpected(Error{Code::not_delivered,
                                    "the message came on an earlier connection, and what came there "
                                    "has one place here: acknowledge it by its id, or all of that "
                                    "with the mark " + mark_text(held),
+                                   "/upto"});
+    }
+    if (is_held && t.messages.delivery(ref).may_be_known) {
+      // Who means the first of two has not seen what was pushed between them.
+      return std::unexpected(Error{Code::not_delivered,
+                                   "the message was handed out before, here or elsewhere, and its "
+                                   "seq does not say which push you mean: name the mark of that, "
+                                   "or acknowledge the message by its id",
                                    "/upto"});
     }
     if (pushed_.covers(held)) {
@@ -536,7 +589,7 @@ std::expected<core::Target, Error> Push::target_in(Json id) const {
   const auto text = id ? id.as_string() : std::nullopt;
   if (!text || text->empty()) {
     return std::unexpected(
-        Error{Code::not_found, "a message is named by `id`, a string, or by `seq`", {}});
+        Error{Code::bad_request, "a message is named by `id`, a string, or by `seq`", {}});
   }
   return Names(api_.broker_.machine().find(owner_.workspace)->tables(), owner_).target(*text);
 }
@@ -593,7 +646,7 @@ void Push::reply(std::string_view ref, const core::Outcome& outcome) {
     text_.append(R"(,"seq":)").append(std::to_string(outcome->message.n));
   }
   if (outcome->number != 0) {  // of a send
-    append_sent(outcome->message, outcome->skipped);
+    append_sent(outcome->message);
   }
   if (outcome->delay.us > 0) {
     text_.append(R"(,"state":"queued","delay":")");
@@ -602,18 +655,34 @@ void Push::reply(std::string_view ref, const core::Outcome& outcome) {
   if (outcome->duplicate) {
     text_.append(R"(,"duplicate":true)");
   }
-  if (outcome->skipped || outcome->has_no_task) {
-    text_.append(outcome->skipped ? R"(,"skipped":true,"warnings":[)" : R"(,"warnings":[)");
-    lib::append_json_string(
-        text_, task_warning(tables(), *outcome));
-    text_.append("]");
+  if (outcome->skipped) {
+    text_.append(R"(,"skipped":true)");
   }
+  append_warnings(*outcome);
   text_.append(R"(,"count":)").append(std::to_string(outcome->count)).append("}");
   send_text(text_);
 }
 
-// What the sender may not know yet: the id, and that not everyone could be reached.
-void Push::append_sent(base::Seq seq, bool skipped) {
+void Push::append_warnings(const core::Receipt& receipt) {
+  const core::Messages& messages = tables().messages;
+  const bool is_sent = receipt.number != 0 && !receipt.skipped;
+  const core::MessageRef ref = is_sent ? messages.find(receipt.message) : core::none;
+  const bool some_dead = ref != core::none && messages.message(ref).dead_letters > 0;
+  std::string_view before = R"(,"warnings":[)";
+  for (const std::string& warning :
+       {receipt.skipped || receipt.has_no_task ? task_warning(tables(), receipt) : std::string(),
+        std::string(some_dead ? "not every receiver could be reached" : ""),
+        is_sent ? unfit_warning(tables(), receipt) : std::string()}) {
+    if (!warning.empty()) {
+      text_.append(std::exchange(before, ","));
+      lib::append_json_string(text_, warning);
+    }
+  }
+  text_.append(before == "," ? "]" : "");
+}
+
+// What the sender may not know yet: the id, and who got it in another's place.
+void Push::append_sent(base::Seq seq) {
   const core::Tables& t = tables();
   const core::Messages& messages = t.messages;
   if (const core::MessageRef ref = messages.find(seq); ref != core::none) {
@@ -621,9 +690,6 @@ void Push::append_sent(base::Seq seq, bool skipped) {
     text_.append(R"(,"id":)");
     lib::append_json_string(text_,
                             id_text(api_.broker_, owner_.workspace, message, dialect_));
-    if (message.dead_letters > 0 && !skipped) {
-      text_.append(R"(,"warnings":["not every receiver could be reached"])");
-    }
     if (message.delivery_count == 1) {
       const core::AgentRef receiver = messages.delivery(message.deliveries).receiver;
       if (const auto away = redirected_from(t, ref, receiver); !away.empty()) {

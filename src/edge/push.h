@@ -45,8 +45,10 @@ class Push final : public node::Receiver {
   };
 
   bool is_welcome();
-  void append_sent(base::Seq seq, bool skipped);
+  void append_sent(base::Seq seq);
+  void append_warnings(const core::Receipt& receipt);
   void push_waiting(size_t looked_for = 0);
+  void push_later();
   bool is_held(const Waiting& waiting) const;
   void warm_up();
   void push(const Waiting& waiting, const core::Envelope* envelope);
@@ -78,6 +80,9 @@ class Push final : public node::Receiver {
   core::ResumeMark pushed_;  // newest on this stream
   std::deque<Waiting> waiting_;
   bool is_warming_ = false;  // the first of them are being read
+  bool is_posted_ = false;   // some of them are pushed in the next turn
+  base::Seq newest_entry_;   // that handed something out
+  size_t pushed_of_entry_ = 0;  // messages of that entry that did not wait for the next turn
   std::string text_;  // the frame being made; its memory serves again
 };
 

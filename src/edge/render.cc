@@ -331,6 +331,24 @@ std::string task_warning(const core::Tables& tables, const core::Receipt& receip
              : "nothing was sent again: " + name + "was given in the same words and is " + state;
 }
 
+std::string unfit_warning(const core::Tables& tables, const core::Receipt& receipt) {
+  const core::MessageRef ref =
+      receipt.duplicate ? core::none : tables.messages.find(receipt.message);
+  if (ref == core::none || !tables.messages.message(ref).is_memory_only()) {
+    return {};
+  }
+  const core::Message& message = tables.messages.message(ref);
+  size_t rejected = 0;
+  for (core::DeliveryRef d = message.deliveries; d != core::none;
+       d = tables.messages.delivery(d).sibling) {
+    rejected += tables.messages.delivery(d).state == core::State::rejected ? 1 : 0;
+  }
+  return rejected == 0 ? std::string()
+                       : std::to_string(rejected) + " of " +
+                             std::to_string(message.delivery_count) +
+                             " receivers do not get it: it is larger than their dialect takes";
+}
+
 void render_summary(const core::Envelope& envelope, const core::Message& message,
                     core::Dialect reader, JsonWriter& out) {
   out.key("id").text(dialect::id_in(reader, envelope)).key("seq").number(message.seq.n);

@@ -123,12 +123,13 @@ std::expected<std::string, base::Error> malformed_text(node::Broker& broker,
 // the broker's next step or record.
 std::expected<core::Envelope, base::Error> envelope_at(node::Broker& broker,
                                                        core::WorkspaceId workspace, base::Seq seq);
-
 // The envelope of a stored message; its texts are good as long as that is.
 std::expected<core::Envelope, base::Error> envelope_of(const view::StoredMessage& stored);
 
 // What the sender of a task should know that was not sent, since it was given before; else empty.
 std::string task_warning(const core::Tables& tables, const core::Receipt& receipt);
+// That some do not get a broadcast in memory, which no dead letter says; else empty.
+std::string unfit_warning(const core::Tables& tables, const core::Receipt& receipt);
 
 // How a request stands, as the member `request`; nothing for other messages.
 void render_request(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);

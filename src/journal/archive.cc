@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "journal/archive.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/check.h"
+#include "journal/follower.h"
 #include "journal/merge.h"
 #include "journal/snapshot_file.h"
 
@@ -15,6 +19,9 @@ namespace {
 // Zeros go past the kernel's cache, piece by piece: they cost no copying, and no sync of the
 // appending waits for more than a piece of them.
 constexpr size_t zero_piece_bytes = size_t{1} << 20;
+
+constexpr int snapshots_nice = 10;
+constexpr uint64_t records_per_read_max = 4'096;
 
 Result write_zeros(const File& file, uint64_t bytes) {
   if (auto reserved = file.reserve(bytes); !reserved) {
@@ -50,7 +57,12 @@ Archive::Archive(Disk& disk, Options options, Recovered&& recovered)
     carried_.emplace(std::move(path), std::move(segment));
   }
   if (options_.background) {
-    housekeeper_ = std::thread([this] { run(); });
+    housekeeper_ = std::thread([this] { run(&Archive::keep_house); });
+    snapshots_keeper_ = std::thread([this] {
+      // On Linux this is the thread's own. It has time: the loop and the view have less.
+      (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), snapshots_nice);
+      run(&Archive::keep_snapshots);
+    });
   }
 }
 
@@ -62,8 +74,10 @@ Archive::~Archive() {
     trim_waiting_.reset();
   }
   changed_.notify_all();
-  if (housekeeper_.joinable()) {
-    housekeeper_.join();
+  for (std::thread* const thread : {&housekeeper_, &snapshots_keeper_}) {
+    if (thread->joinable()) {
+      thread->join();
+    }
   }
 }
 
@@ -155,7 +169,8 @@ void Archive::trim(Seq upto, std::vector<Seq> keep) {
 void Archive::settle() {
   Lock lock(mutex_);
   changed_.wait(lock, [this] {
-    return !working_ && !spare_wanted_ && !snapshot_waiting_ && !trim_waiting_;
+    return !is_keeping_house_ && !is_storing_ && !spare_wanted_ && !snapshot_waiting_ &&
+           !trim_waiting_;
   });
 }
 
@@ -164,13 +179,17 @@ std::optional<Error> Archive::take_trouble() {
   return std::exchange(trouble_, std::nullopt);
 }
 
-void Archive::run() {
+// Notifies only when something was done: the two threads would wake each other for ever.
+void Archive::run(Work work) {
   Lock lock(mutex_);
   while (true) {
-    if (work(lock)) {
-      continue;
+    bool worked = false;
+    while ((this->*work)(lock)) {
+      worked = true;
     }
-    changed_.notify_all();
+    if (worked) {
+      changed_.notify_all();
+    }
     if (stopping_) {
       return;
     }
@@ -183,13 +202,13 @@ void Archive::wake(Lock& lock) {
     changed_.notify_all();
     return;
   }
-  while (work(lock)) {
+  while (keep_house(lock) || keep_snapshots(lock)) {
   }
 }
 
 // Does one piece of work, without the mutex; false when there is none.
-bool Archive::work(Lock& lock) {
-  working_ = true;
+bool Archive::keep_house(Lock& lock) {
+  is_keeping_house_ = true;
   bool worked = true;
   if (std::exchange(spare_wanted_, false)) {
     lock.unlock();
@@ -200,22 +219,32 @@ bool Archive::work(Lock& lock) {
     } else {
       trouble_ = made.error();
     }
-  } else if (const auto snapshot = std::exchange(snapshot_waiting_, std::nullopt)) {
-    store(*snapshot, lock);
   } else if (const auto trim = std::exchange(trim_waiting_, std::nullopt)) {
     give_back(*trim, lock);
   } else {
     worked = false;
   }
-  working_ = false;
+  is_keeping_house_ = false;
   return worked;
 }
 
-void Archive::store(const Snapshot& snapshot, Lock& lock) {
+// Likewise: makes and stores the snapshot that waits.
+bool Archive::keep_snapshots(Lock& lock) {
+  auto snapshot = std::exchange(snapshot_waiting_, std::nullopt);
+  if (!snapshot) {
+    return false;
+  }
+  is_storing_ = true;
+  store(*snapshot, lock);
+  is_storing_ = false;
+  return true;
+}
+
+void Archive::store(Snapshot& snapshot, Lock& lock) {
   const Seq older = snapshots_.empty() ? Seq{} : snapshots_.back();
   lock.unlock();
   // What cannot be restored must not take the place of what can, nor of the records.
-  auto written = snapshot.check ? snapshot.check(snapshot) : std::expected<void, Error>{};
+  auto written = complete(snapshot);
   if (written) {
     written = write_snapshot(disk_, options_.directory, snapshot);
   }
@@ -231,6 +260,48 @@ void Archive::store(const Snapshot& snapshot, Lock& lock) {
   if (older == Seq{} || older == snapshot.seq) {
     snapshots_.erase(snapshots_.begin());
   }
+}
+
+// Reads a part at a time, so that it ends soon when the journal is closed.
+std::expected<void, Error> Archive::complete(Snapshot& snapshot) {
+  if (!snapshot.make) {
+    return snapshot.complete({}, {});
+  }
+  const Error closing{base::Code::unavailable, "the journal is being closed", {}};
+  if (is_stopping()) {
+    return std::unexpected(closing);
+  }
+  auto older = load();
+  if (!older) {
+    return std::unexpected(older.error());
+  }
+  Follower follower(options_.directory, &disk_);
+  const auto read = [&](Seq after, Seq upto, const auto& visit) -> std::expected<void, Error> {
+    while (after < upto) {
+      if (is_stopping()) {
+        return std::unexpected(closing);
+      }
+      const Seq next{std::min(upto.n, after.n + records_per_read_max)};
+      if (auto done = follower.read(after, next, visit); !done) {
+        return done;
+      }
+      after = next;
+    }
+    return {};
+  };
+  const auto check = std::exchange(snapshot.check, {});
+  if (auto made = snapshot.complete(std::move(*older), read); !made) {
+    return made;
+  }
+  if (is_stopping()) {
+    return std::unexpected(closing);
+  }
+  return check ? check(snapshot) : std::expected<void, Error>{};
+}
+
+bool Archive::is_stopping() {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
 }
 
 // By the directory, not by what we know of: damaged ones that were passed over go as well.

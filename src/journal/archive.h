@@ -19,9 +19,9 @@
 namespace parley::journal {
 
 // All files of a journal but the segment that is being written: full segments, carried ones,
-// spares and snapshots. Its one thread, the housekeeper, does what would stall the appending:
-// it makes spares, stores snapshots and gives the space of trimmed records back. One mutex; never
-// held during a write or a sync.
+// spares and snapshots. Its two threads do what would stall the appending: the housekeeper makes
+// spares and gives the space of trimmed records back; the other makes and stores snapshots, which
+// takes long. One mutex; never held during a write or a sync.
 class Archive {
  public:
   struct Options {
@@ -32,7 +32,8 @@ class Archive {
 
   Archive(Disk& disk, Options options, Recovered&& recovered);
 
-  // Stores a snapshot that was handed over, drops other work, and ends the thread.
+  // Stores a snapshot that was handed over, but for one that would have to be made; one that is
+  // being made is dropped between its steps. Drops other work, and ends the threads.
   ~Archive();
 
   // The path of a file that can become a segment: zeros or the bytes of an earlier life. It is
@@ -76,10 +77,14 @@ class Archive {
   };
   using Lock = std::unique_lock<std::mutex>;
 
-  void run();
+  using Work = bool (Archive::*)(Lock& lock);
+  void run(Work work);
   void wake(Lock& lock);
-  bool work(Lock& lock);
-  void store(const Snapshot& snapshot, Lock& lock);
+  bool keep_house(Lock& lock);
+  bool keep_snapshots(Lock& lock);
+  void store(Snapshot& snapshot, Lock& lock);
+  std::expected<void, Error> complete(Snapshot& snapshot);
+  bool is_stopping();
   void give_back(const Trim& trim, Lock& lock);
   std::vector<const Segment*> survey_all(const Trim& trim, std::vector<Segment*> segments);
   void retire(const std::vector<const Segment*>& segments, Lock& lock);
@@ -93,7 +98,8 @@ class Archive {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  bool working_ = false;
+  bool is_keeping_house_ = false;
+  bool is_storing_ = false;
   // Only the housekeeper erases, so that it may look at a segment without the mutex.
   std::map<Seq, Segment> logs_;
   std::map<std::string, Segment> carried_;
@@ -105,7 +111,8 @@ class Archive {
   std::optional<Error> save_failure_;
   std::optional<Error> trouble_;
 
-  std::thread housekeeper_;  // last, so that all else is there when it starts
+  std::thread housekeeper_;  // last, so that all else is there when they start
+  std::thread snapshots_keeper_;
 };
 
 }  // namespace parley::journal

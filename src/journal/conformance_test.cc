@@ -317,6 +317,37 @@ TEST_P(Conformance, SnapshotThatFailsItsCheckIsNotStored) {
   EXPECT_EQ(journal().snapshot_seq(), Seq{2});
 }
 
+TEST_P(Conformance, SnapshotIsMadeOfTheOlderOneAndTheRecordsSince) {
+  append({"a", "b", "c", "d"});
+  const auto make = [](uint64_t upto) {
+    return [upto](std::optional<Snapshot> older,
+                  const ReadRecords& read) -> std::expected<std::string, Error> {
+      std::string state = older ? older->state : "none";
+      const auto done =
+          read(older ? older->seq : Seq{}, Seq{upto}, [&](const Record& record) {
+            state += " " + std::to_string(record.seq.n) + std::string(record.payload);
+          });
+      return done ? std::expected<std::string, Error>(state) : std::unexpected(done.error());
+    };
+  };
+  ASSERT_TRUE(journal().save({.seq = Seq{2}, .state = {}, .make = make(2)}));
+  subject_->settle();
+  EXPECT_EQ(journal().load().value()->state, "none 1a 2b");
+  ASSERT_TRUE(journal().save({.seq = Seq{4}, .state = {}, .make = make(4)}));
+  subject_->settle();
+  subject_->reopen();
+  EXPECT_EQ(journal().load().value()->state, "none 1a 2b 3c 4d");
+  append({"e"});
+  Snapshot unmade{.seq = Seq{5}, .state = {}};
+  unmade.make = [](const auto&, const auto&) -> std::expected<std::string, Error> {
+    return std::unexpected(Error{base::Code::malformed_record, "it cannot be made", {}});
+  };
+  ASSERT_TRUE(journal().save(unmade));
+  subject_->settle();
+  EXPECT_EQ(journal().take_save_failure().value().detail, "it cannot be made");
+  EXPECT_EQ(journal().snapshot_seq(), Seq{4});
+}
+
 TEST_P(Conformance, SnapshotCoversUnsyncedRecords) {
   append({"a", "b", "c"}, Sync::no);
   save(3, "");

@@ -31,8 +31,8 @@ class FileJournal final : public Journal {
   struct Options {
     std::filesystem::path directory;  // made when it does not exist
     size_t segment_bytes = size_t{64} << 20;  // rounded up to whole blocks
-    // False does the work of the housekeeper inside the call that asks for it, so that tests and
-    // the simulator repeat exactly.
+    // False does the work of the archive's threads inside the call that asks for it, so that tests
+    // and the simulator repeat exactly.
     bool background = true;
     Disk* disk = nullptr;  // the machine's own when null; outlives the journal
   };
@@ -85,7 +85,7 @@ class FileJournal final : public Journal {
   };
   const Totals& totals() const { return totals_; }
 
-  // Waits until no batch is pending and the housekeeper has nothing left to do.
+  // Waits until no batch is pending and the archive's threads have nothing left to do.
   void settle();
 
   // What last went wrong behind the scenes, other than with a snapshot; each failure once. The

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -174,6 +175,57 @@ TEST(Follower, FollowsAWriterOnAnotherThread) {
   }
   EXPECT_TRUE(good);
   writer.join();
+}
+
+// Snapshots are made by a follower, beside the appending.
+TEST(Snapshots, AreMadeWhileTheJournalGoesOn) {
+  Live live(true);
+  live.append(400);
+  std::binary_semaphore begun(0);
+  std::binary_semaphore goes_on(0);
+  Snapshot snapshot{.seq = Seq{400}, .state = {}};
+  snapshot.make = [&](std::optional<Snapshot> older,
+                      const ReadRecords& read) -> std::expected<std::string, Error> {
+    EXPECT_FALSE(older);
+    begun.release();
+    goes_on.acquire();
+    uint64_t count = 0;
+    EXPECT_TRUE(read(Seq{}, Seq{400}, [&](const Record& record) {
+      EXPECT_EQ(record.seq.n, ++count);
+      EXPECT_EQ(record.payload, Live::payload(record.seq));
+    }));
+    return std::to_string(count);
+  };
+  ASSERT_TRUE(live.journal->save(std::move(snapshot)));
+  begun.acquire();
+  live.append(400);  // more than one segment: the housekeeper makes spares meanwhile
+  EXPECT_EQ(live.journal->last(), Seq{800});
+  EXPECT_EQ(live.journal->snapshot_seq(), Seq{});
+  goes_on.release();
+  live.journal->settle();
+  EXPECT_EQ(live.journal->load().value()->state, "400");
+}
+
+TEST(Snapshots, AreNotWaitedForWhenTheJournalIsClosed) {
+  Live live(true);
+  live.append(1);
+  std::binary_semaphore begun(0);
+  Snapshot snapshot{.seq = Seq{1}, .state = {}};
+  snapshot.make = [&](const auto&, const ReadRecords& read) -> std::expected<std::string, Error> {
+    begun.release();
+    while (true) {  // until the journal says that it has no time for this
+      if (auto done = read(Seq{}, Seq{1}, [](const Record&) {}); !done) {
+        return std::unexpected(done.error());
+      }
+    }
+  };
+  ASSERT_TRUE(live.journal->save(std::move(snapshot)));
+  begun.acquire();
+  live.journal.reset();
+  auto opened = FileJournal::open({live.path, 16 << 10, false, nullptr}, live.clock);
+  ASSERT_TRUE(opened);
+  EXPECT_EQ((*opened)->last(), Seq{1});
+  EXPECT_EQ((*opened)->snapshot_seq(), Seq{});
 }
 
 }  // namespace

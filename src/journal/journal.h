@@ -29,13 +29,34 @@ struct Record {
   std::string_view payload;
 };
 
-// The state of a machine after the record `seq`, as opaque bytes.
+// Hands out the records after `after` up to and with `upto`, in order, without a gap.
+using ReadRecords = std::function<std::expected<void, Error>(
+    Seq after, Seq upto, const std::function<void(const Record&)>& visit)>;
+
+// The state of a machine after the record `seq`, as opaque bytes; empty where `make` is to make it.
 struct Snapshot {
   Seq seq;
   std::string state;
-  // Whether the state can be restored: called before it is stored, on the thread that stores it.
-  // What fails is not stored. None: it is stored as it is.
+  // Makes the state of the newest snapshot that is stored, if there is one, and of the records
+  // since then. Called before it is stored, on the thread that stores it. None: the state is there.
+  std::function<std::expected<std::string, Error>(std::optional<Snapshot> older,
+                                                  const ReadRecords& read)>
+      make = {};
+  // Whether the state can be restored: called after `make`, on the same thread. What fails is not
+  // stored. None: it is stored as it is.
   std::function<std::expected<void, Error>(const Snapshot&)> check = {};
+
+  // What is owed before it is stored: makes the state and checks it, as far as that was asked for.
+  std::expected<void, Error> complete(std::optional<Snapshot> older, const ReadRecords& read) {
+    if (make) {
+      auto made = make(std::move(older), read);
+      if (!made) {
+        return std::unexpected(made.error());
+      }
+      state = std::move(*made);
+    }
+    return check ? check(*this) : std::expected<void, Error>{};
+  }
 };
 
 // What became of a record that was asked for.

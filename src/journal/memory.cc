@@ -79,9 +79,15 @@ std::expected<std::string, Error> MemoryJournal::fetch(Seq seq) {
 
 std::expected<void, Error> MemoryJournal::save(Snapshot snapshot) {
   CHECK(snapshot.seq <= last());
-  if (auto checked = snapshot.check ? snapshot.check(snapshot) : std::expected<void, Error>{};
-      !checked) {
-    save_failure_ = checked.error();
+  const ReadRecords read_records = [this](Seq after, Seq upto, const auto& visit) {
+    return read(after, SIZE_MAX, [&](const Record& record) {
+      if (record.seq <= upto) {
+        visit(record);
+      }
+    });
+  };
+  if (auto completed = snapshot.complete(snapshot_, read_records); !completed) {
+    save_failure_ = completed.error();
     return {};
   }
   snapshot_ = std::move(snapshot);

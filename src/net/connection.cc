@@ -2,6 +2,7 @@
 #include "net/connection.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -282,6 +283,7 @@ void Connection::input_ended() { ended_ = true; }
 void Connection::wrote(size_t size) {
   progress_ = around_.now;
   out_at_ += size;
+  written_ += size;
   CHECK(out_at_ <= out_.size());
   if (out_at_ == out_.size()) {
     out_.clear();
@@ -298,6 +300,22 @@ void Connection::wrote(size_t size) {
     if (phase_ == Phase::open) {
       around_.handler->on_drained(id_);
     }
+  }
+  tell_written();
+}
+
+void Connection::add_reports(std::vector<Report>& reports) {
+  for (Report& each : reports) {
+    reports_.emplace_back(written_ + output().size(), std::move(each));
+  }
+  reports.clear();
+}
+
+void Connection::tell_written() {
+  while (!reports_.empty() && reports_.front().first <= written_) {
+    const Report report = std::move(reports_.front().second);
+    reports_.pop_front();
+    report->end(true);
   }
 }
 
@@ -333,6 +351,7 @@ void Connection::release() {
     queued_bytes_ -= slot.bytes.size();
     out_ += slot.bytes;
     slot.bytes = {};
+    add_reports(slot.reports);
     const bool keep_alive = slot.framing.keep_alive;
     ++slots_at_;
     ++first_;
@@ -364,6 +383,7 @@ void Connection::respond(uint64_t number, const Response& response) {
   }
   append_response(sink(*slot), response, slot->framing, around_.date);
   slot->is_upgrade = false;
+  slot->reports = response.reports;
   answered(*slot);
   weigh();
 }
@@ -436,7 +456,7 @@ void Connection::append_last(const Append& append) {
   over_mark_ = over_mark_ || buffered() > around_.limits.buffered_max;
 }
 
-void Connection::send(std::string_view bytes) {
+void Connection::send(std::string_view bytes, std::vector<Report> reports) {
   if (phase_ != Phase::open || mode_ == Mode::http) {
     return;
   }
@@ -454,6 +474,11 @@ void Connection::send(std::string_view bytes) {
       out += bytes;
     }
   });
+  if (waiting() == 0) {
+    add_reports(reports);
+  } else {
+    std::ranges::move(reports, std::back_inserter(slots_.back().reports));
+  }
 }
 
 void Connection::close(uint16_t code, std::string_view reason) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -82,7 +83,7 @@ class Connection {
   void respond(uint64_t number, const Response& response);
   void start_stream(uint64_t number, const Response& head);
   void accept_websocket(uint64_t number, std::string_view protocol);
-  void send(std::string_view bytes);
+  void send(std::string_view bytes, std::vector<Report> reports = {});
   size_t buffered() const { return out_.size() - out_at_ + queued_bytes_; }
   bool has_room() const { return !over_mark_; }
   void close(uint16_t code, std::string_view reason);
@@ -98,6 +99,7 @@ class Connection {
   // A request that is not answered yet, or whose answer waits for those before it.
   struct Slot {
     std::string bytes;  // the answer, while it waits
+    std::vector<Report> reports{};
     bool is_answered = false;
     bool is_upgrade = false;
     Framing framing;
@@ -135,6 +137,9 @@ class Connection {
   // The answer was written to the slot's sink; moves all answers to the output whose turn it is.
   void answered(Slot& slot);
   void release();
+  // To be told when all that is in the output now has left.
+  void add_reports(std::vector<Report>& reports);
+  void tell_written();
   // Appends to what goes behind all answers: more of a stream, or frames.
   template <class Append>
   void append_last(const Append& append);
@@ -164,6 +169,8 @@ class Connection {
   std::optional<FrameReader> frames_;
   std::string kept_, out_;
   size_t out_at_ = 0;  // what is before it has left
+  uint64_t written_ = 0;  // bytes of the output, since the connection began
+  std::deque<std::pair<uint64_t, Report>> reports_;  // each is due when `written_` is its number
   std::vector<Slot> slots_;
   size_t slots_at_ = 0;           // what is before it is answered
   size_t queued_bytes_ = 0;       // of all slots

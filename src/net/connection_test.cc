@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "net/peer_test.h"
 
@@ -25,6 +26,64 @@ TEST(Connection, PipelinedAnswersLeaveInTheOrderOfTheRequests) {
   peer.answer(4);
   EXPECT_EQ(peer.read_answers(), "4 ");
   EXPECT_EQ(peer.connection->buffered(), 0u);
+}
+
+// An answer whose end is written to `told`.
+Response reported(std::string& told, std::string_view name) {
+  return {.body = "answer",
+          .headers = {},
+          .reports = {std::make_shared<WriteReport>([&told, name](bool is_written) {
+            told += std::string(name) + (is_written ? " written " : " lost ");
+          })}};
+}
+
+TEST(Connection, AnswerIsReportedWhenItsLastByteHasLeft) {
+  Peer peer;
+  std::string told;
+  peer.send(get("/1") + get("/2") + get("/3"));
+  peer.connection->respond(2, reported(told, "2"));
+  peer.answer(1);
+  EXPECT_EQ(told, "");
+  peer.connection->wrote(peer.connection->output().size() - 1);
+  EXPECT_EQ(told, "");
+  peer.connection->wrote(1);
+  EXPECT_EQ(told, "2 written ");
+  peer.connection->respond(3, reported(told, "3"));
+  peer.read();
+  EXPECT_EQ(told, "2 written 3 written ");
+}
+
+TEST(Connection, AnswerThatNeverLeavesIsReportedAsLost) {
+  std::string told;
+  {
+    Peer peer;
+    peer.send(get("/1") + get("/2") + get("/3"));
+    peer.connection->respond(3, reported(told, "3"));  // waits for those before it
+    peer.connection->respond(1, reported(told, "1"));
+    peer.connection->wrote(peer.connection->output().size() - 1);
+    peer.connection->respond(1, reported(told, "again"));  // is ignored
+    EXPECT_EQ(told, "again lost ");
+    peer.connection->fail();
+  }
+  EXPECT_NE(told.find("1 lost "), std::string::npos);
+  EXPECT_NE(told.find("3 lost "), std::string::npos);
+  EXPECT_EQ(told.find("written"), std::string::npos);
+}
+
+TEST(Connection, PartOfAStreamIsReportedWhenItHasLeft) {
+  std::string told;
+  {
+    Peer peer;
+    peer.send(get("/1"));
+    peer.connection->start_stream(1, {.headers = {}});
+    peer.read();
+    peer.connection->send("a", reported(told, "a").reports);
+    EXPECT_EQ(told, "");
+    peer.read();
+    EXPECT_EQ(told, "a written ");
+    peer.connection->send("b", reported(told, "b").reports);
+  }
+  EXPECT_EQ(told, "a written b lost ");
 }
 
 TEST(Connection, SecondAnswerIsIgnored) {

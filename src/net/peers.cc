@@ -73,10 +73,18 @@ void Peers::sweep() {
 }
 
 // Drops the connections that are dead, and tells the handler: here, where nobody works with them.
+// Each may leave a thousand calls behind that wait, so the rest of many is left to the next turn,
+// which comes at once.
 void Peers::reap() {
   std::vector<ConnectionId> gone;
   gone.swap(dead_);
-  for (const ConnectionId id : gone) {
+  const Time began = time_of_work();
+  for (size_t n = 0; n < gone.size(); ++n) {
+    if (n > 0 && is_too_long(began)) {
+      dead_.insert(dead_.begin(), gone.begin() + static_cast<std::ptrdiff_t>(n), gone.end());
+      return;
+    }
+    const ConnectionId id = gone[n];
     const auto found = peers_.find(id);
     const bool is_known = found->second->connection.is_known();
     peers_.erase(found);
@@ -177,7 +185,9 @@ void Peers::fail_all() {
     peer->connection.fail();
     note_death(*peer);
   }
-  reap();
+  while (!dead_.empty()) {
+    reap();
+  }
 }
 
 template <class Act>
@@ -201,8 +211,8 @@ void Peers::accept_websocket(const Exchange& exchange, std::string_view protocol
        [&](Connection& each) { each.accept_websocket(exchange.number, protocol); });
 }
 
-void Peers::send(ConnectionId connection, std::string_view bytes) {
-  with(connection, [&](Connection& each) { each.send(bytes); });
+void Peers::send(ConnectionId connection, std::string_view bytes, std::vector<Report> reports) {
+  with(connection, [&](Connection& each) { each.send(bytes, std::move(reports)); });
 }
 
 size_t Peers::buffered(ConnectionId connection) const {

@@ -21,7 +21,8 @@ class Peers : public Server {
   void respond(const Exchange& exchange, const Response& response) override;
   void start_stream(const Exchange& exchange, const Response& head) override;
   void accept_websocket(const Exchange& exchange, std::string_view protocol = {}) override;
-  void send(ConnectionId connection, std::string_view bytes) override;
+  void send(ConnectionId connection, std::string_view bytes,
+            std::vector<Report> reports = {}) override;
   size_t buffered(ConnectionId connection) const override;
   bool has_room(ConnectionId connection) const override;
   void close(ConnectionId connection, uint16_t code, std::string_view reason) override;
@@ -50,7 +51,7 @@ class Peers : public Server {
   virtual void wait_to_read(Peer& peer) = 0;
   // The same after a pause: what came in before may be at hand without a further sign.
   virtual void read_on(Peer& peer) { wait_to_read(peer); }
-  // Whether the rest of what there is to write is left to the next turn, which began so.
+  // Whether the rest of what there is to write, or to drop, is left to the next turn.
   virtual bool is_too_long(Time /*began*/) const { return false; }
   virtual Time time_of_work() const { return {}; }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "net/write_report.h"
 
 namespace parley::net {
 
@@ -49,6 +50,7 @@ struct Response {
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<Report> reports{};  // told when it was written, or lost
 };
 
 // How long a turn took, from when something was there to do.
@@ -133,7 +135,8 @@ class Server {
   virtual void accept_websocket(const Exchange& exchange, std::string_view protocol = {}) = 0;
   // A text message on a WebSocket, which must be UTF-8, or the next part of a stream. Buffered
   // until the turn ends.
-  virtual void send(ConnectionId connection, std::string_view bytes) = 0;
+  virtual void send(ConnectionId connection, std::string_view bytes,
+                    std::vector<Report> reports = {}) = 0;
   // Bytes of the connection that wait to be written.
   virtual size_t buffered(ConnectionId connection) const = 0;
   // False from when `buffered` is above `buffered_max` until `on_drained`: hold back. What is sent

@@ -39,9 +39,10 @@ using base::seconds;
 constexpr size_t read_bytes_max = 256 * 1024;
 // What a turn reads before it works.
 constexpr size_t turn_bytes_max = 1024 * 1024;
-// How long a turn reads before it works, and writes before it reads again.
-constexpr Duration reading_max = base::milliseconds(2);
-constexpr Duration writing_max = base::milliseconds(2);
+// How long a turn reads before it works, and writes before it reads again: with what it applies in
+// between (node::Node::Options::apply_max) under 5 ms.
+constexpr Duration reading_max = base::microseconds(1'500);
+constexpr Duration writing_max = base::microseconds(1'500);
 // Connections over the limit that get an answer; further ones are closed without.
 constexpr size_t refused_max = 64;
 // Descriptors for those and for all that the process opens beside connections.

@@ -52,6 +52,17 @@ void Broker::send_owed(Time now) {
       });
 }
 
+namespace {
+
+// Nothing that is certain to be refused passes behind these: they need not be told first. A Read is
+// not one of them, for who reads may then nack.
+bool lets_nothing_pass(const core::Command& command) {
+  return std::holds_alternative<core::Heartbeat>(command) ||
+         std::holds_alternative<core::StopWaiting>(command);
+}
+
+}  // namespace
+
 void Broker::ask(core::WorkspaceId workspace, std::string_view actor, core::Command command,
                  Done done) {
   core::Entry entry;
@@ -66,12 +77,15 @@ void Broker::ask(core::WorkspaceId workspace, std::string_view actor, core::Comm
       refuse_at_door(entry, done)) {
     return;
   }
+  const bool may_change_answers = !lets_nothing_pass(entry.command);
   const auto ticket = node_->submit(workspace, actor, std::move(entry.command));
   if (!ticket) {
     done(std::unexpected(ticket.error()), {});
     return;
   }
-  newest_[who] = *ticket;
+  if (may_change_answers) {
+    newest_[who] = *ticket;
+  }
   // The node has submitted commands of its own in between: those have no asker.
   while (first_ticket_ + askers_.size() < *ticket) {
     askers_.emplace_back();
@@ -139,13 +153,13 @@ void Broker::close_owed(Time now) {
 
 Broker::Waiter Broker::on_mail(core::WorkspaceId workspace, core::AgentRef agent,
                                std::function<void()> wake) {
-  mail_[{workspace, agent}].push_back({next_waiter_, std::move(wake)});
+  mail_[{workspace, agent}].emplace(next_waiter_, std::move(wake));
   return {.workspace = workspace, .agent = agent, .id = next_waiter_++};
 }
 
 Broker::Waiter Broker::on_answer(core::WorkspaceId workspace, Seq question,
                                  std::function<void(Answer)> answered) {
-  answers_[{workspace, question}].push_back({next_waiter_, std::move(answered)});
+  answers_[{workspace, question}].emplace(next_waiter_, std::move(answered));
   return {.workspace = workspace, .question = question, .id = next_waiter_++};
 }
 
@@ -155,7 +169,7 @@ void Broker::forget(const Waiter& waiter) {
     if (at == waiters.end()) {
       return;
     }
-    std::erase_if(at->second, [&waiter](const auto& held) { return held.id == waiter.id; });
+    at->second.erase(waiter.id);
     if (at->second.empty()) {
       waiters.erase(at);
     }
@@ -245,8 +259,8 @@ void Broker::route(const core::Entry& entry, const core::Effect& effect) {
 void Broker::wake_mail(core::WorkspaceId workspace, core::AgentRef agent) {
   auto node = mail_.extract({workspace, agent});
   if (node) {
-    for (const MailWaiter& waiter : node.mapped()) {
-      waiter.wake();
+    for (const auto& [id, wake] : node.mapped()) {
+      wake();
     }
   }
 }
@@ -254,8 +268,8 @@ void Broker::wake_mail(core::WorkspaceId workspace, core::AgentRef agent) {
 void Broker::tell_answer(core::WorkspaceId workspace, Seq question, Answer answer) {
   auto node = answers_.extract({workspace, question});
   if (node) {
-    for (const AnswerWaiter& waiter : node.mapped()) {
-      waiter.answered(answer);
+    for (const auto& [id, answered] : node.mapped()) {
+      answered(answer);
     }
   }
 }

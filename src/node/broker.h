@@ -126,14 +126,9 @@ class Broker final : private Outlet {
   void wake_mail(core::WorkspaceId workspace, core::AgentRef agent);
   void tell_answer(core::WorkspaceId workspace, Seq question, Answer answer);
 
-  struct MailWaiter {
-    uint64_t id;
-    std::function<void()> wake;
-  };
-  struct AnswerWaiter {
-    uint64_t id;
-    std::function<void(Answer)> answered;
-  };
+  // By id, which is also their order: thousands may wait for the same, and hang up one by one.
+  template <class Call>
+  using Waiters = std::map<uint64_t, Call>;
 
   std::unique_ptr<Node> node_;
   uint64_t origin_ = 0;
@@ -142,8 +137,8 @@ class Broker final : private Outlet {
   uint64_t next_stream_ = 1;
   uint64_t next_waiter_ = 1;
   std::unordered_map<uint64_t, Receiver*> receivers_;  // by stream number
-  std::map<std::pair<core::WorkspaceId, core::AgentRef>, std::vector<MailWaiter>> mail_;
-  std::map<std::pair<core::WorkspaceId, Seq>, std::vector<AnswerWaiter>> answers_;
+  std::map<std::pair<core::WorkspaceId, core::AgentRef>, Waiters<std::function<void()>>> mail_;
+  std::map<std::pair<core::WorkspaceId, Seq>, Waiters<std::function<void(Answer)>>> answers_;
   // By workspace and actor, hashed: the newest command of each. Only what is not told yet counts.
   std::unordered_map<uint64_t, Ticket> newest_;
   std::vector<Observer> observers_;

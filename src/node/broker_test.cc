@@ -52,5 +52,28 @@ TEST(Broker, StreamThatCouldNotBeClosedIsClosedLater) {
   EXPECT_FALSE(is_open());
 }
 
+// Many calls of one client wait for the same, and hang up at once, the newest first: each
+// leaves alone. This takes 0.15 s; looking at all of the others each time took a minute.
+TEST(Broker, ThoseWhoWaitLeaveOneByOne) {
+  base::ManualClock clock{core::testing::start_time};
+  journal::MemoryLog log{clock};
+  journal::MemoryJournal journal{log};
+  Node::Options options;
+  options.clock = &clock;
+  const auto broker = std::move(*Broker::start(journal, options));
+  std::vector<Broker::Waiter> waiters;
+  for (int n = 0; n < 200'000; ++n) {
+    waiters.push_back(broker->on_mail(workspace_first, 1, [] {}));
+    waiters.push_back(broker->on_answer(workspace_first, base::Seq{1}, [](Broker::Answer) {}));
+  }
+  while (waiters.size() > 1) {
+    broker->forget(waiters.back());
+    waiters.pop_back();
+    ASSERT_TRUE(broker->is_awaited(workspace_first, 1));
+  }
+  broker->forget(waiters.back());
+  EXPECT_FALSE(broker->is_awaited(workspace_first, 1));
+}
+
 }  // namespace
 }  // namespace parley::node

@@ -78,6 +78,22 @@ TEST_F(Door, WhoWaitsForAnAnswerIsHeardInside) {
   EXPECT_EQ(at_the_door_, 1);
 }
 
+// Else one sign of life in front of a thousand refused calls has them all written.
+TEST_F(Door, AHeartbeatOnItsWayLetsNobodyIn) {
+  ask("ana", core::Heartbeat{});
+  ask("ana", core::StopWaiting{base::Seq{1}});
+  ask("ana", core::Ack{core::testing::target("none"), {}});
+  EXPECT_EQ(at_the_door_, 1);
+  // Who reads may nack then.
+  ask("ana", a_send("ana", "m1").to("bo"));
+  step();
+  ask("bo", core::Read{core::testing::target("m1")});
+  ask("bo", core::Nack{.target = core::testing::target("m1")});
+  EXPECT_EQ(at_the_door_, 1);
+  step();
+  EXPECT_EQ(told_.back(), accepted);
+}
+
 // Others that wait are no reason: none of them was told yet, so this may have come before them.
 TEST_F(Door, WhatOthersWaitForLetsNobodyIn) {
   ask("ana", a_send("ana", "m1").to("bo"));

@@ -2,6 +2,7 @@
 #include "node/node.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "base/check.h"
@@ -56,6 +57,38 @@ bool needs_sync(const core::Command& command) {
   return std::visit(visitor, command);
 }
 
+// A second machine that follows the journal from the older snapshot on: the loop goes on meanwhile,
+// for which encoding the state of a million messages would be a pause of half a second.
+std::expected<core::Machine, Error> replay(std::optional<journal::Snapshot> older, Seq upto,
+                                           const journal::ReadRecords& read, uint64_t hash_seed) {
+  core::Machine machine(hash_seed);
+  if (older) {
+    auto restored = core::Machine::restore(older->state, hash_seed);
+    if (!restored) {
+      return restored;
+    }
+    machine = std::move(*restored);
+    older.reset();  // its bytes are many
+  }
+  std::expected<void, Error> applied;
+  std::vector<core::Effect> effects;
+  const auto done = read(machine.seq(), upto, [&](const journal::Record& record) {
+    const auto entry = core::decode_entry(record.seq, record.time, record.payload);
+    if (applied && !entry) {
+      applied = std::unexpected(entry.error());
+    }
+    if (applied) {
+      effects.clear();
+      (void)machine.apply(*entry, effects);
+    }
+  });
+  if (!done || !applied) {
+    return std::unexpected(!done ? done.error() : applied.error());
+  }
+  CHECK(machine.seq() == upto);
+  return machine;
+}
+
 // What a start does with a snapshot; on the thread that stores it, with memory for a second
 // machine.
 std::expected<void, Error> check_snapshot(const journal::Snapshot& snapshot, uint64_t hash_seed) {
@@ -108,7 +141,6 @@ std::expected<void, Error> Node::catch_up() {
     machine_ = std::move(*restored);
     CHECK(machine_.seq() == (*snapshot)->seq);
     snapshot_bytes_ = (*snapshot)->state.size();
-    trimmed_ = machine_.seq();
   }
   return apply_new(false, Extent::all);
 }
@@ -303,28 +335,43 @@ std::expected<void, Error> Node::apply_one(const journal::Record& record, bool t
 
 // Often enough that a restart is quick, seldom enough that the work is small beside the records.
 void Node::keep_snapshots() {
-  if (!snapshot_held_ &&
+  note_snapshots();
+  if (snapshot_due_ == Seq{} && saving_ == Seq{} &&
       bytes_since_snapshot_ >= std::max(options_.snapshot_bytes_min, 4 * snapshot_bytes_)) {
-    snapshot_held_ = journal::Snapshot{machine_.seq(), machine_.snapshot()};
-    live_held_ = machine_.live();
+    snapshot_due_ = machine_.seq();
     bytes_since_snapshot_ = 0;
-    snapshot_bytes_ = snapshot_held_->state.size();
   }
   // What came before a stored snapshot is never told again, so the view must have it.
-  if (snapshot_held_ &&
-      (!options_.view_position || options_.view_position() >= snapshot_held_->seq)) {
-    saved_ = snapshot_held_->seq;
-    live_saved_ = std::move(live_held_);
-    snapshot_held_->check = [seed = options_.hash_seed](const journal::Snapshot& snapshot) {
-      return check_snapshot(snapshot, seed);
-    };
-    const auto saved = journal_.save(std::move(*snapshot_held_));
-    snapshot_held_.reset();
-    if (!saved) {
-      trouble_ = saved.error();
-    }
+  if (snapshot_due_ != Seq{} &&
+      (!options_.view_position || options_.view_position() >= snapshot_due_)) {
+    save_snapshot();
+    note_snapshots();
   }
-  note_snapshots();
+}
+
+void Node::save_snapshot() {
+  saving_ = std::exchange(snapshot_due_, Seq{});
+  made_ = std::make_shared<Made>();
+  journal::Snapshot snapshot{.seq = saving_, .state = {}};
+  snapshot.make = [upto = saving_, seed = options_.hash_seed, made = made_](
+                      std::optional<journal::Snapshot> older, const journal::ReadRecords& read)
+      -> std::expected<std::string, Error> {
+    const auto machine = replay(std::move(older), upto, read, seed);
+    if (!machine) {
+      return std::unexpected(machine.error());
+    }
+    made->live = machine->live();
+    std::string state = machine->snapshot();
+    made->bytes = state.size();
+    return state;
+  };
+  snapshot.check = [seed = options_.hash_seed](const journal::Snapshot& made) {
+    return check_snapshot(made, seed);
+  };
+  if (const auto saved = journal_.save(std::move(snapshot)); !saved) {
+    trouble_ = saved.error();
+    saving_ = {};
+  }
 }
 
 void Node::note_snapshots() {
@@ -333,12 +380,14 @@ void Node::note_snapshots() {
       options_.warn(*failure);
     }
     snapshot_trouble_ = std::move(failure);
+    saving_ = {};
   }
   // What lived then, not what lives now: a power loss may take back what was not synced since.
-  if (journal_.snapshot_seq() > trimmed_ && journal_.snapshot_seq() == saved_) {
-    trimmed_ = saved_;
+  if (saving_ != Seq{} && journal_.snapshot_seq() == saving_) {
     snapshot_trouble_.reset();
-    journal_.trim(saved_, std::move(live_saved_));
+    snapshot_bytes_ = made_->bytes;
+    journal_.trim(saving_, std::move(made_->live));
+    saving_ = {};
   }
 }
 

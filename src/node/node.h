@@ -68,7 +68,7 @@ class Node {
     std::function<bool()> view_full;
     // By this clock a step applies for `apply_max` and leaves the rest to the next. Null: all.
     base::Clock* steady = nullptr;
-    base::Duration apply_max = base::milliseconds(2);
+    base::Duration apply_max = base::microseconds(1'500);
     // Told what someone should look at although the node goes on. Empty: nobody.
     std::function<void(const Error&)> warn;
     // Null: nothing is refused at the door.
@@ -145,6 +145,7 @@ class Node {
   void refuse_upto(uint64_t last, const Error& error);
   void take_fetched();
   void keep_snapshots();
+  void save_snapshot();
   void note_snapshots();
   bool has_started() const;
   bool batch_is_settled() const;
@@ -174,11 +175,15 @@ class Node {
   uint64_t newest_told_ = start_number;  // of our commands: the outcome, or that it is refused
   size_t bytes_since_snapshot_ = 0;
   size_t snapshot_bytes_ = 0;
-  std::optional<journal::Snapshot> snapshot_held_;  // until the view has passed its place
-  std::vector<Seq> live_held_;   // the messages that lived at `snapshot_held_`
-  Seq saved_;                    // the snapshot that was given to the journal last
-  std::vector<Seq> live_saved_;  // and what lived at it
-  Seq trimmed_;
+  Seq snapshot_due_;  // the place of the next, until the view has passed it; 0: none is due
+  // What is known of a snapshot once it is made: written by the thread that stores it, before the
+  // journal says that it is stored.
+  struct Made {
+    std::vector<Seq> live;
+    size_t bytes = 0;
+  };
+  Seq saving_;  // the snapshot that the journal is making and storing; 0: none
+  std::shared_ptr<Made> made_;
   Time tick_after_{};  // after a refused append: time is not tried at once again
   std::optional<Error> trouble_;
   std::optional<Error> snapshot_trouble_;

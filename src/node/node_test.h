@@ -94,7 +94,12 @@ class TroubledJournal final : public journal::Journal {
   Seq last() override { return inner_.last(); }
   std::expected<void, Error> save(journal::Snapshot snapshot) override {
     if (bend_snapshot) {
-      bend_snapshot(snapshot.state);
+      snapshot.make = [bend = bend_snapshot, make = std::move(snapshot.make)](
+                          std::optional<journal::Snapshot> older, const auto& read) {
+        auto made = make(std::move(older), read);
+        bend(*made);
+        return made;
+      };
     }
     return inner_.save(std::move(snapshot));
   }

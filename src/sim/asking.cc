@@ -84,10 +84,13 @@ void Ledger::check_chain(const Step& step) {
 void Ledger::check_mark(const Step& step) {
   const core::Messages& messages = step.after.tables().messages;
   const core::MessageRef answer = messages.find(step.entry.seq);
-  if (!question_ || answer == core::none || !sent_.contains(question_->seq)) {
+  if (!question_ || answer == core::none) {
     return;
   }
   const Seq first = question_->chain.empty() ? question_->seq : question_->chain.back().first;
+  if (!sent_.contains(first)) {  // settled with this entry, and forgotten
+    return;
+  }
   const core::Mark wanted = question_->answered                   ? core::Mark::duplicate
                             : sent_.at(first).timed_out ? core::Mark::late
                                                              : core::Mark::plain;
@@ -112,7 +115,11 @@ void Ledger::on_roll_called(const Step& step, const core::Errand& errand) {
     fail(Check::wait, step, "a roll call is reported that was not made, or twice");
     return;
   }
-  const std::vector<Pair>& pairs = sent_.at(errand.about).pairs;
+  std::vector<Pair> pairs = sent_.at(errand.about).pairs;
+  // Time passes first: who subscribes with this entry was not called.
+  std::erase_if(pairs, [&](const Pair& pair) {
+    return pair.made == step.entry.seq && errand.about != step.entry.seq;
+  });
   const bool all_final =
       std::ranges::all_of(pairs, [](const Pair& pair) { return core::is_final(pair.state); });
   if (!all_final && at->second.due > now_) {
@@ -201,8 +208,10 @@ void Ledger::check_receipts(const Step& step) {
   }
 }
 
-void Ledger::begin_pipeline(const Step& step, const core::Send& command) {
+void Ledger::begin_pipeline(const Step& step, const core::Send& command,
+                            core::Duration timeout) {
   Piped piped;
+  piped.timeout = timeout;
   piped.id = command.envelope.id;
   piped.manner = Manner::of(command.envelope);
   piped.stages.emplace_back(command.envelope.receivers.front());

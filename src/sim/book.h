@@ -39,8 +39,10 @@ struct Pair {
   Time due;  // end of the lease or delay
   core::StreamId stream;
   core::ResumeMark mark{};  // by which its receiver may say that it saw it
+  core::ResumeMark former{};  // or by this, as it did last
   uint32_t attempts = 0;
   uint32_t revivals = 0;  // by the broker itself
+  Seq made;     // the entry that addressed it: the message's own, or a late subscriber's
   Seq touched;  // the entry that moved it last
   bool paced = false;  // rate limits may hold it up, and it has not got through them
   bool tried = false;  // its receiver could not take it: it is tried again
@@ -262,6 +264,7 @@ struct Piped {
   core::MessageId id;
   Manner manner;
   std::vector<std::string> stages;
+  core::Duration timeout;  // of each stage, by the rules that held when it began
   size_t asked = 1;    // stages, one after the other; 0: the first one is busy
   Seq message;         // of the stage
   Answer answer = Answer::none;  // of the stage

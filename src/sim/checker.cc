@@ -58,6 +58,14 @@ void Checker::catch_up() {
   told_.clear();
 }
 
+uint64_t Checker::digest() const {
+  uint64_t digest = machine_->digest();
+  for (const Replayed& each : replayed_) {
+    digest = base::mix64(digest, each.digest);
+  }
+  return digest;
+}
+
 void Checker::replay_one(Seq seq) {
   const SharedLog::Record& record = log_.at(seq);
   if (record.stamp < stamp_) {

@@ -54,6 +54,8 @@ class Checker {
   void check_answered(int node);
 
   const core::Machine& machine() const { return *machine_; }
+  // Of all that was told, in order, and of the state at the end.
+  uint64_t digest() const;
   uint64_t unsettled() const;
   uint64_t untold() const;
 

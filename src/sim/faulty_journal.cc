@@ -189,7 +189,6 @@ std::expected<std::string, Error> FaultyJournal::fetch(Seq seq) {
 
 std::expected<void, Error> FaultyJournal::save(journal::Snapshot snapshot) {
   CHECK(snapshot.seq <= visible_);
-  on_save(snapshot);
   saving_ = std::move(snapshot);
   return {};
 }
@@ -232,13 +231,27 @@ void FaultyJournal::pass_time() {
 void FaultyJournal::store_snapshot() {
   journal::Snapshot snapshot = std::move(*saving_);
   saving_.reset();
-  if (setting_.strikes(setting_.rates.save_bad)) {
-    snapshot.state.pop_back();
+  snapshot.make = [this, seq = snapshot.seq, make = std::move(snapshot.make)](
+                      std::optional<journal::Snapshot> older, const auto& read) {
+    auto made = make(std::move(older), read);
+    if (made) {
+      on_save({seq, *made});
+      made->resize(made->size() - (setting_.strikes(setting_.rates.save_bad) ? 1 : 0));
+    }
+    return made;
+  };
+  if (setting_.canary == Canary::snapshot_unchecked) {
+    snapshot.check = {};
   }
-  if (const auto checked = snapshot.check(snapshot);
-      !checked && setting_.canary != Canary::snapshot_unchecked) {
+  const journal::ReadRecords read_records = [this](Seq after, Seq upto, const auto& visit) {
+    for (Seq seq = after.next(); seq <= upto; seq = seq.next()) {
+      visit({seq, log_.at(seq).time, log_.at(seq).payload});
+    }
+    return std::expected<void, Error>{};
+  };
+  if (const auto completed = snapshot.complete(snapshot_, read_records); !completed) {
     setting_.coverage.count("fault", "snapshot refused");
-    save_failure_ = checked.error();
+    save_failure_ = completed.error();
     return;
   }
   log_.sync(snapshot.seq);  // a snapshot never outlives the records that it stands on

@@ -90,10 +90,12 @@ void Ledger::observe(const Step& step) {
   learn_meetings(step);
   learn(step);
   const auto* retry = done<core::ResolveDeadLetter>(step);
-  bool resolved = retry == nullptr || learn_resolved(step, *retry);
+  std::span<const Fact> later = step.facts;
+  bool resolved = retry == nullptr || learn_resolved(step, *retry, later);
   for (const Fact& fact : step.facts) {
     on(step, fact);
-    resolved = resolved || learn_resolved(step, *retry);  // the letter may be of this entry
+    later = later.subspan(1);
+    resolved = resolved || learn_resolved(step, *retry, later);  // the letter may be of this entry
   }
   if (!resolved) {
     fail(Check::letter, step, "resolved a dead letter that was never told of");
@@ -317,12 +319,23 @@ void Ledger::add_pairs(const Step& step) {
     }
     Pair pair;
     pair.receiver = receiver;
+    pair.made = step.entry.seq;
     pair.paced = !late && step.entry.actor == at->second.sender &&
                  is_paced(at->second.sender, at->second.priority);
     pair.touched = step.entry.seq;
     at->second.pairs.push_back(std::move(pair));
     ++count;
   });
+  // What ends quietly for all is forgotten in the same entry, where nothing settled is kept.
+  const auto made = done<core::Send>(step) == nullptr ? sent_.end() : sent_.find(step.entry.seq);
+  for (const Fact& fact : step.facts) {
+    if (fact.kind == Fact::Kind::settled && made != sent_.end() && fact.message == made->first &&
+        t.messages.find(made->first) == core::none) {
+      made->second.pairs.push_back(
+          {.receiver = fact.receiver, .made = step.entry.seq, .touched = step.entry.seq});
+      ++count;
+    }
+  }
   if (!step.outcome->duplicate && step.outcome->count != count) {
     fail(Check::receivers, step, text("told {} receivers, has {}", step.outcome->count, count));
   }
@@ -391,8 +404,11 @@ void Ledger::check_receivers(const Step& step, const core::Send& command) {
   }
 }
 
-// False while there is no such letter, or its delivery is not yet told to have failed.
-bool Ledger::learn_resolved(const Step& step, const core::ResolveDeadLetter& command) {
+// False while there is no such letter, its delivery is not yet told to have failed, or the message
+// is still to be told to fail for another: time passes before the command, so that one failed
+// first.
+bool Ledger::learn_resolved(const Step& step, const core::ResolveDeadLetter& command,
+                            std::span<const Fact> later) {
   const auto at = letters_.find(command.id);
   const bool malformed =
       at != letters_.end() && at->second.reason == core::Reason::malformed;
@@ -401,6 +417,13 @@ bool Ledger::learn_resolved(const Step& step, const core::ResolveDeadLetter& com
   }
   if (command.resolution != core::Resolution::retried || malformed) {
     return true;
+  }
+  const bool is_early = std::ranges::any_of(later, [&](const Fact& fact) {
+    return fact.kind == Fact::Kind::settled && fact.message == at->second.message &&
+           fact.receiver != at->second.receiver;
+  });
+  if (is_early) {
+    return false;
   }
   const auto sent = sent_.find(at->second.message);
   Pair* const pair = find(at->second.message, at->second.receiver);

@@ -44,7 +44,8 @@ class Ledger {
   void learn(const Step& step);
   void accept(const Step& step, const core::Send& command);
   void end_broadcasts(const Step& step);
-  bool learn_resolved(const Step& step, const core::ResolveDeadLetter& command);
+  bool learn_resolved(const Step& step, const core::ResolveDeadLetter& command,
+                      std::span<const Fact> later);
   void add_pairs(const Step& step);
   void check_repeat(const Step& step, const core::Send& command);
   void check_receivers(const Step& step, const core::Send& command);
@@ -58,7 +59,7 @@ class Ledger {
   void on(const Step& step, const Fact& fact);
   void add_letter(const Step& step, const Fact& fact);
   void on_owed(const Step& step, const Fact& fact);
-  core::ResumeMark mark_left(const Step& step, const Sent& sent, const Pair& pair) const;
+  bool leaves_marks(const Step& step, const Sent& sent, const Pair& pair) const;
   void check_mark(const Step& step, const Fact& fact, const Sent& sent, Pair& pair);
   void on_deliver(const Step& step, const Fact& fact);
   void on_settled(const Step& step, const Fact& fact);
@@ -130,7 +131,7 @@ class Ledger {
   void check_roll_calls(const Step& step);
   void on_receipt(const Step& step, const core::Errand& errand);
   void check_receipts(const Step& step);
-  void begin_pipeline(const Step& step, const core::Send& command);
+  void begin_pipeline(const Step& step, const core::Send& command, core::Duration timeout);
   bool is_held_back(const Step& step, const core::Send& command) const;
   bool waits_to_begin(Seq first) const;
   void check_stage(const Step& step, const core::Send& command);
@@ -162,9 +163,11 @@ class Ledger {
 
   // talks.cc
   void learn_talk(const Step& step, const core::Send& send);
+  std::string reached_by(const Step& step, const std::string& named) const;
   void check_talks(const Step& step);
   void forget_talks(const Step& step);
   void end_requests();
+  bool is_replaced(const Step& step, Seq former) const;
   bool is_over(const Talk& talk) const;
   bool answers_request(const core::Envelope& envelope) const;
   std::set<Seq> pending_in(const std::string& thread) const;

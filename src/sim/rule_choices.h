@@ -77,7 +77,8 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"locks_per_agent_max", {"1", "2", "4", "100"}},
     {"settled_retention", {"0s", "1s", "2m", "24h"}},
     {"flow.request_timeout", {"100ms", "1s", "20s", "5m"}},
-    {"collab.retry_delays", {"none", "50ms", "1s,2s,4s", "10ms,20ms"}},
+    // Not `none`: what then fails at once is refused and stored, which the scenarios have.
+    {"collab.retry_delays", {"5ms", "50ms", "1s,2s,4s", "10ms,20ms"}},
     {"collab.timeout.broadcast", {"100ms", "1s"}},
     {"collab.timeout.command", {"100ms", "1s", "30s"}},
     {"collab.timeout.query", {"100ms", "5s"}},

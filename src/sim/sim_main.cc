@@ -104,18 +104,21 @@ int run_edge(const Range& range, edge_sim::Options options, uint64_t failures_ma
   return failures == 0 ? 0 : 1;
 }
 
-int run_all(const Range& range, sim::Options options) {
+int run_all(const Range& range, sim::Options options, uint64_t failures_max, bool digests) {
   sim::Coverage coverage;
   uint64_t entries = 0;
   const auto begin = std::chrono::steady_clock::now();
-  int failures = 0;
+  uint64_t failures = 0;
   uint64_t seeds = 0;
-  for (uint64_t seed = range.from; seed <= range.to && failures < 5; ++seed) {
+  for (uint64_t seed = range.from; seed <= range.to && failures < failures_max; ++seed) {
     options.seed = seed;
     ++seeds;
     const sim::Result result = sim::run(options);
     coverage.add(result.coverage);
     entries += result.entries;
+    if (digests) {
+      std::cout << sim::text("digest of {}: {}\n", seed, result.digest);
+    }
     if (result.failure) {
       print({.seed = seed,
              .check = sim::check_name(result.failure->check),
@@ -156,13 +159,16 @@ int main(int argc, char** argv) {
   uint64_t seed = 0;
   uint64_t steps = 0;
   bool edge = false;
+  bool digests = false;
   uint64_t failures_max = 5;
   sim::Options options;
   app.add_option("--seeds", seeds, "FROM..TO");
   app.add_option("--seed", seed, "one seed");
   app.add_option("--steps", steps, "steps of one run");
   app.add_flag("--edge", edge, "with the edges: clients at the bytes, their notebooks judge");
-  app.add_option("--failures", failures_max, "with --edge: stop after so many");
+  app.add_option("--failures", failures_max, "stop after so many");
+  app.add_flag("--digests", digests,
+               "print one of each seed: a change of form leaves them as they are");
   app.add_option("--canary", canary, "plant a bug that the checks must catch");
   app.add_flag("--verbose", options.verbose, "print every entry and fault");
   CLI11_PARSE(app, argc, argv);
@@ -185,6 +191,10 @@ int main(int argc, char** argv) {
                  "the edges must catch are planted by tools/planted\n";
     return 2;
   }
+  if (edge && digests) {
+    std::cerr << "--digests are of the core's simulator: leave out --edge\n";
+    return 2;
+  }
   if (edge) {
     edge_sim::Options edge_options{.verbose = options.verbose};
     edge_options.steps = steps > 0 ? static_cast<uint32_t>(steps) : edge_options.steps;
@@ -192,5 +202,5 @@ int main(int argc, char** argv) {
   }
   options.steps = steps > 0 ? static_cast<uint32_t>(steps) : options.steps;
   options.canary = *planted;
-  return run_all(*range, options);
+  return run_all(*range, options, failures_max, digests);
 }

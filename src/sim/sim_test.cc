@@ -30,6 +30,15 @@ TEST(Sim, ManySeedsHoldAndReachEverything) {
   }
 }
 
+// Those outside of the range above.
+TEST(Sim, SeedsThatOnceFailedHold) {
+  for (const uint64_t seed : {50933, 51393}) {
+    const Options options{.seed = seed};
+    const Result result = run(options);
+    EXPECT_FALSE(result.failure) << story(options, result);
+  }
+}
+
 TEST(Sim, SameSeedIsTheSameRun) {
   const Result first = run({.seed = 7, .steps = 200});
   const Result second = run({.seed = 7, .steps = 200});

@@ -25,6 +25,13 @@ bool is_upto(const core::Ack& ack, const Pair& pair) {
   return pair.stream == ack.stream && pair.mark <= ack.upto;
 }
 
+// How much of queue_max it uses at the end of the entry.
+uint64_t load_after(const Step& step, const std::string& receiver) {
+  const core::Tables& t = step.after.tables();
+  const core::AgentRef ref = t.agents.find(receiver);
+  return ref == core::none ? 0 : t.load_of(ref);
+}
+
 }  // namespace
 
 void Ledger::on(const Step& step, const Fact& fact) {
@@ -149,20 +156,21 @@ bool Ledger::is_target(const Step& step, const core::Target& target, const Sent&
 
 // What its receiver may name it by, once nobody holds it: only a lost connection leaves that. The
 // start of a node ends connections, and no leases.
-core::ResumeMark Ledger::mark_left(const Step& step, const Sent& sent, const Pair& pair) const {
+bool Ledger::leaves_marks(const Step& step, const Sent& sent, const Pair& pair) const {
   const auto* nack = done<core::Nack>(step);
   const bool given_back =
       (pair.due <= now_ && !std::holds_alternative<core::StartNode>(step.entry.command)) ||
       (nack != nullptr && is_target(step, nack->target, sent, pair));
-  return core::is_held(pair.state) && (given_back || !closed_.contains(pair.stream))
-             ? core::ResumeMark{}
-             : pair.mark;
+  return !core::is_held(pair.state) || (!given_back && closed_.contains(pair.stream));
 }
 
 // What its client saw is not pushed to it again, all else is; and no mark is given twice.
 void Ledger::check_mark(const Step& step, const Fact& fact, const Sent& sent, Pair& pair) {
-  const core::ResumeMark before = mark_left(step, sent, pair);
+  const bool known = leaves_marks(step, sent, pair);
+  const core::ResumeMark before = known ? pair.mark : core::ResumeMark{};
+  const core::ResumeMark former = known ? pair.former : core::ResumeMark{};
   pair.mark = fact.mark;
+  pair.former = {};
   if (fact.stream == core::stream_none) {
     if (fact.seen || !fact.mark.is_none()) {
       fail(Check::resume, step, named(fact.message, fact.receiver) + " has a mark of no stream");
@@ -170,7 +178,8 @@ void Ledger::check_mark(const Step& step, const Fact& fact, const Sent& sent, Pa
     return;
   }
   Opened& opened = streams_[fact.stream];
-  const bool seen = opened.after.covers(before);
+  const bool seen = opened.after.covers(before) || opened.after.covers(former);
+  pair.former = !seen ? core::ResumeMark{} : opened.after.covers(before) ? before : former;
   if (seen != fact.seen) {
     fail(Check::resume, step,
          text("{} is pushed to one who saw {}-{}, and was handed out as {}-{} before",
@@ -244,7 +253,7 @@ void Ledger::on_deliver(const Step& step, const Fact& fact) {
   }
   const auto* read = done<core::Read>(step);
   const bool by_name = read != nullptr && is_target(step, read->target, sent, *pair);
-  if (!by_name) {
+  if (!by_name && !fact.seen) {  // what its client has already passes nobody
     check_order(step, sent, *pair);
   }
   if (fact.stream == core::stream_none) {
@@ -319,6 +328,7 @@ void Ledger::on_settled(const Step& step, const Fact& fact) {
   pair->state = fact.state;
   pair->stream = core::stream_none;
   pair->mark = {};
+  pair->former = {};
   pair->touched = step.entry.seq;
   if (!answered_later) {
     sent.since = now_;
@@ -370,8 +380,10 @@ void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) 
                 !is_unfailed(step, sent, *find(fact.message, fact.receiver));
       break;
     case core::Reason::queue_overflow:
+      // What was tried before it may take the last place, in the same entry.
       is_true = sizes_.queues[fact.receiver] >= rules_.queue_max ||
                 unsettled_of(fact.receiver) > rules_.queue_max ||
+                load_after(step, fact.receiver) >= rules_.queue_max ||
                 done<core::Subscribe>(step) != nullptr || done<core::Register>(step) != nullptr;
       break;
     case core::Reason::malformed:
@@ -446,7 +458,10 @@ void Ledger::reconcile_pair(const Step& step, Sent& sent, Pair& pair,
     if (!may_be_free(step, sent, pair)) {
       wrong(Check::holder);
     }
-    pair.mark = mark_left(step, sent, pair);
+    if (!leaves_marks(step, sent, pair)) {
+      pair.mark = {};
+      pair.former = {};
+    }
   } else if (core::is_held(pair.state)) {
     if (stream != pair.stream) {
       wrong(Check::holder);
@@ -464,6 +479,14 @@ void Ledger::reconcile_pair(const Step& step, Sent& sent, Pair& pair,
     fail(Check::resume, step,
          text("{} is known as {}-{}, should be {}-{}", named(sent.seq, pair.receiver),
               delivery.mark.stream, delivery.mark.number, pair.mark.stream, pair.mark.number));
+  }
+  // What a client saw before its stream was opened is its own, and waits for no room.
+  for (const auto& [id, opened] : streams_) {
+    if (delivery.state == State::queued && !delivery.parked && opened.agent == pair.receiver &&
+        (opened.after.covers(pair.mark) || opened.after.covers(pair.former))) {
+      fail(Check::resume, step,
+           named(sent.seq, pair.receiver) + " waits, though its receiver saw it and is back");
+    }
   }
   if (pair.state != delivery.state) {
     pair.touched = step.entry.seq;

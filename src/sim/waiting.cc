@@ -63,8 +63,10 @@ void Ledger::begin_waiting(const Step& step, const core::Send& command) {
     return item.second.errand_done;
   });
   if (!command.later_stages.empty()) {
-    begin_pipeline(step, command);
     timeout = timeout.us > 0 ? timeout : rules_.flow_request_timeout;
+    begin_pipeline(step, command, timeout);
+  } else if (stage != piped_.end()) {
+    timeout = stage->second.timeout;
   } else if (e.requires_ack && !core::asks(e.kind) && command.errand == 0 &&
              (to_many || e.kind == core::Kind::broadcast)) {
     begin_roll_call(step, e);
@@ -166,6 +168,7 @@ void Ledger::on_timed_out(const Step& step, const Fact& fact) {
       pair.state = State::queued;
       pair.stream = core::stream_none;
       pair.mark = {};
+      pair.former = {};
       pair.touched = step.entry.seq;
     }
   }

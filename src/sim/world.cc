@@ -187,6 +187,7 @@ Result World::run() {
   result.failure = verdict_.failure();
   result.history.assign(setting_.history.begin(), setting_.history.end());
   result.entries = log_.last().n;
+  result.digest = checker_.digest();
   result.coverage = std::move(setting_.coverage);
   return result;
 }

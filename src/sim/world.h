@@ -25,6 +25,7 @@ struct Result {
   std::vector<std::string> history;  // what happened last, oldest first
   Coverage coverage;
   uint64_t entries = 0;
+  uint64_t digest = 0;  // of all that it led to: what changes no behaviour does not change it
 };
 
 // The whole system in one thread from one seed: nodes, the log they share, agents, faults, time,

@@ -18,7 +18,6 @@ Feed::Feed(const Options& options, Post post, Seq position)
     : options_(options),
       post_(std::move(post)),
       position_(position.n),
-      durable_(position.n),
       applied_(position.n),
       last_(position) {}
 

@@ -123,7 +123,7 @@ class Feed {
   const Options options_;
   const Post post_;
   std::atomic<uint64_t> position_;
-  std::atomic<uint64_t> durable_;
+  std::atomic<uint64_t> durable_ = 0;  // until the first checkpoint of this process
   std::atomic<uint64_t> applied_;
   std::atomic<bool> full_ = false;
 

@@ -68,7 +68,8 @@ class Runner {
   Feed feed_;
   Questions questions_;
   size_t bytes_since_checkpoint_ = 0;
-  Feed::TimePoint next_checkpoint_ = Feed::TimePoint::max();
+  // At once: a former life that was killed may have left what only SQLite's log has.
+  Feed::TimePoint next_checkpoint_ = Feed::TimePoint::min();
   Feed::TimePoint next_forget_;
   bool given_up_ = false;
   std::thread thread_;  // last, so that all else is there when it starts

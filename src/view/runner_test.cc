@@ -185,6 +185,30 @@ TEST(Runner, FilesCopiedInTheMiddleAreAWholeView) {
   EXPECT_TRUE(view.reach(world.last()).there);
 }
 
+// A snapshot that trusted the position would let the journal drop what a loss of power then takes
+// from the history too.
+TEST(Runner, WhatAKilledLifeLeftInTheLogIsNotDurableUntilThisOneMadeItSo) {
+  World world;
+  add_agents(world);
+  Running killed(world);
+  world.again();
+  send(world, 20);
+  ASSERT_TRUE(killed.reach(world.last()).there);
+  const std::string path = world.directory.path + "/killed.db";
+  std::filesystem::copy_file(world.history_path(), path);
+  std::filesystem::copy_file(world.history_path() + "-wal", path + "-wal");
+  Running next(world, [&](Runner::Options& options) {
+    options.path = path;
+    options.threads = false;
+  });
+  EXPECT_EQ(next.runner->feed().position(), world.last());
+  EXPECT_EQ(next.runner->feed().durable(), Seq{});
+  EXPECT_TRUE(next.runner->step());
+  EXPECT_EQ(next.runner->feed().durable(), world.last());
+  std::filesystem::remove(path + "-wal");
+  EXPECT_EQ(History::open({path, {}, world.last()})->position(), world.last());
+}
+
 TEST(Runner, RefusesNothingUntilItIsFullAndRecovers) {
   World world;
   Running view(world, [&](Runner::Options& options) {

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import WebSocket from 'ws';
-import { binary, Broker, message, until } from './harness.mjs';
+import { Broker, Raw, binary, message, until } from './harness.mjs';
 
 const run = promisify(execFile);
 
@@ -72,6 +72,18 @@ describe('an agent that is away', () => {
     assert.equal(await availability('poller'), 'available');
     socket.close();
     await until(() => availability('poller'), (found) => found === 'offline');
+  });
+
+  it('CO-06: is seen with each call, also where nobody is missed', async () => {
+    const calm = await Broker.start({ flags: ['--set', 'collab.heartbeats_missed=0', '--set', 'collab.heartbeat=1ms'] });
+    try {
+      const bo = await calm.addAgent('bo');
+      const seen = async () => { await bo.inbox(); return (await calm.call('GET', '/v1/agents/bo')).json.last_seen; };
+      const first = await until(seen);
+      await until(seen, (last) => last > first);
+    } finally {
+      await calm.remove();
+    }
   });
 
   it('CO-06: stays there while it waits for a lock', async () => {
@@ -273,5 +285,26 @@ describe('circles of those who wait', () => {
     hangUp.abort();
     assert.equal(await lost, 'lost');
     await until(closing, ({ json }) => json.code === 'TIMEOUT');
+  });
+
+  it('CO-09: whoever hangs up one of two calls for the same answer waits still', async () => {
+    const question = message('ana', 'cy', {}, { type: 'request' });
+    const body = JSON.stringify(question);
+    const calls = [];
+    const waiting = async () =>
+      Number(/^parley_calls_waiting (\d+)$/m.exec((await broker.call('GET', '/metrics')).text)[1]);
+    for (const count of [1, 2]) {
+      calls.push(await Raw.connect(broker.url));
+      await calls.at(-1).send(`POST /v1/messages?wait=100s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${ana.token}\r\n`
+        + `Content-Length: ${body.length}\r\n\r\n${body}`);
+      await until(waiting, (found) => found === count);
+    }
+    const closing = () => cy.send('ana', {}, { type: 'request', response_timeout: '100ms' }, '?wait=1s');
+    calls[0].socket.destroy();
+    await until(waiting, (found) => found === 1);
+    assert.equal((await closing()).json.code, 'DEADLOCK');
+    calls[1].socket.destroy();
+    await until(waiting, (found) => found === 0);
+    assert.equal((await closing()).json.code, 'TIMEOUT');
   });
 });

@@ -480,18 +480,16 @@ describe('a collab command that is not answered', () => {
     const command = collab('boss', 'worker', { type: 'command' });
     const asked = post(boss, command, '?wait=30s');
     let taken = 0;
-    const mail = async () => {
-      for (;;) {
-        const { json } = await worker.inbox('?wait=2s');
-        if (json.count === 0) return;
-        for (const { id } of json.notifications) {
-          assert.equal(id, command.id);
-          assert.equal((await worker.read(id)).status, 200);
-          if ((await worker.ack(id)).status === 200) ++taken;
-        }
+    const mail = until(async () => {
+      const { json } = await worker.inbox('?wait=2s');
+      for (const { id } of json.notifications) {
+        assert.equal(id, command.id);
+        assert.equal((await worker.read(id)).status, 200);
+        if ((await worker.ack(id)).status === 200) ++taken;
       }
-    };
-    const [{ status, json }] = await Promise.all([asked, mail()]);
+      return json.count === 0;
+    });
+    const [{ status, json }] = await Promise.all([asked, mail]);
     assert.equal(status, 504);
     assert.equal(json.code, 'TIMEOUT');
     assert.match(json.detail, /worker did not answer msg_\d+ within 300ms, asked 4 times/);

@@ -38,12 +38,14 @@ describe('a broker that is killed', () => {
   // Sends numbers one after the other until the broker is gone.
   async function sendUntilGone(name, first) {
     const agent = new Agent(broker, name, tokens[name]);
-    for (let number = first; ; ++number) {
+    let number = first;
+    await until(async () => {
       let sent;
-      try { sent = await agent.send('bo', { number }); } catch { return; }
+      try { sent = await agent.send('bo', { number }); } catch { return 'gone'; }
       assert.equal(sent.status, 202, sent.text);
-      accepted.get(name).push(number);
-    }
+      accepted.get(name).push(number++);
+      return undefined;
+    });
   }
 
   // Each sender's messages of this life are first seen in the order in which they were sent. An
@@ -60,21 +62,26 @@ describe('a broker that is killed', () => {
   // Reads and acknowledges until the broker is gone.
   async function ackUntilGone() {
     const bo = new Agent(broker, 'bo', tokens.bo);
-    try {
-      for (;;) {
-        const { json } = await bo.inbox('?wait=1s&limit=20');
-        for (const note of json.notifications) {
-          const { json: whole } = await bo.read(note.id);
-          const key = `${whole.sender}/${whole.payload.body.number}`;
-          inOrder(whole.sender, whole.payload.body.number);
-          assert.ok(!acked.has(key), `${key} came again after its ack`);
-          tried.add(key);  // if the answer is lost, the ack may have counted or not
-          if ((await bo.ack(note.id)).status === 200) acked.add(key);
-        }
+    const ackSome = async () => {
+      const { json } = await bo.inbox('?wait=1s&limit=20');
+      for (const note of json.notifications) {
+        const { json: whole } = await bo.read(note.id);
+        const key = `${whole.sender}/${whole.payload.body.number}`;
+        inOrder(whole.sender, whole.payload.body.number);
+        assert.ok(!acked.has(key), `${key} came again after its ack`);
+        tried.add(key);  // if the answer is lost, the ack may have counted or not
+        if ((await bo.ack(note.id)).status === 200) acked.add(key);
       }
-    } catch (error) {
-      if (error.code === 'ERR_ASSERTION') throw error;
-    }
+    };
+    await until(async () => {
+      try {
+        await ackSome();
+      } catch (error) {
+        if (error.code === 'ERR_ASSERTION') throw error;
+        return 'gone';
+      }
+      return undefined;
+    });
   }
 
   it(`loses nothing in ${kills} kills`, { timeout: 600_000 }, async () => {

@@ -2,7 +2,7 @@
 // GET /v1/stream: server-sent events as a reader of them sees them.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Broker, message } from './harness.mjs';
+import { Broker, Changes, message } from './harness.mjs';
 
 // Reads events by the rules of the HTML standard: lines end with CR LF, LF or CR; `data` lines are
 // joined with LF; an empty line ends an event.
@@ -12,27 +12,36 @@ class Events {
     events.abort = new AbortController();
     events.response = await fetch(`${agent.broker.url}/v1/stream${query}`,
       { headers: { Authorization: `Bearer ${agent.token}` }, signal: events.abort.signal });
-    events.reader = events.response.body.pipeThrough(new TextDecoderStream()).getReader();
     events.text = '';
+    events.ended = false;
+    events.changes = new Changes();
+    events.readAll();
     return events;
   }
-  async next() {
-    for (;;) {
-      const end = /(\r\n|\n|\r){2}/.exec(this.text);
-      if (end) {
-        const lines = this.text.slice(0, end.index).split(/\r\n|\n|\r/);
-        this.text = this.text.slice(end.index + end[0].length);
-        const event = { data: [] };
-        for (const line of lines) {
-          const [, name, value] = /^([^:]*): ?(.*)$/.exec(line);
-          if (name === 'data') event.data.push(value); else event[name] = value;
-        }
-        return { ...event, json: JSON.parse(event.data.join('\n')) };
+  // By itself, so that who waits for an event gives up in time when nothing comes.
+  async readAll() {
+    try {
+      for await (const text of this.response.body.pipeThrough(new TextDecoderStream())) {
+        this.text += text;
+        this.changes.changed();
       }
-      const { done, value } = await this.reader.read();
-      if (done) return undefined;
-      this.text += value;
+    } catch {
+      // A reset is an end like any other here, and so is `close`.
     }
+    this.ended = true;
+    this.changes.changed();
+  }
+  async next() {
+    const end = await this.changes.until(() => /(\r\n|\n|\r){2}/.exec(this.text) ?? this.ended);
+    if (end === true) return undefined;
+    const lines = this.text.slice(0, end.index).split(/\r\n|\n|\r/);
+    this.text = this.text.slice(end.index + end[0].length);
+    const event = { data: [] };
+    for (const line of lines) {
+      const [, name, value] = /^([^:]*): ?(.*)$/.exec(line);
+      if (name === 'data') event.data.push(value); else event[name] = value;
+    }
+    return { ...event, json: JSON.parse(event.data.join('\n')) };
   }
   close() { this.abort.abort(); }
 }

@@ -2,7 +2,7 @@
 // The history: messages are found after they left the engine, by those who sent or received them,
 // whatever happened to the process or to the database in between.
 import assert from 'node:assert/strict';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Agent, Broker } from './harness.mjs';
@@ -196,6 +196,19 @@ describe('the history of a broker that is killed', () => {
     assert.match(broker.stderr, /could not be used and is now .*history\.db\.aside-1/);
     assert.ok((await readdir(broker.data)).includes('history.db.aside-1'));
     assert.deepEqual(await outbox(), sent);
+  });
+
+  it('is not answered from when its database is damaged under a broker that runs', async () => {
+    assert.equal((await again('ana').send('bo', {})).status, 202);
+    await broker.historyIsWhole();
+    for (const suffix of ['', '-wal']) {
+      const file = await open(join(broker.data, `history.db${suffix}`), 'r+');
+      await file.write(Buffer.alloc((await file.stat()).size, 'x'), 0);
+      await file.close();
+    }
+    const found = await again('ana').call('GET', '/v1/outbox');
+    assert.deepEqual([found.status, found.json.code], [500, 'STORAGE_FAILED'], found.text);
+    assert.equal((await broker.call('GET', '/v1/health')).status, 200);
   });
 
   it('does without one when it cannot be opened at all', async () => {

@@ -2,7 +2,7 @@
 // What the broker tells of a message: to its sender, to its receiver, to those who look after it.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Agent, Broker, message } from './harness.mjs';
+import { Agent, Broker, Raw, message, until } from './harness.mjs';
 
 describe('an honest broker', () => {
   let broker, ana, bo, cy;
@@ -170,6 +170,15 @@ describe('an honest broker', () => {
     return fay.send(receiver, {});
   }
 
+  it('says until when a receiver may keep what it has in hand', async () => {
+    const { id } = (await ana.send('cy', { n: 1 })).json;
+    await cy.read(id);
+    const [{ state, since, lease_ends: end }] = (await ana.delivery(id)).json.deliveries;
+    assert.equal(state, 'read');
+    assert.ok(Date.parse(end) > Date.parse(since), `${since} ${end}`);
+    await cy.ack(id);
+  });
+
   it('takes an agent\'s word on what it does', async () => {
     const beat = await ana.call('POST', '/v1/agents/ana/heartbeat',
       { body: { status: 'busy', currentTask: 'T-1' } });
@@ -268,6 +277,89 @@ describe('an honest broker', () => {
     assert.deepEqual(again.json.response.payload.body, { a: 2 });
     assert.equal(again.json.provenance.sender, 'cy');
     await emptied(ana);
+  });
+
+  // Whoever answers chooses the receivers. One who asked and is none of them may not read the answer.
+  it('shows an answer to another neither to one who blocks for it nor to one who asks again', async () => {
+    const first = message('ana', 'bo', { q: 5 }, { type: 'request' });
+    await ana.call('POST', '/v1/messages', { body: first });
+    await bo.read(first.id);
+    const second = message('bo', 'cy', { q: 6 }, { type: 'request', metadata: { in_reply_to: first.id } });
+    const ask = () => bo.call('POST', '/v1/messages?wait=60s', { body: second });
+    const asking = ask();
+    await until(() => cy.inbox('?wait=10s'), ({ json }) => json.notifications.some(({ id }) => id === second.id));
+    await cy.read(second.id);
+    const answer = await cy.send('ana', { secret: 'for ana only' },
+      { type: 'response', status: 'success', metadata: { in_reply_to: second.id } });
+    assert.equal(answer.status, 202, answer.text);
+    for (const { json, text } of [await asking, await ask()]) {
+      assert.equal(json.code, 'NOT_ANSWERED', text);
+      assert.equal(json.detail, `${second.id} was answered, but to another than you`);
+      assert.doesNotMatch(text, /secret|ana/);
+    }
+    assert.deepEqual((await emptied(ana)).map(({ payload }) => payload.body), [{ secret: 'for ana only' }]);
+    await bo.ack(first.id);
+  });
+
+  // The answer waits behind that to another request when the connection breaks: nobody ever saw it.
+  it('keeps an answer that one blocked for and was never told', async () => {
+    await emptied(ana);
+    await bo.call('PUT', '/v1/locks/kept', { body: { lease: '60s' } });
+    const question = message('ana', 'cy', { q: 3 }, { type: 'request' });
+    const head = (method, path, body) => `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n`
+      + `Authorization: Bearer ${ana.token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const raw = await Raw.connect(broker.url);
+    await raw.send(head('PUT', '/v1/locks/kept?wait=60s', '') + head('POST', '/v1/messages?wait=60s', JSON.stringify(question)));
+    await until(() => cy.inbox('?wait=10s'), ({ json }) => json.notifications.some(({ id }) => id === question.id));
+    await cy.read(question.id);
+    const answer = await cy.send('ana', { a: 3 },
+      { type: 'response', status: 'success', metadata: { in_reply_to: question.id } });
+    const stands = async () => (await cy.delivery(answer.json.id)).json.deliveries[0].state;
+    assert.equal(await until(stands, (state) => state !== 'queued'), 'read');
+    assert.equal(raw.got.length, 0);
+    raw.socket.destroy();
+    const found = await until(() => ana.inbox(), ({ json }) => json.count > 0);
+    assert.deepEqual(found.json.notifications.map(({ id }) => id), [answer.json.id]);
+    assert.deepEqual((await emptied(ana))[0].payload.body, { a: 3 });
+    assert.equal(await stands(), 'acked');
+    await bo.call('DELETE', '/v1/locks/kept');
+  });
+
+  it('acknowledges an answer that one blocked for when it was told', async () => {
+    const question = message('ana', 'cy', { q: 4 }, { type: 'request' });
+    const asking = ana.call('POST', '/v1/messages?wait=60s', { body: question });
+    await until(() => cy.inbox('?wait=10s'), ({ json }) => json.notifications.some(({ id }) => id === question.id));
+    await cy.read(question.id);
+    const answer = await cy.send('ana', { a: 4 },
+      { type: 'response', status: 'success', metadata: { in_reply_to: question.id } });
+    assert.deepEqual((await asking).json.response.payload.body, { a: 4 });
+    assert.equal((await ana.inbox()).json.count, 0);
+    await until(async () => (await cy.delivery(answer.json.id)).json.deliveries[0].state, (state) => state === 'acked');
+  });
+
+  // A client that lost its connection asks again; one that asks a thousand times holds up nobody.
+  it('reads and acknowledges an answer once for all calls of its caller, of which 16 may block', async () => {
+    await emptied(ana);
+    const question = message('ana', 'cy', { q: 7 }, { type: 'request' });
+    const ask = () => ana.call('POST', '/v1/messages?wait=60s', { body: question });
+    const waiting = async () =>
+      Number(/^parley_calls_waiting (\d+)$/m.exec((await broker.call('GET', '/metrics')).text)[1]);
+    const seq = async () => (await broker.call('GET', '/v1/health')).json.seq;
+    const calls = Array.from({ length: 16 }, ask);
+    await until(waiting, (count) => count === 16);
+    const beyond = await ask();
+    assert.equal(beyond.json.code, 'LIMIT_REACHED', beyond.text);
+    assert.match(beyond.json.detail, /16 of your calls wait/);
+    await cy.read(question.id);
+    const before = await seq();
+    const answer = await cy.send('ana', { a: 7 },
+      { type: 'response', status: 'success', metadata: { in_reply_to: question.id } });
+    for (const { json, text } of await Promise.all(calls)) {
+      assert.deepEqual(json.response?.payload.body, { a: 7 }, text);
+    }
+    await until(async () => (await cy.delivery(answer.json.id)).json.deliveries[0].state, (state) => state === 'acked');
+    assert.equal(await seq() - before, 3, 'the answer, one reading, one acknowledgement');
+    assert.equal((await ana.inbox()).json.count, 0);
   });
 
   it('refuses what it would else ignore', async () => {

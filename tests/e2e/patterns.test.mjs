@@ -338,6 +338,10 @@ describe('patterns', () => {
     it('gathers their results', async () => {
       const ask = (taskId) => post(ana, '/v1/scatter', { receivers: ['sam', 'sue'], strategy: 'all', message: asking('sam', taskId) });
       const sent = (await ask('s-1')).json;
+      const status = (taskId) => post(sam, '/v1/messages',
+        { to: 'ana', type: 'status', content: JSON.stringify({ taskId, status: 'in_progress', message: 'half' }) });
+      assert.deepEqual((await status('s-1')).json.warnings, []);
+      assert.match((await status('s-0')).json.warnings[0], /^you have no task of this taskId/);
       assert.deepEqual(await work(sam, 's-1'), []);
       assert.deepEqual(await work(sue, 's-1', { threadId: undefined }), []);
       const { state, good, members } = await show(`/v1/scatter/${sent.id}`);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Broker, message } from './harness.mjs';
+import { Broker, Raw, message } from './harness.mjs';
 
 describe('a stream', () => {
   let broker, ana, bo;
@@ -38,5 +38,20 @@ describe('a stream', () => {
     clearTimeout(timer);
     await reader.cancel();
     assert.equal(events, count);
+  });
+
+  it('takes a window that is allowed where none is named', async () => {
+    const own = await Broker.start();
+    try {
+      const eve = await own.addAgent('eve');
+      assert.equal((await own.call('PATCH', '/v1/rules', { body: { window_max: 8 } })).status, 200);
+      for (const [query, status] of [['', 101], ['?window=8', 101], ['?window=9', 400]]) {
+        const raw = await Raw.connect(own.url);
+        assert.equal((await raw.upgrade(`/v1/ws${query}`, eve.token)).status, status, query);
+        raw.end();
+      }
+    } finally {
+      await own.remove();
+    }
   });
 });

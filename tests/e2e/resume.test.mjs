@@ -129,6 +129,26 @@ for (const Kind of [Events, Socket]) {
       await second.lose();
     });
 
+    // The broker may have pushed a new first mark that never got there.
+    it('by the same mark again and again brings nothing twice', async () => {
+      for (const n of [1, 2, 3]) await ana.send(bo.id, { n });
+      const first = await Kind.open(bo);
+      await first.until(3);
+      await first.lose();
+      for (let n = 0; n < 6; ++n) {  // more often than attempts_max
+        await (await Kind.resume(bo, first.mail[2].mark)).lose();
+      }
+      const last = await Kind.resume(bo, first.mail[2].mark);
+      await ana.send(bo.id, { n: 4 });
+      await last.until(1);
+      assert.deepEqual(last.bodies, [4]);
+      for (const { seq } of first.mail) {
+        assert.equal((await ana.delivery(seq)).json.deliveries[0].attempts, 1);
+        assert.equal((await bo.ack(seq)).status, 200);
+      }
+      await last.lose();
+    });
+
     it('again and again forgets nothing', async () => {
       await urgentLast();
       let stream = await Kind.open(bo);
@@ -337,6 +357,65 @@ describe('ack upto', () => {
     const blind = await Socket.open(bo, { query: '?window=0' });
     assert.equal((await blind.ask({ op: 'ack', upto: '1-1' })).error.code, 'NOT_DELIVERED');
     await blind.lose();
+  });
+
+  it('means all that was seen before, also where the window is smaller', async () => {
+    for (let n = 0; n < 10; ++n) await ana.send(bo.id, { n });
+    const first = await Socket.open(bo, { query: '?window=10' });
+    await first.until(10);
+    await first.lose();
+    await cy.send(bo.id, { n: 'k' }, { priority: 'critical' });
+    const { mark } = first.mail[9];
+    const talk = await Socket.open(bo, { query: `?window=5&after=${mark}` });
+    assert.equal((await talk.ask({ op: 'ack', upto: mark })).count, 10);
+    await talk.until(1);
+    assert.deepEqual(talk.bodies, ['k']);
+    assert.equal((await talk.ask({ op: 'ack', upto: talk.mail[0].mark })).count, 1);
+    assert.equal((await bo.inbox()).json.count, 0);
+    await talk.lose();
+  });
+
+  it('does not take the seq of what was pushed twice for the second time', async () => {
+    const talk = await Socket.open(bo);
+    await ana.send(bo.id, { n: 1 });
+    await ana.send(bo.id, { n: 2 });
+    await talk.until(2);
+    const [m1, m2] = talk.mail;
+    assert.equal((await talk.ask({ op: 'nack', seq: m1.seq, failed: false })).ok, true);
+    await talk.until(3);
+    assert.equal(talk.mail[2].seq, m1.seq);
+    // As one says who has read only the first.
+    const { error } = await talk.ask({ op: 'ack', upto: m1.seq });
+    assert.deepEqual([error?.code, error?.detail.includes('handed out before')], ['NOT_DELIVERED', true]);
+    assert.equal((await ana.delivery(m2.seq)).json.deliveries[0].state, 'offered');
+    assert.equal((await talk.ask({ op: 'ack', upto: m1.mark })).count, 0);
+    assert.equal((await talk.ask({ op: 'ack', upto: m2.seq })).count, 1);
+    assert.equal((await talk.ask({ op: 'ack', upto: talk.mail[2].mark })).count, 1);
+    await talk.lose();
+  });
+
+  it('does not take the seq of what came on another connection for its push on this one', async () => {
+    const first = await Socket.open(bo, { query: '?window=2' });
+    for (const n of [1, 2, 3]) await ana.send(bo.id, { n });
+    await first.until(2);
+    await first.lose();
+    // It names no mark, so all of it comes again. It still knows the second from before, and asks
+    // for that when it has seen only the first of the new ones.
+    const talk = await Socket.open(bo);
+    await talk.until(3);
+    const [m1, m2, m3] = talk.mail;
+    for (const { seq } of [m1, m2]) {
+      const { error } = await talk.ask({ op: 'ack', upto: seq });
+      assert.deepEqual([error?.code, error?.detail.includes('handed out before')], ['NOT_DELIVERED', true]);
+    }
+    assert.equal((await ana.delivery(m1.seq)).json.deliveries[0].state, 'offered');
+    // Who resumes by a mark says what it has not seen: there a seq has one meaning.
+    await talk.lose();
+    const resumed = await Socket.open(bo, { query: `?after=${m2.mark}` });
+    await resumed.until(1);
+    assert.equal(resumed.mail[0].seq, m3.seq);
+    assert.equal((await resumed.ask({ op: 'ack', upto: m3.seq })).count, 3);
+    await resumed.lose();
   });
 
   it('never covers what a slow reader has not been sent', async () => {

@@ -3,7 +3,7 @@
 // own mail, and the former one nothing of it.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Broker, tool, until } from './harness.mjs';
+import { Broker, Raw, message, tool, until } from './harness.mjs';
 
 const ask = (agent, query) => agent.send('bo', 'which?', { type: 'request' }, query);
 
@@ -72,4 +72,54 @@ describe('XD-04: a token that is good no more', () => {
       for (const { id } of (await bo.inbox()).json.notifications) await bo.ack(id);
     });
   }
+
+  // The answer is in line behind another's on the connection, so what becomes of it is known late:
+  // when the name is another's, which has the message by a reading of its own.
+  for (const [what, end] of Object.entries({
+    written: async (raw) => { await bo.call('DELETE', '/v1/locks/line'); await raw.response(); await raw.response(); },
+    lost: async (raw) => { raw.socket.destroy(); await until(waiting, (count) => count === 0); },
+  })) {
+    it(`settles nothing for the next one of the name when its answer is ${what}`, async () => {
+      const former = await broker.addAgent('ana');
+      const cy = await broker.addAgent('cy');
+      assert.equal((await bo.call('PUT', '/v1/locks/line', { body: { lease: '10m' } })).status, 200);
+      const question = message('ana', 'bo', 'which?', { type: 'request' });
+      const head = (token, method, path, body) => `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n`
+        + `Authorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+      const raw = await Raw.connect(broker.url);
+      await raw.send(head(cy.token, 'PUT', '/v1/locks/line?wait=100s', '')
+        + head(former.token, 'POST', '/v1/messages?wait=100s', JSON.stringify(question)));
+      await until(() => bo.inbox('?wait=10s'), ({ json }) => json.notifications.some(({ id }) => id === question.id));
+      await bo.read(question.id);
+      const { json: { id } } = await bo.send('ana', 'this', { type: 'response', status: 'success', metadata: { in_reply_to: question.id } });
+      const state = async () => (await bo.delivery(id)).json.deliveries[0].state;
+      await until(state, (found) => found === 'read');
+      await broker.call('DELETE', '/v1/agents/ana');
+      const anew = await broker.addAgent('ana');
+      const { json: { dead_letters: letters } } = await broker.call('GET', '/v1/dead-letters');
+      const letter = letters.find(({ message_id, resolution }) => message_id === id && !resolution) ?? letters[0];
+      assert.equal((await broker.call('POST', `/v1/dead-letters/${letter.id}/retry`)).status, 200);
+      assert.equal((await anew.read(id)).status, 200);
+      await end(raw);
+      assert.equal((await anew.call('POST', '/v1/agents/ana/heartbeat', { body: {} })).status, 200);
+      assert.equal(await state(), 'read');
+      assert.equal((await anew.ack(id)).status, 200);
+      raw.end();
+      for (const name of ['ana', 'cy']) await broker.call('DELETE', `/v1/agents/${name}`);
+      await bo.call('DELETE', '/v1/locks/line');
+    });
+  }
+
+  it('is followed by a new one when the agent is removed and registered in one go', async () => {
+    await broker.addAgent('dee');
+    const head = (method, path, body) => `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n`
+      + `Authorization: Bearer ${broker.admin}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const raw = await Raw.connect(broker.url);
+    await raw.send(head('DELETE', '/v1/agents/dee', '') + head('POST', '/v1/agents', JSON.stringify({ id: 'dee', dialect: 'flow' })));
+    assert.equal((await raw.response()).status, 200);
+    const { status, json } = await raw.response();
+    assert.equal(status, 201, JSON.stringify(json));
+    assert.equal((await broker.call('GET', '/v1/inbox', { token: json.token })).status, 200);
+    raw.end();
+  });
 });

@@ -354,9 +354,9 @@ describe('parley run and the broker\'s life', () => {
     await broker.remove();
     await rm(files, { recursive: true });
   });
-  const begin = async (...flags) => {
+  const begin = async (raise = {}) => {
     files = await mkdtemp(join(tmpdir(), 'parley-run-'));
-    broker = await Broker.start({ flags });
+    broker = await Broker.start({ raise });
     [ana, bo] = [await broker.addAgent('ana'), await broker.addAgent('bo')];
   };
 
@@ -372,7 +372,10 @@ describe('parley run and the broker\'s life', () => {
   };
 
   it('XD-10: keeps the lease while the command runs', async () => {
-    await begin('--set', 'lease_max=600ms', '--set', 'flow.lease=600ms');
+    await begin({
+      lease_max: ['600ms', 'the lease must end while the command runs, unless it is kept'],
+      'flow.lease': ['600ms', 'the same, of what is handed out first'],
+    });
     const run = new Run(broker, bo, [], sh('echo started >&2; sleep 1.5'));
     const sent = (await ana.send('bo', {})).json;
     await run.until(/: acked/);
@@ -398,7 +401,7 @@ describe('parley run and the broker\'s life', () => {
   });
 
   it('XD-10: the pause doubles for each message by itself', async () => {
-    await begin('--set', 'attempts_max=4', '--set', 'breaker.failures_max=0');
+    await begin({ attempts_max: [4, 'three pauses are enough to see that they double'] });
     const dan = await broker.addAgent('dan');
     const ids = [(await ana.send('bo', {})).json.id, (await dan.send('bo', {})).json.id];
     const out = join(files, 'times');

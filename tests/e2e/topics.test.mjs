@@ -3,7 +3,7 @@
 // broadcasts.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Broker, message, until } from './harness.mjs';
+import { Broker, Raw, frame, message, until } from './harness.mjs';
 
 describe('topics', () => {
   let broker, ana, bo;
@@ -25,13 +25,31 @@ describe('topics', () => {
       const { json } = await agent.inbox('?wait=10s');
       assert.ok(json.notifications.length > 0, 'no mail within 10 s');
       for (const { id } of json.notifications) {
-        const { json: found } = await agent.read(id);
+        const read = await agent.read(id);
         await agent.ack(id);
+        const found = { ...read.json, provenance: JSON.parse(read.headers.get('parley-provenance')) };
         if (wanted(found.payload.body)) return found;
       }
       return undefined;
     });
   }
+
+  it('are listed in pages', async () => {
+    const page = async (query) => (await ana.call('GET', `/v1/topics${query}`)).json;
+    const { count, more, topics } = await page('');
+    assert.deepEqual([count, more], [topics.length, false]);
+    const found = [];
+    for (let after = ''; ;) {
+      const part = await page(`?limit=2&after=${after}`);
+      assert.ok(part.topics.length <= 2);
+      assert.equal(part.count, count - found.length);
+      found.push(...part.topics);
+      if (!part.more) break;
+      after = part.topics.at(-1).name;
+    }
+    assert.deepEqual(found, topics);
+    assert.equal((await ana.call('GET', '/v1/topics?limit=1001')).json.code, 'BAD_REQUEST');
+  });
 
   // FL-09
   it('carries what the broker publishes by itself', async () => {
@@ -62,6 +80,35 @@ describe('topics', () => {
     await broker.call('DELETE', '/v1/agents/cy');
     const gone = await news(ana, ({ event, action }) => event === 'audit.event_logged' && action === 'unregistered');
     assert.equal(gone.payload.body.subject, 'cy');
+  });
+
+  // FL-09: who sent a message says whose word it is, also on a topic of the broker's own.
+  it('tells what an agent publishes on task.status_changed from what the broker says there', async () => {
+    const own = await Broker.start();
+    try {
+      const [eve, fay, gus] = [await own.addAgent('eve'), await own.addAgent('fay'), await own.addAgent('gus')];
+      assert.equal((await gus.call('PUT', subscription('task.status_changed'))).status, 200);
+      // In the words that the broker would use, as one does who wants to be taken for it.
+      const claim = { event: 'task.status_changed', task: 'none', status: 'completed', receiver: 'fay' };
+      const sent = await eve.send('task.status_changed', claim, { type: 'broadcast' });
+      assert.equal(sent.status, 202, sent.text);
+      assert.equal(sent.json.recipient_count, 1);
+      const request = (await eve.send('fay', 'please', { type: 'request' })).json;
+
+      const said = await news(gus, ({ task }) => task === 'none');
+      assert.equal(said.id, sent.json.id);
+      assert.deepEqual([said.sender, said.receiver, said.provenance.sender_kind], ['eve', 'task.status_changed', 'agent']);
+      assert.notEqual(said.provenance.via, 'broker');
+      const told = await news(gus, ({ task }) => task === request.id);
+      assert.deepEqual([told.sender, told.receiver, told.provenance.sender_kind, told.provenance.via],
+        ['parley', 'task.status_changed', 'broker', 'broker']);
+      // Nobody sends in the broker's name.
+      const forged = message('parley', 'task.status_changed', claim, { type: 'broadcast' });
+      const refused = await eve.call('POST', '/v1/messages', { body: forged });
+      assert.equal(refused.json.code, 'SENDER_MISMATCH', refused.text);
+    } finally {
+      await own.remove();
+    }
   });
 
   // FL-24
@@ -120,6 +167,31 @@ describe('topics', () => {
     assert.deepEqual((await flo.call('GET', '/v1/agents/flo')).json.subscriptions, body.subscriptions);
   });
 
+  // FL-13, FL-24: `*` is one part of a name.
+  it('registers with a pattern, which is for what matches it and nothing else', async () => {
+    const own = await Broker.start();
+    try {
+      const eve = await own.addAgent('eve');
+      const pia = await own.addAgent('pia', { subscriptions: ['build.*'] });
+      assert.deepEqual((await pia.call('GET', '/v1/agents/pia')).json.subscriptions, ['build.*']);
+      const publish = (topic) => eve.send(topic, topic, { type: 'broadcast' });
+      for (const topic of ['build.x.y', 'builds.done', 'deploy.done']) {
+        const sent = await publish(topic);
+        assert.equal(sent.status, 202, sent.text);
+        assert.equal(sent.json.recipient_count, 0, topic);
+      }
+      const done = await publish('build.done');
+      assert.equal(done.json.recipient_count, 1, done.text);
+      // The last that was sent is there: what was to come before it would be there, too.
+      const { json } = await pia.inbox('?wait=10s');
+      assert.deepEqual(json.notifications.map(({ id }) => id), [done.json.id]);
+      const { json: read } = await pia.read(done.json.id);
+      assert.deepEqual([read.sender, read.receiver, read.payload.body], ['eve', 'build.done', 'build.done']);
+    } finally {
+      await own.remove();
+    }
+  });
+
   // FL-14
   it('keeps a broadcast in memory for who is not offline, and says so', async () => {
     const dee = await broker.addAgent('dee');
@@ -172,6 +244,15 @@ describe('topics', () => {
       assert.deepEqual(sent.json.warnings,
         ['1 of 2 receivers do not get it: it is larger than their dialect takes']);
       assert.deepEqual((await eve.send('*', 'short', { type: 'broadcast' })).json.warnings, []);
+      const raw = await Raw.connect(own.url);
+      assert.equal((await raw.upgrade('/v1/ws?window=0', eve.token)).status, 101);
+      const told = async (body) => {
+        await raw.send(frame(JSON.stringify({ op: 'send', ref: 1, message: message('eve', '*', body, { type: 'broadcast' }) })));
+        return JSON.parse((await raw.frame()).payload).warnings;
+      };
+      assert.deepEqual(await told('x'.repeat(20_000)), sent.json.warnings);
+      assert.equal(await told('short'), undefined);
+      raw.end();
       assert.equal((await eve.inbox()).json.count, 0);
     } finally {
       await own.remove();

@@ -57,6 +57,7 @@ describe('traces', () => {
     assert.equal(queue.endTime, work.startTime);
     assert.equal(work.endTime, root.endTime);
     assert.equal(queue.duration_us + work.duration_us, root.duration_us);
+    assert.deepEqual([json.startTime, json.endTime, json.duration_us], [root.startTime, root.endTime, root.duration_us]);
     assert.deepEqual(json.spans.map((span) => span.status), ['ok', 'ok', 'ok']);
     assert.deepEqual(root.tags, {
       'messaging.system': 'parley', 'messaging.operation.name': 'send', 'messaging.operation.type': 'send',

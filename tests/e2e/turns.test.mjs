@@ -3,8 +3,9 @@
 // to a bound is the processor time of a turn and the records that the loop itself read from the disk:
 // both are the same on a busy machine. PARLEY_TURNS=1 prints what each abuse did.
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { after, describe, it } from 'node:test';
-import { Broker, Raw, message, slowness, taken } from './harness.mjs';
+import { Broker, Raw, message, slowness, taken, until } from './harness.mjs';
 
 // Nothing should take over 5 ms. A processor that others use at the same time has cold caches, and
 // takes longer for the same work.
@@ -12,7 +13,7 @@ const turnMax = 0.015 * slowness;
 const prints = taken('PARLEY_TURNS');
 
 const load = Object.fromEntries([
-  'flow.rate.agent_in_per_min', 'flow.rate.agent_out_per_min', 'flow.rate.pair_per_min',
+  'flow.rate.agent_in_per_min', 'flow.rate.agent_out_per_min', 'flow.rate.pair_per_min', 'flow.rate.topic_per_min',
   'guard.fan_out_per_min', 'guard.messages_per_day', 'guard.tokens_per_day', 'guard.ping_pong_max', 'thread_messages_max',
 ].map((rule) => [rule, [rule === 'thread_messages_max' ? 1_000_000 : 0, 'the abuse is of the loop, not of this limit']]));
 load['breaker.queue_percent'] = [0, 'the inbox is filled on purpose'];
@@ -35,9 +36,9 @@ async function again(broker) {
   await broker.run();
 }
 
-function report(name, found) {
+function report(name, found, bound = turnMax) {
   if (prints) console.log(`${name}: ${JSON.stringify(found)}`);
-  assert.ok(found.cpu <= turnMax, `${name}: a turn took ${found.cpu * 1000} ms of the processor`);
+  assert.ok(found.cpu <= bound, `${name}: a turn took ${found.cpu * 1000} ms of the processor`);
 }
 
 async function fill(broker, from, to, count, body, batch = 100) {
@@ -57,6 +58,27 @@ async function cool(broker) {
   await fill(broker, sender, sink, 40, { text: 'x'.repeat(950_000) }, 1);
   await again(broker);
 }
+
+// In seconds, of all threads of the process.
+async function processorTime(broker) {
+  const stat = await readFile(`/proc/${broker.process.pid}/stat`, 'utf8');
+  const [user, system] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 13).map(Number);
+  return (user + system) / 100;
+}
+
+it('a broker that nobody asks for anything takes no time of the processor', async () => {
+  const broker = await Broker.start();
+  try {
+    const bo = await broker.addAgent('bo');
+    await bo.inbox('?wait=1s');
+    const began = await processorTime(broker);
+    await bo.inbox('?wait=2s');
+    const taken = await processorTime(broker) - began;
+    assert.ok(taken < 0.1 * slowness, `it took ${taken} s of the processor within 2 s`);
+  } finally {
+    await broker.remove();
+  }
+});
 
 describe('the worst turn', () => {
   const brokers = [];
@@ -175,5 +197,145 @@ describe('the worst turn', () => {
     report('tasks', found);
     assert.ok(found.read <= 8, `the loop read ${found.read} records`);
     assert.ok(found.readBehind >= count, `${found.readBehind} were read beside it`);
+  });
+
+  it('when an agent is removed for whom thousands of messages wait', async () => {
+    const broker = await start();
+    const ana = await broker.addAgent('ana');
+    const bo = await broker.addAgent('bo');
+    const count = 9_900;
+    await fill(broker, ana, bo, count, {});
+    await again(broker);
+    assert.equal((await broker.call('DELETE', '/v1/agents/bo')).status, 200);
+    // Who has the name next has nothing of it, also while the rest still ends.
+    const next = await broker.addAgent('bo');
+    assert.equal((await next.inbox('?limit=1')).json.count, 0);
+    const told = async () => (await ana.inbox('?limit=1')).json.count;
+    for (let asked = 0; await told() < count; ++asked) assert.ok(asked < 10_000, 'not all have ended');
+    const letters = /^parley_dead_letters_total\{[^}]*receiver_not_found[^}]*\} (\d+)$/m.exec((await broker.call('GET', '/metrics')).text);
+    assert.equal(Number(letters?.[1]), count);
+    report('removal', await metrics(broker));
+  });
+
+  it('when someone subscribes to a topic that retains thousands of messages', async () => {
+    const broker = await start();
+    const ana = await broker.addAgent('ana');
+    const count = 10_000;
+    await fill(broker, ana, { id: 'load.news' }, count, {});
+    await again(broker);
+    for (const id of ['bo', 'cy']) {
+      const late = await broker.addAgent(id);
+      const { status, text } = await late.call('PUT', '/v1/topics/load.news/subscription');
+      assert.equal(status, 200, text);
+      assert.equal((await late.inbox('?limit=1')).json.count, count);
+    }
+    report('late subscriber', await metrics(broker));
+  });
+
+  it('when a stream with the largest window opens, and is resumed', async () => {
+    const broker = await start();
+    const ana = await broker.addAgent('ana');
+    const bo = await broker.addAgent('bo');
+    const count = 4_096;
+    await fill(broker, ana, bo, count + 4, {});
+    await again(broker);
+    let mark;
+    for (const pushed of [count, count / 2]) {  // the second one saw the first half
+      const raw = await Raw.connect(broker.url);
+      const after = mark === undefined ? '' : `&after=${mark}`;
+      assert.equal((await raw.upgrade(`/v1/ws?window=${count}${after}`, bo.token)).status, 101);
+      for (let got = 0; got < pushed;) {
+        const frame = JSON.parse((await raw.frame()).payload);
+        got += frame.op === 'message' ? 1 : 0;
+        if (got === count / 2) mark = frame.mark;
+      }
+      raw.end();
+    }
+    report('window', await metrics(broker), turnMax / 2);  // all in one turn take nearly the other bound
+  });
+
+  // They share the inbox message by message, so what the second gives back goes between what the first
+  // gave back.
+  it('when two streams that share an inbox are lost', async () => {
+    const broker = await start();
+    const ana = await broker.addAgent('ana');
+    const bo = await broker.addAgent('bo');
+    await fill(broker, ana, bo, 8_200, {});
+    await again(broker);
+    const open = async () => {
+      const raw = await Raw.connect(broker.url);
+      assert.equal((await raw.upgrade('/v1/ws?window=4096', bo.token)).status, 101);
+      return raw;
+    };
+    for (let cycle = 0; cycle < 3; ++cycle) {
+      const streams = [await open(), await open()];
+      for (const raw of streams) raw.end();
+    }
+    const depth = async () => (await broker.call('GET', '/v1/agents/bo')).json.queue_depth;
+    assert.equal(await depth(), 8_200);
+    report('two streams', await metrics(broker));
+  });
+
+  it('when what is published to hundreds expires at once', async () => {
+    const broker = await start();
+    const ana = await broker.addAgent('ana');
+    for (let n = 0; n < 100; ++n) {
+      await broker.addAgent(`s${n}`, { subscriptions: ['load.news'] });
+    }
+    // The earliest ends when the last was sent, so that one moment is due for all.
+    const at = Date.now() + 3_000;
+    const drafts = Array.from({ length: 100 }, (_, n) =>
+      message('ana', 'load.news', { n }, { metadata: { ttl: `${at - Date.now()}ms` } }));
+    const { status } = await ana.call('POST', '/v1/messages', { body: drafts });
+    assert.equal(status, 202);
+    const ended = /^parley_dead_letters_total\{[^}]*ttl_expired[^}]*\} (\d+)$/m;
+    await until(async () => Number(ended.exec((await broker.call('GET', '/metrics')).text)?.[1]), (count) => count === 10_000);
+    report('expiry', await metrics(broker));
+  });
+
+  it('when hundreds of cold scatters are open and one of those asked reports', async () => {
+    const broker = await start();
+    const ana = await broker.addAgent('ana');
+    const sam = await broker.addAgent('sam', { dialect: 'inbox', role: 'specialist' });
+    await broker.addAgent('sue', { dialect: 'inbox', role: 'specialist' });
+    const count = 300;
+    const ids = [];
+    for (let n = 0; n < count; ++n) {
+      const task = { taskId: `s-${n}`, title: `title ${n}`, description: 'd'.repeat(4000) };
+      const { status, text, json } = await ana.call('POST', '/v1/scatter', { body: {
+        receivers: ['sam', 'sue'], timeout: '1h', message: message('ana', 'sam', task, { type: 'request' }) } });
+      assert.equal(status, 202, text);
+      ids.push(json.id);
+    }
+    await cool(broker);
+    const tell = (type, content) => sam.call('POST', '/v1/messages', { body: { to: 'ana', type, content: JSON.stringify(content) } });
+    for (let n = 0; n < 50; ++n) {
+      assert.equal((await tell('status', { taskId: `unknown-${n}`, status: 'in_progress', message: 'half' })).status, 202);
+    }
+    const found = await metrics(broker);
+    report('scatters', found);
+    assert.ok(found.read <= 8, `the loop read ${found.read} records`);
+    // The name alone finds the right one.
+    const { status, text } = await tell('result', { taskId: 's-7', status: 'complete', result: 'ok' });
+    assert.equal(status, 202, text);
+    assert.equal((await ana.call('GET', `/v1/scatter/${ids[7]}`)).json.good, 1);
+  });
+
+  it('when messages have sixty thousand members', async () => {
+    const broker = await start();
+    const ana = await broker.addAgent('ana');
+    await broker.addAgent('bo');
+    const many = (count) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n]));
+    const send = async (members, to = 'bo') => (await ana.call('POST', '/v1/messages',
+      { body: { ...message('ana', to, members.body ?? 'x', { metadata: members.metadata ?? {} }), ...members.beside } })).json;
+    assert.equal((await send({ body: many(60_000) })).state, 'accepted');
+    // Beside those that the dialect has: a thousand in all.
+    assert.equal((await send({ beside: many(1_000) })).state, 'accepted');
+    for (const members of [{ beside: many(60_000) }, { metadata: many(60_000) }, { beside: many(600), metadata: many(401) },
+      { metadata: { foreign: many(60_000) } }, { metadata: { foreign: { extra: many(60_000) } } }]) {
+      const { code, detail } = await send(members);
+      assert.deepEqual([code, detail], ['VALIDATION_FAILED', "over 1000 members are none of the dialect's; put them into the body"]);
+    }
+    report('members', await metrics(broker));
   });
 });

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import WebSocket from 'ws';
-import { assertMemory, Broker, Changes, message } from './harness.mjs';
+import { assertMemory, Broker, Changes, Raw, frame, message } from './harness.mjs';
 
 // A WebSocket of an agent. Pushed messages gather in `mail`; answers go to who asked.
 class Talk {
@@ -76,6 +76,7 @@ describe('a WebSocket', () => {
       'flow.rate.agent_out_per_min': [0, 'two agents hold a conversation of 10,000 messages at once'],
       'flow.rate.agent_in_per_min': [0, 'the same, as they come'],
       'flow.rate.pair_per_min': [0, 'the same, between two'],
+      'guard.ping_pong_max': [0, 'and they talk to nobody else'],
     } });
     ana = await broker.addAgent('ana');
     bo = await broker.addAgent('bo');
@@ -149,6 +150,42 @@ describe('a WebSocket', () => {
     const { ok, count } = await receiver.ask({ op: 'ack', upto: receiver.mail.at(-1).seq });
     assert.deepEqual({ ok, count }, { ok: true, count: 1000 });
     await Promise.all([talk.close(), receiver.close()]);
+  });
+
+  // One frame is one turn: what it holds is bounded, and all of its answers fit into the output.
+  it('takes 1,000 operations in one frame and 64 members in one operation', async () => {
+    const raw = await Raw.connect(broker.url);
+    await raw.upgrade('/v1/ws?window=0', ana.token);
+    const id = '00000000-0000-4000-8000-000000000001';
+    const many = (count) => JSON.stringify(upTo(count).map(() => ({ op: 'ack', id })));
+    const told = async () => JSON.parse((await raw.frame()).payload);
+    await raw.send(frame(many(1001)));
+    for (let n = 0; n < 1000; ++n) assert.equal((await told()).error.code, 'NOT_FOUND');
+    const { error } = await told();
+    assert.equal(error.code, 'BAD_REQUEST');
+    assert.match(error.detail, /at most 1000 operations/);
+    const wide = (count) => ({ op: 'heartbeat', ref: 1, ...Object.fromEntries(upTo(count - 2).map((n) => [`m${n}`, n])) });
+    await raw.send(frame(JSON.stringify(wide(64))));
+    assert.equal((await told()).ok, true);
+    await raw.send(frame(JSON.stringify(wide(65))));
+    assert.match((await told()).error.detail, /at most 64 members/);
+    raw.end();
+  });
+
+  it('subscribes to a topic, and no more', async () => {
+    const talk = await Talk.open(bo);
+    const publish = (n) => ana.send('task.done', { n });
+    assert.equal((await talk.ask({ op: 'subscribe', topic: 'task.done' })).ok, true);
+    await publish(1);
+    await talk.until(() => talk.mail.length === 1);
+    assert.equal((await talk.ask({ op: 'ack', seq: talk.mail[0].seq })).ok, true);
+    assert.equal((await talk.ask({ op: 'unsubscribe', topic: 'task.done' })).ok, true);
+    await publish(2);
+    await ana.send('bo', { n: 3 });
+    await talk.until(() => talk.mail.length === 2);
+    assert.deepEqual(numbers(talk.mail), [1, 3]);
+    assert.equal((await talk.ask({ op: 'ack', seq: talk.mail[1].seq })).ok, true);
+    await talk.close();
   });
 
   it('carries large messages both ways, and refuses larger ones', async () => {

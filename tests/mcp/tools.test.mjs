@@ -319,6 +319,7 @@ test('session: each action says what its schema says', { timeout: 60_000 }, asyn
   await call(a, 'session', { action: 'resume', sessionId: id });
   const done = await call(a, 'session', { action: 'complete', sessionId: id, text: 'all well' });
   assert.equal(done.status, 'completed');
+  assert.equal((await call(b, 'session', { action: 'get', sessionId: id })).summary, 'all well');
   assert.match(await refused(a, 'session', { action: 'decide', sessionId: id, text: 'more' }), /^SESSION_ENDED: .*action start/);
 });
 

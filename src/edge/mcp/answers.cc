@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers over HTTP: whole, or as a stream of events that a client of a session may come back to.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "edge/call.h"
@@ -73,17 +74,17 @@ Stream& Server::open(Stream::Kind kind, const Request& request, Session* session
 }
 
 // One of the requests on the stream has its answer; an empty one was cancelled and gets none.
-void Server::answer(Stream& stream, std::string text, int status) {
+void Server::answer(Stream& stream, Outgoing answer, int status) {
   if (stream.kind == Stream::Kind::get) {  // the old transport's, which stays
-    if (!text.empty()) {
-      send_event(stream, text);
+    if (!answer.text.empty()) {
+      send_event(stream, answer);
     }
     return;
   }
   --stream.unanswered;
   if (stream.is_events) {
-    if (!text.empty()) {
-      send_event(stream, text);
+    if (!answer.text.empty()) {
+      send_event(stream, answer);
     }
     if (stream.unanswered == 0) {
       end_stream(stream, session_gone);
@@ -91,22 +92,24 @@ void Server::answer(Stream& stream, std::string text, int status) {
     return;
   }
   if (stream.is_batch) {
-    if (!text.empty()) {
-      stream.answers.push_back(std::move(text));
+    if (!answer.text.empty()) {
+      stream.answers.push_back(std::move(answer));
     }
     if (stream.unanswered > 0) {
       return;
     }
-    text.clear();
-    for (const std::string& each : stream.answers) {
-      text.append(text.empty() ? "[" : ",").append(each);
+    answer = {};
+    for (Outgoing& each : stream.answers) {
+      answer.text.append(answer.text.empty() ? "[" : ",").append(each.text);
+      std::ranges::move(each.reports, std::back_inserter(answer.reports));
     }
-    text.append(text.empty() ? "" : "]");
-    status = text.empty() ? 202 : 200;
+    answer.text.append(answer.text.empty() ? "" : "]");
+    status = answer.text.empty() ? 202 : 200;
   }
   const auto done = retire(stream);
   if (done->exchange) {
-    net::Response response = json_response(status, std::move(text));
+    net::Response response = json_response(status, std::move(answer.text));
+    response.reports = std::move(answer.reports);
     if (response.body.empty()) {
       response.content_type.clear();
     }
@@ -152,7 +155,7 @@ void Server::begin_events(Stream& stream) {
     append_event_data(priming, "");
     host_.send(stream.exchange->connection, priming);
   }
-  for (const std::string& each : std::exchange(stream.answers, {})) {
+  for (const Outgoing& each : std::exchange(stream.answers, {})) {
     send_event(stream, each);
   }
 }
@@ -163,11 +166,11 @@ bool Server::tell(Stream& stream, std::string_view text) {
   if (!stream.is_events || (stream.exchange && !host_.has_room(stream.exchange->connection))) {
     return false;
   }
-  send_event(stream, text);
+  send_event(stream, std::string(text));
   return true;
 }
 
-void Server::send_event(Stream& stream, std::string_view text) {
+void Server::send_event(Stream& stream, const Outgoing& answer) {
   std::string event;
   Session* const session = session_of(stream);
   const bool is_kept = session != nullptr && !session->is_old_transport;
@@ -178,16 +181,17 @@ void Server::send_event(Stream& stream, std::string_view text) {
     event = "id: " + event_id(stream, *session) + "\n";
   }
   event += "event: message\n";
-  append_event_data(event, text);
+  append_event_data(event, answer.text);
   if (stream.exchange) {
-    host_.send(stream.exchange->connection, event);
+    host_.send(stream.exchange->connection, event, answer.reports);
     stream.told = now();
   }
   if (!is_kept) {
     return;
   }
   session->kept_bytes += event.size();
-  session->kept.push_back({is_own ? 0 : stream.number, last_event, std::move(event)});
+  session->kept.push_back(
+      {is_own ? 0 : stream.number, last_event, std::move(event), answer.reports});
   while (session->kept.size() > options_.limits.kept_events_max ||
          (session->kept_bytes > options_.limits.kept_bytes_max && session->kept.size() > 1)) {
     session->kept_bytes -= session->kept.front().text.size();

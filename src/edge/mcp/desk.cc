@@ -210,8 +210,10 @@ void Desk::question(const Caller& caller, std::string body, uint64_t seconds,
        .query = "lenient=true&" + wait_query(seconds),
        .body = std::move(body),
        .dialect = "flow"},
-      [run = caller.run, write = std::move(write)](const net::Response&, Json answered) {
-        run.done(tool_json(write(answered)));
+      [run = caller.run, write = std::move(write)](const net::Response& response, Json answered) {
+        Result result = tool_json(write(answered));
+        result.reports = response.reports;
+        run.done(result);
       },
       [run = caller.run](Json problem) {
         if (text_of(problem, "code") != "TIMEOUT") {

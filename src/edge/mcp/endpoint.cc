@@ -20,8 +20,9 @@ class McpHost final : public mcp::Host {
     api_.metrics_.answered(exchange, head.status, api_.clock_.now());
     api_.server_->start_stream(exchange, head);
   }
-  void send(net::ConnectionId connection, std::string_view bytes) override {
-    api_.server_->send(connection, bytes);
+  void send(net::ConnectionId connection, std::string_view bytes,
+            std::vector<net::Report> reports) override {
+    api_.server_->send(connection, bytes, std::move(reports));
   }
   bool has_room(net::ConnectionId connection) const override {
     return api_.server_->has_room(connection);

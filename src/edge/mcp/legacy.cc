@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 2025-11-25 and older: a client begins a session, and the server may ask it back.
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -453,12 +454,15 @@ void Server::resume(const Request& request, Session& session, std::string_view l
   }
   // What the session told before it left memory is gone, and what is kept came after that.
   const bool is_of_before = had.is_own && had.of != session.number;
-  std::string missed;
+  Outgoing missed;
   bool is_kept = false;
   for (const Kept& event : session.kept) {
     if (event.stream == (had.is_own ? 0 : had.of)) {
       is_kept = true;
-      missed += is_of_before || event.number > had.number ? event.text : "";
+      if (is_of_before || event.number > had.number) {
+        missed.text += event.text;
+        std::ranges::copy(event.reports, std::back_inserter(missed.reports));
+      }
     }
   }
   if (had.is_own) {
@@ -481,7 +485,7 @@ void Server::resume(const Request& request, Session& session, std::string_view l
            {invalid_request, "there is nothing behind this Last-Event-ID: the call is over"});
     return;
   }
-  host_.send(request.exchange.connection, missed);
+  host_.send(request.exchange.connection, missed.text, std::move(missed.reports));
   if (stream == nullptr) {
     host_.close(request.exchange.connection);
   }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "edge/principal.h"
 #include "lib/json.h"
+#include "net/write_report.h"
 
 namespace parley::edge::mcp {
 
@@ -58,6 +59,7 @@ inline constexpr int missing_ability = -32021;  // data: {"requiredCapabilities"
 struct Result {
   std::string members;
   bool has_failed = false;
+  std::vector<net::Report> reports{};  // of those who want to know whether it was written
 };
 
 // What the client is asked for in the middle of a call, by a method that it has (see Abilities).

@@ -37,6 +37,18 @@ struct Kept {
   uint64_t stream;  // 0: of the session's own one
   uint64_t number;
   std::string text;
+  std::vector<net::Report> reports{};
+};
+
+// An answer on its way, and those who want to know whether it was written.
+struct Outgoing {
+  Outgoing() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): nobody asks about most texts
+  Outgoing(std::string said, std::vector<net::Report> wanted = {})
+      : text(std::move(said)), reports(std::move(wanted)) {}
+
+  std::string text;
+  std::vector<net::Report> reports;
 };
 
 // A client of the legacy era, from its `initialize` on.
@@ -77,7 +89,7 @@ struct Stream {
   bool is_events = false;     // and gets one: its head has left
   bool is_batch = false;
   size_t unanswered = 0;
-  std::vector<std::string> answers{};  // of a batch, until all are there
+  std::vector<Outgoing> answers{};  // of a batch, until all are there
   std::set<uint64_t> runs{};
   uint64_t last_event = 0;
   base::Time told;  // when something was sent last, or the client hung up

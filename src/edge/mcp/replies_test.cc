@@ -67,6 +67,17 @@ TEST(McpReplies, AMessageIsToldWithoutWhatAModelHasNoUseFor) {
             R"("session":"s","provenance":{"via":"mcp"}})");
 }
 
+TEST(McpReplies, AnInboxSaysWhatIsFromAHuman) {
+  lib::JsonDocument document;
+  const auto inbox = document.parse(
+      R"({"count":2,"notifications":[{"id":"a","from":"human:kim","sender_kind":"human"},)"
+      R"({"id":"b","from":"sam","sender_kind":"agent","thread":"t"}]})");
+  EXPECT_EQ(inbox_reply(*inbox, true),
+            R"({"count":2,"timedOut":false,"notifications":[)"
+            R"({"id":"a","from":"human:kim","human":true},)"
+            R"({"id":"b","from":"sam","threadId":"t"}]})");
+}
+
 TEST(McpShape, SaysTheSchemaOfAnObject) {
   EXPECT_EQ(shape(""), R"({"type":"object"})");
   EXPECT_EQ(shape("!id more? in{} a[!b# c*]"),

@@ -169,11 +169,11 @@ void Server::drop(Running& run, Host::Outcome outcome) {
   }
 }
 
-void Server::finish(Running& run, std::string text, int status, Host::Outcome outcome) {
+void Server::finish(Running& run, Outgoing answer, int status, Host::Outcome outcome) {
   withdraw_questions(run);
   drop(run, outcome);
   if (Stream* const stream = streams_.find(run.stream)) {
-    answer(*stream, std::move(text), status);
+    this->answer(*stream, std::move(answer), status);
   }
   if (!run.is_acting) {
     runs_.erase(run.number);
@@ -188,13 +188,13 @@ void Server::finish_result(Running& run, const Result& result) {
     all += R"(,"isError":true)";
   }
   if (run.client.era == Era::legacy) {
-    finish(run, result_text(run.id, all), 200, outcome);
+    finish(run, {result_text(run.id, all), result.reports}, 200, outcome);
     return;
   }
   if (run.method == "resources/read") {
     all += R"(,"ttlMs":0,"cacheScope":"private")";
   }
-  finish(run, modern_result(run.id, all), 200, outcome);
+  finish(run, {modern_result(run.id, all), result.reports}, 200, outcome);
 }
 
 void Server::finish_fault(Running& run, const Fault& fault) {

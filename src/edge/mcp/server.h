@@ -33,7 +33,8 @@ class Host {
   // As in net::Server.
   virtual void respond(const net::Exchange& exchange, net::Response response) = 0;
   virtual void start_stream(const net::Exchange& exchange, const net::Response& head) = 0;
-  virtual void send(net::ConnectionId connection, std::string_view bytes) = 0;
+  virtual void send(net::ConnectionId connection, std::string_view bytes,
+                    std::vector<net::Report> reports = {}) = 0;
   virtual bool has_room(net::ConnectionId connection) const = 0;
   virtual void close(net::ConnectionId connection) = 0;
 
@@ -139,7 +140,7 @@ class Server {
              std::string_view name, lib::Json arguments, std::string_view arguments_text);
   bool take_answers(Running& run, const Message& message, lib::Json arguments);
   void act(Running& run, lib::Json arguments);
-  void finish(Running& run, std::string text, int status, Host::Outcome outcome);
+  void finish(Running& run, Outgoing answer, int status, Host::Outcome outcome);
   void finish_result(Running& run, const Result& result);
   void finish_fault(Running& run, const Fault& fault);
   void refuse_ask(Running& run, const std::string& why, std::string_view required);
@@ -155,12 +156,12 @@ class Server {
   // answers.cc
   bool has_room(const Request& request, Stream::Kind kind, std::string_view id = "null");
   Stream& open(Stream::Kind kind, const Request& request, Session* session);
-  void answer(Stream& stream, std::string text, int status = 200);
+  void answer(Stream& stream, Outgoing answer, int status = 200);
   bool tell(Stream& stream, std::string_view text);
   void begin_events(Stream& stream);
   void start_events(const net::Exchange& exchange);
   void send_head(Stream& stream);
-  void send_event(Stream& stream, std::string_view text);
+  void send_event(Stream& stream, const Outgoing& answer);
   static std::string event_id(const Stream& stream, const Session& session);
   std::unique_ptr<Stream> retire(Stream& stream);
   void end_stream(Stream& stream, int status);

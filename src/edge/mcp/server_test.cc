@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/mcp/server_test.h"
 
+#include <algorithm>
+
 namespace parley::edge::mcp {
 namespace {
 
@@ -160,6 +162,23 @@ TEST_F(McpServer, NullIsAsGoodAsLeftOut) {
   }
 }
 
+TEST_F(McpServer, APromptIsAMessageOfTheUser) {
+  const Headers session = begin();
+  const auto get = [&](std::string_view params) {
+    return text(post(session, R"({"jsonrpc":"2.0","id":2,"method":"prompts/get","params":)" +
+                                  std::string(params) + "}"));
+  };
+  EXPECT_EQ(get(R"({"name":"test_simple_prompt"})"),
+            R"({"jsonrpc":"2.0","id":2,"result":{"description":"A prompt","messages":[{)"
+            R"("role":"user","content":{"type":"text",)"
+            R"("text":"This is a simple prompt for testing."}}]}})");
+  EXPECT_TRUE(has(get(R"({"name":"nonsense"})"), "there is no such prompt"));
+  EXPECT_TRUE(has(get("{}"), "there is no such prompt"));
+  EXPECT_TRUE(
+      has(get(R"({"name":"test_simple_prompt","arguments":[]})"), "arguments is an object"));
+  EXPECT_TRUE(has(get(R"({"name":"test_prompt_with_arguments"})"), "the argument arg1 is missing"));
+}
+
 TEST_F(McpServer, OnlyAnArgumentThatIsThereIsCompleted) {
   const Headers session = begin();
   const auto complete = [&](std::string_view ref, std::string_view name) {
@@ -244,6 +263,10 @@ TEST_F(McpServer, TheLegacyClientIsAskedOnTheStreamOfTheCall) {
   const Headers session = begin("2025-11-25", R"({"elicitation":{}})");
   const auto at = post(session, call("5", "test_input_required_result_multi_round"));
   EXPECT_TRUE(has(text(at), R"("id":1,"method":"elicitation/create")"));
+  // Nothing else may be sent on the connection of a stream.
+  EXPECT_EQ(std::ranges::count(answer(at).headers, std::pair<std::string, std::string>(
+                                                       "Connection", "close")),
+            1);
   post(session, R"({"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"name":"A"}}})");
   EXPECT_TRUE(has(text(at), R"("id":2,"method":"elicitation/create")"));
   // Not asked for, and asked for once only.
@@ -260,6 +283,10 @@ TEST_F(McpServer, WhatTheClientCannotDoIsNotAskedOfIt) {
   EXPECT_EQ(answer(now).status, 400);
   EXPECT_TRUE(has(text(now), R"("code":-32021)"));
   EXPECT_TRUE(has(text(now), R"("requiredCapabilities":{"sampling":{}})"));
+  EXPECT_TRUE(has(text(modern_call("test_input_required_result_list_roots")),
+                  R"("requiredCapabilities":{"roots":{}})"));
+  EXPECT_TRUE(has(text(modern_call("test_elicitation")),
+                  R"("requiredCapabilities":{"elicitation":{}})"));
 }
 
 class McpState : public McpServer {

@@ -31,9 +31,12 @@ class Wire final : public Host {
     EXPECT_TRUE(begun.insert(exchange.connection).second) << "answered twice";
     answered[exchange.connection] = head;
   }
-  void send(net::ConnectionId connection, std::string_view bytes) override {
+  void send(net::ConnectionId connection, std::string_view bytes,
+            std::vector<net::Report> reports) override {
     EXPECT_TRUE(begun.contains(connection)) << "has no head";
-    answered[connection].body += bytes;
+    net::Response& response = answered[connection];
+    response.body += bytes;
+    response.reports.insert(response.reports.end(), reports.begin(), reports.end());
   }
   bool has_room(net::ConnectionId) const override { return room; }
   void close(net::ConnectionId connection) override { closed.insert(connection); }

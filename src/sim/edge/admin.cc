@@ -89,11 +89,13 @@ void Admin::go_on() {
     });
     return;
   }
-  Agent::Profile profile = agent.profile();
-  if (change.is_new && profile.way != Agent::Way::mcp) {
+  // Asked for again as it was: a registration that names no role keeps the one before it.
+  Agent::Profile profile = change.next.value_or(agent.profile());
+  if (change.is_new && profile.way != Agent::Way::mcp && !change.next) {
     // The next one of the name may speak another language.
     profile.dialect = random_dialect(stage_.random());
     profile.role = random_role(profile.dialect, stage_.random());
+    change.next = profile;
   }
   const bool has_webhook = change.is_new && !profile.webhook_secret.empty();
   ask({"POST", "/v1/agents", registration(profile, has_webhook)},

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "sim/edge/agent.h"
@@ -30,6 +31,7 @@ class Admin {
     std::string name;
     bool removes = false;
     bool is_new = false;  // it was removed
+    std::optional<Agent::Profile> next{};  // who has the name then
   };
 
   void ask(const Ask& ask, CallWire::Done done);

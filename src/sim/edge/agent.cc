@@ -37,6 +37,7 @@ void Agent::begin(Profile profile, std::string token) {
 void Agent::leave() {
   note("is removed");
   notes_.was_removed = true;
+  ++notes_.life;
   hang_up();
   is_here_ = false;
   for (auto& [id, mail] : std::exchange(notes_.mail, {})) {
@@ -102,6 +103,8 @@ void Agent::act() {
     pace_ = random.chance(500) ? SIZE_MAX : 1 + random.below(2'000);
   } else if (roll < 71) {
     try_ended_token();
+  } else if (roll < 73 && !uses_tools()) {
+    go_offline();
   } else if (roll < 75 && uses_tools()) {
     look_around();
   } else if (!has_push() || random.chance(100)) {
@@ -137,6 +140,9 @@ void Agent::read() {
   pump(events_, pushed);
   pump(socket_, pushed);
   pump(mcp_, stage_.draining ? SIZE_MAX : most);
+  if (calls_ != nullptr && calls_->is_streaming()) {  // its own streams have a wire of theirs
+    stage_.fail("token", text("{}'s token was replaced, and is good for a stream", name()));
+  }
   if (socket_ != nullptr && socket_->is_over()) {
     socket_.reset();
     forget_operations();
@@ -193,6 +199,7 @@ void Agent::lose_connection() {
   const auto cut = [&](auto& held) {
     const auto broken = std::move(held);
     if (broken != nullptr) {
+      stage_.cut(*broken);
       Link& link = broken->link();
       link.up.resize(random.below(link.up.size() + 1));
       link.down.resize(random.below(link.down.size() + 1));
@@ -220,9 +227,10 @@ void Agent::lose_connection() {
 }
 
 void Agent::hang_up() {
-  const auto drop = [](auto& held) {
+  const auto drop = [this](auto& held) {
     const auto left = std::move(held);
     if (left != nullptr) {
+      stage_.cut(*left);
       left->link().server_gone = true;
       left->link().down.clear();
       left->pump(SIZE_MAX);
@@ -236,6 +244,20 @@ void Agent::hang_up() {
   if (uses_tools()) {
     mcp_->hang_up();
   }
+}
+
+// Until it does something: what must not wait for it is tried again meanwhile.
+void Agent::go_offline() {
+  note("goes offline");
+  events_.reset();
+  socket_.reset();
+  forget_operations();
+  ask({"POST", "/v1/agents/" + percent(name()) + "/heartbeat", R"({"status":"offline"})"},
+      [this](const Reply& reply) {
+        if (reply.status == 200) {
+          stage_.setting.coverage.count("client", "goes offline");
+        }
+      });
 }
 
 // Of what was asked on a socket that is gone nobody will hear.
@@ -274,17 +296,33 @@ void Agent::try_ended_token() {
     return;
   }
   const std::string& token = stage_.random().pick(notes_.ended_tokens);
-  const Ask inbox{.target = "/v1/inbox"};
-  wire(calls_).ask(inbox, token, [this, inbox](const Reply& reply) {
-    stage_.hear(name(), inbox, reply);
-    if (!reply.lost && reply.status < 500) {
-      stage_.setting.coverage.count("ended token", std::to_string(reply.status));
+  const std::array<Ask, 6> asks = {{
+      {.target = "/v1/inbox"},
+      {.target = "/v1/outbox"},
+      {.target = "/v1/topics"},
+      {.target = "/v1/stream"},
+      {"POST", "/v1/messages", notes_.sent.empty() ? "{}" : notes_.sent.back().text},
+      {"POST", "/mcp",
+       R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":)"
+       R"("2025-11-25","capabilities":{},"clientInfo":{"name":"sim","version":"1"}}})",
+       {{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}}},
+  }};
+  // The marker decides: a number that is drawn would change all that follows.
+  const Ask& one = asks[stage_.last_marker % asks.size()];
+  const auto done = [this, one](const Reply& reply) {
+    stage_.hear(name(), one, reply);
+    if (reply.lost || reply.status >= 500 || reply.status == too_slow) {
+      return;
     }
-    if (!reply.lost && reply.status < 500 && reply.status != 401) {
-      stage_.fail("token", text("{}'s token was replaced, and is good for {} {}", name(),
-                                reply.status, reply.body.substr(0, 300)));
+    const std::string what = text("{} {} {}", one.method, one.target, reply.status);
+    stage_.setting.coverage.count("ended token", what);
+    if (reply.status != 401) {
+      stage_.fail("token", text("{}'s token was replaced, and is good for {}: {}", name(), what,
+                                reply.body.substr(0, 300)));
     }
-  });
+  };
+  // With something to call for its events a stream shows while it is open: see `read`.
+  wire(calls_).ask(one, token, done, [](std::string_view, std::string_view) {});
 }
 
 void Agent::wake(const Reply& request) {

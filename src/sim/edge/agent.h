@@ -74,6 +74,7 @@ class Agent {
   bool has_push() const { return profile_.way == Way::events || profile_.way == Way::socket; }
   CallWire& wire(std::unique_ptr<CallWire>& held);
   void forget_operations();
+  void go_offline();
   void try_ended_token();
   void note(std::string_view what);
 
@@ -145,7 +146,12 @@ class Agent {
   bool polling_ = false;
   bool woken_ = true;             // there may be mail
   bool is_here_ = true;
-  std::map<std::string, uint64_t> newest_;  // by channel, on this stream: the last seq
+  bool ends_session_ = false;     // of MCP, before it next looks around
+  struct Newest {
+    uint64_t seq = 0;
+    std::string marker;
+  };
+  std::map<std::string, Newest> newest_;  // by channel, on this stream
   std::map<uint64_t, std::function<void(lib::Json)>> refs_;  // operations that wait for a reply
   uint64_t last_ref_ = 0;
   std::set<std::string> fetching_;

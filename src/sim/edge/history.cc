@@ -86,6 +86,23 @@ void History::ask_around(Agent& agent) {
   agent.ask({.target = "/v1/tasks"}, ignore);
   agent.ask({.target = "/v1/agents"}, ignore);
   agent.ask({.target = "/v1/topics"}, ignore);
+  agent.ask({.target = "/v1/sessions"}, ignore);
+  ask_sessions(agent);
+}
+
+// Each session, whether it is in it or not: what is decided there is for those who are.
+void History::ask_sessions(Agent& agent) {
+  for (const auto& [id, participants] : stage_.sessions) {
+    const bool is_in = participants.contains(agent.name());
+    agent.ask({.target = "/v1/sessions/" + id}, [this, &agent, id, is_in](const Reply& reply) {
+      stage_.setting.coverage.count(is_in ? "own session" : "other session",
+                                    std::to_string(reply.status));
+      if (!is_in && !reply.lost && reply.status != 404) {  // as if it did not exist
+        stage_.fail("privacy", text("{} is not in {} and is told {} {}", agent.name(), id,
+                                    reply.status, reply.body.substr(0, 600)));
+      }
+    });
+  }
 }
 
 void History::judge() const {

@@ -36,6 +36,7 @@ class History {
   void ask_page(Agent& agent, uint64_t cursor);
   void on_page(Agent& agent, const Reply& reply);
   void ask_around(Agent& agent);
+  void ask_sessions(Agent& agent);
 
   Stage& stage_;
   std::map<std::string, Outbox> outboxes_;  // by agent

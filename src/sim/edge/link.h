@@ -11,6 +11,7 @@ struct Link {
   std::string up;                 // from the client, not read by the broker yet
   std::string down;               // to the client, not read by it yet
   size_t down_max = 64 * 1'024;   // bytes for the client that the network holds
+  std::string unheard{};          // all that the network took since the client had a whole answer
   bool client_ended = false;      // the client has ended its side, behind `up`
   bool client_gone = false;       // it is reset: the broker reads nothing more, and sees that
   bool server_ended = false;      // the broker has ended its side, behind `down`

@@ -351,12 +351,16 @@ void Agent::check_order(const Mail& mail) {
   if (dialect() == "inbox" && mail.priority == "high") {
     return;  // critical ones of other dialects read alike
   }
-  uint64_t& newest = newest_[mail.from + " " + mail.to + " " + mail.priority];
-  if (mail.seq <= newest) {
-    notes_.disordered.emplace_back(mail, text("{} gets {} of {} to {} after {}", name(), mail.seq,
-                                              mail.from, mail.to, newest));
+  Newest& newest = newest_[mail.from + " " + mail.to + " " + mail.priority];
+  if (mail.seq <= newest.seq) {
+    notes_.disordered.push_back(
+        {.mail = mail,
+         .newer = newest.marker,
+         .how = text("{} gets {} of {} to {} after {}", name(), mail.seq, mail.from, mail.to,
+                     newest.seq)});
+  } else {
+    newest = {mail.seq, mail.marker};
   }
-  newest = std::max(newest, mail.seq);
 }
 
 }  // namespace parley::edge_sim

@@ -125,8 +125,9 @@ void McpClient::on_reply(const std::shared_ptr<Call>& call, const Reply& reply) 
     return;
   }
   if (reply.status == 404 && era_ == Era::sessions) {
-    // A call that waits ends so when the token is replaced; the session is there for the next one.
-    if (++missed_ > 1) {
+    // Calls that wait end so when the token is replaced; the session is there for the next one.
+    missed_at_ = missed_at_ == 0 ? last_number_ : missed_at_;
+    if (call->number > missed_at_) {
       stage_.fail("mcp", text("{} has a session that it did not end, and is told: {}", reader_,
                               reply.body.substr(0, 300)));
     }
@@ -139,7 +140,7 @@ void McpClient::on_reply(const std::shared_ptr<Call>& call, const Reply& reply) 
     call->comes_back = true;
     return;
   }
-  const bool is_left = call->returns > 0 && session_.empty();  // it ended its session meanwhile
+  const bool is_left = call->returns > 0;  // what is refused then is the return, not the call
   if (reply.lost || reply.status == 200 || reply.status == 410 || reply.status >= 500 ||
       reply.status == too_slow || is_left) {
     finish(*call, {.lost = true});
@@ -169,7 +170,7 @@ void McpClient::on_message(const std::shared_ptr<Call>& call, std::string_view w
                             call->number, words.substr(0, 300)));
     return;
   }
-  missed_ = 0;
+  missed_at_ = 0;
   const Json result = parsed->find("result");
   if (!result) {
     finish(*call, {.code = "MCP", .text = std::string(words)});
@@ -232,14 +233,13 @@ void McpClient::finish(Call& call, const Called& called) {
 }
 
 void McpClient::pump(size_t bytes_max) {
-  const bool needs_session = era_ == Era::sessions && session_.empty();
   if (beginning_ != nullptr) {
     beginning_->pump(bytes_max);
   }
   if (other_ != nullptr) {
     other_->pump(bytes_max);
   }
-  if (needs_session && !calls_.empty()) {
+  if (era_ == Era::sessions && session_.empty() && !calls_.empty()) {
     begin_session();
   }
   const std::vector<std::shared_ptr<Call>> calls = calls_;
@@ -281,6 +281,7 @@ void McpClient::lose_connection() {
   if (call->wire == nullptr) {
     return;
   }
+  stage_.cut(*call->wire);
   Link& link = call->wire->link();
   link.up.resize(random.below(link.up.size() + 1));
   link.down.resize(random.below(link.down.size() + 1));
@@ -291,6 +292,9 @@ void McpClient::lose_connection() {
 void McpClient::hang_up() {
   const std::vector<std::shared_ptr<Call>> calls = std::exchange(calls_, {});
   for (const std::shared_ptr<Call>& call : calls) {
+    if (call->wire != nullptr) {
+      stage_.cut(*call->wire);
+    }
     if (!call->is_over) {
       finish(*call, {.lost = true});
     }

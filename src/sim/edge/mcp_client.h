@@ -76,7 +76,8 @@ class McpClient {
   std::unique_ptr<CallWire> other_;  // what is no call
   std::vector<std::shared_ptr<Call>> calls_;
   uint64_t last_number_ = 0;
-  unsigned missed_ = 0;  // times in a row that its session was not found
+  // The newest number when its session was not found, since it was found last; 0: it was found.
+  uint64_t missed_at_ = 0;
   lib::JsonDocument tools_;
   std::map<std::string, lib::Json, std::less<>> outputs_;  // schemas, by tool
 };

@@ -41,6 +41,8 @@ struct Sent {
   Fate fate = Fate::open;
   bool in_flight = false;
   unsigned tries = 0;
+  unsigned life = 0;     // of its sender's name: counts those who had it before
+  bool was_put_off = false;  // its sender was told that its receiver could not take it yet
   Time asked;            // first
   Time told;
   uint64_t asked_at = 0;  // steps
@@ -83,6 +85,13 @@ struct Mail {
   std::string code;            // of a refusal
 };
 
+// Mail that came after something newer of its channel.
+struct Disorder {
+  Mail mail;
+  std::string newer;  // its marker
+  std::string how;
+};
+
 // Everything that one client knows. The verdict has nothing else.
 struct Notebook {
   std::vector<Sent> sent;
@@ -91,11 +100,10 @@ struct Notebook {
   std::set<std::string> markers_seen;        // in messages that were read
   std::map<std::string, std::vector<std::pair<uint64_t, bool>>> subscribed;  // topic: step, yes
   std::vector<std::string> ended_tokens;
-  // What came after something newer, and how. What was given up is tried again behind
-  // others: whether it was, its sender may hear later.
-  std::vector<std::pair<Mail, std::string>> disordered;
+  // Whether that order was promised, its sender may hear later.
+  std::vector<Disorder> disordered;
+  unsigned life = 0;  // how many had the name before
   bool was_removed = false;
-  bool lost_an_answer = false;  // that it blocked for, which acknowledges it
 };
 
 }  // namespace parley::edge_sim

@@ -31,7 +31,7 @@ void Agent::send_something() {
     draft.receiver = random.pick(stage_.topics);
     draft.type = "broadcast";
     sent.kind = "topic";
-    readers.insert("*");
+    readers.insert(draft.receiver);
   } else if (roll < 16) {
     draft.receiver = "*";
     draft.type = "broadcast";
@@ -108,6 +108,12 @@ void Agent::submit(Sent sent) {
   } else if (socket_ != nullptr && socket_->is_open() && stage_.random().chance(500)) {
     sent.target = "ws";
   }
+  // Some are not to wait for one who is away: they are tried again. The marker decides, as above.
+  if (sent.target == "/v1/messages" && sent.kind == "direct" && dialect() == "collab" &&
+      stage_.last_marker % 3 != 0) {
+    sent.target += "?on_unavailable=fail";
+  }
+  sent.life = notes_.life;
   sent.asked = stage_.now();
   sent.asked_at = stage_.step;
   stage_.setting.coverage.count("sends", sent.kind);
@@ -172,6 +178,8 @@ void Agent::send_batch() {
     sent.target = "/v1/messages";
     sent.asked = stage_.now();
     sent.asked_at = stage_.step;
+    sent.life = notes_.life;
+    sent.tries = 1;
     sent.in_flight = true;
     body += (n > 0 ? "," : "") + sent.text;
     note(text("sends in a batch {} to {} ({})", sent.marker, sent.to, sent.id));
@@ -211,7 +219,6 @@ void Agent::send_batch() {
 void Agent::on_receipt(size_t index, const Reply& reply) {
   notes_.sent[index].in_flight = false;
   if (reply.lost) {
-    notes_.lost_an_answer |= notes_.sent[index].waits;
     return;
   }
   lib::JsonDocument document;
@@ -250,6 +257,10 @@ void Agent::on_receipt(size_t index, Json receipt) {
                                 sent.seq, place));
   }
   sent.seq = place;
+  sent.was_put_off |= !!receipt.find("delay") || sent.tries > 1;  // a repeat is not told
+  if (receipt.find("delay") && sent.target.ends_with("=fail")) {
+    stage_.setting.coverage.count("sends", "to one who is away");
+  }
   const std::string_view raw = receipt.raw();
   if (raw.find(R"("state":"dead")") != raw.npos || raw.find(R"("dead":)") != raw.npos) {
     stage_.repeated.insert(sent.marker);  // the broker tries it again, behind others
@@ -266,6 +277,9 @@ void Agent::on_receipt(size_t index, Json receipt) {
   }
   if (!sent.answers.empty()) {
     Mail& mail = notes_.mail[sent.answers];
+    if (mail.state != Mail::State::confirmed) {
+      mail.act = Mail::Act::answer;  // not the ack that it asked for since: nobody was told of that
+    }
     mail.state = Mail::State::confirmed;
     mail.confirmed_at = stage_.step;
   }
@@ -298,9 +312,14 @@ void Agent::refused(size_t index, int status, std::string_view code) {
 // What nobody knows of is sent again as it was: the broker tells repeats by their id.
 void Agent::send_again() {
   for (size_t n = 0; n < notes_.sent.size(); ++n) {
-    const Sent& sent = notes_.sent[n];
+    Sent& sent = notes_.sent[n];
     if (sent.fate == Sent::Fate::open && !sent.in_flight) {
       stage_.setting.coverage.count("sends", "again");
+      // Every second caller that blocked does so no more: it finds the answer in its inbox.
+      if (sent.waits && sent.asked_at % 2 == 0) {
+        sent.waits = false;
+        sent.target = "/v1/messages";
+      }
       send(n);
       if (!stage_.draining) {
         return;
@@ -313,7 +332,9 @@ void Agent::subscribe() {
   sim::Random& random = stage_.random();
   const std::string topic = random.pick(stage_.topics);
   const bool joins = random.chance(700);
-  if (!joins) {  // from now on it may be out
+  if (joins) {  // from now on it may be in
+    stage_.subscribers[topic].insert(name());
+  } else {  // from now on it may be out
     notes_.subscribed[topic].emplace_back(stage_.step, false);
   }
   ask({joins ? "PUT" : "DELETE", "/v1/topics/" + percent(topic) + "/subscription"},

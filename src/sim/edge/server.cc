@@ -104,6 +104,10 @@ void LinkServer::write(Peer& peer) {
   Link& link = *of(peer).link;
   net::Connection& connection = peer.connection;
   while (!connection.output().empty() && connection.phase() != net::Connection::Phase::dead) {
+    if (link.client_gone) {  // a reset is known to the system at once
+      connection.fail();
+      return;
+    }
     const size_t room = link.down_max - std::min(link.down_max, link.down.size());
     const size_t size = std::min(room, connection.output().size());
     if (size == 0) {
@@ -111,6 +115,7 @@ void LinkServer::write(Peer& peer) {
       return;
     }
     link.down.append(connection.output().substr(0, size));
+    link.unheard.append(connection.output().substr(0, size));
     connection.wrote(size);
   }
 }

@@ -169,7 +169,6 @@ void Agent::acknowledge_upto() {
     }
   }
   const uint64_t ref = ++last_ref_;
-  note(text("acknowledges up to {}: {} messages", upto_, covered.size()));
   refs_[ref] = [this, covered, is_sure, connection = push_connection_](Json told) {
     const bool ok = told.find("ok") && told.find("ok").as_bool() == true;
     if (!ok || !is_sure || number_of(told, "count") != covered.size()) {
@@ -184,8 +183,9 @@ void Agent::acknowledge_upto() {
     stage_.setting.coverage.count("settled", "upto");
   };
   const bool by_seq = upto_seq_ != 0 && stage_.random().chance(300);
-  socket_->send(text(R"({"op":"ack","ref":{},"upto":{}})", ref,
-                     by_seq ? std::to_string(upto_seq_) : "\"" + upto_ + "\""));
+  const std::string upto = by_seq ? std::to_string(upto_seq_) : "\"" + upto_ + "\"";
+  note(text("acknowledges up to {}: {} messages", upto, covered.size()));
+  socket_->send(text(R"({"op":"ack","ref":{},"upto":{}})", ref, upto));
 }
 
 void Agent::on_settled(const std::string& id, Mail::Act act, const Reply& reply) {

@@ -18,6 +18,10 @@ void Stage::fail(std::string_view check, std::string detail) {
   }
 }
 
+void Stage::cut(Wire& wire) {
+  each_marker(wire.unheard(), [this](std::string_view marker) { cut_off.emplace(marker); });
+}
+
 std::shared_ptr<Link> Stage::connect() {
   auto link = std::make_shared<Link>();
   ++connections;
@@ -38,11 +42,18 @@ std::string Stage::new_marker(std::string_view sender, const std::set<std::strin
   return marker;
 }
 
+bool Stage::may_read(const std::string& reader, const std::set<std::string>& seen_by) const {
+  return seen_by.contains(reader) || seen_by.contains("*") ||
+         std::ranges::any_of(seen_by, [&](const std::string& each) {
+           const auto topic = subscribers.find(each);
+           return topic != subscribers.end() && topic->second.contains(reader);
+         });
+}
+
 void Stage::read(std::string_view reader, std::string_view words) {
   each_marker(words, [&](std::string_view marker) {
     const auto at = readers.find(std::string(marker));
-    if (at != readers.end() && !at->second.contains(std::string(reader)) &&
-        !at->second.contains("*")) {
+    if (at != readers.end() && !may_read(std::string(reader), at->second)) {
       fail("privacy", text("{} reads {}, which is not for it: {}", reader, marker,
                            words.substr(0, 600)));
     }

@@ -33,10 +33,14 @@ struct Stage {
   Host& host;
   std::vector<std::unique_ptr<Agent>> agents{};
   std::vector<std::string> topics{};
-  std::map<std::string, std::set<std::string>> readers{};  // by marker: who may see it
+  // By marker: who may see it. A topic's name stands for all who ever asked to subscribe to it.
+  std::map<std::string, std::set<std::string>> readers{};
+  std::map<std::string, std::set<std::string>> subscribers{};  // by topic: those
+  std::map<std::string, std::set<std::string>> sessions{};     // by id: who is in it
   // What senders were told that it was not delivered: seqs and markers.
   std::set<uint64_t> failed_seqs{};
   std::set<std::string> failed{};
+  std::set<std::string> cut_off{};   // markers of what the network lost on its way to a client
   std::set<std::string> repeated{};  // markers of what the broker sends again if it must
   std::map<std::string, std::set<std::string>> groups{};   // by thread of a pipeline: who is in it
   std::optional<Fault> fault{};
@@ -49,9 +53,12 @@ struct Stage {
   sim::Random& random() { return setting.random; }
   Time now() { return setting.clock.now(); }
   void fail(std::string_view check, std::string detail);
+  // A connection ends, and with it what the network had of it.
+  void cut(Wire& wire);
   std::shared_ptr<Link> connect();
   Agent* find(std::string_view name) const;
   std::string new_marker(std::string_view sender, const std::set<std::string>& readers);
+  bool may_read(const std::string& reader, const std::set<std::string>& seen_by) const;
   // Every word that a client gets goes through here: whether it was for it.
   void read(std::string_view reader, std::string_view text);
   // Every answer, which is read: whether it is what the description of the interface says.

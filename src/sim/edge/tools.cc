@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an agent does by the tools of MCP in place of the routes of HTTP.
 #include <array>
+#include <utility>
 
 #include "lib/json_writer.h"
 #include "sim/edge/agent.h"
@@ -108,7 +109,6 @@ void Agent::ask_by_tool() {
       .key("seconds").number(15)
       .end_object();
   mcp_->call("request", arguments, [this](const Called& called) {
-    notes_.lost_an_answer |= called.lost;
     each_marker(called.text, [this](std::string_view seen) {
       // The answer is acknowledged with that; it has no id here.
       Mail& mail = notes_.mail["answer " + std::string(seen)];
@@ -124,6 +124,9 @@ void Agent::ask_by_tool() {
 }
 
 void Agent::look_around() {
+  if (std::exchange(ends_session_, false)) {
+    mcp_->end_session();  // unless it waits for an answer in it
+  }
   constexpr std::array<std::string_view, 4> others = {"status", "findAgents", "request", "thread"};
   const std::string_view tool = stage_.random().pick(others);
   if (tool == "request") {
@@ -138,9 +141,7 @@ void Agent::look_around() {
   } else {
     mcp_->call(std::string(tool), "{}", [](const Called&) {});
   }
-  if (profile_.era == McpClient::Era::sessions && stage_.random().chance(200)) {
-    mcp_->end_session();
-  }
+  ends_session_ = profile_.era == McpClient::Era::sessions && stage_.random().chance(200);
 }
 
 }  // namespace parley::edge_sim

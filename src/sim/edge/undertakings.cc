@@ -128,6 +128,9 @@ void Undertakings::start_pattern(const std::string& kind, std::string_view path,
                  return;
                }
                const std::string id(string_of(*parsed, "id"));
+               if (reply.body.find(R"("state":"dead")") != reply.body.npos) {
+                 stage_.repeated.insert(marker);  // the broker tries it again, behind others
+               }
                stage_.setting.coverage.count("begun", kind);
                all_.push_back({.kind = kind,
                                .path = text("{}/{}", path, id),
@@ -159,12 +162,15 @@ void Undertakings::reassign() {
 
 void Undertakings::start_session() {
   std::string participants;
+  std::set<std::string> readers{agent_.name()};
   for (const auto& agent : stage_.agents) {
     if (agent.get() != &agent_ && stage_.random().chance(500)) {
       participants += text("{}\"{}\"", participants.empty() ? "" : ",", agent->name());
+      readers.insert(agent->name());
     }
   }
   const std::string id = text("s-{}-{}", agent_.name(), ++stage_.last_marker);
+  stage_.sessions[id] = std::move(readers);
   agent_.ask({"POST", "/v1/sessions",
               text(R"({"id":"{}","participants":[{}],"task":"talk"})", id, participants)},
              [this, id](const Reply& reply) {
@@ -183,7 +189,8 @@ void Undertakings::write_to_session() {
   if (session == nullptr || session->state == "completed") {
     return;
   }
-  const std::string marker = stage_.new_marker(agent_.name(), {"*"});
+  const std::string marker =
+      stage_.new_marker(agent_.name(), stage_.sessions.at(session->name));
   agent_.ask({"POST", session->path + "/decisions",
               text(R"({"decision":"{}","rationale":"why not"})", marker),
               {{"If-Match", text("\"{}\"", session->version)}}},

@@ -39,6 +39,7 @@ class Verdict {
   void on_delivery(const std::string& marker, const Reply& reply);
   void judge(const Agent& sender, const Sent& sent, const Told& told);
   void judge(const Sent& sent, const Standing& standing, const Agent& receiver);
+  void judge_order(const Disorder& disorder);
   void judge_topic(const Agent& sender, const Sent& sent);
 
   Stage& stage_;

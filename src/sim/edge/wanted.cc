@@ -8,7 +8,7 @@ std::vector<std::string> wanted() {
       // who
       "client flow poll", "client flow poll webhook", "client flow events", "client flow socket",
       "client collab poll", "client collab events", "client collab socket", "client inbox mcp",
-      "client inbox mcp stateless",
+      "client inbox mcp stateless", "client goes offline",
       // what goes wrong
       "fault connection lost", "fault client forgets", "fault client crashes", "fault killed",
       "fault power lost", "fault clock set back", "fault clock set forward",
@@ -16,6 +16,7 @@ std::vector<std::string> wanted() {
       // what is sent
       "sends direct", "sends request", "sends answer", "sends topic", "sends broadcast",
       "sends roll call", "sends batch", "sends again", "sends large answer",
+      "sends to one who is away",
       // how it comes, and what is done about it
       "seen by a read", "seen by a push", "seen by a tool", "seen by an awaited answer",
       "woken by a webhook", "settled ack", "settled nack", "settled reject", "settled upto",
@@ -25,10 +26,12 @@ std::vector<std::string> wanted() {
       // how it ends
       "ended acked", "ended answered", "ended rejected", "ended expired", "ended dead",
       "begun task", "begun pipeline", "begun scatter", "begun session", "reassigned yes",
-      "lock 200", "decision 201",
+      "lock 200", "decision 201", "own session 200", "other session 404",
       // what the admin does
       "admin new token", "admin rules", "admin agent removed", "admin agent registered anew",
-      "ended token 401",
+      "ended token GET /v1/inbox 401", "ended token GET /v1/outbox 401",
+      "ended token GET /v1/topics 401", "ended token GET /v1/stream 401",
+      "ended token POST /v1/messages 401", "ended token POST /mcp 401",
   };
 }
 

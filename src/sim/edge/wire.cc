@@ -115,6 +115,9 @@ void CallWire::take_events() {
       waiting_.front().on_event(id, data);
     }
   }
+  if (events_.empty()) {
+    heard();
+  }
 }
 
 void CallWire::finish() {
@@ -124,6 +127,9 @@ void CallWire::finish() {
   waiting_.pop_front();
   parser_.reset();
   streaming_ = false;
+  if (unparsed_.empty()) {
+    heard();
+  }
   done(reply);
   if (!keeps && !over_) {
     over_ = true;

@@ -53,12 +53,16 @@ class Wire {
   void pump(size_t bytes_max);
   bool is_over() const { return over_; }
   Link& link() { return *link_; }
+  // What the network had taken for the client, who never had all of it.
+  std::string_view unheard() const { return link_->unheard; }
 
  protected:
   void write(std::string_view bytes) { link_->up.append(bytes); }
   // The first bytes of what is unread; returns how many it used.
   virtual void take(std::string_view bytes) = 0;
   virtual void ended() = 0;
+  // All that was read so far was whole.
+  void heard() { link_->unheard = link_->down; }
 
   bool over_ = false;
 

@@ -83,6 +83,7 @@ class World {
   void turn();
   void finish();
   void judge_history();
+  void judge_leases();
   void judge_rest();
   bool settle();
 
@@ -94,6 +95,7 @@ class World {
   Stage stage_;
   Hooks hooks_;
   Admin admin_;
+  uint64_t started_at_ = 0;  // the step
 };
 
 Shape World::shape() {
@@ -195,6 +197,8 @@ void World::move_clock() {
 void World::strike() {
   sim::Random& random = setting_.random;
   const uint64_t roll = random.below(1'000);
+  // Troubles come together: what a start has not made durable yet must stand that.
+  const uint64_t power = stage_.step < started_at_ + 10 ? 118 : 88;
   if (roll < 60) {
     setting_.coverage.count("fault", "connection lost");
     random.pick(stage_.agents)->lose_connection();
@@ -206,11 +210,11 @@ void World::strike() {
     setting_.note(text("{} the broker is killed", stage_.step));
     setting_.coverage.count("fault", "killed");
     stop(true);
-  } else if (roll < 88 && host_.is_up()) {
+  } else if (roll < power && host_.is_up()) {
     setting_.note(text("{} the power is lost", stage_.step));
     setting_.coverage.count("fault", "power lost");
     stop(false);
-  } else if (roll < 105) {
+  } else if (roll < power + 17) {
     admin_.act();
   }
   if (host_.is_stuck()) {
@@ -219,6 +223,7 @@ void World::strike() {
   }
   if (!host_.is_up() && random.chance(300)) {
     const auto started = host_.start();
+    started_at_ = stage_.step;
     setting_.note(text("{} the broker starts: {}", stage_.step,
                        started ? "up" : started.error().detail));
   }
@@ -290,7 +295,9 @@ void World::finish() {
     }
   }
   stage_.draining = true;
-  constexpr int rounds_max = 60;
+  // Over half an hour: the longest lease, of an answer that nobody was told of, ends within it, and
+  // is asked about once more.
+  constexpr int rounds_max = 72;
   Verdict verdict(stage_);
   for (int round = 0; round < rounds_max && !stage_.fault; ++round) {
     for (const auto& agent : stage_.agents) {
@@ -317,6 +324,9 @@ void World::finish() {
     judge_history();
   }
   if (!stage_.fault) {
+    judge_leases();
+  }
+  if (!stage_.fault) {
     judge_rest();
   }
 }
@@ -333,6 +343,15 @@ void World::judge_history() {
     settle();
   }
   history.judge();
+}
+
+// Nobody asked for a lock for longer than the run takes to drain: none is held, or waited for.
+void World::judge_leases() {
+  const Reply reply = call({.target = "/v1/locks"}, host_.admin_token());
+  if (reply.status != 200 || !reply.body.starts_with(R"({"count":0,)")) {
+    stage_.fail("lock", text("all leases are over, and of locks is told {} {}", reply.status,
+                             reply.body.substr(0, 600)));
+  }
 }
 
 // All clients leave: nothing of them is left then.

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+namespace parley::net {
+
+// Goes with bytes to a connection and tells once what became of them: all of them were handed to
+// the system, or they never will be. Destroying the last copy without `end(true)` tells that they
+// were lost. Handed to the system is not read by the peer: nothing but the peer could say that. On
+// the server's thread.
+class WriteReport {
+ public:
+  using Ended = std::function<void(bool is_written)>;
+
+  explicit WriteReport(Ended ended) : ended_(std::move(ended)) {}
+  ~WriteReport() { end(false); }
+  WriteReport(const WriteReport&) = delete;
+  WriteReport& operator=(const WriteReport&) = delete;
+
+  // Tells it; does nothing from the second time on.
+  void end(bool is_written) {
+    if (const Ended ended = std::exchange(ended_, nullptr)) {
+      ended(is_written);
+    }
+  }
+
+ private:
+  Ended ended_;
+};
+
+using Report = std::shared_ptr<WriteReport>;  // never null
+
+}  // namespace parley::net
