@@ -35,11 +35,21 @@ void Broker::run_errands(Courier::Body body) {
 }
 
 void Broker::send_owed(Time now) {
-  if (errands_due() > now) {
+  // A node that is behind has enough to do. Whoever else sends something waits until it has caught
+  // up, so thousands of notices must not keep it behind.
+  if (errands_due() > now || is_behind()) {
     return;
   }
+  is_reading_errands_ = true;
+  warm(courier_->originals(machine()), [this] {
+    is_reading_errands_ = false;
+    write_owed();
+  });
+}
+
+void Broker::write_owed() {
   courier_->run(
-      machine(), now, [this](Seq seq) { return record(seq); },
+      machine(), now_, [this](Seq seq) { return record(seq); },
       [this](const Courier::Job& job, core::Send send) {
         ask(job.workspace, core::broker_name, std::move(send),
             [this, job](const core::Outcome& outcome, std::span<const core::Effect>) {

@@ -115,9 +115,12 @@ class Broker final : private Outlet {
     core::StreamId stream;
   };
 
-  Time errands_due() const { return courier_ ? courier_->next() : base::time_max; }
+  Time errands_due() const {
+    return courier_ && !is_reading_errands_ ? courier_->next() : base::time_max;
+  }
   Time owed_due() const { return std::min(errands_due(), closings_due_); }
   void send_owed(Time now);
+  void write_owed();
   void ask_to_close(const Closing& closing);
   void close_owed(Time now);
   Done take_asker(Ticket ticket);
@@ -144,6 +147,7 @@ class Broker final : private Outlet {
   std::vector<Observer> observers_;
   RefusalObserver refusal_observer_;
   std::optional<Courier> courier_;
+  bool is_reading_errands_ = false;  // what they are about is on its way from the disk
   std::vector<Closing> closings_;  // streams that could not be closed when they should
   Time closings_due_ = base::time_max;
   Time now_{};  // of the newest step

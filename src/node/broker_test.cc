@@ -10,6 +10,7 @@ namespace parley::node {
 namespace {
 
 using core::workspace_first;
+using core::testing::a_send;
 using core::testing::an_agent;
 
 class Reader final : public Receiver {
@@ -50,6 +51,50 @@ TEST(Broker, StreamThatCouldNotBeClosedIsClosedLater) {
   EXPECT_TRUE(broker->has_work(clock.now()));
   step();
   EXPECT_FALSE(is_open());
+}
+
+// While a node is behind no socket is read: notices by the thousand must not keep it behind. And
+// what they are about is read by the journal's thread.
+TEST(Broker, WhatIsOwedWaitsForTheNodeAndReadsNothingOnTheLoop) {
+  // Each look at the clock takes a millisecond.
+  class Ticking final : public base::Clock {
+   public:
+    Time now() override { return at_ = at_ + base::milliseconds(1); }
+
+   private:
+    Time at_;
+  } steady;
+  base::ManualClock clock{core::testing::start_time};
+  journal::MemoryLog log{clock};
+  journal::MemoryJournal journal{log};
+  Node::Options options;
+  options.clock = &clock;
+  options.steady = &steady;
+  options.apply_max = base::milliseconds(10);
+  options.fresh_bytes_max = 0;
+  const auto broker = std::move(*Broker::start(journal, options));
+  broker->run_errands([](const core::Errand&) { return std::string("{}"); });
+  const auto ignore = [](const core::Outcome&, std::span<const core::Effect>) {};
+  broker->ask(workspace_first, core::broker_name, an_agent("ana"), ignore);
+  ASSERT_TRUE(broker->step(clock.now()));
+  const core::Errands& owed = broker->machine().find(workspace_first)->tables().errands;
+  for (int n = 0; n < 30; ++n) {
+    broker->ask(workspace_first, "ana", a_send("ana", "m" + std::to_string(n)).to("nobody").send,
+                ignore);
+  }
+  ASSERT_TRUE(broker->step(clock.now()));
+  EXPECT_TRUE(broker->is_behind());
+  EXPECT_EQ(owed.all().size(), 10u);
+  ASSERT_TRUE(broker->step(clock.now()));
+  ASSERT_TRUE(broker->step(clock.now()));
+  EXPECT_FALSE(broker->is_behind());
+  EXPECT_EQ(owed.all().size(), 30u) << "none is written before all is applied";
+  for (int n = 0; n < 20 && !owed.all().empty(); ++n) {
+    ASSERT_TRUE(broker->step(clock.now()));
+  }
+  EXPECT_EQ(owed.all().size(), 0u);
+  EXPECT_EQ(broker->cold_reads(), 0u);
+  EXPECT_EQ(broker->warmed(), 30u);
 }
 
 // Many calls of one client wait for the same, and hang up at once, the newest first: each

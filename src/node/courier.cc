@@ -13,7 +13,6 @@ namespace parley::node {
 
 namespace {
 
-constexpr size_t per_run_max = 256;
 // A disk that cannot be read for so many seconds will not be.
 constexpr uint32_t unread_max = 30;
 
@@ -107,6 +106,7 @@ class Original {
   Original(const Original&) = delete;  // the texts are views of the record
 
   const core::Envelope* envelope() const { return send_ == nullptr ? nullptr : &send_->envelope; }
+  size_t bytes() const { return record_.size(); }
   // It may be there, and could not be read.
   bool failed() const { return failed_; }
 
@@ -172,6 +172,16 @@ void write_stage(const core::Pipeline& pipeline, const core::Tables& tables,
   }
 }
 
+// The pipeline whose next stage the errand asks; none for any other errand.
+const core::Pipeline* pipeline_of(const core::Tables& tables, const core::Errand& errand) {
+  if (errand.kind != core::ErrandKind::stage) {
+    return nullptr;
+  }
+  const auto& pipelines = tables.patterns.pipelines();
+  const auto found = pipelines.find(core::pipeline_of(errand));
+  return found == pipelines.end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 void Courier::start(const core::Machine& machine) {
@@ -195,12 +205,33 @@ void Courier::put_off(const Job& job, base::Time now) {
   not_before_ = now + base::seconds(1);
 }
 
+std::vector<base::Seq> Courier::originals(const core::Machine& machine) const {
+  std::vector<base::Seq> seqs;
+  for (size_t n = 0; n < std::min(waiting_.size(), per_run_max); ++n) {
+    const core::Tables& tables = machine.find(waiting_[n].workspace)->tables();
+    const core::Errand* const errand = tables.errands.find(waiting_[n].errand);
+    if (errand == nullptr) {
+      continue;
+    }
+    const core::Pipeline* const pipeline = pipeline_of(tables, *errand);
+    for (const base::Seq seq : {errand->about, pipeline == nullptr ? base::Seq{} : pipeline->first}) {
+      // Hundreds of notices are often about one message.
+      if (seq.n != 0 && std::ranges::find(seqs, seq) == seqs.end()) {
+        seqs.push_back(seq);
+      }
+    }
+  }
+  return seqs;
+}
+
 void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fetch,
                   const std::function<void(const Job&, core::Send)>& send) {
   if (now < not_before_) {
     return;
   }
-  for (size_t left = std::min(waiting_.size(), per_run_max); left > 0; --left) {
+  size_t bytes = 0;
+  for (size_t left = std::min(waiting_.size(), per_run_max); left > 0 && bytes < bytes_per_run_max;
+       --left) {
     const Job job = waiting_.front();
     waiting_.pop_front();
     const core::Tables& tables = machine.find(job.workspace)->tables();
@@ -208,12 +239,10 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
     if (errand == nullptr) {
       continue;
     }
-    const auto& pipelines = tables.patterns.pipelines();
-    const auto pipeline = errand->kind == core::ErrandKind::stage
-                              ? pipelines.find(core::pipeline_of(*errand))
-                              : pipelines.end();
+    const core::Pipeline* const pipeline = pipeline_of(tables, *errand);
     const Original about(fetch, errand->about);
-    const Original first(fetch, pipeline == pipelines.end() ? base::Seq{} : pipeline->first);
+    const Original first(fetch, pipeline == nullptr ? base::Seq{} : pipeline->first);
+    bytes += about.bytes() + first.bytes();
     if ((about.failed() || first.failed()) && job.unread < unread_max) {
       put_off({job.workspace, job.errand, job.unread + 1}, now);
       continue;
@@ -232,11 +261,11 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
       follow_trace(*about.envelope(), e);
     }
     std::string body;
-    if (pipeline != pipelines.end()) {
-      if (pipeline->second.stage == 0 && first.envelope() != nullptr) {
+    if (pipeline != nullptr) {
+      if (pipeline->stage == 0 && first.envelope() != nullptr) {
         write_first_stage(*first.envelope(), e);
       } else {
-        write_stage(pipeline->second, tables, first.envelope(), about.envelope(), e);
+        write_stage(*pipeline, tables, first.envelope(), about.envelope(), e);
       }
     } else {
       join(about.envelope(), e);

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/machine.h"
 
@@ -36,10 +37,17 @@ class Courier {
   // It could not be sent now; it is tried again after a second.
   void put_off(const Job& job, base::Time now);
 
-  // Calls `send` with the message for each errand that is due, a bounded number of them. The
-  // message is good during the call.
+  // The records that the next `run` fetches, as far as is known now.
+  std::vector<base::Seq> originals(const core::Machine& machine) const;
+
+  // Calls `send` with the message for each errand that is due, a bounded number of them, and of
+  // what is large fewer: one run is a part of one turn of the loop. The message is good during the
+  // call.
   void run(const core::Machine& machine, base::Time now, const Fetch& fetch,
            const std::function<void(const Job&, core::Send)>& send);
+
+  static constexpr size_t per_run_max = 64;
+  static constexpr size_t bytes_per_run_max = 256 * 1024;  // of records, after which a run ends
 
   // When there is something to send; time_max: nothing.
   base::Time next() const { return waiting_.empty() ? base::time_max : not_before_; }

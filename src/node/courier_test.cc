@@ -177,5 +177,34 @@ TEST(Courier, ANoticeJoinsTheConversationOfWhatItIsAbout) {
   EXPECT_EQ(e.correlation, "release-7");
 }
 
+// Thousands may be owed at once, about messages of a megabyte each.
+TEST(Courier, ARunIsBoundedByNumberAndByBytes) {
+  const auto sent_by_one_run = [](size_t body_bytes) {
+    Desk desk = with_agents();
+    const std::string body = '"' + std::string(body_bytes, 'x') + '"';
+    for (size_t n = 0; n < Courier::per_run_max + 1; ++n) {
+      core::Send lost = a_send("ana", "m" + std::to_string(n)).to("nobody").send;
+      lost.envelope.body = body;
+      EXPECT_TRUE(desk.apply("ana", lost).has_value());
+    }
+    desk.run();
+    return desk.kept.size();
+  };
+  EXPECT_EQ(sent_by_one_run(10), Courier::per_run_max);
+  EXPECT_EQ(sent_by_one_run(Courier::bytes_per_run_max / 2), 2u);
+}
+
+TEST(Courier, WhatARunFetchesIsKnownBefore) {
+  Desk desk = with_agents();
+  ASSERT_TRUE(desk.apply("ana", a_send("ana", "m1").to("nobody").send).has_value());
+  const base::Seq lost = desk.bench.machine.seq();
+  ASSERT_TRUE(desk.apply("ana", a_pipeline()).has_value());
+  const base::Seq first = desk.bench.machine.seq();
+  ASSERT_TRUE(desk.apply("bo", an_answer()).has_value());
+  const base::Seq answer = desk.bench.machine.seq();
+  EXPECT_EQ(desk.courier.originals(desk.bench.machine),
+            (std::vector<base::Seq>{lost, answer, first}));
+}
+
 }  // namespace
 }  // namespace parley::node

@@ -4,7 +4,7 @@
 // both are the same on a busy machine. PARLEY_TURNS=1 prints what each abuse did.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { Broker, Raw, message, slowness, taken, until } from './harness.mjs';
 
 // Nothing should take over 5 ms. A processor that others use at the same time has cold caches, and
@@ -36,9 +36,31 @@ async function again(broker) {
   await broker.run();
 }
 
+class LongTurn extends Error {}
+
 function report(name, found, bound = turnMax) {
   if (prints) console.log(`${name}: ${JSON.stringify(found)}`);
-  assert.ok(found.cpu <= bound, `${name}: a turn took ${found.cpu * 1000} ms of the processor`);
+  if (found.cpu > bound) throw new LongTurn(`${name}: a turn took ${found.cpu * 1000} ms of the processor`);
+}
+
+// What others do at the same time makes a turn longer, never shorter. So after a long turn the abuse
+// is tried again, with a new broker: a turn that does too much is long each time.
+const triesMax = 3;
+
+function worst(title, abuse) {
+  it(title, async () => {
+    for (let tries = 1; ; ++tries) {
+      const broker = await Broker.start({ raise: load });
+      try {
+        await abuse(broker);
+        return;
+      } catch (error) {
+        if (!(error instanceof LongTurn) || tries === triesMax) throw error;
+      } finally {
+        await broker.remove();
+      }
+    }
+  });
 }
 
 async function fill(broker, from, to, count, body, batch = 100) {
@@ -81,16 +103,7 @@ it('a broker that nobody asks for anything takes no time of the processor', asyn
 });
 
 describe('the worst turn', () => {
-  const brokers = [];
-  const start = async () => {
-    const broker = await Broker.start({ raise: load });
-    brokers.push(broker);
-    return broker;
-  };
-  after(() => Promise.all(brokers.map((broker) => broker.remove())));
-
-  it('when an inbox of a thousand cold messages is listed', async () => {
-    const broker = await start();
+  worst('when an inbox of a thousand cold messages is listed', async (broker) => {
     const ana = await broker.addAgent('ana');
     const bo = await broker.addAgent('bo');
     await fill(broker, ana, bo, 1000, { text: 'x'.repeat(8_000) });
@@ -108,8 +121,7 @@ describe('the worst turn', () => {
     assert.ok(found.readBehind >= 1000, `${found.readBehind} were read beside it`);
   });
 
-  it('when a stream opens over a thousand cold messages', async () => {
-    const broker = await start();
+  worst('when a stream opens over a thousand cold messages', async (broker) => {
     const ana = await broker.addAgent('ana');
     const bo = await broker.addAgent('bo');
     await fill(broker, ana, bo, 1000, { text: 'x'.repeat(2_000) });
@@ -129,8 +141,7 @@ describe('the worst turn', () => {
     assert.ok(found.readBehind >= 1000, `${found.readBehind} were read beside it`);
   });
 
-  it('when a list is asked for and nobody waits for it', async () => {
-    const broker = await start();
+  worst('when a list is asked for and nobody waits for it', async (broker) => {
     const ana = await broker.addAgent('ana');
     const bo = await broker.addAgent('bo');
     await fill(broker, ana, bo, 500, { text: 'x'.repeat(8_000) });
@@ -144,8 +155,7 @@ describe('the worst turn', () => {
     report('gone', await metrics(broker));
   });
 
-  it('when an agent with a full inbox changes its dialect again and again', async () => {
-    const broker = await start();
+  worst('when an agent with a full inbox changes its dialect again and again', async (broker) => {
     const ana = await broker.addAgent('ana');
     const bo = await broker.addAgent('bo');
     await fill(broker, ana, bo, 5000, {});
@@ -158,8 +168,7 @@ describe('the worst turn', () => {
     report('dialect', await metrics(broker));
   });
 
-  it('when one client pipelines thousands of requests', async () => {
-    const broker = await start();
+  worst('when one client pipelines thousands of requests', async (broker) => {
     const bo = await broker.addAgent('bo');
     const raw = await Raw.connect(broker.url);
     const count = 4000;
@@ -171,15 +180,13 @@ describe('the worst turn', () => {
     report('pipelined', await metrics(broker));
   });
 
-  it('when many small messages come in at once', async () => {
-    const broker = await start();
+  worst('when many small messages come in at once', async (broker) => {
     const agents = await Promise.all(['ana', 'bo', 'cy', 'di'].map((id) => broker.addAgent(id)));
     await Promise.all(agents.map((agent, n) => fill(broker, agent, agents[(n + 1) % 4], 2000, {})));
     report('small', await metrics(broker));
   });
 
-  it('when hundreds of cold tasks are listed', async () => {
-    const broker = await start();
+  worst('when hundreds of cold tasks are listed', async (broker) => {
     const director = await broker.addAgent('director', { dialect: 'inbox', role: 'director' });
     const specialist = await broker.addAgent('specialist', { dialect: 'inbox', role: 'specialist' });
     const count = 300;
@@ -199,8 +206,7 @@ describe('the worst turn', () => {
     assert.ok(found.readBehind >= count, `${found.readBehind} were read beside it`);
   });
 
-  it('when an agent is removed for whom thousands of messages wait', async () => {
-    const broker = await start();
+  worst('when an agent is removed for whom thousands of messages wait', async (broker) => {
     const ana = await broker.addAgent('ana');
     const bo = await broker.addAgent('bo');
     const count = 9_900;
@@ -217,8 +223,7 @@ describe('the worst turn', () => {
     report('removal', await metrics(broker));
   });
 
-  it('when someone subscribes to a topic that retains thousands of messages', async () => {
-    const broker = await start();
+  worst('when someone subscribes to a topic that retains thousands of messages', async (broker) => {
     const ana = await broker.addAgent('ana');
     const count = 10_000;
     await fill(broker, ana, { id: 'load.news' }, count, {});
@@ -232,8 +237,7 @@ describe('the worst turn', () => {
     report('late subscriber', await metrics(broker));
   });
 
-  it('when a stream with the largest window opens, and is resumed', async () => {
-    const broker = await start();
+  worst('when a stream with the largest window opens, and is resumed', async (broker) => {
     const ana = await broker.addAgent('ana');
     const bo = await broker.addAgent('bo');
     const count = 4_096;
@@ -256,8 +260,7 @@ describe('the worst turn', () => {
 
   // They share the inbox message by message, so what the second gives back goes between what the first
   // gave back.
-  it('when two streams that share an inbox are lost', async () => {
-    const broker = await start();
+  worst('when two streams that share an inbox are lost', async (broker) => {
     const ana = await broker.addAgent('ana');
     const bo = await broker.addAgent('bo');
     await fill(broker, ana, bo, 8_200, {});
@@ -276,8 +279,7 @@ describe('the worst turn', () => {
     report('two streams', await metrics(broker));
   });
 
-  it('when what is published to hundreds expires at once', async () => {
-    const broker = await start();
+  worst('when what is published to hundreds expires at once', async (broker) => {
     const ana = await broker.addAgent('ana');
     for (let n = 0; n < 100; ++n) {
       await broker.addAgent(`s${n}`, { subscriptions: ['load.news'] });
@@ -293,8 +295,7 @@ describe('the worst turn', () => {
     report('expiry', await metrics(broker));
   });
 
-  it('when hundreds of cold scatters are open and one of those asked reports', async () => {
-    const broker = await start();
+  worst('when hundreds of cold scatters are open and one of those asked reports', async (broker) => {
     const ana = await broker.addAgent('ana');
     const sam = await broker.addAgent('sam', { dialect: 'inbox', role: 'specialist' });
     await broker.addAgent('sue', { dialect: 'inbox', role: 'specialist' });
@@ -321,8 +322,7 @@ describe('the worst turn', () => {
     assert.equal((await ana.call('GET', `/v1/scatter/${ids[7]}`)).json.good, 1);
   });
 
-  it('when messages have sixty thousand members', async () => {
-    const broker = await start();
+  worst('when messages have sixty thousand members', async (broker) => {
     const ana = await broker.addAgent('ana');
     await broker.addAgent('bo');
     const many = (count) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n]));
