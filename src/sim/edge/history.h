@@ -40,6 +40,7 @@ class History {
 
   Stage& stage_;
   std::map<std::string, Outbox> outboxes_;  // by agent
+  uint64_t asked_at_ = 0;                   // the step
 };
 
 }  // namespace parley::edge_sim

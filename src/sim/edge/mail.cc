@@ -311,7 +311,6 @@ void Agent::hear_failure(std::string_view notice) {
   }
   uint64_t seq = 0;
   std::from_chars(notice.data() + digits, notice.data() + notice.size(), seq);
-  stage_.failed_seqs.insert(seq);
   for (const Sent& sent : notes_.sent) {
     if (sent.seq == seq || (!sent.id.empty() && notice.find(sent.id) != notice.npos)) {
       stage_.failed.insert(sent.marker);

@@ -37,9 +37,17 @@ struct Stage {
   std::map<std::string, std::set<std::string>> readers{};
   std::map<std::string, std::set<std::string>> subscribers{};  // by topic: those
   std::map<std::string, std::set<std::string>> sessions{};     // by id: who is in it
-  // What senders were told that it was not delivered: seqs and markers.
-  std::set<uint64_t> failed_seqs{};
-  std::set<std::string> failed{};
+  std::set<std::string> failed{};    // markers of what senders were told was not delivered
+  // What was given up and tried again, as the admin is told when a run ends. Its sender may never
+  // hear of it: who is removed before it reads the notice does not, nor who has its name then.
+  struct Retried {
+    uint64_t seq = 0;
+    std::string receiver;
+    std::string at;  // the time, as the broker writes it
+
+    auto operator<=>(const Retried&) const = default;
+  };
+  std::set<Retried> retried{};
   std::set<std::string> cut_off{};   // markers of what the network lost on its way to a client
   std::set<std::string> repeated{};  // markers of what the broker sends again if it must
   std::map<std::string, std::set<std::string>> groups{};   // by thread of a pipeline: who is in it

@@ -109,7 +109,7 @@ void Verdict::judge() {
   for (const auto& agent : stage_.agents) {
     agent->undertakings().judge();
     for (const Disorder& disorder : agent->notes().disordered) {
-      judge_order(disorder);
+      judge_order(*agent, disorder);
     }
   }
   for (const auto& agent : stage_.agents) {
@@ -134,10 +134,19 @@ void Verdict::judge() {
   }
 }
 
-void Verdict::judge_order(const Disorder& disorder) {
+// Given up for this receiver, and tried again before it came. A retry begins with attempt 1, so the
+// frame does not say so. Where the clock was set, the broker's time may be ahead of the client's.
+bool Verdict::was_retried(const Agent& receiver, const Mail& mail) const {
+  const std::string came = base::format_time(mail.first);
+  return std::ranges::any_of(stage_.retried, [&](const Stage::Retried& each) {
+    return each.seq == mail.seq && each.receiver == receiver.name() &&
+           (each.at <= came || stage_.clock_was_set);
+  });
+}
+
+void Verdict::judge_order(const Agent& receiver, const Disorder& disorder) {
   // What was given up is tried again behind others.
-  if (stage_.repeated.contains(disorder.mail.marker) ||
-      stage_.failed_seqs.contains(disorder.mail.seq)) {
+  if (stage_.repeated.contains(disorder.mail.marker) || was_retried(receiver, disorder.mail)) {
     return;
   }
   const Agent* const sender = stage_.find(disorder.mail.from);

@@ -39,7 +39,8 @@ class Verdict {
   void on_delivery(const std::string& marker, const Reply& reply);
   void judge(const Agent& sender, const Sent& sent, const Told& told);
   void judge(const Sent& sent, const Standing& standing, const Agent& receiver);
-  void judge_order(const Disorder& disorder);
+  void judge_order(const Agent& receiver, const Disorder& disorder);
+  bool was_retried(const Agent& receiver, const Mail& mail) const;
   void judge_topic(const Agent& sender, const Sent& sent);
 
   Stage& stage_;

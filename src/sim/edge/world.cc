@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "lib/json.h"
@@ -82,6 +83,7 @@ class World {
   void move_clock();
   void turn();
   void finish();
+  void read_dead_letters();
   void judge_history();
   void judge_leases();
   void judge_rest();
@@ -319,6 +321,11 @@ void World::finish() {
       }
     }
   }
+  if (std::ranges::any_of(stage_.agents, [](const auto& agent) {
+        return !agent->notes().disordered.empty();
+      })) {
+    read_dead_letters();
+  }
   verdict.judge();
   if (!stage_.fault) {
     judge_history();
@@ -328,6 +335,31 @@ void World::finish() {
   }
   if (!stage_.fault) {
     judge_rest();
+  }
+}
+
+void World::read_dead_letters() {
+  const Reply reply = call({.target = "/v1/dead-letters?limit=1000"}, host_.admin_token());
+  lib::JsonDocument document;
+  const auto parsed = document.parse(reply.body);
+  if (reply.status != 200 || !parsed) {
+    stage_.fail("order", text("the admin asks for the dead letters and is told {} {}",
+                              reply.status, reply.body.substr(0, 600)));
+    return;
+  }
+  uint64_t count = 0;
+  for (const lib::Json letter : parsed->find("dead_letters").elements()) {
+    ++count;
+    const lib::Json resolution = letter.find("resolution");
+    if (string_of(resolution, "status") == "retried") {
+      stage_.retried.insert({.seq = number_of(letter, "seq"),
+                             .receiver = std::string(string_of(letter, "receiver")),
+                             .at = std::string(string_of(resolution, "resolved_at"))});
+    }
+  }
+  if (count != number_of(*parsed, "count") || number_of(*parsed, "dropped") > 0) {
+    stage_.fail("order", text("of {} dead letters {} are listed, and {} were dropped",
+                              number_of(*parsed, "count"), count, number_of(*parsed, "dropped")));
   }
 }
 
