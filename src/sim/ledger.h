@@ -148,6 +148,12 @@ class Ledger {
   void check_pace(const Step& step);
   void check_passed(const Step& step, const Sent& sent, Pair& pair);
   void note_try(const Step& step, const Sent& sent, Pair& pair, const core::Delivery& delivery);
+  void keep_before();
+  bool was_full(const Step& step, const Sent& tried, const Pair& pair) const;
+  bool went_in(const Step& step, const Sent& sent, const Pair& pair, const Sent& tried,
+               Time due) const;
+  bool went_out(const Step& step, const Sent& sent, const Pair& pair, const Sent& tried,
+                Time due) const;
   bool is_hurried(const Step& step, const Sent& sent, const Pair& pair) const;
   void book(const Step& step, const std::string& limit, uint64_t per_min, const Sent& sent);
   void forget_booked(const Step& step);

@@ -380,8 +380,9 @@ void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) 
                 !is_unfailed(step, sent, *find(fact.message, fact.receiver));
       break;
     case core::Reason::queue_overflow:
-      // What was tried before it may take the last place, in the same entry.
-      is_true = sizes_.queues[fact.receiver] >= rules_.queue_max ||
+      is_true = (find(fact.message, fact.receiver)->tried
+                     ? was_full(step, sent, *find(fact.message, fact.receiver))
+                     : sizes_.queues[fact.receiver] >= rules_.queue_max) ||
                 unsettled_of(fact.receiver) > rules_.queue_max ||
                 load_after(step, fact.receiver) >= rules_.queue_max ||
                 done<core::Subscribe>(step) != nullptr || done<core::Register>(step) != nullptr;
