@@ -66,6 +66,7 @@ class Ledger {
   bool reads_away(const Step& step, const Sent& sent, const Pair& pair) const;
   void check_size(const Step& step, const Sent& sent, const Pair& pair);
   static bool may_be_too_large(size_t bytes);
+  bool may_not_take(const Sent& sent, const Pair& pair) const;
   void check_reason(const Step& step, const Fact& fact, const Sent& sent);
   bool may_be_free(const Step& step, const Sent& sent, const Pair& pair) const;
   bool is_unfailed(const Step& step, const Sent& sent, const Pair& pair) const;
