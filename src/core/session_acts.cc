@@ -468,6 +468,16 @@ void Dispatch::set_status(Session& session, SessionStatus status) {
     }
     if (!pauses) {
       agent.inbox.put_all(t_.messages, agent.discipline(), deliveries);
+      // A client that came back meanwhile has what it saw before: that waits neither for room nor
+      // for what stands before it.
+      for (const StreamRef stream : agent.streams) {
+        const ResumeMark& after = t_.streams[stream].after;
+        if (std::ranges::any_of(deliveries, [&](DeliveryRef ref) {
+              return !t_.messages.mark_before(ref, after).is_none();
+            })) {
+          keep_seen(stream);
+        }
+      }
     }
     pump(receiver);
   }

@@ -213,7 +213,16 @@ Seq Ledger::working_on(const Step& step, const core::Send& command) const {
         step.after.tables().messages.find(seq) == core::none) {
       continue;
     }
-    const bool is_open = pair->state != State::answered && pair->state < State::expired;
+    // Whom it waits for is decided before it takes the place of a task that was given before: what
+    // it ends itself was open.
+    const bool has_letter = std::ranges::any_of(letters_, [&](const auto& item) {
+      return item.second.message == seq && item.second.receiver == pair->receiver &&
+             item.second.failed == now_;
+    });
+    const bool ends_it = pair->state == State::dead && !core::is_final(pair->state_before) &&
+                         !has_letter && is_superseded(step, seq, pair->receiver);
+    const bool is_open =
+        ends_it || (pair->state != State::answered && pair->state < State::expired);
     return core::asks(sent.kind) && !sent.timed_out && is_open ? seq : Seq{};
   }
   return {};

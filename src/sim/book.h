@@ -48,6 +48,10 @@ struct Pair {
   bool tried = false;  // its receiver could not take it: it is tried again
   uint32_t retries = 0;  // of those that were made
   bool seen = false;
+  // As it was before the entry at hand.
+  State state_before = State::queued;
+  Time due_before;
+  bool tried_before = false;
 };
 
 struct Sent {

@@ -85,6 +85,7 @@ void Ledger::observe(const Step& step) {
   question_.reset();
   alarms_wanted_ = 0;
   letters_max_ = rules_.dead_letters_max;
+  keep_before();
   end_broadcasts(step);
   learn_silence(step);
   learn_meetings(step);

@@ -66,6 +66,7 @@ class Ledger {
   bool reads_away(const Step& step, const Sent& sent, const Pair& pair) const;
   void check_size(const Step& step, const Sent& sent, const Pair& pair);
   static bool may_be_too_large(size_t bytes);
+  bool may_not_take(const Sent& sent, const Pair& pair) const;
   void check_reason(const Step& step, const Fact& fact, const Sent& sent);
   bool may_be_free(const Step& step, const Sent& sent, const Pair& pair) const;
   bool is_unfailed(const Step& step, const Sent& sent, const Pair& pair) const;
@@ -148,6 +149,12 @@ class Ledger {
   void check_pace(const Step& step);
   void check_passed(const Step& step, const Sent& sent, Pair& pair);
   void note_try(const Step& step, const Sent& sent, Pair& pair, const core::Delivery& delivery);
+  void keep_before();
+  bool was_full(const Step& step, const Sent& tried, const Pair& pair) const;
+  bool went_in(const Step& step, const Sent& sent, const Pair& pair, const Sent& tried,
+               Time due) const;
+  bool went_out(const Step& step, const Sent& sent, const Pair& pair, const Sent& tried,
+                Time due) const;
   bool is_hurried(const Step& step, const Sent& sent, const Pair& pair) const;
   void book(const Step& step, const std::string& limit, uint64_t per_min, const Sent& sent);
   void forget_booked(const Step& step);

@@ -75,8 +75,10 @@ void Ledger::note_try(const Step& step, const Sent& sent, Pair& pair,
   }
   pair.retries = was_tried ? pair.retries + 1 : 0;
   const core::Delays& delays = rules_.collab_retry_delays;
-  const bool full = step.after.tables().load_of(delivery.receiver) >= rules_.queue_max ||
-                    sizes_.queues[pair.receiver] >= rules_.queue_max;
+  const bool full = was_tried ? was_full(step, sent, pair)
+                              : step.after.tables().load_of(delivery.receiver) >=
+                                        rules_.queue_max ||
+                                    sizes_.queues[pair.receiver] >= rules_.queue_max;
   const bool may_be = sent.dialect == core::Dialect::collab && sent.topic.empty() &&
                       (full || (delivery.gate == core::Gate::presence &&
                                 (is_away(pair.receiver) || pair.receiver == step.entry.actor)));
@@ -86,6 +88,89 @@ void Ledger::note_try(const Step& step, const Sent& sent, Pair& pair,
          text("{} to {} is tried again, and should not be, or not then", sent.seq.n,
               pair.receiver));
   }
+}
+
+void Ledger::keep_before() {
+  for (auto& [seq, sent] : sent_) {
+    for (Pair& pair : sent.pairs) {
+      pair.state_before = pair.state;
+      pair.due_before = pair.due;
+      pair.tried_before = pair.tried;
+    }
+  }
+}
+
+// Whether the inbox had no room when `pair` was tried at its time. What is due is done by its time,
+// and at one time by the message's place; so an entry may fill an inbox and empty it again after
+// the try. Where the order does not follow from what is told, the inbox counts as the fuller one.
+bool Ledger::was_full(const Step& step, const Sent& tried, const Pair& pair) const {
+  const auto before = sizes_.queues.find(pair.receiver);
+  uint64_t load = before == sizes_.queues.end() ? 0 : before->second;
+  uint64_t freed = 0;
+  for (const auto& [seq, sent] : sent_) {
+    for (const Pair& other : sent.pairs) {
+      if (seq != tried.seq && other.receiver == pair.receiver) {
+        load += went_in(step, sent, other, tried, pair.due_before) ? 1 : 0;
+        freed += went_out(step, sent, other, tried, pair.due_before) ? 1 : 0;
+      }
+    }
+  }
+  return load >= rules_.queue_max + freed;
+}
+
+// Whether `pair`, which was tried as well, may have taken its place before `tried` was, due at
+// `due`. It goes in when it is due, or before its time with a newer message of its sender: what an
+// agent sends is not to overtake what it sent before.
+bool Ledger::went_in(const Step& step, const Sent& sent, const Pair& pair, const Sent& tried,
+                     Time due) const {
+  if (!pair.tried_before) {
+    return false;
+  }
+  const core::Tables& t = step.after.tables();
+  const core::MessageRef message = t.messages.find(sent.seq);
+  const core::DeliveryRef ref =
+      message == core::none ? core::none
+                            : t.messages.delivery_to(message, t.agents.find(pair.receiver));
+  const State state = ref == core::none ? pair.state : t.messages.delivery(ref).state;
+  const bool still_tried = ref != core::none && core::is_tried(t.messages.delivery(ref).gate);
+  const bool handed_out = ref != core::none && t.messages.delivery(ref).attempts > 0;
+  if (still_tried || (state == State::dead && !handed_out)) {
+    return false;
+  }
+  return std::ranges::any_of(sent_, [&](const auto& item) {
+    const Sent& newer = item.second;
+    const auto same = std::ranges::find(newer.pairs, pair.receiver, &Pair::receiver);
+    return newer.seq >= sent.seq && newer.sender == sent.sender && same != newer.pairs.end() &&
+           same->tried_before &&
+           std::pair(same->due_before, newer.seq) <= std::pair(due, tried.seq) &&
+           (state != State::expired || same->due_before < sent.expires_before);
+  });
+}
+
+// Whether `pair`, which had a place, has certainly left it before `tried` was, due at `due`: it
+// expired while it waited, or its last lease ended.
+bool Ledger::went_out(const Step& step, const Sent& sent, const Pair& pair, const Sent& tried,
+                      Time due) const {
+  if (pair.tried_before || core::is_final(pair.state_before)) {
+    return false;
+  }
+  const bool was_held = core::is_held(pair.state_before);
+  const bool by_command =
+      done<core::Nack>(step) != nullptr || done<core::CloseStream>(step) != nullptr;
+  const bool given_up =
+      pair.state == State::dead && was_held && pair.due_before <= now_ && !by_command &&
+      std::ranges::any_of(letters_, [&](const auto& item) {
+        const Letter& letter = item.second;
+        return letter.message == sent.seq && letter.receiver == pair.receiver &&
+               letter.reason == core::Reason::receiver_unavailable && letter.failed == now_;
+      });
+  if (pair.state != State::expired && !given_up) {
+    return false;
+  }
+  const Time left = given_up   ? pair.due_before
+                    : was_held ? std::max(pair.due_before, sent.expires_before)
+                               : sent.expires_before;
+  return std::pair(left, sent.seq) < std::pair(due, tried.seq);
 }
 
 // A critical message takes those before it in its channel along.

@@ -208,6 +208,18 @@ bool Ledger::may_be_too_large(size_t bytes) {
   return bytes > short_max;
 }
 
+// Whether the message may be larger than its receiver's dialect takes: who speaks the sender's own,
+// or one without a limit, takes it. What that leaves is another matter: a broadcast in memory ends
+// without a dead letter then, too.
+bool Ledger::may_not_take(const Sent& sent, const Pair& pair) const {
+  const auto at = members_.find(pair.receiver);
+  const bool has_limit =
+      at != members_.end() && at->second.kind == core::PrincipalKind::agent &&
+      at->second.dialect != sent.dialect &&
+      (at->second.dialect == core::Dialect::inbox || at->second.dialect == core::Dialect::collab);
+  return (has_limit || pair.receiver == moved_) && may_be_too_large(sent.bytes);
+}
+
 // Nobody gets more than its own dialect takes.
 void Ledger::check_size(const Step& step, const Sent& sent, const Pair& pair) {
   const auto at = members_.find(pair.receiver);
@@ -314,7 +326,7 @@ void Ledger::on_settled(const Step& step, const Fact& fact) {
                                 is_in_chain(fact.message, fact.receiver))
       : fact.state == State::rejected
           ? (reject != nullptr && is_target(step, reject->target, sent, *pair)) ||
-                (letter_ != nullptr && may_be_too_large(sent.bytes))
+                ((letter_ != nullptr || sent.memory_only) && may_not_take(sent, *pair))
           : true;
   if (!asked) {
     fail(Check::settle, step,
@@ -380,8 +392,9 @@ void Ledger::check_reason(const Step& step, const Fact& fact, const Sent& sent) 
                 !is_unfailed(step, sent, *find(fact.message, fact.receiver));
       break;
     case core::Reason::queue_overflow:
-      // What was tried before it may take the last place, in the same entry.
-      is_true = sizes_.queues[fact.receiver] >= rules_.queue_max ||
+      is_true = (find(fact.message, fact.receiver)->tried
+                     ? was_full(step, sent, *find(fact.message, fact.receiver))
+                     : sizes_.queues[fact.receiver] >= rules_.queue_max) ||
                 unsettled_of(fact.receiver) > rules_.queue_max ||
                 load_after(step, fact.receiver) >= rules_.queue_max ||
                 done<core::Subscribe>(step) != nullptr || done<core::Register>(step) != nullptr;
