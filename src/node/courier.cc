@@ -214,7 +214,8 @@ std::vector<base::Seq> Courier::originals(const core::Machine& machine) const {
       continue;
     }
     const core::Pipeline* const pipeline = pipeline_of(tables, *errand);
-    for (const base::Seq seq : {errand->about, pipeline == nullptr ? base::Seq{} : pipeline->first}) {
+    const base::Seq first = pipeline == nullptr ? base::Seq{} : pipeline->first;
+    for (const base::Seq seq : {errand->about, first}) {
       // Hundreds of notices are often about one message.
       if (seq.n != 0 && std::ranges::find(seqs, seq) == seqs.end()) {
         seqs.push_back(seq);
