@@ -364,7 +364,7 @@ void Dispatch::bury_removed(DeliveryRef ref) {
 void Dispatch::bury_all(AgentRef agent) {
   const std::vector<DeliveryRef> refs = unsettled_of(agent);
   for (const DeliveryRef ref : refs) {
-    if (refs.size() <= removed_at_once_max) {
+    if (refs.size() <= due_max) {
       bury_removed(ref);
       continue;
     }

@@ -198,9 +198,7 @@ class Dispatch {
   std::vector<DeliveryRef> unsettled_of(AgentRef agent) const;
 
   // What one entry or tick does at most of what is due; the rest waits for the next tick.
-  static constexpr size_t due_max = 128;
-  // Of what waits for an agent that is removed, so many end at once; more of them as what is due.
-  static constexpr size_t removed_at_once_max = 512;
+  static constexpr size_t due_max = 512;
   // Who has less time to answer is not counted as failing.
   static constexpr Duration answer_time_min = base::seconds(1);
 

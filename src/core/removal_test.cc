@@ -19,7 +19,7 @@ using testing::Random;
 using testing::RandomCommands;
 using testing::target;
 
-constexpr size_t many = Dispatch::removed_at_once_max + 100;
+constexpr size_t many = 2 * Dispatch::due_max + 100;
 
 void apply_no_limits(Bench& bench) {
   for (const std::string_view rule :
@@ -51,9 +51,9 @@ Bench with_many(size_t count, uint64_t hash_seed = 0) {
 void tick(Bench& bench) { bench.apply(broker_name, Tick{}); }
 
 TEST(Removal, BuriesAtOnceWhatAnEntryCanBury) {
-  Bench bench = with_many(Dispatch::removed_at_once_max);
+  Bench bench = with_many(Dispatch::due_max);
   ASSERT_TRUE(bench.apply(broker_name, Unregister{"bo"}));
-  EXPECT_EQ(bench.seen<DeadLettered>().size(), Dispatch::removed_at_once_max);
+  EXPECT_EQ(bench.seen<DeadLettered>().size(), Dispatch::due_max);
 }
 
 TEST(Removal, BuriesMoreInParts) {
