@@ -35,9 +35,7 @@ void Broker::run_errands(Courier::Body body) {
 }
 
 void Broker::send_owed(Time now) {
-  // A node that is behind has enough to do. Whoever else sends something waits until it has caught
-  // up, so thousands of notices must not keep it behind.
-  if (errands_due() > now || is_behind()) {
+  if (errands_due() > now) {
     return;
   }
   is_reading_errands_ = true;

@@ -53,24 +53,13 @@ TEST(Broker, StreamThatCouldNotBeClosedIsClosedLater) {
   EXPECT_FALSE(is_open());
 }
 
-// While a node is behind no socket is read: notices by the thousand must not keep it behind. And
-// what they are about is read by the journal's thread.
-TEST(Broker, WhatIsOwedWaitsForTheNodeAndReadsNothingOnTheLoop) {
-  // Each look at the clock takes a millisecond.
-  class Ticking final : public base::Clock {
-   public:
-    Time now() override { return at_ = at_ + base::milliseconds(1); }
-
-   private:
-    Time at_;
-  } steady;
+// What the broker owes is about messages of any size and age: the journal's thread reads them.
+TEST(Broker, WhatIsOwedReadsNothingOnTheLoop) {
   base::ManualClock clock{core::testing::start_time};
   journal::MemoryLog log{clock};
   journal::MemoryJournal journal{log};
   Node::Options options;
   options.clock = &clock;
-  options.steady = &steady;
-  options.apply_max = base::milliseconds(10);
   options.fresh_bytes_max = 0;
   const auto broker = std::move(*Broker::start(journal, options));
   broker->run_errands([](const core::Errand&) { return std::string("{}"); });
@@ -83,13 +72,8 @@ TEST(Broker, WhatIsOwedWaitsForTheNodeAndReadsNothingOnTheLoop) {
                 ignore);
   }
   ASSERT_TRUE(broker->step(clock.now()));
-  EXPECT_TRUE(broker->is_behind());
-  EXPECT_EQ(owed.all().size(), 10u);
-  ASSERT_TRUE(broker->step(clock.now()));
-  ASSERT_TRUE(broker->step(clock.now()));
-  EXPECT_FALSE(broker->is_behind());
-  EXPECT_EQ(owed.all().size(), 30u) << "none is written before all is applied";
-  for (int n = 0; n < 20 && !owed.all().empty(); ++n) {
+  EXPECT_EQ(owed.all().size(), 30u);
+  for (int n = 0; n < 5 && !owed.all().empty(); ++n) {
     ASSERT_TRUE(broker->step(clock.now()));
   }
   EXPECT_EQ(owed.all().size(), 0u);

@@ -46,7 +46,9 @@ class Courier {
   void run(const core::Machine& machine, base::Time now, const Fetch& fetch,
            const std::function<void(const Job&, core::Send)>& send);
 
-  static constexpr size_t per_run_max = 64;
+  // Less than a step applies, else a node that owes thousands would stay behind, and no socket is
+  // read meanwhile. More than a turn reads from the sockets, else what is owed would only grow.
+  static constexpr size_t per_run_max = 128;
   static constexpr size_t bytes_per_run_max = 256 * 1024;  // of records, after which a run ends
 
   // When there is something to send; time_max: nothing.
