@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is done to sessions, by their participants and by the clock, and what they do to messages.
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <vector>
 
 #include "base/text.h"
 #include "core/refusal.h"
@@ -11,6 +14,39 @@ namespace parley::core {
 namespace {
 
 using base::Code;
+
+// Of what waits again for the agent: a client that came back meanwhile has what it saw before. That
+// waits neither for room in its window nor for what stands before it.
+void keep_seen_of(const Tables& t, Dispatch& dispatch, AgentRef agent,
+                  const std::vector<DeliveryRef>& deliveries) {
+  std::map<ResumeMark, StreamRef> came_back;  // by what its client saw last
+  for (const StreamRef stream : t.agents[agent].streams) {
+    if (const ResumeMark after = t.streams[stream].after; !after.is_none()) {
+      came_back.try_emplace(after, stream);
+    }
+  }
+  const auto stream_of = [&](const ResumeMark& mark) {
+    const auto at = came_back.lower_bound(mark);
+    return at != came_back.end() && at->first.covers(mark) ? at->second : none;
+  };
+  std::vector<std::tuple<ResumeMark, Seq, DeliveryRef, StreamRef>> seen;
+  for (const DeliveryRef ref : deliveries) {
+    const Delivery& delivery = t.messages.delivery(ref);
+    for (const ResumeMark& mark : {delivery.mark, t.messages.former_mark(ref)}) {
+      const StreamRef stream = stream_of(mark);
+      if (delivery.state == State::queued && stream != none) {
+        seen.emplace_back(mark, t.messages.message_of(ref).seq, ref, stream);
+        break;
+      }
+    }
+  }
+  std::ranges::sort(seen);
+  for (const auto& [mark, seq, ref, stream] : seen) {
+    if (!dispatch.bury_unfit(ref)) {
+      dispatch.hand_out(ref, stream, State::offered);
+    }
+  }
+}
 
 // Others are told what they would be told if it did not exist.
 std::unexpected<Error> no_such_session(std::string_view id) {
@@ -468,16 +504,7 @@ void Dispatch::set_status(Session& session, SessionStatus status) {
     }
     if (!pauses) {
       agent.inbox.put_all(t_.messages, agent.discipline(), deliveries);
-      // A client that came back meanwhile has what it saw before: that waits neither for room nor
-      // for what stands before it.
-      for (const StreamRef stream : agent.streams) {
-        const ResumeMark& after = t_.streams[stream].after;
-        if (std::ranges::any_of(deliveries, [&](DeliveryRef ref) {
-              return !t_.messages.mark_before(ref, after).is_none();
-            })) {
-          keep_seen(stream);
-        }
-      }
+      keep_seen_of(t_, *this, receiver, deliveries);
     }
     pump(receiver);
   }

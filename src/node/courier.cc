@@ -200,14 +200,20 @@ void Courier::add(std::span<const core::Effect> effects) {
   }
 }
 
+// In its place: what is published on a topic stays in order.
 void Courier::put_off(const Job& job, base::Time now) {
-  waiting_.push_back(job);
+  const auto later = std::ranges::find_if(waiting_, [&](const Job& other) {
+    return other.workspace == job.workspace && other.errand > job.errand;
+  });
+  waiting_.insert(later, job);
   not_before_ = now + base::seconds(1);
 }
 
 std::vector<base::Seq> Courier::originals(const core::Machine& machine) const {
   std::vector<base::Seq> seqs;
-  for (size_t n = 0; n < std::min(waiting_.size(), per_run_max); ++n) {
+  size_t bytes = 0;
+  const size_t count = std::min(waiting_.size(), per_run_max);
+  for (size_t n = 0; n < count && bytes < bytes_per_run_max; ++n) {
     const core::Tables& tables = machine.find(waiting_[n].workspace)->tables();
     const core::Errand* const errand = tables.errands.find(waiting_[n].errand);
     if (errand == nullptr) {
@@ -216,6 +222,8 @@ std::vector<base::Seq> Courier::originals(const core::Machine& machine) const {
     const core::Pipeline* const pipeline = pipeline_of(tables, *errand);
     const base::Seq first = pipeline == nullptr ? base::Seq{} : pipeline->first;
     for (const base::Seq seq : {errand->about, first}) {
+      const core::MessageRef ref = tables.messages.find(seq);
+      bytes += ref == core::none ? 0 : tables.messages.message(ref).whole_bytes;
       // Hundreds of notices are often about one message.
       if (seq.n != 0 && std::ranges::find(seqs, seq) == seqs.end()) {
         seqs.push_back(seq);
@@ -231,8 +239,10 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
     return;
   }
   size_t bytes = 0;
-  for (size_t left = std::min(waiting_.size(), per_run_max); left > 0 && bytes < bytes_per_run_max;
-       --left) {
+  base::Time pause{};
+  // Once one is put off, those behind it wait with it.
+  for (size_t left = std::min(waiting_.size(), per_run_max);
+       left > 0 && bytes < bytes_per_run_max && not_before_ <= now; --left) {
     const Job job = waiting_.front();
     waiting_.pop_front();
     const core::Tables& tables = machine.find(job.workspace)->tables();
@@ -245,7 +255,9 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
     const Original first(fetch, pipeline == nullptr ? base::Seq{} : pipeline->first);
     bytes += about.bytes() + first.bytes();
     if ((about.failed() || first.failed()) && job.unread < unread_max) {
-      put_off({job.workspace, job.errand, job.unread + 1}, now);
+      // Behind the others, which can be read.
+      waiting_.push_back({job.workspace, job.errand, job.unread + 1});
+      pause = now + base::seconds(1);
       continue;
     }
     core::Send command;
@@ -285,6 +297,7 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
     }
     send(job, std::move(command));
   }
+  not_before_ = std::max(not_before_, pause);
 }
 
 }  // namespace parley::node

@@ -187,7 +187,9 @@ TEST(Courier, ARunIsBoundedByNumberAndByBytes) {
       lost.envelope.body = body;
       EXPECT_TRUE(desk.apply("ana", lost).has_value());
     }
+    const std::vector<base::Seq> fetched = desk.courier.originals(desk.bench.machine);
     desk.run();
+    EXPECT_LE(fetched.size(), desk.kept.size()) << "no more is read than a run writes";
     return desk.kept.size();
   };
   EXPECT_EQ(sent_by_one_run(10), Courier::per_run_max);
@@ -204,6 +206,30 @@ TEST(Courier, WhatARunFetchesIsKnownBefore) {
   const base::Seq answer = desk.bench.machine.seq();
   EXPECT_EQ(desk.courier.originals(desk.bench.machine),
             (std::vector<base::Seq>{lost, answer, first}));
+}
+
+// FL-09
+TEST(Courier, WhatIsPutOffKeepsItsPlace) {
+  Desk desk = with_agents();
+  for (int n = 0; n < 4; ++n) {
+    ASSERT_TRUE(
+        desk.apply("ana", a_send("ana", "m" + std::to_string(n)).to("nobody").send).has_value());
+  }
+  const auto fetch = [&](base::Seq seq) -> std::expected<std::string_view, base::Error> {
+    return desk.records.at(seq);
+  };
+  std::vector<uint64_t> tried;
+  const auto refuse = [&](const Courier::Job& job, const core::Send&) {
+    tried.push_back(job.errand);
+    if (tried.size() <= 2) {
+      desk.courier.put_off(job, desk.bench.now);
+    }
+  };
+  for (int n = 0; n < 3; ++n) {
+    desk.courier.run(desk.bench.machine, desk.bench.now, fetch, refuse);
+    desk.bench.now = desk.bench.now + base::seconds(1);
+  }
+  EXPECT_EQ(tried, (std::vector<uint64_t>{1, 1, 1, 2, 3, 4}));
 }
 
 }  // namespace
