@@ -46,8 +46,8 @@ class Courier {
   void run(const core::Machine& machine, base::Time now, const Fetch& fetch,
            const std::function<void(const Job&, core::Send)>& send);
 
-  // Less than a step applies, else a node that owes thousands would stay behind, and no socket is
-  // read meanwhile. More than a turn reads from the sockets, else what is owed would only grow.
+  // A compromise: more keep a node behind that owes thousands, and no socket is read then; with
+  // fewer, what is owed sooner reaches errands_max, as it can still when very much expires at once.
   static constexpr size_t per_run_max = 128;
   static constexpr size_t bytes_per_run_max = 256 * 1024;  // of records, after which a run ends
 
