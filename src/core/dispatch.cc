@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "core/news.h"
+#include "core/owed.h"
 #include "core/presence.h"
 #include "core/sizes.h"
 #include "core/tries.h"
@@ -460,24 +461,6 @@ void Dispatch::tell_sender(uint64_t id) {
   added.notice = owe(std::move(errand));
 }
 
-uint64_t Dispatch::owe(Errand errand) {
-  const AgentRef to = t_.agents.find(errand.to);
-  const bool is_topic = errand.kind == ErrandKind::published;
-  if (!is_topic && (to == none || !t_.agents[to].is_registered())) {
-    return 0;
-  }
-  // What is owed to someone has the room that news leave.
-  const uint64_t room = is_topic ? t_.rules.errands_max / 2 : t_.rules.errands_max;
-  if (t_.errands.size() >= room) {
-    ++t_.errands.dropped;
-    return 0;
-  }
-  errand.since = t_.now;
-  const uint64_t id = t_.errands.add(std::move(errand));
-  emit(Owed{.errand = id});
-  return id;
-}
-
 uint64_t Dispatch::escalate(Escalation escalation) {
   escalation.since = t_.now;
   escalation.why = base::cut(escalation.why, t_.rules.reason_bytes_max);
@@ -683,7 +666,8 @@ void Dispatch::forget(MessageRef ref) {
 void Dispatch::advance() {
   relieve_all();
   const Deadlines& deadlines = t_.messages.deadlines();
-  for (size_t left = due_max; left > 0 && !deadlines.empty() && deadlines.first().at <= t_.now;) {
+  for (size_t left = due_now_max(t_);
+       left > 0 && !deadlines.empty() && deadlines.first().at <= t_.now;) {
     const Deadlines::Due due = deadlines.first();
     if (due.minor == 0) {
       left -= expire(due.slot, left);

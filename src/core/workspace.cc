@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "core/owed.h"
 #include "core/presence.h"
 #include "core/snapshot.h"
 
@@ -31,7 +32,9 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   t_.agents.sweep();
   Dispatch dispatch(id_, t_, effects);
   Turn turn{{entry}, dispatch, Watch(t_, dispatch)};
-  let_time_pass(turn.dispatch, turn.watch);
+  if (!owes_much(t_)) {
+    let_time_pass(turn.dispatch, turn.watch);
+  }
   const auto actor = actor_of(entry);
   if (!actor) {
     turn.dispatch.keep_house();

@@ -87,6 +87,43 @@ TEST(Broker, WhatIsOwedReadsNothingOnTheLoop) {
   EXPECT_EQ(bench.broker->warmed(), 30u);
 }
 
+// Thousands of messages expire at once, far more than may be owed. What is due waits until that is
+// written, so that each sender is told of each.
+TEST(Broker, WhatIsDueWaitsWhileMuchIsOwed) {
+  constexpr size_t many = 3'000;
+  Bench bench;
+  bench.start();
+  bench.broker->run_errands([](const core::Errand&) { return std::string("{}"); });
+  bench.ask(core::broker_name, an_agent("ana"));
+  bench.ask(core::broker_name, an_agent("bo"));
+  bench.step();
+  bench.ask(core::broker_name, core::SetRules{{{"errands_max", "1000"},
+                                               {"queue_max", "10000"},
+                                               {"flow.rate.agent_out_per_min", "0"},
+                                               {"flow.rate.agent_in_per_min", "0"},
+                                               {"flow.rate.pair_per_min", "0"}}});
+  bench.step();
+  for (size_t n = 0; n < many; ++n) {
+    core::Send send = a_send("ana", "m" + std::to_string(n)).to("bo").send;
+    send.envelope.ttl = base::seconds(1);
+    bench.ask("ana", std::move(send));
+    if (n % 100 == 0) {
+      bench.step();
+    }
+  }
+  bench.step();
+  ASSERT_EQ(bench.tables().load_of(bench.tables().agents.find("bo")), many);
+  bench.clock.advance(base::seconds(2));
+  size_t steps = 0;
+  for (; bench.broker->has_work(bench.clock.now()) && steps < 10'000; ++steps) {
+    bench.step();
+  }
+  EXPECT_LT(steps, 10'000u);
+  EXPECT_EQ(bench.tables().errands.size(), 0u);
+  EXPECT_EQ(bench.tables().errands.dropped, 0u);
+  EXPECT_EQ(bench.tables().load_of(bench.tables().agents.find("ana")), many);
+}
+
 // Many calls of one client wait for the same, and hang up at once, the newest first: each
 // leaves alone. This takes 0.15 s; looking at all of the others each time took a minute.
 TEST(Broker, ThoseWhoWaitLeaveOneByOne) {

@@ -47,7 +47,7 @@ class Courier {
            const std::function<void(const Job&, core::Send)>& send);
 
   // A compromise: more keep a node behind that owes thousands, and no socket is read then; with
-  // fewer, what is owed sooner reaches errands_max, as it can still when very much expires at once.
+  // fewer, more is owed at a time, and what is due waits for longer: core/owed.h counts on it.
   static constexpr size_t per_run_max = 128;
   static constexpr size_t bytes_per_run_max = 256 * 1024;  // of records, after which a run ends
 

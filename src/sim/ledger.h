@@ -99,7 +99,8 @@ class Ledger {
   void check_waiting(const Step& step);
   void check_gathers(const Step& step);
   std::optional<core::Duration> pause_of(Seq message, const Asked& asked) const;
-  uint64_t unsettled_of(const std::string& receiver) const;
+  // Without what the entry `except` addressed.
+  uint64_t unsettled_of(const std::string& receiver, Seq except = {}) const;
 
   // absence.cc
   bool has_stream(const std::string& name) const;

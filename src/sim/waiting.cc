@@ -157,7 +157,8 @@ void Ledger::on_timed_out(const Step& step, const Fact& fact) {
     }
     if (pair.state == State::acked && is_registered(pair.receiver) &&
         (!keeps_its_end || sent.expires > now_) &&
-        unsettled_of(pair.receiver) < rules_.queue_max) {
+        // What this entry sends comes after what was due.
+        unsettled_of(pair.receiver, step.entry.seq) < rules_.queue_max) {
       pair.state = State::queued;
       pair.attempts = 0;
       pair.touched = step.entry.seq;
@@ -190,11 +191,12 @@ std::optional<core::Duration> Ledger::pause_of(Seq message, const Asked& asked) 
                                                      : std::nullopt;
 }
 
-uint64_t Ledger::unsettled_of(const std::string& receiver) const {
+uint64_t Ledger::unsettled_of(const std::string& receiver, Seq except) const {
   uint64_t count = 0;
   for (const auto& [seq, sent] : sent_) {
     for (const Pair& pair : sent.pairs) {
-      const bool takes_room = !core::is_final(pair.state) && !pair.tried;
+      const bool takes_room =
+          !core::is_final(pair.state) && !pair.tried && pair.made != except;
       count += pair.receiver == receiver && takes_room ? 1 : 0;
     }
   }
