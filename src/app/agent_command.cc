@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -292,33 +291,33 @@ int list_workspaces(const Options& options) {
   });
 }
 
-void add_keeping(CLI::App& agent, int& exit_code, const std::shared_ptr<Options>& options) {
-  CLI::App* keeping = agent.add_subcommand(
+void add_keeping(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* keeping = agent.add_subcommand(
       "keep", "Keep a token, from standard input, where --agent ID finds it; prints the file");
   keeping->add_option("ID", options->id, "Whose token it is")->required();
   add_example(*keeping, "parley agent add bo | parley agent keep bo");
   keeping->callback([=, &exit_code] { exit_code = keep(*options); });
 }
 
-void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Options>& options) {
-  CLI::App* agent = app.add_subcommand("agent", "Register, list and remove agents");
+void add_agent_group(Command& app, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* agent = app.add_subcommand("agent", "Register, list and remove agents");
   agent->require_subcommand(1);
 
-  CLI::App* adding = agent->add_subcommand("add", "Register an agent; prints its token once");
+  Command* adding = agent->add_subcommand("add", "Register an agent; prints its token once");
   adding->add_option("ID", options->id, "Its name")->required();
   adding->add_option("--dialect", options->dialect, "The protocol it speaks; flow if not given")
-      ->check(CLI::IsMember({"flow", "collab", "inbox", "superprompt", "squad"}));
+      ->one_of({"flow", "collab", "inbox", "superprompt", "squad"});
   adding->add_option("--name", options->name, "A name for people");
   adding->add_option("--role", options->role,
                      "Its role in its dialect: orchestrator in flow; coordinator, worker, "
                      "specialist or observer in collab; director or specialist in inbox");
   adding->add_option("--capability", options->capabilities, "What it can do; may be repeated")
-      ->allow_extra_args(false);
+      ->takes_one();
   adding->add_option("--action", options->actions, "An action it supports; may be repeated")
-      ->allow_extra_args(false);
+      ->takes_one();
   adding->add_option("--subscribe", options->topics,
                      "A topic it listens to, or a pattern such as 'build.*'; may be repeated")
-      ->allow_extra_args(false);
+      ->takes_one();
   adding->add_option("--webhook", options->webhook,
                      "A URL that is told when mail waits; its secret is printed once")
       ->type_name("URL");
@@ -326,29 +325,29 @@ void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Option
   add_example(*adding, "parley agent add bo --dialect flow --capability review");
   adding->callback([=, &exit_code] { exit_code = add(*options); });
 
-  CLI::App* listing = agent->add_subcommand("list", "List who is registered");
+  Command* listing = agent->add_subcommand("list", "List who is registered");
   listing->add_option("--capability", options->capabilities, "Only those that have it")
       ->expected(1);
   listing->add_option("--role", options->role, "Only those that have it");
   listing->add_option("--dialect", options->listed_dialect, "Only those that speak it")
-      ->check(CLI::IsMember({"flow", "collab", "inbox", "superprompt", "squad"}));
+      ->one_of({"flow", "collab", "inbox", "superprompt", "squad"});
   listing->add_option("--status", options->status, "Only those that are idle, working, …");
   add_client_options(*listing, options->client);
   add_example(*listing, "parley agent list --capability review --json");
   listing->callback([=, &exit_code] { exit_code = list(*options); });
 
-  CLI::App* showing = agent->add_subcommand("show", "Show one agent with its health figures");
+  Command* showing = agent->add_subcommand("show", "Show one agent with its health figures");
   showing->add_option("ID", options->id, "Its name")->required();
   add_client_options(*showing, options->client);
   add_example(*showing, "parley agent show bo");
   showing->callback([=, &exit_code] { exit_code = show(*options); });
 
-  CLI::App* hooking = agent->add_subcommand(
+  Command* hooking = agent->add_subcommand(
       "webhook",
       "Set where an agent is told of mail; prints the secret once, a new one for each host");
   hooking->add_option("ID", options->id, "Its name")->required();
-  CLI::Option* url = hooking->add_option("URL", options->webhook, "https, or as the broker allows");
-  CLI::Option* rotating =
+  Option* url = hooking->add_option("URL", options->webhook, "https, or as the broker allows");
+  Option* rotating =
       hooking->add_flag("--rotate", options->rotate_secret, "Make a new secret");
   hooking->add_flag("--remove", options->no_webhook, "Have none")
       ->excludes(url)
@@ -357,13 +356,13 @@ void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Option
   add_example(*hooking, "parley agent webhook bo https://example.org/wake");
   hooking->callback([=, &exit_code] { exit_code = set_webhook(*options); });
 
-  CLI::App* removing = agent->add_subcommand("remove", "Remove an agent; its token ends");
+  Command* removing = agent->add_subcommand("remove", "Remove an agent; its token ends");
   removing->add_option("ID", options->id, "Its name")->required();
   add_client_options(*removing, options->client);
   add_example(*removing, "parley agent remove bo");
   removing->callback([=, &exit_code] { exit_code = remove(*options); });
 
-  CLI::App* resetting = agent->add_subcommand(
+  Command* resetting = agent->add_subcommand(
       "reset", "Close an agent's circuit breaker and forget what it used of its limits");
   resetting->add_option("ID", options->id, "Its name")->required();
   add_client_options(*resetting, options->client);
@@ -374,29 +373,29 @@ void add_agent_group(CLI::App& app, int& exit_code, const std::shared_ptr<Option
 
 }  // namespace
 
-void add_agent(CLI::App& app, int& exit_code) {
+void add_agent(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
   add_agent_group(app, exit_code, options);
 
-  CLI::App* human = app.add_subcommand("human", "Register people");
+  Command* human = app.add_subcommand("human", "Register people");
   human->require_subcommand(1);
-  CLI::App* adding = human->add_subcommand("add", "Register a person; prints the token once");
+  Command* adding = human->add_subcommand("add", "Register a person; prints the token once");
   adding->add_option("NAME", options->id, "The name; others write human:NAME")->required();
   adding->add_option("--right", options->rights, "A right the person has; may be repeated")
-      ->check(CLI::IsMember({"approver", "moderator", "maintainer", "admin"}))
-      ->allow_extra_args(false);
+      ->one_of({"approver", "moderator", "maintainer", "admin"})
+      ->takes_one();
   add_client_options(*adding, options->client);
   add_example(*adding, "parley human add ada --right approver");
   adding->callback([=, &exit_code] { exit_code = add_a_human(*options); });
 
-  CLI::App* workspace = app.add_subcommand("workspace", "Workspaces: nothing crosses between them");
+  Command* workspace = app.add_subcommand("workspace", "Workspaces: nothing crosses between them");
   workspace->require_subcommand(1);
-  CLI::App* making = workspace->add_subcommand("add", "Make one; prints its admin's token once");
+  Command* making = workspace->add_subcommand("add", "Make one; prints its admin's token once");
   making->add_option("NAME", options->id, "Its name")->required();
   add_client_options(*making, options->client);
   add_example(*making, "parley workspace add research");
   making->callback([=, &exit_code] { exit_code = add_a_workspace(*options); });
-  CLI::App* listing = workspace->add_subcommand("list", "List them");
+  Command* listing = workspace->add_subcommand("list", "List them");
   add_client_options(*listing, options->client);
   add_example(*listing, "parley workspace list");
   listing->callback([=, &exit_code] { exit_code = list_workspaces(*options); });

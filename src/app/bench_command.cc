@@ -2,7 +2,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -260,9 +259,9 @@ constexpr const char* details =
 
 }  // namespace
 
-void add_bench(CLI::App& app, int& exit_code) {
+void add_bench(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "bench", "Measure a broker beside a bare log and a bare TCP echo, in the same run");
   command->add_flag("--self", options->self,
                     "Start a private broker in a new directory, and remove both at the end");
@@ -270,7 +269,7 @@ void add_bench(CLI::App& app, int& exit_code) {
       ->add_option("--case", options->cases,
                    "Only this case, or those that begin so; may be repeated")
       ->type_name("NAME")
-      ->allow_extra_args(false)
+      ->takes_one()
       ->check([](const std::string& text) {
         const bool known = std::ranges::any_of(
             bench_cases(), [&](const BenchCase& each) { return each.name.starts_with(text); });
@@ -278,18 +277,18 @@ void add_bench(CLI::App& app, int& exit_code) {
       });
   command->add_option("--size", options->sizes, "Bytes of a body; may be repeated; 256 and 1024")
       ->type_name("BYTES")
-      ->allow_extra_args(false)
-      ->check(CLI::Range(1u, 65'536u));
+      ->takes_one()
+      ->in_range(1u, 65'536u);
   command->add_option("--seconds", options->seconds, "How long each case loads the broker; 1")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.01, 3600.0));
+      ->in_range(0.01, 3600.0);
   command
       ->add_option("--dir", options->directory,
                    "Where the bare log and a private broker write; else TMPDIR, else /var/tmp")
       ->type_name("DIR");
   add_client_options(*command, options->client);
-  add_example(*command, "parley bench --self --case publish --seconds 3");
-  command->footer(details + std::string("\n") + command->get_footer());
+  add_example(*command, "parley bench --self --case publish --seconds 3",
+              details + std::string("\n"));
   command->callback([=, &exit_code] { exit_code = bench(*options); });
 }
 

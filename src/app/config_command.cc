@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -111,11 +110,11 @@ int show(const Options& options) {
 
 }  // namespace
 
-void add_config(CLI::App& app, int& exit_code) {
+void add_config(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* group = app.add_subcommand("config", "The configuration");
+  Command* group = app.add_subcommand("config", "The configuration");
   group->require_subcommand(1);
-  CLI::App* showing = group->add_subcommand(
+  Command* showing = group->add_subcommand(
       "show", "List every key with its value, its default and where the value comes from");
   options->flags.add_to(*showing);
   showing->add_option("--url", options->client.url, "A broker to ask for its rules")

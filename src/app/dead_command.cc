@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -97,9 +96,9 @@ int list_topics(const Options& options) {
   });
 }
 
-void add_one(CLI::App& group, int& exit_code, const std::shared_ptr<Options>& options,
+void add_one(Command& group, int& exit_code, const std::shared_ptr<Options>& options,
              const std::string& act, const std::string& help, const char* done) {
-  CLI::App* command = group.add_subcommand(act, help);
+  Command* command = group.add_subcommand(act, help);
   command->add_option("ID", options->id, "The dead letter")->required();
   add_client_options(*command, options->client);
   add_example(*command, "parley dead " + act + " 17");
@@ -110,14 +109,14 @@ void add_one(CLI::App& group, int& exit_code, const std::shared_ptr<Options>& op
 
 }  // namespace
 
-void add_dead(CLI::App& app, int& exit_code) {
+void add_dead(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* dead = app.add_subcommand("dead", "Messages that could not be delivered");
+  Command* dead = app.add_subcommand("dead", "Messages that could not be delivered");
   dead->require_subcommand(1);
-  CLI::App* listing = dead->add_subcommand("list", "List them, newest first");
+  Command* listing = dead->add_subcommand("list", "List them, newest first");
   listing->add_flag("--pending", options->pending, "Only those that nobody has resolved");
   listing->add_option("--limit", options->limit, "At most so many; 100 if not given")
-      ->check(CLI::Range(1, 1'000));
+      ->in_range(1, 1'000);
   add_client_options(*listing, options->client);
   add_example(*listing, "parley dead list --pending");
   listing->callback([=, &exit_code] { exit_code = list(*options); });
@@ -126,7 +125,7 @@ void add_dead(CLI::App& app, int& exit_code) {
   add_one(*dead, exit_code, options, "discard", "Give it up for good", "discarded");
   add_one(*dead, exit_code, options, "escalate", "Hand it to a person", "escalated");
 
-  CLI::App* topics = app.add_subcommand("topics", "List topics and who subscribes to them");
+  Command* topics = app.add_subcommand("topics", "List topics and who subscribes to them");
   add_client_options(*topics, options->client);
   add_example(*topics, "parley topics --json");
   topics->callback([=, &exit_code] { exit_code = list_topics(*options); });

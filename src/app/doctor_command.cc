@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -74,9 +73,9 @@ int diagnose(const Options& options) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int& exit_code) {
+void add_doctor(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("doctor", "Find out what is wrong, and what to do about it");
   options->flags.add_to(*command);
   command->add_option("--url", options->client.url, "A broker to look at")->type_name("URL");

@@ -2,7 +2,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -153,9 +152,9 @@ int hook(const Options& options) {
 
 }  // namespace
 
-void add_hook(CLI::App& app, int& exit_code) {
+void add_hook(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "hook", "Hand waiting mail to a coding agent; run by its hooks, settles nothing");
   takes_text(*command
                   ->add_option("--agent", options->agent,
@@ -165,7 +164,7 @@ void add_hook(CLI::App& app, int& exit_code) {
                       "The hook's event; else what standard input says, else plain text is printed")
       ->type_name("NAME");
   command->add_option("--limit", options->limit, "List at most so many; 20 if not given")
-      ->check(CLI::Range(1, 100));
+      ->in_range(1, 100);
   takes_duration(*command->add_option("--timeout", options->timeout,
                                       "Go without mail after so long; 500ms if not given"));
   command->add_flag("--quiet", options->is_quiet, "Say nothing when there is no broker either");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/journal_command.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -93,26 +92,26 @@ int dump_journal(const std::string& data, uint64_t from, uint64_t to) {
   return good ? 0 : 1;
 }
 
-void add_journal(CLI::App& app, int& exit_code) {
+void add_journal(Command& app, int& exit_code) {
   struct Options {
     std::string data;
     uint64_t from = 1;
     uint64_t to = UINT64_MAX;
   };
   const auto options = std::make_shared<Options>();  // CLI11 copies the closures
-  CLI::App* group = app.add_subcommand("journal", "Look into the journal of a stopped broker");
+  Command* group = app.add_subcommand("journal", "Look into the journal of a stopped broker");
   group->require_subcommand(1);
   const auto run = [options, &exit_code](const std::function<int(const std::string&)>& look) {
     const auto data = data_directory(options->data, environment());
     exit_code = data ? look(*data) : complain(failure_of(data.error()));
   };
 
-  CLI::App* verifying = group->add_subcommand("verify", "Check every segment and snapshot");
+  Command* verifying = group->add_subcommand("verify", "Check every segment and snapshot");
   verifying->add_option("--data", options->data, "The broker's data directory")->type_name("DIR");
   add_example(*verifying, "parley journal verify --data DIR");
   verifying->callback([run] { run(verify_journal); });
 
-  CLI::App* dumping = group->add_subcommand("dump", "Print the records, one a line");
+  Command* dumping = group->add_subcommand("dump", "Print the records, one a line");
   dumping->add_option("--data", options->data, "The broker's data directory")->type_name("DIR");
   dumping->add_option("--from", options->from, "The first record to print");
   dumping->add_option("--to", options->to, "The last record to print");

@@ -3,7 +3,6 @@
 
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -374,22 +373,22 @@ int config(const Options& options) {
   return 0;
 }
 
-void add_config_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Options>& options) {
-  CLI::App* command = mcp.add_subcommand(
+void add_config_command(Command& mcp, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* command = mcp.add_subcommand(
       "config", "Print, or write, what makes a coding agent a client of the broker");
   command->add_option("--client", options->for_client, "Which coding agent")
       ->required()
-      ->check(CLI::IsMember(mcp_client_names()));
+      ->one_of(mcp_client_names());
   takes_text(*command->add_option("--agent", options->agent, "As whom it speaks")
                   ->required()
                   ->type_name("NAME"));
   command->add_flag("--write", options->write, "Put it where the client reads it");
   command->add_option("--scope", options->scope, "For this directory, or all; project if not given")
-      ->check(CLI::IsMember({"project", "user"}));
+      ->one_of({"project", "user"});
   command
       ->add_option("--transport", options->transport,
                    "stdio starts `parley mcp`; http goes to the broker. stdio if not given")
-      ->check(CLI::IsMember({"stdio", "http"}));
+      ->one_of({"stdio", "http"});
   command->add_flag("--hooks", options->hooks,
                     "Also the hooks that hand the model its mail: `parley hook`");
   takes_text(*command->add_option("--name", options->name, "Of the entry; parley if not given"));
@@ -398,15 +397,15 @@ void add_config_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Opt
   command->add_flag("--register", options->do_register,
                     "Register the agent first, as admin, and keep its token");
   command->add_option("--dialect", options->dialect, "Of a registered agent; inbox if not given")
-      ->check(CLI::IsMember({"flow", "collab", "inbox", "superprompt", "squad"}));
+      ->one_of({"flow", "collab", "inbox", "superprompt", "squad"});
   command->add_option("--role", options->role, "Of a registered agent; specialist in inbox");
   add_broker_options(*command, options->client);
   add_example(*command, "parley mcp config --client claude-code --agent bo --register --write");
   command->callback([=, &exit_code] { exit_code = config(*options); });
 }
 
-void add_check_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Options>& options) {
-  CLI::App* command = mcp.add_subcommand(
+void add_check_command(Command& mcp, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* command = mcp.add_subcommand(
       "check", "Send yourself a message through MCP, receive, read and settle it; show each state");
   takes_text(*command->add_option("--agent", options->agent, "As whom; else PARLEY_TOKEN says it")
                   ->type_name("NAME"));
@@ -418,9 +417,9 @@ void add_check_command(CLI::App& mcp, int& exit_code, const std::shared_ptr<Opti
 
 }  // namespace
 
-void add_mcp(CLI::App& app, int& exit_code) {
+void add_mcp(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* mcp = app.add_subcommand("mcp", "Connect coding agents by the Model Context Protocol");
+  Command* mcp = app.add_subcommand("mcp", "Connect coding agents by the Model Context Protocol");
   takes_text(*mcp->add_option("--agent", options->agent, "As whom; else PARLEY_TOKEN says it")
                   ->type_name("NAME"));
   add_broker_options(*mcp, options->client, Speaker::agent);
@@ -428,7 +427,7 @@ void add_mcp(CLI::App& app, int& exit_code) {
   add_check_command(*mcp, exit_code, options);
   add_example(*mcp, "parley mcp --agent bo    # as a client starts it: JSON-RPC, a line each");
   mcp->callback([=, &exit_code] {
-    if (mcp->get_subcommands().empty()) {
+    if (!mcp->ran_subcommand()) {
       exit_code = run_mcp(options->agent, options->client);
     }
   });

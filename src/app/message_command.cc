@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -325,73 +324,72 @@ int settle(const Options& options, const std::string& act, const char* done) {
 }
 
 // What send, request and publish have in common.
-void add_draft_options(CLI::App& command, Options& options, const std::set<std::string>& types) {
+void add_draft_options(Command& command, Options& options, const std::vector<std::string>& types) {
   Draft& draft = options.draft;
   command.add_option("BODY", draft.body, "The text, `-` for standard input, or @FILE")->required();
   command.add_option("--type", draft.type, "What kind of message it is")
-      ->check(CLI::IsMember(types));
+      ->one_of(types);
   command.add_option("--priority", draft.priority, "normal if not given")
-      ->check(CLI::IsMember({"critical", "high", "normal", "low"}));
+      ->one_of({"critical", "high", "normal", "low"});
   takes_duration(*command.add_option("--ttl", draft.ttl, "How long it is worth delivering"));
   command.add_option("--thread", draft.thread, "The conversation it belongs to")->type_name("ID");
   command.add_option("--session", options.session, "The session it is said in")->type_name("ID");
   command.add_option("--action", draft.action,
                      "What is to be done: sends it in collab, not in flow");
   command.add_option("--as", draft.as, "What BODY is; text if not given")
-      ->check(CLI::IsMember({"text", "json"}));
+      ->one_of({"text", "json"});
   command
       .add_option("--on-unavailable", options.on_unavailable,
                   "When the receiver is away: wait in its inbox, go to one with the same "
                   "capabilities, or fail")
-      ->check(CLI::IsMember({"queue", "redirect", "fail"}));
+      ->one_of({"queue", "redirect", "fail"});
   command.add_option("--key", options.key, "Sent twice with the same key it is delivered once")
       ->type_name("TEXT");
   add_client_options(command, options.client);
 }
 
-void add_sending(CLI::App& app, int& exit_code, const std::shared_ptr<Options>& options) {
+void add_sending(Command& app, int& exit_code, const std::shared_ptr<Options>& options) {
   Draft& draft = options->draft;
   draft.type.clear();
 
-  CLI::App* sending = app.add_subcommand("send", "Send a message; prints its id");
-  CLI::Option_group* whom = sending->add_option_group("To whom", "One of these, or both");
+  Command* sending = app.add_subcommand("send", "Send a message; prints its id");
+  Command* whom = sending->add_option_group("To whom", "One of these, or both", 1, 2);
   whom->add_option("--to", draft.to, "An agent, human:NAME, a topic, or *")->type_name("ID");
   whom->add_option("--reply-to", draft.in_reply_to, "Answer this message, to its sender")
       ->type_name("ID");
-  whom->require_option(1, 2);
   add_draft_options(*sending, *options,
-                    {"notification", "request", "response", "query", "broadcast"});
+                    {"broadcast", "notification", "query", "request", "response"});
   sending->add_option("--status", draft.status, "Of a response; success if not given")
-      ->check(CLI::IsMember({"success", "partial", "error", "declined"}));
+      ->one_of({"success", "partial", "error", "declined"});
   sending->add_flag("--requires-ack", draft.requires_ack,
                     "Be told when it is acknowledged, or that it was not in time");
   add_example(*sending, "parley send --to bo --priority high 'the build is red'");
   sending->callback([=, &exit_code] { exit_code = send(*options); });
 
-  CLI::App* asking = app.add_subcommand("request", "Send a request and wait for the answer");
+  Command* asking = app.add_subcommand("request", "Send a request and wait for the answer");
   asking->add_option("--to", draft.to, "Who is asked")->required();
   takes_duration(*asking->add_option("--timeout", options->timeout, "30s if not given"));
-  add_draft_options(*asking, *options, {"request", "query"});
+  add_draft_options(*asking, *options, {"query", "request"});
   add_example(*asking, "parley request --to bo --timeout 2m 'which files changed?'");
   asking->callback([=, &exit_code] { exit_code = request(*options); });
 
-  CLI::App* publishing = app.add_subcommand("publish", "Send to all who subscribe to a topic");
+  Command* publishing = app.add_subcommand("publish", "Send to all who subscribe to a topic");
   publishing->add_option("TOPIC", draft.to, "Such as task.done, or * for everybody")->required();
-  add_draft_options(*publishing, *options, {"notification", "broadcast"});
+  add_draft_options(*publishing, *options, {"broadcast", "notification"});
   publishing->add_flag("--requires-ack", draft.requires_ack,
                        "Call the roll: be told how many acknowledged it");
   add_example(*publishing, "parley publish task.done --as json '{\"task\": 42}'");
   publishing->callback([=, &exit_code] { exit_code = publish(*options); });
 }
 
-void add_settling(CLI::App& app, int& exit_code, const std::shared_ptr<Options>& options) {
-  CLI::App* acking = app.add_subcommand("ack", "Settle a message: it is done");
+void add_settling(Command& app, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* acking = app.add_subcommand("ack", "Settle a message: it is done");
   acking->add_option("ID", options->id, "The message")->required();
   add_client_options(*acking, options->client);
   add_example(*acking, "parley ack 9f0c1f5e-0d1a-4c7e-8a55-0c5a3c9e7b11");
   acking->callback([=, &exit_code] { exit_code = settle(*options, "ack", "acked"); });
 
-  CLI::App* nacking = app.add_subcommand("nack", "Give a message back, to be delivered again");
+  Command* nacking = app.add_subcommand("nack", "Give a message back, to be delivered again");
   nacking->add_option("ID", options->id, "The message")->required();
   nacking->add_option("--reason", options->reason, "Why");
   takes_duration(*nacking->add_option("--retry-after", options->retry_after, "Not before then"));
@@ -401,7 +399,7 @@ void add_settling(CLI::App& app, int& exit_code, const std::shared_ptr<Options>&
   add_example(*nacking, "parley nack 9f0c1f5e-0d1a-4c7e-8a55-0c5a3c9e7b11 --retry-after 5s");
   nacking->callback([=, &exit_code] { exit_code = settle(*options, "nack", "gave back"); });
 
-  CLI::App* rejecting = app.add_subcommand("reject", "Refuse a message for good");
+  Command* rejecting = app.add_subcommand("reject", "Refuse a message for good");
   rejecting->add_option("ID", options->id, "The message")->required();
   rejecting->add_option("--reason", options->reason, "Why; the sender reads it")->required();
   add_client_options(*rejecting, options->client);
@@ -412,31 +410,31 @@ void add_settling(CLI::App& app, int& exit_code, const std::shared_ptr<Options>&
 
 }  // namespace
 
-void add_message(CLI::App& app, int& exit_code) {
+void add_message(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
   add_sending(app, exit_code, options);
 
-  CLI::App* listing = app.add_subcommand(
+  Command* listing = app.add_subcommand(
       "inbox", "List what waits for you, most urgent first; in flow by sender, each in order");
   takes_duration(*listing->add_option("--wait", options->wait, "Wait so long for mail"));
   listing->add_option("--limit", options->limit, "At most so many; 100 if not given")
-      ->check(CLI::Range(1, 1'000));
+      ->in_range(1, 1'000);
   add_client_options(*listing, options->client);
   add_example(*listing, "parley inbox --wait 30s");
   listing->callback([=, &exit_code] { exit_code = list_inbox(*options); });
 
-  CLI::App* sent =
+  Command* sent =
       app.add_subcommand("outbox", "List what you sent and how it stands, newest first");
   sent->add_option("--since", options->since, "Not older than this")->type_name("TIME");
   sent->add_option("--until", options->until, "Older than this")->type_name("TIME");
   sent->add_option("--limit", options->limit, "At most so many; 100 if not given")
-      ->check(CLI::Range(1, 500));
+      ->in_range(1, 500);
   sent->add_option("--cursor", options->cursor, "Where the list before this one ended");
   add_client_options(*sent, options->client);
   add_example(*sent, "parley outbox --since 2026-11-15T08:00:00Z");
   sent->callback([=, &exit_code] { exit_code = list_outbox(*options); });
 
-  CLI::App* reading = app.add_subcommand("read", "Show a message; marks it read");
+  Command* reading = app.add_subcommand("read", "Show a message; marks it read");
   reading->add_option("ID", options->id, "The message")->required();
   reading->add_option("--dialect", options->dialect, "Write it in this protocol's form");
   add_client_options(*reading, options->client);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What several subcommands share on the command line.
-#include <CLI/CLI.hpp>
 
 #include "app/commands.h"
 #include "base/time.h"
 
 namespace parley::app {
 
-void add_broker_options(CLI::App& command, ClientOptions& options, Speaker speaker) {
+void add_broker_options(Command& command, ClientOptions& options, Speaker speaker) {
   constexpr const char* group = "The broker";
   command.add_option("--url", options.url, "Its address; else PARLEY_URL, else the local one")
       ->type_name("URL")
@@ -16,7 +15,7 @@ void add_broker_options(CLI::App& command, ClientOptions& options, Speaker speak
                             ? "The agent's token, or @FILE; else what is kept for --agent"
                             : "Your token, @FILE, or agent:NAME for one that is kept; else "
                               "PARLEY_TOKEN, else the local broker's admin.token";
-  CLI::Option* token = command.add_option("--token", options.token, meaning);
+  Option* token = command.add_option("--token", options.token, meaning);
   takes_text(*token->type_name("TOKEN")->group(group));
   command.add_option("--ca", options.ca, "PEM file of certificates to trust; else PARLEY_CA")
       ->type_name("FILE")
@@ -26,20 +25,20 @@ void add_broker_options(CLI::App& command, ClientOptions& options, Speaker speak
       ->group(group);
 }
 
-void add_client_options(CLI::App& command, ClientOptions& options, Speaker speaker) {
+void add_client_options(Command& command, ClientOptions& options, Speaker speaker) {
   add_broker_options(command, options, speaker);
   command.add_flag("--json", options.json, "Print the broker's answer as JSON");
 }
 
-void add_example(CLI::App& command, std::string_view example) {
-  command.footer("\nExample:\n  " + std::string(example));
+void add_example(Command& command, std::string_view example, const std::string& details) {
+  command.footer(details + "\nExample:\n  " + std::string(example));
 }
 
-void takes_text(CLI::Option& option) {
+void takes_text(Option& option) {
   option.check([](const std::string& text) { return text.empty() ? "it is empty" : ""; });
 }
 
-void takes_duration(CLI::Option& option) {
+void takes_duration(Option& option) {
   option.type_name("DURATION")->check([](const std::string& text) {
     return base::parse_duration(text)
                ? ""
@@ -47,7 +46,7 @@ void takes_duration(CLI::Option& option) {
   });
 }
 
-void ConfigFlags::add_to(CLI::App& command) {
+void ConfigFlags::add_to(Command& command) {
   command.add_option("--data", data, "The data directory")->type_name("DIR");
   command.add_option("--config", file, "The configuration; else DIR/parley.toml if it is there")
       ->type_name("FILE");
@@ -67,7 +66,7 @@ void ConfigFlags::add_to(CLI::App& command) {
       ->type_name("URL");
   command.add_option("--set", settings, "Set any key of `parley config show`; may be repeated")
       ->type_name("KEY=VALUE")
-      ->allow_extra_args(false)
+      ->takes_one()
       ->check([](const std::string& text) {
         return text.find('=') != std::string::npos ? "" : "\"" + text + "\" is no KEY=VALUE";
       });

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -158,31 +157,31 @@ int resolve(const Options& options) {
   });
 }
 
-void add_draft(CLI::App& command, const std::shared_ptr<Options>& options) {
+void add_draft(Command& command, const std::shared_ptr<Options>& options) {
   command.add_option("BODY", options->draft.body, "The text, - for standard input, or @FILE")
       ->required();
   command.add_option("--as", options->draft.as, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+      ->one_of({"text", "json"});
   command.add_option("--priority", options->draft.priority, "critical, high, normal or low")
-      ->check(CLI::IsMember({"critical", "high", "normal", "low"}));
+      ->one_of({"critical", "high", "normal", "low"});
   command.add_option("--thread", options->draft.thread, "The conversation; else a new one");
   add_client_options(command, options->client);
 }
 
-void add_show(CLI::App& group, int& exit_code, const std::shared_ptr<Options>& options,
+void add_show(Command& group, int& exit_code, const std::shared_ptr<Options>& options,
               const char* example, int (*show)(const Options&)) {
-  CLI::App* command = group.add_subcommand("show", "How it stands");
+  Command* command = group.add_subcommand("show", "How it stands");
   command->add_option("ID", options->id, "Its id, as it was printed")->required();
   add_client_options(*command, options->client);
   add_example(*command, example);
   command->callback([=, &exit_code] { exit_code = show(*options); });
 }
 
-void add_scatter(CLI::App& app, int& exit_code) {
+void add_scatter(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* group = app.add_subcommand("scatter", "Ask several agents and gather their answers");
+  Command* group = app.add_subcommand("scatter", "Ask several agents and gather their answers");
   group->require_subcommand(1);
-  CLI::App* asks = group->add_subcommand("ask", "Ask them, and print the id of the question");
+  Command* asks = group->add_subcommand("ask", "Ask them, and print the id of the question");
   asks->add_option("--to", options->agents, "An agent to ask; may be repeated")->required();
   asks->add_option("--strategy", options->strategy,
                    "When there are enough: all, any, majority or quorum(N); all");
@@ -190,7 +189,7 @@ void add_scatter(CLI::App& app, int& exit_code) {
                                    "How long to wait; else the rule flow.gather_window"));
   asks->add_option("--on-partial", options->on_partial,
                    "At its end: proceed_with_available, fail or extend_timeout")
-      ->check(CLI::IsMember({"proceed_with_available", "fail", "extend_timeout"}));
+      ->one_of({"proceed_with_available", "fail", "extend_timeout"});
   add_draft(*asks, options);
   add_example(*asks, "parley scatter ask --to bo --to cy --strategy majority \"Ship it?\"");
   asks->callback([=, &exit_code] { exit_code = scatter(*options); });
@@ -198,11 +197,11 @@ void add_scatter(CLI::App& app, int& exit_code) {
            "parley scatter show 1b4e28ba-2fa1-41d2-883f-0016d3cca427", &show_scatter);
 }
 
-void add_pipeline(CLI::App& app, int& exit_code) {
+void add_pipeline(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* group = app.add_subcommand("pipeline", "Send work through agents, one after another");
+  Command* group = app.add_subcommand("pipeline", "Send work through agents, one after another");
   group->require_subcommand(1);
-  CLI::App* starts = group->add_subcommand("start", "Start one, and print its id");
+  Command* starts = group->add_subcommand("start", "Start one, and print its id");
   starts->add_option("--stage", options->agents, "The next agent; repeat it for each stage")
       ->required();
   takes_duration(*starts->add_option("--stage-timeout", options->draft.response_timeout,
@@ -214,18 +213,18 @@ void add_pipeline(CLI::App& app, int& exit_code) {
            "parley pipeline show 1b4e28ba-2fa1-41d2-883f-0016d3cca427", &show_pipeline);
 }
 
-void add_escalations(CLI::App& app, int& exit_code) {
+void add_escalations(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* group = app.add_subcommand("escalations", "What a human is asked to decide");
+  Command* group = app.add_subcommand("escalations", "What a human is asked to decide");
   group->require_subcommand(1);
-  CLI::App* lists = group->add_subcommand("list", "List them, newest first");
+  Command* lists = group->add_subcommand("list", "List them, newest first");
   lists->add_flag("--open", options->open, "Only those that nobody has resolved");
   lists->add_option("--limit", options->limit, "At most so many; 100 if not given")
-      ->check(CLI::Range(1, 1'000));
+      ->in_range(1, 1'000);
   add_client_options(*lists, options->client);
   add_example(*lists, "parley escalations list --open");
   lists->callback([=, &exit_code] { exit_code = list_escalations(*options); });
-  CLI::App* resolves = group->add_subcommand("resolve", "Say what was decided");
+  Command* resolves = group->add_subcommand("resolve", "Say what was decided");
   resolves->add_option("ID", options->id, "The escalation")->required();
   resolves->add_option("RESOLUTION", options->resolution, "What was decided")->required();
   add_client_options(*resolves, options->client);
@@ -235,7 +234,7 @@ void add_escalations(CLI::App& app, int& exit_code) {
 
 }  // namespace
 
-void add_patterns(CLI::App& app, int& exit_code) {
+void add_patterns(Command& app, int& exit_code) {
   add_scatter(app, exit_code);
   add_pipeline(app, exit_code);
   add_escalations(app, exit_code);

@@ -5,7 +5,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -585,9 +584,9 @@ void Supervisor::leave() {
 
 }  // namespace
 
-void add_run(CLI::App& app, int& exit_code) {
+void add_run(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "run", "Start a command for each message: exit 0 acknowledges it, 65 rejects it, any other "
              "gives it back");
   command
@@ -608,7 +607,7 @@ void add_run(CLI::App& app, int& exit_code) {
   command->add_flag("--reply", options->reply,
                     "Send what the command prints as the answer, if it was asked");
   command->add_option("--as", options->as, "What the answer is: text, or json for an object")
-      ->check(CLI::IsMember({"text", "json"}));
+      ->one_of({"text", "json"});
   command->add_flag("--once", options->once, "Exit after one message: 0 if it was acknowledged");
   command->add_flag("--no-wait", options->no_wait,
                     "Exit if another works for the agent, rather than stand by");

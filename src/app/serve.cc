@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -460,8 +459,8 @@ std::expected<void, Error> serve(const Config& config, const TestAccess* access)
 
 }  // namespace
 
-void add_serve(CLI::App& app, int& exit_code, const TestAccess* access) {
-  CLI::App* command = app.add_subcommand("serve", "Run the broker");
+void add_serve(Command& app, int& exit_code, const TestAccess* access) {
+  Command* command = app.add_subcommand("serve", "Run the broker");
   auto flags = std::make_shared<ConfigFlags>();
   flags->add_to(*command);
   const auto open = std::make_shared<bool>(false);

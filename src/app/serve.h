@@ -6,11 +6,9 @@
 
 #include "edge/api.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace parley::app {
+
+class Command;
 
 // What a program for tests has beside `parley serve`: a flag by which anyone who can connect may
 // act as one agent. The released program has none.
@@ -22,6 +20,6 @@ struct TestAccess {
 };
 
 // `parley serve`: runs the broker until SIGTERM or SIGINT.
-void add_serve(CLI::App& app, int& exit_code, const TestAccess* access);
+void add_serve(Command& app, int& exit_code, const TestAccess* access);
 
 }  // namespace parley::app

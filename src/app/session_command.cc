@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -261,54 +260,54 @@ int release_lock(const Options& options) {
 }
 
 // A subcommand that is about one session or lock.
-CLI::App* about_one(CLI::App& group, const std::shared_ptr<Options>& options, const char* name,
+Command* about_one(Command& group, const std::shared_ptr<Options>& options, const char* name,
                     const char* help) {
-  CLI::App* command = group.add_subcommand(name, help);
+  Command* command = group.add_subcommand(name, help);
   command->add_option("ID", options->id, "The session")->required();
   return command;
 }
 
-void finish(CLI::App& command, int& exit_code, const std::shared_ptr<Options>& options,
+void finish(Command& command, int& exit_code, const std::shared_ptr<Options>& options,
             const char* example, int (*run)(const Options&)) {
   add_client_options(command, options->client);
   add_example(command, example);
   command.callback([=, &exit_code] { exit_code = run(*options); });
 }
 
-void takes_version(CLI::App& command, const std::shared_ptr<Options>& options) {
+void takes_version(Command& command, const std::shared_ptr<Options>& options) {
   command
       .add_option("--version", options->version,
                   "Only if the session has this version; else whichever")
       ->type_name("N");
 }
 
-void add_people(CLI::App& group, int& exit_code, const std::shared_ptr<Options>& options) {
-  CLI::App* joins = about_one(group, options, "join", "Let an agent take part");
+void add_people(Command& group, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* joins = about_one(group, options, "join", "Let an agent take part");
   joins->add_option("AGENT", options->agent, "Who is to take part")->required();
   takes_version(*joins, options);
   finish(*joins, exit_code, options, "parley session join release-42 cy", &join);
-  CLI::App* leaves = about_one(group, options, "leave", "Leave it, or let an agent leave it");
+  Command* leaves = about_one(group, options, "leave", "Leave it, or let an agent leave it");
   leaves->add_option("AGENT", options->agent, "Who takes part no longer")->required();
   takes_version(*leaves, options);
   finish(*leaves, exit_code, options, "parley session leave release-42 cy", &leave);
 }
 
-void add_entries(CLI::App& group, int& exit_code, const std::shared_ptr<Options>& options) {
-  CLI::App* decides = about_one(group, options, "add-decision", "Write down what was decided");
+void add_entries(Command& group, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* decides = about_one(group, options, "add-decision", "Write down what was decided");
   decides->add_option("DECISION", options->text, "What was decided")->required();
   decides->add_option("--rationale", options->detail, "Why");
   takes_version(*decides, options);
   finish(*decides, exit_code, options,
          "parley session add-decision release-42 \"Use YAML\" --rationale \"People read it\"",
          [](const Options& o) { return add_entry(o, "/decisions", "decision", "rationale"); });
-  CLI::App* makes = about_one(group, options, "add-artifact", "Write down what was made");
+  Command* makes = about_one(group, options, "add-artifact", "Write down what was made");
   makes->add_option("NAME", options->text, "What it is called")->required();
   makes->add_option("--uri", options->detail, "Where it is");
   takes_version(*makes, options);
   finish(*makes, exit_code, options,
          "parley session add-artifact release-42 plan.md --uri file:///srv/plan.md",
          [](const Options& o) { return add_entry(o, "/artifacts", "name", "uri"); });
-  CLI::App* finds = about_one(group, options, "add-finding", "Write down what was found out");
+  Command* finds = about_one(group, options, "add-finding", "Write down what was found out");
   finds->add_option("FINDING", options->text, "What was found out")->required();
   finds->add_option("--severity", options->detail, "How bad it is");
   takes_version(*finds, options);
@@ -317,22 +316,22 @@ void add_entries(CLI::App& group, int& exit_code, const std::shared_ptr<Options>
          [](const Options& o) { return add_entry(o, "/findings", "description", "severity"); });
 }
 
-void add_statuses(CLI::App& group, int& exit_code, const std::shared_ptr<Options>& options) {
-  CLI::App* pauses = about_one(group, options, "pause", "Hand out nothing that is said in it");
+void add_statuses(Command& group, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* pauses = about_one(group, options, "pause", "Hand out nothing that is said in it");
   takes_version(*pauses, options);
   finish(*pauses, exit_code, options, "parley session pause release-42",
          [](const Options& o) { return set_status(o, "paused"); });
-  CLI::App* resumes = about_one(group, options, "resume", "Hand out what waited, and go on");
+  Command* resumes = about_one(group, options, "resume", "Hand out what waited, and go on");
   takes_version(*resumes, options);
   finish(*resumes, exit_code, options, "parley session resume release-42",
          [](const Options& o) { return set_status(o, "active"); });
-  CLI::App* completes = about_one(group, options, "complete", "End it: the task is done");
+  Command* completes = about_one(group, options, "complete", "End it: the task is done");
   completes->add_option("--summary", options->summary, "What the participants are told");
   takes_version(*completes, options);
   finish(*completes, exit_code, options,
          "parley session complete release-42 --summary \"The plan is ready\"",
          [](const Options& o) { return set_status(o, "completed"); });
-  CLI::App* fails = about_one(group, options, "fail", "End it: the task is given up");
+  Command* fails = about_one(group, options, "fail", "End it: the task is given up");
   fails->add_option("--summary", options->summary, "What the participants are told");
   takes_version(*fails, options);
   finish(*fails, exit_code, options, "parley session fail release-42 --summary \"No budget\"",
@@ -341,21 +340,21 @@ void add_statuses(CLI::App& group, int& exit_code, const std::shared_ptr<Options
 
 }  // namespace
 
-void add_session(CLI::App& app, int& exit_code) {
+void add_session(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* group = app.add_subcommand("session", "What agents work on together, and share");
+  Command* group = app.add_subcommand("session", "What agents work on together, and share");
   group->require_subcommand(1);
-  CLI::App* lists = group->add_subcommand("list", "List them, newest first");
+  Command* lists = group->add_subcommand("list", "List them, newest first");
   lists->add_option("--status", options->status, "Only those that stand so")
-      ->check(CLI::IsMember({"active", "paused", "completed", "failed"}));
+      ->one_of({"active", "paused", "completed", "failed"});
   lists->add_option("--limit", options->limit, "At most so many; 100 if not given")
-      ->check(CLI::Range(1, 1'000));
+      ->in_range(1, 1'000);
   finish(*lists, exit_code, options, "parley session list --status active", &list);
-  CLI::App* shows = about_one(*group, options, "show", "What is shared in it, and was said");
+  Command* shows = about_one(*group, options, "show", "What is shared in it, and was said");
   shows->add_option("--after", options->after, "Only entries after this version")
       ->type_name("VERSION");
   finish(*shows, exit_code, options, "parley session show release-42", &show);
-  CLI::App* starts = group->add_subcommand("start", "Start one, and print its id");
+  Command* starts = group->add_subcommand("start", "Start one, and print its id");
   starts->add_option("--id", options->id, "Its id; else one is made");
   starts->add_option("--with", options->with, "Who takes part; may be repeated")
       ->type_name("AGENT");
@@ -368,22 +367,22 @@ void add_session(CLI::App& app, int& exit_code) {
   add_statuses(*group, exit_code, options);
 }
 
-void add_lock(CLI::App& app, int& exit_code) {
+void add_lock(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* group = app.add_subcommand("lock", "Names that one agent holds at a time");
+  Command* group = app.add_subcommand("lock", "Names that one agent holds at a time");
   group->require_subcommand(1);
-  CLI::App* lists = group->add_subcommand("list", "List those that someone holds, by name");
+  Command* lists = group->add_subcommand("list", "List those that someone holds, by name");
   lists->add_option("--limit", options->limit, "At most so many; 100 if not given")
-      ->check(CLI::Range(1, 10'000));
+      ->in_range(1, 10'000);
   finish(*lists, exit_code, options, "parley lock list", &list_locks);
-  CLI::App* takes =
+  Command* takes =
       group->add_subcommand("take", "Take one or renew it, and print its fencing number");
   takes->add_option("NAME", options->id, "The lock")->required();
   takes_duration(*takes->add_option("--lease", options->lease,
                                     "How long it is held; else the rule lock.lease"));
   takes_duration(*takes->add_option("--wait", options->wait, "Wait so long for it, in line"));
   finish(*takes, exit_code, options, "parley lock take deploy --wait 30s", &take_lock);
-  CLI::App* releases = group->add_subcommand("release", "Give one back");
+  Command* releases = group->add_subcommand("release", "Give one back");
   releases->add_option("NAME", options->id, "The lock")->required();
   releases
       ->add_option("--fence", options->fence, "Only if it is held with this fencing number still")

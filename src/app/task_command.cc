@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -131,9 +130,9 @@ int reassign(const Options& options) {
 
 }  // namespace
 
-void add_task(CLI::App& app, int& exit_code) {
+void add_task(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* task =
+  Command* task =
       app.add_subcommand("task", "Show a task: who has it, how far it is, what came of it");
   task->add_option("ID", options->id, "The task: the taskId of its messages");
   task->add_option("--director", options->director, "Who gave it, where several gave one");
@@ -141,19 +140,19 @@ void add_task(CLI::App& app, int& exit_code) {
   add_client_options(*task, options->client);
   add_example(*task, "parley task research-7");
 
-  CLI::App* listing = task->add_subcommand("list", "List tasks, newest first");
+  Command* listing = task->add_subcommand("list", "List tasks, newest first");
   listing->add_option("--state", options->state, "Only those that stand so")
-      ->check(CLI::IsMember({"assigned", "in_progress", "acknowledged", "partial", "blocked",
-                             "failed", "completed"}));
+      ->one_of({"assigned", "in_progress", "acknowledged", "partial", "blocked",
+                             "failed", "completed"});
   listing->add_option("--agent", options->agent, "Only those that this agent gave or has");
   listing->add_flag("--silent", options->silent, "Only those of which nothing is heard");
   listing->add_option("--limit", options->limit, "At most so many; 100 if not given")
-      ->check(CLI::Range(1, 1'000));
+      ->in_range(1, 1'000);
   add_client_options(*listing, options->client);
   add_example(*listing, "parley task list --silent");
   listing->callback([=, &exit_code] { exit_code = list(*options); });
 
-  CLI::App* moving = task->add_subcommand("reassign", "Give a task to another agent");
+  Command* moving = task->add_subcommand("reassign", "Give a task to another agent");
   moving->add_option("ID", options->id, "The task")->required();
   moving->add_option("--to", options->to, "The agent that gets it")->required();
   moving->add_option("--director", options->director, "Who gave it, where several gave one");
@@ -163,11 +162,11 @@ void add_task(CLI::App& app, int& exit_code) {
   moving->callback([=, &exit_code] { exit_code = reassign(*options); });
 
   task->callback([=, &exit_code] {
-    if (listing->parsed() || moving->parsed()) {
+    if (task->ran_subcommand()) {
       return;
     }
     if (options->id.empty()) {
-      throw CLI::RequiredError("ID");
+      miss_argument("ID");
     }
     exit_code = show(*options);
   });

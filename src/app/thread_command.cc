@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -148,34 +147,34 @@ int close(const Options& options) {
 
 }  // namespace
 
-void add_thread(CLI::App& app, int& exit_code) {
+void add_thread(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* threads = app.add_subcommand("threads", "List conversations, newest first");
+  Command* threads = app.add_subcommand("threads", "List conversations, newest first");
   threads->add_option("--correlation", options->correlation, "Only those with this correlation id");
   threads->add_option("--agent", options->agent, "Only those in which this agent takes part");
   threads->add_option("--state", options->state, "Only those that stand so")
-      ->check(CLI::IsMember({"created", "active", "resolved", "closed"}));
+      ->one_of({"created", "active", "resolved", "closed"});
   threads->add_option("--limit", options->limit, "At most so many; 100 if not given")
-      ->check(CLI::Range(1, 500));
+      ->in_range(1, 500);
   add_client_options(*threads, options->client);
   add_example(*threads, "parley threads --state active");
   threads->callback([=, &exit_code] { exit_code = list(*options); });
 
-  CLI::App* thread = app.add_subcommand("thread", "Draw a conversation as a tree, or close it");
+  Command* thread = app.add_subcommand("thread", "Draw a conversation as a tree, or close it");
   thread->add_option("ID", options->id, "The thread: a message's conversation_id");
   add_client_options(*thread, options->client);
   add_example(*thread, "parley thread release-42");
-  CLI::App* closing = thread->add_subcommand("close", "Let no more be said in it");
+  Command* closing = thread->add_subcommand("close", "Let no more be said in it");
   closing->add_option("ID", options->id, "The thread")->required();
   add_client_options(*closing, options->client);
   add_example(*closing, "parley thread close release-42");
   closing->callback([=, &exit_code] { exit_code = close(*options); });
   thread->callback([=, &exit_code] {
-    if (closing->parsed()) {
+    if (thread->ran_subcommand()) {
       return;
     }
     if (options->id.empty()) {
-      throw CLI::RequiredError("ID");
+      miss_argument("ID");
     }
     exit_code = show(*options);
   });

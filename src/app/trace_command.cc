@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -139,9 +138,9 @@ int show(const Options& options) {
 
 }  // namespace
 
-void add_trace(CLI::App& app, int& exit_code) {
+void add_trace(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* trace =
+  Command* trace =
       app.add_subcommand("trace", "Draw what a message caused and how long each part took");
   trace->add_option("ID", options->id, "A trace, or a message of it")->required();
   add_client_options(*trace, options->client);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -115,9 +114,9 @@ std::string notifications_table(Json inbox) {
   return table.empty() ? std::string() : table.render(wants_colours());
 }
 
-void add_wait(CLI::App& app, int& exit_code) {
+void add_wait(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* waiting = app.add_subcommand(
+  Command* waiting = app.add_subcommand(
       "wait", "Block until there is mail, print what waits and exit; 1 when the time is over");
   takes_duration(
       *waiting->add_option("--timeout", options->timeout, "Give up then; never if not given"));

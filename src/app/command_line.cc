@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+namespace parley::app {
+
+Option* Option::required() {
+  option_.required();
+  return this;
+}
+
+Option* Option::type_name(const std::string& name) {
+  option_.type_name(name);
+  return this;
+}
+
+Option* Option::group(const std::string& heading) {
+  option_.group(heading);
+  return this;
+}
+
+Option* Option::one_of(const std::vector<std::string>& words) {
+  option_.check(CLI::IsMember(words));
+  return this;
+}
+
+Option* Option::in_range(int from, int to) {
+  option_.check(CLI::Range(from, to));
+  return this;
+}
+
+Option* Option::in_range(uint32_t from, uint32_t to) {
+  option_.check(CLI::Range(from, to));
+  return this;
+}
+
+Option* Option::in_range(double from, double to) {
+  option_.check(CLI::Range(from, to));
+  return this;
+}
+
+Option* Option::check(std::function<std::string(const std::string&)> wrong) {
+  option_.check(std::move(wrong));
+  return this;
+}
+
+Option* Option::takes_one() {
+  option_.allow_extra_args(false);
+  return this;
+}
+
+Option* Option::expected(int count) {
+  option_.expected(count);
+  return this;
+}
+
+Option* Option::excludes(Option* other) {
+  option_.excludes(&other->option_);
+  return this;
+}
+
+Command* Command::add_subcommand(const std::string& name, const std::string& help) {
+  return &commands_.emplace_back(*app_.add_subcommand(name, help));
+}
+
+Command* Command::add_option_group(const std::string& heading, const std::string& help, size_t min,
+                                   size_t max) {
+  CLI::Option_group* const group = app_.add_option_group(heading, help);
+  group->require_option(min, max);
+  return &commands_.emplace_back(*group);
+}
+
+Option* Command::add_option(const std::string& name, std::string& value, const std::string& help) {
+  return &options_.emplace_back(*app_.add_option(name, value, help));
+}
+
+Option* Command::add_option(const std::string& name, std::vector<std::string>& value,
+                            const std::string& help) {
+  return &options_.emplace_back(*app_.add_option(name, value, help));
+}
+
+Option* Command::add_option(const std::string& name, std::optional<std::string>& value,
+                            const std::string& help) {
+  return &options_.emplace_back(*app_.add_option(name, value, help));
+}
+
+Option* Command::add_option(const std::string& name, std::vector<uint32_t>& value,
+                            const std::string& help) {
+  return &options_.emplace_back(*app_.add_option(name, value, help));
+}
+
+Option* Command::add_option(const std::string& name, int& value, const std::string& help) {
+  return &options_.emplace_back(*app_.add_option(name, value, help));
+}
+
+Option* Command::add_option(const std::string& name, uint64_t& value, const std::string& help) {
+  return &options_.emplace_back(*app_.add_option(name, value, help));
+}
+
+Option* Command::add_option(const std::string& name, double& value, const std::string& help) {
+  return &options_.emplace_back(*app_.add_option(name, value, help));
+}
+
+Option* Command::add_flag(const std::string& name, bool& value, const std::string& help) {
+  return &options_.emplace_back(*app_.add_flag(name, value, help));
+}
+
+void Command::require_subcommand(int count) { app_.require_subcommand(count); }
+
+void Command::positionals_at_end() { app_.positionals_at_end(); }
+
+void Command::footer(const std::string& text) { app_.footer(text); }
+
+void Command::callback(std::function<void()> run) { app_.callback(std::move(run)); }
+
+bool Command::ran_subcommand() const { return !app_.get_subcommands().empty(); }
+
+void miss_argument(const std::string& name) { throw CLI::RequiredError(name); }
+
+}  // namespace parley::app
