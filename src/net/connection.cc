@@ -13,6 +13,8 @@ namespace {
 
 constexpr uint8_t pings_unanswered_max = 2;
 constexpr Duration trim_after = base::seconds(1);
+// Of a buffer for answers that is kept for the next one, where the caller is not known.
+constexpr size_t stranger_room_max = 4096;
 // When to try again after too much was held.
 constexpr Duration hold_again_after = base::seconds(1);
 
@@ -288,6 +290,9 @@ void Connection::wrote(size_t size) {
   if (out_at_ == out_.size()) {
     out_.clear();
     out_at_ = 0;
+    if (!caller_known() && out_.capacity() > stranger_room_max) {
+      out_.shrink_to_fit();  // there may be thousands of them, each with one large answer
+    }
     closing_since_ = around_.now;  // of a closing one: the peer could not know before
   } else if (out_at_ > out_.size() / 2) {
     // Not at every write: moving the rest each time would cost the square of it.
@@ -576,7 +581,7 @@ void Connection::tick_open() {
              around_.now - active_ > idle_max) {
     phase_ = Phase::dead;
   }
-  if (around_.now - active_ > trim_after && output().empty() && kept_.empty() && waiting() == 0) {
+  if (around_.now - active_ > trim_after && output().empty() && waiting() == 0) {
     trim();
   }
 }

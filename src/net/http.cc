@@ -56,9 +56,15 @@ struct Piece {
 // The parts of the header, kept in one string: no allocation per field.
 class Head {
  public:
+  // Keeps the room of an ordinary head for the next one, and no more.
   void clear() {
+    constexpr size_t text_kept = 4096;
+    constexpr size_t fields_kept = 64;
     text_.clear();
     fields_.clear();
+    if (text_.capacity() > text_kept || fields_.capacity() > fields_kept) {
+      trim();
+    }
   }
   void trim() {
     text_.shrink_to_fit();
@@ -98,7 +104,7 @@ class Head {
         fields_, [&](const auto& field) { return get(field.first) == name; }));
   }
   const std::vector<std::pair<Piece, Piece>>& fields() const { return fields_; }
-  size_t bytes() const { return text_.size(); }
+  size_t bytes() const { return text_.size() + fields_.size() * sizeof(fields_[0]); }
 
  private:
   std::string text_;

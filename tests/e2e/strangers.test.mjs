@@ -118,3 +118,32 @@ describe('those who have shown no token', () => {
     await check(clients, 'answers that nobody reads');
   });
 });
+
+// One after the other, so that the broker writes one answer at a time. Then each begins a request that
+// it does not end: nothing of what it asked and got is kept for it.
+for (const [what, request] of [
+  ['large answers', 'GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+  ['heads of many fields', `GET /livez HTTP/1.1\r\nHost: localhost\r\n${'a:\r\n'.repeat(3_900)}\r\n`],
+]) {
+  it(`those who have shown no token cost no memory after ${what}`, async () => {
+    const broker = await Broker.start();
+    const resident = async () => {
+      const status = await readFile(`/proc/${broker.process.pid}/status`, 'utf8');
+      return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]) * 1024;
+    };
+    const before = await resident();
+    const clients = [];
+    for (let n = 0; n < count; ++n) {
+      const client = await Raw.connect(broker.url);
+      clients.push(client);
+      await client.send(request);
+      assert.equal((await client.response()).status, 200);
+      client.socket.write('G');
+    }
+    const grown = await resident() - before;
+    console.log(`after ${what}: ${count} connections, ${Math.round(grown / megabyte)} MB more`);
+    for (const client of clients) client.end();
+    await broker.remove();
+    assertMemory(grown, count * 24 * 1024, `after ${what}`);
+  });
+}
