@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/checks.h"
-#include "core/owed.h"
 #include "core/refusal.h"
 #include "core/workspace.h"
 
@@ -209,7 +208,7 @@ void Dispatch::end_request(MessageRef ref) {
 }
 
 void Dispatch::close_old_threads() {
-  for (size_t left = due_now_max(t_); left > 0; --left) {
+  for (size_t n = 0; n < due_max; ++n) {
     const ThreadRef ref = t_.threads.oldest();
     if (ref == none || t_.threads[ref].created + t_.rules.thread_duration_max > t_.now) {
       return;

@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "core/news.h"
-#include "core/owed.h"
 #include "core/presence.h"
 #include "core/sizes.h"
 #include "core/tries.h"
@@ -159,11 +158,21 @@ StreamRef Dispatch::stream_for(DeliveryRef delivery) const {
 }
 
 DeliveryRef Dispatch::next_waiting(AgentRef agent) {
-  while (true) {
+  constexpr size_t buried_max = 64;
+  for (size_t buried = 0;;) {
     const DeliveryRef ref = t_.agents[agent].inbox.first();
-    if (ref == none || !bury_unfit(ref)) {
+    if (ref == none) {
+      return none;
+    }
+    // If very much has expired, the rest goes with what is due, and `expire` pumps then.
+    const bool is_expired = t_.messages.message_of(ref).expires <= t_.now;
+    if (is_expired && buried == buried_max) {
+      return none;
+    }
+    if (!bury_unfit(ref)) {
       return ref;
     }
+    buried += is_expired ? 1 : 0;
   }
 }
 
@@ -661,81 +670,6 @@ void Dispatch::forget(MessageRef ref) {
   if (message.topic != none) {
     t_.topics.release(message.topic);
   }
-}
-
-void Dispatch::advance() {
-  relieve_all();
-  const Deadlines& deadlines = t_.messages.deadlines();
-  for (size_t left = due_now_max(t_);
-       left > 0 && !deadlines.empty() && deadlines.first().at <= t_.now;) {
-    const Deadlines::Due due = deadlines.first();
-    if (due.minor == 0) {
-      left -= expire(due.slot, left);
-    } else {
-      on_due(due.slot);
-      --left;
-    }
-  }
-  close_old_threads();
-  mind_sessions();
-  mind_locks();
-  care_for_letters();
-}
-
-// What waits has waited too long: so many of its deliveries at most, and the rest stays due. What
-// is held may still be finished: its lease decides. Returns how many it were, one at least.
-size_t Dispatch::expire(MessageRef ref, size_t count_max) {
-  size_t done = 0;
-  for (DeliveryRef next = t_.messages.message(ref).deliveries; next != none;) {
-    const Delivery& delivery = t_.messages.delivery(next);
-    const DeliveryRef sibling = delivery.sibling;
-    const bool was_delayed = delivery.state == State::delayed;
-    if (!is_final(delivery.state) && !is_held(delivery.state)) {
-      if (done == count_max) {
-        return done;
-      }
-      bury(next, Reason::ttl_expired, "expired before it was delivered");
-      ++done;
-    }
-    if (was_delayed) {
-      pump(delivery.receiver);  // it held its channel up
-    }
-    next = sibling;
-  }
-  t_.messages.stop_expiry(ref);
-  return std::max(done, size_t{1});
-}
-
-void Dispatch::end_broadcasts(uint64_t life) {
-  size_t left = due_max;
-  for (const Seq seq : t_.broadcasts.of(life)) {
-    const MessageRef ref = t_.messages.find(seq);
-    t_.messages.set_expiry(ref, t_.now);
-    if (left > 0) {  // the others with the next ticks
-      left -= expire(ref, left);
-    }
-  }
-}
-
-void Dispatch::on_due(DeliveryRef ref) {
-  const Delivery& delivery = t_.messages.delivery(ref);
-  const AgentRef receiver = delivery.receiver;
-  if (is_held(delivery.state)) {
-    give_back(ref, Duration{}, true, "the lease ended without an answer");
-  } else if (delivery.gate == Gate::removed) {
-    bury_removed(ref);
-    return;
-  } else if (is_tried(delivery.gate)) {
-    try_delivery(ref);
-    return;
-  } else if (delivery.gate != Gate::open) {
-    pass(ref);
-    return;
-  } else {
-    Agent& agent = t_.agents[receiver];
-    agent.inbox.end_delay(t_.messages, agent.discipline(), ref);
-  }
-  pump(receiver);
 }
 
 void Dispatch::keep_house() {

@@ -149,7 +149,8 @@ class Dispatch {
   // or not the window has room for it. Does not pump.
   void keep_seen(StreamRef stream);
 
-  // The broker will tell `errand.to`, unless that is a principal's name that no one has.
+  // The broker will tell `errand.to`, by itself or in a summary; returns which. 0: no one has that
+  // name, or there is no room. See owed.cc.
   uint64_t owe(Errand errand);
 
   // Asks the humans to look at it, and says so to those who answer for the workspace.
@@ -178,7 +179,7 @@ class Dispatch {
   // The agent is gone: it waits for no one, and no one for it.
   void unblock_all(AgentRef agent);
 
-  // Does what is due: at most `due_max` leases, delays and expiries.
+  // Does what is due, at most `due_max` of each kind.
   void advance();
 
   // Drops what is kept or remembered beyond its time or number. At the end of each entry.
@@ -203,6 +204,7 @@ class Dispatch {
   static constexpr Duration answer_time_min = base::seconds(1);
 
  private:
+  uint64_t sum_up(const Errand& errand);
   void leave(DeliveryRef ref);
   void bury_removed(DeliveryRef ref);
   void line_up(DeliveryRef ref);
@@ -253,6 +255,7 @@ class Dispatch {
   WorkspaceId workspace_;
   Tables& t_;
   std::vector<Effect>& effects_;
+  const uint64_t first_errand_ = t_.errands.next_id();  // of this entry
   MessageRef fanned_out_ = none;
   Time relief_{};  // of a message in hand: when the limits it used fall below the mark
 };

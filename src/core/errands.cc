@@ -9,12 +9,13 @@ namespace parley::core {
 
 namespace {
 
-constexpr std::array<std::string_view, 20> names = {
+constexpr std::array<std::string_view, 21> names = {
     "delivery_failed", "message_malformed", "escalated",      "escalation_resolved",
     "request_timed_out", "roll_called",     "gathered",       "stage",
     "pipeline_ended",  "backpressure",      "thread_closed",  "dead_letter_alert",
     "published",       "deadlock_warned",   "session_changed", "session_warning",
-    "session_ended",   "task_reassigned",   "acknowledged",   "not_acknowledged"};
+    "session_ended",   "task_reassigned",   "acknowledged",   "not_acknowledged",
+    "summary"};
 static_assert(names.size() == static_cast<size_t>(errand_kind_last) + 1);
 
 enum class Tag : uint8_t { text, number, duration, time, texts };
@@ -63,8 +64,44 @@ Fact::Value decode_value(Reader& in) {
 std::string_view errand_name(ErrandKind kind) { return names[static_cast<size_t>(kind)]; }
 
 uint64_t Errands::add(Errand errand) {
-  errand.id = next_id_++;
-  return errands_.emplace_hint(errands_.end(), errand.id, std::move(errand))->first;
+  const uint64_t id = next_id_++;
+  errand.id = id;
+  insert(std::move(errand));
+  return id;
+}
+
+bool Errands::insert(Errand errand) {
+  Receiver& receiver = receivers_[errand.to];
+  ++receiver.owed;
+  if (errand.kind == ErrandKind::summary) {
+    receiver.summary = errand.id;
+  }
+  const uint64_t id = errand.id;
+  return errands_.emplace(id, std::move(errand)).second;
+}
+
+void Errands::remove(uint64_t id) {
+  const auto at = errands_.find(id);
+  if (at == errands_.end()) {
+    return;
+  }
+  const auto receiver = receivers_.find(at->second.to);
+  receiver->second.summary = receiver->second.summary == id ? 0 : receiver->second.summary;
+  if (--receiver->second.owed == 0) {
+    receivers_.erase(receiver);
+  }
+  errands_.erase(at);
+}
+
+size_t Errands::owed_to(std::string_view to) const {
+  const auto at = receivers_.find(to);
+  return at == receivers_.end() ? 0 : at->second.owed;
+}
+
+Errand* Errands::summary_to(std::string_view to) {
+  const auto at = receivers_.find(to);
+  const auto found = errands_.find(at == receivers_.end() ? 0 : at->second.summary);
+  return found == errands_.end() ? nullptr : &found->second;
 }
 
 const Errand* Errands::find(uint64_t id) const {
@@ -74,6 +111,9 @@ const Errand* Errands::find(uint64_t id) const {
 
 void Errands::forget(std::string_view to) {
   std::erase_if(errands_, [to](const auto& item) { return item.second.to == to; });
+  if (const auto at = receivers_.find(to); at != receivers_.end()) {
+    receivers_.erase(at);
+  }
 }
 
 void Errands::encode(Writer& out) const {
@@ -114,7 +154,9 @@ bool Errands::decode(Reader& in) {
       fact.value = decode_value(in);
     }
     const uint64_t id = errand.id;
-    if (id == 0 || id >= next_id_ || !errands_.emplace(id, std::move(errand)).second) {
+    const bool is_second =
+        errand.kind == ErrandKind::summary && summary_to(errand.to) != nullptr;
+    if (id == 0 || id >= next_id_ || is_second || !insert(std::move(errand))) {
       in.fail();
     }
   }

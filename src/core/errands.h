@@ -34,8 +34,9 @@ enum class ErrandKind : uint8_t {
   task_reassigned = 17,    // to the former specialist
   acknowledged = 18,       // to the sender, who wanted to know
   not_acknowledged = 19,   // to the sender: not in time
+  summary = 20,            // how much more there was to say than is said one by one
 };
-constexpr ErrandKind errand_kind_last = ErrandKind::not_acknowledged;
+constexpr ErrandKind errand_kind_last = ErrandKind::summary;
 
 // `delivery_failed`, …: the word for it in the message.
 std::string_view errand_name(ErrandKind kind);
@@ -70,22 +71,34 @@ class Errands {
   // Gives it its id, and returns that.
   uint64_t add(Errand errand);
   const Errand* find(uint64_t id) const;
-  void remove(uint64_t id) { errands_.erase(id); }
+  void remove(uint64_t id);
   // There is no one left to tell.
   void forget(std::string_view to);
+
+  size_t owed_to(std::string_view to) const;
+  // The summary that waits for it; nullptr when there is none.
+  Errand* summary_to(std::string_view to);
+  uint64_t next_id() const { return next_id_; }
 
   const std::map<uint64_t, Errand>& all() const { return errands_; }
   size_t size() const { return errands_.size(); }
   uint64_t dropped = 0;  // there were too many
   uint64_t refused = 0;  // they could not be sent
 
-  // False when the bytes are none.
   void encode(Writer& out) const;
-  bool decode(Reader& in);
+  bool decode(Reader& in);  // false when the bytes are no errands
 
  private:
+  // By who is told, made of `errands_`.
+  struct Receiver {
+    size_t owed = 0;
+    uint64_t summary = 0;
+  };
+  bool insert(Errand errand);
+
   uint64_t next_id_ = 1;
   std::map<uint64_t, Errand> errands_;
+  std::map<std::string, Receiver, std::less<>> receivers_;
 };
 
 }  // namespace parley::core

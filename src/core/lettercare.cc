@@ -9,7 +9,6 @@
 
 #include "core/dispatch.h"
 #include "core/news.h"
-#include "core/owed.h"
 
 namespace parley::core {
 
@@ -71,8 +70,7 @@ void Dispatch::begin_care(DeadLetter& letter) {
 }
 
 void Dispatch::care_for_letters() {
-  for (size_t left = due_now_max(t_); left > 0 && t_.dead_letters.next_due_at() <= t_.now;
-       --left) {
+  for (size_t n = 0; n < due_max && t_.dead_letters.next_due_at() <= t_.now; ++n) {
     care_for(*t_.dead_letters.next_due());
   }
 }

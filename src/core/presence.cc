@@ -5,7 +5,6 @@
 
 #include "base/time.h"
 #include "core/news.h"
-#include "core/owed.h"
 #include "core/tries.h"
 
 namespace parley::core::presence {
@@ -91,8 +90,9 @@ void forget(Tables& t, AgentRef ref) {
 }
 
 void advance(Tables& t, Dispatch& dispatch) {
-  for (size_t left = due_now_max(t);
-       left > 0 && !t.silences.empty() && t.silences.begin()->first <= t.now; --left) {
+  for (size_t n = 0; n < Dispatch::due_max && !t.silences.empty() &&
+                     t.silences.begin()->first <= t.now;
+       ++n) {
     const AgentRef ref = t.agents.find(t.silences.begin()->second);
     disarm(t, ref);
     const Agent& agent = t.agents[ref];

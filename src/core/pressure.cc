@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/dispatch.h"
-#include "core/owed.h"
 
 namespace parley::core {
 
@@ -96,8 +95,8 @@ void Dispatch::relieve(AgentRef ref) {
 }
 
 void Dispatch::relieve_all() {
-  for (size_t left = due_now_max(t_);
-       left > 0 && !t_.pressed.empty() && t_.pressed.begin()->first <= t_.now; --left) {
+  for (size_t n = 0; n < due_max && !t_.pressed.empty() && t_.pressed.begin()->first <= t_.now;
+       ++n) {
     const AgentRef ref = t_.agents.find(t_.pressed.begin()->second);
     t_.pressed.erase(t_.pressed.begin());
     if (ref != none) {

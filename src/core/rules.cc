@@ -81,8 +81,8 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"dead_letters_max", &Rules::dead_letters_max, 1, 10'000'000,
      "dead letters kept; beyond it the oldest is discarded and counted"},
     {"errands_max", &Rules::errands_max, 0, 10'000'000,
-     "messages of the broker's own that wait to be sent: news take half of it, notices seven "
-     "eighths, and what does not fit is left out and counted; from a quarter on, what is due waits"},
+     "messages that the broker itself has still to send; beyond a sixteenth of it to one "
+     "principal, what failed is told in a summary; see docs/limits.md"},
     {"escalations_max", &Rules::escalations_max, 1, 1'000'000,
      "escalations; beyond it the oldest resolved one goes, else the oldest"},
     {"flow.gather_window", &Rules::flow_gather_window, second / 1'000, year,

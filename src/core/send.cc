@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a message is accepted: checked, told from a repeated one, routed, delivered.
 #include <algorithm>
+#include <set>
 #include <variant>
 
 #include "base/hash.h"
@@ -543,12 +544,14 @@ std::expected<MessageRef, Error> Workspace::find_repeated(const Envelope& e,
 std::expected<Workspace::Route, Error> Workspace::route(const Asking& turn,
                                                          const Envelope& e) const {
   Route route;
+  std::set<std::string_view> named;  // a list may have a thousand names
   for (const std::string_view name : e.receivers) {
+    if (e.receivers.size() > 1 && !named.insert(name).second) {
+      continue;
+    }
     const AgentRef agent = t_.agents.find(name);
     if (agent != none && t_.agents[agent].is_registered() && !says_topic(e, name)) {
-      if (std::ranges::find(route.agents, agent) == route.agents.end()) {
-        route.agents.push_back(agent);
-      }
+      route.agents.push_back(agent);
     } else if (name == "*" || is_topic_name(name)) {
       if (e.receivers.size() > 1) {
         return refuse(Code::bad_request, "a topic or \"*\" is a message's only receiver",
@@ -562,7 +565,7 @@ std::expected<Workspace::Route, Error> Workspace::route(const Asking& turn,
                       "those who subscribe",
                       "/receiver");
       }
-    } else if (std::ranges::find(route.unknown, name) == route.unknown.end()) {
+    } else {
       route.unknown.push_back(name);
     }
   }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "core/owed.h"
 #include "core/refusal.h"
 #include "core/workspace.h"
 
@@ -524,7 +523,7 @@ void Dispatch::leave_sessions(std::string_view name) {
 }
 
 void Dispatch::mind_sessions() {
-  for (size_t left = due_now_max(t_); left > 0; --left) {
+  for (size_t n = 0; n < due_max; ++n) {
     const Session* const first = t_.sessions.first_live();
     if (first == nullptr || first->started + t_.rules.session_duration_max > t_.now) {
       break;
@@ -533,7 +532,7 @@ void Dispatch::mind_sessions() {
                    {.act = SessionAct::fail,
                     .subject = "its time was over (collab.session_duration_max)"});
   }
-  for (size_t left = due_now_max(t_); left > 0; --left) {
+  for (size_t n = 0; n < due_max; ++n) {
     const Session* const first = t_.sessions.first_unwarned();
     if (first == nullptr || session_warned_at(t_.rules, first->started) > t_.now) {
       return;

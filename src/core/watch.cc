@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "core/news.h"
-#include "core/owed.h"
 #include "core/presence.h"
 
 namespace parley::core {
@@ -277,7 +276,7 @@ void Watch::settle() {
 }
 
 void Watch::advance() {
-  for (size_t left = due_now_max(t_); left > 0 && t_.patterns.next().at <= t_.now; --left) {
+  for (size_t n = 0; n < Dispatch::due_max && t_.patterns.next().at <= t_.now; ++n) {
     const Patterns::Due due = t_.patterns.next();
     if (due.kind == Patterns::Kind::wait) {
       on_due(*t_.patterns.find_wait(due.seq));

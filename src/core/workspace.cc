@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <variant>
 
-#include "core/owed.h"
 #include "core/presence.h"
 #include "core/snapshot.h"
 
@@ -32,9 +31,7 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   t_.agents.sweep();
   Dispatch dispatch(id_, t_, effects);
   Turn turn{{entry}, dispatch, Watch(t_, dispatch)};
-  if (!owes_much(t_)) {
-    let_time_pass(turn.dispatch, turn.watch);
-  }
+  let_time_pass(turn.dispatch, turn.watch);
   const auto actor = actor_of(entry);
   if (!actor) {
     turn.dispatch.keep_house();

@@ -20,7 +20,7 @@ constexpr size_t title_bytes_max = 80;
 // Of what the broker itself says: the news that something went wrong.
 bool is_failure(const Envelope& e) {
   constexpr auto actions = std::to_array<std::string_view>(
-      {"delivery_failed", "message_malformed", "request_timed_out"});
+      {"delivery_failed", "message_malformed", "request_timed_out", "summary"});
   return e.via == core::Via::broker && std::ranges::find(actions, e.action) != actions.end();
 }
 

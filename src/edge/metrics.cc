@@ -388,6 +388,7 @@ void Metrics::tell_state(const core::Machine& machine, base::Time now) {
   uint64_t streams = 0;
   uint64_t pending = 0;
   uint64_t dropped = 0;
+  uint64_t owed = 0;
   uint64_t unsent = 0;
   uint64_t unheard = 0;
   uint64_t alerts = 0;
@@ -416,6 +417,7 @@ void Metrics::tell_state(const core::Machine& machine, base::Time now) {
     topics += t.topics.by_name().size();
     streams += t.streams.size();
     dropped += t.dead_letters_dropped;
+    owed += t.errands.size();
     unsent += t.errands.dropped + t.errands.refused;
     unheard += t.broadcasts.unheard;
     alerts += t.dead_letters.alerts();
@@ -451,6 +453,7 @@ void Metrics::tell_state(const core::Machine& machine, base::Time now) {
   gauge("parley_dead_letters_pending", "Dead letters that nobody has resolved.", pending);
   registry_.counter("parley_dead_letters_dropped_total", "Dead letters that had to go for others.",
                     static_cast<double>(dropped));
+  gauge("parley_notices_owed", "Messages of the broker's own that it has still to send.", owed);
   registry_.counter("parley_notices_unsent_total", "Messages of the broker's own that it gave up.",
                     static_cast<double>(unsent));
   registry_.counter("parley_broadcasts_unheard_total",

@@ -214,7 +214,7 @@ void Broker::applied(const core::Entry& entry, const core::Outcome& outcome,
     route(entry, effect);
   }
   if (courier_) {
-    courier_->add(effects);
+    courier_->add(machine(), effects);
   }
 }
 

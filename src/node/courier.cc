@@ -15,6 +15,8 @@ namespace {
 
 // A disk that cannot be read for so many seconds will not be.
 constexpr uint32_t unread_max = 30;
+// Those that were done or summed up meanwhile cost next to nothing; one run looks at so many.
+constexpr size_t over_max = 4096;
 
 // The same in each life and on each node, and another on each broker: a UUID of version 4 made of
 // the errand's number and time.
@@ -72,6 +74,8 @@ std::string_view subject_of(core::ErrandKind kind) {
       return "a message was acknowledged";
     case core::ErrandKind::not_acknowledged:
       return "a message was not acknowledged in time";
+    case core::ErrandKind::summary:
+      return "more than is told one by one";
   }
   return "";
 }
@@ -115,6 +119,24 @@ class Original {
   core::Entry entry_;
   const core::Send* send_ = nullptr;
   bool failed_ = false;
+};
+
+// Those of one run, each read once.
+class Originals {
+ public:
+  explicit Originals(const Courier::Fetch& fetch) : fetch_(fetch) {}
+
+  const Original& at(base::Seq seq) {
+    const auto [found, is_new] = read_.try_emplace(seq, fetch_, seq);
+    bytes_ += is_new ? found->second.bytes() : 0;
+    return found->second;
+  }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  const Courier::Fetch& fetch_;
+  std::map<base::Seq, Original> read_;
+  size_t bytes_ = 0;
 };
 
 // It joins the conversation of this message.
@@ -184,49 +206,93 @@ const core::Pipeline* pipeline_of(const core::Tables& tables, const core::Errand
 
 }  // namespace
 
+void Courier::line_up(Job job) {
+  To to{job.workspace, job.to};
+  std::deque<Job>& line = lines_[to];
+  if (line.empty()) {
+    turns_.push_back(std::move(to));
+  }
+  line.push_back(std::move(job));
+}
+
+Courier::Job Courier::take_next() {
+  const auto line = lines_.find(turns_.front());
+  turns_.pop_front();
+  Job job = std::move(line->second.front());
+  line->second.pop_front();
+  if (line->second.empty()) {
+    lines_.erase(line);
+  } else {
+    turns_.push_back(line->first);
+  }
+  return job;
+}
+
 void Courier::start(const core::Machine& machine) {
   for (const auto& [workspace, held] : machine.workspaces()) {
     for (const auto& [id, errand] : held.tables().errands.all()) {
-      waiting_.push_back({workspace, id});
+      line_up({workspace, id, errand.to});
     }
   }
 }
 
-void Courier::add(std::span<const core::Effect> effects) {
+void Courier::add(const core::Machine& machine, std::span<const core::Effect> effects) {
   for (const core::Effect& effect : effects) {
-    if (const auto* owed = std::get_if<core::Owed>(&effect)) {
-      waiting_.push_back({owed->workspace, owed->errand});
+    const auto* owed = std::get_if<core::Owed>(&effect);
+    const core::Errand* const errand =
+        owed == nullptr ? nullptr
+                        : machine.find(owed->workspace)->tables().errands.find(owed->errand);
+    if (errand != nullptr) {
+      line_up({owed->workspace, owed->errand, errand->to});
     }
   }
 }
 
 // In its place: what is published on a topic stays in order.
 void Courier::put_off(const Job& job, base::Time now) {
-  const auto later = std::ranges::find_if(waiting_, [&](const Job& other) {
-    return other.workspace == job.workspace && other.errand > job.errand;
-  });
-  waiting_.insert(later, job);
+  const To to{job.workspace, job.to};
+  std::deque<Job>& line = lines_[to];
+  if (line.empty()) {
+    turns_.push_back(to);
+  }
+  const auto later = std::ranges::find_if(
+      line, [&](const Job& other) { return other.errand > job.errand; });
+  line.insert(later, job);
   not_before_ = now + base::seconds(1);
 }
 
+// The same turns that `run` will take.
 std::vector<base::Seq> Courier::originals(const core::Machine& machine) const {
   std::vector<base::Seq> seqs;
   size_t bytes = 0;
-  const size_t count = std::min(waiting_.size(), per_run_max);
-  for (size_t n = 0; n < count && bytes < bytes_per_run_max; ++n) {
-    const core::Tables& tables = machine.find(waiting_[n].workspace)->tables();
-    const core::Errand* const errand = tables.errands.find(waiting_[n].errand);
-    if (errand == nullptr) {
-      continue;
-    }
-    const core::Pipeline* const pipeline = pipeline_of(tables, *errand);
-    const base::Seq first = pipeline == nullptr ? base::Seq{} : pipeline->first;
-    for (const base::Seq seq : {errand->about, first}) {
-      const core::MessageRef ref = tables.messages.find(seq);
-      bytes += ref == core::none ? 0 : tables.messages.message(ref).whole_bytes;
-      // Hundreds of notices are often about one message.
-      if (seq.n != 0 && std::ranges::find(seqs, seq) == seqs.end()) {
-        seqs.push_back(seq);
+  size_t left = per_run_max;
+  bool is_more = true;
+  for (size_t round = 0; is_more; ++round) {
+    is_more = false;
+    for (const To& to : turns_) {
+      const std::deque<Job>& line = lines_.at(to);
+      if (left == 0 || bytes >= bytes_per_run_max) {
+        return seqs;
+      }
+      if (round >= line.size()) {
+        continue;
+      }
+      is_more = true;
+      --left;
+      const core::Tables& tables = machine.find(to.first)->tables();
+      const core::Errand* const errand = tables.errands.find(line[round].errand);
+      if (errand == nullptr) {
+        continue;
+      }
+      const core::Pipeline* const pipeline = pipeline_of(tables, *errand);
+      const base::Seq first = pipeline == nullptr ? base::Seq{} : pipeline->first;
+      for (const base::Seq seq : {errand->about, first}) {
+        // Hundreds of notices are often about one message.
+        if (seq.n != 0 && std::ranges::find(seqs, seq) == seqs.end()) {
+          const core::MessageRef ref = tables.messages.find(seq);
+          bytes += ref == core::none ? 0 : tables.messages.message(ref).whole_bytes;
+          seqs.push_back(seq);
+        }
       }
     }
   }
@@ -238,26 +304,30 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
   if (now < not_before_) {
     return;
   }
-  size_t bytes = 0;
-  base::Time pause{};
+  Originals originals(fetch);
+  std::vector<Job> unread;
+  size_t over = 0;  // those that are done already
+  size_t left = 0;  // what waits now: what comes of it is for the next run
+  for (auto line = lines_.begin(); line != lines_.end() && left < per_run_max; ++line) {
+    left = std::min(left + line->second.size(), per_run_max);
+  }
   // Once one is put off, those behind it wait with it.
-  for (size_t left = std::min(waiting_.size(), per_run_max);
-       left > 0 && bytes < bytes_per_run_max && not_before_ <= now; --left) {
-    const Job job = waiting_.front();
-    waiting_.pop_front();
+  while (left > 0 && over < over_max && !turns_.empty() && not_before_ <= now &&
+         originals.bytes() < bytes_per_run_max) {
+    Job job = take_next();
     const core::Tables& tables = machine.find(job.workspace)->tables();
     const core::Errand* const errand = tables.errands.find(job.errand);
     if (errand == nullptr) {
+      ++over;
       continue;
     }
+    --left;
     const core::Pipeline* const pipeline = pipeline_of(tables, *errand);
-    const Original about(fetch, errand->about);
-    const Original first(fetch, pipeline == nullptr ? base::Seq{} : pipeline->first);
-    bytes += about.bytes() + first.bytes();
+    const Original& about = originals.at(errand->about);
+    const Original& first = originals.at(pipeline == nullptr ? base::Seq{} : pipeline->first);
     if ((about.failed() || first.failed()) && job.unread < unread_max) {
-      // Behind the others, which can be read.
-      waiting_.push_back({job.workspace, job.errand, job.unread + 1});
-      pause = now + base::seconds(1);
+      ++job.unread;
+      unread.push_back(std::move(job));
       continue;
     }
     core::Send command;
@@ -297,7 +367,11 @@ void Courier::run(const core::Machine& machine, base::Time now, const Fetch& fet
     }
     send(job, std::move(command));
   }
-  not_before_ = std::max(not_before_, pause);
+  // Behind the others, which can be read.
+  for (Job& job : unread) {
+    line_up(std::move(job));
+    not_before_ = std::max(not_before_, now + base::seconds(1));
+  }
 }
 
 }  // namespace parley::node

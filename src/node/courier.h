@@ -4,9 +4,11 @@
 #include <deque>
 #include <expected>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/machine.h"
@@ -25,6 +27,7 @@ class Courier {
   struct Job {
     core::WorkspaceId workspace{};
     uint64_t errand = 0;
+    std::string to;
     uint32_t unread = 0;  // times that what it is about could not be read
   };
 
@@ -33,7 +36,7 @@ class Courier {
   // Takes up what earlier lives left.
   void start(const core::Machine& machine);
   // Takes up what is newly owed.
-  void add(std::span<const core::Effect> effects);
+  void add(const core::Machine& machine, std::span<const core::Effect> effects);
   // It could not be sent now; it is tried again after a second.
   void put_off(const Job& job, base::Time now);
 
@@ -47,16 +50,23 @@ class Courier {
            const std::function<void(const Job&, core::Send)>& send);
 
   // A compromise: more keep a node behind that owes thousands, and no socket is read then; with
-  // fewer, more is owed at a time, and what is due waits for longer: core/owed.h counts on it.
+  // fewer, more is owed at a time, and more of it is told in summaries only.
   static constexpr size_t per_run_max = 128;
   static constexpr size_t bytes_per_run_max = 256 * 1024;  // of records, after which a run ends
 
   // When there is something to send; time_max: nothing.
-  base::Time next() const { return waiting_.empty() ? base::time_max : not_before_; }
+  base::Time next() const { return turns_.empty() ? base::time_max : not_before_; }
 
  private:
+  using To = std::pair<core::WorkspaceId, std::string>;
+  void line_up(Job job);
+  Job take_next();
+
   Body body_;
-  std::deque<Job> waiting_;
+  // A line for each who is told, in the order owed, and whose turn it is: who is owed very much
+  // does not hold up the others.
+  std::map<To, std::deque<Job>> lines_;
+  std::deque<To> turns_;
   base::Time not_before_{};
 };
 

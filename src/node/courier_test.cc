@@ -31,7 +31,7 @@ struct Desk {
                             core::workspace_first, actor, std::move(command)};
     encode(entry, records[seq]);
     core::Outcome outcome = bench.apply(entry);
-    courier.add(bench.effects);
+    courier.add(bench.machine, bench.effects);
     return outcome;
   }
   // Does what is owed; what was sent last.

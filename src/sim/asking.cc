@@ -199,8 +199,11 @@ void Ledger::check_receipts(const Step& step) {
                       std::ranges::all_of(sent->second.pairs, [](const Pair& pair) {
                         return core::is_final(pair.state);
                       });
+    const bool is_summed_up =
+        summed_up(at->second.sender, core::ErrandKind::acknowledged) > 0 ||
+        summed_up(at->second.sender, core::ErrandKind::not_acknowledged) > 0;
     const bool untold = std::ranges::any_of(sent->second.pairs, is_settled) &&
-                        is_registered(at->second.sender);
+                        is_registered(at->second.sender) && !is_summed_up;
     if (ended ? untold : over) {
       fail(Check::wait, step, text("what became of {} should be told", at->first.n));
     }

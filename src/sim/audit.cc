@@ -95,7 +95,9 @@ void Ledger::check_told(const Step& step) {
     letters_untold_.erase(std::string(gone->name));  // there is no one to tell
   }
   for (const auto& [sender, count] : std::exchange(letters_untold_, {})) {
-    if (count != 0) {
+    const int summed = summed_up(sender, core::ErrandKind::delivery_failed) +
+                       summed_up(sender, core::ErrandKind::message_malformed);
+    if (count != summed) {
       fail(Check::notice, step, text("{} letters of {} are not owed to it", count, sender));
     }
   }

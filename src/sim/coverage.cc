@@ -144,6 +144,7 @@ constexpr const char* names[] = {
     "errand session_changed",
     "errand session_warning",
     "errand session_ended",
+    "errand summary",
     "code UNKNOWN_RULE",
     "code BAD_RULE_VALUE",
     "code OVERLOADED",

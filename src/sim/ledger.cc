@@ -90,6 +90,7 @@ void Ledger::observe(const Step& step) {
   learn_silence(step);
   learn_meetings(step);
   learn(step);
+  learn_summaries(step);
   const auto* retry = done<core::ResolveDeadLetter>(step);
   std::span<const Fact> later = step.facts;
   bool resolved = retry == nullptr || learn_resolved(step, *retry, later);
@@ -459,7 +460,10 @@ void Ledger::check_news(const Step& step) {
     expected.insert("agent.availability_changed");
   }
   for (const std::string& topic : expected) {
-    if (heard(topic) && !told.contains(topic)) {
+    // News are left out while very much is owed.
+    const bool may_be_left_out =
+        step.after.tables().errands.size() >= step.after.tables().rules.errands_max / 2;
+    if (heard(topic) && !told.contains(topic) && !may_be_left_out) {
       fail(Check::notice, step, "nothing is published on " + topic);
     }
   }

@@ -59,6 +59,9 @@ class Ledger {
   void on(const Step& step, const Fact& fact);
   void add_letter(const Step& step, const Fact& fact);
   void on_owed(const Step& step, const Fact& fact);
+  void on_owed_and_sent(const core::Send& send);
+  void learn_summaries(const Step& step);
+  int summed_up(const std::string& to, core::ErrandKind kind) const;
   bool leaves_marks(const Step& step, const Sent& sent, const Pair& pair) const;
   void check_mark(const Step& step, const Fact& fact, const Sent& sent, Pair& pair);
   void on_deliver(const Step& step, const Fact& fact);
@@ -109,8 +112,10 @@ class Ledger {
   void learn_silence(const Step& step);
   std::string asked_alone(const Sent& sent) const;
   void note_unanswered(const Step& step, Seq message);
+  // Who did not answer in time is away before the command is done that comes with the same entry.
+  bool is_away_for(const Step& step, const std::string& name) const;
   void check_presence(const Step& step);
-  bool may_stand_in(const core::Send& command, const std::string& named,
+  bool may_stand_in(const Step& step, const core::Send& command, const std::string& named,
                     const std::string& other) const;
   bool redirects(const core::Send& command) const;
   void redirect(const Step& step, const core::Send& command, const std::set<std::string>& found,
@@ -262,6 +267,13 @@ class Ledger {
   // Of the entry at hand.
   std::set<core::StreamId> closed_;
   std::set<std::string> told_mail_;
+  // By who is told: the summary that waits for it, and what this entry added to it.
+  struct Summary {
+    uint64_t errand = 0;
+    std::map<std::string, int> counts{};
+    std::map<std::string, int> added{};
+  };
+  std::map<std::string, Summary> summaries_;
   std::map<std::string, int> timeouts_untold_;  // by sender: timeouts less news of timeouts
   std::map<std::string, int> letters_untold_;  // by sender: letters less news of letters
   std::set<std::string> news_;                 // topics on which the broker will publish

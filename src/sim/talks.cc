@@ -183,7 +183,8 @@ void Ledger::check_talks(const Step& step) {
     }
   }
   const bool comparable = done<core::Unregister>(step) == nullptr;  // those who go hear nothing
-  for (const auto& [name, count] : untold) {
+  for (const auto& [name, told] : untold) {
+    const int count = told - summed_up(name, core::ErrandKind::thread_closed);
     if (comparable && (count > 0 || count + maybe[name] < 0)) {
       fail(Check::thread, step, text("{} is told of {} closed threads too few", name, count));
     }

@@ -85,11 +85,65 @@ void Ledger::on(const Step& step, const Fact& fact) {
   }
 }
 
+// Before the rest is told: what is summed up is told so, and one that grew is another one.
+void Ledger::learn_summaries(const Step& step) {
+  const auto* const send = done<core::Send>(step);
+  std::map<std::string, Summary> after;
+  for (const auto& [id, errand] : step.after.tables().errands.all()) {
+    if (errand.kind != core::ErrandKind::summary) {
+      continue;
+    }
+    Summary& summary = after[errand.to];
+    summary.errand = id;
+    const auto before = summaries_.find(errand.to);
+    const bool goes_on = before != summaries_.end() &&
+                         (send == nullptr || send->errand != before->second.errand);
+    for (const core::Fact& fact : errand.facts) {
+      if (const auto* count = std::get_if<int64_t>(&fact.value)) {
+        summary.counts[fact.name] = static_cast<int>(*count);
+        summary.added[fact.name] =
+            static_cast<int>(*count) - (goes_on ? before->second.counts[fact.name] : 0);
+      }
+    }
+    if (goes_on && before->second.errand != id) {
+      owed_.erase(before->second.errand);
+    }
+  }
+  summaries_ = std::move(after);
+}
+
+int Ledger::summed_up(const std::string& to, core::ErrandKind kind) const {
+  const auto at = summaries_.find(to);
+  const std::string name(core::errand_name(kind));
+  return at == summaries_.end() || !at->second.added.contains(name) ? 0
+                                                                   : at->second.added.at(name);
+}
+
+// The entry that owed it was lost with the power. What a node sent for it came behind that, and
+// owes it again before it does it: time passes first.
+void Ledger::on_owed_and_sent(const core::Send& send) {
+  const std::string to(send.envelope.receivers.front());
+  owed_.emplace(send.errand, to);
+  if (send.envelope.action == core::errand_name(core::ErrandKind::delivery_failed)) {
+    --letters_untold_[to];
+  } else if (send.envelope.action == core::errand_name(core::ErrandKind::request_timed_out)) {
+    --timeouts_untold_[to];
+  }
+}
+
 void Ledger::on_owed(const Step& step, const Fact& fact) {
-  if (fact.receiver.empty()) {  // the one to be told went in the same entry
+  if (fact.receiver.empty()) {  // it is done, or the one to be told went, in the same entry
+    const auto* send = done<core::Send>(step);
+    if (send != nullptr && send->errand == fact.errand) {
+      on_owed_and_sent(*send);
+    }
     return;
   }
   coverage_.count("errand", core::errand_name(fact.errand_kind));
+  if (fact.errand_kind == core::ErrandKind::summary) {
+    owed_.emplace(fact.errand, fact.receiver);  // what it sums up is known: see learn_summaries
+    return;
+  }
   note_owed(step, fact);
   if (!owed_.emplace(fact.errand, fact.receiver).second) {
     fail(Check::notice, step, text("errand {} is told twice", fact.errand));

@@ -195,8 +195,9 @@ uint64_t Ledger::unsettled_of(const std::string& receiver, Seq except) const {
   uint64_t count = 0;
   for (const auto& [seq, sent] : sent_) {
     for (const Pair& pair : sent.pairs) {
-      const bool takes_room =
-          !core::is_final(pair.state) && !pair.tried && pair.made != except;
+      // What is tried again waits outside, until it is handed out.
+      const bool is_outside = pair.tried && !core::is_held(pair.state);
+      const bool takes_room = !core::is_final(pair.state) && !is_outside && pair.made != except;
       count += pair.receiver == receiver && takes_room ? 1 : 0;
     }
   }
@@ -248,7 +249,7 @@ void Ledger::check_waiting(const Step& step) {
     timeouts_untold_.erase(std::string(gone->name));  // there is no one to tell
   }
   for (const auto& [sender, count] : std::exchange(timeouts_untold_, {})) {
-    if (count != 0) {
+    if (count != summed_up(sender, core::ErrandKind::request_timed_out)) {
       fail(Check::wait, step, text("{} is not told of {} timeouts", sender, count));
     }
   }

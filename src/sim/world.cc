@@ -63,7 +63,7 @@ class Seat final : public node::Outlet {
       checker_.told(told);
     }
     workload_.saw(entry, altered, facts);
-    courier.add(effects);
+    courier.add(node->machine(), effects);
   }
 
   void refused(node::Ticket ticket, const Error& error) override {
@@ -172,6 +172,11 @@ Result World::run() {
   }
   for (const Ask& asked : workload_.opening()) {
     ask(*seats_.front(), asked);
+    step(*seats_.front());
+  }
+  if (options_.seed % 10 == 6) {  // what the broker owes is summed up early
+    ask(*seats_.front(), {core::workspace_first, std::string(core::broker_name),
+                          core::SetRules{{{"errands_max", "64"}}}});
     step(*seats_.front());
   }
   after_step();

@@ -2,7 +2,7 @@
 // Every reason for a dead letter, and what the broker does with them by itself.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Broker, until } from './harness.mjs';
+import { Broker, message, until } from './harness.mjs';
 
 describe('dead letters', () => {
   let broker, ana, bo, boss;
@@ -157,5 +157,46 @@ describe('dead letters', () => {
     assert.equal(health.newest.length, 10);
     assert.equal((await ana.call('GET', '/v1/health')).json.dead_letters.newest, undefined);
     assert.match((await broker.call('GET', '/metrics')).text, /^parley_dead_letter_alerts_total 1$/m);
+  });
+});
+
+// Far more fail at once than the broker may owe to one agent.
+describe('thousands that expire at once', () => {
+  const reason = 'one agent sends thousands on purpose';
+  let broker;
+  before(async () => {
+    broker = await Broker.start({
+      flags: ['--set', 'errands_max=400'],
+      raise: Object.fromEntries(['agent_in', 'agent_out', 'pair'].map((who) => [`flow.rate.${who}_per_min`, [0, reason]])),
+    });
+  });
+  after(() => broker.remove());
+
+  it('XD-09: are told to their sender one by one, and beyond its share in summaries', async () => {
+    const count = 3_000;
+    const ana = await broker.addAgent('ana');
+    await broker.addAgent('bo');
+    const at = Date.now() + 3_000;
+    for (let sent = 0; sent < count; sent += 100) {
+      const drafts = Array.from({ length: 100 }, (_, n) =>
+        message('ana', 'bo', { n: sent + n }, { metadata: { ttl: `${Math.max(at - Date.now(), 1)}ms` } }));
+      assert.equal((await ana.call('POST', '/v1/messages', { body: drafts })).status, 202);
+    }
+    const told = { one: 0, summed: 0 };
+    while (told.one + told.summed < count) {
+      const { notifications } = (await ana.inbox('?limit=1000&wait=30s')).json;
+      assert.ok(notifications.length > 0, `told of ${JSON.stringify(told)}`);
+      for (const { id } of notifications) {
+        const { event, delivery_failed: more } = (await ana.read(id)).json.payload.body;
+        if (event === 'summary') told.summed += more;
+        else if (event === 'delivery_failed') told.one += 1;
+        await ana.ack(id);
+      }
+    }
+    assert.equal(told.one + told.summed, count);
+    assert.ok(told.one >= 25 && told.summed > 0, JSON.stringify(told));
+    const { text } = await broker.call('GET', '/metrics');
+    assert.match(text, /^parley_notices_unsent_total 0$/m);
+    assert.match(text, /^parley_notices_owed 0$/m);
   });
 });
