@@ -34,6 +34,14 @@ bool Ledger::is_away(const std::string& name) const {
   return at != members_.end() && (is_offline(name) || at->second.unanswered);
 }
 
+bool Ledger::is_away_for(const Step& step, const std::string& name) const {
+  return is_away(name) ||
+         (name != step.entry.actor && std::ranges::any_of(step.facts, [&](const Fact& fact) {
+            return fact.kind == Fact::Kind::timed_out && sent_.contains(fact.message) &&
+                   asked_alone(sent_.at(fact.message)) == name;
+          }));
+}
+
 // Before the command: time has passed, and whoever asks is there. Silence is looked at at whole
 // seconds; in between the tables may say either.
 void Ledger::learn_silence(const Step& step) {
@@ -117,13 +125,13 @@ void Ledger::check_presence(const Step& step) {
 
 // Whether `other` may have the message in place of `named`: that one is away, and the other can do
 // what it can.
-bool Ledger::may_stand_in(const core::Send& command, const std::string& named,
+bool Ledger::may_stand_in(const Step& step, const core::Send& command, const std::string& named,
                           const std::string& other) const {
   const auto away = members_.find(named);
   const auto there = members_.find(other);
-  if (away == members_.end() || there == members_.end() || named == other || !is_away(named) ||
-      is_away(other) || there->second.kind != core::PrincipalKind::agent ||
-      there->second.role == "observer" ||
+  if (away == members_.end() || there == members_.end() || named == other ||
+      !is_away_for(step, named) || is_away_for(step, other) ||
+      there->second.kind != core::PrincipalKind::agent || there->second.role == "observer" ||
       other == command.envelope.sender) {
     return false;
   }
@@ -158,13 +166,14 @@ void Ledger::redirect(const Step& step, const core::Send& command,
   }
   const core::Tables& t = step.after.tables();
   for (const std::string& name : std::set<std::string>(wanted)) {
-    if (!is_away(name)) {
+    if (!is_away_for(step, name)) {
       continue;
     }
     if (found.contains(name)) {
       for (const auto& [other, member] : members_) {
         if (!wanted.contains(other) && !found.contains(other) &&
-            !may_be_too_large(command.envelope.body.size()) && may_stand_in(command, name, other) &&
+            !may_be_too_large(command.envelope.body.size()) &&
+            may_stand_in(step, command, name, other) &&
             t.load_of(t.agents.find(other)) < rules_.queue_max) {
           fail(Check::receivers, step, text("waits for {}, though {} is there", name, other));
         }
@@ -172,7 +181,7 @@ void Ledger::redirect(const Step& step, const core::Send& command,
       continue;
     }
     const auto other = std::ranges::find_if(found, [&](const std::string& one) {
-      return !wanted.contains(one) && may_stand_in(command, name, one);
+      return !wanted.contains(one) && may_stand_in(step, command, name, one);
     });
     if (other != found.end()) {
       wanted.erase(name);

@@ -116,6 +116,19 @@ void Checker::replay_one(Seq seq) {
   observe(*written, outcome, facts);
 }
 
+namespace {
+
+// A token names one principal of one workspace.
+bool has_token_of_another(const core::Machine& machine, const core::Entry& entry) {
+  const auto* const add = std::get_if<core::Register>(&entry.command);
+  return add != nullptr && std::ranges::any_of(machine.workspaces(), [&](const auto& item) {
+           return item.first != entry.workspace &&
+                  item.second.tables().agents.find_token(add->token) != core::none;
+         });
+}
+
+}  // namespace
+
 void Checker::observe(const core::Entry& entry, const core::Outcome& outcome,
                       const std::vector<Fact>& facts) {
   const bool start = std::holds_alternative<core::StartNode>(entry.command);
@@ -128,6 +141,9 @@ void Checker::observe(const core::Entry& entry, const core::Outcome& outcome,
       added.first->second.add_member("admin", core::PrincipalKind::admin);
     }
     return;  // the other workspaces see nothing of it, not even time
+  }
+  if (!outcome && has_token_of_another(*machine_, entry)) {
+    return;  // nor is this one's asked
   }
   const bool everywhere = start || std::holds_alternative<core::Tick>(entry.command);
   for (auto& [id, ledger] : ledgers_) {
