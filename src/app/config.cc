@@ -222,6 +222,13 @@ std::string type_of(const Key& key) {
 bool rule_is_size(const core::RuleInfo& rule) { return rule.name.find("bytes") != rule.name.npos; }
 
 std::string type_of(const core::RuleInfo& rule) {
+  if (!rule.words.empty()) {
+    std::string words;
+    for (const std::string_view word : rule.words) {
+      words.append(words.empty() ? "" : ", ").append(word);
+    }
+    return "one of " + words;
+  }
   if (std::holds_alternative<core::Delays core::Rules::*>(rule.member)) {
     return range("a list of durations", duration_text(rule.min), duration_text(rule.max));
   }

@@ -85,7 +85,10 @@ int list_topics(const Options& options) {
       for (const Json name : subscribers ? subscribers.elements() : Json::Elements()) {
         names += (names.empty() ? "" : ", ") + std::string(name.as_string().value_or(name.raw()));
       }
-      table.add({{text_of(topic, "name")}, {text_of(topic, "retained")}, {names}});
+      // Who subscribes is not for everyone; how many is.
+      table.add({{text_of(topic, "name")},
+                 {text_of(topic, "retained")},
+                 {names.empty() ? text_of(topic, "subscriber_count") : names}});
     }
     std::printf("%s", table.empty() ? "no topics\n" : table.render(wants_colours()).c_str());
     if (text_of(answer, "more") == "true") {
@@ -125,7 +128,8 @@ void add_dead(Command& app, int& exit_code) {
   add_one(*dead, exit_code, options, "discard", "Give it up for good", "discarded");
   add_one(*dead, exit_code, options, "escalate", "Hand it to a person", "escalated");
 
-  Command* topics = app.add_subcommand("topics", "List topics and who subscribes to them");
+  Command* topics =
+      app.add_subcommand("topics", "List topics, and who subscribes to them or how many do");
   add_client_options(*topics, options->client);
   add_example(*topics, "parley topics --json");
   topics->callback([=, &exit_code] { exit_code = list_topics(*options); });

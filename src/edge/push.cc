@@ -579,8 +579,8 @@ std::expected<core::ResumeMark, Error> Push::mark_in(Json upto) const {
   }
   return std::unexpected(
       Error{Code::not_delivered,
-            "this stream has pushed nothing with the mark " + mark_text(*mark) + "; it is at " +
-                mark_text(pushed_),
+            "this stream has pushed nothing with the mark " + mark_text(*mark) +
+                "; acknowledge by id, or with a mark that came on this connection",
             "/upto"});
 }
 

@@ -315,7 +315,8 @@ void render_request(const core::Tables& tables, core::MessageRef ref, JsonWriter
 
 std::string task_warning(const core::Tables& tables, const core::Receipt& receipt) {
   if (receipt.has_no_task) {
-    return "you have no task of this taskId in this thread now: what is known of it stays as it is";
+    return "you have no task of this taskId in this thread now: it is unknown, over, or was given "
+           "to another; your report is delivered and changes nothing";
   }
   const core::Task* const task =
       receipt.duplicate ? tables.tasks.find(receipt.message) : nullptr;

@@ -396,9 +396,10 @@ describe('ack upto', () => {
 
   it('does not take the seq of what came on another connection for its push on this one', async () => {
     const first = await Socket.open(bo, { query: '?window=2' });
-    for (const n of [1, 2, 3]) await ana.send(bo.id, { n });
+    const [{ json: sent }] = [await ana.send(bo.id, { n: 1 }), await ana.send(bo.id, { n: 2 }), await ana.send(bo.id, { n: 3 })];
     await first.until(2);
     await first.lose();
+    await until(() => ana.delivery(sent.id), ({ json }) => json.deliveries[0].state === 'queued');
     // It names no mark, so all of it comes again. It still knows the second from before, and asks
     // for that when it has seen only the first of the new ones.
     const talk = await Socket.open(bo);
