@@ -51,7 +51,7 @@ uint64_t room_for(ErrandKind kind, uint64_t max) {
 }
 
 // One principal's part of it.
-constexpr uint64_t shares = 16;
+constexpr uint64_t shares = 8;
 
 void count(std::vector<Fact>& facts, std::string_view name) {
   const auto at = std::ranges::find(facts, name, &Fact::name);

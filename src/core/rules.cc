@@ -81,7 +81,7 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"dead_letters_max", &Rules::dead_letters_max, 1, 10'000'000,
      "dead letters kept; beyond it the oldest is discarded and counted"},
     {"errands_max", &Rules::errands_max, 0, 10'000'000,
-     "messages that the broker itself has still to send; beyond a sixteenth of it to one "
+     "messages that the broker itself has still to send; beyond an eighth of it to one "
      "principal, what failed is told in a summary; see docs/limits.md"},
     {"escalations_max", &Rules::escalations_max, 1, 1'000'000,
      "escalations; beyond it the oldest resolved one goes, else the oldest"},

@@ -93,6 +93,22 @@ Desk with_agents() {
   return desk;
 }
 
+// Who is owed much does not hold up who is owed little.
+TEST(Courier, ThoseWhoAreToldTakeTurns) {
+  Desk desk = with_agents();
+  for (const std::string_view name : {"m1", "m2", "m3", "m4"}) {
+    ASSERT_TRUE(desk.apply("ana", a_send("ana", name).to("nobody").send).has_value());
+  }
+  ASSERT_TRUE(desk.apply("cy", a_send("cy", "m5").to("nobody").send).has_value());
+  desk.run();
+  std::vector<std::string> order;
+  for (const std::string& record : desk.kept) {
+    const auto entry = core::decode_entry(base::Seq{1}, base::Time{}, record);
+    order.emplace_back(std::get<core::Send>(entry->command).envelope.receivers.front());
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"ana", "cy", "ana", "ana", "ana"}));
+}
+
 // FL-10
 TEST(Courier, AStageIsAskedAsTheOwnerAskedWithWhatTheLastOneAnswered) {
   Desk desk = with_agents();
