@@ -47,11 +47,13 @@ size_t Dispatch::expire(MessageRef ref, size_t count_max) {
       if (done == count_max) {
         return done;
       }
-      const bool was_first = t_.agents[receiver].inbox.first() == next;
+      const DeliveryRef first = t_.agents[receiver].inbox.first();
       bury(next, Reason::ttl_expired, "expired before it was delivered");
       ++done;
-      // It held its channel up, or others waited behind it until it was its turn to expire.
-      if (was_delayed || (was_first && has_fresh(t_, receiver))) {
+      // It held its channel up; or what comes first now waited until it had expired, behind it or
+      // behind a channel that was urgent because of it.
+      const bool is_other = t_.agents[receiver].inbox.first() != first;
+      if (was_delayed || (is_other && has_fresh(t_, receiver))) {
         pump(receiver);
       }
     }

@@ -177,6 +177,49 @@ TEST(Machine, SessionsWhoseTimeIsOverEndInParts) {
   EXPECT_TRUE(sessions.find(std::to_string(Dispatch::due_max + 1))->is_over());
 }
 
+// Very much has expired before it. When the last of that goes, it is pushed: also when what goes is
+// an urgent message far behind, because of which the others of its channel came first.
+TEST(Machine, FreshMailBehindMuchThatHasExpiredIsPushed) {
+  Bench bench = with_ana_and_bo();
+  for (const std::string_view name : {"ben", "cy", "dee"}) {
+    ASSERT_TRUE(bench.apply(broker_name, an_agent(name)));
+  }
+  for (const std::string_view rule :
+       {"flow.rate.agent_out_per_min", "flow.rate.agent_in_per_min", "flow.rate.pair_per_min"}) {
+    ASSERT_TRUE(bench.set(rule, "0"));
+  }
+  ASSERT_TRUE(bench.apply("bo", OpenStream{{bench.origin, 1}, 1}));
+  ASSERT_TRUE(bench.apply("dee", a_send("dee", "held").to("bo")));
+  ASSERT_EQ(bench.seen<Deliver>().size(), 1u);
+  const Duration soon = base::milliseconds(1'000);
+  for (size_t n = 0; n < Dispatch::due_max + 88; ++n) {
+    const std::string name = "other" + std::to_string(n);
+    ASSERT_TRUE(bench.apply("dee", a_send("dee", name).to("cy").ttl(soon)));
+  }
+  for (size_t n = 0; n < 100; ++n) {
+    const std::string name = "low" + std::to_string(n);
+    ASSERT_TRUE(bench.apply("ben", a_send("ben", name)
+                                       .to("bo")
+                                       .urgent(Priority::low)
+                                       .ttl(base::milliseconds(1'006))));
+  }
+  ASSERT_TRUE(bench.apply("ben", a_send("ben", "urgent")
+                                     .to("bo")
+                                     .urgent(Priority::critical)
+                                     .ttl(base::milliseconds(1'005))));
+  ASSERT_TRUE(bench.apply("ana", a_send("ana", "fresh").to("bo")));
+  const Seq fresh = bench.machine.seq();
+  bench.now = bench.now + base::seconds(2);
+  ASSERT_TRUE(bench.apply("bo", Ack{.target = core::testing::target("held")}));
+  std::vector<Deliver> pushed = bench.seen<Deliver>();
+  for (int n = 0; n < 10 && pushed.empty(); ++n) {
+    bench.wait(Duration{});
+    pushed = bench.seen<Deliver>();
+  }
+  ASSERT_EQ(pushed.size(), 1u);
+  EXPECT_EQ(pushed.front().message, fresh);
+}
+
 // The newest of more tasks than that is read again when its lease is over.
 TEST(Machine, AHeartbeatRenewsTheLeasesOfAsManyTasksAsATickDoes) {
   Bench bench;

@@ -98,8 +98,8 @@ uint64_t Dispatch::sum_up(const Errand& errand) {
     summary.facts = std::move(waiting->facts);
     t_.errands.remove(waiting->id);
   } else {
-    summary.facts = {{"detail", std::string("more than is told one by one; GET /v1/outbox and "
-                                            "GET /v1/threads have each")},
+    summary.facts = {{"detail", std::string("more than is told one by one; GET /v1/outbox says "
+                                            "what became of each message")},
                      {"first_at", t_.now}};
   }
   count(summary.facts, errand_name(errand.kind));
