@@ -81,17 +81,8 @@ Option* Command::add_option(const std::string& name, std::vector<std::string>& v
   return &options_.emplace_back(*app_.add_option(name, value, help));
 }
 
-Option* Command::add_option(const std::string& name, std::optional<std::string>& value,
-                            const std::string& help) {
-  return &options_.emplace_back(*app_.add_option(name, value, help));
-}
-
 Option* Command::add_option(const std::string& name, std::vector<uint32_t>& value,
                             const std::string& help) {
-  return &options_.emplace_back(*app_.add_option(name, value, help));
-}
-
-Option* Command::add_option(const std::string& name, int& value, const std::string& help) {
   return &options_.emplace_back(*app_.add_option(name, value, help));
 }
 

@@ -4,9 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -58,11 +56,8 @@ class Command {
   Option* add_option(const std::string& name, std::string& value, const std::string& help);
   Option* add_option(const std::string& name, std::vector<std::string>& value,
                      const std::string& help);
-  Option* add_option(const std::string& name, std::optional<std::string>& value,
-                     const std::string& help);
   Option* add_option(const std::string& name, std::vector<uint32_t>& value,
                      const std::string& help);
-  Option* add_option(const std::string& name, int& value, const std::string& help);
   Option* add_option(const std::string& name, uint64_t& value, const std::string& help);
   Option* add_option(const std::string& name, double& value, const std::string& help);
   Option* add_flag(const std::string& name, bool& value, const std::string& help);
