@@ -46,8 +46,9 @@ void Ledger::check_bands(const Step& step, const Sent& sent, const Pair& pair) {
 
 void Ledger::check_channels(const Step& step, const Sent& sent, const Pair& pair) {
   struct Channel {
-    Seq head;
+    Seq head;  // of those that certainly wait; zero: none does
     bool ready = false;
+    bool is_held_up = false;  // by one that is delayed, before what comes next by seq
     core::Priority urgency = core::Priority::low;
   };
   using Key = std::pair<std::string_view, std::string_view>;
@@ -73,9 +74,13 @@ void Ledger::check_channels(const Step& step, const Sent& sent, const Pair& pair
         Channel& channel = others[key];
         if (channel.head.n == 0) {  // by seq: the first is the head
           channel.head = seq;
-          channel.ready = waiting.state == State::queued;
+          channel.ready = waiting.state == State::queued && !channel.is_held_up;
         }
         channel.urgency = std::max(channel.urgency, other.priority);
+      }
+      // One that has expired holds its channel up until the entry comes to it.
+      if (key != own && waiting.state == State::delayed && !waiting.tried && !is_held_up(other)) {
+        others[key].is_held_up = true;
       }
     }
   }
