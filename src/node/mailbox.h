@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -14,12 +15,15 @@
 namespace parley::node {
 
 // Commands on their way into the journal, encoded as they come in: one buffer a batch, no copies.
-// Bounded in number and bytes. Not thread-safe: it belongs to the node's thread.
+// Bounded in number and bytes. What collects while the journal syncs for long is several batches:
+// to store them all at once would take the loop 20 ms. Not thread-safe: it belongs to the node's
+// thread.
 class Mailbox {
  public:
   struct Limits {
     size_t commands_max = 65'536;
     size_t bytes_max = 16 * 1024 * 1024;
+    size_t batch_bytes = 1024 * 1024;  // a batch with so many takes no further command
   };
 
   explicit Mailbox(const Limits& limits) : limits_(limits) {}
@@ -27,7 +31,7 @@ class Mailbox {
   // Puts the entry at the end; OVERLOADED when there is no room.
   std::expected<void, base::Error> put(const core::Entry& entry, bool needs_sync);
 
-  // Moves what has collected into `batch`, whose buffers serve for the next.
+  // Moves the oldest batch of what has collected into `batch`, whose buffers serve for the next.
   struct Batch {
     std::string bytes;
     std::vector<size_t> ends;
@@ -42,16 +46,18 @@ class Mailbox {
   };
   void take(Batch& batch);
 
-  bool empty() const { return collecting_.empty(); }
+  bool empty() const { return commands_ == 0; }
   // What one more turn of the sockets brings still has room.
   bool half_full() const {
-    return collecting_.ends.size() > limits_.commands_max / 2 ||
-           collecting_.bytes.size() > limits_.bytes_max / 2;
+    return commands_ > limits_.commands_max / 2 || bytes_ > limits_.bytes_max / 2;
   }
 
  private:
   Limits limits_;
+  std::deque<Batch> full_;  // oldest first
   Batch collecting_;
+  size_t commands_ = 0;  // in all of them
+  size_t bytes_ = 0;
 };
 
 }  // namespace parley::node

@@ -65,5 +65,41 @@ TEST(Mailbox, RefusesBeyondItsBytesButTakesOneThatIsLarge) {
   EXPECT_EQ(mailbox.put(entry_with(2), true).error().code, base::Code::overloaded);
 }
 
+// What collected during a long sync is stored in parts, each of which takes the loop a short turn.
+TEST(Mailbox, MuchIsSeveralBatchesOldestFirst) {
+  Mailbox mailbox({.commands_max = 100, .bytes_max = 40'000, .batch_bytes = 10'000});
+  const std::string text(4'000, 'x');
+  for (uint64_t number = 1; number <= 7; ++number) {
+    ASSERT_TRUE(mailbox.put(entry_with(number, core::Subscribe{text}), number == 5).has_value());
+  }
+  EXPECT_TRUE(mailbox.half_full());
+  std::vector<std::pair<uint64_t, uint64_t>> batches;
+  std::vector<bool> synced;
+  Mailbox::Batch batch;
+  while (!mailbox.empty()) {
+    mailbox.take(batch);
+    batches.emplace_back(batch.first, batch.last);
+    synced.push_back(batch.needs_sync);
+    EXPECT_EQ(batch.payloads().size(), batch.last - batch.first + 1);
+    batch.clear();
+  }
+  EXPECT_EQ(batches, (std::vector<std::pair<uint64_t, uint64_t>>{{1, 3}, {4, 6}, {7, 7}}));
+  EXPECT_EQ(synced, (std::vector<bool>{false, true, false}));
+  EXPECT_FALSE(mailbox.half_full());
+}
+
+// The limits count all batches, and what was taken is room again.
+TEST(Mailbox, TheLimitsAreOfAllBatchesTogether) {
+  Mailbox mailbox({.commands_max = 3, .bytes_max = 1'000'000, .batch_bytes = 1});
+  for (uint64_t number = 1; number <= 3; ++number) {
+    ASSERT_TRUE(mailbox.put(entry_with(number), true).has_value());
+  }
+  EXPECT_EQ(mailbox.put(entry_with(4), true).error().code, base::Code::overloaded);
+  Mailbox::Batch batch;
+  mailbox.take(batch);
+  EXPECT_EQ(batch.last, 1u);
+  EXPECT_TRUE(mailbox.put(entry_with(4), true).has_value());
+}
+
 }  // namespace
 }  // namespace parley::node
