@@ -310,10 +310,14 @@ std::expected<void, Error> Workspace::charge_notices(const Asking& turn, uint64_
 // all who take part.
 std::expected<const Session*, Error> Workspace::session_of(const Asking& turn, const Envelope& e,
                                                            Route& route) const {
-  if (e.session.empty() || turn.actor == none) {
+  if (e.session.empty() || e.sender == broker_sender) {
     return nullptr;
   }
   const Session* const session = t_.sessions.find(e.session);
+  // A pipeline's first message that waited for a busy stage. It was let in when it was sent.
+  if (turn.actor == none) {
+    return session == nullptr || session->is_over() ? nullptr : session;
+  }
   if (session == nullptr || !session->has(t_.agents[turn.actor].name)) {
     return refuse(Code::not_a_participant,
                   "you take part in no session " + quoted_start(e.session) +

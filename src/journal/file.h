@@ -98,7 +98,7 @@ class FileJournal final : public Journal {
   std::expected<void, Error> start(File lock_file);
   std::expected<void, Error> roll(uint64_t batch_bytes);
   std::expected<void, Error> activate(const std::string& path, const SegmentHeader& header);
-  void make_batch(std::span<const std::string_view> payloads);
+  void make_batch(std::span<const std::string_view> payloads, uint64_t bytes, Time now);
   std::expected<void, Error> write_batch(Sync sync);
   void count_batch(Sync sync);
   void finish_pending();

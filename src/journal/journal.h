@@ -85,7 +85,7 @@ class Journal {
   virtual ~Journal() = default;
 
   // Starts to append the payloads in this order, all or none of them durable before any is read.
-  // Not to be called while `appending()` is `pending`. On error nothing was appended and nothing
+  // Their bytes stay as they are while `appending()` is `pending`, and it is not called then. On error nothing was appended and nothing
   // will be, and `appending()` is what it was; with one exception: after `storage_failed` a restart
   // may still find the batch.
   virtual std::expected<void, Error> append(std::span<const std::string_view> payloads,

@@ -28,12 +28,12 @@ Scribe::~Scribe() {
   thread_.join();
 }
 
-void Scribe::begin(const Storing& storing) {
+void Scribe::begin(Work work) {
   CHECK(!busy());
   busy_.store(true, std::memory_order_relaxed);  // the mutex orders it before the work
   {
     const std::lock_guard lock(mutex_);
-    storing_.emplace(storing);
+    work_ = std::move(work);
   }
   changed_.notify_one();
 }
@@ -41,14 +41,13 @@ void Scribe::begin(const Storing& storing) {
 void Scribe::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || storing_; });
-    if (!storing_) {
+    changed_.wait(lock, [this] { return stopping_ || work_; });
+    if (!work_) {
       return;
     }
-    const Storing work = *storing_;
-    storing_.reset();
+    const Work work = std::exchange(work_, nullptr);
     lock.unlock();
-    outcome_ = store(work);
+    outcome_ = work();
     busy_.store(false, std::memory_order_release);
     busy_.notify_one();
     done_();

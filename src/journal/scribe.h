@@ -7,7 +7,6 @@
 #include <expected>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -30,6 +29,9 @@ std::expected<void, base::Error> store(const Storing& storing);
 // A thread that stores one batch while its owner goes on. One thread owns it and calls it.
 class Scribe {
  public:
+  // Stores a batch. What it refers to stays as it is until it is done.
+  using Work = std::function<std::expected<void, base::Error>()>;
+
   // `done` is called on the scribe's thread, after `busy` has become false.
   explicit Scribe(std::function<void()> done);
 
@@ -39,7 +41,7 @@ class Scribe {
   Scribe& operator=(const Scribe&) = delete;
 
   // Not while it is busy.
-  void begin(const Storing& storing);
+  void begin(Work work);
   bool busy() const { return busy_.load(std::memory_order_acquire); }
   void wait() const { busy_.wait(true, std::memory_order_acquire); }
 
@@ -52,8 +54,8 @@ class Scribe {
   const std::function<void()> done_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Storing> storing_;  // under mutex_
-  bool stopping_ = false;           // under mutex_
+  Work work_;              // under mutex_; empty: none waits
+  bool stopping_ = false;  // under mutex_
   std::atomic<bool> busy_ = false;
   std::expected<void, base::Error> outcome_;  // the scribe's while it is busy
 

@@ -94,6 +94,7 @@ struct Bench {
   GatedDisk disk;
   base::ManualClock clock{Time{1'000}};
   std::atomic<int> told = 0;
+  std::vector<std::string> appended;  // the newest batch: its bytes stay while it is pending
   std::unique_ptr<FileJournal> journal;
 
   Bench() { open(); }
@@ -107,9 +108,9 @@ struct Bench {
     journal->sync_behind(behind_bytes, [this] { told.fetch_add(1); });
   }
 
-  std::expected<void, Error> append(const std::vector<std::string>& payloads,
-                                    Sync sync = Sync::yes) const {
-    const std::vector<std::string_view> views(payloads.begin(), payloads.end());
+  std::expected<void, Error> append(std::vector<std::string> payloads, Sync sync = Sync::yes) {
+    appended = std::move(payloads);
+    const std::vector<std::string_view> views(appended.begin(), appended.end());
     return journal->append(views, sync);
   }
 

@@ -257,6 +257,7 @@ bool Connection::take_frame(std::span<char>& bytes) {
       if (phase_ == Phase::open) {
         around_.handler->on_message(id_, event.data);
       }
+      frames_->heard();
       return true;
     case FrameReader::Kind::ping:
       if (phase_ == Phase::open) {
@@ -581,7 +582,9 @@ void Connection::tick_open() {
              around_.now - active_ > idle_max) {
     phase_ = Phase::dead;
   }
-  if (around_.now - active_ > trim_after && output().empty() && waiting() == 0) {
+  // Whatever goes on: a byte now and then must not keep the room that something large took.
+  if (around_.now - trimmed_ > trim_after && output().empty()) {
+    trimmed_ = around_.now;
     trim();
   }
 }

@@ -183,6 +183,7 @@ class Connection {
   bool request_pending_ = false;  // a part of a request or message is there, since:
   Time request_began_;
   Time active_;    // bytes came in, or the last answer left
+  Time trimmed_;   // room that was not used was given back
   Time progress_;  // the output was empty or became shorter
   Time pinged_;
   Time closing_since_;

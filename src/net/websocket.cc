@@ -13,6 +13,7 @@ namespace parley::net {
 namespace {
 
 constexpr size_t control_payload_max = 125;
+constexpr size_t room_kept_max = 64 * 1024;  // for the next message
 constexpr uint8_t length_16 = 126;
 constexpr uint8_t length_64 = 127;
 constexpr uint64_t high_bits = 0x8080808080808080;
@@ -168,10 +169,7 @@ FrameReader::Event FrameReader::fail(uint16_t code, std::string_view reason) {
 }
 
 FrameReader::Event FrameReader::next(std::span<char>& bytes) {
-  if (delivered_) {
-    message_.clear();
-    delivered_ = false;
-  }
+  heard();
   while (!ended_) {
     if (in_frame_) {
       if (!take_part(bytes)) {
@@ -379,11 +377,18 @@ FrameReader::Event FrameReader::end_of_frame() {
   return {is_text_ ? Kind::text : Kind::binary, 0, message_};
 }
 
-void FrameReader::trim() {
+void FrameReader::heard() {
   if (delivered_) {
     message_.clear();
     delivered_ = false;
+    if (message_.capacity() > room_kept_max) {
+      message_.shrink_to_fit();  // there may be thousands of connections
+    }
   }
+}
+
+void FrameReader::trim() {
+  heard();
   message_.shrink_to_fit();
 }
 

@@ -91,6 +91,9 @@ class FrameReader {
   bool in_message() const { return in_message_ || remaining_ > 0; }
   // Bytes of a message that is not whole.
   size_t held_bytes() const { return delivered_ ? 0 : message_.size(); }
+  // The message that `next` gave was heard: the room of a large one is given back.
+  void heard();
+  // Gives back all room that is not used now. Not while what `next` gave is used.
   void trim();
 
  private:

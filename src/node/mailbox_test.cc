@@ -65,40 +65,35 @@ TEST(Mailbox, RefusesBeyondItsBytesButTakesOneThatIsLarge) {
   EXPECT_EQ(mailbox.put(entry_with(2), true).error().code, base::Code::overloaded);
 }
 
-// What collected during a long sync is stored in parts, each of which takes the loop a short turn.
-TEST(Mailbox, MuchIsSeveralBatchesOldestFirst) {
-  Mailbox mailbox({.commands_max = 100, .bytes_max = 40'000, .batch_bytes = 10'000});
-  const std::string text(4'000, 'x');
-  for (uint64_t number = 1; number <= 7; ++number) {
-    ASSERT_TRUE(mailbox.put(entry_with(number, core::Subscribe{text}), number == 5).has_value());
-  }
-  EXPECT_TRUE(mailbox.half_full());
-  std::vector<std::pair<uint64_t, uint64_t>> batches;
-  std::vector<bool> synced;
+// What collects during a long sync is one batch all the same, for one sync.
+TEST(Mailbox, AllThatCollectedIsOneBatchInOrder) {
+  Mailbox mailbox({});
   Mailbox::Batch batch;
-  while (!mailbox.empty()) {
+  for (uint64_t from = 1; from <= 101; from += 50) {  // again with the buffers of the one before
+    for (uint64_t number = from; number < from + 50; ++number) {
+      const std::string text(100'000 + number, 'x');
+      ASSERT_TRUE(mailbox.put(entry_with(number, core::Subscribe{text}), number == 5).has_value());
+    }
     mailbox.take(batch);
-    batches.emplace_back(batch.first, batch.last);
-    synced.push_back(batch.needs_sync);
-    EXPECT_EQ(batch.payloads().size(), batch.last - batch.first + 1);
+    EXPECT_TRUE(mailbox.empty());
+    EXPECT_GT(batch.parts.size(), 3u);
+    EXPECT_EQ(batch.first, from);
+    EXPECT_EQ(batch.last, from + 49);
+    EXPECT_EQ(batch.needs_sync, from == 1);
+    const auto payloads = batch.payloads();
+    ASSERT_EQ(payloads.size(), 50u);
+    size_t bytes = 0;
+    for (size_t n = 0; n < payloads.size(); ++n) {
+      const auto entry = core::decode_entry({}, {}, payloads[n]);
+      ASSERT_TRUE(entry.has_value());
+      EXPECT_EQ(std::get<core::Subscribe>(entry->command).topic.size(), 100'000 + from + n);
+      bytes += payloads[n].size();
+    }
+    EXPECT_EQ(batch.bytes, bytes);
     batch.clear();
+    EXPECT_TRUE(batch.empty());
+    EXPECT_TRUE(batch.payloads().empty());
   }
-  EXPECT_EQ(batches, (std::vector<std::pair<uint64_t, uint64_t>>{{1, 3}, {4, 6}, {7, 7}}));
-  EXPECT_EQ(synced, (std::vector<bool>{false, true, false}));
-  EXPECT_FALSE(mailbox.half_full());
-}
-
-// The limits count all batches, and what was taken is room again.
-TEST(Mailbox, TheLimitsAreOfAllBatchesTogether) {
-  Mailbox mailbox({.commands_max = 3, .bytes_max = 1'000'000, .batch_bytes = 1});
-  for (uint64_t number = 1; number <= 3; ++number) {
-    ASSERT_TRUE(mailbox.put(entry_with(number), true).has_value());
-  }
-  EXPECT_EQ(mailbox.put(entry_with(4), true).error().code, base::Code::overloaded);
-  Mailbox::Batch batch;
-  mailbox.take(batch);
-  EXPECT_EQ(batch.last, 1u);
-  EXPECT_TRUE(mailbox.put(entry_with(4), true).has_value());
 }
 
 }  // namespace

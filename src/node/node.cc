@@ -115,6 +115,8 @@ Node::Node(journal::Journal& journal, Outlet& outlet, const Options& options)
       fresh_(options.fresh_bytes_max),
       warm_(options.warm_bytes_max) {}
 
+Node::~Node() { journal_.wait(); }
+
 std::expected<std::unique_ptr<Node>, Error> Node::start(journal::Journal& journal, Outlet& outlet,
                                                         Options options) {
   std::unique_ptr<Node> node(new Node(journal, outlet, options));
@@ -266,10 +268,7 @@ void Node::fill_batch(Time now) {
     core::Entry entry;
     entry.id = {options_.origin, start_number};
     entry.command = core::StartNode{.node = options_.name};
-    core::encode(entry, in_flight_.bytes);
-    in_flight_.ends.push_back(in_flight_.bytes.size());
-    in_flight_.first = start_number;
-    in_flight_.last = start_number;
+    in_flight_.add(entry, false);
     return;
   }
   if (next_deadline() <= now) {

@@ -81,6 +81,9 @@ class Node {
   static std::expected<std::unique_ptr<Node>, Error> start(journal::Journal& journal,
                                                            Outlet& outlet, Options options);
 
+  // Waits for the batch that the journal still stores: its bytes are here.
+  ~Node();
+
   // Takes a command for the next batch. OVERLOADED when too many wait; the error of `step` when the
   // node can go no further. The actor must have been authenticated. Whether it may do this is
   // decided when it is applied.

@@ -161,6 +161,7 @@ void Ledger::on_timed_out(const Step& step, const Fact& fact) {
         unsettled_of(pair.receiver, step.entry.seq) < rules_.queue_max) {
       pair.state = State::queued;
       pair.attempts = 0;
+      pair.revivals = 0;
       pair.touched = step.entry.seq;
       if (!keeps_its_end) {
         renew(step, sent);

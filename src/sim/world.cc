@@ -259,9 +259,6 @@ void World::start(Seat& seat) {
   options.hash_seed = setting_.random.next();
   constexpr std::array<size_t, 3> mailboxes = {4, 64, 65'536};
   options.mailbox.commands_max = setting_.random.pick(mailboxes);
-  if (options.mailbox.commands_max == 64) {
-    options.mailbox.batch_bytes = 300;  // some commands
-  }
   options.fresh_bytes_max = setting_.random.chance(500) ? 0 : 2'000;
   constexpr std::array<size_t, 3> snapshots = {2'000, 10'000, 100'000};
   options.snapshot_bytes_min = setting_.random.pick(snapshots);

@@ -107,7 +107,6 @@ Shape World::shape() {
     setting_.note("small limits");
     shape.server.buffered_max = 64 * 1'024;
     shape.mailbox.commands_max = 16;
-    shape.mailbox.batch_bytes = 1'024;
     shape.fresh_bytes = 4 * 1'024;
   }
   return shape;
