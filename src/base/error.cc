@@ -39,7 +39,8 @@ constexpr auto table = std::to_array<CodeInfo>({
     {Code::storage_full, "STORAGE_FULL", 507, "The disk is full",
      "Free disk space; the broker goes on by itself."},
     {Code::storage_failed, "STORAGE_FAILED", 500, "Storage failed",
-     "Look at the disk and the system log, then restart the broker."},
+     "Look at the disk and the system log, then restart the broker. What was refused so may be "
+     "stored all the same: send it again with the same id."},
     {Code::journal_damaged, "JOURNAL_DAMAGED", 500, "The journal is damaged",
      "Run `parley journal verify` and restore the segment it names from a backup."},
     {Code::data_in_use, "DATA_IN_USE", 409, "The data directory is in use",

@@ -85,9 +85,9 @@ class Journal {
   virtual ~Journal() = default;
 
   // Starts to append the payloads in this order, all or none of them durable before any is read.
-  // Their bytes stay as they are while `appending()` is `pending`, and it is not called then. On error nothing was appended and nothing
-  // will be, and `appending()` is what it was; with one exception: after `storage_failed` a restart
-  // may still find the batch.
+  // While `appending()` is `pending` their bytes must stay as they are, and this not be called. On
+  // error nothing was appended and nothing will be, and `appending()` is what it was; with one
+  // exception: after `storage_failed` a restart may still find the batch.
   virtual std::expected<void, Error> append(std::span<const std::string_view> payloads,
                                             Sync sync) = 0;
 

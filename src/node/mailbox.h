@@ -13,8 +13,8 @@
 
 namespace parley::node {
 
-// Commands on their way into the journal, encoded as they come in, without copies. Bounded in number
-// and bytes. Not thread-safe: it belongs to the node's thread.
+// Commands on their way into the journal, encoded as they come in, without copies. Bounded in
+// number and bytes. Not thread-safe: it belongs to the node's thread.
 class Mailbox {
  public:
   struct Limits {
