@@ -65,5 +65,12 @@ TEST_F(MetricsTest, DeadLettersThatHadToGoForOthersAreCounted) {
   EXPECT_TRUE(tells("parley_dead_letters_dropped_total 2")) << text_;
 }
 
+TEST_F(MetricsTest, WhatWaitsInAllInboxesIsTold) {
+  act("ana", a_send("ana", "m1").to("bo"));
+  act("ana", a_send("ana", "m2").to("bo").urgent(core::Priority::high));
+  EXPECT_TRUE(tells("parley_queue_depth 2")) << text_;
+  EXPECT_TRUE(tells(R"(queue_depth{priority="high"} 1)")) << text_;
+}
+
 }  // namespace
 }  // namespace parley::edge

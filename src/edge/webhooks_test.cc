@@ -296,6 +296,14 @@ TEST_F(WebhooksTest, WhoHasNoneIsNotLookedAfter) {
   EXPECT_EQ(waits_.next(), base::time_max);
 }
 
+TEST_F(WebhooksTest, TheEventSaysWhoseMailWaitsAndHowMuch) {
+  act("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_EQ(asked_.size(), 1u);
+  EXPECT_TRUE(asked_[0].body.ends_with(
+      R"("data":{"agent":"bo","workspace":"default","unsettled":1}})"))
+      << asked_[0].body;
+}
+
 TEST_F(WebhooksTest, SaysWhenItWasTriedAndNotWhenItWillBeAgain) {
   act("ana", a_send("ana", "m1").to("bo"));
   EXPECT_EQ(shown().find("last_attempt"), std::string::npos) << shown();
