@@ -10,6 +10,7 @@
 #include "journal/file.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
+#include "lib/sqlite.h"
 #include "net/client.h"
 #include "net/socket_server.h"
 #include "view/runner.h"
@@ -122,6 +123,31 @@ TEST_F(LateHistory, SendsAreRefusedWhileItHasTooMuchToCatchUpWith) {
   let_the_view_go_on();
   EXPECT_EQ(outbox_at_last().status, 200);
   EXPECT_EQ(send().status, 202);
+}
+
+TEST_F(LateHistory, AMessageThatThisVersionCannotReadIsLeftOutOfAList) {
+  let_the_view_go_on();
+  ASSERT_EQ(send().status, 202);
+  ASSERT_EQ(send().status, 202);
+  ASSERT_EQ(outbox_at_last().status, 200);
+  {
+    auto history =
+        lib::Database::open(directory_ + "/history.db", lib::Database::Mode::read_write);
+    ASSERT_TRUE(history);
+    ASSERT_TRUE(history->run("UPDATE messages SET record = x'00'"
+                             " WHERE seq = (SELECT min(seq) FROM messages)"));
+  }
+  const auto outbox = outbox_at_last();
+  EXPECT_EQ(outbox.status, 200) << outbox.body;
+  lib::JsonDocument document;
+  const auto listed = document.parse(outbox.body);
+  ASSERT_TRUE(listed) << outbox.body;
+  size_t messages = 0;
+  for (const lib::Json message : listed->find("messages").elements()) {
+    EXPECT_EQ(message.find("from").as_string(), "ana") << outbox.body;
+    ++messages;
+  }
+  EXPECT_EQ(messages, 1u) << outbox.body;
 }
 
 }  // namespace

@@ -396,5 +396,28 @@ TEST(Machine, AnEffectNamesAnAgentThatIsGone) {
   EXPECT_EQ(bench.tables().agents[settled[0].receiver].name, "ana");
 }
 
+// The request in it is not answered: how much was said is not how much is open.
+TEST(Machine, WhoTookPartInAClosedThreadIsToldHowManyMessagesItHad) {
+  Bench bench = with_ana_and_bo();
+  for (const std::string_view name : {"m1", "m2", "m3"}) {
+    testing::SendBuilder builder = a_send("ana", name).to("bo");
+    builder.send.envelope.thread = "t1";
+    builder.send.envelope.kind = name == "m3" ? Kind::request : Kind::notification;
+    ASSERT_TRUE(bench.apply("ana", builder).has_value());
+  }
+  ASSERT_TRUE(bench.apply("ana", CloseThread{"t1"}).has_value());
+  const auto& owed = bench.tables().errands.all();
+  ASSERT_EQ(owed.size(), 1u);
+  const Errand& errand = owed.begin()->second;
+  EXPECT_EQ(errand.kind, ErrandKind::thread_closed);
+  EXPECT_EQ(errand.to, "bo");
+  const std::vector<Fact> facts = {{"thread", "t1"},
+                                   {"closed_by", "ana"},
+                                   {"owner", "ana"},
+                                   {"messages", int64_t{3}},
+                                   {"began", testing::start_time}};
+  EXPECT_EQ(errand.facts, facts);
+}
+
 }  // namespace
 }  // namespace parley::core

@@ -141,6 +141,16 @@ TEST(Collab, ResponseAnswersTheMessageOfItsCorrelationId) {
   EXPECT_EQ(decoded_golden("foreign_words.json")->status, Status::declined);
 }
 
+// XD-01: what the protocol has no member for is said in `foreign`, and heard by those who have one.
+TEST(Collab, WhatIsSaidInForeignIsTaken) {
+  const Decoded response = decoded_golden("foreign_words.json");
+  ASSERT_TRUE(response.result) << response.result.error().detail;
+  EXPECT_EQ(response->thread, "conv-7");
+  EXPECT_EQ(response->subject, "s");
+  EXPECT_EQ(response->task, "t");
+  EXPECT_EQ(response->confidence_ppm, 850'000);
+}
+
 // CO-05: a response that keeps its chain's correlationId names its question in causationId.
 TEST(Collab, ResponseOfAChainKeepsItsCorrelationId) {
   const Decoded response = decoded_golden("response_of_a_chain.json");

@@ -131,6 +131,19 @@ TEST(Inbox, SendMessageNeedsNoMore) {
   EXPECT_EQ(task->thread, "");
 }
 
+// IN-03: a status and an error may be plain text, also one that only looks like JSON.
+TEST(Inbox, PlainTextIsText) {
+  for (const char* name : {"status_text", "status_text_number", "status_text_array",
+                           "status_text_like_json", "error_text"}) {
+    SCOPED_TRACE(name);
+    const Decoded message = golden(name);
+    ASSERT_TRUE(message.result) << message.result.error().detail;
+    EXPECT_EQ(message->content_type, core::ContentType::text);
+    EXPECT_TRUE(message->body.starts_with('"')) << message->body;
+  }
+  EXPECT_EQ(golden("status")->content_type, core::ContentType::json);
+}
+
 // IN-07: a result or an error with the taskId of a task answers it; a status follows it.
 TEST(Inbox, ResultAnswersTheTask) {
   const base::MessageId asked = message_id_of(derive_id, "coordinator", "task-7");

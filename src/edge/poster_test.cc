@@ -132,6 +132,14 @@ TEST(Poster, WhatFailedBeforeLeavesHalfOfTheThreads) {
   expect_brought(post(poster, request(good.url())));
 }
 
+TEST(Poster, WhatFailedBeforeLeavesItsPlaceToTheNext) {
+  Good first;
+  Good second;
+  Poster poster(options(2, 4));  // one of the threads is for such
+  expect_brought(post(poster, request(first.url(), true)));
+  expect_brought(post(poster, request(second.url(), true)));
+}
+
 TEST(Poster, SaysWhatIsWrongToAdminsOnly) {
   std::string url;
   {

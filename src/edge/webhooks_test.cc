@@ -291,6 +291,30 @@ TEST_F(WebhooksTest, OneThatIsTakenAwayIsToldNothing) {
   EXPECT_EQ(asked_.size(), 1u);
 }
 
+TEST_F(WebhooksTest, WhoHasNoneIsNotLookedAfter) {
+  act("bo", a_send("bo", "m1").to("ana"));
+  EXPECT_EQ(waits_.next(), base::time_max);
+}
+
+TEST_F(WebhooksTest, TheEventSaysWhoseMailWaitsAndHowMuch) {
+  act("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_EQ(asked_.size(), 1u);
+  EXPECT_TRUE(asked_[0].body.ends_with(
+      R"("data":{"agent":"bo","workspace":"default","unsettled":1}})"))
+      << asked_[0].body;
+}
+
+TEST_F(WebhooksTest, SaysWhenItWasTriedAndNotWhenItWillBeAgain) {
+  act("ana", a_send("ana", "m1").to("bo"));
+  EXPECT_EQ(shown().find("last_attempt"), std::string::npos) << shown();
+  pass(base::seconds(5));
+  const std::string tried = "\"last_attempt\":\"" + base::format_time(now()) + "\"";
+  answer(500);
+  EXPECT_GT(waits_.next(), now());
+  EXPECT_NE(shown().find(tried), std::string::npos) << shown();
+  EXPECT_EQ(shown().find("last_success"), std::string::npos) << shown();
+}
+
 // Made with another program: HMAC-SHA256 of `id.1.body` with a key of 32 times the byte 7.
 TEST(WebhookSignature, IsThatOfStandardWebhooks) {
   core::WebhookSecret secret{};

@@ -184,6 +184,22 @@ describe('a bad request', () => {
     }));
   }
 
+  it('with a member of another type is refused, and says which', () => unchanged(async () => {
+    const { id } = (await bo.inbox()).json.notifications[0];
+    for (const [agent, path, body, field] of [
+      [bo, `/v1/messages/${id}/nack`, { retry_after: 'soon' }, '/retry_after'],
+      [bo, `/v1/messages/${id}/nack`, { reason: 5 }, '/reason'],
+      [bo, `/v1/messages/${id}/nack`, { failed: 'no' }, '/failed'],
+      [bo, `/v1/messages/${id}/reject`, { reason: 5 }, '/reason'],
+      [ana, '/v1/sessions', { id: 's2', participants: 'bo' }, '/participants'],
+      [ana, '/v1/sessions', { id: 's2', participants: ['bo', 5] }, '/participants'],
+      [ana, '/v1/sessions', { id: 's2', participants: ['bo', ''] }, '/participants'],
+    ]) {
+      const { status, json } = await agent.call('POST', path, { body });
+      assert.deepEqual([path, status, json.code, json.field], [path, 400, 'BAD_REQUEST', field], JSON.stringify(body));
+    }
+  }));
+
   it('with the id of another is not found', () => unchanged(async () => {
     const { id } = (await bo.inbox()).json.notifications[0];
     for (const [method, path] of [['GET', ''], ['GET', '/delivery'], ['POST', '/ack'], ['POST', '/nack'], ['POST', '/reject'], ['POST', '/extend']]) {

@@ -187,7 +187,12 @@ describe('an honest broker', () => {
     assert.equal(json.status, 'busy');
     assert.equal(json.currentTask, 'T-1');
     assert.ok(Date.parse(json.last_seen) >= Date.parse(json.registered));
-    assert.equal((await bo.call('POST', '/v1/agents/ana/heartbeat', { body: {} })).status, 403);
+    const lie = await bo.call('POST', '/v1/agents/ana/heartbeat', { body: { status: 'offline', currentTask: 'T-2' } });
+    assert.equal(lie.status, 403, lie.text);
+    // It changes neither the one it names nor the one who sent it.
+    for (const [agent, task] of [[ana, 'T-1'], [bo, undefined]]) {
+      assert.equal((await ana.call('GET', `/v1/agents/${agent.id}`)).json.currentTask, task, agent.id);
+    }
   });
 
   it('keeps what an agent says of itself, and shows its webhook to itself and the admin', async () => {

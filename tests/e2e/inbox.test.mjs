@@ -44,6 +44,16 @@ describe('inbox agents', () => {
   });
   after(() => broker.remove());
 
+  it('say which they mean of two messages with one id that wait', async () => {
+    const { seq } = await send(dan, 'sam', 'status', 'from dan', { id: 'same' });
+    await send(sue, 'sam', 'status', 'from sue', { id: 'same' });
+    const both = await sam.read('same');
+    assert.deepEqual([both.status, both.json.code], [409, 'CONFLICT'], both.text);
+    assert.match(both.json.detail, /from different senders .* have the id same; name the one you mean by its seq/);
+    assert.equal((await sam.read(seq)).json.content, 'from dan');
+    assert.equal((await sam.read('same')).json.content, 'from sue');  // the other is settled
+  });
+
   // IN-01, IN-02, IN-03
   it('list what waits without its content, high priority first, and read it whole', async () => {
     await send(dan, 'sam', 'status', 'later is fine', { priority: 'low' });

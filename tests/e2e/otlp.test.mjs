@@ -24,6 +24,8 @@ class Collector {
     const take = async (request, response) => {
       let text = '';
       for await (const chunk of request) text += chunk;
+      collector.asked?.();
+      await collector.free;
       const status = answers.shift() ?? 200;
       collector.requests.push({ method: request.method, path: request.url, headers: request.headers, status, json: JSON.parse(text) });
       response.writeHead(status, { 'content-type': 'application/json', ...(status === 429 ? { 'retry-after': '0' } : {}) });
@@ -166,6 +168,43 @@ describe('OTLP export', () => {
     }
     await until(() => metric(broker, 'parley_otlp_dropped_total'), (count) => count >= 10);
     assert.equal((await broker.call('GET', '/readyz', { token: null })).status, 200);
+  });
+
+  it('brings no more at once than a batch, and the message that fills it', async () => {
+    const collector = await Collector.start();
+    const asked = new Promise((done) => { collector.asked = done; });
+    let answer;
+    collector.free = new Promise((done) => { answer = done; });
+    const broker = await start(collector, '--set', 'otlp.batch_spans=4');
+    const [ana, bo] = [await broker.addAgent('ana'), await broker.addAgent('bo')];
+    const settle = async () => {
+      const { id } = (await ana.send('bo', {})).json;
+      await bo.read(id);
+      await bo.ack(id);
+    };
+    await settle();
+    await asked;  // what comes now waits for the collector's answer
+    for (let n = 0; n < 9; ++n) await settle();
+    await broker.historyIsWhole();
+    answer();
+    await collector.until((all) => all.length >= 30);
+    for (const { json } of collector.requests) {
+      const { length } = json.resourceSpans[0].scopeSpans[0].spans;
+      assert.ok(length <= 6, `${length} spans at once`);
+    }
+  });
+
+  it('brings what it has when the broker stops', async () => {
+    const collector = await Collector.start();
+    const broker = await start(collector, '--set', 'otlp.interval=1h');
+    const [ana, bo] = [await broker.addAgent('ana'), await broker.addAgent('bo')];
+    const { id } = (await ana.send('bo', {})).json;
+    await bo.read(id);
+    await bo.ack(id);
+    await broker.historyIsWhole();
+    assert.equal(collector.requests.length, 0);
+    await broker.stop();
+    assert.equal(collector.taken().length, 3);
   });
 
   it('speaks TLS, with those whom it trusts only', async () => {

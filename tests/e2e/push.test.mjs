@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
+import { open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Broker, Raw, message } from './harness.mjs';
 
@@ -38,6 +40,41 @@ describe('a stream', () => {
     clearTimeout(timer);
     await reader.cancel();
     assert.equal(events, count);
+  });
+
+  it('leaves out what the broker cannot read any more, and pushes the rest', async () => {
+    const own = await Broker.start();
+    try {
+      const [eve, fay, gus] = [await own.addAgent('eve'), await own.addAgent('fay'), await own.addAgent('gus')];
+      const spoilt = (await eve.send('fay', 'words that the disk will lose')).json;
+      // So much after it that it is no longer in memory: the broker keeps the newest 32 MiB.
+      for (let n = 0; n < 40; ++n) {
+        const { status, text } = await eve.send('gus', 'x'.repeat(900_000));
+        assert.equal(status, 202, text);
+      }
+      const whole = (await gus.send('fay', 'words that stay')).json;  // in a channel of its own
+      const journal = join(own.data, 'journal');
+      const [name] = (await readdir(journal)).filter((each) => each.startsWith('log-'));
+      const file = await open(join(journal, name), 'r+');
+      const at = (await file.readFile()).indexOf('words that the disk will lose');
+      assert.ok(at > 0);
+      await file.write('X', at);
+      await file.close();
+      const raw = await Raw.connect(own.url);
+      assert.equal((await raw.upgrade('/v1/ws', fay.token)).status, 101);
+      const pushed = [];
+      while (!pushed.includes(whole.seq)) {
+        const got = await raw.frame();
+        assert.ok(got, 'the connection ended');
+        const told = got.opcode === 1 ? JSON.parse(got.payload) : {};
+        if (told.op === 'message') pushed.push(told.seq);
+      }
+      assert.ok(!pushed.includes(spoilt.seq), String(pushed));
+      assert.equal((await own.call('GET', '/v1/health')).status, 200);
+      raw.end();
+    } finally {
+      await own.remove();
+    }
   });
 
   it('takes a window that is allowed where none is named', async () => {

@@ -88,6 +88,8 @@ describe('threads', () => {
     assert.deepEqual([news.sender, news.conversation_id, news.payload.body.closed_by], ['parley', thread, 'ana']);
     const { json } = await bo.call('GET', path);
     assert.deepEqual([json.state, json.closed_by, json.message_count], ['closed', 'ana', 1]);
+    assert.ok(Date.parse(json.closed_at) >= Date.parse(json.created), json.closed_at);
+    assert.equal(json.closes_at, undefined);
     assert.equal((await mia.call('POST', '/v1/threads/nothing/close')).status, 404);
   });
 

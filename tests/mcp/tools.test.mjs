@@ -231,6 +231,9 @@ test('askHuman writes to a human where the client cannot ask, and says who there
     const { answered, from, answer } = await asked;
     assert.deepEqual([answered, from, answer], [true, 'human:kim', 'do it']);
   }
+  const chosen = call(client, 'askHuman', { question: 'Which?', options: ['red', 'blue'], seconds: 30 });
+  assert.equal(await answerAs(), 'Which?\n\nAnswer with one of:\n- red\n- blue');
+  assert.equal((await chosen).answered, true);
   // A client that could ask its user, but hears nothing on this call, gets the human as well.
   const deaf = await deafClient(agent.token);
   const asked = deaf('tools/call', { name: 'askHuman', arguments: { question: 'Well?', seconds: 30 } });

@@ -554,6 +554,15 @@ TEST(McpNotes, TheLastOfASessionCounts) {
   std::filesystem::remove(path);
 }
 
+TEST(McpNotes, AFileThatCannotBeWrittenIsATroubleOfTheStorage) {
+  const std::string path =
+      testing::TempDir() + "mcp_notes_nowhere_" + std::to_string(::getpid()) + "/notes";
+  const auto notes = Notes::open(path, {}, {});
+  ASSERT_FALSE(notes);
+  EXPECT_EQ(notes.error().code, base::Code::storage_failed);
+  EXPECT_TRUE(has(notes.error().detail, "cannot write " + path)) << notes.error().detail;
+}
+
 TEST(McpNotes, AreBoundedForEachPrincipalAndInAll) {
   const std::string path = testing::TempDir() + "mcp_notes_bound_" + std::to_string(::getpid());
   std::filesystem::remove(path);
