@@ -65,7 +65,8 @@ export class Changes {
       if (Date.now() > end) throw late(look, found);
       await new Promise((done) => {
         const again = () => { clearTimeout(timer); this.waiting.delete(again); done(); };
-        const timer = setTimeout(again, end - Date.now() + 1);
+        // Whoever is left waiting when all tests are done holds nothing up.
+        const timer = setTimeout(again, end - Date.now() + 1).unref();
         this.waiting.add(again);
       });
     }
