@@ -314,9 +314,13 @@ std::expected<const Session*, Error> Workspace::session_of(const Asking& turn, c
     return nullptr;
   }
   const Session* const session = t_.sessions.find(e.session);
-  // A pipeline's first message that waited for a busy stage. It was let in when it was sent.
+  // A pipeline's first message that waited for a busy stage. It was let in when it was sent, to the
+  // session that had the name then.
   if (turn.actor == none) {
-    return session == nullptr || session->is_over() ? nullptr : session;
+    const Errand* const errand = t_.errands.find(std::get<Send>(turn.entry.command).errand);
+    const bool is_in = session != nullptr && !session->is_over() && errand != nullptr &&
+                       session->began < pipeline_of(*errand);
+    return is_in ? session : nullptr;
   }
   if (session == nullptr || !session->has(t_.agents[turn.actor].name)) {
     return refuse(Code::not_a_participant,

@@ -364,8 +364,11 @@ std::expected<void, Error> FileJournal::read(Seq after, size_t bytes_max, const 
 
 Seq FileJournal::read_batch(const Batch& batch, Seq from, const size_t& left,
                             const Visit& visit) {
+  // The visitor may ask for the journal's state. Then a pending batch may come to count, and take
+  // the place of this one: its bytes stay where they are, its seed does not.
+  const uint32_t seed = batch.seed;
   for (std::string_view rest = batch.records(); !rest.empty() && left > 0;) {
-    const auto head = decode_head(rest, batch.seed);
+    const auto head = decode_head(rest, seed);
     CHECK(head.has_value());
     if (head->place.seq == from) {
       visit({from, head->place.time, rest.substr(record_header_bytes, head->payload_bytes)});

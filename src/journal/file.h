@@ -44,9 +44,9 @@ class FileJournal final : public Journal {
   // Waits for the batch that is pending.
   ~FileJournal() override;
 
-  // From now on a batch with Sync::yes of at least `bytes_min` is written and synced by a thread of
-  // the journal's, and is `pending` until then; smaller ones are sooner done than such a thread is
-  // awake. `on_synced` is called on that thread when the fate of a batch is known. Once, and not
+  // From now on a thread of the journal's makes, writes and syncs each batch with Sync::yes of at
+  // least `bytes_min`, which is `pending` until then; smaller ones are done sooner than such a thread
+  // is awake. `on_synced` is called on that thread when the fate of a batch is known. Once, and not
   // while a batch is pending.
   void sync_behind(size_t bytes_min, std::function<void()> on_synced);
 
@@ -147,7 +147,7 @@ class FileJournal final : public Journal {
   Batch coming_;  // the one that is being stored
 
   base::Duration stored_for_;
-  bool pending_ = false;  // the scribe has `coming_`: it and `active_` stay as they are
+  bool pending_ = false;  // the scribe makes `coming_`; `active_`, `synced_` stay
   bool lost_ = false;     // the scribe could not store it
   size_t behind_bytes_min_ = 0;
   std::unique_ptr<Fetcher> fetcher_;

@@ -93,8 +93,8 @@ class Journal {
 
   virtual Appending appending() = 0;
 
-  // Waits until nothing is pending, where that takes no longer than a write and a sync; elsewhere
-  // it returns at once.
+  // Waits until nothing is pending, where that takes no longer than a write and a sync; a journal
+  // where it takes longer returns at once, and keeps a copy of what is pending.
   virtual void wait() {}
 
   // Calls `visit` for the records after `after`, in order, without a gap, until there is none or

@@ -197,6 +197,28 @@ TEST(SyncBehind, TheBatchBeforeThePendingOneIsStillInMemory) {
   }
 }
 
+// Whoever reads may ask how far the journal is. Then the pending batch, of the next segment, comes
+// to count in the middle of the one that is read.
+TEST(SyncBehind, ABatchThatIsReadStaysReadableWhenThePendingOneComesToCount) {
+  Bench bench;
+  for (char c = 'a'; c < 'z'; ++c) {
+    ASSERT_TRUE(bench.append({Bench::large(c), "x", "y"}));
+    bench.journal->wait();
+    const Seq last = bench.journal->last();
+    bench.hold_up(c);
+    std::vector<std::string> found;
+    ASSERT_TRUE(bench.journal->read(Seq{last.n - 3}, no_limit, [&](const Record& record) {
+      if (found.empty()) {
+        bench.disk.open_gate();
+        bench.journal->wait();
+      }
+      found.emplace_back(record.payload);
+    }));
+    const std::string large = Bench::large(c);
+    EXPECT_EQ(found, (std::vector<std::string>{large, "x", "y", large, large}));
+  }
+}
+
 TEST(SyncBehind, SnapshotAndTrimWorkBesideAPendingBatch) {
   Bench bench;
   ASSERT_TRUE(bench.append({"a", "b"}));

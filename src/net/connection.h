@@ -90,7 +90,7 @@ class Connection {
 
   // Answers in place of the next request, behind the others, and closes.
   void refuse(const Error& error);
-  // Checks the times and, when nothing goes on, gives memory back. Called now and then.
+  // Checks the times and gives back memory that is not used. Called now and then.
   void tick();
 
  private:

@@ -389,7 +389,9 @@ void FrameReader::heard() {
 
 void FrameReader::trim() {
   heard();
-  message_.shrink_to_fit();
+  if (!in_message()) {  // what grows would be copied again and again
+    message_.shrink_to_fit();
+  }
 }
 
 std::string websocket_accept(std::string_view key) {

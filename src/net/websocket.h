@@ -93,7 +93,7 @@ class FrameReader {
   size_t held_bytes() const { return delivered_ ? 0 : message_.size(); }
   // The message that `next` gave was heard: the room of a large one is given back.
   void heard();
-  // Gives back all room that is not used now. Not while what `next` gave is used.
+  // Gives back room that no message uses now. Not while what `next` gave is used.
   void trim();
 
  private:

@@ -160,7 +160,7 @@ struct Bench {
     ASSERT_TRUE(started.has_value()) << started.error().detail;
     node = std::move(*started);
   }
-  // The next life: as after a crash.
+  // The next life; a batch that was pending is stored first.
   void restart() {
     ++options.origin;
     start();

@@ -156,6 +156,12 @@ void Ledger::join_meeting(const Step& step, const core::Envelope& e, Sent& sent)
   if (meeting == nullptr) {
     return;
   }
+  if (is_asked_later && std::ranges::none_of(piped_, [&](const auto& item) {
+        return item.second.owed == std::get<core::Send>(step.entry.command).errand &&
+               meeting->began < item.first;
+      })) {
+    return;  // another session has the name by now
+  }
   const bool outside = std::ranges::any_of(e.receivers, [&](std::string_view name) {
     return name != "*" && !meeting->participants.contains(std::string(name));
   });
