@@ -45,9 +45,9 @@ class FileJournal final : public Journal {
   ~FileJournal() override;
 
   // From now on a thread of the journal's makes, writes and syncs each batch with Sync::yes of at
-  // least `bytes_min`, which is `pending` until then; smaller ones are done sooner than such a thread
-  // is awake. `on_synced` is called on that thread when the fate of a batch is known. Once, and not
-  // while a batch is pending.
+  // least `bytes_min`, which is `pending` until then; smaller ones are done sooner than such a
+  // thread is awake. `on_synced` is called on that thread when the fate of a batch is known. Once,
+  // and not while a batch is pending.
   void sync_behind(size_t bytes_min, std::function<void()> on_synced);
 
   // From now on `fetch_later` reads by a thread of the journal's; `on_fetched` is called on that
