@@ -142,7 +142,7 @@ void Connection::refuse_to_hold() {
             {},
             hold_again_after});
   }
-  kept_ = {};
+  std::string().swap(kept_);  // to assign an empty one keeps the room
   parser_.reset();
   parser_.trim();
   weigh();
@@ -356,7 +356,7 @@ void Connection::release() {
     Slot& slot = slots_[slots_at_];
     queued_bytes_ -= slot.bytes.size();
     out_ += slot.bytes;
-    slot.bytes = {};
+    std::string().swap(slot.bytes);
     add_reports(slot.reports);
     const bool keep_alive = slot.framing.keep_alive;
     ++slots_at_;
@@ -553,7 +553,7 @@ void Connection::check_caller() {
   }
   caller_ = 0;
   request_complete();
-  kept_ = {};
+  std::string().swap(kept_);  // to assign an empty one keeps the room
   parser_.trim();
   weigh();
 }

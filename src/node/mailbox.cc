@@ -46,7 +46,7 @@ void Mailbox::Batch::clear() {
   parts.resize(std::min<size_t>(parts.size(), 1));
   for (Part& part : parts) {
     if (part.bytes.capacity() > keep_bytes) {
-      part.bytes = {};
+      std::string().swap(part.bytes);  // to assign an empty one keeps the room
     }
     part.bytes.clear();
     part.ends.clear();

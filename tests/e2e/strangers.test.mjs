@@ -119,11 +119,6 @@ describe('those who have shown no token', () => {
   });
 });
 
-async function resident(broker) {
-  const status = await readFile(`/proc/${broker.process.pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]) * 1024;
-}
-
 // One after the other, so that the broker writes one answer at a time. Then each begins a request that
 // it does not end: nothing of what it asked and got is kept for it.
 for (const [what, request] of [
@@ -132,7 +127,7 @@ for (const [what, request] of [
 ]) {
   it(`those who have shown no token cost no memory after ${what}`, async () => {
     const broker = await Broker.start();
-    const before = await resident(broker);
+    const before = await broker.rss();
     const clients = [];
     for (let n = 0; n < count; ++n) {
       const client = await Raw.connect(broker.url);
@@ -141,7 +136,7 @@ for (const [what, request] of [
       assert.equal((await client.response()).status, 200);
       client.socket.write('G');
     }
-    const grown = await resident(broker) - before;
+    const grown = await broker.rss() - before;
     console.log(`after ${what}: ${count} connections, ${Math.round(grown / megabyte)} MB more`);
     for (const client of clients) client.end();
     await broker.remove();
@@ -155,10 +150,10 @@ describe('connections of an agent that stay in use', () => {
   const connections = 60;
   const most = 20 * megabyte;
   const each = async (broker, begin) => {
-    const before = await resident(broker);
+    const before = await broker.rss();
     const clients = [];
     for (let n = 0; n < connections; ++n) clients.push(await begin());
-    return { clients, grown: async () => await resident(broker) - before };
+    return { clients, grown: async () => await broker.rss() - before };
   };
 
   it('keep no room for a large text that a WebSocket had', async () => {
