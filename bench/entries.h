@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 
 namespace parley::bench {
 
@@ -34,9 +34,7 @@ class Feeder {
   void limit(std::string_view value) { apply(core::broker_name, limits(value)); }
 
   // Registers a flow agent.
-  void agent(std::string_view name) {
-    apply(core::broker_name, core::Register{.name = name});
-  }
+  void agent(std::string_view name) { apply(core::broker_name, core::Register{.name = name}); }
 
   // A direct message; its id is its place.
   static core::Send send(std::string_view from, std::string_view to, base::Seq seq,

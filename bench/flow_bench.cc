@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "dialect/flow.h"
+#include "dialect/flow/flow.h"
 
 namespace parley {
 namespace {
@@ -51,8 +51,8 @@ void encode(benchmark::State& state, bool spelled) {
   const std::string text = message_text(spelled);
   lib::JsonDocument document;
   dialect::Texts texts;
-  const auto envelope = dialect::decode_flow(*document.parse(text),
-                                             {.sender = "planner", .derive = hash_of}, texts);
+  const auto envelope =
+      dialect::decode_flow(*document.parse(text), {.sender = "planner", .derive = hash_of}, texts);
   CHECK(envelope.has_value());
   std::string out;
   for (auto _ : state) {

@@ -7,7 +7,7 @@
 
 #include <chrono>
 
-#include "journal/file.h"
+#include "journal/file/file.h"
 #include "scratch.h"
 
 namespace parley::bench {
@@ -57,8 +57,8 @@ void append_beside_bare(benchmark::State& state) {
   base::Seq kept;
   for (auto _ : state) {
     bool good = true;
-    journal_time += timed(
-        [&] { good &= (*journal)->append(records, journal::Sync::yes).has_value(); });
+    journal_time +=
+        timed([&] { good &= (*journal)->append(records, journal::Sync::yes).has_value(); });
     bare_time += timed([&] { good &= bare.append(bytes); });
     if (recycle && (*journal)->last().n - kept.n > 100'000) {
       kept = (*journal)->last();

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "entries.h"
-#include "journal/file.h"
+#include "journal/file/file.h"
 #include "node/node.h"
 #include "scratch.h"
 
@@ -57,10 +57,10 @@ bool prepare(const std::string& directory, int64_t count, bool snapshot) {
                     core::SetRules{.values = {{"queue_max", "10000000"}}});
     (*node)->submit(core::workspace_first, core::broker_name, Feeder::limits("0"));
     for (const std::string_view name : {"ana", "bo", "cy"}) {
-      (*node)->submit(core::workspace_first, core::broker_name,
-                      core::Register{.name = name,
-                                     .dialect = name == "cy" ? core::Dialect::inbox
-                                                             : core::Dialect::flow});
+      (*node)->submit(
+          core::workspace_first, core::broker_name,
+          core::Register{.name = name,
+                         .dialect = name == "cy" ? core::Dialect::inbox : core::Dialect::flow});
     }
     const std::string body(1'024, 'b');
     for (int64_t n = 0; n < count; ++n) {
@@ -91,12 +91,11 @@ void start_with_waiting(benchmark::State& state) {
   for (auto _ : state) {
     const double before = anonymous_memory();
     const auto start = std::chrono::steady_clock::now();
-    auto journal =
-        journal::FileJournal::open({.directory = scratch.path() + "/journal"}, clock);
+    auto journal = journal::FileJournal::open({.directory = scratch.path() + "/journal"}, clock);
     const auto opened = std::chrono::steady_clock::now();
     NoOutlet outlet;
-    auto node = journal ? node::Node::start(**journal, outlet, {})
-                        : std::unexpected(journal.error());
+    auto node =
+        journal ? node::Node::start(**journal, outlet, {}) : std::unexpected(journal.error());
     if (!node) {
       state.SkipWithError(node.error().detail.c_str());
       break;

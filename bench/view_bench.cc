@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "entries.h"
-#include "scratch.h"
-#include "journal/file.h"
+#include "journal/file/file.h"
 #include "journal/follower.h"
+#include "scratch.h"
 #include "view/feed.h"
 #include "view/history.h"
 
@@ -63,8 +63,8 @@ void apply(benchmark::State& state) {
   for (auto _ : state) {
     state.PauseTiming();
     auto machine = std::make_unique<core::Machine>();
-    auto feed = std::make_unique<view::Feed>(view::Feed::Options{}, view::Feed::Post{},
-                                             base::Seq{});
+    auto feed =
+        std::make_unique<view::Feed>(view::Feed::Options{}, view::Feed::Post{}, base::Seq{});
     std::deque<view::Feed::Part> parts;
     std::vector<core::Effect> effects;
     state.ResumeTiming();
@@ -83,8 +83,12 @@ void apply(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(payloads.size()));
 }
-BENCHMARK(apply)->Name("view/apply")->ArgName("push")->Arg(0)->Arg(1)->Unit(
-    benchmark::kMillisecond);
+BENCHMARK(apply)
+    ->Name("view/apply")
+    ->ArgName("push")
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond);
 
 // Folds a conversation of the given number of messages, in parts of the given number of entries,
 // with a checkpoint for every 64 MiB. Items are messages.
@@ -130,13 +134,13 @@ void fold(benchmark::State& state) {
     state.ResumeTiming();
     size_t bytes = 0;
     for (const view::Feed::Part& part : parts) {
-      const auto done = history->fold(
-          part.facts, part.upto,
-          [&](base::Seq after, base::Seq upto, const view::VisitRecord& visit) {
-            return follower.read(after, upto, [&](const journal::Record& record) {
-              visit(record.seq, record.time, record.payload);
-            });
-          });
+      const auto done =
+          history->fold(part.facts, part.upto,
+                        [&](base::Seq after, base::Seq upto, const view::VisitRecord& visit) {
+                          return follower.read(after, upto, [&](const journal::Record& record) {
+                            visit(record.seq, record.time, record.payload);
+                          });
+                        });
       if (!done) {
         state.SkipWithError(done.error().detail.c_str());
         return;

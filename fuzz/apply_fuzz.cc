@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "base/check.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 
 namespace parley {
 namespace {
 
 using namespace core;
 
-constexpr std::array<std::string_view, 8> names = {"ana",  "bo", "cy", "dee",
+constexpr std::array<std::string_view, 8> names = {"ana",   "bo", "cy", "dee",
                                                    "admin", "",   "*",  "task.done"};
 constexpr std::array<std::string_view, 12> rules = {
     "queue_max",  "attempts_max", "dead_letters_max", "settled_max",
@@ -115,8 +115,7 @@ Command command(Bytes& in, std::string_view actor) {
     case 14:
       return Extend{.target = target(in), .lease = base::seconds(in.next())};
     case 15:
-      return OpenStream{
-          .stream = stream, .window = in.next(), .after = {in.next(), in.next()}};
+      return OpenStream{.stream = stream, .window = in.next(), .after = {in.next(), in.next()}};
     case 16:
       return CloseStream{.stream = stream};
     default:

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "core/entry.h"
+#include "core/model/entry.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace parley;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "dialect/flow.h"
+#include "dialect/flow/flow.h"
 #include "lib/json_fault.h"
 
 namespace parley {

@@ -290,11 +290,10 @@ std::expected<std::string, Failure> kept_agent_token(std::string_view agent) {
     if (fd >= 0) {
       ::close(fd);
     }
-    return std::unexpected(
-        Failure{"UNAUTHORIZED", "there is no token of " + name + " in " + *path,
-                "Put it there with `parley agent keep " + shell_word(name) +
-                    "`, or let `parley mcp config --agent " + shell_word(name) +
-                    " --register --write --client CLIENT` do it."});
+    return std::unexpected(Failure{"UNAUTHORIZED", "there is no token of " + name + " in " + *path,
+                                   "Put it there with `parley agent keep " + shell_word(name) +
+                                       "`, or let `parley mcp config --agent " + shell_word(name) +
+                                       " --register --write --client CLIENT` do it."});
   }
   std::string token(token_bytes_max, '\0');
   const ssize_t got = ::read(fd, token.data(), token.size());
@@ -306,9 +305,9 @@ std::expected<std::string, Failure> kept_agent_token(std::string_view agent) {
   token.resize(got < 0 ? 0 : static_cast<size_t>(got));
   token.erase(token.find_last_not_of(" \t\r\n") + 1);
   if (token.empty()) {
-    return std::unexpected(Failure{"UNAUTHORIZED", "the token file " + *path + " holds none",
-                                   "Put it there with `parley agent keep " + shell_word(name) +
-                                       "`."});
+    return std::unexpected(
+        Failure{"UNAUTHORIZED", "the token file " + *path + " holds none",
+                "Put it there with `parley agent keep " + shell_word(name) + "`."});
   }
   return token;
 }
@@ -321,7 +320,8 @@ Failure stale_token(std::string_view agent, const std::string& url) {
           "register the agent again. XDG_CONFIG_HOME keeps the tokens of two brokers apart."};
 }
 
-std::expected<Target, Failure> find_broker_as(std::string_view agent, ClientOptions options) {
+std::expected<BrokerAddress, Failure> find_broker_as(std::string_view agent,
+                                                     ClientOptions options) {
   if (options.token.empty() && !agent.empty()) {
     options.token = std::string(agent_token_prefix) + std::string(agent);
   } else if (options.token.empty()) {

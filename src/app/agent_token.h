@@ -38,7 +38,7 @@ inline constexpr std::string_view agent_token_prefix = "agent:";
 
 // The broker, as that agent: its token is that of the file, unless --token gives it. With no agent
 // the token has to be given by --token or PARLEY_TOKEN: the admin's is never taken for an agent's.
-std::expected<Target, Failure> find_broker_as(std::string_view agent, ClientOptions options);
+std::expected<BrokerAddress, Failure> find_broker_as(std::string_view agent, ClientOptions options);
 
 // Replaces the file at `path` by one with these contents, or leaves the old one: written beside it,
 // synced, renamed. Follows a link to the file itself, also to one that is not there yet, and makes

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "app/mcp_clients.h"
+#include "app/mcp/clients.h"
 
 namespace parley::app {
 namespace {

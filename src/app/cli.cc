@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "app/commands.h"
+#include "app/commands/commands.h"
 #include "app/serve.h"
 #include "app/terminal.h"
 #include "base/nearest.h"

@@ -14,8 +14,8 @@
 #include "app/config.h"
 #include "app/terminal.h"
 #include "base/size.h"
-#include "edge/call.h"
-#include "net/client.h"
+#include "edge/api/call.h"
+#include "net/client/client.h"
 
 namespace parley::app {
 
@@ -187,7 +187,7 @@ std::expected<std::string, Failure> find_broker_url(const ClientOptions& options
   return std::string(default_url);
 }
 
-std::expected<Target, Failure> find_broker(const ClientOptions& options) {
+std::expected<BrokerAddress, Failure> find_broker(const ClientOptions& options) {
   auto token = token_given(options);
   if (!token) {
     return std::unexpected(token.error());
@@ -196,7 +196,8 @@ std::expected<Target, Failure> find_broker(const ClientOptions& options) {
   if (!url) {
     return std::unexpected(url.error());
   }
-  Target target{std::move(*url), std::move(*token), first_of(options.ca, variable("PARLEY_CA"))};
+  BrokerAddress target{std::move(*url), std::move(*token),
+                       first_of(options.ca, variable("PARLEY_CA"))};
   if (!target.token.empty()) {
     return target;
   }
@@ -219,7 +220,7 @@ std::expected<Target, Failure> find_broker(const ClientOptions& options) {
   return target;
 }
 
-std::expected<Reply, Failure> exchange(const Target& target, const Call& call) {
+std::expected<Reply, Failure> exchange(const BrokerAddress& target, const Call& call) {
   net::Client client(
       net::Place{.url = target.url, .token = target.token, .trusted_file = target.ca});
   net::Headers headers = call.headers;
@@ -236,8 +237,7 @@ std::expected<Reply, Failure> exchange(const Target& target, const Call& call) {
   }
   std::string date(response->header("date"));
   std::string provenance(response->header("parley-provenance"));
-  return Reply{response->status, std::move(response->body), std::move(date),
-               std::move(provenance)};
+  return Reply{response->status, std::move(response->body), std::move(date), std::move(provenance)};
 }
 
 std::expected<Reply, Failure> ask(const ClientOptions& options, const Call& call) {

@@ -49,7 +49,7 @@ struct LocalBroker {
 std::optional<LocalBroker> local_broker(const std::string& data);
 
 // The broker to talk to, and as whom.
-struct Target {
+struct BrokerAddress {
   std::string url;
   std::string token;
   std::string ca;
@@ -57,7 +57,7 @@ struct Target {
 
 // From the flags, the environment, or the data directory of a broker on this machine. The admin
 // token of the data directory goes to that broker alone, never to another address.
-std::expected<Target, Failure> find_broker(const ClientOptions& options);
+std::expected<BrokerAddress, Failure> find_broker(const ClientOptions& options);
 
 // Its address alone, which needs no token. Fails where a data directory was named and no broker
 // runs on it: another one's address is no substitute.
@@ -86,7 +86,7 @@ struct Reply {
 Failure refusal(const Reply& reply);
 
 // One request, whatever its status. Fails when there is no answer at all.
-std::expected<Reply, Failure> exchange(const Target& target, const Call& call);
+std::expected<Reply, Failure> exchange(const BrokerAddress& target, const Call& call);
 
 // Finds the broker and makes the call; everything but 2xx is a failure, with the code and detail
 // that the broker gave and the advice of the table of codes.

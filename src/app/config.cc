@@ -17,9 +17,9 @@
 #include "base/check.h"
 #include "base/nearest.h"
 #include "base/size.h"
-#include "core/rules.h"
+#include "core/model/rules.h"
 #include "lib/toml.h"
-#include "net/dial.h"
+#include "net/client/dial.h"
 
 namespace parley::app {
 
@@ -56,8 +56,7 @@ struct McpCount {
 using Member =
     std::variant<std::string Config::*, bool Config::*, Address Config::*, LogLevel Config::*,
                  std::vector<std::string> Config::*, size_t Config::*, Duration Config::*, Count,
-                 Bytes, Duration Limits::*, Number, Link, Secrets, McpCount,
-                 Duration McpLimits::*>;
+                 Bytes, Duration Limits::*, Number, Link, Secrets, McpCount, Duration McpLimits::*>;
 
 struct Key {
   std::string_view name;
@@ -96,8 +95,8 @@ constexpr std::array<Key, 43> table = {{
      "after how long without a request an MCP session leaves memory, until it is used again"},
     {"mcp.sessions_max", McpCount{&McpLimits::sessions_max}, 1, 1'000'000,
      "MCP sessions in memory; one more takes the place of the one that was idle for longest"},
-    {"mcp.sessions_per_principal_max", McpCount{&McpLimits::sessions_per_principal_max}, 1,
-     100'000, "those of one principal; one more takes the place of its longest idle one"},
+    {"mcp.sessions_per_principal_max", McpCount{&McpLimits::sessions_per_principal_max}, 1, 100'000,
+     "those of one principal; one more takes the place of its longest idle one"},
     {"mcp.state_ttl", &McpLimits::state_ttl, second, 30 * day,
      "how long an MCP client may take to answer what a tool asks of it"},
     {"mcp.streams_max", McpCount{&McpLimits::streams_max}, 1, 1'000'000,
@@ -333,58 +332,55 @@ bool store(Config& config, const Key& key, std::string_view text) {
     to = us ? Duration{static_cast<int64_t>(*us)} : to;
     return us.has_value();
   };
-  return std::visit(Overloaded{
-                        [&](std::string Config::* at) {
-                          config.*at = text;
-                          return true;
-                        },
-                        [&](bool Config::* at) {
-                          const bool is_flag = text == "true" || text == "false";
-                          config.*at = is_flag ? text == "true" : config.*at;
-                          return is_flag;
-                        },
-                        [&](Address Config::* at) {
-                          auto address = parse_address(text);
-                          if (address) {
-                            config.*at = std::move(*address);
-                          }
-                          return address.has_value();
-                        },
-                        [&](LogLevel Config::* at) {
-                          const auto* const found = std::ranges::find(log_levels, text);
-                          if (found == log_levels.end()) {
-                            return false;
-                          }
-                          config.*at = static_cast<LogLevel>(found - log_levels.begin());
-                          return true;
-                        },
-                        [&](std::vector<std::string> Config::* at) {
-                          config.*at = split(text);
-                          return true;
-                        },
-                        [&](size_t Config::* at) {
-                          return put(config.*at, base::parse_size(text));
-                        },
-                        [&](Duration Config::* at) { return put_duration(config.*at); },
-                        [&](Count at) { return put(config.server.*at.member, parse_count(text)); },
-                        [&](Bytes at) {
-                          return put(config.server.*at.member, base::parse_size(text));
-                        },
-                        [&](Duration Limits::* at) { return put_duration(config.server.*at); },
-                        [&](Number at) { return put(config.*at.member, parse_count(text)); },
-                        [&](McpCount at) { return put(config.mcp.*at.member, parse_count(text)); },
-                        [&](Duration McpLimits::* at) { return put_duration(config.mcp.*at); },
-                        [&](Link at) {
-                          const bool good = text.empty() || is_web_address(text);
-                          config.*at.member = good ? text : config.*at.member;
-                          return good;
-                        },
-                        [&](Secrets at) {  // what is wrong with them is told without them
-                          config.*at.member = split(text);
-                          return true;
-                        },
-                    },
-                    key.member);
+  return std::visit(
+      Overloaded{
+          [&](std::string Config::* at) {
+            config.*at = text;
+            return true;
+          },
+          [&](bool Config::* at) {
+            const bool is_flag = text == "true" || text == "false";
+            config.*at = is_flag ? text == "true" : config.*at;
+            return is_flag;
+          },
+          [&](Address Config::* at) {
+            auto address = parse_address(text);
+            if (address) {
+              config.*at = std::move(*address);
+            }
+            return address.has_value();
+          },
+          [&](LogLevel Config::* at) {
+            const auto* const found = std::ranges::find(log_levels, text);
+            if (found == log_levels.end()) {
+              return false;
+            }
+            config.*at = static_cast<LogLevel>(found - log_levels.begin());
+            return true;
+          },
+          [&](std::vector<std::string> Config::* at) {
+            config.*at = split(text);
+            return true;
+          },
+          [&](size_t Config::* at) { return put(config.*at, base::parse_size(text)); },
+          [&](Duration Config::* at) { return put_duration(config.*at); },
+          [&](Count at) { return put(config.server.*at.member, parse_count(text)); },
+          [&](Bytes at) { return put(config.server.*at.member, base::parse_size(text)); },
+          [&](Duration Limits::* at) { return put_duration(config.server.*at); },
+          [&](Number at) { return put(config.*at.member, parse_count(text)); },
+          [&](McpCount at) { return put(config.mcp.*at.member, parse_count(text)); },
+          [&](Duration McpLimits::* at) { return put_duration(config.mcp.*at); },
+          [&](Link at) {
+            const bool good = text.empty() || is_web_address(text);
+            config.*at.member = good ? text : config.*at.member;
+            return good;
+          },
+          [&](Secrets at) {  // what is wrong with them is told without them
+            config.*at.member = split(text);
+            return true;
+          },
+      },
+      key.member);
 }
 
 const Key* find_key(std::string_view name) {
@@ -536,9 +532,9 @@ bool is_foreign(std::string_view variable) {
   constexpr std::array<std::string_view, 6> others = {"PARLEY_URL",    "PARLEY_TOKEN",
                                                       "PARLEY_CONFIG", "PARLEY_PORT",
                                                       "PARLEY_CA",     "PARLEY_UPDATE_DOCS"};
-  return std::ranges::find(others, variable) != others.end() ||
-         variable == "PARLEY_AGENT" || variable.starts_with("PARLEY_MESSAGE_") ||
-         variable.starts_with("PARLEY_PORT_") || variable.starts_with("PARLEY_SERVICE_");
+  return std::ranges::find(others, variable) != others.end() || variable == "PARLEY_AGENT" ||
+         variable.starts_with("PARLEY_MESSAGE_") || variable.starts_with("PARLEY_PORT_") ||
+         variable.starts_with("PARLEY_SERVICE_");
 }
 
 std::expected<void, Error> take_environment(Config& config, const Pairs& environment) {
@@ -579,9 +575,10 @@ std::expected<void, Error> check_whole(const Config& config) {
   }
   for (const std::string& network : config.webhook_allowed_networks) {
     if (!net::Network::parse(network)) {
-      return std::unexpected(bad_value("webhook.allowed_networks takes networks such as "
-                                       "10.0.0.0/8 or ::1, not \"" +
-                                       printable(network.substr(0, 64)) + "\""));
+      return std::unexpected(
+          bad_value("webhook.allowed_networks takes networks such as "
+                    "10.0.0.0/8 or ::1, not \"" +
+                    printable(network.substr(0, 64)) + "\""));
     }
   }
   if (!is_loopback(config.listen.host) && config.tls_certificate.empty() && !config.insecure) {

@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <thread>
 
-#include "edge/api.h"
-#include "journal/file.h"
+#include "edge/api/api.h"
+#include "journal/file/file.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
 #include "lib/sqlite.h"
-#include "net/client.h"
+#include "net/client/client.h"
 #include "net/socket_server.h"
 #include "view/runner.h"
 
@@ -131,11 +131,11 @@ TEST_F(LateHistory, AMessageThatThisVersionCannotReadIsLeftOutOfAList) {
   ASSERT_EQ(send().status, 202);
   ASSERT_EQ(outbox_at_last().status, 200);
   {
-    auto history =
-        lib::Database::open(directory_ + "/history.db", lib::Database::Mode::read_write);
+    auto history = lib::Database::open(directory_ + "/history.db", lib::Database::Mode::read_write);
     ASSERT_TRUE(history);
-    ASSERT_TRUE(history->run("UPDATE messages SET record = x'00'"
-                             " WHERE seq = (SELECT min(seq) FROM messages)"));
+    ASSERT_TRUE(
+        history->run("UPDATE messages SET record = x'00'"
+                     " WHERE seq = (SELECT min(seq) FROM messages)"));
   }
   const auto outbox = outbox_at_last();
   EXPECT_EQ(outbox.status, 200) << outbox.body;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What several subcommands share on the command line.
 
-#include "app/commands.h"
+#include "app/commands/commands.h"
 #include "base/time.h"
 
 namespace parley::app {

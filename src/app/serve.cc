@@ -12,13 +12,13 @@
 #include <fstream>
 #include <thread>
 
-#include "app/commands.h"
+#include "app/commands/commands.h"
 #include "app/config.h"
 #include "app/terminal.h"
 #include "base/paced_clock.h"
-#include "edge/api.h"
-#include "edge/otlp.h"
-#include "journal/file.h"
+#include "edge/api/api.h"
+#include "edge/telemetry/otlp.h"
+#include "journal/file/file.h"
 #include "lib/crypto.h"
 #include "lib/json_writer.h"
 #include "net/socket_server.h"
@@ -61,10 +61,9 @@ std::expected<void, Error> write_private(const std::string& path, const std::str
 std::expected<void, Error> ask_now(node::Broker& broker, base::Clock& clock,
                                    core::Command command) {
   std::optional<core::Outcome> heard;
-  broker.ask(core::workspace_first, core::broker_name, std::move(command),
-             [&heard](const core::Outcome& outcome, std::span<const core::Effect>) {
-               heard = outcome;
-             });
+  broker.ask(
+      core::workspace_first, core::broker_name, std::move(command),
+      [&heard](const core::Outcome& outcome, std::span<const core::Effect>) { heard = outcome; });
   while (!heard) {
     if (auto stepped = broker.step(clock.now()); !stepped) {
       return stepped;
@@ -339,7 +338,12 @@ std::expected<void, Error> run(const Config& config, net::SocketServer& server) 
   const std::string url = url_of(config, server.port());
   const std::string place = config.data + "/broker.json";
   std::string text;
-  lib::JsonWriter(text).object().key("url").text(url).key("pid").number(int64_t{::getpid()})
+  lib::JsonWriter(text)
+      .object()
+      .key("url")
+      .text(url)
+      .key("pid")
+      .number(int64_t{::getpid()})
       .end_object();
   if (auto written = write_private(place, text + "\n"); !written) {
     return written;
@@ -375,13 +379,13 @@ std::expected<void, Error> make_test_agent(node::Broker& broker, base::Clock& cl
   if (!is_loopback(config.listen.host)) {
     return std::unexpected(Error{Code::bad_request,
                                  access.flag + " lets anyone in who can connect: listen on a "
-                                 "loopback address, or leave it out",
+                                               "loopback address, or leave it out",
                                  {}});
   }
-  return ask_now(broker, clock,
-                 core::Register{.name = access.agent,
-                                .token = lib::sha256(lib::random_token()),
-                                .only_token = true});
+  return ask_now(
+      broker, clock,
+      core::Register{
+          .name = access.agent, .token = lib::sha256(lib::random_token()), .only_token = true});
 }
 
 std::expected<void, Error> serve(const Config& config, const TestAccess* access) {
@@ -440,12 +444,12 @@ std::expected<void, Error> serve(const Config& config, const TestAccess* access)
   }
   edge::Api api(**broker, clock, std::move(options));
   auto listening = net::SocketServer::listen({.host = config.listen.host,
-                                        .port = config.listen.port,
-                                        .tls_certificate = config.tls_certificate,
-                                        .tls_key = config.tls_key,
-                                        .limits = config.server,
-                                        .clock = &clock},
-                                       api);
+                                              .port = config.listen.port,
+                                              .tls_certificate = config.tls_certificate,
+                                              .tls_key = config.tls_key,
+                                              .limits = config.server,
+                                              .clock = &clock},
+                                             api);
   if (!listening) {
     return std::unexpected(listening.error());
   }

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "edge/api.h"
+#include "edge/api/api.h"
 
 namespace parley::app {
 

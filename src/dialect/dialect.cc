@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 
-#include "dialect/collab.h"
-#include "dialect/flow.h"
-#include "dialect/inbox.h"
+#include "dialect/collab/collab.h"
+#include "dialect/flow/flow.h"
+#include "dialect/inbox/inbox.h"
 #include "dialect/reading.h"
 
 namespace parley::dialect {
@@ -16,8 +16,8 @@ namespace {
 constexpr std::array<Codec, 3> table = {{
     {Dialect::flow, "flow", flow_message_bytes_max, decode_flow, encode_flow, flow_type,
      flow_field},
-    {Dialect::collab, "collab", collab_message_bytes_max, decode_collab, encode_collab,
-     collab_type, collab_field},
+    {Dialect::collab, "collab", collab_message_bytes_max, decode_collab, encode_collab, collab_type,
+     collab_field},
     {Dialect::inbox, "inbox", inbox_message_bytes_max, decode_inbox, encode_inbox, inbox_type,
      inbox_field},
 }};

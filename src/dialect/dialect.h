@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "core/envelope.h"
+#include "core/model/envelope.h"
 #include "lib/json.h"
 
 namespace parley::dialect {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/envelope.h"
+#include "core/model/envelope.h"
 #include "dialect/dialect.h"
 #include "lib/json.h"
 #include "lib/json_writer.h"

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 
-#include "dialect/collab_fields.h"
-#include "dialect/flow_fields.h"
+#include "dialect/collab/fields.h"
+#include "dialect/flow/fields.h"
 #include "dialect/golden_test.h"
-#include "dialect/inbox_fields.h"
+#include "dialect/inbox/fields.h"
 
 namespace parley::dialect {
 namespace {
@@ -56,8 +56,8 @@ constexpr std::array<Speaker, 3> speakers = {{
 
 std::string with_foreign(std::string_view message, std::string_view dialect,
                          std::string_view extra) {
-  std::string foreign = R"({"dialect":")" + std::string(dialect) + R"(","id":")" +
-                        std::string(id) + "\"";
+  std::string foreign =
+      R"({"dialect":")" + std::string(dialect) + R"(","id":")" + std::string(id) + "\"";
   foreign += extra.empty() ? "}" : R"(,"extra":)" + std::string(extra) + "}";
   std::string text(message);
   return text.replace(text.find('%'), 1, foreign);
@@ -137,9 +137,21 @@ TEST(Foreign, EveryCodecIsTested) {
 // sender claims that the message was in that dialect.
 TEST(Foreign, NobodySpeaksAsAnotherThroughAnotherDialect) {
   constexpr std::array<std::string_view, 16> claims = {
-      R"("boss")",     R"("pay-42")",  R"("critical")", "3",     "null", R"("event")",
-      R"("response")", R"("broadcast")", "[]",          R"(["boss"])", "{}",
-      R"("2001-01-01T00:00:00Z")", R"("PT1S")", "true", "false",
+      R"("boss")",
+      R"("pay-42")",
+      R"("critical")",
+      "3",
+      "null",
+      R"("event")",
+      R"("response")",
+      R"("broadcast")",
+      "[]",
+      R"(["boss"])",
+      "{}",
+      R"("2001-01-01T00:00:00Z")",
+      R"("PT1S")",
+      "true",
+      "false",
       R"("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")"};
   for (const Speaker& from : speakers) {
     for (const Speaker& to : speakers) {
@@ -172,15 +184,19 @@ TEST(Foreign, NoMemberIsShownTwice) {
                         const std::string& pointer) {
     return members_of(shown(from, with_foreign(sent, name_of(to), extra), to)).count(pointer);
   };
-  EXPECT_EQ(count(Dialect::flow, speakers[0].message, Dialect::collab,
-                  R"({"/fr\u006fm":"boss"})", "/from"), 1u);
-  EXPECT_EQ(count(Dialect::flow, speakers[0].message, Dialect::collab, R"({"/x":1,"/\u0078":2})",
-                  "/x"), 0u);
+  EXPECT_EQ(count(Dialect::flow, speakers[0].message, Dialect::collab, R"({"/fr\u006fm":"boss"})",
+                  "/from"),
+            1u);
+  EXPECT_EQ(
+      count(Dialect::flow, speakers[0].message, Dialect::collab, R"({"/x":1,"/\u0078":2})", "/x"),
+      0u);
   EXPECT_EQ(count(Dialect::flow, speakers[0].message, Dialect::collab, R"({"/x":1})", "/x"), 1u);
   EXPECT_EQ(count(Dialect::collab, speakers[1].message, Dialect::flow,
-                  R"({"/metadata/foreign":{"reply_to":"boss"}})", "/metadata/foreign"), 1u);
+                  R"({"/metadata/foreign":{"reply_to":"boss"}})", "/metadata/foreign"),
+            1u);
   EXPECT_EQ(count(Dialect::collab, speakers[1].message, Dialect::flow,
-                  R"({"/m\u0065tadata":{"sender":"boss"}})", "/metadata/sender"), 0u);
+                  R"({"/m\u0065tadata":{"sender":"boss"}})", "/metadata/sender"),
+            0u);
 }
 
 // XD-04: what a response answers is told by its own in_reply_to alone.
@@ -195,8 +211,8 @@ TEST(Foreign, AnswerIsNotPassedOffAsTheAnswerToAnotherQuestion) {
 TEST(Foreign, ReceiverIsTheOneWhoReads) {
   std::string text(speakers[1].message);
   text.replace(text.find(R"("vic")"), 5, R"(["boss","vic"])");
-  const std::string shown_text = shown(
-      Dialect::collab, with_foreign(text, "flow", R"({"/receiver":"boss"})"), Dialect::flow);
+  const std::string shown_text =
+      shown(Dialect::collab, with_foreign(text, "flow", R"({"/receiver":"boss"})"), Dialect::flow);
   EXPECT_EQ(members_of(shown_text).find("/receiver")->second, R"("vic")");
 }
 

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "core/envelope.h"
+#include "core/model/envelope.h"
 #include "dialect/golden_test.h"
 
 namespace parley::dialect {
@@ -56,10 +56,9 @@ void expect_bounds(const std::string& text, Dialect dialect) {
 }
 
 TEST(Sizes, OfTheGoldenMessagesAreNeverTooSmall) {
-  for (const auto& [folder, dialect] :
-       {std::pair{"tests/golden/flow", Dialect::flow},
-        std::pair{"tests/golden/collab", Dialect::collab},
-        std::pair{"tests/golden/inbox", Dialect::inbox}}) {
+  for (const auto& [folder, dialect] : {std::pair{"tests/golden/flow", Dialect::flow},
+                                        std::pair{"tests/golden/collab", Dialect::collab},
+                                        std::pair{"tests/golden/inbox", Dialect::inbox}}) {
     for (const auto& [name, text] : golden_texts(folder, false)) {
       SCOPED_TRACE(std::string(folder) + "/" + name);
       expect_bounds(text, dialect);

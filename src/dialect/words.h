@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/envelope.h"
+#include "core/model/envelope.h"
 
 namespace parley::dialect {
 

@@ -5,7 +5,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
-#include "edge/call.h"
+#include "edge/api/call.h"
 #include "lib/crypto.h"
 
 namespace parley::edge {
@@ -49,8 +49,8 @@ std::expected<core::MessageRef, Error> Names::received(
     const core::DeliveryRef delivery = t_.messages.delivery_to(ref, caller_.ref);
     const int its_rank = rank(t_.messages.delivery(delivery).state);
     several = its_rank == best_rank || (several && its_rank < best_rank);
-    const bool newer = best == core::none ||
-                       t_.messages.message(best).seq < t_.messages.message(ref).seq;
+    const bool newer =
+        best == core::none || t_.messages.message(best).seq < t_.messages.message(ref).seq;
     if (its_rank > best_rank || (its_rank == best_rank && newer)) {
       best = ref;
       best_rank = its_rank;
@@ -115,8 +115,7 @@ std::optional<base::MessageId> Names::find_task(std::string_view task,
   const core::TaskReport report{task, caller_.name, thread, from};
   const core::Task* const known = t_.tasks.find(report);
   const bool is_of = known != nullptr && is_one_of(from, known->director);
-  const bool is_meant =
-      is_of && known->is_open() && (thread.empty() || thread == known->thread);
+  const bool is_meant = is_of && known->is_open() && (thread.empty() || thread == known->thread);
   if (const core::MessageRef ref = is_meant ? core::none : asked(report); ref != core::none) {
     return t_.messages.message(ref).id;
   }

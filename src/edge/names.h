@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/command.h"
-#include "core/tables.h"
-#include "core/tasks.h"
+#include "core/conversation/tasks.h"
+#include "core/machine/tables.h"
+#include "core/model/command.h"
 #include "dialect/dialect.h"
 #include "edge/principal.h"
 

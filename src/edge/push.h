@@ -5,7 +5,7 @@
 #include <expected>
 #include <string_view>
 
-#include "edge/api.h"
+#include "edge/api/api.h"
 
 namespace parley::edge {
 
@@ -79,11 +79,11 @@ class Push final : public node::Receiver {
   core::ResumeMark after_;
   core::ResumeMark pushed_;  // newest on this stream
   std::deque<Waiting> waiting_;
-  bool is_warming_ = false;  // the first of them are being read
-  bool is_posted_ = false;   // some of them are pushed in the next turn
-  base::Seq newest_entry_;   // that handed something out
+  bool is_warming_ = false;     // the first of them are being read
+  bool is_posted_ = false;      // some of them are pushed in the next turn
+  base::Seq newest_entry_;      // that handed something out
   size_t pushed_of_entry_ = 0;  // messages of that entry that did not wait for the next turn
-  std::string text_;  // the frame being made; its memory serves again
+  std::string text_;            // the frame being made; its memory serves again
 };
 
 }  // namespace parley::edge

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "base/trace.h"
-#include "core/news.h"
-#include "dialect/inbox.h"
+#include "core/topics/broker_topics.h"
+#include "dialect/inbox/inbox.h"
 #include "edge/mask.h"
 #include "lib/json.h"
 
@@ -61,8 +61,8 @@ const dialect::Codec& codec_of(core::Dialect dialect) {
   return codec == nullptr ? *dialect::find_codec(core::Dialect::flow) : *codec;
 }
 
-std::string id_text(node::Broker& broker, core::WorkspaceId workspace,
-                    const core::Message& message, core::Dialect reader) {
+std::string id_text(node::Broker& broker, core::WorkspaceId workspace, const core::Message& message,
+                    core::Dialect reader) {
   if (message.named && reader != core::Dialect::flow) {
     if (const auto envelope = envelope_at(broker, workspace, message.seq)) {
       return dialect::id_in(reader, *envelope);
@@ -186,7 +186,7 @@ void render_topic(const core::Tables& tables, std::string_view name, core::Agent
   if (topic.published.us != 0) {
     out.key("last_published").time(topic.published);
   }
-  if (core::news::is_own_topic(name)) {
+  if (core::broker_topics::is_own_topic(name)) {
     out.key("publisher").text(core::broker_sender);
   }
   const std::vector<core::AgentRef> owners = tables.agents.stewards();
@@ -199,7 +199,7 @@ void render_dead_letter(const core::Tables& tables, const core::DeadLetter& lett
   out.key("reason").text(core::reason_name(letter.reason));
   out.key("failed_at").time(letter.failed_at).key("sender").text(letter.sender);
   out.key("receiver").text(letter.receiver);
-  const bool is_owed = tables.errands.find(letter.notice) != nullptr;
+  const bool is_owed = tables.outbox.find(letter.notice) != nullptr;
   out.key("sender_told").boolean(letter.notice != 0 && !is_owed);
   out.key("retry_count").number(letter.retry_count).key("last_error").text(letter.last_error);
   if (!letter.has_original) {
@@ -299,11 +299,11 @@ void render_request(const core::Tables& tables, core::MessageRef ref, JsonWriter
   }
   const core::Wait* const wait = tables.patterns.find_wait(message.seq);
   out.key("request").object().key("state");
-  out.plain(wait != nullptr            ? "waiting"
-            : message.answer.n != 0    ? "answered"
-            : message.timed_out        ? "timed_out"
+  out.plain(wait != nullptr                   ? "waiting"
+            : message.answer.n != 0           ? "answered"
+            : message.timed_out               ? "timed_out"
             : tables.messages.has_failed(ref) ? "failed"
-                                       : "open");
+                                              : "open");
   if (wait != nullptr) {
     out.key("due").time(wait->due).key("retries").number(uint64_t{wait->retries});
   }
@@ -318,8 +318,7 @@ std::string task_warning(const core::Tables& tables, const core::Receipt& receip
     return "you have no task of this taskId in this thread now: it is unknown, over, or was given "
            "to another; your report is delivered and changes nothing";
   }
-  const core::Task* const task =
-      receipt.duplicate ? tables.tasks.find(receipt.message) : nullptr;
+  const core::Task* const task = receipt.duplicate ? tables.tasks.find(receipt.message) : nullptr;
   if (task == nullptr) {
     return {};
   }
@@ -344,10 +343,10 @@ std::string unfit_warning(const core::Tables& tables, const core::Receipt& recei
        d = tables.messages.delivery(d).sibling) {
     rejected += tables.messages.delivery(d).state == core::State::rejected ? 1 : 0;
   }
-  return rejected == 0 ? std::string()
-                       : std::to_string(rejected) + " of " +
-                             std::to_string(message.delivery_count) +
-                             " receivers do not get it: it is larger than their dialect takes";
+  return rejected == 0
+             ? std::string()
+             : std::to_string(rejected) + " of " + std::to_string(message.delivery_count) +
+                   " receivers do not get it: it is larger than their dialect takes";
 }
 
 void render_summary(const core::Envelope& envelope, const core::Message& message,
@@ -357,8 +356,9 @@ void render_summary(const core::Envelope& envelope, const core::Message& message
   out.plain(sender_kind_name(envelope));
   out.key("type").text(codec_of(reader).type(envelope));
   const bool inbox = reader == core::Dialect::inbox;  // has nothing beyond high
-  out.key("priority").text(
-      priority_name(inbox ? std::min(message.priority, core::Priority::high) : message.priority));
+  out.key("priority")
+      .text(priority_name(inbox ? std::min(message.priority, core::Priority::high)
+                                : message.priority));
   out.key("preview");
   if (inbox && core::asks(envelope.kind)) {  // as its reader finds it in the content
     out.text(base::cut(dialect::inbox_title(envelope), preview_bytes));
@@ -369,8 +369,7 @@ void render_summary(const core::Envelope& envelope, const core::Message& message
 }
 
 void render_notification(const core::Envelope& envelope, const core::Message& message,
-                         core::Dialect reader, std::string_view redirected_from,
-                         JsonWriter& out) {
+                         core::Dialect reader, std::string_view redirected_from, JsonWriter& out) {
   out.object();
   render_summary(envelope, message, reader, out);
   // Inbox has one word for what asks.
@@ -536,14 +535,14 @@ std::expected<core::Envelope, Error> envelope_of(const view::StoredMessage& stor
   return std::move(send->envelope);
 }
 
-std::string errand_text(const core::Errand& errand) {
+std::string outbox_item_text(const core::OutboxItem& item) {
   std::string text;
   JsonWriter out(text);
   out.object().key("event");
-  if (errand.kind == core::ErrandKind::published) {
-    out.text(errand.to);
+  if (item.kind == core::OutboxKind::published) {
+    out.text(item.to);
   } else {
-    out.plain(core::errand_name(errand.kind));
+    out.plain(core::outbox_kind_name(item.kind));
   }
   struct {
     JsonWriter& out;
@@ -559,7 +558,7 @@ std::string errand_text(const core::Errand& errand) {
       out.end_array();
     }
   } writer{out};
-  for (const core::Fact& fact : errand.facts) {
+  for (const core::Fact& fact : item.facts) {
     out.key(fact.name);
     std::visit(writer, fact.value);
   }

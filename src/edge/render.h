@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/workspace.h"
+#include "core/machine/workspace.h"
 #include "dialect/dialect.h"
 #include "edge/principal.h"
 #include "lib/json_writer.h"
@@ -65,8 +65,8 @@ void render_notification(const core::Envelope& envelope, const core::Message& me
 const dialect::Codec& codec_of(core::Dialect dialect);
 
 // A message's id in the form of the reader's dialect.
-std::string id_text(node::Broker& broker, core::WorkspaceId workspace,
-                    const core::Message& message, core::Dialect reader);
+std::string id_text(node::Broker& broker, core::WorkspaceId workspace, const core::Message& message,
+                    core::Dialect reader);
 
 // In whose place the receiver got the message; empty: it was meant for it.
 std::string_view redirected_from(const core::Tables& tables, core::MessageRef message,
@@ -137,8 +137,8 @@ void render_request(const core::Tables& tables, core::MessageRef ref, lib::JsonW
 // `success`, `partial`, …; `unset` where the sender did not say.
 std::string_view status_name(core::Status status);
 
-// The body of the message by which the broker does an errand.
-std::string errand_text(const core::Errand& errand);
+// The body of the message by which the broker does an outbox item.
+std::string outbox_item_text(const core::OutboxItem& item);
 
 std::string_view kind_name(core::PrincipalKind kind);
 std::string_view priority_name(core::Priority priority);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "journal/file.h"
+#include "journal/file/file.h"
 #include "journal/journal.h"
 #include "journal/memory.h"
 
@@ -208,8 +208,7 @@ TEST_P(Conformance, FetchFindsEveryRecord) {
   }
   for (uint64_t seq = 1; seq <= 400; ++seq) {
     const uint64_t i = (seq + 1) / 2;
-    const std::string wanted =
-        seq % 2 == 1 ? "one " + std::to_string(i) : std::string(i * 7, 'y');
+    const std::string wanted = seq % 2 == 1 ? "one " + std::to_string(i) : std::string(i * 7, 'y');
     EXPECT_EQ(journal().fetch(Seq{seq}).value(), wanted);
   }
   EXPECT_EQ(journal().fetch(Seq{401}).error().code, base::Code::not_found);
@@ -323,10 +322,9 @@ TEST_P(Conformance, SnapshotIsMadeOfTheOlderOneAndTheRecordsSince) {
     return [upto](std::optional<Snapshot> older,
                   const ReadRecords& read) -> std::expected<std::string, Error> {
       std::string state = older ? older->state : "none";
-      const auto done =
-          read(older ? older->seq : Seq{}, Seq{upto}, [&](const Record& record) {
-            state += " " + std::to_string(record.seq.n) + std::string(record.payload);
-          });
+      const auto done = read(older ? older->seq : Seq{}, Seq{upto}, [&](const Record& record) {
+        state += " " + std::to_string(record.seq.n) + std::string(record.payload);
+      });
       return done ? std::expected<std::string, Error>(state) : std::unexpected(done.error());
     };
   };

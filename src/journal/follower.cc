@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "journal/recovery.h"
-#include "journal/segment.h"
+#include "journal/file/recovery.h"
+#include "journal/file/segment.h"
 
 namespace parley::journal {
 
@@ -116,8 +116,8 @@ std::expected<void, Error> Follower::open(const std::string& path) {
 
 // Hands out what the open segment holds after `after` and up to `upto`; true when it ends before.
 // The reader is a new one for each call: what an older one read ahead was not written yet.
-std::expected<bool, Error> Follower::read_segment(
-    Seq after, Seq upto, const std::function<void(const Record&)>& visit) {
+std::expected<bool, Error> Follower::read_segment(Seq after, Seq upto,
+                                                  const std::function<void(const Record&)>& visit) {
   SegmentReader reader(segment_->file, segment_->header, follow_ahead_bytes);
   while (next_ <= upto) {
     const auto stored = reader.at(offset_);

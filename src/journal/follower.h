@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "journal/disk.h"
-#include "journal/format.h"
+#include "journal/file/disk.h"
+#include "journal/file/format.h"
 #include "journal/journal.h"
 
 namespace parley::journal {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "journal/file.h"
+#include "journal/file/file.h"
 
 namespace parley::journal {
 namespace {

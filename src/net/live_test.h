@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/dial.h"
+#include "net/client/dial.h"
 #include "net/socket_server.h"
 #include "net/websocket.h"
 

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "lib/tls_testing.h"
-#include "net/client.h"
+#include "net/client/client.h"
 #include "net/live_test.h"
 
 namespace parley::net {

@@ -29,32 +29,32 @@ std::expected<void, Error> Broker::step(Time now) {
   return node_->step(now);
 }
 
-void Broker::run_errands(Courier::Body body) {
-  courier_.emplace(std::move(body));
-  courier_->start(machine());
+void Broker::send_outbox(OutboxSender::Body body) {
+  outbox_sender_.emplace(std::move(body));
+  outbox_sender_->start(machine());
 }
 
 void Broker::send_owed(Time now) {
-  if (errands_due() > now) {
+  if (outbox_due() > now) {
     return;
   }
-  is_reading_errands_ = true;
-  warm(courier_->originals(machine()), [this] {
-    is_reading_errands_ = false;
+  is_reading_outbox_ = true;
+  warm(outbox_sender_->originals(machine()), [this] {
+    is_reading_outbox_ = false;
     write_owed();
   });
 }
 
 void Broker::write_owed() {
-  courier_->run(
+  outbox_sender_->run(
       machine(), now_, [this](Seq seq) { return record(seq); },
-      [this](const Courier::Job& job, core::Send send) {
+      [this](const OutboxSender::Job& job, core::Send send) {
         ask(job.workspace, core::broker_name, std::move(send),
             [this, job](const core::Outcome& outcome, std::span<const core::Effect>) {
               // What the machine refused it owes no more; what did not get there is tried again.
-              const core::Errands& owed = machine().find(job.workspace)->tables().errands;
-              if (!outcome && owed.find(job.errand) != nullptr) {
-                courier_->put_off(job, now_);
+              const core::Outbox& owed = machine().find(job.workspace)->tables().outbox;
+              if (!outcome && owed.find(job.outbox_item) != nullptr) {
+                outbox_sender_->put_off(job, now_);
               }
             });
       });
@@ -81,8 +81,7 @@ void Broker::ask(core::WorkspaceId workspace, std::string_view actor, core::Comm
   // What the actor has asked before may let this pass. What others have asked is not told to them
   // yet, so this may as well have come before it.
   const auto newest = newest_.find(who);
-  if ((newest == newest_.end() || newest->second < first_ticket_) &&
-      refuse_at_door(entry, done)) {
+  if ((newest == newest_.end() || newest->second < first_ticket_) && refuse_at_door(entry, done)) {
     return;
   }
   const bool may_change_answers = !lets_nothing_pass(entry.command);
@@ -213,8 +212,8 @@ void Broker::applied(const core::Entry& entry, const core::Outcome& outcome,
   for (const core::Effect& effect : effects) {
     route(entry, effect);
   }
-  if (courier_) {
-    courier_->add(machine(), effects);
+  if (outbox_sender_) {
+    outbox_sender_->add(machine(), effects);
   }
 }
 
@@ -229,9 +228,8 @@ void Broker::route(const core::Entry& entry, const core::Effect& effect) {
     if (deliver->stream.origin == origin_ && !deliver->seen) {
       if (const auto at = receivers_.find(deliver->stream.number); at != receivers_.end()) {
         const auto* send = std::get_if<core::Send>(&entry.command);
-        at->second->deliver(*deliver, send != nullptr && deliver->message == entry.seq
-                                          ? &send->envelope
-                                          : nullptr);
+        at->second->deliver(
+            *deliver, send != nullptr && deliver->message == entry.seq ? &send->envelope : nullptr);
       }
     }
   } else if (const auto* mail = std::get_if<core::Mail>(&effect)) {

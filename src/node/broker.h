@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "node/node.h"
-#include "node/courier.h"
+#include "node/outbox_sender.h"
 
 namespace parley::node {
 
@@ -35,10 +35,9 @@ class Receiver {
 // those who wait for it. Single-threaded, like the node.
 class Broker final : private Outlet {
  public:
-  using Done =
-      std::move_only_function<void(const core::Outcome&, std::span<const core::Effect>)>;
-  using Observer = std::function<void(const core::Entry&, const core::Outcome&,
-                                      std::span<const core::Effect>)>;
+  using Done = std::move_only_function<void(const core::Outcome&, std::span<const core::Effect>)>;
+  using Observer =
+      std::function<void(const core::Entry&, const core::Outcome&, std::span<const core::Effect>)>;
 
   static std::expected<std::unique_ptr<Broker>, Error> start(journal::Journal& journal,
                                                              Node::Options options);
@@ -71,8 +70,7 @@ class Broker final : private Outlet {
   using Answer = std::expected<Seq, base::Code>;
   // Calls `answered` once with what came of the message at `question`; or of the request at that
   // place for a lock: its own place when it has it, else timeout.
-  Waiter on_answer(core::WorkspaceId workspace, Seq question,
-                   std::function<void(Answer)> answered);
+  Waiter on_answer(core::WorkspaceId workspace, Seq question, std::function<void(Answer)> answered);
   void forget(const Waiter& waiter);
   // Whether someone waits for mail of the agent.
   bool is_awaited(core::WorkspaceId workspace, core::AgentRef agent) const {
@@ -87,7 +85,7 @@ class Broker final : private Outlet {
   void observe_refusals(RefusalObserver observer) { refusal_observer_ = std::move(observer); }
 
   // From now on what the broker owes is sent, in messages with this body.
-  void run_errands(Courier::Body body);
+  void send_outbox(OutboxSender::Body body);
 
   std::expected<void, Error> step(Time now);
   bool has_work(Time now) const { return node_->has_work(now) || owed_due() <= now; }
@@ -115,10 +113,10 @@ class Broker final : private Outlet {
     core::StreamId stream;
   };
 
-  Time errands_due() const {
-    return courier_ && !is_reading_errands_ ? courier_->next() : base::time_max;
+  Time outbox_due() const {
+    return outbox_sender_ && !is_reading_outbox_ ? outbox_sender_->next() : base::time_max;
   }
-  Time owed_due() const { return std::min(errands_due(), closings_due_); }
+  Time owed_due() const { return std::min(outbox_due(), closings_due_); }
   void send_owed(Time now);
   void write_owed();
   void ask_to_close(const Closing& closing);
@@ -135,8 +133,8 @@ class Broker final : private Outlet {
 
   std::unique_ptr<Node> node_;
   uint64_t origin_ = 0;
-  Ticket first_ticket_ = 1;      // of askers_.front()
-  std::deque<Done> askers_;      // by ticket, without a gap; the node's own commands have none
+  Ticket first_ticket_ = 1;  // of askers_.front()
+  std::deque<Done> askers_;  // by ticket, without a gap; the node's own commands have none
   uint64_t next_stream_ = 1;
   uint64_t next_waiter_ = 1;
   std::unordered_map<uint64_t, Receiver*> receivers_;  // by stream number
@@ -146,9 +144,9 @@ class Broker final : private Outlet {
   std::unordered_map<uint64_t, Ticket> newest_;
   std::vector<Observer> observers_;
   RefusalObserver refusal_observer_;
-  std::optional<Courier> courier_;
-  bool is_reading_errands_ = false;  // what they are about is on its way from the disk
-  std::vector<Closing> closings_;  // streams that could not be closed when they should
+  std::optional<OutboxSender> outbox_sender_;
+  bool is_reading_outbox_ = false;  // what they are about is on its way from the disk
+  std::vector<Closing> closings_;   // streams that could not be closed when they should
   Time closings_due_ = base::time_max;
   Time now_{};  // of the newest step
 };

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/testing.h"
+#include "core/machine/testing.h"
 #include "journal/memory.h"
 
 namespace parley::node {
@@ -34,9 +34,7 @@ struct Bench {
   void ask(std::string_view actor, core::Command command) {
     broker->ask(workspace_first, actor, std::move(command), ignore);
   }
-  const core::Tables& tables() const {
-    return broker->machine().find(workspace_first)->tables();
-  }
+  const core::Tables& tables() const { return broker->machine().find(workspace_first)->tables(); }
 
   static void ignore(const core::Outcome&, std::span<const core::Effect>) {}
 };
@@ -70,16 +68,16 @@ TEST(Broker, StreamThatCouldNotBeClosedIsClosedLater) {
 // What the broker owes is about messages of any size and age: the journal's thread reads them.
 TEST(Broker, WhatIsOwedReadsNothingOnTheLoop) {
   Bench bench;
-  bench.options.fresh_bytes_max = 0;
+  bench.options.recent_bytes_max = 0;
   bench.start();
-  bench.broker->run_errands([](const core::Errand&) { return std::string("{}"); });
+  bench.broker->send_outbox([](const core::OutboxItem&) { return std::string("{}"); });
   bench.ask(core::broker_name, an_agent("ana"));
   bench.step();
   for (int n = 0; n < 30; ++n) {
     bench.ask("ana", a_send("ana", "m" + std::to_string(n)).to("nobody").send);
   }
   bench.step();
-  const core::Errands& owed = bench.tables().errands;
+  const core::Outbox& owed = bench.tables().outbox;
   EXPECT_EQ(owed.size(), 30u);
   for (int n = 0; n < 5 && owed.size() > 0; ++n) {
     bench.step();
@@ -96,14 +94,14 @@ TEST(Broker, WhatIsTooMuchIsSummedUp) {
   Bench bench;
   bench.start();
   // The body says of how many failures it tells.
-  bench.broker->run_errands([&](const core::Errand& errand) {
-    const auto failed = std::ranges::find(errand.facts, "delivery_failed", &core::Fact::name);
-    return std::to_string(failed == errand.facts.end() ? 1 : std::get<int64_t>(failed->value));
+  bench.broker->send_outbox([&](const core::OutboxItem& item) {
+    const auto failed = std::ranges::find(item.facts, "delivery_failed", &core::Fact::name);
+    return std::to_string(failed == item.facts.end() ? 1 : std::get<int64_t>(failed->value));
   });
   size_t told = 0;
   bench.broker->observe([&](const core::Entry& entry, const core::Outcome& outcome, auto) {
     const auto* send = std::get_if<core::Send>(&entry.command);
-    if (send != nullptr && send->errand != 0 && outcome) {
+    if (send != nullptr && send->outbox_item != 0 && outcome) {
       told += std::stoul(std::string(send->envelope.body));
     }
   });
@@ -136,11 +134,11 @@ TEST(Broker, WhatIsTooMuchIsSummedUp) {
   size_t steps = 0;
   for (; bench.broker->has_work(bench.clock.now()) && steps < 1'000; ++steps) {
     bench.step();
-    ASSERT_LE(bench.tables().errands.size(), 1'000u / 8 + 2);
+    ASSERT_LE(bench.tables().outbox.size(), 1'000u / 8 + 2);
   }
   EXPECT_LT(steps, 1'000u);
-  EXPECT_EQ(bench.tables().errands.size(), 0u);
-  EXPECT_EQ(bench.tables().errands.dropped, 0u);
+  EXPECT_EQ(bench.tables().outbox.size(), 0u);
+  EXPECT_EQ(bench.tables().outbox.dropped, 0u);
   EXPECT_EQ(bench.tables().load_of(bench.tables().agents.find("cy")), 1u);
   EXPECT_EQ(told, many + 1);
 }

@@ -2,7 +2,7 @@
 // What the broker refuses before it is written.
 #include <gtest/gtest.h>
 
-#include "core/testing.h"
+#include "core/machine/testing.h"
 #include "journal/memory.h"
 #include "node/broker.h"
 
@@ -20,8 +20,7 @@ class Door : public testing::Test {
     Node::Options options;
     options.clock = &clock_;
     broker_ = std::move(*Broker::start(journal_, options));
-    broker_->observe_refusals(
-        [this](const core::Entry&, const core::Outcome&) { ++at_the_door_; });
+    broker_->observe_refusals([this](const core::Entry&, const core::Outcome&) { ++at_the_door_; });
     step();
     for (const std::string_view name : {"ana", "bo", "cy"}) {
       ask(core::broker_name, an_agent(name));

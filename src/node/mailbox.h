@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/entry.h"
+#include "core/model/entry.h"
 
 namespace parley::node {
 

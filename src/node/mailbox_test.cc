@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/testing.h"
+#include "core/machine/testing.h"
 
 namespace parley::node {
 namespace {

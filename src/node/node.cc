@@ -112,7 +112,7 @@ Node::Node(journal::Journal& journal, Outlet& outlet, const Options& options)
       options_(options),
       machine_(options.hash_seed),
       mailbox_(options.mailbox),
-      fresh_(options.fresh_bytes_max),
+      recent_(options.recent_bytes_max),
       warm_(options.warm_bytes_max) {}
 
 Node::~Node() { journal_.wait(); }
@@ -124,8 +124,7 @@ std::expected<std::unique_ptr<Node>, Error> Node::start(journal::Journal& journa
     return std::unexpected(caught_up.error());
   }
   // The clock may have gone back since the last life.
-  node->options_.origin =
-      std::max(options.origin, node->machine_.life_of(node->options_.name) + 1);
+  node->options_.origin = std::max(options.origin, node->machine_.life_of(node->options_.name) + 1);
   (void)node->append_batch(node->machine_.time());  // a step tries again what failed
   return node;
 }
@@ -202,10 +201,10 @@ std::expected<void, Error> Node::step(Time now) {
     in_flight_.clear();
   }
   if (applied && machine_.life_of(options_.name) > options_.origin) {
-    applied = std::unexpected(Error{base::Code::data_in_use,
-                                    "another process has started as node \"" + options_.name +
-                                        "\"; give each its own name",
-                                    {}});
+    applied = std::unexpected(Error{
+        base::Code::data_in_use,
+        "another process has started as node \"" + options_.name + "\"; give each its own name",
+        {}});
   }
   if (!applied) {
     broken_ = true;
@@ -219,9 +218,7 @@ std::expected<void, Error> Node::step(Time now) {
 
 bool Node::waits_for_journal() const { return journal_.appending() == Appending::pending; }
 
-bool Node::has_started() const {
-  return machine_.was_applied({options_.origin, start_number});
-}
+bool Node::has_started() const { return machine_.was_applied({options_.origin, start_number}); }
 
 // Its fate is known: it is in the journal, though perhaps not applied yet.
 bool Node::batch_is_settled() const {
@@ -292,13 +289,12 @@ std::expected<void, Error> Node::apply_new(bool tell, Extent extent) {
   has_backlog_ = false;
   while (machine_.seq() < upto && !has_backlog_) {
     std::expected<void, Error> applied;
-    const auto read =
-        journal_.read(machine_.seq(), read_bytes, [&](const journal::Record& record) {
-          if (applied && record.seq <= upto && !has_backlog_) {
-            applied = apply_one(record, tell);
-            has_backlog_ = clock != nullptr && record.seq < upto && clock->now() >= until;
-          }
-        });
+    const auto read = journal_.read(machine_.seq(), read_bytes, [&](const journal::Record& record) {
+      if (applied && record.seq <= upto && !has_backlog_) {
+        applied = apply_one(record, tell);
+        has_backlog_ = clock != nullptr && record.seq < upto && clock->now() >= until;
+      }
+    });
     if (!read) {
       return read;
     }
@@ -322,10 +318,9 @@ std::expected<void, Error> Node::apply_one(const journal::Record& record, bool t
     return {};
   }
   if (std::holds_alternative<core::Send>(entry->command)) {
-    fresh_.add(record.seq, record.payload);
+    recent_.add(record.seq, record.payload);
   }
-  const bool is_ours =
-      entry->id.origin == options_.origin && entry->id.number > newest_told_;
+  const bool is_ours = entry->id.origin == options_.origin && entry->id.number > newest_told_;
   newest_told_ = is_ours ? entry->id.number : newest_told_;
   outlet_.applied(*entry, outcome, effects_,
                   is_ours ? std::optional<Ticket>(entry->id.number) : std::nullopt);
@@ -353,8 +348,8 @@ void Node::save_snapshot() {
   made_ = std::make_shared<Made>();
   journal::Snapshot snapshot{.seq = saving_, .state = {}};
   snapshot.make = [upto = saving_, seed = options_.hash_seed, made = made_](
-                      std::optional<journal::Snapshot> older, const journal::ReadRecords& read)
-      -> std::expected<std::string, Error> {
+                      std::optional<journal::Snapshot> older,
+                      const journal::ReadRecords& read) -> std::expected<std::string, Error> {
     const auto machine = replay(std::move(older), upto, read, seed);
     if (!machine) {
       return std::unexpected(machine.error());
@@ -401,8 +396,7 @@ bool Node::has_work(Time now) const {
     return true;
   }
   return !waits_for_journal() &&
-         (!batch_is_settled() || !mailbox_.empty() ||
-          !has_started() || next_deadline() <= now);
+         (!batch_is_settled() || !mailbox_.empty() || !has_started() || next_deadline() <= now);
 }
 
 Time Node::next_deadline() const {
@@ -410,8 +404,8 @@ Time Node::next_deadline() const {
 }
 
 std::expected<std::string_view, Error> Node::record(Seq seq) {
-  if (const std::string_view fresh = fresh_.find(seq); !fresh.empty()) {
-    return fresh;
+  if (const std::string_view recent = recent_.find(seq); !recent.empty()) {
+    return recent;
   }
   if (const std::string_view warm = warm_.find(seq); !warm.empty()) {
     return warm;

@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "journal/journal.h"
-#include "node/fresh.h"
 #include "node/mailbox.h"
+#include "node/recent_records.h"
 #include "node/warm.h"
 
 namespace parley::node {
@@ -55,7 +55,7 @@ class Node {
     uint64_t origin = 1;
     uint64_t hash_seed = 0;
     Mailbox::Limits mailbox;
-    size_t fresh_bytes_max = 32 * 1024 * 1024;
+    size_t recent_bytes_max = 32 * 1024 * 1024;
     size_t warm_bytes_max = 8 * 1024 * 1024;
     size_t snapshot_bytes_min = 256 * 1024 * 1024;  // of records between two snapshots, at least
     // What a view folds entries up to must not be lost with the records. Entries after this one
@@ -123,7 +123,7 @@ class Node {
   // may be gone again.
   using Done = std::move_only_function<void()>;
   void warm(const std::vector<Seq>& seqs, Done done);
-  bool is_warm(Seq seq) const { return !fresh_.find(seq).empty() || !warm_.find(seq).empty(); }
+  bool is_warm(Seq seq) const { return !recent_.find(seq).empty() || !warm_.find(seq).empty(); }
 
   // How often `record` had to read the disk, and how many were read by the journal's thread.
   uint64_t cold_reads() const { return cold_reads_; }
@@ -160,7 +160,7 @@ class Node {
   core::Machine machine_;
   Mailbox mailbox_;
   Mailbox::Batch in_flight_;
-  FreshRecords fresh_;
+  RecentRecords recent_;
   WarmRecords warm_;
   struct Warming {
     size_t left = 0;

@@ -83,7 +83,7 @@ TEST(Node, LeasesEndThoughTheClockWasSetForwardAndBack) {
 
 TEST(Node, RecordsAreWarmBeforeTheyAreLookedAt) {
   Bench bench;
-  bench.options.fresh_bytes_max = 0;
+  bench.options.recent_bytes_max = 0;
   bench.restart();
   bench.register_both();
   std::vector<Seq> seqs;

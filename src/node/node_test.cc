@@ -445,9 +445,9 @@ TEST(Node, FreshRecordsAreNotFetched) {
   Bench bench;
   bench.register_both();
   const Seq seq = bench.ask("ana", a_send("ana", "m1").to("bo").body("hello"))->message;
-  const auto fresh = bench.node->record(seq);
-  ASSERT_TRUE(fresh.has_value());
-  EXPECT_NE(fresh->find("hello"), std::string_view::npos);
+  const auto recent = bench.node->record(seq);
+  ASSERT_TRUE(recent.has_value());
+  EXPECT_NE(recent->find("hello"), std::string_view::npos);
   EXPECT_EQ(bench.journal.fetches, 0u);
   // After a restart nothing is fresh.
   bench.notes.outcomes.clear();
@@ -462,7 +462,7 @@ TEST(Node, FreshRecordsAreNotFetched) {
 TEST(Node, SnapshotsFreeTheJournalButKeepLiveRecords) {
   Bench bench;
   bench.options.snapshot_bytes_min = 2'000;
-  bench.options.fresh_bytes_max = 0;
+  bench.options.recent_bytes_max = 0;
   bench.restart();
   bench.register_both();
   bench.ask(broker_name, core::SetRules{{{"settled_max", "0"},

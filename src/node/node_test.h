@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "core/testing.h"
+#include "core/machine/testing.h"
 #include "journal/memory.h"
 #include "node/node.h"
 
@@ -36,9 +36,9 @@ class TroubledJournal final : public journal::Journal {
 
   std::optional<Error> append_error;
   std::optional<Error> read_error;
-  bool hold = false;           // batches stay pending
-  bool lose_batch = false;     // they never arrive, and no one says so
-  bool lose_answer = false;    // they arrive, and no one says so
+  bool hold = false;         // batches stay pending
+  bool lose_batch = false;   // they never arrive, and no one says so
+  bool lose_answer = false;  // they arrive, and no one says so
   std::vector<Append> appends;
   size_t fetches = 0;
   size_t waits = 0;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/testing.h"
+#include "core/machine/testing.h"
 #include "journal/memory.h"
 #include "node/node.h"
 
@@ -21,8 +21,8 @@ struct Told final : Outlet {
   size_t tickets = 0;
   size_t effects = 0;
 
-  void applied(const core::Entry& entry, const core::Outcome&,
-               std::span<const core::Effect> found, std::optional<Ticket> ticket) override {
+  void applied(const core::Entry& entry, const core::Outcome&, std::span<const core::Effect> found,
+               std::optional<Ticket> ticket) override {
     seqs.push_back(entry.seq);
     effects += found.size();
     tickets += ticket ? 1 : 0;

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "base/time.h"
-#include "core/wildcards.h"
+#include "core/topics/wildcards.h"
 
 namespace parley::sim {
 
@@ -160,9 +160,9 @@ bool plant_rules(Canary canary, core::SetRules& rules) {
     return true;
   }
   if (canary == Canary::silence_ignored || canary == Canary::circle_ignored) {
-    rules.values.emplace_back(canary == Canary::silence_ignored ? "collab.heartbeats_missed"
-                                                                : "collab.deadlock",
-                              canary == Canary::silence_ignored ? "0" : "warn");
+    rules.values.emplace_back(
+        canary == Canary::silence_ignored ? "collab.heartbeats_missed" : "collab.deadlock",
+        canary == Canary::silence_ignored ? "0" : "warn");
     return true;
   }
   if (canary == Canary::thread_unlimited) {
@@ -221,8 +221,7 @@ bool plant_other(Canary canary, const ReadBy& by, core::Command& command) {
              listen != nullptr && canary == Canary::pattern_ignored &&
              core::is_pattern(listen->topic)) {
     command = core::Subscribe{"no.such", listen->agent};
-  } else if (canary == Canary::move_lost &&
-             std::holds_alternative<core::ReassignTask>(command)) {
+  } else if (canary == Canary::move_lost && std::holds_alternative<core::ReassignTask>(command)) {
     command = core::Tick{};
   } else if (canary == Canary::entry_skipped && by.node == 1 && by.seq.n % 37 == 0) {
     command = core::Tick{};
@@ -280,8 +279,8 @@ bool plant(Canary canary, const ReadBy& by, Entry& entry) {
     return true;
   }
   if (auto* send = std::get_if<core::Send>(&entry.command);
-      send != nullptr && send->errand != 0 && canary == Canary::notice_unmarked) {
-    send->errand = 0;
+      send != nullptr && send->outbox_item != 0 && canary == Canary::notice_unmarked) {
+    send->outbox_item = 0;
     return true;
   }
   if (auto* send = std::get_if<core::Send>(&entry.command);
@@ -333,8 +332,8 @@ void swap_deliveries(std::vector<Fact>& facts) {
 
 // What ends as dead without a letter is not told.
 void keep_superseded(std::vector<Fact>& facts) {
-  const bool has_letter = std::ranges::any_of(
-      facts, [](const Fact& f) { return f.kind == Fact::Kind::dead_lettered; });
+  const bool has_letter =
+      std::ranges::any_of(facts, [](const Fact& f) { return f.kind == Fact::Kind::dead_lettered; });
   std::erase_if(facts, [has_letter](const Fact& f) {
     return !has_letter && f.kind == Fact::Kind::settled && f.state == core::State::dead;
   });
@@ -397,8 +396,8 @@ void plant_facts(Canary canary, const core::Entry& entry, core::Outcome& outcome
   } else if (canary == Canary::pause_ignored) {
     deliver_at_once(entry, outcome, facts);
   } else if (canary == Canary::lock_order_ignored || canary == Canary::lock_given_twice) {
-    const base::Code code = canary == Canary::lock_order_ignored ? base::Code::lock_order
-                                                                 : base::Code::lock_held;
+    const base::Code code =
+        canary == Canary::lock_order_ignored ? base::Code::lock_order : base::Code::lock_held;
     if (!outcome && outcome.error().code == code) {
       outcome = core::Receipt{.number = 1};
     }
@@ -406,21 +405,21 @@ void plant_facts(Canary canary, const core::Entry& entry, core::Outcome& outcome
     std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::alarm; });
   } else if (canary == Canary::closing_untold) {
     std::erase_if(facts, [](const Fact& f) {
-      return f.kind == Fact::Kind::owed && f.errand_kind == core::ErrandKind::thread_closed;
+      return f.kind == Fact::Kind::owed && f.outbox_kind == core::OutboxKind::thread_closed;
     });
   } else if (canary == Canary::receipt_untold) {
     std::erase_if(facts, [](const Fact& f) {
-      return f.kind == Fact::Kind::owed && f.errand_kind == core::ErrandKind::acknowledged;
+      return f.kind == Fact::Kind::owed && f.outbox_kind == core::OutboxKind::acknowledged;
     });
   } else if (canary == Canary::pressure_untold) {
     std::erase_if(facts, [](const Fact& f) {
-      return f.kind == Fact::Kind::owed && f.errand_kind == core::ErrandKind::backpressure;
+      return f.kind == Fact::Kind::owed && f.outbox_kind == core::OutboxKind::backpressure;
     });
   } else if (canary == Canary::mail_forgotten) {
     std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::mail; });
   } else if (canary == Canary::news_forgotten) {
     std::erase_if(facts, [](const Fact& f) {
-      return f.kind == Fact::Kind::owed && f.errand_kind == core::ErrandKind::published;
+      return f.kind == Fact::Kind::owed && f.outbox_kind == core::OutboxKind::published;
     });
   } else if (canary == Canary::wrong_first && outcome && outcome->duplicate) {
     outcome->message = outcome->message.next();

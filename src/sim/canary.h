@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/facts.h"
+#include "sim/checks/facts.h"
 #include "sim/verdict.h"
 
 namespace parley::sim {

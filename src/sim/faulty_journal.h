@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "core/command.h"
+#include "core/model/command.h"
 #include "journal/journal.h"
 #include "sim/canary.h"
 #include "sim/clock.h"

@@ -16,11 +16,15 @@ namespace {
 using core::Command;
 
 constexpr size_t agents = 9;  // the last ones are registered late or never
-constexpr std::array<std::string_view, 7> topics = {
-    "build.done", "build.failed", "topic:news", "ops.alert", "agent.availability_changed",
-    "system.policy_updated", "task.status_changed"};
-constexpr std::array<std::string_view, 6> patterns = {"build.*", "build.>", "*.alert", ">", "*",
-                                                      "build.>.x"};
+constexpr std::array<std::string_view, 7> topics = {"build.done",
+                                                    "build.failed",
+                                                    "topic:news",
+                                                    "ops.alert",
+                                                    "agent.availability_changed",
+                                                    "system.policy_updated",
+                                                    "task.status_changed"};
+constexpr std::array<std::string_view, 6> patterns = {"build.*", "build.>", "*.alert",
+                                                      ">",       "*",       "build.>.x"};
 
 template <class Deque, class Item>
 void remember(Deque& items, Item item, size_t max) {
@@ -190,8 +194,8 @@ Command Workload::some_send(Ask& ask) {
   if (random.chance(200)) {
     sent.key.bytes[3] = static_cast<uint8_t>(1 + random.below(20));
   }
-  sent.body = random.chance(20) ? std::string(2'500, 'x')
-                                : text("body {}", random.below(1'000'000));
+  sent.body =
+      random.chance(20) ? std::string(2'500, 'x') : text("body {}", random.below(1'000'000));
   sent.receivers = some_receivers();
   core::Send send;
   core::Envelope& e = send.envelope;
@@ -212,8 +216,7 @@ Command Workload::some_send(Ask& ask) {
   }
   send.tokens = random.chance(100) ? random.below(30) : 0;
   if (random.chance(250)) {
-    sent.session =
-        paused_.empty() || random.chance(400) ? text("s{}", random.below(3)) : paused_;
+    sent.session = paused_.empty() || random.chance(400) ? text("s{}", random.below(3)) : paused_;
     sent.sender = ask.actor = agent_name(random.below(4));
     sent.receivers = {random.chance(150) ? std::string("*") : agent_name(random.below(4))};
   }
@@ -231,9 +234,8 @@ Command Workload::some_send(Ask& ask) {
     send.later_stages.clear();
     sent.body.resize(std::min<size_t>(sent.body.size(), 100));  // which any next stage takes
     e.kind = core::Kind::response;
-    e.status = on_stage && random.chance(850)
-                   ? core::Status::success
-                   : static_cast<core::Status>(random.below(5));
+    e.status = on_stage && random.chance(850) ? core::Status::success
+                                              : static_cast<core::Status>(random.below(5));
     e.in_reply_to = random.chance(50) ? new_id() : question.id;
     if (random.chance(300)) {  // where it was asked
       sent.thread = threads_[question.message];
@@ -477,9 +479,8 @@ Command Workload::some_session(Ask& ask) {
   const std::string_view id = keep(text("s{}", random.below(3)));
   ask.workspace = core::workspace_first;
   ask.actor = agent_name(random.below(random.chance(900) ? 4 : agents));
-  const auto waits = std::ranges::find_if(sent_, [this](const Sent& sent) {
-    return !paused_.empty() && sent.session == paused_;
-  });
+  const auto waits = std::ranges::find_if(
+      sent_, [this](const Sent& sent) { return !paused_.empty() && sent.session == paused_; });
   if (waits != sent_.end() && random.chance(200)) {
     ask.actor = waits->receivers.front();
     return core::Read{core::Target{{}, waits->id}};
@@ -627,7 +628,7 @@ void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
     askers_[entry.seq] = names_other ? send->envelope.reply_to : send->envelope.sender;
     threads_[entry.seq] = send->envelope.thread;
     const bool asks = send->envelope.kind == core::Kind::request;
-    if (asks && (!send->later_stages.empty() || send->errand != 0)) {
+    if (asks && (!send->later_stages.empty() || send->outbox_item != 0)) {
       stages_.insert(entry.seq);
     }
     if (names_other && core::asks(send->envelope.kind)) {
@@ -636,9 +637,8 @@ void Workload::saw(const core::Entry& entry, const core::Outcome& outcome,
   }
   for (const Fact& fact : facts) {
     if (fact.kind == Fact::Kind::deliver) {
-      const Held held{fact.workspace,     fact.receiver, fact.message,
-                      ids_[fact.message], fact.stream,   fact.mark,
-                      senders_[fact.message], askers_[fact.message]};
+      const Held held{fact.workspace, fact.receiver, fact.message,           ids_[fact.message],
+                      fact.stream,    fact.mark,     senders_[fact.message], askers_[fact.message]};
       remember(held_, held, 24);
       if (stages_.contains(fact.message)) {
         remember(staged_, held, 8);

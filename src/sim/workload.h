@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/command.h"
-#include "sim/facts.h"
+#include "core/model/command.h"
+#include "sim/checks/facts.h"
 #include "sim/faulty_journal.h"
 
 namespace parley::sim {
@@ -102,7 +102,7 @@ class Workload {
   std::map<core::Seq, std::string> senders_;
   std::map<core::Seq, std::string> askers_;
   std::map<core::Seq, std::string> threads_;
-  std::deque<Held> held_;  // newest last
+  std::deque<Held> held_;       // newest last
   std::set<core::Seq> stages_;  // messages to the stages of pipelines
   std::deque<Held> staged_;     // those of them that were handed out, newest last
   std::set<core::Seq> links_;   // requests that were passed on

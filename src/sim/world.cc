@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "node/courier.h"
+#include "node/outbox_sender.h"
 #include "sim/text.h"
 
 namespace parley::sim {
@@ -63,13 +63,13 @@ class Seat final : public node::Outlet {
       checker_.told(told);
     }
     workload_.saw(entry, altered, facts);
-    courier.add(node->machine(), effects);
+    outbox_sender.add(node->machine(), effects);
   }
 
   void refused(node::Ticket ticket, const Error& error) override {
     checker_.refused(number_, ticket, error);
     if (const auto at = telling.find(ticket); at != telling.end()) {
-      courier.put_off(at->second, setting_.clock.now());
+      outbox_sender.put_off(at->second, setting_.clock.now());
     }
   }
 
@@ -79,8 +79,8 @@ class Seat final : public node::Outlet {
   FaultyJournal journal;
   std::unique_ptr<node::Node> node;
   uint64_t origin = 0;
-  node::Courier courier{[](const core::Errand&) { return std::string("{}"); }};
-  std::map<node::Ticket, node::Courier::Job> telling;
+  node::OutboxSender outbox_sender{[](const core::OutboxItem&) { return std::string("{}"); }};
+  std::map<node::Ticket, node::OutboxSender::Job> telling;
 
  private:
   int number_;
@@ -259,7 +259,7 @@ void World::start(Seat& seat) {
   options.hash_seed = setting_.random.next();
   constexpr std::array<size_t, 3> mailboxes = {4, 64, 65'536};
   options.mailbox.commands_max = setting_.random.pick(mailboxes);
-  options.fresh_bytes_max = setting_.random.chance(500) ? 0 : 2'000;
+  options.recent_bytes_max = setting_.random.chance(500) ? 0 : 2'000;
   constexpr std::array<size_t, 3> snapshots = {2'000, 10'000, 100'000};
   options.snapshot_bytes_min = setting_.random.pick(snapshots);
   if (seat.journal.snapshot_seq().n != 0) {
@@ -278,8 +278,9 @@ void World::start(Seat& seat) {
   setting_.note(
       text("node {} starts as {} at {}", seat.number(), seat.origin, seat.node->machine().seq().n));
   checker_.started(seat.number(), seat.origin, seat.node->machine());
-  seat.courier = node::Courier([](const core::Errand&) { return std::string("{}"); });
-  seat.courier.start(seat.node->machine());
+  seat.outbox_sender =
+      node::OutboxSender([](const core::OutboxItem&) { return std::string("{}"); });
+  seat.outbox_sender.start(seat.node->machine());
   seat.telling.clear();
   checker_.compare(seat.number(), seat.node->machine(), Check::snapshot);
   check_bodies(seat);
@@ -321,21 +322,19 @@ void World::send_owed(Seat& seat) {
   if (setting_.canary == Canary::notice_forgotten) {
     return;
   }
-  seat.courier.run(
+  seat.outbox_sender.run(
       seat.node->machine(), setting_.clock.now(),
       [&seat](Seq seq) { return seat.node->record(seq); },
-      [&](const node::Courier::Job& job, core::Send send) {
-        if (setting_.canary == Canary::stage_strays &&
-            send.envelope.kind == core::Kind::request) {
+      [&](const node::OutboxSender::Job& job, core::Send send) {
+        if (setting_.canary == Canary::stage_strays && send.envelope.kind == core::Kind::request) {
           send.envelope.thread = "elsewhere";
         }
-        const auto ticket =
-            seat.node->submit(job.workspace, core::broker_name, std::move(send));
+        const auto ticket = seat.node->submit(job.workspace, core::broker_name, std::move(send));
         if (ticket) {
           checker_.submitted(seat.number(), *ticket);
           seat.telling[*ticket] = job;
         } else {
-          seat.courier.put_off(job, setting_.clock.now());
+          seat.outbox_sender.put_off(job, setting_.clock.now());
         }
       });
 }
@@ -380,8 +379,7 @@ void World::move_clock() {
     move = ms(100, 2'000);
   } else if (roll < 50) {
     const Time next = checker_.machine().next_deadline();
-    move = next == base::time_max ? move
-                                  : std::max(base::Duration{}, next - setting_.clock.now());
+    move = next == base::time_max ? move : std::max(base::Duration{}, next - setting_.clock.now());
   } else if (roll < 56) {
     move = ms(60'000, 60'000);
   } else if (roll < 58) {
@@ -466,7 +464,7 @@ void World::talk_rubbish(Seat& seat) {
   // Nobody but a node says these, and it says that it started once and runs what is owed already.
   const auto* const send = std::get_if<core::Send>(&entry->command);
   const bool is_own = std::holds_alternative<core::StartNode>(entry->command) ||
-                      (send != nullptr && send->errand != 0);
+                      (send != nullptr && send->outbox_item != 0);
   ask(seat, Ask{entry->workspace, is_own ? "ghost" : std::string(entry->actor), entry->command});
 }
 
@@ -508,8 +506,8 @@ void World::finish() {
   if (checker_.untold() > 0) {
     std::string which;
     for (const auto& [id, workspace] : checker_.machine().workspaces()) {
-      for (const auto& [number, errand] : workspace.tables().errands.all()) {
-        which += text(" {} {} for {}", number, core::errand_name(errand.kind), errand.to);
+      for (const auto& [number, item] : workspace.tables().outbox.all()) {
+        which += text(" {} {} for {}", number, core::outbox_kind_name(item.kind), item.to);
       }
     }
     verdict_.fail(Check::notice, text("{} errands are never run:{}", checker_.untold(), which));
@@ -531,7 +529,7 @@ void World::quiesce() {
         return;
       }
       busy |= seat->node->has_work(setting_.clock.now());
-      const Time next = seat->courier.next();
+      const Time next = seat->outbox_sender.next();
       if (next != base::time_max && setting_.canary != Canary::notice_forgotten) {
         busy = true;
         setting_.clock.advance(std::max(base::Duration{}, next - setting_.clock.now()));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "node/node.h"
-#include "sim/checker.h"
+#include "sim/checks/checker.h"
 #include "sim/faulty_journal.h"
 #include "sim/workload.h"
 

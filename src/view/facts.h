@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 
 namespace parley::view {
 

@@ -87,9 +87,9 @@ DatabaseResult<Database> open_checked(const std::string& path) {
   }
   if (*tables == 0) {
     const auto made = database->run(
-        "BEGIN IMMEDIATE;" + std::string(schema) + "PRAGMA application_id=" +
-        std::to_string(application_id) + ";PRAGMA user_version=" +
-        std::to_string(History::schema_version) + ";COMMIT");
+        "BEGIN IMMEDIATE;" + std::string(schema) +
+        "PRAGMA application_id=" + std::to_string(application_id) +
+        ";PRAGMA user_version=" + std::to_string(History::schema_version) + ";COMMIT");
     if (!made) {
       return std::unexpected(made.error());
     }
@@ -138,11 +138,11 @@ std::expected<std::string, Error> set_aside(const std::string& path) {
     }
     break;
   }
-  return std::unexpected(Error{base::Code::storage_failed,
-                               "cannot set " + path + " aside: " +
-                                   (error ? error.message() : "too many are there already") +
-                                   "; move it away",
-                               {}});
+  return std::unexpected(Error{
+      base::Code::storage_failed,
+      "cannot set " + path + " aside: " + (error ? error.message() : "too many are there already") +
+          "; move it away",
+      {}});
 }
 
 core::State state_for(core::Reason reason) {
@@ -160,7 +160,7 @@ core::State state_for(core::Reason reason) {
   return core::State::dead;
 }
 
-bool is_buried(core::State state) { return state >= core::State::expired; }
+bool is_dead_letter(core::State state) { return state >= core::State::expired; }
 
 }  // namespace
 
@@ -202,8 +202,7 @@ DatabaseResult<void> History::prepare() {
     return set;
   }
   const std::pair<Statement*, std::string_view> wanted[] = {
-      {&add_message_,
-       "INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      {&add_message_, "INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&add_delivery_,
        "INSERT INTO deliveries VALUES (?1,?2,?3,?4,COALESCE(?5,0),COALESCE(?6,''),?7) "
        "ON CONFLICT DO UPDATE SET state=?3, time=?4, attempts=COALESCE(?5,attempts), "
@@ -217,8 +216,7 @@ DatabaseResult<void> History::prepare() {
       {&find_principal_, "SELECT id FROM principals WHERE workspace=? AND name=?"},
       {&add_principal_, "INSERT INTO principals (workspace, name) VALUES (?,?) RETURNING id"},
       {&set_position_, "UPDATE position SET seq=?"},
-      {&last_before_,
-       "SELECT seq, time FROM messages ORDER BY seq LIMIT ?"},
+      {&last_before_, "SELECT seq, time FROM messages ORDER BY seq LIMIT ?"},
   };
   for (const auto& [statement, sql] : wanted) {
     auto prepared = database_.prepare(sql);
@@ -264,11 +262,10 @@ DatabaseResult<void> History::remove_after(Seq last) {
     return std::unexpected(count.error());
   }
   report_.removed = static_cast<uint64_t>(*count);
-  auto removed =
-      database_.run("BEGIN IMMEDIATE; DELETE FROM messages WHERE seq" + after +
-                    "DELETE FROM deliveries WHERE message" + after +
-                    "DELETE FROM dead_letters WHERE entry" + after +
-                    "UPDATE position SET seq=" + std::to_string(last.n) + "; COMMIT");
+  auto removed = database_.run("BEGIN IMMEDIATE; DELETE FROM messages WHERE seq" + after +
+                               "DELETE FROM deliveries WHERE message" + after +
+                               "DELETE FROM dead_letters WHERE entry" + after +
+                               "UPDATE position SET seq=" + std::to_string(last.n) + "; COMMIT");
   if (!removed) {
     (void)database_.run("ROLLBACK");
   }
@@ -334,8 +331,7 @@ DatabaseResult<void> History::write(const Facts& facts, Seq upto, const ReadReco
   return write_position(upto);
 }
 
-DatabaseResult<void> History::collect(const Facts& facts, const Fact& fact,
-                                      Standings& standings) {
+DatabaseResult<void> History::collect(const Facts& facts, const Fact& fact, Standings& standings) {
   if (fact.kind == Fact::Kind::resolved || fact.kind == Fact::Kind::dropped) {
     return write_letter(facts, fact);
   }
@@ -359,7 +355,7 @@ DatabaseResult<void> History::collect(const Facts& facts, const Fact& fact,
     standing.attempts = fact.attempts;
   }
   // What went wrong in the end is with the dead letter, told before or after this.
-  if (!is_buried(fact.state())) {
+  if (!is_dead_letter(fact.state())) {
     standing.error = facts.text(fact.error);
   }
   return {};

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/entry.h"
-#include "core/state.h"
+#include "core/model/delivery_state.h"
+#include "core/model/entry.h"
 #include "lib/sqlite.h"
 #include "view/facts.h"
 
@@ -24,9 +24,7 @@ struct StoredMessage {
   std::string record;
 
   // Its texts are views into `record`.
-  std::expected<core::Entry, Error> entry() const {
-    return core::decode_entry(seq, time, record);
-  }
+  std::expected<core::Entry, Error> entry() const { return core::decode_entry(seq, time, record); }
 };
 
 struct StoredDelivery {
@@ -144,8 +142,8 @@ class Reader {
   // The messages that go on with a trace which another began, or that one itself; oldest first. Of
   // those after a place the first only, if one is given.
   std::expected<std::vector<StoredMessage>, Error> of_trace(WorkspaceId workspace,
-                                                            const base::Id128& trace,
-                                                            size_t limit, Seq after = {});
+                                                            const base::Id128& trace, size_t limit,
+                                                            Seq after = {});
 
   // The last entry that is folded in.
   std::expected<Seq, Error> position();

@@ -9,8 +9,8 @@
 #include <variant>
 
 #include "base/trace.h"
-#include "core/errands.h"
-#include "core/topics.h"
+#include "core/delivery/outbox.h"
+#include "core/topics/topics.h"
 
 namespace parley::view {
 
@@ -49,8 +49,7 @@ std::expected<void, Error> add_causes(Reader& reader, WorkspaceId workspace,
       return std::unexpected(found.error());
     }
     const auto before = *found ? envelope_of(**found) : std::nullopt;
-    if (before && before->kind != core::Kind::private_flag &&
-        known.insert((*found)->seq).second) {
+    if (before && before->kind != core::Kind::private_flag && known.insert((*found)->seq).second) {
       messages.push_back(std::move(**found));
       ++added;
     }
@@ -114,7 +113,7 @@ std::optional<TracedMessage::Failure> failure_in(const StoredMessage& later,
     return std::nullopt;
   }
   if (e->sender == core::broker_sender &&
-      e->action == core::errand_name(core::ErrandKind::request_timed_out)) {
+      e->action == core::outbox_kind_name(core::OutboxKind::request_timed_out)) {
     return TracedMessage::Failure{later.time, "TIMEOUT", "", 1 + retries_in(e->body)};
   }
   if (e->kind == core::Kind::response &&
@@ -157,9 +156,9 @@ class Maker {
     span.id = id;
     span.parent = parent;
     span.message = e_.id;
-    span.operation = std::string(name) + (e_.receivers.size() > 1 && kind == Span::Kind::message
-                                              ? ""
-                                              : " " + destination);
+    span.operation =
+        std::string(name) +
+        (e_.receivers.size() > 1 && kind == Span::Kind::message ? "" : " " + destination);
     span.start = traced_.message.time;
     span.tracestate = e_.tracestate;
     span.sampled = e_.trace_sampled;
@@ -200,10 +199,10 @@ class Maker {
     for (const StoredDelivery& delivery : traced_.receivers.listed) {
       if (has_failed(delivery.state)) {
         fail(span, delivery);
-        span.logs.push_back({delivery.time,
-                             std::string(core::state_name(delivery.state)) + " for " +
-                                 delivery.receiver,
-                             delivery.last_error});
+        span.logs.push_back(
+            {delivery.time,
+             std::string(core::state_name(delivery.state)) + " for " + delivery.receiver,
+             delivery.last_error});
       }
     }
     if (traced_.receivers.open == 0) {
@@ -314,8 +313,8 @@ bool is_on_topic(const Envelope& e, std::span<const StoredDelivery> deliveries) 
     return false;
   }
   const std::string_view name = e.receivers.front();
-  const bool is_named = std::ranges::find(deliveries, name, &StoredDelivery::receiver) !=
-                        deliveries.end();
+  const bool is_named =
+      std::ranges::find(deliveries, name, &StoredDelivery::receiver) != deliveries.end();
   return name.starts_with("topic:") || (name.find('.') != name.npos && !is_named);
 }
 
@@ -379,8 +378,8 @@ std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Read
 
 std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Reader::Viewer& viewer,
                                                       const core::Target& message) {
-  const auto found = message.seq.n != 0 ? reader.find(viewer, message.seq)
-                                        : reader.find(viewer, message.id);
+  const auto found =
+      message.seq.n != 0 ? reader.find(viewer, message.seq) : reader.find(viewer, message.id);
   if (!found) {
     return std::unexpected(found.error());
   }

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/envelope.h"
+#include "core/model/envelope.h"
 #include "view/reader.h"
 
 namespace parley::view {
@@ -80,10 +80,10 @@ struct Span {
   Kind kind = Kind::message;
   base::Id128 trace;
   uint64_t id = 0;
-  uint64_t parent = 0;      // 0: none
+  uint64_t parent = 0;  // 0: none
   base::MessageId message;
-  base::MessageId cause;    // the message that this one answers or names, if it does
-  std::string operation;    // `send bo`
+  base::MessageId cause;  // the message that this one answers or names, if it does
+  std::string operation;  // `send bo`
   Time start;
   std::optional<Time> end;  // none: it goes on
   bool failed = false;

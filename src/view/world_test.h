@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/testing.h"
-#include "journal/file.h"
+#include "core/machine/testing.h"
+#include "journal/file/file.h"
 #include "journal/follower.h"
 #include "view/history.h"
 
@@ -33,9 +33,8 @@ struct Directory {
 
 // A machine over a real journal, and whoever listens to it; `again` is its next life.
 struct World {
-  using Listener =
-      std::function<void(const core::Machine&, const core::Entry&, const core::Outcome&,
-                         std::span<const core::Effect>)>;
+  using Listener = std::function<void(const core::Machine&, const core::Entry&,
+                                      const core::Outcome&, std::span<const core::Effect>)>;
 
   Directory directory;
   base::ManualClock clock{core::testing::start_time};
@@ -122,12 +121,11 @@ struct Folder {
     facts = Facts{};
   }
   std::expected<void, Error> try_fold() {
-    return history->fold(facts, world.last(),
-                         [this](Seq after, Seq upto, const VisitRecord& visit) {
-                           return follower.read(after, upto, [&](const journal::Record& r) {
-                             visit(r.seq, r.time, r.payload);
-                           });
-                         });
+    return history->fold(
+        facts, world.last(), [this](Seq after, Seq upto, const VisitRecord& visit) {
+          return follower.read(after, upto,
+                               [&](const journal::Record& r) { visit(r.seq, r.time, r.payload); });
+        });
   }
   void fold() {
     const auto done = try_fold();

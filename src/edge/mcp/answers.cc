@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "edge/call.h"
+#include "edge/api/call.h"
 #include "edge/events.h"
 #include "edge/mcp/server.h"
 #include "lib/json_writer.h"

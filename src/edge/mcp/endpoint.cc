@@ -2,9 +2,9 @@
 // /mcp of the API: joins the protocol to the HTTP server and the broker.
 #include <array>
 
-#include "edge/api.h"
-#include "edge/mcp/parley.h"
+#include "edge/api/api.h"
 #include "edge/mcp/server.h"
+#include "edge/tools/parley_tools.h"
 
 namespace parley::edge {
 

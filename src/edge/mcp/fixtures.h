@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "edge/mcp/offer.h"
+#include "edge/tools/offer.h"
 
 namespace parley::edge::mcp {
 

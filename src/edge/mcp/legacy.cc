@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "edge/call.h"
+#include "edge/api/call.h"
 #include "edge/mcp/server.h"
 #include "lib/json_writer.h"
 #include "net/http.h"

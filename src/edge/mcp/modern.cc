@@ -2,7 +2,7 @@
 // 2026-07-28: each request says all that it needs, in its headers and in `_meta`.
 #include "edge/mcp/server.h"
 
-#include "edge/call.h"
+#include "edge/api/call.h"
 #include "lib/json_writer.h"
 #include "net/http.h"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "edge/mcp/shape.h"
+#include "edge/tools/shape.h"
 
 namespace parley::edge::mcp {
 namespace {
@@ -30,9 +30,9 @@ TEST(McpReplies, ARefusalNamesTheArgumentsAndTheToolsThatHelp) {
 }
 
 TEST(McpReplies, ARefusalOfAThreadSpeaksOfWhatTheToolHas) {
-  const std::string full = refused(
-      R"({"code":"THREAD_FULL","detail":"thread \"t\" has 20 messages; go on in a new )"
-      R"(conversation_id with metadata.correlation_id \"t\"","field":"/conversation_id"})");
+  const std::string full =
+      refused(R"({"code":"THREAD_FULL","detail":"thread \"t\" has 20 messages; go on in a new )"
+              R"(conversation_id with metadata.correlation_id \"t\"","field":"/conversation_id"})");
   EXPECT_EQ(full,
             "THREAD_FULL: thread \"t\" has 20 messages (argument threadId). Leave `threadId` out: "
             "that begins a new conversation.");
@@ -43,8 +43,8 @@ TEST(McpReplies, ARefusalOfAThreadSpeaksOfWhatTheToolHas) {
 TEST(McpReplies, AnAnswerThatIsOnlyTextIsThatText) {
   const auto answered = [](std::string_view body) {
     lib::JsonDocument document;
-    const std::string text = R"({"id":"q","response":{"sender":"sam","payload":{"body":)" +
-                             std::string(body) + "}}}";
+    const std::string text =
+        R"({"id":"q","response":{"sender":"sam","payload":{"body":)" + std::string(body) + "}}}";
     return answer_reply(*document.parse(text));
   };
   constexpr std::string_view begin = R"({"answered":true,"id":"q","from":"sam","answer":)";
@@ -57,9 +57,9 @@ TEST(McpReplies, AnAnswerThatIsOnlyTextIsThatText) {
 
 TEST(McpReplies, AMessageIsToldWithoutWhatAModelHasNoUseFor) {
   lib::JsonDocument document;
-  const auto message = document.parse(
-      R"({"id":"q","from":"sam","type":"task","content":"{}","traceparent":"00-1",)"
-      R"("foreign":{"type":"query","wrapped":true,"session":"s"}})");
+  const auto message =
+      document.parse(R"({"id":"q","from":"sam","type":"task","content":"{}","traceparent":"00-1",)"
+                     R"("foreign":{"type":"query","wrapped":true,"session":"s"}})");
   EXPECT_EQ(message_reply(*message, R"({"sender":"sam","via":"mcp","on_behalf_of":[],)"
                                     R"("traceparent":"00-1"})"),
             R"({"id":"q","from":"sam","type":"task","content":"{}","question":true,)"
@@ -72,10 +72,9 @@ TEST(McpReplies, AnInboxSaysWhatIsFromAHuman) {
   const auto inbox = document.parse(
       R"({"count":2,"notifications":[{"id":"a","from":"human:kim","sender_kind":"human"},)"
       R"({"id":"b","from":"sam","sender_kind":"agent","thread":"t"}]})");
-  EXPECT_EQ(inbox_reply(*inbox, true),
-            R"({"count":2,"timedOut":false,"notifications":[)"
-            R"({"id":"a","from":"human:kim","human":true},)"
-            R"({"id":"b","from":"sam","threadId":"t"}]})");
+  EXPECT_EQ(inbox_reply(*inbox, true), R"({"count":2,"timedOut":false,"notifications":[)"
+                                       R"({"id":"a","from":"human:kim","human":true},)"
+                                       R"({"id":"b","from":"sam","threadId":"t"}]})");
 }
 
 TEST(McpShape, SaysTheSchemaOfAnObject) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "edge/mcp/offer.h"
+#include "edge/tools/offer.h"
 #include "lib/json.h"
 
 namespace parley::edge::mcp {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "edge/call.h"
+#include "edge/api/call.h"
 #include "lib/json_writer.h"
 #include "net/http.h"
 

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "base/time.h"
-#include "edge/mcp/catalog.h"
 #include "edge/mcp/limits.h"
 #include "edge/mcp/notes.h"
-#include "edge/mcp/offer.h"
 #include "edge/mcp/records.h"
 #include "edge/mcp/sessions.h"
 #include "edge/mcp/streams.h"
 #include "edge/mcp/subscriptions.h"
 #include "edge/mcp/tally.h"
+#include "edge/tools/catalog.h"
+#include "edge/tools/offer.h"
 #include "edge/waits.h"
 #include "lib/crypto.h"
 #include "net/server.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sim/edge/letters.h"
+#include "sim/client/letters.h"
 
 namespace parley::edge_sim {
 
@@ -43,8 +43,8 @@ void History::on_page(Agent& agent, const Reply& reply) {
     return;
   }
   for (const Json message : parsed->find("messages").elements()) {
-    for (const std::string& name : {std::string(string_of(message, "id")),
-                                    std::to_string(number_of(message, "seq"))}) {
+    for (const std::string& name :
+         {std::string(string_of(message, "id")), std::to_string(number_of(message, "seq"))}) {
       Listed& listed = outbox.messages[name];
       listed.sender = string_of(message, "from");
       listed.body.append(listed.times > 0 ? " and " : "").append(message.raw());
@@ -74,9 +74,8 @@ void History::ask_around(Agent& agent) {
     agent.ask({.target = text("/v1/messages?thread={}&limit=20", agent.percent(one.thread))},
               ignore);
   }
-  const auto traced = std::ranges::find_if(agent.notes().mail, [](const auto& each) {
-    return !each.second.trace.empty();
-  });
+  const auto traced = std::ranges::find_if(
+      agent.notes().mail, [](const auto& each) { return !each.second.trace.empty(); });
   if (traced != agent.notes().mail.end()) {
     agent.ask({.target = "/v1/traces/" + traced->second.trace}, ignore);
   }
@@ -116,8 +115,7 @@ void History::judge() const {
     }
     for (const Sent& sent : agent->notes().sent) {
       // A broadcast is fire and forget: it may be gone with the power.
-      const bool is_told = sent.fate == Sent::Fate::accepted && !sent.id.empty() &&
-                           sent.to != "*";
+      const bool is_told = sent.fate == Sent::Fate::accepted && !sent.id.empty() && sent.to != "*";
       const auto listed =
           at->second.messages.find(sent.seq > 0 ? std::to_string(sent.seq) : sent.id);
       // The newest page is told first. What the sender was told of before it asked is there; what

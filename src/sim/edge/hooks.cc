@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "sim/edge/agent.h"
+#include "sim/client/agent.h"
 
 namespace parley::edge_sim {
 
@@ -61,12 +61,12 @@ void Hooks::deliver(const Waiting& waiting) {
   }
   const bool is_lost = roll < 30;
   coverage.count("webhook", is_lost ? "answer lost" : "answers 200");
-  waiting.done(is_lost ? edge::Poster::Result{.status = 0,
-                                              .error = "timed out",
-                                              .detail = "no answer",
-                                              .retry_after = {}}
-                       : edge::Poster::Result{
-                             .status = 200, .error = {}, .detail = {}, .retry_after = {}});
+  waiting.done(
+      is_lost ? edge::Poster::Result{.status = 0,
+                                     .error = "timed out",
+                                     .detail = "no answer",
+                                     .retry_after = {}}
+              : edge::Poster::Result{.status = 200, .error = {}, .detail = {}, .retry_after = {}});
 }
 
 }  // namespace parley::edge_sim

@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "edge/poster.h"
+#include "edge/webhooks/poster.h"
 #include "sim/edge/stage.h"
 
 namespace parley::edge_sim {

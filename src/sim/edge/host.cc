@@ -108,7 +108,7 @@ std::expected<void, Error> Host::start_broker(Life& life) {
   options.hash_seed = lib::random_u64();
   options.mailbox = shape_.mailbox;
   options.snapshot_bytes_min = shape_.snapshot_bytes;
-  options.fresh_bytes_max = shape_.fresh_bytes;
+  options.recent_bytes_max = shape_.fresh_bytes;
   options.tell_after = feed.position();
   options.view_position = [&feed] { return feed.durable(); };
   options.view_full = [&feed] { return feed.full(); };
@@ -126,10 +126,9 @@ std::expected<void, Error> Host::start_broker(Life& life) {
 
 std::expected<void, Error> Host::ask_now(Life& life, core::Command command) {
   std::optional<core::Outcome> heard;
-  life.broker->ask(core::workspace_first, core::broker_name, std::move(command),
-                   [&heard](const core::Outcome& outcome, std::span<const core::Effect>) {
-                     heard = outcome;
-                   });
+  life.broker->ask(
+      core::workspace_first, core::broker_name, std::move(command),
+      [&heard](const core::Outcome& outcome, std::span<const core::Effect>) { heard = outcome; });
   while (!heard) {
     journal_.pass_time();
     if (auto stepped = life.broker->step(setting_.clock.now()); !stepped) {
@@ -218,8 +217,7 @@ bool Host::is_stuck() const {
 }
 
 bool Host::has_work() const {
-  return is_up() &&
-         (life_->server->has_work() || life_->broker->has_work(setting_.clock.now()));
+  return is_up() && (life_->server->has_work() || life_->broker->has_work(setting_.clock.now()));
 }
 
 LinkServer& Host::server() { return *life_->server; }

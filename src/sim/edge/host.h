@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "edge/api.h"
+#include "edge/api/api.h"
 #include "node/broker.h"
 #include "sim/edge/server.h"
 #include "sim/faulty_journal.h"
@@ -32,8 +32,7 @@ class Host {
   using Bring = std::function<bool(edge::Poster::Request, edge::Poster::Done)>;
 
   // `directory` is for the files of the view and of MCP.
-  Host(sim::Setting& setting, sim::SharedLog& log, std::string directory, Shape shape,
-       Bring bring);
+  Host(sim::Setting& setting, sim::SharedLog& log, std::string directory, Shape shape, Bring bring);
   ~Host();
 
   bool is_up() const { return life_ != nullptr; }

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "base/check.h"
-#include "edge/openapi.h"
+#include "edge/api/openapi.h"
 #include "sim/text.h"
 
 namespace parley::edge_sim {
@@ -17,15 +17,13 @@ using lib::JsonKind;
 using sim::text;
 
 // Of the schema, not of its values; `then` and `else` belong to `if`.
-constexpr auto ignored = std::to_array<std::string_view>(
-    {"$schema", "$id", "title", "description", "default", "examples", "definitions", "then",
-     "else"});
+constexpr auto ignored =
+    std::to_array<std::string_view>({"$schema", "$id", "title", "description", "default",
+                                     "examples", "definitions", "then", "else"});
 
 std::string shown(Json value) { return std::string(value.raw().substr(0, 80)); }
 
-bool is_whole(Json value) {
-  return value.as_int64().has_value() || value.as_uint64().has_value();
-}
+bool is_whole(Json value) { return value.as_int64().has_value() || value.as_uint64().has_value(); }
 
 bool is_a(Json value, std::string_view type) {
   switch (value.kind()) {
@@ -107,8 +105,8 @@ Schemas::Schemas(std::string_view openapi) {
       std::string method(each.key);
       std::ranges::transform(method, method.begin(),
                              [](char c) { return static_cast<char>(c & ~0x20); });
-      operations_.push_back({std::move(method), segments, each.value.find("responses"),
-                             each.value.find("x-errors")});
+      operations_.push_back(
+          {std::move(method), segments, each.value.find("responses"), each.value.find("x-errors")});
     }
   }
 }
@@ -207,10 +205,9 @@ std::string Schemas::check_keyword(std::string_view keyword, Json rule, Json sch
     return check(resolve(*rule.as_string(), scope), value, scope);
   }
   if (keyword == "type") {
-    const bool fits = rule.as_string() ? is_a(value, *rule.as_string())
-                                       : any_of(rule, [&](Json type) {
-                                           return is_a(value, *type.as_string());
-                                         });
+    const bool fits = rule.as_string()
+                          ? is_a(value, *rule.as_string())
+                          : any_of(rule, [&](Json type) { return is_a(value, *type.as_string()); });
     return fits ? "" : text("{} is not of type {}", shown(value), rule.raw());
   }
   if (keyword == "enum" || keyword == "const") {
@@ -253,8 +250,7 @@ std::string Schemas::check_list(std::string_view keyword, Json rule, Json list,
     return {};
   }
   const size_t count = size_of(list);
-  const bool fits =
-      keyword == "minItems" ? count >= *rule.as_uint64() : count <= *rule.as_uint64();
+  const bool fits = keyword == "minItems" ? count >= *rule.as_uint64() : count <= *rule.as_uint64();
   return fits ? "" : text("has {} items", count);
 }
 
@@ -296,8 +292,8 @@ std::string Schemas::check_text(std::string_view keyword, Json rule, std::string
   }
   if (keyword == "minLength" || keyword == "maxLength") {
     const size_t length = characters_of(words);
-    const bool fits = keyword == "minLength" ? length >= *rule.as_uint64()
-                                             : length <= *rule.as_uint64();
+    const bool fits =
+        keyword == "minLength" ? length >= *rule.as_uint64() : length <= *rule.as_uint64();
     return fits ? "" : text("{}: its {} is {}", words.substr(0, 80), keyword, rule.raw());
   }
   return text("no check for the keyword {}", keyword);

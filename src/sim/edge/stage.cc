@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sim/edge/agent.h"
+#include "sim/client/agent.h"
 #include "sim/edge/host.h"
 #include "sim/edge/schemas.h"
 
@@ -54,8 +54,8 @@ void Stage::read(std::string_view reader, std::string_view words) {
   each_marker(words, [&](std::string_view marker) {
     const auto at = readers.find(std::string(marker));
     if (at != readers.end() && !may_read(std::string(reader), at->second)) {
-      fail("privacy", text("{} reads {}, which is not for it: {}", reader, marker,
-                           words.substr(0, 600)));
+      fail("privacy",
+           text("{} reads {}, which is not for it: {}", reader, marker, words.substr(0, 600)));
     }
   });
 }

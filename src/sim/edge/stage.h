@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "lib/json.h"
+#include "sim/client/notebook.h"
+#include "sim/client/wire.h"
 #include "sim/edge/link.h"
-#include "sim/edge/notebook.h"
-#include "sim/edge/wire.h"
 #include "sim/faulty_journal.h"
 #include "sim/text.h"
 
@@ -37,7 +37,7 @@ struct Stage {
   std::map<std::string, std::set<std::string>> readers{};
   std::map<std::string, std::set<std::string>> subscribers{};  // by topic: those
   std::map<std::string, std::set<std::string>> sessions{};     // by id: who is in it
-  std::set<std::string> failed{};    // markers of what senders were told was not delivered
+  std::set<std::string> failed{};  // markers of what senders were told was not delivered
   // What was given up and tried again, as the admin is told when a run ends. Its sender may never
   // hear of it: who is removed before it reads the notice does not, nor who has its name then.
   struct Retried {
@@ -50,7 +50,7 @@ struct Stage {
   std::set<Retried> retried{};
   std::set<std::string> cut_off{};   // markers of what the network lost on its way to a client
   std::set<std::string> repeated{};  // markers of what the broker sends again if it must
-  std::map<std::string, std::set<std::string>> groups{};   // by thread of a pipeline: who is in it
+  std::map<std::string, std::set<std::string>> groups{};  // by thread of a pipeline: who is in it
   std::optional<Fault> fault{};
   uint64_t step = 0;
   uint64_t connections = 0;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/edge/agent.h"
+#include "sim/client/agent.h"
 #include "sim/edge/stage.h"
 
 namespace parley::edge_sim {

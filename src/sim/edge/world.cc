@@ -7,13 +7,13 @@
 #include <filesystem>
 
 #include "lib/json.h"
-#include "sim/edge/admin.h"
-#include "sim/edge/agent.h"
+#include "sim/client/admin.h"
+#include "sim/client/agent.h"
+#include "sim/client/letters.h"
 #include "sim/edge/entropy.h"
 #include "sim/edge/history.h"
 #include "sim/edge/hooks.h"
 #include "sim/edge/host.h"
-#include "sim/edge/letters.h"
 #include "sim/edge/verdict.h"
 
 namespace parley::edge_sim {
@@ -160,12 +160,11 @@ void World::add_agent(Agent::Profile profile) {
   }
   profile.webhook_secret = string_of(*parsed, "webhook_secret");
   constexpr std::string_view ways[] = {"poll", "events", "socket", "mcp"};
-  const bool is_stateless = profile.way == Agent::Way::mcp &&
-                            profile.era == McpClient::Era::stateless;
-  setting_.coverage.count("client", text("{} {}{}{}", profile.dialect,
-                                         ways[static_cast<size_t>(profile.way)],
-                                         is_stateless ? " stateless" : "",
-                                         has_webhook ? " webhook" : ""));
+  const bool is_stateless =
+      profile.way == Agent::Way::mcp && profile.era == McpClient::Era::stateless;
+  setting_.coverage.count("client",
+                          text("{} {}{}{}", profile.dialect, ways[static_cast<size_t>(profile.way)],
+                               is_stateless ? " stateless" : "", has_webhook ? " webhook" : ""));
   stage_.agents.push_back(std::make_unique<Agent>(stage_, std::move(profile),
                                                   std::string(string_of(*parsed, "token"))));
 }
@@ -226,8 +225,8 @@ void World::strike() {
   if (!host_.is_up() && random.chance(300)) {
     const auto started = host_.start();
     started_at_ = stage_.step;
-    setting_.note(text("{} the broker starts: {}", stage_.step,
-                       started ? "up" : started.error().detail));
+    setting_.note(
+        text("{} the broker starts: {}", stage_.step, started ? "up" : started.error().detail));
   }
 }
 
@@ -321,9 +320,8 @@ void World::finish() {
       }
     }
   }
-  if (std::ranges::any_of(stage_.agents, [](const auto& agent) {
-        return !agent->notes().disordered.empty();
-      })) {
+  if (std::ranges::any_of(stage_.agents,
+                          [](const auto& agent) { return !agent->notes().disordered.empty(); })) {
     read_dead_letters();
   }
   verdict.judge();
@@ -343,8 +341,8 @@ void World::read_dead_letters() {
   lib::JsonDocument document;
   const auto parsed = document.parse(reply.body);
   if (reply.status != 200 || !parsed) {
-    stage_.fail("order", text("the admin asks for the dead letters and is told {} {}",
-                              reply.status, reply.body.substr(0, 600)));
+    stage_.fail("order", text("the admin asks for the dead letters and is told {} {}", reply.status,
+                              reply.body.substr(0, 600)));
     return;
   }
   uint64_t count = 0;
@@ -402,8 +400,8 @@ void World::judge_rest() {
     const std::string value =
         at == std::string::npos
             ? "nothing"
-            : reply.body.substr(at + name.size() + 2, reply.body.find('\n', at + 1) - at -
-                                                          name.size() - 2);
+            : reply.body.substr(at + name.size() + 2,
+                                reply.body.find('\n', at + 1) - at - name.size() - 2);
     if (value != (name == "parley_connections" ? "1" : "0")) {
       stage_.fail("rest", text("everyone is gone, and {} is {}", name, value));
     }
@@ -416,8 +414,14 @@ void World::judge_rest() {
 Result World::run() {
   set_up();
   if (!stage_.fault) {
-    setting_.rates = {.refuse = 4, .fail = 1, .slow = 60, .lose = 5, .lag = 30, .read_fail = 1,
-                      .save_slow = 300, .save_fail = 50};
+    setting_.rates = {.refuse = 4,
+                      .fail = 1,
+                      .slow = 60,
+                      .lose = 5,
+                      .lag = 30,
+                      .read_fail = 1,
+                      .save_slow = 300,
+                      .save_fail = 50};
     if (setting_.random.chance(300)) {
       setting_.rates = {};
     }

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "app/agent_token.h"
+#include "app/commands/commands.h"
+#include "app/terminal.h"
+#include "lib/json_writer.h"
+
+namespace parley::app {
+
+namespace {
+
+using lib::Json;
+using lib::JsonWriter;
+
+// Shared by the closures of one group, because CLI11 copies them.
+struct Options {
+  ClientOptions client;
+  std::string id;
+  std::string dialect;
+  std::string name;
+  std::string role;
+  std::string listed_dialect;
+  std::string status;
+  std::vector<std::string> capabilities;
+  std::vector<std::string> actions;
+  std::vector<std::string> topics;
+  std::vector<std::string> rights;
+  std::string webhook;
+  bool no_webhook = false;
+  bool rotate_secret = false;
+};
+
+void write_list(JsonWriter& writer, std::string_view key, const std::vector<std::string>& items) {
+  if (items.empty()) {
+    return;
+  }
+  writer.key(key).array();
+  for (const std::string& item : items) {
+    writer.text(item);
+  }
+  writer.end_array();
+}
+
+void write_text(JsonWriter& writer, std::string_view key, const std::string& value) {
+  if (!value.empty()) {
+    writer.key(key).text(value);
+  }
+}
+
+// The token alone on standard output, so that `TOKEN=$(parley agent add ...)` works; what to do
+// with it beside that.
+int show_token(const std::string& what, Json answer) {
+  const std::string token = text_of(answer, "token");
+  if (token.empty()) {
+    std::fprintf(stderr,
+                 "%s was registered before and is up to date. No token is printed: it has the one "
+                 "that it was told then.\n",
+                 what.c_str());
+    return 0;
+  }
+  std::fprintf(stderr, "%s is registered. This is its token; it is shown only this once:\n",
+               what.c_str());
+  std::printf("%s\n", printable(token).c_str());
+  std::fflush(stdout);
+  std::fprintf(stderr,
+               "Give it to whoever speaks for %s, as PARLEY_TOKEN:\n"
+               "  PARLEY_TOKEN=... parley inbox\n",
+               what.c_str());
+  return 0;
+}
+
+// The secret of a webhook beside the token: on standard error, because scripts take the token.
+void show_secret(Json answer) {
+  const std::string secret = text_of(answer, "webhook_secret");
+  if (!secret.empty()) {
+    std::fprintf(stderr,
+                 "This is what its webhook is signed with; it is shown only this once:\n"
+                 "  %s\n",
+                 printable(secret).c_str());
+  }
+}
+
+void write_webhook(JsonWriter& writer, const Options& options) {
+  if (options.no_webhook) {
+    writer.key("webhook").null();
+  } else if (!options.webhook.empty() || options.rotate_secret) {
+    writer.key("webhook").object();
+    write_text(writer, "url", options.webhook);
+    if (options.rotate_secret) {
+      writer.key("rotate_secret").boolean(true);
+    }
+    writer.end_object();
+  }
+}
+
+// Changes nothing but the webhook. Asks first, because an admin who misspells a name would register
+// another agent by it.
+int set_webhook(const Options& options) {
+  if (options.webhook.empty() && !options.rotate_secret && !options.no_webhook) {
+    return complain({"", "there is nothing to change",
+                     "Give a URL, --rotate or --remove; `parley agent show` says how it is."});
+  }
+  const auto known = ask(options.client, {"GET", "/v1/agents/" + encoded(options.id)});
+  if (!known) {
+    Failure failure = known.error();
+    if (failure.code == "NOT_FOUND") {
+      failure = {"NOT_FOUND", "there is no agent " + options.id,
+                 "`parley agent list` shows them; `parley agent add --webhook URL` registers one."};
+    }
+    return complain(failure);
+  }
+  std::string body;
+  JsonWriter writer(body);
+  writer.object().key("id").text(options.id);
+  write_webhook(writer, options);
+  writer.end_object();
+  return ask_and_show(options.client, {"POST", "/v1/agents", body, {}}, [&](Json answer) {
+    const std::string secret = text_of(answer, "webhook_secret");
+    std::fprintf(stderr, "the webhook of %s is %s\n", printable(options.id).c_str(),
+                 options.no_webhook ? "removed" : "set");
+    if (!secret.empty()) {
+      std::fprintf(stderr, "This is what it is signed with; it is shown only this once:\n");
+      std::printf("%s\n", printable(secret).c_str());
+    }
+    return 0;
+  });
+}
+
+int add(const Options& options) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.object().key("id").text(options.id);
+  // One that is not given stays what it is, also of an agent that is registered already.
+  write_text(writer, "dialect", options.dialect);
+  write_text(writer, "name", options.name);
+  write_text(writer, "role", options.role);
+  write_list(writer, "capabilities", options.capabilities);
+  write_list(writer, "supportedActions", options.actions);
+  write_list(writer, "subscriptions", options.topics);
+  write_webhook(writer, options);
+  writer.end_object();
+  return ask_and_show(options.client, {"POST", "/v1/agents", body, {}}, [&](Json answer) {
+    show_secret(answer);
+    return show_token("agent " + printable(options.id), answer);
+  });
+}
+
+Colour colour_of(std::string_view status) {
+  if (status == "online" || status == "available" || status == "idle") {
+    return Colour::green;
+  }
+  return status == "offline" ? Colour::dim : Colour::plain;
+}
+
+int list(const Options& options) {
+  std::string path = "/v1/agents";
+  const auto narrow = [&path](std::string_view key, const std::string& value) {
+    if (!value.empty()) {
+      path += (path.find('?') == std::string::npos ? "?" : "&") + std::string(key) + "=" +
+              encoded(value);
+    }
+  };
+  narrow("capability", options.capabilities.empty() ? "" : options.capabilities.front());
+  narrow("role", options.role);
+  narrow("dialect", options.listed_dialect);
+  narrow("status", options.status);
+  return ask_and_show(options.client, {"GET", path}, [](Json answer) {
+    Table table({"ID", "KIND", "DIALECT", "ROLE", "AVAILABLE", "STATUS", "QUEUED", "OPEN"});
+    const Json agents = answer.find("agents");
+    for (const Json agent : agents ? agents.elements() : Json::Elements()) {
+      const std::string status = text_of(agent, "status");
+      const std::string availability = text_of(agent, "availability");
+      table.add({{text_of(agent, "id")},
+                 {text_of(agent, "kind")},
+                 {text_of(agent, "dialect")},
+                 {text_of(agent, "role")},
+                 {availability == "available" ? "yes" : availability, colour_of(availability)},
+                 {status, colour_of(status)},
+                 {text_of(agent, "queue_depth")},
+                 {text_of(agent.find("outbox"), "unsettled")}});
+    }
+    if (table.empty()) {
+      std::printf("no such agents; add one with `parley agent add ID --dialect flow`\n");
+    } else {
+      std::printf("%s", table.render(wants_colours()).c_str());
+    }
+    if (const Json more = answer.find("more"); more && more.as_bool() == true) {
+      std::fprintf(stderr, "these are the first of %s; narrow it down by --role or --capability\n",
+                   text_of(answer, "count").c_str());
+    }
+    return 0;
+  });
+}
+
+int show(const Options& options) {
+  const Call call{"GET", "/v1/agents/" + encoded(options.id)};
+  return ask_and_show(options.client, call, [](Json answer) {
+    Table table({"FIELD", "VALUE"});
+    for (const auto& [key, value] : answer.members()) {
+      if (!value.is_object()) {
+        table.add({{std::string(key)}, {text_of(answer, key)}});
+        continue;
+      }
+      for (const auto& [part, ignored] : value.members()) {
+        table.add({{std::string(key) + "." + std::string(part)}, {text_of(value, part)}});
+      }
+    }
+    std::printf("%s", table.render(wants_colours()).c_str());
+    return 0;
+  });
+}
+
+int remove(const Options& options) {
+  const Call call{"DELETE", "/v1/agents/" + encoded(options.id)};
+  return ask_and_show(options.client, call, [&](Json) {
+    std::printf("agent %s is removed\n", printable(options.id).c_str());
+    return 0;
+  });
+}
+
+int reset(const Options& options) {
+  const Call call{"POST", "/v1/agents/" + encoded(options.id) + "/reset"};
+  return ask_and_show(options.client, call, [&](Json) {
+    std::printf(
+        "agent %s begins anew: breaker, budgets and limits; what a limit "
+        "holds back already keeps its time\n",
+        printable(options.id).c_str());
+    return 0;
+  });
+}
+
+// From standard input, because what stands on a command line can be seen by others.
+int keep(const Options& options) {
+  constexpr size_t token_bytes_max = 4'096;
+  std::string token(token_bytes_max, '\0');
+  token.resize(std::fread(token.data(), 1, token.size(), stdin));
+  constexpr std::string_view space = " \t\r\n";
+  token.erase(token.find_last_not_of(space) + 1);
+  token.erase(0, std::min(token.find_first_not_of(space), token.size()));
+  const bool good =
+      !token.empty() && std::ranges::all_of(token, [](char c) { return c > ' ' && c < '\x7f'; });
+  if (!good) {
+    const bool is_kept = kept_agent_token(options.id).has_value();
+    return complain(
+        {"BAD_REQUEST",
+         "standard input holds no token" +
+             (is_kept ? "; the one that is kept for " + options.id + " stays" : std::string()),
+         "Pipe it in: parley agent add bo | parley agent keep bo. An agent that is "
+         "registered already is told none."});
+  }
+  const auto path = store_agent_token(options.id, token);
+  if (!path) {
+    return complain(path.error());
+  }
+  std::printf("%s\n", path->c_str());
+  return 0;
+}
+
+int add_a_human(const Options& options) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.object().key("name").text(options.id);
+  write_list(writer, "rights", options.rights);
+  writer.end_object();
+  return ask_and_show(options.client, {"POST", "/v1/humans", body, {}}, [&](Json answer) {
+    return show_token("human:" + printable(options.id), answer);
+  });
+}
+
+int add_a_workspace(const Options& options) {
+  std::string body;
+  JsonWriter(body).object().key("name").text(options.id).end_object();
+  return ask_and_show(options.client, {"POST", "/v1/workspaces", body, {}}, [&](Json answer) {
+    return show_token("the admin of workspace " + printable(options.id), answer);
+  });
+}
+
+int list_workspaces(const Options& options) {
+  return ask_and_show(options.client, {"GET", "/v1/workspaces"}, [](Json answer) {
+    Table table({"NAME"});
+    const Json workspaces = answer.find("workspaces");
+    for (const Json workspace : workspaces ? workspaces.elements() : Json::Elements()) {
+      const auto name = workspace.as_string();
+      table.add({{name ? std::string(*name) : text_of(workspace, "name")}});
+    }
+    std::printf("%s", table.render(wants_colours()).c_str());
+    return 0;
+  });
+}
+
+void add_keeping(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* keeping = agent.add_subcommand(
+      "keep", "Keep a token, from standard input, where --agent ID finds it; prints the file");
+  keeping->add_option("ID", options->id, "Whose token it is")->required();
+  add_example(*keeping, "parley agent add bo | parley agent keep bo");
+  keeping->callback([=, &exit_code] { exit_code = keep(*options); });
+}
+
+void add_agent_group(Command& app, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* agent = app.add_subcommand("agent", "Register, list and remove agents");
+  agent->require_subcommand(1);
+
+  Command* adding = agent->add_subcommand("add", "Register an agent; prints its token once");
+  adding->add_option("ID", options->id, "Its name")->required();
+  adding->add_option("--dialect", options->dialect, "The protocol it speaks; flow if not given")
+      ->one_of({"flow", "collab", "inbox", "superprompt", "squad"});
+  adding->add_option("--name", options->name, "A name for people");
+  adding->add_option("--role", options->role,
+                     "Its role in its dialect: orchestrator in flow; coordinator, worker, "
+                     "specialist or observer in collab; director or specialist in inbox");
+  adding->add_option("--capability", options->capabilities, "What it can do; may be repeated")
+      ->takes_one();
+  adding->add_option("--action", options->actions, "An action it supports; may be repeated")
+      ->takes_one();
+  adding
+      ->add_option("--subscribe", options->topics,
+                   "A topic it listens to, or a pattern such as 'build.*'; may be repeated")
+      ->takes_one();
+  adding
+      ->add_option("--webhook", options->webhook,
+                   "A URL that is told when mail waits; its secret is printed once")
+      ->type_name("URL");
+  add_client_options(*adding, options->client);
+  add_example(*adding, "parley agent add bo --dialect flow --capability review");
+  adding->callback([=, &exit_code] { exit_code = add(*options); });
+
+  Command* listing = agent->add_subcommand("list", "List who is registered");
+  listing->add_option("--capability", options->capabilities, "Only those that have it")
+      ->expected(1);
+  listing->add_option("--role", options->role, "Only those that have it");
+  listing->add_option("--dialect", options->listed_dialect, "Only those that speak it")
+      ->one_of({"flow", "collab", "inbox", "superprompt", "squad"});
+  listing->add_option("--status", options->status, "Only those that are idle, working, …");
+  add_client_options(*listing, options->client);
+  add_example(*listing, "parley agent list --capability review --json");
+  listing->callback([=, &exit_code] { exit_code = list(*options); });
+
+  Command* showing = agent->add_subcommand("show", "Show one agent with its health figures");
+  showing->add_option("ID", options->id, "Its name")->required();
+  add_client_options(*showing, options->client);
+  add_example(*showing, "parley agent show bo");
+  showing->callback([=, &exit_code] { exit_code = show(*options); });
+
+  Command* hooking = agent->add_subcommand(
+      "webhook",
+      "Set where an agent is told of mail; prints the secret once, a new one for each host");
+  hooking->add_option("ID", options->id, "Its name")->required();
+  Option* url = hooking->add_option("URL", options->webhook, "https, or as the broker allows");
+  Option* rotating = hooking->add_flag("--rotate", options->rotate_secret, "Make a new secret");
+  hooking->add_flag("--remove", options->no_webhook, "Have none")
+      ->excludes(url)
+      ->excludes(rotating);
+  add_client_options(*hooking, options->client);
+  add_example(*hooking, "parley agent webhook bo https://example.org/wake");
+  hooking->callback([=, &exit_code] { exit_code = set_webhook(*options); });
+
+  Command* removing = agent->add_subcommand("remove", "Remove an agent; its token ends");
+  removing->add_option("ID", options->id, "Its name")->required();
+  add_client_options(*removing, options->client);
+  add_example(*removing, "parley agent remove bo");
+  removing->callback([=, &exit_code] { exit_code = remove(*options); });
+
+  Command* resetting = agent->add_subcommand(
+      "reset", "Close an agent's circuit breaker and forget what it used of its limits");
+  resetting->add_option("ID", options->id, "Its name")->required();
+  add_client_options(*resetting, options->client);
+  add_example(*resetting, "parley agent reset bo");
+  resetting->callback([=, &exit_code] { exit_code = reset(*options); });
+  add_keeping(*agent, exit_code, options);
+}
+
+}  // namespace
+
+void add_agent(Command& app, int& exit_code) {
+  const auto options = std::make_shared<Options>();
+  add_agent_group(app, exit_code, options);
+
+  Command* human = app.add_subcommand("human", "Register people");
+  human->require_subcommand(1);
+  Command* adding = human->add_subcommand("add", "Register a person; prints the token once");
+  adding->add_option("NAME", options->id, "The name; others write human:NAME")->required();
+  adding->add_option("--right", options->rights, "A right the person has; may be repeated")
+      ->one_of({"approver", "moderator", "maintainer", "admin"})
+      ->takes_one();
+  add_client_options(*adding, options->client);
+  add_example(*adding, "parley human add ada --right approver");
+  adding->callback([=, &exit_code] { exit_code = add_a_human(*options); });
+
+  Command* workspace = app.add_subcommand("workspace", "Workspaces: nothing crosses between them");
+  workspace->require_subcommand(1);
+  Command* making = workspace->add_subcommand("add", "Make one; prints its admin's token once");
+  making->add_option("NAME", options->id, "Its name")->required();
+  add_client_options(*making, options->client);
+  add_example(*making, "parley workspace add research");
+  making->callback([=, &exit_code] { exit_code = add_a_workspace(*options); });
+  Command* listing = workspace->add_subcommand("list", "List them");
+  add_client_options(*listing, options->client);
+  add_example(*listing, "parley workspace list");
+  listing->callback([=, &exit_code] { exit_code = list_workspaces(*options); });
+}
+
+}  // namespace parley::app

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/mcp/message.h"
+
+#include <algorithm>
+
+#include "app/client.h"
+#include "lib/json.h"
+#include "lib/json_writer.h"
+
+namespace parley::app {
+
+namespace {
+
+using Kind = McpMessage::Kind;
+using lib::Json;
+
+constexpr lib::JsonLimits message_limits{.bytes_max = size_t{64} << 20, .depth_max = 256};
+
+void read_single(Json json, McpMessage& message) {
+  const Json id = json.find("id");
+  const Json method = json.find("method");
+  const bool has_id = id && !id.is_null();
+  if (!method) {
+    message.kind = json.find("result") || json.find("error") ? Kind::response : Kind::none;
+    if (has_id) {
+      message.ids.emplace_back(id.raw());
+    }
+    return;
+  }
+  message.method = method.as_string().value_or("");
+  message.kind = has_id ? Kind::request : Kind::notification;
+  if (has_id) {
+    message.ids.emplace_back(id.raw());
+  }
+  const Json params = json.find("params");
+  const Json meta = params ? params.find("_meta") : Json();
+  const Json version = meta ? meta.find("io.modelcontextprotocol/protocolVersion") : Json();
+  message.version = version ? version.as_string().value_or("") : "";
+  const std::string_view named_by =
+      message.method == "resources/read"                                  ? "uri"
+      : message.method.starts_with("tasks/")                              ? "taskId"
+      : message.method == "tools/call" || message.method == "prompts/get" ? "name"
+                                                                          : "";
+  const Json name = params && !named_by.empty() ? params.find(named_by) : Json();
+  message.name = name ? name.as_string().value_or("") : "";
+  const Json cancelled =
+      params && message.method == "notifications/cancelled" ? params.find("requestId") : Json();
+  message.cancelled = cancelled ? cancelled.raw() : "";
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    const size_t left = std::min<size_t>(bytes.size() - at, 3);
+    uint32_t three = 0;
+    for (size_t i = 0; i < 3; ++i) {
+      three = three << 8 | (i < left ? static_cast<uint8_t>(bytes[at + i]) : 0);
+    }
+    for (size_t i = 0; i < 4; ++i) {
+      out.push_back(i <= left ? digits[three >> (18 - 6 * i) & 63] : '=');
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+McpMessage read_mcp_message(std::string_view line) {
+  McpMessage message;
+  lib::JsonDocument document;
+  const auto json = document.parse(line, message_limits);
+  if (!json) {
+    return message;
+  }
+  if (json->is_object()) {
+    read_single(*json, message);
+    return message;
+  }
+  for (const Json element : json->elements()) {
+    McpMessage part;
+    if (element.is_object()) {
+      read_single(element, part);
+    }
+    if (part.kind == Kind::request) {
+      message.ids.push_back(part.ids.front());
+    }
+    message.kind = message.ids.empty() ? Kind::notification : Kind::request;
+  }
+  return message;
+}
+
+std::string mcp_header_value(std::string_view text) {
+  const bool is_plain = !text.empty() && text.front() != ' ' && text.back() != ' ' &&
+                        !text.starts_with("=?base64?") &&
+                        std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+  return is_plain ? std::string(text) : "=?base64?" + base64(text) + "?=";
+}
+
+std::vector<std::pair<std::string, std::string>> mcp_headers(const McpMessage& message) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  if (message.version.empty()) {
+    return headers;
+  }
+  headers.emplace_back("MCP-Protocol-Version", mcp_header_value(message.version));
+  headers.emplace_back("Mcp-Method", mcp_header_value(message.method));
+  if (!message.name.empty()) {
+    headers.emplace_back("Mcp-Name", mcp_header_value(message.name));
+  }
+  return headers;
+}
+
+std::string mcp_error_line(std::string_view id, const McpError& error) {
+  std::string out;
+  lib::JsonWriter writer(out);
+  writer.object().key("jsonrpc").plain("2.0").key("id").raw(id).key("error").object();
+  writer.key("code").number(error.code).key("message").text(error.message);
+  if (!error.reason.empty()) {
+    writer.key("data").object().key("code").text(error.reason).end_object();
+  }
+  writer.end_object().end_object();
+  return out;
+}
+
+// Inside of a string a line break is always escaped, so that those there are stand between.
+std::string in_one_line(std::string_view json) {
+  std::string line(json);
+  std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return line;
+}
+
+}  // namespace parley::app

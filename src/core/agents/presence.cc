@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/agents/presence.h"
+
+#include <algorithm>
+
+#include "base/time.h"
+#include "core/delivery/tries.h"
+#include "core/topics/broker_topics.h"
+
+namespace parley::core::presence {
+
+namespace {
+
+void announce(Tables& t, Dispatch& dispatch, AgentRef ref, Presence::Standing standing) {
+  Presence& presence = t.agents[ref].presence;
+  if (presence.standing == standing) {
+    return;
+  }
+  presence.standing = standing;
+  switch (standing) {
+    case Presence::Standing::unknown:
+      return;
+    case Presence::Standing::online:
+      return broker_topics::availability(t, dispatch, ref, "online");
+    case Presence::Standing::unavailable:
+      return broker_topics::availability(t, dispatch, ref, "unavailable");
+    case Presence::Standing::offline:
+      return broker_topics::availability(t, dispatch, ref, "offline");
+  }
+}
+
+void disarm(Tables& t, AgentRef ref) {
+  Agent& agent = t.agents[ref];
+  t.silences.erase({agent.presence.due, agent.name});
+  agent.presence.due = {};
+}
+
+// At whole seconds, so that many share a tick.
+void arm(Tables& t, AgentRef ref, Time at) {
+  disarm(t, ref);
+  constexpr int64_t unit = 1'000'000;
+  Agent& agent = t.agents[ref];
+  agent.presence.due = Time{(at.us + unit - 1) / unit * unit};
+  t.silences.emplace(agent.presence.due, agent.name);
+}
+
+bool can(const Agent& agent, std::string_view capability) {
+  return std::ranges::find(agent.capabilities, capability) != agent.capabilities.end();
+}
+
+}  // namespace
+
+Duration patience(const Rules& rules) {
+  return Duration{rules.collab_heartbeat.us * static_cast<int64_t>(rules.collab_heartbeats_missed)};
+}
+
+void heard_from(Tables& t, Dispatch& dispatch, AgentRef ref) {
+  announce(t, dispatch, ref, Presence::Standing::online);
+  if (t.agents[ref].presence.since.us != 0) {
+    expect(t, ref);
+  }
+  if (try_all(t, ref)) {
+    dispatch.pump(ref);
+  }
+}
+
+void connected(Tables& t, Dispatch& dispatch, AgentRef ref) {
+  announce(t, dispatch, ref, Presence::Standing::online);
+  try_all(t, ref);
+}
+
+void expect(Tables& t, AgentRef ref) {
+  Agent& agent = t.agents[ref];
+  agent.presence.since = t.now;
+  if (agent.presence.due.us == 0 && patience(t.rules).us > 0) {
+    arm(t, ref, t.now + patience(t.rules));
+  }
+}
+
+void unanswered(Tables& t, Dispatch& dispatch, MessageRef request) {
+  const AgentRef ref = asked_alone(t, request);
+  if (ref != none && t.agents[ref].kind == PrincipalKind::agent && !t.agents[ref].is_offline()) {
+    announce(t, dispatch, ref, Presence::Standing::unavailable);
+  }
+}
+
+void forget(Tables& t, AgentRef ref) {
+  disarm(t, ref);
+  t.agents[ref].presence = {};
+}
+
+void advance(Tables& t, Dispatch& dispatch) {
+  for (size_t n = 0;
+       n < Dispatch::due_max && !t.silences.empty() && t.silences.begin()->first <= t.now; ++n) {
+    const AgentRef ref = t.agents.find(t.silences.begin()->second);
+    disarm(t, ref);
+    const Agent& agent = t.agents[ref];
+    if (!agent.streams.empty()) {
+      continue;  // it counts from when it loses them
+    }
+    const Time silent = std::max(agent.seen, agent.presence.since) + patience(t.rules);
+    if (silent > t.now) {
+      arm(t, ref, silent);
+    } else {
+      announce(t, dispatch, ref, Presence::Standing::offline);
+    }
+  }
+}
+
+void begin_anew(Tables& t) {
+  t.silences.clear();
+  for (const AgentRef ref : t.agents.sorted()) {
+    Presence& presence = t.agents[ref].presence;
+    presence.due = {};
+    const bool counts = presence.since.us != 0 && presence.standing != Presence::Standing::offline;
+    if (counts && patience(t.rules).us > 0) {
+      arm(t, ref, std::max(t.agents[ref].seen, presence.since) + patience(t.rules));
+    }
+  }
+}
+
+std::string why_away(const Agent& agent) {
+  return "\"" + agent.name + "\"" +
+         (agent.is_offline() ? " is offline"
+                             : " did not answer its last request, and was not heard of since") +
+         (agent.seen.us == 0 ? std::string()
+                             : " (last heard of at " + base::format_time(agent.seen) + ")");
+}
+
+AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_view action,
+                  const Session* session, std::span<const AgentRef> receivers) {
+  std::vector<std::string> needed = t.agents[away].capabilities;
+  if (can(t.agents[away], action)) {
+    needed = {std::string(action)};
+  }
+  AgentRef best = none;
+  if (needed.empty()) {
+    return best;
+  }
+  for (const AgentRef ref : t.agents.sorted()) {  // by name: the first of equals stays
+    const Agent& agent = t.agents[ref];
+    const bool fits =
+        agent.kind == PrincipalKind::agent && ref != away && ref != sender &&
+        agent.role != "observer" && std::ranges::find(receivers, ref) == receivers.end() &&
+        (session == nullptr || session->has(agent.name)) && agent.is_available() &&
+        t.load_of(ref) < t.rules.queue_max &&
+        std::ranges::all_of(
+            needed, [&](const std::string& capability) { return can(agent, capability); });
+    if (fits && (best == none || agent.inbox.unsettled < t.agents[best].inbox.unsettled)) {
+      best = ref;
+    }
+  }
+  return best;
+}
+
+}  // namespace parley::core::presence

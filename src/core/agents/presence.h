@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/delivery/dispatch.h"
+#include "core/machine/tables.h"
+
+// Who is there. An agent that has a stream, or calls now and then, is; so is one that never said it
+// would be. One that sent a heartbeat or had a stream is offline when nothing more is heard of it,
+// and one that did not answer in time is unavailable until it is heard of again. Each change is
+// published.
+namespace parley::core::presence {
+
+// How long an agent may be silent; zero: for ever.
+Duration patience(const Rules& rules);
+
+// The agent asked for something: it is there.
+void heard_from(Tables& t, Dispatch& dispatch, AgentRef agent);
+
+// It opened a stream.
+void connected(Tables& t, Dispatch& dispatch, AgentRef agent);
+
+// It sent a heartbeat, or lost its last stream: from now on its silence counts.
+void expect(Tables& t, AgentRef agent);
+
+// What it was asked by itself was not answered in time.
+void unanswered(Tables& t, Dispatch& dispatch, MessageRef request);
+
+// It is no one any more.
+void forget(Tables& t, AgentRef agent);
+
+// Finds those who are silent for too long, a bounded number of them.
+void advance(Tables& t, Dispatch& dispatch);
+
+// The rules have changed: what is due is looked at anew.
+void begin_anew(Tables& t);
+
+// Of one that is away: since when, as far as is known.
+std::string why_away(const Agent& agent);
+
+// The agent that takes the place of one that is away: of those who can do the same, the one with
+// the least to do, then by name. The same is what the message asks for, where its action is a
+// capability of the one that is away, else all its capabilities. Of those who take part in the
+// session only, where there is one; none of those who get the message already, and no observer.
+// none: there is no such agent.
+AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_view action,
+                  const Session* session, std::span<const AgentRef> receivers);
+
+}  // namespace parley::core::presence

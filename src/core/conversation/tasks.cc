@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/conversation/tasks.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "core/model/wire.h"
+
+namespace parley::core {
+
+std::string_view task_state_name(TaskState state) {
+  constexpr std::array<std::string_view, 7> names = {
+      "assigned", "in_progress", "acknowledged", "partial", "blocked", "failed", "completed"};
+  static_assert(names.size() == static_cast<size_t>(task_state_last) + 1);
+  return names[static_cast<size_t>(state)];
+}
+
+void Tasks::file(const Task& task) {
+  by_message_[task.message] = task.began;
+  if (task.is_open()) {
+    held_[task.specialist].insert(task.began);
+    ++given_[task.director];
+  } else {
+    ended_.emplace(task.changed, task.began);
+  }
+}
+
+void Tasks::unfile(const Task& task) {
+  by_message_.erase(task.message);
+  ended_.erase({task.changed, task.began});
+  if (const auto at = held_.find(task.specialist); at != held_.end()) {
+    at->second.erase(task.began);
+    if (at->second.empty()) {
+      held_.erase(at);
+    }
+  }
+  const auto given = task.is_open() ? given_.find(task.director) : given_.end();
+  if (given != given_.end() && --given->second == 0) {
+    given_.erase(given);
+  }
+}
+
+Task& Tasks::add(Task task) {
+  by_name_[{task.id, task.director, task.thread}] = task.began;
+  Task& added = tasks_.emplace(task.began, std::move(task)).first->second;
+  file(added);
+  return added;
+}
+
+void Tasks::remove(Seq began) {
+  const Task& task = tasks_.at(began);
+  unfile(task);
+  by_name_.erase({task.id, task.director, task.thread});
+  tasks_.erase(began);
+}
+
+const Task* Tasks::find(std::string_view id, std::string_view director,
+                        std::string_view thread) const {
+  const auto at = by_name_.find({std::string(id), std::string(director), std::string(thread)});
+  return at == by_name_.end() ? nullptr : &tasks_.at(at->second);
+}
+
+Task* Tasks::find(std::string_view id, std::string_view director, std::string_view thread) {
+  return const_cast<Task*>(std::as_const(*this).find(id, director, thread));
+}
+
+const Task* Tasks::find(const TaskReport& report) const {
+  std::vector<const Task*> held = named(report.task);
+  const auto is_own = [&](const Task* task) { return task->specialist == report.specialist; };
+  const auto is_told = [&](const Task* task) {
+    return std::ranges::find(report.receivers, task->director) != report.receivers.end();
+  };
+  // Whoever gives a task of the same name to anyone must not hide those that it is told to.
+  if (std::ranges::any_of(held, [&](const Task* task) { return is_own(task) && is_told(task); })) {
+    std::erase_if(held, std::not_fn(is_told));
+  }
+  const bool is_there = std::ranges::find(held, report.thread, &Task::thread) != held.end();
+  std::erase_if(held, std::not_fn(is_own));
+  if (!report.thread.empty() && (is_there || held.size() > 1)) {
+    std::erase_if(held, [&](const Task* task) { return task->thread != report.thread; });
+  }
+  const auto rank = [](const Task* task) {
+    return std::pair(task->is_open(), task->state == TaskState::in_progress);
+  };
+  const auto best = std::ranges::max_element(held, {}, rank);  // the first of equals
+  return best == held.end() ? nullptr : *best;
+}
+
+const Task* Tasks::find(Seq message) const {
+  const auto at = by_message_.find(message);
+  return at == by_message_.end() ? nullptr : &tasks_.at(at->second);
+}
+
+Task* Tasks::find(Seq message) { return const_cast<Task*>(std::as_const(*this).find(message)); }
+
+std::vector<const Task*> Tasks::named(std::string_view id) const {
+  std::vector<const Task*> found;
+  for (auto at = by_name_.lower_bound({std::string(id), {}, {}});
+       at != by_name_.end() && std::get<0>(at->first) == id; ++at) {
+    found.push_back(&tasks_.at(at->second));
+  }
+  std::ranges::sort(found, {}, [](const Task* task) { return task->began; });
+  return found;
+}
+
+void Tasks::set_state(Task& task, TaskState state, Time now) {
+  unfile(task);
+  task.state = state;
+  task.changed = now;
+  file(task);
+}
+
+void Tasks::give(Task& task, std::string_view specialist, Seq message, Time now) {
+  unfile(task);
+  task.specialist = specialist;
+  task.message = message;
+  task.state = TaskState::assigned;
+  task.changed = now;
+  task.heard = now;
+  file(task);
+}
+
+const std::set<Seq>* Tasks::held_by(std::string_view specialist) const {
+  const auto at = held_.find(specialist);
+  return at == held_.end() ? nullptr : &at->second;
+}
+
+size_t Tasks::open_of(std::string_view director) const {
+  const auto at = given_.find(director);
+  return at == given_.end() ? 0 : at->second;
+}
+
+void Tasks::encode(Writer& out) const {
+  out.varint(tasks_.size());
+  for (const auto& [began, task] : tasks_) {
+    out.seq(began);
+    out.text(task.id);
+    out.text(task.director);
+    out.text(task.specialist);
+    out.text(task.thread);
+    out.seq(task.message);
+    out.seq(task.report);
+    out.seq(task.outcome);
+    out.fixed64(task.content);
+    out.enumerator(task.state);
+    out.time(task.created);
+    out.time(task.changed);
+    out.time(task.heard);
+    out.varint(task.reports);
+    out.varint(task.errors);
+    out.varint(task.moves.size());
+    for (const TaskMove& move : task.moves) {
+      out.time(move.at);
+      out.text(move.from);
+      out.text(move.to);
+      out.text(move.by);
+    }
+  }
+}
+
+bool Tasks::decode(Reader& in) {
+  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
+    Task task;
+    task.began = in.seq();
+    task.id = in.text();
+    task.director = in.text();
+    task.specialist = in.text();
+    task.thread = in.text();
+    task.message = in.seq();
+    task.report = in.seq();
+    task.outcome = in.seq();
+    task.content = in.fixed64();
+    task.state = in.enumerator(task_state_last);
+    task.created = in.time();
+    task.changed = in.time();
+    task.heard = in.time();
+    task.reports = static_cast<uint32_t>(in.varint());
+    task.errors = static_cast<uint32_t>(in.varint());
+    task.moves.resize(in.count());
+    for (TaskMove& move : task.moves) {
+      move.at = in.time();
+      move.from = in.text();
+      move.to = in.text();
+      move.by = in.text();
+    }
+    if (!in.ok() || task.began.n == 0 || task.message < task.began || task.id.empty() ||
+        tasks_.contains(task.began) || by_message_.contains(task.message) ||
+        by_name_.contains({task.id, task.director, task.thread})) {
+      in.fail();
+      return false;
+    }
+    add(std::move(task));
+  }
+  return in.ok();
+}
+
+}  // namespace parley::core

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/model/envelope.h"
+
+namespace parley::core {
+
+// How a task stands. Written into snapshots: never renumber.
+enum class TaskState : uint8_t {
+  assigned = 0,      // its specialist has not read it
+  in_progress = 1,   // it has, or tells how it goes on
+  acknowledged = 2,  // it is done with it, and reported nothing
+  partial = 3,
+  blocked = 4,
+  failed = 5,  // it reported an error; or it did not get the task
+  completed = 6,
+};
+constexpr TaskState task_state_last = TaskState::completed;
+std::string_view task_state_name(TaskState state);
+
+// The task went from one specialist to another.
+struct TaskMove {
+  Time at;
+  std::string from;
+  std::string to;
+  std::string by;
+  bool operator==(const TaskMove&) const = default;
+};
+
+// Work that one agent gave to another, under a name that the giver chose (inbox taskId), and what
+// came of it. It is the same task while giver, conversation and name are the same. What was said of
+// it stays in the journal; here is only where.
+struct Task {
+  std::string id;
+  std::string director;    // who gave it
+  std::string specialist;  // who has it
+  std::string thread;
+  Seq began;             // of the message that gave it first
+  Seq message;           // of the one that gives it now
+  Seq report;            // the newest status of its specialist; 0: none
+  Seq outcome;           // its newest result or error; 0: none
+  uint64_t content = 0;  // a hash of what `message` says
+  TaskState state = TaskState::assigned;
+  Time created;
+  Time changed;  // when `state` began
+  Time heard;    // when its specialist was last heard of it, or got it
+  uint32_t reports = 0;
+  uint32_t errors = 0;
+  std::vector<TaskMove> moves{};  // newest last
+
+  bool is_open() const { return state <= TaskState::in_progress; }
+  bool operator==(const Task&) const = default;
+};
+
+// What a specialist says of a task.
+struct TaskReport {
+  std::string_view task;
+  std::string_view specialist;
+  std::string_view thread;  // empty: it names none
+  std::span<const std::string_view> receivers;
+};
+
+// The tasks of a workspace, each under the place where it began: oldest first. Directors may use
+// the same name, and one director may in several conversations.
+class Tasks {
+ public:
+  Task& add(Task task);
+  void remove(Seq began);
+  // nullptr when there is none.
+  Task* find(std::string_view id, std::string_view director, std::string_view thread);
+  const Task* find(std::string_view id, std::string_view director, std::string_view thread) const;
+  // The one that this message gives.
+  Task* find(Seq message);
+  const Task* find(Seq message) const;
+  // The one of its sender's that the report is about, of those that its receivers gave if there
+  // are any: that of the conversation that it names, else, where that has none of the name, the
+  // only one. Where it names none: one that is open, and one that its specialist has read, before
+  // others; of equals the oldest, because it was handed out first. nullptr where that says nothing.
+  const Task* find(const TaskReport& report) const;
+  // Those of this name, oldest first.
+  std::vector<const Task*> named(std::string_view id) const;
+  const std::map<Seq, Task>& all() const { return tasks_; }
+  size_t size() const { return tasks_.size(); }
+
+  // Keep the look-ups in step.
+  void set_state(Task& task, TaskState state, Time now);
+  void give(Task& task, std::string_view specialist, Seq message, Time now);
+  // How many open ones this director has given.
+  size_t open_of(std::string_view director) const;
+
+  // Open ones of a specialist, oldest first; nullptr when there is none.
+  const std::set<Seq>* held_by(std::string_view specialist) const;
+  Task& at(Seq began) { return tasks_.at(began); }
+  // The one that ended first, of those that are kept; nullptr when there is none.
+  const Task* first_ended() const {
+    return ended_.empty() ? nullptr : &tasks_.at(ended_.begin()->second);
+  }
+
+  // False when the bytes are none.
+  void encode(Writer& out) const;
+  bool decode(Reader& in);
+
+ private:
+  void file(const Task& task);
+  void unfile(const Task& task);
+
+  std::map<Seq, Task> tasks_;
+  std::map<std::tuple<std::string, std::string, std::string>, Seq> by_name_;  // director, thread
+  std::map<Seq, Seq> by_message_;
+  std::map<std::string, std::set<Seq>, std::less<>> held_;
+  std::map<std::string, size_t, std::less<>> given_;  // open ones, by director
+  std::set<std::pair<Time, Seq>> ended_;
+};
+
+}  // namespace parley::core

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/delivery/messages.h"
+#include "core/model/envelope.h"
+#include "core/state/index.h"
+#include "core/state/slots.h"
+
+namespace parley::core {
+
+constexpr size_t thread_name_bytes_max = 1'024;
+
+// How a thread stands. Follows from its counts.
+enum class ThreadState : uint8_t {
+  created,   // begun, and nobody was asked anything
+  active,    // a request waits for its response
+  resolved,  // no request does any more
+  closed,    // by its owner, or by itself when it was old
+};
+std::string_view state_name(ThreadState state);
+
+// A conversation: the messages with one name (flow conversation_id). The engine keeps its sums; the
+// messages themselves are in the history. Principals are counted as uses of those.
+struct Thread {
+  std::string name;
+  MessageId root_id;  // of its first message
+  Seq root;
+  Time created;
+  Time changed;           // its newest message, or the end of its newest request
+  Time closed;            // time_max while it is open
+  std::string closed_by;  // empty: by itself
+  uint32_t messages = 0;  // of principals; the broker's own notices do not count
+  uint32_t requests = 0;
+  uint32_t pending = 0;                   // requests that have not ended
+  bool ages = false;                      // closed by itself some day: a flow sender began it
+  bool overdue = false;                   // that day has come; it waits for its requests to end
+  bool is_public = false;                 // a topic or everyone heard of it: anyone may join
+  std::vector<AgentRef> participants;     // senders and direct receivers, in the order they came
+  std::vector<std::string> correlations;  // in the order they came
+
+  bool is_closed() const { return closed != base::time_max; }
+  ThreadState state() const;
+  // Whether a message in it has this correlation id, or it is the one that others name by it.
+  bool is_about(std::string_view correlation) const;
+  AgentRef owner() const { return participants.front(); }  // who began it
+
+  // Its neighbours in the two lists that it is in.
+  uint32_t prev = none;
+  uint32_t next = none;
+  uint32_t older = none;
+  uint32_t younger = none;
+};
+
+// The threads of a workspace that the engine remembers. Knows no rules; who uses it counts the
+// principals. Three lists hold them by standing (closed, idle, active), each in the order in which
+// they came there; another holds those that age, oldest first.
+class Threads {
+ public:
+  enum class Standing : uint8_t { closed, idle, active };
+  static constexpr size_t standing_count = 3;
+
+  explicit Threads(uint64_t hash_seed) : seed_(hash_seed) {}
+
+  const Thread& operator[](ThreadRef ref) const { return threads_[ref]; }
+  Thread& operator[](ThreadRef ref) { return threads_[ref]; }
+
+  ThreadRef find(std::string_view name) const;
+  // A new one, open; it must not be there yet.
+  ThreadRef add(Thread thread);
+  void remove(ThreadRef ref);
+
+  // Something was said in it at `now`: it is the newest of its standing.
+  void touch(ThreadRef ref, Time now);
+  // The same, but for the time.
+  void move_to_end(ThreadRef ref);
+  void open_request(ThreadRef ref);
+  void end_request(ThreadRef ref, Time now);
+  void close(ThreadRef ref, std::string_view by, Time now);
+  // Its time is over, but not its requests.
+  void set_overdue(ThreadRef ref);
+
+  Standing standing_of(ThreadRef ref) const;
+  // The one that came first to this standing; none when there is none.
+  ThreadRef first(Standing standing) const { return lists_[static_cast<size_t>(standing)].first; }
+  ThreadRef next(ThreadRef ref) const { return threads_[ref].next; }
+  size_t count(Standing standing) const { return lists_[static_cast<size_t>(standing)].count; }
+  // The oldest that ages and whose day has not come; none when there is none.
+  ThreadRef oldest() const { return oldest_; }
+  ThreadRef younger(ThreadRef ref) const { return threads_[ref].younger; }
+  size_t size() const { return threads_.size(); }
+
+ private:
+  struct List {
+    ThreadRef first = none;
+    ThreadRef last = none;
+    size_t count = 0;
+  };
+
+  List& list_of(ThreadRef ref);
+  void link(ThreadRef ref);
+  void unlink(ThreadRef ref);
+  void stop_aging(ThreadRef ref);
+  uint64_t hash(std::string_view name) const;
+
+  uint64_t seed_;
+  Slots<Thread> threads_;
+  Index by_name_;
+  std::array<List, standing_count> lists_;
+  ThreadRef oldest_ = none;
+  ThreadRef youngest_ = none;
+};
+
+}  // namespace parley::core

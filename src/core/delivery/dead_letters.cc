@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/delivery/dead_letters.h"
+
+#include "base/check.h"
+#include "core/model/wire.h"
+
+namespace parley::core {
+
+std::string_view reason_name(Reason reason) {
+  switch (reason) {
+    case Reason::receiver_not_found:
+      return "receiver_not_found";
+    case Reason::receiver_unavailable:
+      return "receiver_unavailable";
+    case Reason::ttl_expired:
+      return "ttl_expired";
+    case Reason::rejected:
+      return "rejected";
+    case Reason::malformed:
+      return "malformed";
+    case Reason::queue_overflow:
+      return "queue_overflow";
+  }
+  return "unknown";
+}
+
+uint64_t DeadLetters::add(DeadLetter letter) {
+  letter.id = next_id_++;
+  return letters_.emplace(letter.id, std::move(letter)).first->first;
+}
+
+DeadLetter* DeadLetters::find(uint64_t id) {
+  const auto at = letters_.find(id);
+  return at == letters_.end() ? nullptr : &at->second;
+}
+
+const DeadLetter* DeadLetters::find(uint64_t id) const {
+  const auto at = letters_.find(id);
+  return at == letters_.end() ? nullptr : &at->second;
+}
+
+uint64_t DeadLetters::first_to_go() const {
+  CHECK(!letters_.empty());
+  return settled_.empty() ? letters_.begin()->first : *settled_.begin();
+}
+
+void DeadLetters::remove(uint64_t id) {
+  settled_.erase(id);
+  if (const auto at = letters_.find(id); at != letters_.end()) {
+    due_.erase({at->second.due, id});
+    letters_.erase(at);
+  }
+}
+
+void DeadLetters::resolve(DeadLetter& letter, Resolution resolution, std::string_view by, Time at) {
+  letter.resolution = resolution;
+  letter.resolved_by = by;
+  letter.resolved_at = at;
+  set_due(letter, base::time_max);
+  if (!letter.is_open()) {
+    settled_.insert(letter.id);
+  }
+}
+
+void DeadLetters::set_due(DeadLetter& letter, Time at) {
+  due_.erase({letter.due, letter.id});
+  letter.due = at;
+  if (at != base::time_max) {
+    due_.emplace(at, letter.id);
+  }
+}
+
+DeadLetter* DeadLetters::next_due() { return due_.empty() ? nullptr : find(due_.begin()->second); }
+
+bool DeadLetters::is_alarming(Time now, uint64_t count, Duration window) {
+  recent_.push_back(now);
+  while (recent_.size() > count) {
+    recent_.pop_front();
+  }
+  const Time begin{now.us - window.us};
+  if (count == 0 || recent_.size() < count || recent_.front() <= begin ||
+      (alerts_ > 0 && alerted_ > begin)) {
+    return false;
+  }
+  alerted_ = now;
+  ++alerts_;
+  return true;
+}
+
+void DeadLetters::encode_counts(Writer& out) const {
+  out.varint(next_id_);
+  out.time(alerted_);
+  out.varint(alerts_);
+  out.varint(recent_.size());
+  for (const Time time : recent_) {
+    out.time(time);
+  }
+}
+
+void DeadLetters::decode_counts(Reader& in) {
+  next_id_ = in.varint();
+  alerted_ = in.time();
+  alerts_ = in.varint();
+  recent_.resize(in.count(8));
+  for (Time& time : recent_) {
+    time = in.time();
+  }
+}
+
+bool DeadLetters::restore(std::map<uint64_t, DeadLetter> letters) {
+  letters_ = std::move(letters);
+  settled_.clear();
+  due_.clear();
+  for (const auto& [id, letter] : letters_) {
+    if (!letter.is_open()) {
+      settled_.insert(id);
+    }
+    if (letter.due != base::time_max) {
+      due_.emplace(letter.due, id);
+    }
+  }
+  return next_id_ > 0 && (letters_.empty() || letters_.rbegin()->first < next_id_);
+}
+
+}  // namespace parley::core

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/model/command.h"
+
+namespace parley::core {
+
+// Why a message could not be delivered. Written into snapshots: never renumber.
+enum class Reason : uint8_t {
+  receiver_not_found = 0,
+  receiver_unavailable = 1,
+  ttl_expired = 2,
+  rejected = 3,
+  malformed = 4,
+  queue_overflow = 5,
+};
+constexpr Reason reason_last = Reason::queue_overflow;
+
+std::string_view reason_name(Reason reason);
+
+// Whether another try may help: the receiver was away, or had no room.
+constexpr bool is_retryable(Reason reason) {
+  return reason == Reason::receiver_unavailable || reason == Reason::queue_overflow;
+}
+
+// A message that did not reach one of its receivers. The original is in the journal at `message`;
+// the machine keeps its header while the entry is open. A malformed one has no header and no
+// receiver.
+struct DeadLetter {
+  uint64_t id = 0;
+  Seq message;
+  std::string sender;
+  std::string receiver;
+  Reason reason = Reason::receiver_not_found;
+  Time failed_at;
+  uint32_t retry_count = 0;  // deliveries that were tried
+  std::string last_error;
+  Resolution resolution = Resolution::pending;
+  std::string resolved_by;
+  Time resolved_at;
+  uint64_t notice = 0;        // the outbox item that tells the sender; 0: there was no one to tell
+  uint32_t tries = 0;         // that the broker made by itself
+  bool inspected = false;     // by a pass
+  bool has_original = true;   // false of a malformed one that is too large to be kept
+  Time due = base::time_max;  // when the broker looks at it next
+
+  // Not retried or discarded: a person can still do either with one that is escalated.
+  bool is_open() const {
+    return resolution == Resolution::pending || resolution == Resolution::escalated;
+  }
+
+  bool operator==(const DeadLetter&) const = default;
+};
+
+// The dead letters of a workspace, by id: oldest first.
+class DeadLetters {
+ public:
+  // Gives the entry its id, and returns that.
+  uint64_t add(DeadLetter letter);
+  DeadLetter* find(uint64_t id);
+  const DeadLetter* find(uint64_t id) const;
+  // The entry that must go when there are too many: the oldest that is not open, else the oldest.
+  uint64_t first_to_go() const;
+  void remove(uint64_t id);
+  void resolve(DeadLetter& letter, Resolution resolution, std::string_view by, Time at);
+
+  // Looks at it then; never at time_max. One that is resolved is not looked at again.
+  void set_due(DeadLetter& letter, Time at);
+  // The one that is due first; nullptr when none ever is.
+  DeadLetter* next_due();
+  Time next_due_at() const { return due_.empty() ? base::time_max : due_.begin()->first; }
+
+  // Counts one that failed at `now`. True when there were `count` within `window`, and the last
+  // alarm was before that.
+  bool is_alarming(Time now, uint64_t count, Duration window);
+  Time alerted() const { return alerted_; }  // Time{} when never
+  uint64_t alerts() const { return alerts_; }
+
+  const std::map<uint64_t, DeadLetter>& all() const { return letters_; }
+  size_t size() const { return letters_.size(); }
+  size_t open() const { return letters_.size() - settled_.size(); }
+
+  // For snapshots: all of it but the letters, and the letters with their ids.
+  void encode_counts(Writer& out) const;
+  void decode_counts(Reader& in);
+  // False when one has an id that was never given.
+  bool restore(std::map<uint64_t, DeadLetter> letters);
+
+ private:
+  uint64_t next_id_ = 1;
+  std::map<uint64_t, DeadLetter> letters_;
+  std::set<uint64_t> settled_;  // not open
+  std::set<std::pair<Time, uint64_t>> due_;
+  std::deque<Time> recent_;  // when the newest ones failed, as many as make an alarm
+  Time alerted_;
+  uint64_t alerts_ = 0;
+};
+
+}  // namespace parley::core

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/delivery/dead_letters.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/model/wire.h"
+
+namespace parley::core {
+namespace {
+
+TEST(DeadLetters, IdsAreNeverUsedAgain) {
+  DeadLetters letters;
+  EXPECT_EQ(letters.add({}), 1u);
+  EXPECT_EQ(letters.add({}), 2u);
+  letters.remove(2);
+  EXPECT_EQ(letters.add({}), 3u);
+  EXPECT_EQ(letters.find(2), nullptr);
+}
+
+TEST(DeadLetters, OldestResolvedGoesFirstElseTheOldest) {
+  DeadLetters letters;
+  for (int n = 0; n < 4; ++n) {
+    letters.add({});
+  }
+  EXPECT_EQ(letters.first_to_go(), 1u);
+  letters.resolve(*letters.find(3), Resolution::discarded, "root", Time{5});
+  EXPECT_EQ(letters.first_to_go(), 3u);
+  letters.resolve(*letters.find(2), Resolution::retried, "root", Time{6});
+  EXPECT_EQ(letters.first_to_go(), 2u);
+  letters.remove(2);
+  letters.remove(3);
+  EXPECT_EQ(letters.first_to_go(), 1u);
+
+  // One that is escalated is still open.
+  letters.resolve(*letters.find(4), Resolution::escalated, "root", Time{7});
+  EXPECT_EQ(letters.first_to_go(), 1u);
+  letters.resolve(*letters.find(4), Resolution::retried, "root", Time{8});
+  EXPECT_EQ(letters.first_to_go(), 4u);
+  EXPECT_EQ(letters.open(), 1u);
+
+  std::string bytes;
+  Writer out(bytes);
+  letters.encode_counts(out);
+  Reader in(bytes);
+  DeadLetters copy;
+  copy.decode_counts(in);
+  EXPECT_TRUE(copy.restore(letters.all()));
+  EXPECT_EQ(copy.first_to_go(), 4u);
+  EXPECT_EQ(copy.add({}), 5u);
+}
+
+// FL-23
+TEST(DeadLetters, ComeDueInOrderUntilTheyAreResolved) {
+  DeadLetters letters;
+  for (int n = 0; n < 3; ++n) {
+    letters.add({});
+  }
+  EXPECT_EQ(letters.next_due(), nullptr);
+  EXPECT_EQ(letters.next_due_at(), base::time_max);
+  letters.set_due(*letters.find(1), Time{30});
+  letters.set_due(*letters.find(2), Time{20});
+  letters.set_due(*letters.find(3), Time{20});
+  EXPECT_EQ(letters.next_due()->id, 2u);
+  letters.set_due(*letters.find(2), Time{40});
+  EXPECT_EQ(letters.next_due()->id, 3u);
+  letters.resolve(*letters.find(3), Resolution::escalated, "system", Time{20});
+  EXPECT_EQ(letters.next_due()->id, 1u);
+  letters.remove(1);
+  EXPECT_EQ(letters.next_due_at(), Time{40});
+}
+
+// FL-23
+TEST(DeadLetters, AlarmOnceInAWindow) {
+  DeadLetters letters;
+  const Duration window = base::seconds(10);
+  const auto alarms = [&](int64_t second) {
+    return letters.is_alarming(Time{second * 1'000'000}, 3, window);
+  };
+  EXPECT_FALSE(alarms(100));
+  EXPECT_FALSE(alarms(101));
+  EXPECT_FALSE(alarms(110));  // the first is too old by now
+  EXPECT_FALSE(alarms(111));
+  EXPECT_TRUE(alarms(112));
+  EXPECT_FALSE(alarms(113));
+  EXPECT_FALSE(alarms(121));
+  EXPECT_TRUE(alarms(122));
+  EXPECT_EQ(letters.alerts(), 2u);
+  EXPECT_FALSE(letters.is_alarming(Time{200'000'000}, 0, window));
+}
+
+TEST(DeadLetters, EveryReasonHasItsOwnName) {
+  std::set<std::string_view> names;
+  for (uint8_t n = 0; n <= static_cast<uint8_t>(reason_last); ++n) {
+    names.insert(reason_name(static_cast<Reason>(n)));
+  }
+  EXPECT_EQ(names.size(), size_t{6});
+  EXPECT_FALSE(names.contains("unknown"));
+}
+
+}  // namespace
+}  // namespace parley::core

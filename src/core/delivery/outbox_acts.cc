@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the broker has to say by itself, and how much of it. When very much fails at once, more is
+// to be said than can be written in good time. So each principal has a share of errands_max; what
+// is to be said to it beyond that is counted in one summary. Nobody else waits for it, and nothing
+// is left out.
+#include <algorithm>
+#include <utility>
+
+#include "core/delivery/dispatch.h"
+
+namespace parley::core {
+
+namespace {
+
+// What there may be very many of, and what can be asked for otherwise: it may be summed up.
+bool can_be_summed_up(OutboxKind kind) {
+  switch (kind) {
+    case OutboxKind::delivery_failed:
+    case OutboxKind::message_malformed:
+    case OutboxKind::request_timed_out:
+    case OutboxKind::thread_closed:
+    case OutboxKind::session_changed:
+    case OutboxKind::session_warning:
+    case OutboxKind::session_ended:
+    case OutboxKind::acknowledged:
+    case OutboxKind::not_acknowledged:
+      return true;
+    case OutboxKind::escalated:
+    case OutboxKind::escalation_resolved:
+    case OutboxKind::roll_called:
+    case OutboxKind::gathered:
+    case OutboxKind::stage:
+    case OutboxKind::pipeline_ended:
+    case OutboxKind::backpressure:
+    case OutboxKind::dead_letter_alert:
+    case OutboxKind::published:
+    case OutboxKind::deadlock_warned:
+    case OutboxKind::task_reassigned:
+    case OutboxKind::summary:
+      return false;
+  }
+  return false;
+}
+
+// How many of all a workspace may owe for it: news make room for notices, and what is summed up for
+// all else. A pipeline without its next message fails.
+uint64_t room_for(OutboxKind kind, uint64_t max) {
+  return kind == OutboxKind::published ? max / 2 : kind == OutboxKind::stage ? max : max - max / 8;
+}
+
+// One principal's part of it.
+constexpr uint64_t shares = 8;
+
+void count(std::vector<Fact>& facts, std::string_view name) {
+  const auto at = std::ranges::find(facts, name, &Fact::name);
+  if (at == facts.end()) {
+    facts.push_back({std::string(name), int64_t{1}});
+  } else {
+    ++std::get<int64_t>(at->value);
+  }
+}
+
+}  // namespace
+
+uint64_t Dispatch::owe(OutboxItem item) {
+  const AgentRef to = t_.agents.find(item.to);
+  if (item.kind != OutboxKind::published && (to == none || !t_.agents[to].is_registered())) {
+    return 0;
+  }
+  const uint64_t max = t_.rules.errands_max;
+  const bool has_room = t_.outbox.size() < room_for(item.kind, max);
+  if (can_be_summed_up(item.kind) && max > 0 &&
+      (!has_room || t_.outbox.owed_to(item.to) >= std::max<uint64_t>(1, max / shares))) {
+    return sum_up(item);
+  }
+  if (!has_room) {
+    ++t_.outbox.dropped;
+    return 0;
+  }
+  item.since = t_.now;
+  const uint64_t id = t_.outbox.add(std::move(item));
+  emit(Owed{.outbox_item = id});
+  return id;
+}
+
+// A node may be sending the summary as it is now. So what comes later makes it another one, but for
+// what comes with the same entry, of which no node has seen anything.
+uint64_t Dispatch::sum_up(const OutboxItem& item) {
+  OutboxItem* const waiting = t_.outbox.summary_to(item.to);
+  if (waiting != nullptr && waiting->id >= first_item_) {
+    count(waiting->facts, outbox_kind_name(item.kind));
+    return waiting->id;
+  }
+  OutboxItem summary{.kind = OutboxKind::summary, .to = item.to, .about = {}};
+  if (waiting != nullptr) {
+    summary.facts = std::move(waiting->facts);
+    t_.outbox.remove(waiting->id);
+  } else {
+    summary.facts = {{"detail", std::string("more than is told one by one; GET /v1/outbox says "
+                                            "what became of each message")},
+                     {"first_at", t_.now}};
+  }
+  count(summary.facts, outbox_kind_name(item.kind));
+  summary.since = t_.now;
+  const uint64_t id = t_.outbox.add(std::move(summary));
+  emit(Owed{.outbox_item = id});
+  return id;
+}
+
+}  // namespace parley::core

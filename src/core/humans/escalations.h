@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "core/model/envelope.h"
+
+namespace parley::core {
+
+// Why a human is asked to look. Written into snapshots: never renumber.
+enum class EscalationCause : uint8_t {
+  request_timed_out = 0,
+  pipeline_failed = 1,
+  dead_letter = 2,  // a critical message failed, or a person passed a dead letter on
+};
+constexpr EscalationCause escalation_cause_last = EscalationCause::dead_letter;
+
+std::string_view cause_name(EscalationCause cause);
+
+// Something that the agents could not settle among themselves.
+struct Escalation {
+  uint64_t id = 0;
+  EscalationCause cause = EscalationCause::request_timed_out;
+  Seq about;             // the message; its record is kept while the escalation is open
+  std::string agent;     // who is waiting for a solution
+  std::string receiver;  // who did not deliver; may be empty
+  std::string why;
+  Time since{};
+  std::string resolution{};  // what was decided
+  std::string resolved_by{};
+  Time resolved_at{};
+
+  bool is_open() const { return resolved_by.empty(); }
+  bool operator==(const Escalation&) const = default;
+};
+
+// The escalations of a workspace, by id: oldest first.
+class Escalations {
+ public:
+  // Gives it its id, and returns that. Beyond `max` the oldest resolved one goes, else the oldest.
+  uint64_t add(Escalation escalation, uint64_t max);
+  const Escalation* find(uint64_t id) const;
+  void resolve(uint64_t id, std::string_view resolution, std::string_view by, Time at);
+
+  const std::map<uint64_t, Escalation>& all() const { return escalations_; }
+  size_t size() const { return escalations_.size(); }
+  size_t open() const { return escalations_.size() - resolved_.size(); }
+  uint64_t dropped() const { return dropped_; }
+
+  void encode(Writer& out) const;
+  bool decode(Reader& in);
+
+ private:
+  uint64_t next_id_ = 1;
+  uint64_t dropped_ = 0;
+  std::map<uint64_t, Escalation> escalations_;
+  std::set<uint64_t> resolved_;
+};
+
+}  // namespace parley::core

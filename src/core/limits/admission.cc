@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sender may not exceed: rate limits, circuit breakers of receivers, runaway guards.
+#include <algorithm>
+
+#include "core/machine/workspace.h"
+#include "core/model/refusal.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+std::unexpected<Error> refuse(Code code, std::string detail, Duration retry_after) {
+  return std::unexpected(Error{code, std::move(detail), {}, retry_after});
+}
+
+// The circuit breaker is one of flow's rules, as the rates are.
+bool is_flow_agent(const Agent& agent) {
+  return agent.kind == PrincipalKind::agent && agent.dialect == Dialect::flow;
+}
+
+// The places in Played.
+constexpr size_t by_thread = 0;
+constexpr size_t by_pair = 2;
+
+std::string describe(const Rules& rules, const Exchange& exchange, size_t by, const Envelope& e,
+                     std::string_view receiver) {
+  const std::string times = std::to_string(rules.guard_ping_pong);
+  std::string text =
+      exchange.count == 2
+          ? "you and " + quoted(receiver) + " have answered each other " + times + " times"
+          : times + " messages have gone round among " + std::to_string(exchange.count) +
+                " agents, from you to " + quoted(receiver) + " and so back to you,";
+  text += " since " + base::format_time(exchange.since);
+  if (by == by_pair) {
+    text +=
+        ", each time in a new conversation (guard.ping_pong_max); a message of a person to one "
+        "of you lets you go on";
+  } else {
+    text += (by == by_thread
+                 ? " in the conversation " + quoted(e.thread.substr(0, 64))
+                 : " in the conversations linked by " + quoted(e.correlation.substr(0, 64))) +
+            ", and nobody else has spoken (guard.ping_pong_max); a message of a person or of "
+            "another agent in it lets you go on";
+  }
+  return text + ", or an admin resets one of you";
+}
+
+}  // namespace
+
+// What waits for its sender's limits is bounded, too. A critical message waits for none.
+std::expected<void, Error> Workspace::check_rate(const Asking& turn, const Envelope& e) const {
+  const uint64_t waiting = t_.messages.throttled_of(turn.actor);
+  if (waiting < t_.rules.flow_rate_throttled || e.priority == Priority::critical ||
+      !is_flow_agent(t_.agents[turn.actor])) {
+    return {};
+  }
+  return refuse(Code::overloaded,
+                std::to_string(waiting) +
+                    " of your messages wait for your rate limits, and no more may "
+                    "(flow.rate.throttled_max); send again when some have gone, or ask an admin to "
+                    "raise flow.rate",
+                t_.messages.passing_of(turn.actor, turn.now()).first - turn.now());
+}
+
+std::expected<void, Error> Workspace::check_breaker(const Asking& turn, const Envelope& e,
+                                                    const Route& route) const {
+  if (!route.is_one() || e.priority == Priority::critical || turn.answers ||
+      !is_flow_agent(t_.agents[turn.actor])) {
+    return {};
+  }
+  const Agent& receiver = t_.agents[route.agents.front()];
+  const Breaker& breaker = receiver.breaker;
+  const Duration wait = breaker.refuses(turn.now(), t_.rules.breaker_pause);
+  if (wait.us == 0) {
+    return {};
+  }
+  const bool failing = breaker.reason() == Breaker::Reason::failures;
+  return refuse(
+      Code::circuit_open,
+      "the circuit breaker of " + quoted(receiver.name) + " is " +
+          (breaker.raw_state() == Breaker::State::open ? "open since " : "testing it since ") +
+          base::format_time(breaker.since()) + ": " +
+          (failing ? std::to_string(breaker.failures()) +
+                         " deliveries in a row have failed (breaker.failures_max)"
+                   : "its inbox was nearly full (breaker.queue_percent)") +
+          "; a critical message passes, and an admin can reset it",
+      wait);
+}
+
+// What an agent sends in a day, and what it says that its model used.
+std::expected<void, Error> Workspace::check_budget(const Asking& turn) const {
+  const Budget today = t_.agents[turn.actor].budget.on(turn.now());
+  const Duration rest = Budget::day_ends(turn.now()) - turn.now();
+  const std::string who = "; an admin can raise it or reset the agent";
+  if (t_.rules.guard_messages > 0 && today.messages >= t_.rules.guard_messages) {
+    return refuse(Code::budget_exceeded,
+                  "you have sent " + std::to_string(today.messages) + " messages today; " +
+                      std::to_string(t_.rules.guard_messages) +
+                      " are allowed in a day (guard.messages_per_day)" + who,
+                  rest);
+  }
+  if (t_.rules.guard_tokens > 0 && today.tokens >= t_.rules.guard_tokens) {
+    return refuse(Code::budget_exceeded,
+                  "you have reported " + std::to_string(today.tokens) + " tokens today; " +
+                      std::to_string(t_.rules.guard_tokens) +
+                      " are allowed in a day (guard.tokens_per_day)" + who,
+                  rest);
+  }
+  return {};
+}
+
+std::expected<void, Error> Workspace::check_fan_out(const Asking& turn, uint64_t count) const {
+  const uint64_t per_min = t_.rules.guard_fan_out;
+  if (per_min == 0) {
+    return {};
+  }
+  const Duration used = t_.agents[turn.actor].fan_out.used(turn.now());
+  const Duration cost = cost_of(count, per_min);
+  if (used.us + cost.us <= Bucket::minute.us) {
+    return {};
+  }
+  if (count > per_min) {  // no time to wait helps
+    return refuse(Code::fan_out_limit,
+                  "this message goes to " + std::to_string(count) + " receivers, and " +
+                      std::to_string(per_min) +
+                      " deliveries are allowed in a minute (guard.fan_out_per_min), so it can "
+                      "never pass; send it to fewer at a time, or ask an admin to raise the limit");
+  }
+  const auto caused =
+      static_cast<uint64_t>(used.us) * per_min / static_cast<uint64_t>(Bucket::minute.us);
+  return refuse(Code::fan_out_limit,
+                "this message goes to " + std::to_string(count) +
+                    " receivers, and yours have "
+                    "caused " +
+                    std::to_string(caused) + " deliveries of the " + std::to_string(per_min) +
+                    " that are allowed in a minute (guard.fan_out_per_min); an admin can raise it",
+                Duration{used.us + cost.us - Bucket::minute.us});
+}
+
+// By the conversation, by what links conversations, and by the two of them where each message
+// begins a conversation of its own. What answers a request belongs to that.
+std::expected<void, Error> Workspace::check_ping_pong(const Asking& turn, const Envelope& e,
+                                                      const Route& route, Played& played) const {
+  const Agent& sender = t_.agents[turn.actor];
+  const Agent& receiver = t_.agents[route.agents.front()];
+  const uint64_t from = Exchanges::name_of(sender.name);
+  const uint64_t to = Exchanges::name_of(receiver.name);
+  const bool is_alone = e.correlation.empty() && e.kind != Kind::response &&
+                        (e.thread.empty() || t_.threads.find(e.thread) == none);
+  const std::array<uint64_t, 3> keys = {
+      e.thread.empty() ? 0 : Exchanges::key_of(e.thread),
+      e.correlation.empty() ? 0 : Exchanges::key_of(e.correlation),
+      is_alone ? Exchanges::key_of_pair(from, to) : 0};
+  for (size_t n = 0; n < keys.size(); ++n) {
+    if (keys[n] == 0) {
+      continue;
+    }
+    const Time interrupted =
+        n == by_pair ? std::max(sender.instructed, receiver.instructed) : Time{};
+    played[n] = t_.exchanges.with(keys[n], from, to, turn.now(), t_.rules.guard_ping_pong_window,
+                                  interrupted);
+    if (played[n].turns > t_.rules.guard_ping_pong && !turn.answers) {
+      return refuse(Code::ping_pong, describe(t_.rules, played[n], n, e, receiver.name),
+                    played[n].since + t_.rules.guard_ping_pong_window - turn.now());
+    }
+  }
+  return {};
+}
+
+uint64_t Workspace::count_receivers(const Asking& turn, const Route& route) const {
+  const std::vector<AgentRef> agents =
+      route.topic.empty() ? route.agents : t_.topics.listeners(route.topic);
+  const bool fan_out = route.everyone || !route.topic.empty();
+  const bool to_self = fan_out && std::ranges::find(agents, turn.actor) != agents.end();
+  return agents.size() + route.unknown.size() - (to_self ? 1 : 0);
+}
+
+// The last thing that can refuse a message. What a node sends for the broker is free.
+std::expected<void, Error> Workspace::check_limits(const Asking& turn, const Envelope& e,
+                                                   Plan& plan) const {
+  if (turn.actor == none) {
+    return {};
+  }
+  const Route& route = plan.route;
+  if (auto good = check_rate(turn, e); !good) {
+    return good;
+  }
+  if (auto good = check_breaker(turn, e, route); !good) {
+    return good;
+  }
+  if (t_.agents[turn.actor].kind != PrincipalKind::agent) {
+    return {};
+  }
+  if (auto good = check_budget(turn); !good) {
+    return good;
+  }
+  plan.receivers = count_receivers(turn, route);
+  if (auto good = check_fan_out(turn, plan.receivers); !good) {
+    return good;
+  }
+  const bool is_exchange = t_.rules.guard_ping_pong > 0 && route.is_one() &&
+                           route.agents.front() != turn.actor &&
+                           t_.agents[route.agents.front()].kind == PrincipalKind::agent;
+  return is_exchange ? check_ping_pong(turn, e, route, plan.exchanges)
+                     : std::expected<void, Error>{};
+}
+
+// What was not refused counts.
+void Workspace::count_sent(const Turn& turn, const Send& command, const Plan& plan) {
+  if (turn.actor == none) {
+    return;
+  }
+  const Envelope& e = command.envelope;
+  Agent& sender = t_.agents[turn.actor];
+  if (sender.kind != PrincipalKind::agent) {
+    for (const AgentRef receiver : plan.route.agents) {  // a person has the word
+      t_.agents[receiver].instructed = t_.now;
+    }
+    if (t_.exchanges.size() > 0) {
+      t_.exchanges.end(Exchanges::key_of(e.thread));
+      t_.exchanges.end(Exchanges::key_of(e.correlation));
+    }
+    return;
+  }
+  if (plan.route.is_one() && e.priority != Priority::critical && is_flow_agent(sender)) {
+    t_.agents[plan.route.agents.front()].breaker.admitted(t_.now);
+  }
+  sender.budget.turn(t_.now);
+  ++sender.budget.messages;
+  sender.budget.tokens = base::saturating_sum(sender.budget.tokens, command.tokens);
+  if (t_.rules.guard_fan_out > 0) {
+    (void)sender.fan_out.take(t_.now, cost_of(plan.receivers, t_.rules.guard_fan_out));
+  }
+  for (const Exchange& exchange : plan.exchanges) {
+    if (exchange.key != 0) {
+      t_.exchanges.put(exchange, t_.now, t_.rules.guard_ping_pong_window,
+                       t_.rules.guard_conversations);
+    }
+  }
+}
+
+Outcome Workspace::on(Turn& turn, const ResetLimits& command) {
+  if (auto allowed = may_administer(turn, Right::admin); !allowed) {
+    return std::unexpected(allowed.error());
+  }
+  const AgentRef ref = t_.agents.find(command.name);
+  if (ref == none || !t_.agents[ref].is_registered()) {
+    return refuse(Code::not_found, "no principal is named " + quoted_start(command.name));
+  }
+  Agent& agent = t_.agents[ref];
+  agent.breaker = {};
+  agent.budget = {};
+  agent.fan_out = {};
+  agent.buckets = {};
+  t_.buckets.at(Buckets::notices(agent.name), t_.now) = {};
+  t_.exchanges.end_all_of(Exchanges::name_of(agent.name));
+  return Receipt{};
+}
+
+}  // namespace parley::core

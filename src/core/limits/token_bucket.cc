@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/limits/token_bucket.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+
+namespace parley::core {
+
+Duration cost_of(Priority priority, uint64_t per_min) {
+  if (per_min == 0) {
+    return {};
+  }
+  uint64_t halves = 0;
+  switch (priority) {
+    case Priority::critical:
+      return {};
+    case Priority::high:
+      halves = 1;
+      break;
+    case Priority::normal:
+      halves = 2;
+      break;
+    case Priority::low:
+      halves = 4;
+      break;
+  }
+  const auto minute = static_cast<uint64_t>(Bucket::minute.us);
+  return Duration{static_cast<int64_t>(minute * halves / (2 * per_min))};
+}
+
+Duration cost_of(uint64_t count, uint64_t per_min) {
+  const auto minute = static_cast<uint64_t>(Bucket::minute.us);
+  return Duration{static_cast<int64_t>(minute * count / per_min)};
+}
+
+uint64_t Buckets::pair(std::string_view sender, std::string_view receiver) {
+  return base::hash64(receiver, base::hash64(sender, 2));
+}
+
+uint64_t Buckets::topic(std::string_view name) { return base::hash64(name, 3); }
+uint64_t Buckets::notices(std::string_view agent) { return base::hash64(agent, 4); }
+
+Bucket& Buckets::at(uint64_t key, Time now) {
+  uint32_t found = none;
+  by_key_.find(key, [&](uint32_t slot) {
+    if (entries_[slot].key == key) {
+      found = slot;
+    }
+    return found != none;
+  });
+  if (found == none) {
+    sweep(now);
+    found = entries_.add({.key = key, .bucket = {}});
+    by_key_.insert(key, found);
+    line_.push_back(found);
+  }
+  return entries_[found].bucket;
+}
+
+// Two for each that is added, so that the full ones are gone before they are many.
+void Buckets::sweep(Time now) {
+  for (int n = 0; n < 2 && !line_.empty(); ++n) {
+    const uint32_t slot = line_.front();
+    line_.pop_front();
+    if (entries_[slot].bucket.full() > now) {
+      line_.push_back(slot);
+    } else {
+      by_key_.erase(entries_[slot].key, slot);
+      entries_.remove(slot);
+    }
+  }
+}
+
+std::vector<std::pair<uint64_t, Time>> Buckets::taken(Time now) const {
+  std::vector<std::pair<uint64_t, Time>> taken;
+  entries_.each([&](uint32_t, const Entry& entry) {
+    if (entry.bucket.full() > now) {
+      taken.emplace_back(entry.key, entry.bucket.full());
+    }
+  });
+  std::ranges::sort(taken);
+  return taken;
+}
+
+}  // namespace parley::core

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/model/envelope.h"
+#include "core/state/index.h"
+#include "core/state/slots.h"
+
+namespace parley::core {
+
+// What a delivery waits for. It passes the limits in this order, and books at each when it gets
+// there: what one sender has waiting takes nothing from the others. What its receiver could not
+// take waits for the next try. Written into snapshots: never renumber.
+enum class Gate : uint8_t {
+  open = 0,      // before none
+  sender = 1,    // what its sender may send, in all and to this receiver
+  channel = 2,   // what a topic, or the channel to everyone, may carry
+  receiver = 3,  // what its receiver may get
+  presence = 4,  // its receiver was away, and it must not wait until that one is back
+  room = 5,      // its receiver's inbox was full
+  removed = 6,   // its receiver was removed: a tick makes a dead letter of it
+};
+constexpr Gate gate_last = Gate::removed;
+// Whether it is not in the inbox meanwhile, and takes no room there.
+constexpr bool is_outside(Gate gate) { return gate >= Gate::presence; }
+// Whether it is tried again.
+constexpr bool is_tried(Gate gate) { return gate == Gate::presence || gate == Gate::room; }
+// Whether a rate limit holds it up.
+constexpr bool is_limit(Gate gate) { return gate != Gate::open && !is_outside(gate); }
+
+// A token bucket that holds a minute's worth, as one number: the moment at which it will be full.
+// It gives what it does not have yet, too: whoever takes that waits until it is there. So it is
+// also the line of those who wait, first come first served.
+class Bucket {
+ public:
+  // Takes tokens that come in within `cost`; from when on they are there: `now`, or later.
+  Time take(Time now, Duration cost) {
+    full_ = (full_ > now ? full_ : now) + cost;
+    const Time there = full_ + Duration{-minute.us};
+    return there > now ? there : now;
+  }
+
+  // The part of a minute's worth that is taken; more than a minute when someone waits.
+  Duration used(Time now) const { return full_ > now ? full_ - now : Duration{}; }
+
+  // When no more than `part` will be taken.
+  Time falls_to(Duration part) const { return full_ + Duration{-part.us}; }
+
+  Time full() const { return full_; }
+  void restore(Time full) { full_ = full; }
+
+  static constexpr Duration minute = base::minutes(1);
+
+ private:
+  Time full_{};
+};
+
+// How a message got through the limits of its sender and of its channel: from when on its
+// deliveries may go further, and before which gate they wait until then.
+struct Passage {
+  bool is_paced = false;
+  bool is_answer = false;  // someone waits for it: there is room in any inbox
+  Gate gate = Gate::sender;
+  Time until;
+};
+
+// What a message of this priority costs of a limit: critical nothing, high half a token, low two.
+// 0 a minute means no limit.
+Duration cost_of(Priority priority, uint64_t per_min);
+// What so many cost of a limit that is one.
+Duration cost_of(uint64_t count, uint64_t per_min);
+
+// What an agent's own two limits have left.
+struct AgentBuckets {
+  Bucket out;
+  Bucket in;
+};
+
+// The buckets of pairs, of topics, of the channel to everyone and of notices, by the hash of their
+// names. One that is full is as good as none, and goes sooner or later.
+class Buckets {
+ public:
+  static uint64_t pair(std::string_view sender, std::string_view receiver);
+  static uint64_t topic(std::string_view name);
+  static uint64_t notices(std::string_view agent);  // that it causes in sessions
+  static constexpr uint64_t everyone = 1;
+
+  Bucket& at(uint64_t key, Time now);
+  void clear() { *this = {}; }
+  size_t size() const { return entries_.size(); }
+
+  // Those that are not full, by key.
+  std::vector<std::pair<uint64_t, Time>> taken(Time now) const;
+
+ private:
+  struct Entry {
+    uint64_t key = 0;
+    Bucket bucket;
+  };
+
+  void sweep(Time now);
+
+  Slots<Entry> entries_;
+  Index by_key_;
+  std::deque<uint32_t> line_;  // to be looked at, and dropped when full
+};
+
+}  // namespace parley::core

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the tables of a snapshot agree with each other.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/machine/snapshot.h"
+#include "core/machine/tables.h"
+#include "core/requests/requests.h"
+
+namespace parley::core {
+
+namespace {
+
+// Each thread has as many pending requests as it says.
+bool counts_pending_requests(const Tables& t) {
+  std::map<ThreadRef, uint32_t> pending;
+  t.messages.each([&](MessageRef, const Message& message) {
+    if (message.thread != none) {
+      ++pending[message.thread];
+    }
+  });
+  size_t active = 0;
+  for (const auto& [ref, count] : pending) {
+    active += t.threads[ref].pending == count ? 1 : 0;
+  }
+  return active == pending.size() && active == t.threads.count(Threads::Standing::active);
+}
+
+// What nothing needs any more is remembered, once, and nothing else is.
+bool remembers_what_is_settled(const Tables& t) {
+  std::set<MessageRef> remembered;
+  for (const Messages::Remembered& item : t.messages.remembered()) {
+    const Message& message = t.messages.message(item.message);
+    if (message.open > 0 || message.retained || message.dead_letters > 0 || message.watched ||
+        !remembered.insert(item.message).second) {
+      return false;
+    }
+  }
+  size_t settled = 0;
+  t.messages.each([&](MessageRef, const Message& message) {
+    const bool needed = message.retained || message.dead_letters > 0 || message.watched;
+    settled += message.open == 0 && !needed ? 1 : 0;
+  });
+  return settled == remembered.size();
+}
+
+// Each message that is watched has someone who waits for it, and the other way round.
+bool watches_what_is_waited_for(const Tables& t) {
+  std::set<Seq> wanted;
+  for (const auto& [seq, wait] : t.patterns.waits()) {
+    wanted.insert(seq);
+  }
+  for (const auto& [seq, gather] : t.patterns.gathers()) {
+    if (gather.state == GatherState::open) {
+      wanted.insert(seq);
+    }
+  }
+  for (const auto& [seq, pipeline] : t.patterns.pipelines()) {
+    if (pipeline.waits_to_begin()) {
+      wanted.insert(seq);
+    }
+  }
+  size_t watched = 0;
+  bool all_wanted = true;
+  t.messages.each([&](MessageRef, const Message& message) {
+    watched += message.watched ? 1 : 0;
+    all_wanted = all_wanted && (!message.watched || wanted.contains(message.seq));
+  });
+  return all_wanted && watched == wanted.size();
+}
+
+// A stage that is owed is the next one of a pipeline that goes on, and the other way round.
+bool owes_what_is_next(const Tables& t) {
+  for (const auto& [id, item] : t.outbox.all()) {
+    if (item.kind == OutboxKind::stage) {
+      const auto at = t.patterns.pipelines().find(pipeline_of(item));
+      if (at == t.patterns.pipelines().end() || at->second.is_over() ||
+          at->second.outbox_item != id) {
+        return false;
+      }
+    }
+  }
+  for (const auto& [seq, wait] : t.patterns.waits()) {
+    const auto at = t.patterns.pipelines().find(wait.pipeline);
+    if (at != t.patterns.pipelines().end() && !at->second.is_over() &&
+        (at->second.outbox_item != 0 || at->second.stages[at->second.stage].message != seq)) {
+      return false;
+    }
+  }
+  return std::ranges::all_of(t.patterns.pipelines(), [&t](const auto& each) {
+    const Pipeline& pipeline = each.second;
+    const OutboxItem* const item = t.outbox.find(pipeline.outbox_item);
+    return pipeline.is_over() || pipeline.outbox_item == 0 ||
+           (item != nullptr && item->kind == OutboxKind::stage);
+  });
+}
+
+bool is_registered(const Tables& t, std::string_view name) {
+  const AgentRef ref = t.agents.find(name);
+  return ref != none && t.agents[ref].is_registered();
+}
+
+// Who takes part in a session that is not over is there, and so are the messages in it that are not
+// done with.
+bool sessions_have_what_they_name(const Tables& t) {
+  return std::ranges::all_of(t.sessions.all(), [&t](const auto& item) {
+    const Session& session = item.second;
+    const bool has_all = session.is_over() ||
+                         std::ranges::all_of(session.participants, [&t](const std::string& name) {
+                           return is_registered(t, name);
+                         });
+    return has_all && std::ranges::all_of(session.open, [&t](Seq seq) {
+             const MessageRef ref = t.messages.find(seq);
+             if (ref == none) {
+               return false;
+             }
+             const Message& message = t.messages.message(ref);
+             return message.open > 0 || message.retained || message.dead_letters > 0 ||
+                    message.watched;
+           });
+  });
+}
+
+// Who holds a lock or waits for one is there, and holds nothing greater than what it waits for.
+bool locks_are_in_order(const Tables& t) {
+  return std::ranges::all_of(t.locks.all(), [&t](const auto& item) {
+    const Lock& lock = item.second;
+    return is_registered(t, lock.owner) &&
+           std::ranges::all_of(lock.line, [&](const Lock::Waiter& waiter) {
+             const std::set<std::string>* const held = t.locks.held_by(waiter.agent);
+             return is_registered(t, waiter.agent) &&
+                    (held == nullptr || *held->rbegin() < lock.name);
+           });
+  });
+}
+
+// What is kept in memory only went to everyone, and someone has not settled it.
+bool broadcasts_are_open(const Tables& t) {
+  return std::ranges::all_of(t.broadcasts.all(), [&t](const auto& item) {
+    const MessageRef ref = t.messages.find(item.first);
+    return ref != none && t.messages.message(ref).is_memory_only() &&
+           t.messages.message(ref).open > 0;
+  });
+}
+
+}  // namespace
+
+bool is_consistent(const Tables& t) {
+  return watches_what_is_waited_for(t) && owes_what_is_next(t) && remembers_what_is_settled(t) &&
+         counts_pending_requests(t) && sessions_have_what_they_name(t) && locks_are_in_order(t) &&
+         broadcasts_are_open(t) && t.waits.is_in_order();
+}
+
+}  // namespace parley::core

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <variant>
+#include <vector>
+
+#include "core/delivery/dead_letters.h"
+#include "core/delivery/messages.h"
+#include "core/model/entry.h"
+
+namespace parley::core {
+
+// Facts that came of an entry, for those who act outside: hints, since all of them can be read
+// from the state. References are good until the next entry is applied.
+
+// A message is handed out: pushed to a stream, or taken by its receiver when there is none.
+struct Deliver {
+  WorkspaceId workspace{};
+  AgentRef receiver = none;
+  StreamId stream;
+  Seq message;
+  uint32_t attempt = 0;
+  DeliveryRef delivery = none;
+  ResumeMark mark{};  // on the stream
+  // The client of the stream had it before: the stream holds it, and nothing is pushed.
+  bool seen = false;
+  bool operator==(const Deliver&) const = default;
+};
+
+// Something waits for a receiver that has no stream with room: wake it.
+struct Mail {
+  WorkspaceId workspace{};
+  AgentRef receiver = none;
+  bool operator==(const Mail&) const = default;
+};
+
+// A delivery reached a final state, or an acked one was answered.
+struct Settled {
+  WorkspaceId workspace{};
+  AgentRef receiver = none;
+  Seq message;
+  State state = State::acked;
+  bool again = false;           // it was acked before
+  DeliveryRef delivery = none;  // which the entry may have forgotten since
+  bool operator==(const Settled&) const = default;
+};
+
+struct DeadLettered {
+  WorkspaceId workspace{};
+  uint64_t id = 0;
+  Seq message;
+  Reason reason = Reason::receiver_not_found;
+  bool operator==(const DeadLettered&) const = default;
+};
+
+// The broker resolved a dead letter by itself.
+struct DeadLetterResolved {
+  WorkspaceId workspace{};
+  uint64_t id = 0;
+  Seq message;
+  Resolution resolution = Resolution::retried;
+  bool operator==(const DeadLetterResolved&) const = default;
+};
+
+// So many dead letters in so short a time that those who answer for the workspace are told.
+struct DeadLettersAlarming {
+  WorkspaceId workspace{};
+  uint64_t count = 0;
+  bool operator==(const DeadLettersAlarming&) const = default;
+};
+
+// A dead letter had to go to make room for another.
+struct DeadLetterDropped {
+  WorkspaceId workspace{};
+  uint64_t id = 0;
+  bool operator==(const DeadLetterDropped&) const = default;
+};
+
+// The broker owes someone a message; a node is to send it.
+struct Owed {
+  WorkspaceId workspace{};
+  uint64_t outbox_item = 0;
+  bool operator==(const Owed&) const = default;
+};
+
+// A request was not answered in time. It is sent again, or is_final: no one waits for it any more.
+struct RequestTimedOut {
+  WorkspaceId workspace{};
+  Seq message;
+  bool is_final = false;
+  bool operator==(const RequestTimedOut&) const = default;
+};
+
+// Who waited for a lock waits no more: has it, or has waited long enough.
+struct LockTurn {
+  WorkspaceId workspace{};
+  AgentRef agent = none;
+  Seq place;  // of the request
+  bool granted = false;
+  bool operator==(const LockTurn&) const = default;
+};
+
+// The stream pushes no more.
+struct StreamClosed {
+  WorkspaceId workspace{};
+  StreamId stream;
+  bool operator==(const StreamClosed&) const = default;
+};
+
+using Effect =
+    std::variant<Deliver, Mail, Settled, DeadLettered, DeadLetterDropped, StreamClosed, Owed,
+                 RequestTimedOut, DeadLetterResolved, DeadLettersAlarming, LockTurn>;
+
+// What the one who asked is told when it was done.
+struct Receipt {
+  Seq message;               // of a send: where the message is; of a lock: where it was asked for
+  bool duplicate = false;    // of a send: it was accepted before, at `message`
+  bool skipped = false;      // and what was accepted has other words: nothing was sent of these
+  bool has_no_task = false;  // of a send: it tells of a task that its sender does not have
+  // Of a send: in its channel, 0: none. Of a session: its version. Of a lock: 1 has it, 0 waits.
+  uint64_t number = 0;
+  uint32_t count = 0;       // messages taken, acked or read; receivers of a send
+  WorkspaceId workspace{};  // of AddWorkspace
+  Duration delay;           // of a send: how long rate limits hold it up, as far as is known
+
+  bool operator==(const Receipt&) const = default;
+};
+
+// Each entry has one: done, or refused with the reason.
+using Outcome = std::expected<Receipt, Error>;
+
+}  // namespace parley::core

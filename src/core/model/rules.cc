@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/model/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "base/nearest.h"
+#include "base/time.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+constexpr uint64_t second = 1'000'000;
+constexpr uint64_t day = 86'400 * second;
+constexpr uint64_t year = 366 * day;
+
+constexpr auto deadlock_words = std::to_array<std::string_view>({"abort", "warn"});
+constexpr auto foreign_words = std::to_array<std::string_view>({"allow", "refuse"});
+constexpr auto unavailable_words = std::to_array<std::string_view>({"queue", "redirect", "fail"});
+
+// A lower bound of one on everything whose absence would stop the broker from working at all.
+constexpr auto table = std::to_array<RuleInfo>({
+    {"agents_max", &Rules::agents_max, 1, 10'000'000, "principals in one workspace"},
+    {"attempts_max", &Rules::attempts_max, 1, 200,
+     "lost or refused deliveries after which a message is a dead letter"},
+    {"breaker.failures_max", &Rules::breaker_failures, 0, 1'000'000,
+     "failures in a row that open a receiver's circuit breaker; 0: none do"},
+    {"breaker.pause", &Rules::breaker_pause, second / 1'000, year,
+     "how long it stays open, until one message is let through to test"},
+    {"breaker.queue_percent", &Rules::breaker_queue, 0, 100,
+     "of queue_max that opens it; 0: the inbox does not"},
+    {"capabilities_max", &Rules::capabilities_max, 0, 10'000, "capabilities of one agent"},
+    {"chain_max", &Rules::chain_max, 1, 1'000,
+     "requests that are passed on one after the other, none of them answered"},
+    {"collab.deadlock", &Rules::collab_deadlock, 0, 1,
+     "what becomes of a request that closes a circle of agents that wait for each other: `abort` "
+     "refuses it, `warn` lets it pass and tells its sender",
+     deadlock_words},
+    {"collab.heartbeat", &Rules::collab_heartbeat, second / 1'000, year,
+     "how often an agent that sends heartbeats is to send one"},
+    {"collab.heartbeats_missed", &Rules::collab_heartbeats_missed, 0, 1'000,
+     "so many missed, and nothing else heard of it, make it offline; 0: silence says nothing"},
+    {"collab.lease", &Rules::collab_lease, second / 1'000, year,
+     "how long a collab agent may hold a message"},
+    {"collab.message_bytes_max", &Rules::collab_message_bytes_max, 1'024, 64 * 1'024 * 1'024,
+     "a message from or to a collab agent"},
+    {"collab.on_unavailable", &Rules::collab_on_unavailable, 0, 2,
+     "what becomes of a collab agent's message to one who is away, where it does not say: `queue`, "
+     "`redirect` to one with the same capabilities, or `fail`",
+     unavailable_words},
+    {"collab.retry_delays", &Rules::collab_retry_delays, second / 1'000, year,
+     "pauses before a message of a collab agent that was not answered, or that its receiver could "
+     "not take, is tried again, each time one"},
+    {"collab.session_duration_max", &Rules::session_duration_max, second / 1'000, 10 * year,
+     "age at which a session that is not over is ended as failed"},
+    {"collab.session_warning", &Rules::session_warning, 0, 10 * year,
+     "how long before that its participants are warned; 0s is never"},
+    {"collab.timeout.broadcast", &Rules::collab_timeout_broadcast, second / 1'000, year,
+     "how long a collab command or query to a topic or to `*` waits for its answer"},
+    {"collab.timeout.command", &Rules::collab_timeout_command, second / 1'000, year,
+     "how long a collab command waits for its answer, each time that it is sent"},
+    {"collab.timeout.query", &Rules::collab_timeout_query, second / 1'000, year,
+     "the same, a query"},
+    {"collab.ttl", &Rules::collab_ttl, 0, year,
+     "time to live of a message from a collab agent without expiresAt; 0s is none"},
+    {"dead_letter_alert", &Rules::dead_letter_alert, 0, 10'000,
+     "dead letters within dead_letter_alert_window that alert the orchestrator; 0 is never"},
+    {"dead_letter_alert_window", &Rules::dead_letter_alert_window, second / 1'000, year,
+     "see dead_letter_alert; there is one alert in this time at most"},
+    {"dead_letter_backoff", &Rules::dead_letter_backoff, second / 1'000, year,
+     "pause before the broker tries a dead letter again; it doubles with each try"},
+    {"dead_letter_pass", &Rules::dead_letter_pass, second / 1'000, year,
+     "how often the broker looks through the dead letters"},
+    {"dead_letter_tries_max", &Rules::dead_letter_tries_max, 0, 30,
+     "times that it tries one again whose receiver was away or had no room"},
+    {"dead_letters_max", &Rules::dead_letters_max, 1, 10'000'000,
+     "dead letters kept; beyond it the oldest is discarded and counted"},
+    {"errands_max", &Rules::errands_max, 0, 10'000'000,
+     "messages that the broker itself has still to send; beyond an eighth of it to one "
+     "principal, what failed is told in a summary; see docs/limits.md"},
+    {"escalations_max", &Rules::escalations_max, 1, 1'000'000,
+     "escalations; beyond it the oldest resolved one goes, else the oldest"},
+    {"flow.gather_window", &Rules::flow_gather_window, second / 1'000, year,
+     "how long a scatter waits for its answers when it does not say"},
+    {"flow.lease", &Rules::flow_lease, second / 1'000, year,
+     "how long a flow agent may hold a message"},
+    {"flow.query_timeout", &Rules::flow_query_timeout, second / 1'000, year,
+     "how long a query without response_timeout waits for its answer"},
+    {"flow.rate.agent_in_per_min", &Rules::flow_rate_in, 0, 60'000'000,
+     "messages of flow agents that one receiver gets in a minute; more wait; 0 is no limit"},
+    {"flow.rate.agent_out_per_min", &Rules::flow_rate_out, 0, 60'000'000,
+     "messages that one flow agent sends in a minute; high ones count half, low ones twice, "
+     "critical ones not at all"},
+    {"flow.rate.broadcast_per_min", &Rules::flow_rate_broadcast, 0, 60'000'000,
+     "the same, to `*`, of all flow agents together"},
+    {"flow.rate.pair_per_min", &Rules::flow_rate_pair, 0, 60'000'000,
+     "the same, from one flow agent to one receiver"},
+    {"flow.rate.signal_percent", &Rules::flow_rate_signal, 1, 100,
+     "of a limit, from which on its sender gets a backpressure signal"},
+    {"flow.rate.throttled_max", &Rules::flow_rate_throttled, 1, 10'000'000,
+     "messages of one sender that wait for these limits; beyond it sends are refused"},
+    {"flow.rate.topic_per_min", &Rules::flow_rate_topic, 0, 60'000'000,
+     "the same, on one topic, of all flow agents together"},
+    {"flow.request_retries", &Rules::flow_request_retries, 0, 1'000,
+     "how often a request with on_timeout retry is sent again"},
+    {"flow.request_timeout", &Rules::flow_request_timeout, second / 1'000, year,
+     "how long a request without response_timeout waits for its answer"},
+    {"flow.roll_call_window", &Rules::flow_roll_call_window, second / 1'000, year,
+     "how long a roll call (requires_ack to a topic or to *) waits for acknowledgements"},
+    {"flow.ttl.critical", &Rules::flow_ttl_critical, second / 1'000, year,
+     "time to live of a critical message from a flow agent"},
+    {"flow.ttl.high", &Rules::flow_ttl_high, second / 1'000, year, "the same, high"},
+    {"flow.ttl.low", &Rules::flow_ttl_low, second / 1'000, year, "the same, low"},
+    {"flow.ttl.normal", &Rules::flow_ttl_normal, second / 1'000, year, "the same, normal"},
+    {"foreign", &Rules::foreign, 0, 1,
+     "whether agents of other dialects may write to inbox agents, to whom they count as directors: "
+     "`allow`, or `refuse` all but answers",
+     foreign_words},
+    {"gathers_max", &Rules::gathers_max, 0, 10'000'000,
+     "scatters, running and ended within settled_retention"},
+    {"guard.conversations_max", &Rules::guard_conversations, 1, 10'000'000,
+     "conversations that are watched for ping-pong"},
+    {"guard.fan_out_per_min", &Rules::guard_fan_out, 0, 1'000'000'000,
+     "deliveries that one agent causes in a minute; more are refused; 0 is no limit"},
+    {"guard.messages_per_day", &Rules::guard_messages, 0, 1'000'000'000'000,
+     "messages that one agent sends in a day (UTC); 0 is no limit"},
+    {"guard.ping_pong_max", &Rules::guard_ping_pong, 0, 1'000'000'000,
+     "messages that go to and fro between two agents, or round in a ring of them, while no one "
+     "else speaks; 0 is no limit"},
+    {"guard.ping_pong_window", &Rules::guard_ping_pong_window, second, year, "within this time"},
+    {"guard.tokens_per_day", &Rules::guard_tokens, 0, 1'000'000'000'000,
+     "tokens that one agent reports in a day (UTC); 0 is no limit"},
+    {"inbox.content_bytes", &Rules::inbox_content_bytes, 1'024, 1'024 * 1'024,
+     "the content of a message from or to an inbox agent has fewer bytes than this"},
+    {"inbox.lease", &Rules::inbox_lease, second / 1'000, year,
+     "how long an inbox agent may hold a message"},
+    {"inbox.silence", &Rules::inbox_silence, second / 1'000, year,
+     "how long nothing is heard of a task until it is shown as silent"},
+    {"inbox.ttl", &Rules::inbox_ttl, 0, year,
+     "time to live of a message from an inbox agent; 0s is none"},
+    {"lease_max", &Rules::lease_max, second / 1'000, year, "the longest lease that can be asked"},
+    {"lock.lease", &Rules::lock_lease, second / 1'000, year,
+     "how long a lock is held when who takes it does not say; taken again, it begins anew"},
+    {"lock.lease_max", &Rules::lock_lease_max, second / 1'000, year,
+     "the longest lease of a lock that can be asked"},
+    {"lock.wait_max", &Rules::lock_wait_max, 0, year, "the longest wait for a lock"},
+    {"lock.waiters_max", &Rules::lock_waiters_max, 0, 1'000'000, "who wait in line for one lock"},
+    {"locks_max", &Rules::locks_max, 0, 10'000'000, "locks that are held in one workspace"},
+    {"locks_per_agent_max", &Rules::locks_per_agent_max, 0, 1'000'000,
+     "locks that one principal holds"},
+    {"malformed_bytes_max", &Rules::malformed_bytes_max, 0, 1'024 * 1'024,
+     "what is kept of a malformed message"},
+    {"malformed_per_min", &Rules::malformed_per_min, 0, 1'000'000,
+     "malformed messages of one sender that are kept as dead letters, per minute"},
+    {"message_bytes_max", &Rules::message_bytes_max, 1'024, 64 * 1'024 * 1'024,
+     "a message with all its fields; each dialect has a smaller limit of its own"},
+    {"nack_delay_max", &Rules::nack_delay_max, 0, year,
+     "the longest time that a nack can put a message off"},
+    {"name_bytes_max", &Rules::name_bytes_max, 16, 4'096,
+     "names of principals, topics, roles and capabilities"},
+    {"numbered_channels_max", &Rules::numbered_channels_max, 0, 10'000'000,
+     "channels of one sender on which the broker numbers its messages"},
+    {"pipeline_pause_max", &Rules::pipeline_pause_max, second, year,
+     "how long a pipeline waits for a busy stage before it fails"},
+    {"pipelines_max", &Rules::pipelines_max, 0, 10'000'000,
+     "pipelines, running and ended within settled_retention"},
+    {"profile_bytes_max", &Rules::profile_bytes_max, 0, 1'024 * 1'024,
+     "what an agent says of itself beyond role and capabilities"},
+    {"queue_max", &Rules::queue_max, 1, 100'000'000, "unsettled messages in one inbox"},
+    {"reason_bytes_max", &Rules::reason_bytes_max, 0, 65'536,
+     "what is kept of the reason of a nack or reject"},
+    {"receivers_max", &Rules::receivers_max, 1, 100'000, "names in a message's list of receivers"},
+    {"requests_max", &Rules::requests_max, 1, 100'000'000, "requests that wait for their answer"},
+    {"session.changes_max", &Rules::session_changes_max, 0, 1'000'000,
+     "changes of its participants and status that one session lists; beyond it the oldest go"},
+    {"session.entries_max", &Rules::session_entries_max, 0, 1'000'000,
+     "decisions, artifacts and findings of one session"},
+    {"session.entry_bytes_max", &Rules::session_entry_bytes_max, 0, 64 * 1'024 * 1'024,
+     "one of these, and the task"},
+    {"session.log_max", &Rules::session_log_max, 0, 1'000'000,
+     "messages that the log of one session lists; beyond it the oldest go"},
+    {"session.notices_per_min", &Rules::session_notices, 0, 10'000'000,
+     "notices to others that one agent causes in a minute by what it does to sessions; 0: no "
+     "limit"},
+    {"session.participants_max", &Rules::session_participants_max, 1, 10'000,
+     "participants of one session, with its coordinator"},
+    {"session.retention", &Rules::session_retention, 0, 10 * year,
+     "how long a session that is over can be read"},
+    {"sessions_max", &Rules::sessions_max, 0, 1'000'000,
+     "sessions; beyond it the one that ended first goes, and where none has no other starts"},
+    {"sessions_per_agent_max", &Rules::sessions_per_agent_max, 1, 1'000'000,
+     "sessions that are not over and that one agent coordinates"},
+    {"settled_max", &Rules::settled_max, 0, 100'000'000,
+     "settled messages that the engine remembers for duplicates and delivery states"},
+    {"settled_retention", &Rules::settled_retention, 0, year, "how long it remembers them"},
+    {"squad.lease", &Rules::squad_lease, second / 1'000, year,
+     "how long a squad agent may hold a message"},
+    {"squad.ttl", &Rules::squad_ttl, 0, year,
+     "time to live of a message from a squad agent without ttl_hours; 0s is none"},
+    {"stages_max", &Rules::stages_max, 1, 10'000, "stages of one pipeline"},
+    {"streams_max", &Rules::streams_max, 1, 10'000'000, "open streams in one workspace"},
+    {"subscriptions_per_agent_max", &Rules::subscriptions_per_agent_max, 0, 100'000,
+     "topics that one agent subscribes to"},
+    {"superprompt.lease", &Rules::superprompt_lease, second / 1'000, year,
+     "how long a superprompt agent may hold a message"},
+    {"superprompt.ttl", &Rules::superprompt_ttl, 0, year,
+     "time to live of a message from a superprompt agent; 0s is none"},
+    {"task.giver_percent", &Rules::task_giver_percent, 1, 100,
+     "how much of tasks_max the tasks of one giver that are not done may take, at least one task"},
+    {"task.moves_max", &Rules::task_moves_max, 0, 10'000,
+     "reassignments that one task lists; beyond it the oldest go"},
+    {"task.retention", &Rules::task_retention, 0, 10 * year,
+     "how long a task that is over can be seen"},
+    {"tasks_max", &Rules::tasks_max, 1, 10'000'000,
+     "tasks; beyond it the one that ended first goes, and where none has no other is given"},
+    {"thread_correlations_max", &Rules::thread_correlations_max, 0, 1'000,
+     "correlation ids by which the engine finds one thread; the history knows them all"},
+    {"thread_duration_max", &Rules::thread_duration_max, second / 1'000, 10 * year,
+     "age at which a thread that a flow agent began is closed, once its requests have ended"},
+    {"thread_messages_max", &Rules::thread_messages_max, 1, 1'000'000'000,
+     "messages in a thread beyond which a flow agent's next is refused with THREAD_FULL"},
+    {"thread_participants_max", &Rules::thread_participants_max, 2, 10'000,
+     "participants whom the engine lists of one thread, and tells when it is closed"},
+    {"thread_retention", &Rules::thread_retention, 0, year,
+     "how long the engine remembers a thread that is closed, or in which nothing happens"},
+    {"threads_max", &Rules::threads_max, 1, 100'000'000,
+     "threads that the engine remembers; beyond it closed ones go first, then idle ones"},
+    {"timeout_max", &Rules::timeout_max, second / 1'000, year,
+     "the longest response_timeout or gather window that can be asked"},
+    {"tokens_per_agent_max", &Rules::tokens_per_agent_max, 1, 1'000,
+     "tokens of one principal; a new one beyond it replaces the oldest"},
+    {"topic.retained_max", &Rules::topic_retained_max, 0, 10'000'000,
+     "messages that a topic keeps for late subscribers"},
+    {"topic.retention", &Rules::topic_retention, 0, year,
+     "how long a topic keeps a message for late subscribers"},
+    {"topics_max", &Rules::topics_max, 1, 10'000'000, "topics in one workspace"},
+    {"ttl_max", &Rules::ttl_max, second / 1'000, 10 * year,
+     "the longest time to live that a sender can ask for"},
+    {"webhook_bytes_max", &Rules::webhook_bytes_max, 16, 65'536, "the URL of an agent's webhook"},
+    {"window_max", &Rules::window_max, 1, 1'000'000,
+     "messages handed out and not settled on one stream, or by one take"},
+});
+
+std::string_view nearest_name(std::string_view name) {
+  return std::ranges::min_element(
+             table, {},
+             [name](const RuleInfo& info) { return base::edit_distance(name, info.name); })
+      ->name;
+}
+
+std::optional<uint64_t> parse_count(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+bool is_duration(const RuleInfo& info) {
+  return !std::holds_alternative<uint64_t Rules::*>(info.member);
+}
+
+constexpr std::string_view no_delays = "none";
+
+bool is_delays(const RuleInfo& info) {
+  return std::holds_alternative<Delays Rules::*>(info.member);
+}
+
+std::optional<Delays> parse_delays(const RuleInfo& info, std::string_view text) {
+  Delays delays;
+  if (text == no_delays) {
+    return delays;
+  }
+  while (delays.count < Delays::max) {
+    const size_t end = std::min(text.find(','), text.size());
+    const std::optional<Duration> pause = base::parse_duration(text.substr(0, end));
+    if (!pause || static_cast<uint64_t>(pause->us) < info.min ||
+        static_cast<uint64_t>(pause->us) > info.max) {
+      return std::nullopt;
+    }
+    delays.pauses[delays.count++] = *pause;
+    if (end == text.size()) {
+      return delays;
+    }
+    text.remove_prefix(end + 1);
+    text.remove_prefix(text.starts_with(' ') ? 1 : 0);
+  }
+  return std::nullopt;
+}
+
+std::string format_delays(const Delays& delays) {
+  std::string text;
+  for (size_t n = 0; n < delays.count; ++n) {
+    text.append(n == 0 ? "" : ",").append(base::format_duration(delays.pauses[n]));
+  }
+  return delays.count == 0 ? std::string(no_delays) : text;
+}
+
+std::optional<uint64_t> parse_value(const RuleInfo& info, std::string_view text) {
+  if (!info.words.empty()) {
+    const auto at = std::ranges::find(info.words, text);
+    return at == info.words.end() ? std::nullopt
+                                  : std::optional(static_cast<uint64_t>(at - info.words.begin()));
+  }
+  if (!is_duration(info)) {
+    return parse_count(text);
+  }
+  const std::optional<Duration> duration = base::parse_duration(text);
+  return duration ? std::optional(static_cast<uint64_t>(duration->us)) : std::nullopt;
+}
+
+std::string format_value(const RuleInfo& info, uint64_t value) {
+  if (!info.words.empty()) {
+    return std::string(info.words[value]);
+  }
+  return is_duration(info) ? base::format_duration(Duration{static_cast<int64_t>(value)})
+                           : std::to_string(value);
+}
+
+// What it takes, in words.
+std::string values_of(const RuleInfo& info) {
+  if (is_delays(info)) {
+    return "up to " + std::to_string(Delays::max) + " durations from " +
+           format_value(info, info.min) + " to " + format_value(info, info.max) +
+           " with commas between, or none";
+  }
+  if (info.words.empty()) {
+    return std::string(is_duration(info) ? "a duration" : "a whole number") + " from " +
+           format_value(info, info.min) + " to " + format_value(info, info.max);
+  }
+  std::string words;
+  for (const std::string_view word : info.words) {
+    words.append(words.empty() ? "" : ", ").append(word);
+  }
+  return "one of " + words;
+}
+
+void store(Rules& rules, const RuleInfo& info, uint64_t value) {
+  if (const auto* duration = std::get_if<Duration Rules::*>(&info.member)) {
+    rules.*(*duration) = Duration{static_cast<int64_t>(value)};
+  } else {
+    rules.*std::get<uint64_t Rules::*>(info.member) = value;
+  }
+}
+
+}  // namespace
+
+std::span<const RuleInfo> all_rules() { return table; }
+
+std::string rule_value(const Rules& rules, const RuleInfo& info) {
+  if (const auto* duration = std::get_if<Duration Rules::*>(&info.member)) {
+    return format_value(info, static_cast<uint64_t>((rules.*(*duration)).us));
+  }
+  if (const auto* delays = std::get_if<Delays Rules::*>(&info.member)) {
+    return format_delays(rules.*(*delays));
+  }
+  return format_value(info, rules.*std::get<uint64_t Rules::*>(info.member));
+}
+
+std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::string_view value) {
+  const auto* const found = std::ranges::find(table, name, &RuleInfo::name);
+  if (found == table.end()) {
+    return std::unexpected(Error{Code::unknown_rule,
+                                 "there is no rule \"" + std::string(name.substr(0, 64)) +
+                                     "\"; the nearest is \"" + std::string(nearest_name(name)) +
+                                     "\"",
+                                 {}});
+  }
+  const auto refused = [&] {
+    return std::unexpected(Error{Code::bad_rule_value,
+                                 std::string(name) + " takes " + values_of(*found) + ", not \"" +
+                                     std::string(value.substr(0, 64)) + "\"",
+                                 {}});
+  };
+  if (const auto* member = std::get_if<Delays Rules::*>(&found->member)) {
+    const std::optional<Delays> delays = parse_delays(*found, value);
+    if (!delays) {
+      return refused();
+    }
+    rules.*(*member) = *delays;
+    return {};
+  }
+  const std::optional<uint64_t> parsed = parse_value(*found, value);
+  if (!parsed || *parsed < found->min || *parsed > found->max) {
+    return refused();
+  }
+  store(rules, *found, *parsed);
+  return {};
+}
+
+Duration default_ttl(const Rules& rules, Dialect sender, Priority priority) {
+  switch (sender) {
+    case Dialect::flow:
+      switch (priority) {
+        case Priority::critical:
+          return rules.flow_ttl_critical;
+        case Priority::high:
+          return rules.flow_ttl_high;
+        case Priority::normal:
+          return rules.flow_ttl_normal;
+        case Priority::low:
+          return rules.flow_ttl_low;
+      }
+      break;
+    case Dialect::collab:
+      return rules.collab_ttl;
+    case Dialect::inbox:
+      return rules.inbox_ttl;
+    case Dialect::superprompt:
+      return rules.superprompt_ttl;
+    case Dialect::squad:
+      return rules.squad_ttl;
+  }
+  return {};
+}
+
+Duration default_timeout(const Rules& rules, Dialect sender, Kind kind, bool to_many) {
+  if (sender == Dialect::collab) {
+    return to_many               ? rules.collab_timeout_broadcast
+           : kind == Kind::query ? rules.collab_timeout_query
+                                 : rules.collab_timeout_command;
+  }
+  if (sender != Dialect::flow) {
+    return {};
+  }
+  return kind == Kind::query ? rules.flow_query_timeout : rules.flow_request_timeout;
+}
+
+Time session_warned_at(const Rules& rules, Time started) {
+  if (rules.session_warning.us == 0) {
+    return base::time_max;
+  }
+  const int64_t age = rules.session_duration_max.us - rules.session_warning.us;
+  return started + Duration{age > 0 ? age : 0};
+}
+
+std::optional<Duration> retry_pause(const Rules& rules, Dialect sender, bool to_many,
+                                    uint64_t retries) {
+  if (sender == Dialect::collab) {
+    const Delays& delays = rules.collab_retry_delays;
+    return !to_many && retries < delays.count ? std::optional(delays.pauses[retries])
+                                              : std::nullopt;
+  }
+  return retries < rules.flow_request_retries ? std::optional(Duration{}) : std::nullopt;
+}
+
+bool same_rates(const Rules& a, const Rules& b) {
+  return a.flow_rate_out == b.flow_rate_out && a.flow_rate_in == b.flow_rate_in &&
+         a.flow_rate_pair == b.flow_rate_pair && a.flow_rate_topic == b.flow_rate_topic &&
+         a.flow_rate_broadcast == b.flow_rate_broadcast;
+}
+
+Duration default_lease(const Rules& rules, Dialect receiver) {
+  switch (receiver) {
+    case Dialect::flow:
+      return rules.flow_lease;
+    case Dialect::collab:
+      return rules.collab_lease;
+    case Dialect::inbox:
+      return rules.inbox_lease;
+    case Dialect::superprompt:
+      return rules.superprompt_lease;
+    case Dialect::squad:
+      return rules.squad_lease;
+  }
+  return rules.flow_lease;
+}
+
+}  // namespace parley::core

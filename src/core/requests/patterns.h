@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/model/command.h"
+#include "core/state/deadlines.h"
+#include "core/state/slots.h"
+
+namespace parley::core {
+
+// Over 150 lines: the three things that are waited for, and the table that they share.
+
+// A request that is not answered yet, a roll call, or a message whose sender wants to know when it
+// is acknowledged.
+struct Wait {
+  Seq message;
+  Duration timeout;
+  OnTimeout on_timeout = OnTimeout::fail;
+  uint32_t retries = 0;  // that were made
+  bool is_roll_call = false;
+  bool is_receipt = false;  // of the third kind
+  bool pauses = false;      // before it is sent again
+  Seq pipeline;             // whose stage it is; none: 0
+  Time due{};
+  uint32_t timer = none;
+};
+
+// How a scatter-gather stands. Written into snapshots: never renumber.
+enum class GatherState : uint8_t { open = 0, complete = 1, partial = 2, failed = 3 };
+constexpr GatherState gather_state_last = GatherState::failed;
+std::string_view gather_state_name(GatherState state);
+
+struct Gather {
+  struct Member {
+    std::string name;
+    Seq response;  // 0: none yet
+    Status status = Status::unset;
+    bool failed = false;  // the request did not reach it
+    bool counts() const {
+      return response.n != 0 && status != Status::error && status != Status::declined;
+    }
+    bool operator==(const Member&) const = default;
+  };
+
+  Seq message;  // the request to all members
+  MessageId id;
+  std::string owner;
+  std::string task{};    // the taskId of the request; empty: it has none
+  std::string thread{};  // of that task; empty without one
+  Gathering terms;
+  GatherState state = GatherState::open;
+  bool extended = false;
+  std::vector<Member> members{};
+  Time since{};
+  Time due{};  // end of the window
+  Time ended{};
+  uint32_t timer = none;
+
+  size_t needed() const;
+  size_t good() const;
+  // How many could still count.
+  size_t possible() const;
+};
+
+// How a pipeline stands. Written into snapshots: never renumber.
+enum class PipelineState : uint8_t { running = 0, paused = 1, completed = 2, failed = 3 };
+constexpr PipelineState pipeline_state_last = PipelineState::failed;
+std::string_view pipeline_state_name(PipelineState state);
+
+struct Pipeline {
+  struct Stage {
+    std::string agent;
+    Seq message{};   // what it was given; 0: not there yet
+    Seq response{};  // what it made of it
+    Time began{};
+    Time ended{};
+    bool operator==(const Stage&) const = default;
+  };
+
+  Seq first;  // the message to the first stage
+  MessageId id;
+  std::string owner;
+  std::string task{};  // as in Gather
+  std::string thread{};
+  std::vector<Stage> stages;
+  uint32_t stage = 0;  // the one that works, or is waited for
+  PipelineState state = PipelineState::running;
+  Duration stage_timeout{};
+  OnTimeout on_timeout = OnTimeout::fail;
+  std::string error{};       // why it failed
+  std::string waits_for{};   // the busy agent, while paused
+  uint64_t outbox_item = 0;  // which will begin the stage
+  Time since{};
+  Time due{};  // while paused: when to look again
+  Time ended{};
+  uint32_t timer = none;
+
+  bool is_over() const { return state >= PipelineState::completed; }
+  // Its first message is kept until the first stage has time.
+  bool waits_to_begin() const { return !is_over() && stages.front().message.n == 0; }
+};
+
+// Everything that someone waits for, each under the place of its first message, and when it is due.
+class Patterns {
+ public:
+  Wait* find_wait(Seq message);
+  const Wait* find_wait(Seq message) const;
+  Gather* find_gather(Seq message);
+  Pipeline* find_pipeline(Seq first);
+  // By the id that its owner gave its message; nullptr when there is none.
+  const Gather* find_gather(std::string_view owner, const MessageId& id) const;
+  const Pipeline* find_pipeline(std::string_view owner, const MessageId& id) const;
+
+  // What a scatter, or a pipeline as its first stage, asks of an agent under the name of a task.
+  struct Asked {
+    Seq message;
+    std::string_view thread;
+  };
+  // Newest first, up to `count_max`. The views are good until something is removed.
+  std::vector<Asked> asked(std::string_view agent, std::string_view task, size_t count_max) const;
+
+  Wait& add(Wait wait, Time due);
+  Gather& add(Gather gather, Time due);
+  Pipeline& add(Pipeline pipeline);
+  void remove_wait(Seq message);
+  void remove_gather(Seq message);
+  void remove_pipeline(Seq first);
+
+  // `time_max` stops the timer.
+  void set_due(Wait& wait, Time at) { set(wait.timer, wait.due, at, wait.message, Kind::wait); }
+  void set_due(Gather& gather, Time at) {
+    set(gather.timer, gather.due, at, gather.message, Kind::gather);
+  }
+  void set_due(Pipeline& pipeline, Time at) {
+    set(pipeline.timer, pipeline.due, at, pipeline.first, Kind::pipeline);
+  }
+
+  enum class Kind : uint8_t { wait, gather, pipeline };
+  struct Due {
+    Time at;
+    Seq seq;
+    Kind kind;
+  };
+  // The next one that is due, at time_max when nothing is.
+  Due next() const;
+
+  const std::map<Seq, Wait>& waits() const { return waits_; }
+  const std::map<Seq, Gather>& gathers() const { return gathers_; }
+  const std::map<Seq, Pipeline>& pipelines() const { return pipelines_; }
+
+  void encode(Writer& out) const;
+  bool decode(Reader& in);
+
+ private:
+  using Name = std::pair<std::string, MessageId>;
+  using Work = std::pair<std::string, std::string>;  // an agent and a task
+
+  void file(const Gather& gather);
+  void unfile(const Gather& gather);
+  void unfile(std::string_view agent, std::string_view task, Seq first);
+  void set(uint32_t& timer, Time& due, Time at, Seq seq, Kind kind);
+  void encode_gathers(Writer& out) const;
+  void encode_pipelines(Writer& out) const;
+  void decode_gathers(Reader& in);
+  void decode_pipelines(Reader& in);
+
+  std::map<Seq, Wait> waits_;
+  std::map<Seq, Gather> gathers_;
+  std::map<Seq, Pipeline> pipelines_;
+  std::map<Name, Seq> gather_names_;
+  std::map<Name, Seq> pipeline_names_;
+  std::map<Work, std::set<Seq>> work_;  // places of gathers and pipelines that name a task
+  Deadlines deadlines_;
+};
+
+}  // namespace parley::core

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/topics/broker_topics.h"
+
+namespace parley::core::broker_topics {
+
+namespace {
+
+bool is_heard(const Tables& t, std::string_view topic) { return t.topics.is_heard(topic); }
+
+std::string text(std::string_view value) { return std::string(value); }
+
+std::string who(std::string_view actor) {
+  return text(actor == broker_name ? broker_sender : actor);
+}
+
+void publish(const Tables& t, Dispatch& dispatch, std::string_view topic, std::vector<Fact> facts) {
+  facts.push_back({"at", t.now});
+  dispatch.owe({.kind = OutboxKind::published, .to = text(topic), .facts = std::move(facts)});
+}
+
+}  // namespace
+
+void availability(const Tables& t, Dispatch& dispatch, AgentRef ref, std::string_view status) {
+  const Agent& agent = t.agents[ref];
+  if (agent.kind == PrincipalKind::agent && is_heard(t, availability_topic)) {
+    publish(t, dispatch, availability_topic,
+            {{"agent", agent.name}, {"status", text(status)}, {"role", agent.role}});
+  }
+}
+
+void policy(const Tables& t, Dispatch& dispatch, const Rules& before, std::string_view by) {
+  if (t.rules == before || !is_heard(t, policy_topic)) {
+    return;
+  }
+  std::vector<std::string> names;
+  std::vector<std::string> was;
+  std::vector<std::string> is;
+  for (const RuleInfo& info : all_rules()) {
+    if (rule_value(before, info) != rule_value(t.rules, info)) {
+      names.emplace_back(info.name);
+      was.push_back(rule_value(before, info));
+      is.push_back(rule_value(t.rules, info));
+    }
+  }
+  publish(t, dispatch, policy_topic,
+          {{"rules", std::move(names)},
+           {"old", std::move(was)},
+           {"new", std::move(is)},
+           {"by", who(by)}});
+}
+
+void task(const Tables& t, Dispatch& dispatch, MessageRef request, std::string_view status,
+          AgentRef by) {
+  const Message& message = t.messages.message(request);
+  if (!asks(message.kind) || !is_heard(t, task_topic)) {
+    return;
+  }
+  std::vector<Fact> facts = {{"task", base::format_uuid(message.id)},
+                             {"seq", static_cast<int64_t>(message.seq.n)},
+                             {"status", text(status)},
+                             {"sender", t.agents[message.sender].name}};
+  if (message.topic != none) {  // who subscribes to it is for no one to know
+    facts.push_back({"receiver", t.topics[message.topic].name});
+  } else if (const AgentRef asked = asked_alone(t, request); asked != none) {
+    facts.push_back({"receiver", t.agents[asked].name});
+  } else {
+    facts.push_back({"receivers", static_cast<int64_t>(message.delivery_count)});
+  }
+  if (by != none) {
+    facts.push_back({"by", t.agents[by].name});
+  }
+  publish(t, dispatch, task_topic, std::move(facts));
+}
+
+void task(const Tables& t, Dispatch& dispatch, const Task& task, AgentRef by) {
+  if (!is_heard(t, task_topic)) {
+    return;
+  }
+  std::vector<Fact> facts = {{"task", task.id},
+                             {"seq", static_cast<int64_t>(task.message.n)},
+                             {"status", text(task_state_name(task.state))},
+                             {"sender", task.director},
+                             {"receiver", task.specialist}};
+  if (by != none) {
+    facts.push_back({"by", t.agents[by].name});
+  }
+  publish(t, dispatch, task_topic, std::move(facts));
+}
+
+std::string_view task_status(Status status) {
+  switch (status) {
+    case Status::unset:
+    case Status::success:
+      return "completed";
+    case Status::partial:
+      return "partial";
+    case Status::error:
+      return "failed";
+    case Status::declined:
+      return "declined";
+  }
+  return "completed";
+}
+
+void phase(const Tables& t, Dispatch& dispatch, const Pipeline& pipeline) {
+  if (is_heard(t, phase_topic)) {
+    publish(t, dispatch, phase_topic,
+            {{"pipeline", base::format_uuid(pipeline.id)},
+             {"owner", pipeline.owner},
+             {"agent", pipeline.stages[pipeline.stage].agent},
+             {"stage", static_cast<int64_t>(pipeline.stage + 1)},
+             {"stages", static_cast<int64_t>(pipeline.stages.size())}});
+  }
+}
+
+void audit(const Tables& t, Dispatch& dispatch, std::string_view action, std::string_view by,
+           std::string_view subject) {
+  if (is_heard(t, audit_topic)) {
+    publish(t, dispatch, audit_topic,
+            {{"action", text(action)}, {"by", who(by)}, {"subject", text(subject)}});
+  }
+}
+
+}  // namespace parley::core::broker_topics

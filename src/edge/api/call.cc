@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/api/call.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/nearest.h"
+#include "base/text.h"
+#include "dialect/iso8601.h"
+#include "edge/render.h"
+#include "lib/json_writer.h"
+#include "net/websocket.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') {
+    return c - '0';
+  }
+  if (c >= 'a' && c <= 'f') {
+    return c - 'a' + 10;
+  }
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+std::unexpected<Error> bad_parameter(std::string_view name, const std::string& wanted) {
+  return std::unexpected(
+      Error{Code::bad_request, "the parameter " + std::string(name) + " must be " + wanted, {}});
+}
+
+}  // namespace
+
+std::optional<uint64_t> parse_number(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && !text.empty()
+             ? std::optional(value)
+             : std::nullopt;
+}
+
+std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (size_t n = 0; n < text.size(); ++n) {
+    if (text[n] == '+' && plus_is_space) {
+      decoded.push_back(' ');
+    } else if (text[n] != '%') {
+      decoded.push_back(text[n]);
+    } else {
+      const bool complete = n + 2 < text.size();
+      const int high = complete ? hex_value(text[n + 1]) : -1;
+      const int low = complete ? hex_value(text[n + 2]) : -1;
+      if (high < 0 || low < 0) {
+        return std::nullopt;
+      }
+      decoded.push_back(static_cast<char>(high * 16 + low));
+      n += 2;
+    }
+  }
+  net::Utf8 utf8;
+  return utf8.feed(decoded) && utf8.is_complete() ? std::optional(std::move(decoded))
+                                                  : std::nullopt;
+}
+
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~").find(c) != std::string_view::npos;
+    if (plain) {
+      out.push_back(c);
+    } else {
+      const auto byte = static_cast<uint8_t>(c);
+      out.append("%").push_back(digits[byte >> 4]);
+      out.push_back(digits[byte & 15]);
+    }
+  }
+  return out;
+}
+
+std::vector<std::string_view> path_segments(std::string_view path) {
+  std::vector<std::string_view> segments;
+  size_t at = path.starts_with('/') ? 1 : 0;
+  while (at <= path.size()) {
+    const size_t slash = std::min(path.find('/', at), path.size());
+    segments.push_back(path.substr(at, slash - at));
+    at = slash + 1;
+  }
+  return segments;
+}
+
+std::optional<std::string> Call::parameter(std::string_view name) const {
+  std::string_view rest = request.query;
+  while (!rest.empty()) {
+    const size_t ampersand = std::min(rest.find('&'), rest.size());
+    const std::string_view pair = rest.substr(0, ampersand);
+    rest.remove_prefix(std::min(ampersand + 1, rest.size()));
+    const size_t equals = std::min(pair.find('='), pair.size());
+    if (percent_decoded(pair.substr(0, equals), true) == name) {
+      return percent_decoded(pair.substr(std::min(equals + 1, pair.size())), true);
+    }
+  }
+  return std::nullopt;
+}
+
+std::expected<bool, Error> Call::flag(std::string_view name) const {
+  const std::optional<std::string> text = parameter(name);
+  if (text && *text != "true" && *text != "false") {
+    return bad_parameter(name, "true or false");
+  }
+  return text == "true";
+}
+
+std::expected<uint64_t, Error> Call::count(std::string_view name, uint64_t fallback,
+                                           uint64_t max) const {
+  const std::optional<std::string> text = parameter(name);
+  if (!text) {
+    return fallback;
+  }
+  const std::optional<uint64_t> value = parse_number(*text);
+  if (!value || *value > max) {
+    return bad_parameter(name, "a whole number up to " + std::to_string(max));
+  }
+  return *value;
+}
+
+std::expected<Duration, Error> Call::duration(std::string_view name, Duration fallback,
+                                              Duration max) const {
+  const std::optional<std::string> text = parameter(name);
+  if (!text) {
+    return fallback;
+  }
+  const std::optional<Duration> value = base::parse_duration(*text);
+  if (!value || *value > max) {
+    return bad_parameter(name, "a duration such as 30s, up to " + base::format_duration(max));
+  }
+  return *value;
+}
+
+std::expected<base::Time, Error> Call::time(std::string_view name, base::Time fallback) const {
+  const std::optional<std::string> text = parameter(name);
+  if (!text) {
+    return fallback;
+  }
+  if (const std::optional<base::Time> value = dialect::parse_time(*text)) {
+    return *value;
+  }
+  return bad_parameter(name, "a time in UTC such as 2026-11-15T21:06:53Z");
+}
+
+std::optional<Error> unknown_member(lib::Json body, std::initializer_list<std::string_view> known) {
+  for (const lib::JsonMember& member : body.members()) {
+    if (std::ranges::find(known, member.key) == known.end()) {
+      const std::string name(base::cut(member.key, 64));
+      return Error{Code::bad_request,
+                   "there is no member \"" + name + "\" here; the nearest is \"" +
+                       std::string(base::nearest(name, known)) + "\"",
+                   "/" + name};
+    }
+  }
+  return std::nullopt;
+}
+
+std::expected<uint64_t, Error> tokens_member(lib::Json object, std::string_view key,
+                                             std::string_view place) {
+  const lib::Json value = object ? object.find(key) : lib::Json();
+  if (!value || value.is_null()) {
+    return 0;
+  }
+  if (const auto tokens = value.as_uint64()) {
+    return *tokens;
+  }
+  return std::unexpected(Error{Code::bad_request,
+                               std::string(key) + " is a whole number: what was used since the "
+                                                  "last report",
+                               std::string(place) + std::string(key)});
+}
+
+std::optional<Duration> duration_member(lib::Json object, std::string_view key) {
+  const lib::Json value = object.find(key);
+  return value ? base::parse_duration(value.as_string().value_or("")) : std::optional(Duration{});
+}
+
+std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text) {
+  constexpr std::array<std::string_view, 4> words = {"", "queue", "redirect", "fail"};
+  const auto at = std::ranges::find(words, text);
+  if (at == words.end()) {
+    return std::unexpected(
+        Error{Code::bad_request, "on_unavailable is queue, redirect or fail", "/on_unavailable"});
+  }
+  return static_cast<core::OnUnavailable>(at - words.begin());
+}
+
+net::Response problem(const Error& error) {
+  const base::CodeInfo& info = base::info(error.code);
+  net::Response response;
+  response.status = info.http_status;
+  response.content_type = "application/problem+json";
+  lib::JsonWriter out(response.body);
+  out.object()
+      .key("type")
+      .text("urn:parley:error:" + std::string(info.name))
+      .key("title")
+      .text(info.title)
+      .key("status")
+      .number(info.http_status)
+      .key("detail")
+      .text(error.detail)
+      .key("code")
+      .text(info.name);
+  if (!error.field.empty()) {
+    out.key("field").text(error.field);
+  }
+  if (!error.cycle.empty()) {
+    out.key("cycle").array();
+    for (const std::string& name : error.cycle) {
+      out.text(name);
+    }
+    out.end_array();
+  }
+  if (error.retry_after.us > 0) {
+    constexpr int64_t second = 1'000'000;
+    out.key("retry_after").text(rough_duration(error.retry_after));
+    response.headers.emplace_back("Retry-After",
+                                  std::to_string((error.retry_after.us + second - 1) / second));
+  }
+  out.key("advice").text(info.advice).end_object();
+  return response;
+}
+
+net::Response problem(const Error& error, std::string_view key, uint64_t value) {
+  net::Response response = problem(error);
+  response.body.pop_back();  // the brace
+  response.body.append(",\"").append(key).append("\":").append(std::to_string(value)).append("}");
+  return response;
+}
+
+net::Response json_response(int status, std::string body) {
+  net::Response response;
+  response.status = status;
+  response.body = std::move(body);
+  return response;
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collaboration sessions over HTTP. How they stand is in the machine; what was written into them is
+// in the journal.
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "core/model/entry.h"
+#include "edge/api/api.h"
+#include "edge/render.h"
+#include "lib/crypto.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using core::Session;
+using core::SessionAct;
+using lib::Json;
+using lib::JsonWriter;
+
+constexpr uint64_t list_max = 1'000;
+
+// Of the entries one answer has so much; the rest is asked for with `after`.
+constexpr size_t entries_bytes_max = size_t{1} << 20;
+
+// What the broker says of an entry: nobody else does, however it is spelled.
+bool is_own_key(std::string_view quoted) {
+  constexpr std::array<std::string_view, 3> own = {R"("version")", R"("by")", R"("at")"};
+  if (quoted.find('\\') == std::string_view::npos) {
+    return std::ranges::find(own, quoted) != own.end();
+  }
+  lib::JsonDocument document;
+  const auto key = document.parse(quoted);
+  const std::string plain = key ? "\"" + std::string(key->as_string().value_or("")) + "\"" : "";
+  return std::ranges::find(own, plain) != own.end();
+}
+
+bool may_see(const Principal& caller, const Session& session) {
+  return caller.is_maintainer() || session.has(caller.name);
+}
+
+std::string etag(uint64_t version) { return "\"" + std::to_string(version) + "\""; }
+
+std::string by_whom(const core::SessionChange& change) {
+  return change.by.empty() ? "system" : change.by;
+}
+
+// Which version a change is made to: `"7"`, or 0 for `*`, whichever it is.
+std::expected<uint64_t, Error> version_in(const Call& call) {
+  std::string_view text = call.request.header("if-match");
+  if (text.empty()) {
+    return std::unexpected(
+        Error{Code::version_required,
+              "a change of a session says in If-Match which version it is made to; \"*\" is any",
+              {}});
+  }
+  if (text == "*") {
+    return 0;
+  }
+  if (text.size() > 1 && text.starts_with('"') && text.ends_with('"')) {
+    text = text.substr(1, text.size() - 2);
+  }
+  const std::optional<uint64_t> version = parse_number(text);
+  if (!version || *version == 0) {
+    return std::unexpected(Error{
+        Code::bad_request, "If-Match is one version of the session, such as \"7\", or *", {}});
+  }
+  return *version;
+}
+
+// The command in the record at `seq`; its texts are good until the broker's next record.
+std::optional<core::Command> command_at(node::Broker& broker, base::Seq seq) {
+  const auto record = broker.record(seq);
+  auto entry = record ? core::decode_entry(seq, {}, *record) : std::unexpected(record.error());
+  return entry ? std::optional(std::move(entry->command)) : std::nullopt;
+}
+
+void render_task(node::Broker& broker, const Session& session, JsonWriter& out) {
+  const auto command = command_at(broker, session.began);
+  const auto* const start = command ? std::get_if<core::StartSession>(&*command) : nullptr;
+  out.key("task");
+  if (start == nullptr || start->task.empty()) {
+    out.null();
+  } else {
+    out.raw(start->task);
+  }
+}
+
+// The entries after a version, oldest first, as far as one answer goes. Returns the version of the
+// last that is in it, where there are more.
+uint64_t end_of_page(node::Broker& broker, const Session& session, uint64_t after) {
+  size_t bytes = 0;
+  uint64_t last = after;
+  for (const core::SessionChange& change : session.entries) {
+    if (change.version <= after) {
+      continue;
+    }
+    if (bytes >= entries_bytes_max) {
+      return last;
+    }
+    const auto record = broker.record(change.seq);
+    bytes += record ? record->size() : 0;
+    last = change.version;
+  }
+  return UINT64_MAX;
+}
+
+struct Page {
+  uint64_t after = 0;
+  uint64_t upto = UINT64_MAX;
+};
+
+void render_entries(node::Broker& broker, const Session& session, SessionAct act,
+                    std::string_view key, const Page& page, JsonWriter& out) {
+  out.key(key).array();
+  for (const core::SessionChange& change : session.entries) {
+    if (change.act != act || change.version <= page.after || change.version > page.upto) {
+      continue;
+    }
+    out.object().key("version").number(change.version).key("by").text(change.by);
+    out.key("at").time(change.at);
+    const auto command = command_at(broker, change.seq);
+    const auto* const written = command ? std::get_if<core::ChangeSession>(&*command) : nullptr;
+    if (written != nullptr) {
+      lib::JsonSlices slices(written->body);
+      for (lib::JsonSlice slice; slices.next(slice);) {
+        if (!is_own_key(slice.key)) {
+          out.raw_key(slice.key).raw(slice.value);
+        }
+      }
+    }
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void render_head(const core::Tables& t, const Session& session, JsonWriter& out) {
+  out.key("id").text(session.id).key("version").number(session.version);
+  out.key("status").plain(core::session_status_name(session.status));
+  out.key("coordinator").text(session.coordinator).key("participants").array();
+  for (const std::string& name : session.participants) {
+    out.text(name);
+  }
+  out.end_array().key("startedAt").time(session.started);
+  out.key("lastActivity").time(session.last_activity);
+  out.key("messageCount").number(session.messages);
+  if (!session.is_over()) {
+    out.key("endsAt").time(session.started + t.rules.session_duration_max);
+    return;
+  }
+  out.key("endedAt").time(session.ended);
+  if (!session.changes.empty()) {
+    out.key("endedBy").text(by_whom(session.changes.back()));
+    out.key("summary").text(session.changes.back().subject);
+  }
+}
+
+// In the form of the reader's dialect, where that is another and the journal has the message.
+using MessageIds = std::map<base::Seq, std::string>;
+
+void render_log(const Session& session, const MessageIds& ids, JsonWriter& out) {
+  out.key("messageLog").array();
+  for (const core::SessionMessage& message : session.log) {
+    const auto id = ids.find(message.seq);
+    out.object().key("id").text(id == ids.end() ? base::format_uuid(message.id) : id->second);
+    out.key("seq").number(message.seq.n);
+    out.key("from").text(message.from).key("to").text(message.to);
+    out.key("receivers").number(uint64_t{message.receivers}).key("type").text(message.type);
+    if (!message.action.empty()) {
+      out.key("action").text(message.action);
+    }
+    out.key("timestamp").time(message.at).end_object();
+  }
+  out.end_array();
+}
+
+void render_changes(const Session& session, JsonWriter& out) {
+  out.key("changes").array();
+  for (const core::SessionChange& change : session.changes) {
+    out.object().key("version").number(change.version);
+    out.key("change").plain(core::session_act_name(change.act));
+    out.key("by").text(by_whom(change)).key("at").time(change.at);
+    if (!change.subject.empty()) {
+      out.key("subject").text(change.subject);
+    }
+    out.end_object();
+  }
+  out.end_array();
+}
+
+// What is wrong with an entry's body, if anything is.
+std::optional<Error> fault_in(Json body, SessionAct act, const Principal& caller) {
+  if (const Json by = body.find("by"); by && by.as_string() != caller.name) {
+    return Error{Code::sender_mismatch, "by is who writes it; leave it out, or name yourself",
+                 "/by"};
+  }
+  if (!(body.members().begin() != body.members().end())) {
+    return Error{Code::bad_request, "an entry is an object with something in it", {}};
+  }
+  const Json decision = body.find("decision");
+  if (act == SessionAct::add_decision && (!decision || decision.as_string().value_or("").empty())) {
+    return Error{Code::bad_request, "decision says what was decided, a string", "/decision"};
+  }
+  return std::nullopt;
+}
+
+std::expected<std::vector<std::string>, Error> participants_in(Json body) {
+  const Json list = body.find("participants");
+  std::vector<std::string> names;
+  if (!list) {
+    return names;
+  }
+  for (const Json name : list.elements()) {
+    names.emplace_back(name.as_string().value_or(""));
+  }
+  if (list.kind() != lib::JsonKind::array ||
+      std::ranges::find(names, std::string()) != names.end()) {
+    return std::unexpected(Error{Code::bad_request,
+                                 "participants is an array with the names of principals",
+                                 "/participants"});
+  }
+  return names;
+}
+
+}  // namespace
+
+void Api::list_sessions(Call& call) {
+  const auto limit = call.count("limit", 100, list_max);
+  const std::string status = call.parameter("status").value_or("");
+  constexpr std::array<std::string_view, 5> statuses = {"", "active", "paused", "completed",
+                                                        "failed"};
+  if (!limit || std::ranges::find(statuses, status) == statuses.end()) {
+    refuse(call.exchange, limit
+                              ? Error{Code::bad_request,
+                                      "the parameter status is active, paused, completed or failed",
+                                      {}}
+                              : limit.error());
+    return;
+  }
+  const core::Tables& t = tables(call);
+  std::vector<const Session*> found;
+  for (const auto& [began, session] : t.sessions.all()) {
+    if (may_see(call.caller, session) &&
+        (status.empty() || core::session_status_name(session.status) == status)) {
+      found.push_back(&session);
+    }
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("count").number(uint64_t{found.size()}).key("sessions").array();
+  for (size_t n = 0; n < std::min<size_t>(found.size(), *limit); ++n) {
+    out.object();
+    render_head(t, *found[found.size() - 1 - n], out);
+    out.end_object();
+  }
+  out.end_array().end_object();
+  respond(call.exchange, json_response(200, std::move(text)));
+}
+
+const Session* Api::find_session(Call& call) {
+  const Session* const session = tables(call).sessions.find(call.arguments[0]);
+  if (session == nullptr || !may_see(call.caller, *session)) {
+    refuse(call.exchange,
+           Error{Code::not_found, "there is no session of this id in which you take part", {}});
+    return nullptr;
+  }
+  return session;
+}
+
+void Api::show_session(Call& call) {
+  const Session* const session = find_session(call);
+  if (session == nullptr) {
+    return;
+  }
+  const auto after = call.count("after", 0, UINT64_MAX - 1);
+  if (!after) {
+    refuse(call.exchange, after.error());
+    return;
+  }
+  // The ids of its messages come first: what else is in their records is not needed. Then as many
+  // entries as an answer has.
+  std::vector<base::Seq> records;
+  if (call.caller.dialect != core::Dialect::flow) {
+    std::ranges::transform(session->log, std::back_inserter(records), &core::SessionMessage::seq);
+  }
+  const size_t messages = records.size();
+  records.push_back(session->began);
+  for (const core::SessionChange& change : session->entries) {
+    if (change.version > *after) {
+      records.push_back(change.seq);
+    }
+  }
+  struct Read {
+    size_t messages_left;
+    size_t bytes = 0;
+    MessageIds ids{};
+  };
+  const auto read = std::make_shared<Read>(Read{.messages_left = messages});
+  list(call.exchange, call.caller,
+       {.records = std::move(records),
+        .each =
+            [this, read, caller = call.caller](base::Seq seq) {
+              if (read->messages_left > 0) {
+                --read->messages_left;
+                if (const auto envelope = envelope_at(broker_, caller.workspace, seq)) {
+                  read->ids[seq] = dialect::id_in(caller.dialect, *envelope);
+                }
+                return true;
+              }
+              const auto record = broker_.record(seq);
+              read->bytes += record ? record->size() : 0;
+              return read->bytes < 2 * entries_bytes_max;
+            },
+        .answer = [this, read, after = *after, id = session->id,
+                   caller =
+                       call.caller] { return session_response(caller, id, after, read->ids); }});
+}
+
+net::Response Api::session_response(const Principal& caller, const std::string& id, uint64_t after,
+                                    const std::map<base::Seq, std::string>& ids) {
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  const Session* const session = t.sessions.find(id);
+  if (session == nullptr || !may_see(caller, *session)) {
+    return problem(Error{Code::not_found, "the session is forgotten", {}});
+  }
+  const Page page{after, end_of_page(broker_, *session, after)};
+  std::string text;
+  JsonWriter out(text);
+  out.object();
+  render_head(t, *session, out);
+  out.key("context").object();
+  render_task(broker_, *session, out);
+  render_entries(broker_, *session, SessionAct::add_decision, "decisions", page, out);
+  render_entries(broker_, *session, SessionAct::add_artifact, "artifacts", page, out);
+  render_entries(broker_, *session, SessionAct::add_finding, "findings", page, out);
+  out.end_object();
+  if (page.upto != UINT64_MAX) {
+    out.key("next").number(page.upto);
+  }
+  render_log(*session, ids, out);
+  render_changes(*session, out);
+  out.end_object();
+  net::Response response = json_response(200, std::move(text));
+  response.headers.emplace_back("ETag", etag(session->version));
+  return response;
+}
+
+// Says which version came of a change; of one that was too late, which version there is.
+void Api::answer_change(const net::Exchange& exchange, const Principal& caller,
+                        const std::string& id, int status, const core::Outcome& outcome) {
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  const Session* const session = t.sessions.find(id);
+  if (!outcome) {
+    metrics_.refused(outcome.error().code);
+    net::Response response = problem(outcome.error());
+    if (outcome.error().code == Code::version_conflict && session != nullptr) {
+      response = problem(outcome.error(), "version", session->version);
+      response.headers.emplace_back("ETag", etag(session->version));
+    }
+    respond(exchange, std::move(response));
+    return;
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("id").text(id).key("version").number(outcome->number);
+  if (session != nullptr) {
+    out.key("status").plain(core::session_status_name(session->status));
+  }
+  out.end_object();
+  net::Response response = json_response(status, std::move(text));
+  response.headers.emplace_back("ETag", etag(outcome->number));
+  respond(exchange, std::move(response));
+}
+
+void Api::start_session(Call& call) {
+  const auto body = body_object(call);
+  const auto names = body ? participants_in(*body) : std::unexpected(body.error());
+  if (!names) {
+    refuse(call.exchange, names.error());
+    return;
+  }
+  if (const auto unknown = unknown_member(*body, {"id", "coordinator", "participants", "task"})) {
+    refuse(call.exchange, *unknown);
+    return;
+  }
+  const Json id = body->find("id");
+  const Json coordinator = body->find("coordinator");
+  const Json task = body->find("task");
+  if ((id && !id.as_string()) || (coordinator && !coordinator.as_string())) {
+    refuse(call.exchange, Error{Code::bad_request, "id and coordinator are strings",
+                                id && !id.as_string() ? "/id" : "/coordinator"});
+    return;
+  }
+  const std::string name =
+      id ? std::string(*id.as_string()) : base::format_uuid(lib::random_uuid());
+  core::StartSession command{.id = name,
+                             .coordinator = coordinator ? *coordinator.as_string() : "",
+                             .participants = {names->begin(), names->end()},
+                             .task = task ? task.raw() : std::string_view{}};
+  broker_.ask(call.caller.workspace, call.caller.name, std::move(command),
+              [this, exchange = call.exchange, caller = call.caller, name](
+                  const core::Outcome& outcome, std::span<const core::Effect>) {
+                answer_change(exchange, caller, name, 201, outcome);
+              });
+}
+
+void Api::change_session(Call& call, core::ChangeSession command, int status) {
+  if (find_session(call) == nullptr) {
+    return;
+  }
+  const auto version = version_in(call);
+  if (!version) {
+    refuse(call.exchange, version.error());
+    return;
+  }
+  command.id = call.arguments[0];
+  command.version = *version;
+  broker_.ask(call.caller.workspace, call.caller.name, command,
+              [this, exchange = call.exchange, caller = call.caller, id = call.arguments[0],
+               status](const core::Outcome& outcome, std::span<const core::Effect>) {
+                answer_change(exchange, caller, id, status, outcome);
+              });
+}
+
+void Api::add_entry(Call& call, SessionAct act) {
+  const auto body = body_object(call);
+  const auto fault = body ? fault_in(*body, act, call.caller) : std::optional(body.error());
+  if (fault) {
+    refuse(call.exchange, *fault);
+    return;
+  }
+  change_session(call, {.id = {}, .act = act, .body = body->raw()}, 201);
+}
+
+void Api::add_decision(Call& call) { add_entry(call, SessionAct::add_decision); }
+void Api::add_artifact(Call& call) { add_entry(call, SessionAct::add_artifact); }
+void Api::add_finding(Call& call) { add_entry(call, SessionAct::add_finding); }
+
+void Api::add_participant(Call& call) {
+  const auto body = body_object(call);
+  const Json agent = body ? body->find("agent") : Json();
+  if (!body || !agent || !agent.as_string()) {
+    refuse(call.exchange,
+           body ? Error{Code::bad_request, "agent is who is to take part, a string", "/agent"}
+                : body.error());
+    return;
+  }
+  change_session(
+      call, {.id = {}, .act = SessionAct::add_participant, .subject = *agent.as_string()}, 201);
+}
+
+void Api::remove_participant(Call& call) {
+  change_session(
+      call, {.id = {}, .act = SessionAct::remove_participant, .subject = call.arguments[1]}, 200);
+}
+
+void Api::set_session_status(Call& call) {
+  const auto body = body_object(call);
+  if (!body) {
+    refuse(call.exchange, body.error());
+    return;
+  }
+  constexpr std::array<std::pair<std::string_view, SessionAct>, 4> acts = {
+      {{"paused", SessionAct::pause},
+       {"active", SessionAct::resume},
+       {"completed", SessionAct::complete},
+       {"failed", SessionAct::fail}}};
+  if (find_session(call) == nullptr) {
+    return;
+  }
+  if (const auto unknown = unknown_member(*body, {"status", "summary"})) {
+    refuse(call.exchange, *unknown);
+    return;
+  }
+  const Json status = body->find("status");
+  const Json summary = body->find("summary");
+  const auto* const act = std::ranges::find(acts, status ? status.as_string().value_or("") : "",
+                                            &std::pair<std::string_view, SessionAct>::first);
+  if (act == acts.end() || (summary && !summary.as_string())) {
+    refuse(
+        call.exchange,
+        act == acts.end()
+            ? Error{Code::bad_request, "status is paused, active, completed or failed", "/status"}
+            : Error{Code::bad_request, "summary says how it ended, a string", "/summary"});
+    return;
+  }
+  change_session(call,
+                 {.id = {},
+                  .act = act->second,
+                  .subject = summary ? *summary.as_string() : std::string_view{}},
+                 200);
+}
+
+}  // namespace parley::edge

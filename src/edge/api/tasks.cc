@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks over HTTP: who has them, how far they are, what came of them.
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <functional>
+#include <tuple>
+
+#include "dialect/inbox/inbox.h"
+#include "edge/api/api.h"
+#include "edge/render.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using lib::Json;
+using lib::JsonWriter;
+
+constexpr uint64_t list_max = 1'000;
+
+std::vector<core::TaskState> all_states() {
+  std::vector<core::TaskState> states;
+  for (uint8_t n = 0; n <= static_cast<uint8_t>(core::task_state_last); ++n) {
+    states.push_back(static_cast<core::TaskState>(n));
+  }
+  return states;
+}
+
+bool takes_part(const core::Task& task, const Principal& caller) {
+  return task.director == caller.name || task.specialist == caller.name ||
+         std::ranges::any_of(task.moves,
+                             [&](const core::TaskMove& move) { return move.from == caller.name; });
+}
+
+bool may_see(const core::Task& task, const Principal& caller) {
+  return caller.is_maintainer() || takes_part(task, caller);
+}
+
+// How long nothing was heard of a task that is being worked on; zero: not too long.
+Duration silence_of(const core::Tables& t, const core::Task& task, base::Time now) {
+  const Duration silent = now - task.heard;
+  return task.is_open() && silent >= t.rules.inbox_silence ? silent : Duration{};
+}
+
+void render_words(node::Broker& broker, const Principal& caller, base::Seq seq,
+                  std::string_view key, JsonWriter& out) {
+  if (seq.n == 0) {
+    return;
+  }
+  const auto said = envelope_at(broker, caller.workspace, seq);
+  if (!said) {
+    return;
+  }
+  out.key(key).object().key("id").text(dialect::id_in(caller.dialect, *said));
+  out.key("type").text(codec_of(core::Dialect::inbox).type(*said));
+  out.key("from").text(said->sender).key("timestamp").time(said->created);
+  out.key("content").raw(said->body.empty() ? "null" : said->body).end_object();
+}
+
+// Without the ends of the object, so that more can be said.
+void render_task(node::Broker& broker, const Principal& caller, const core::Task& task,
+                 base::Time now, JsonWriter& out) {
+  const core::Tables& t = broker.machine().find(caller.workspace)->tables();
+  out.key("id").text(task.id).key("state").plain(core::task_state_name(task.state));
+  out.key("director").text(task.director).key("specialist").text(task.specialist);
+  out.key("thread").text(task.thread);
+  if (const auto given = envelope_at(broker, caller.workspace, task.message)) {
+    out.key("title").text(dialect::inbox_title(*given));
+    out.key("priority").plain(priority_name(given->priority));
+    out.key("message").text(dialect::id_in(caller.dialect, *given));
+  }
+  out.key("created").time(task.created).key("changed").time(task.changed);
+  out.key("last_heard").time(task.heard);
+  const Duration silent = silence_of(t, task, now);
+  out.key("silent").boolean(silent.us > 0);
+  if (silent.us > 0) {
+    out.key("silent_for").text(rough_duration(silent));
+  }
+  out.key("reports").number(uint64_t{task.reports}).key("errors").number(uint64_t{task.errors});
+}
+
+void render_moves(const core::Task& task, JsonWriter& out) {
+  out.key("reassignments").array();
+  for (const core::TaskMove& move : task.moves) {
+    out.object().key("at").time(move.at).key("from").text(move.from).key("to").text(move.to);
+    out.key("by").text(move.by).end_object();
+  }
+  out.end_array();
+}
+
+// Which others have the name.
+void render_others(std::span<const core::Task* const> others, JsonWriter& out) {
+  constexpr size_t named_max = 20;
+  out.key("others").array();
+  for (const core::Task* const other : others.first(std::min(others.size(), named_max))) {
+    out.object().key("director").text(other->director).key("thread").text(other->thread);
+    out.key("specialist").text(other->specialist);
+    out.key("state").plain(core::task_state_name(other->state));
+    out.key("created").time(other->created).end_object();
+  }
+  out.end_array().key("others_count").number(uint64_t{others.size()});
+}
+
+std::string task_text(node::Broker& broker, const Principal& caller, const core::Task& task,
+                      std::span<const core::Task* const> others, base::Time now) {
+  const core::Tables& t = broker.machine().find(caller.workspace)->tables();
+  std::string text;
+  JsonWriter out(text);
+  out.object();
+  render_task(broker, caller, task, now, out);
+  const core::MessageRef message = t.messages.find(task.message);
+  const core::AgentRef specialist = t.agents.find(task.specialist);
+  const core::DeliveryRef given = message == core::none || specialist == core::none
+                                      ? core::none
+                                      : t.messages.delivery_to(message, specialist);
+  if (given != core::none) {
+    out.key("delivery");
+    render_delivery(t, given, out);
+  }
+  render_words(broker, caller, task.report, "status", out);
+  render_words(broker, caller, task.outcome, "outcome", out);
+  render_moves(task, out);
+  render_others(others, out);
+  out.end_object();
+  return text;
+}
+
+// How a call names a task; what is empty may be any.
+struct TaskName {
+  std::string id;
+  std::string director;
+  std::string thread;
+};
+
+// Those of this name that the caller may see and that fit, the one that it means first: its own
+// before those of others, what is open before what is over, newer before older.
+std::vector<const core::Task*> tasks_named(const core::Tables& t, const Principal& caller,
+                                           const TaskName& name) {
+  std::vector<const core::Task*> found = t.tasks.named(name.id);
+  std::erase_if(found, [&](const core::Task* task) {
+    return !may_see(*task, caller) || (!name.director.empty() && task->director != name.director) ||
+           (!name.thread.empty() && task->thread != name.thread);
+  });
+  const auto rank = [&](const core::Task* task) {
+    return std::tuple(task->director == caller.name, takes_part(*task, caller), task->is_open(),
+                      task->began);
+  };
+  std::ranges::sort(found, std::greater{}, rank);
+  return found;
+}
+
+}  // namespace
+
+void Api::show_task(Call& call) {
+  const std::vector<const core::Task*> found =
+      tasks_named(tables(call), call.caller,
+                  {.id = std::string(call.arguments[0]),
+                   .director = call.parameter("director").value_or(""),
+                   .thread = call.parameter("thread").value_or("")});
+  if (found.empty()) {
+    refuse(call.exchange,
+           Error{Code::not_found,
+                 "you take part in no such task; tasks that are over are forgotten after "
+                 "task.retention",
+                 {}});
+    return;
+  }
+  const std::span others = std::span(found).subspan(1);
+  respond(call.exchange, json_response(200, task_text(broker_, call.caller, *found.front(), others,
+                                                      clock_.now())));
+}
+
+void Api::list_tasks(Call& call) {
+  const auto limit = call.count("limit", 100, list_max);
+  const auto silent = call.flag("silent");
+  const auto unfinished = call.flag("unfinished");
+  const auto state = call.parameter("state");
+  const auto agent = call.parameter("agent");
+  const auto is_state = [&](core::TaskState each) { return core::task_state_name(each) == *state; };
+  if (!limit || !silent || !unfinished) {
+    refuse(call.exchange, !limit ? limit.error() : !silent ? silent.error() : unfinished.error());
+    return;
+  }
+  if (state && std::ranges::none_of(all_states(), is_state)) {
+    std::string words;
+    for (const core::TaskState each : all_states()) {
+      words.append(words.empty() ? "" : ", ").append(core::task_state_name(each));
+    }
+    refuse(call.exchange, Error{Code::bad_request, "the parameter state is one of " + words, {}});
+    return;
+  }
+  const core::Tables& t = tables(call);
+  const base::Time now = clock_.now();
+  struct Made {
+    std::deque<base::Seq> tasks{};  // by when they began
+    uint64_t listed = 0;
+    std::string text{};
+    JsonWriter out{text};
+  };
+  const auto made = std::make_shared<Made>();
+  std::vector<base::Seq> given;
+  const auto& all = t.tasks.all();
+  for (auto at = all.rbegin(); at != all.rend() && given.size() < *limit; ++at) {
+    const core::Task& task = at->second;
+    const bool wanted =
+        may_see(task, call.caller) && (!state || core::task_state_name(task.state) == *state) &&
+        (!agent || task.director == *agent || task.specialist == *agent) &&
+        (!*silent || silence_of(t, task, now).us > 0) &&
+        (!*unfinished ||
+         (task.state != core::TaskState::completed && task.state != core::TaskState::acknowledged));
+    if (wanted) {
+      made->tasks.push_back(at->first);
+      given.push_back(task.message);
+    }
+  }
+  made->out.object().key("tasks").array();
+  list(call.exchange, call.caller,
+       {.records = std::move(given),
+        .each =
+            [this, made, now, caller = call.caller](base::Seq) {
+              const auto& known = broker_.machine().find(caller.workspace)->tables().tasks.all();
+              const auto task = known.find(made->tasks.front());
+              made->tasks.pop_front();
+              if (task != known.end()) {
+                ++made->listed;
+                made->out.object();
+                render_task(broker_, caller, task->second, now, made->out);
+                made->out.end_object();
+              }
+              return true;
+            },
+        .answer =
+            [made] {
+              made->out.end_array().key("count").number(made->listed).end_object();
+              return json_response(200, std::move(made->text));
+            }});
+}
+
+void Api::reassign_task(Call& call) {
+  const auto body = body_object(call);
+  if (!body) {
+    refuse(call.exchange, body.error());
+    return;
+  }
+  const auto text_in = [&](std::string_view key) {
+    const Json value = body->find(key);
+    return value ? value.as_string().value_or("") : std::string_view{};
+  };
+  const std::string to(text_in("to"));
+  if (to.empty()) {
+    refuse(call.exchange,
+           Error{Code::bad_request, "`to` names the agent that gets the task", "/to"});
+    return;
+  }
+  const TaskName name{.id = std::string(call.arguments[0]),
+                      .director = std::string(text_in("director")),
+                      .thread = std::string(text_in("thread"))};
+  broker_.ask(call.caller.workspace, call.caller.name,
+              core::ReassignTask{
+                  .task = name.id, .to = to, .director = name.director, .thread = name.thread},
+              [this, exchange = call.exchange, caller = call.caller, name](
+                  const core::Outcome& outcome, std::span<const core::Effect>) {
+                if (!outcome) {
+                  refuse(exchange, outcome.error());
+                  return;
+                }
+                const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+                const core::Task* const moved = t.tasks.find(outcome->message);
+                std::vector<const core::Task*> others = tasks_named(t, caller, name);
+                std::erase(others, moved);
+                respond(exchange,
+                        json_response(200, moved == nullptr ? std::string("{}")
+                                                            : task_text(broker_, caller, *moved,
+                                                                        others, clock_.now())));
+              });
+}
+
+// What is asked of an inbox agent in another dialect may name its task in the body. The agent
+// reports by that, so the task has that name. A query gives no task.
+void Api::name_task(const Principal& caller, core::Envelope& envelope) {
+  if (!envelope.task.empty() || envelope.dialect == core::Dialect::inbox ||
+      !core::asks(envelope.kind) || envelope.kind == core::Kind::query ||
+      envelope.receivers.size() != 1) {
+    return;
+  }
+  const core::Agents& agents = broker_.machine().find(caller.workspace)->tables().agents;
+  const core::AgentRef ref = agents.find(envelope.receivers.front());
+  if (ref != core::none && agents[ref].is_registered() &&
+      agents[ref].dialect == core::Dialect::inbox) {
+    envelope.task = texts_.emplace_back(dialect::inbox_task(envelope));
+  }
+}
+
+// IN-06: the conversation of the task that the message names; empty when its sender has none.
+std::string_view Api::task_thread(const Principal& caller, const core::Envelope& envelope) {
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  const core::Task* found =
+      core::asks(envelope.kind)
+          ? nullptr
+          : t.tasks.find(core::TaskReport{envelope.task, caller.name, {}, envelope.receivers});
+  if (found == nullptr) {
+    std::tuple<bool, bool> best{};
+    for (const core::Task* const task : t.tasks.named(envelope.task)) {
+      const auto& to = envelope.receivers;
+      const bool between =
+          task->director == caller.name || std::ranges::find(to, task->director) != to.end();
+      const std::tuple rank(between, task->is_open());
+      // The newest of equals.
+      if (takes_part(*task, caller) && (found == nullptr || rank >= best)) {
+        found = task;
+        best = rank;
+      }
+    }
+  }
+  return found == nullptr ? std::string_view{}
+                          : std::string_view(texts_.emplace_back(found->thread));
+}
+
+}  // namespace parley::edge

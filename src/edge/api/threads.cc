@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversations: how they stand is told by the engine while it remembers them, what was said in
+// them by the history.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "edge/api/api.h"
+#include "edge/render.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using lib::JsonWriter;
+using view::Questions;
+using view::Reader;
+
+constexpr uint64_t list_max = 500;
+constexpr size_t tree_max = 1'000;  // newest messages that are shown of one thread
+constexpr size_t receivers_max = 20;
+
+bool takes_part(const core::Thread& thread, core::AgentRef agent) {
+  return std::ranges::find(thread.participants, agent) != thread.participants.end();
+}
+
+Error no_such_thread() {
+  return {Code::not_found, "there is no thread of this name in which you take part", {}};
+}
+
+void render_thread(const core::Tables& t, const core::Thread& thread, JsonWriter& out) {
+  out.key("id").text(thread.name).key("state").plain(core::state_name(thread.state()));
+  out.key("root").uuid(thread.root_id).key("root_seq").number(thread.root.n);
+  out.key("owner").text(t.agents[thread.owner()].name);
+  out.key("message_count").number(uint64_t{thread.messages});
+  out.key("pending_requests").number(uint64_t{thread.pending});
+  out.key("participants").array();
+  for (const core::AgentRef agent : thread.participants) {
+    out.text(t.agents[agent].name);
+  }
+  out.end_array().key("correlation_ids").array();
+  for (const std::string& correlation : thread.correlations) {
+    out.text(correlation);
+  }
+  out.end_array().key("created").time(thread.created).key("last_activity").time(thread.changed);
+  if (thread.is_closed()) {
+    out.key("closed_at").time(thread.closed);
+    out.key("closed_by").text(thread.closed_by.empty() ? "system" : thread.closed_by);
+  } else if (thread.ages) {
+    out.key("closes_at").time(thread.created + t.rules.thread_duration_max);
+  }
+}
+
+// One that the engine has forgotten: nothing waits in it.
+void render_old_thread(const view::StoredThread& thread, JsonWriter& out) {
+  out.key("id").text(thread.name).key("state").plain("closed").key("archived").boolean(true);
+  out.key("root_seq").number(thread.root.n).key("owner").text(thread.owner);
+  out.key("message_count").number(thread.messages).key("pending_requests").number(0);
+  out.key("created").time(thread.created).key("last_activity").time(thread.changed);
+}
+
+// Where a message stands with the receiver that is furthest behind.
+std::string_view state_of(const core::Tables& t, base::Seq seq, const Reader::Receivers& stored) {
+  std::optional<core::State> least;
+  const auto add = [&least](core::State state) { least = std::min(least.value_or(state), state); };
+  if (const core::MessageRef ref = t.messages.find(seq); ref != core::none) {
+    for (core::DeliveryRef d = t.messages.message(ref).deliveries; d != core::none;
+         d = t.messages.delivery(d).sibling) {
+      add(t.messages.delivery(d).state);
+    }
+  } else {
+    std::ranges::for_each(stored.listed, add, &view::StoredDelivery::state);
+    if (stored.listed.empty() && stored.count > 0) {
+      add(stored.open > 0 ? core::State::queued : core::State::acked);
+    }
+  }
+  return least ? core::state_name(*least) : "accepted";
+}
+
+// XD-03: what a message says is for whoever sent or got it, and for those who look after all.
+bool may_read(const core::Tables& t, const Principal& caller, base::Seq seq, bool was_party) {
+  const core::MessageRef ref = t.messages.find(seq);
+  return caller.is_maintainer() || was_party ||
+         (ref != core::none && t.messages.delivery_to(ref, caller.ref) != core::none);
+}
+
+}  // namespace
+
+struct Api::ThreadFilter {
+  std::string correlation;
+  std::string agent;
+  std::string state;
+  uint64_t limit = 0;
+};
+
+struct Api::ThreadTree {
+  struct Item {
+    view::StoredMessage message;
+    Reader::Receivers receivers;
+    bool was_party = false;  // the caller sent or received it
+  };
+  std::string name;
+  bool more = false;        // older ones are left out
+  std::vector<Item> items;  // oldest first
+  std::optional<view::StoredThread> stored;
+};
+
+void Api::list_threads(Call& call) {
+  const auto limit = call.count("limit", 100, list_max);
+  if (!limit) {
+    refuse(call.exchange, limit.error());
+    return;
+  }
+  const ThreadFilter filter{call.parameter("correlation_id").value_or(""),
+                            call.parameter("agent").value_or(""),
+                            call.parameter("state").value_or(""), *limit};
+  constexpr std::array<std::string_view, 5> states = {"", "created", "active", "resolved",
+                                                      "closed"};
+  if (std::ranges::find(states, filter.state) == states.end()) {
+    refuse(call.exchange, Error{Code::bad_request,
+                                "the parameter state must be created, active, resolved or closed",
+                                {}});
+    return;
+  }
+  // Those that the engine has forgotten are found by what links them, and are closed.
+  const bool wants_old = !filter.correlation.empty() && filter.agent.empty() &&
+                         (filter.state.empty() || filter.state == "closed");
+  if (!wants_old || options_.view == nullptr) {
+    answer_threads(call.exchange, call.caller, filter, {});
+    return;
+  }
+  ask_history(call.exchange, call.caller,
+              [this, exchange = call.exchange, caller = call.caller,
+               filter](Reader& reader) -> std::expected<Questions::Answer, Error> {
+                Reader::Viewer viewer{caller.workspace, caller.name};
+                if (caller.is_maintainer()) {
+                  viewer.principal.reset();
+                }
+                auto old = reader.correlated(viewer, filter.correlation, filter.limit);
+                if (!old) {
+                  return std::unexpected(old.error());
+                }
+                return [this, exchange, caller, filter, old = std::move(*old)] {
+                  answer_threads(exchange, caller, filter, old);
+                };
+              });
+}
+
+void Api::answer_threads(const net::Exchange& exchange, const Principal& caller,
+                         const ThreadFilter& filter, const std::vector<view::StoredThread>& old) {
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  const core::AgentRef agent = t.agents.find(filter.agent);
+  const auto is_wanted = [&](const core::Thread& thread) {
+    return (caller.is_maintainer() || takes_part(thread, caller.ref)) &&
+           (filter.agent.empty() || (agent != core::none && takes_part(thread, agent))) &&
+           (filter.state.empty() || core::state_name(thread.state()) == filter.state) &&
+           (filter.correlation.empty() || thread.is_about(filter.correlation));
+  };
+  std::vector<const core::Thread*> found;
+  for (size_t n = 0; n < core::Threads::standing_count; ++n) {
+    for (core::ThreadRef ref = t.threads.first(static_cast<core::Threads::Standing>(n));
+         ref != core::none; ref = t.threads.next(ref)) {
+      if (is_wanted(t.threads[ref])) {
+        found.push_back(&t.threads[ref]);
+      }
+    }
+  }
+  const size_t shown = std::min<size_t>(found.size(), filter.limit);
+  std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(shown),
+                            std::ranges::greater{}, &core::Thread::root);
+  std::vector<const view::StoredThread*> archived;
+  for (const view::StoredThread& thread : old) {
+    if (t.threads.find(thread.name) == core::none && shown + archived.size() < filter.limit) {
+      archived.push_back(&thread);
+    }
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("count").number(uint64_t{shown + archived.size()}).key("threads").array();
+  for (size_t n = 0; n < shown; ++n) {
+    out.object();
+    render_thread(t, *found[n], out);
+    out.end_object();
+  }
+  for (const view::StoredThread* thread : archived) {
+    out.object();
+    render_old_thread(*thread, out);
+    out.end_object();
+  }
+  out.end_array().end_object();
+  respond(exchange, json_response(200, std::move(text)));
+}
+
+// Whoever takes part sees the whole of it, as do those who look after all. Others get the answer
+// that one gets who asks for what is not there.
+void Api::show_thread(Call& call) {
+  const auto limit = call.count("limit", tree_max, tree_max);
+  const auto dialect = wanted_dialect(call);
+  if (!limit || !dialect) {
+    refuse(call.exchange, !limit ? limit.error() : dialect.error());
+    return;
+  }
+  const uint64_t wanted = std::max<uint64_t>(*limit, 1);
+  Principal reads = call.caller;
+  reads.dialect = *dialect;
+  const core::Tables& t = tables(call);
+  const core::ThreadRef ref = t.threads.find(call.arguments[0]);
+  const bool allowed = call.caller.is_maintainer() ||
+                       (ref != core::none && takes_part(t.threads[ref], call.caller.ref));
+  ask_history(call.exchange, call.caller,
+              [this, exchange = call.exchange, caller = reads, name = call.arguments[0], wanted,
+               allowed](Reader& reader) -> std::expected<Questions::Answer, Error> {
+                Reader::Viewer viewer{caller.workspace, caller.name};
+                Reader::Search search{.thread = name, .limit = allowed ? wanted : 1};
+                if (allowed) {
+                  viewer.principal.reset();
+                }
+                auto page = reader.search(viewer, search);
+                // One who only heard a part of it, by a topic, is no stranger either.
+                if (page && !allowed && !page->messages.empty()) {
+                  viewer.principal.reset();
+                  search.limit = wanted;
+                  page = reader.search(viewer, search);
+                }
+                if (!page) {
+                  return std::unexpected(page.error());
+                }
+                if (page->messages.empty()) {
+                  return [this, exchange] { refuse(exchange, no_such_thread()); };
+                }
+                const auto tree = std::make_shared<ThreadTree>();
+                tree->name = name;
+                tree->more = page->next.n != 0 && page->messages.size() == wanted;
+                std::ranges::reverse(page->messages);
+                for (view::StoredMessage& message : page->messages) {
+                  auto receivers = reader.receivers(message.seq, receivers_max);
+                  const auto party = reader.is_party({caller.workspace, caller.name}, message.seq);
+                  if (!receivers || !party) {
+                    return std::unexpected(!receivers ? receivers.error() : party.error());
+                  }
+                  tree->items.push_back({std::move(message), std::move(*receivers), *party});
+                }
+                auto stored = reader.thread(caller.workspace, name);
+                if (!stored) {
+                  return std::unexpected(stored.error());
+                }
+                tree->stored = std::move(*stored);
+                return [this, exchange, caller, tree] { answer_thread(exchange, caller, *tree); };
+              });
+}
+
+void Api::answer_thread(const net::Exchange& exchange, const Principal& caller,
+                        const ThreadTree& tree) {
+  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+  std::string text;
+  JsonWriter out(text);
+  out.object();
+  if (const core::ThreadRef ref = t.threads.find(tree.name); ref != core::none) {
+    render_thread(t, t.threads[ref], out);
+  } else if (tree.stored) {
+    render_old_thread(*tree.stored, out);
+  }
+  // A reply is a child of the newest message before it that has the id.
+  std::vector<std::expected<core::Envelope, Error>> envelopes;
+  std::map<base::MessageId, size_t> by_id;
+  std::vector<std::vector<size_t>> children(tree.items.size());
+  for (size_t n = 0; n < tree.items.size(); ++n) {
+    envelopes.push_back(envelope_of(tree.items[n].message));
+    if (envelopes[n]) {
+      const auto parent = by_id.find(envelopes[n]->in_reply_to);
+      if (parent != by_id.end()) {
+        children[parent->second].push_back(n);
+      }
+      by_id[envelopes[n]->id] = n;
+    }
+  }
+  out.key("more").boolean(tree.more).key("messages").array();
+  for (size_t n = 0; n < tree.items.size(); ++n) {
+    if (!envelopes[n]) {
+      continue;  // written by a newer version
+    }
+    const core::Envelope& e = *envelopes[n];
+    out.object().key("id").text(dialect::id_in(caller.dialect, e));
+    out.key("seq").number(tree.items[n].message.seq.n);
+    out.key("type").text(codec_of(caller.dialect).type(e)).key("sender").text(e.sender);
+    out.key("receivers").array();
+    for (const std::string_view receiver : e.receivers) {
+      out.text(receiver);
+    }
+    out.end_array().key("timestamp").time(tree.items[n].message.time);
+    if (!e.in_reply_to.is_none()) {
+      out.key("in_reply_to");
+      e.question.empty() || caller.dialect == core::Dialect::flow ? out.uuid(e.in_reply_to)
+                                                                  : out.text(e.question);
+    }
+    out.key("state").plain(state_of(t, tree.items[n].message.seq, tree.items[n].receivers));
+    if (may_read(t, caller, tree.items[n].message.seq, tree.items[n].was_party)) {
+      out.key("preview").text(preview_of(e));
+    }
+    out.key("children").array();
+    for (const size_t child : children[n]) {
+      out.text(dialect::id_in(caller.dialect, *envelopes[child]));
+    }
+    out.end_array().end_object();
+  }
+  out.end_array().end_object();
+  respond(exchange, json_response(200, std::move(text)));
+}
+
+void Api::close_thread(Call& call) {
+  broker_.ask(call.caller.workspace, call.caller.name, core::CloseThread{call.arguments[0]},
+              reply_done(call.exchange, R"({"state":"closed"})"));
+}
+
+}  // namespace parley::edge

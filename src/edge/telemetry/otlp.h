@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "base/time.h"
+#include "net/client/client.h"
+#include "view/facts.h"
+#include "view/traces.h"
+
+namespace parley::edge {
+
+// The spans of messages as OTLP/HTTP JSON: one request with all of them.
+std::string otlp_text(const std::vector<view::Span>& spans, std::string_view version);
+
+// Brings the spans of each message, once no receiver has it open any more, to a collector. On a
+// thread of its own with a low priority, behind the history: never on the way of a message. What
+// does not fit into its queue, or what the collector does not take in spite of retries, is dropped
+// and counted. A span may come twice: after a restart, or when a dead letter is tried again.
+class SpanExporter {
+ public:
+  struct Options {
+    std::string endpoint;  // http://127.0.0.1:4318, with /v1/traces where it has no path
+    net::Headers headers;  // secrets: never logged
+    std::string trusted_file;
+    std::string history;  // the path of the database
+    std::string version;
+    size_t batch_spans = 512;
+    size_t queue_max = 100'000;  // messages
+    base::Duration interval = base::seconds(5);
+    base::Duration timeout = base::seconds(10);
+    base::Duration retry_first = base::seconds(1);  // doubles
+    unsigned attempts_max = 5;
+  };
+  explicit SpanExporter(Options options);
+  ~SpanExporter();  // brings what it can in two seconds
+  SpanExporter(const SpanExporter&) = delete;
+  SpanExporter& operator=(const SpanExporter&) = delete;
+
+  // What is in the history now. Any thread; never waits for the collector.
+  void folded(const view::Facts& facts);
+
+  uint64_t exported() const { return exported_.load(std::memory_order_relaxed); }  // spans
+  uint64_t failures() const { return failures_.load(std::memory_order_relaxed); }  // requests
+  uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }    // messages
+
+ private:
+  struct Job {
+    view::WorkspaceId workspace{};
+    base::Seq message;
+  };
+  // Messages and their spans that are not exported yet.
+  struct Batch {
+    std::vector<view::Span> spans;
+    uint64_t messages = 0;
+  };
+
+  void run();
+  bool wait(std::deque<Job>& jobs);
+  bool pause(base::Duration duration);
+  bool is_over();
+  void read(view::Reader& reader, const Job& job, Batch& batch);
+  void bring(Batch& batch);
+  bool is_new(uint64_t span);
+
+  const Options options_;
+  net::Client client_;
+  std::atomic<uint64_t> exported_ = 0;
+  std::atomic<uint64_t> failures_ = 0;
+  std::atomic<uint64_t> dropped_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  bool stop_ = false;
+  std::chrono::steady_clock::time_point stop_by_{};
+
+  std::unordered_set<uint64_t> recent_;  // the thread's: spans that were exported lately
+  std::deque<uint64_t> order_;           // oldest first
+  std::thread thread_;
+};
+
+}  // namespace parley::edge

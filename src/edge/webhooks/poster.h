@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <expected>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/time.h"
+#include "net/client/client.h"
+
+namespace parley::edge {
+
+// What a webhook may reach. Without being allowed: https to addresses of the whole Internet. A
+// network that is allowed: https too; http only on loopback.
+struct Reach {
+  std::vector<net::Network> allowed;
+
+  bool admits(const net::IpAddress& address, bool is_tls) const;
+  // What is wrong with a URL, as far as can be seen without asking for its address; the rest is
+  // seen when it is connected to.
+  std::expected<void, base::Error> check(std::string_view url) const;
+};
+
+// Scheme, host and port of a URL, as they stand there.
+std::string_view origin_of(std::string_view url);
+
+// Brings requests to where they go, on threads of its own. One who is slow holds up nobody else:
+// few at a time go to one origin, the origins take turns, and what failed before has no more than
+// half of the threads. Follows no redirect and reads little of an answer.
+class Poster {
+ public:
+  struct Options {
+    Reach reach;
+    std::string trusted_file;  // PEM; empty: what the system trusts
+    base::Duration timeout = base::seconds(10);
+    size_t queue_max = 10'000;
+    size_t threads = 32;
+    size_t per_origin = 4;
+  };
+  struct Request {
+    std::string url;
+    // Made when it is sent, on a thread of the poster's: a proof says when that was.
+    std::function<net::Headers()> headers;
+    std::string body;
+    bool failed_before = false;
+  };
+  struct Result {
+    int status = 0;      // 0: there was no answer
+    std::string error;   // what was wrong, for whoever set the URL; empty: nothing
+    std::string detail;  // the same for an admin: what is told of addresses is not for others
+    std::optional<base::Duration> retry_after;
+  };
+  using Done = std::function<void(Result)>;
+
+  explicit Poster(Options options);
+  ~Poster();  // what waits is left; what is under way ends
+  Poster(const Poster&) = delete;
+  Poster& operator=(const Poster&) = delete;
+
+  // `done` is called on a thread of the poster's. False when too many wait.
+  bool post(Request request, Done done);
+
+ private:
+  struct Job {
+    Request request;
+    Done done;
+  };
+  // What goes to one origin, in order.
+  struct Lane {
+    std::deque<Job> jobs;
+    size_t busy = 0;
+    bool is_ready = false;  // has its turn in one of `ready_`
+  };
+  using Lanes = std::map<std::string, Lane, std::less<>>;
+
+  void run();
+  std::deque<Lanes::iterator>* next_turns();
+  void get_ready(Lanes::iterator lane);
+  void call_thread();
+  Result bring(const Request& request) const;
+
+  const Options options_;
+  const int stop_;  // can be read from the end on
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Lanes lanes_;
+  std::deque<Lanes::iterator> fresh_;     // lanes whose next job may begin
+  std::deque<Lanes::iterator> doubtful_;  // the same, where that failed before
+  size_t waiting_ = 0;                    // jobs
+  size_t idle_ = 0;                       // threads
+  size_t doubtful_busy_ = 0;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace parley::edge

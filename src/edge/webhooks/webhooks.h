@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/machine/machine.h"
+#include "core/model/effect.h"
+#include "edge/waits.h"
+#include "edge/webhooks/poster.h"
+#include "lib/json_writer.h"
+
+namespace parley::edge {
+
+// A secret as its owner gets it: `whsec_` and base64, as Standard Webhooks has it.
+std::string secret_text(const core::WebhookSecret& secret);
+
+// The headers that prove a request: id, time, and the signatures with each of the secrets.
+net::Headers signed_headers(std::string_view id, base::Time now, std::string_view body,
+                            std::span<const core::WebhookSecret> secrets);
+
+// Wakes agents that have a webhook: when mail waits and the agent neither has a stream nor polls,
+// its URL is told that there is some, never what. One request at a time for an agent. While it does
+// nothing, it is told again when more mail comes, not before `again_after`, and reminded without,
+// with pauses that double.
+//
+// What came of it is not part of the machine's state: after a restart, mail that waits wakes again.
+// On the server's thread but for the requests themselves.
+class Webhooks {
+ public:
+  struct Options {
+    Poster::Options poster;
+    base::Duration again_after = base::minutes(1);
+    base::Duration retry_first = base::seconds(1);  // doubles, up to retry_max
+    base::Duration retry_max = base::minutes(5);
+    uint64_t failures_max = 10;  // in a row; then it rests until its agent is heard of
+    base::Duration secret_overlap = base::hours(24);
+    base::Duration remind_max = base::hours(1);
+    std::string version;
+    std::function<void(const std::string&)> warn{};  // hears when one begins to fail, or to rest
+    // Brings a request; false when too many wait. Empty: a Poster does.
+    std::function<bool(Poster::Request, Poster::Done)> bring{};
+  };
+  struct Hooks {
+    std::function<base::Time()> now;
+    // Runs something on the server's thread; called on another.
+    std::function<void(std::function<void()>)> post;
+    std::function<bool(core::WorkspaceId, core::AgentRef)> is_awaited;  // someone polls
+  };
+  Webhooks(const core::Machine& machine, Waits& waits, Options options, Hooks hooks);
+
+  const Reach& reach() const { return options_.poster.reach; }
+
+  // Mail that waited before this began.
+  void start();
+  // What happened: for each entry, on the path of every message.
+  void applied(const core::Entry& entry, const core::Outcome& outcome,
+               std::span<const core::Effect> effects);
+
+  // The URL and how it goes, as a JSON object; never the secret. For an admin also what is known of
+  // the network.
+  void render(core::WorkspaceId workspace, const core::Agent& agent, bool for_admin,
+              lib::JsonWriter& out) const;
+
+  uint64_t sent() const { return sent_; }
+  uint64_t failures() const { return failed_; }
+  uint64_t disabled() const;
+
+ private:
+  using Key = std::pair<core::WorkspaceId, std::string>;
+  struct State {
+    enum class Phase : uint8_t { idle, scheduled, sending };
+    Phase phase = Phase::idle;
+    Waits::Id timer = 0;
+    base::Time due;       // of `scheduled`
+    uint64_t number = 0;  // of the request under way
+    std::string id;       // of the event; the same while it is tried again, as is
+    std::string event;
+    base::Time begun;  // the request that succeeded last
+    base::Time succeeded;
+    base::Time attempted;
+    uint64_t failures = 0;   // in a row
+    unsigned reminders = 0;  // since the agent was heard of
+    std::string error;
+    std::string detail;  // for admins
+    bool disabled = false;
+    bool gone = false;  // its owner wants no more of them, until it is set again
+    bool more = false;  // mail came while a request was under way
+  };
+
+  const core::Agent* find(const Key& key, core::AgentRef& ref) const;
+  bool is_asleep(const Key& key) const;
+  void begin_anew(const Key& key);
+  void wake(core::WorkspaceId workspace, core::AgentRef ref);
+  void schedule(const Key& key, State& state, base::Time at);
+  void fire(const Key& key);
+  void finish(const Key& key, uint64_t number, base::Time begun, const Poster::Result& result);
+  void on_success(const Key& key, State& state, base::Time begun);
+  void warn(const Key& key, const std::string& what) const;
+  std::string event_of(const Key& key, const core::Agent& agent, const State& state) const;
+
+  const core::Machine& machine_;
+  Waits& waits_;
+  Options options_;
+  const Hooks hooks_;
+  std::map<Key, State> states_;  // of agents that have one
+  uint64_t next_number_ = 1;
+  uint64_t sent_ = 0;
+  uint64_t failed_ = 0;
+  Poster poster_;
+};
+
+}  // namespace parley::edge

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "journal/file/disk.h"
+#include "journal/file/recovery.h"
+#include "journal/file/segment.h"
+#include "journal/journal.h"
+
+namespace parley::journal {
+
+// All files of a journal but the segment that is being written: full segments, carried ones,
+// spares and snapshots. Its two threads do what would stall the appending: the housekeeper makes
+// spares and gives the space of trimmed records back; the other makes and stores snapshots, which
+// takes long. One mutex; never held during a write or a sync.
+class Archive {
+ public:
+  struct Options {
+    std::string directory;
+    uint64_t segment_bytes = 0;
+    bool background = true;  // false: the work is done inside the call that asks for it
+  };
+
+  Archive(Disk& disk, Options options, Recovered&& recovered);
+
+  // Stores a snapshot that was handed over, but for one that would have to be made; one that is
+  // being made is dropped between its steps. Drops other work, and ends the threads.
+  ~Archive();
+
+  // The path of a file that can become a segment: zeros or the bytes of an earlier life. It is
+  // the caller's, to sync and to name. Takes a spare; where none is ready it makes a file whose
+  // space is reserved but not written, which takes no time and is slower to append to.
+  // storage_full when there is no space.
+  std::expected<std::string, Error> take_file(uint64_t bytes);
+
+  // Asks for a spare to be made if there is none.
+  void want_spare();
+
+  // Takes over a segment that is full and synced.
+  void add(Segment segment);
+
+  // An open segment that holds `seq`, or may, and where in it to look.
+  struct Place {
+    File file;
+    std::string path;
+    SegmentHeader header;
+    Extent extent;
+  };
+  std::expected<std::vector<Place>, Error> places(Seq seq);
+
+  // As in Journal.
+  void save(Snapshot snapshot);
+  std::optional<Error> take_save_failure();
+  Seq snapshot_seq();
+  std::expected<std::optional<Snapshot>, Error> load();
+  void trim(Seq upto, std::vector<Seq> keep);
+
+  // Waits until nothing is left to do.
+  void settle();
+
+  // What last went wrong behind the scenes, other than with a snapshot; each failure once.
+  std::optional<Error> take_trouble();
+
+ private:
+  struct Trim {
+    Seq upto;
+    std::vector<Seq> keep;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  using Work = bool (Archive::*)(Lock& lock);
+  void run(Work work);
+  void wake(Lock& lock);
+  bool keep_house(Lock& lock);
+  bool keep_snapshots(Lock& lock);
+  void store(Snapshot& snapshot, Lock& lock);
+  std::expected<void, Error> complete(Snapshot& snapshot);
+  bool is_stopping();
+  void give_back(const Trim& trim, Lock& lock);
+  std::vector<const Segment*> survey_all(const Trim& trim, std::vector<Segment*> segments);
+  void retire(const std::vector<const Segment*>& segments, Lock& lock);
+  std::expected<std::string, Error> make_file(uint64_t bytes);
+  std::expected<std::string, Error> reserve_file(uint64_t bytes);
+  void remove_old_snapshots(Seq newest, Seq older);
+
+  Disk& disk_;
+  const Options options_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  bool is_keeping_house_ = false;
+  bool is_storing_ = false;
+  // Only the housekeeper erases, so that it may look at a segment without the mutex.
+  std::map<Seq, Segment> logs_;
+  std::map<std::string, Segment> carried_;
+  std::vector<std::string> spares_;
+  std::vector<Seq> snapshots_;
+  bool spare_wanted_ = false;
+  std::optional<Snapshot> snapshot_waiting_;
+  std::optional<Trim> trim_waiting_;
+  std::optional<Error> save_failure_;
+  std::optional<Error> trouble_;
+
+  std::thread housekeeper_;  // last, so that all else is there when they start
+  std::thread snapshots_keeper_;
+};
+
+}  // namespace parley::journal
