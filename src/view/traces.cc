@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "base/trace.h"
-#include "core/delivery/outbox.h"
+#include "core/outbox/outbox.h"
 #include "core/topics/topics.h"
 
 namespace parley::view {

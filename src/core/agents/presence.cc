@@ -5,13 +5,15 @@
 
 #include "base/time.h"
 #include "core/delivery/tries.h"
+#include "core/requests/answers.h"
 #include "core/topics/broker_topics.h"
 
 namespace parley::core::presence {
 
 namespace {
 
-void announce(Tables& t, Dispatch& dispatch, AgentRef ref, Presence::Standing standing) {
+void announce(Dispatch& dispatch, AgentRef ref, Presence::Standing standing) {
+  Tables& t = dispatch.t;
   Presence& presence = t.agents[ref].presence;
   if (presence.standing == standing) {
     return;
@@ -21,11 +23,11 @@ void announce(Tables& t, Dispatch& dispatch, AgentRef ref, Presence::Standing st
     case Presence::Standing::unknown:
       return;
     case Presence::Standing::online:
-      return broker_topics::availability(t, dispatch, ref, "online");
+      return broker_topics::availability(dispatch, ref, "online");
     case Presence::Standing::unavailable:
-      return broker_topics::availability(t, dispatch, ref, "unavailable");
+      return broker_topics::availability(dispatch, ref, "unavailable");
     case Presence::Standing::offline:
-      return broker_topics::availability(t, dispatch, ref, "offline");
+      return broker_topics::availability(dispatch, ref, "offline");
   }
 }
 
@@ -54,8 +56,9 @@ Duration patience(const Rules& rules) {
   return Duration{rules.collab_heartbeat.us * static_cast<int64_t>(rules.collab_heartbeats_missed)};
 }
 
-void heard_from(Tables& t, Dispatch& dispatch, AgentRef ref) {
-  announce(t, dispatch, ref, Presence::Standing::online);
+void heard_from(Dispatch& dispatch, AgentRef ref) {
+  Tables& t = dispatch.t;
+  announce(dispatch, ref, Presence::Standing::online);
   if (t.agents[ref].presence.since.us != 0) {
     expect(t, ref);
   }
@@ -64,8 +67,9 @@ void heard_from(Tables& t, Dispatch& dispatch, AgentRef ref) {
   }
 }
 
-void connected(Tables& t, Dispatch& dispatch, AgentRef ref) {
-  announce(t, dispatch, ref, Presence::Standing::online);
+void connected(Dispatch& dispatch, AgentRef ref) {
+  Tables& t = dispatch.t;
+  announce(dispatch, ref, Presence::Standing::online);
   try_all(t, ref);
 }
 
@@ -77,10 +81,11 @@ void expect(Tables& t, AgentRef ref) {
   }
 }
 
-void unanswered(Tables& t, Dispatch& dispatch, MessageRef request) {
+void unanswered(Dispatch& dispatch, MessageRef request) {
+  Tables& t = dispatch.t;
   const AgentRef ref = asked_alone(t, request);
   if (ref != none && t.agents[ref].kind == PrincipalKind::agent && !t.agents[ref].is_offline()) {
-    announce(t, dispatch, ref, Presence::Standing::unavailable);
+    announce(dispatch, ref, Presence::Standing::unavailable);
   }
 }
 
@@ -89,9 +94,10 @@ void forget(Tables& t, AgentRef ref) {
   t.agents[ref].presence = {};
 }
 
-void advance(Tables& t, Dispatch& dispatch) {
-  for (size_t n = 0;
-       n < Dispatch::due_max && !t.silences.empty() && t.silences.begin()->first <= t.now; ++n) {
+void advance(Dispatch& dispatch) {
+  Tables& t = dispatch.t;
+  for (size_t n = 0; n < due_max && !t.silences.empty() && t.silences.begin()->first <= t.now;
+       ++n) {
     const AgentRef ref = t.agents.find(t.silences.begin()->second);
     disarm(t, ref);
     const Agent& agent = t.agents[ref];
@@ -102,7 +108,7 @@ void advance(Tables& t, Dispatch& dispatch) {
     if (silent > t.now) {
       arm(t, ref, silent);
     } else {
-      announce(t, dispatch, ref, Presence::Standing::offline);
+      announce(dispatch, ref, Presence::Standing::offline);
     }
   }
 }

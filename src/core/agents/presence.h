@@ -18,22 +18,22 @@ namespace parley::core::presence {
 Duration patience(const Rules& rules);
 
 // The agent asked for something: it is there.
-void heard_from(Tables& t, Dispatch& dispatch, AgentRef agent);
+void heard_from(Dispatch& dispatch, AgentRef agent);
 
 // It opened a stream.
-void connected(Tables& t, Dispatch& dispatch, AgentRef agent);
+void connected(Dispatch& dispatch, AgentRef agent);
 
 // It sent a heartbeat, or lost its last stream: from now on its silence counts.
 void expect(Tables& t, AgentRef agent);
 
 // What it was asked by itself was not answered in time.
-void unanswered(Tables& t, Dispatch& dispatch, MessageRef request);
+void unanswered(Dispatch& dispatch, MessageRef request);
 
 // It is no one any more.
 void forget(Tables& t, AgentRef agent);
 
 // Finds those who are silent for too long, a bounded number of them.
-void advance(Tables& t, Dispatch& dispatch);
+void advance(Dispatch& dispatch);
 
 // The rules have changed: what is due is looked at anew.
 void begin_anew(Tables& t);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Named locks: taken in one order, held for a lease, passed on to who waits in line.
+#include "core/conversation/lock_acts.h"
+
 #include <algorithm>
 
 #include "base/text.h"
-#include "core/machine/checks.h"
-#include "core/machine/workspace.h"
+#include "core/machine/context.h"
 #include "core/model/refusal.h"
 
 namespace parley::core {
@@ -34,42 +35,16 @@ std::string listed(const std::set<std::string>& names) {
   return n > listed_max ? text + " and more" : text;
 }
 
-}  // namespace
-
-std::expected<void, Error> Workspace::check(const Asking& turn, const TakeLock& c) const {
-  if (turn.actor == none) {
-    return refuse(Code::forbidden, "only a registered principal holds locks");
-  }
-  if (c.name.empty() || c.name.size() > t_.rules.name_bytes_max || !base::is_plain_name(c.name)) {
-    return refuse(Code::bad_request,
-                  "a lock's name is 1 to " + std::to_string(t_.rules.name_bytes_max) +
-                      " bytes (name_bytes_max), without control or invisible characters and "
-                      "without a space at its ends");
-  }
-  if (c.lease > t_.rules.lock_lease_max) {
-    return refuse(Code::bad_request,
-                  "the lease of a lock is at most " +
-                      base::format_duration(t_.rules.lock_lease_max) + " (lock.lease_max)",
-                  "/lease");
-  }
-  if (c.wait > t_.rules.lock_wait_max) {
-    return refuse(Code::bad_request, "one waits for a lock at most " +
-                                         base::format_duration(t_.rules.lock_wait_max) +
-                                         " (lock.wait_max)");
-  }
-  return {};
-}
-
 // Who says by which request it holds the lock renews that hold and no other: several processes of
 // one principal can tell which of them has it.
-std::expected<void, Error> Workspace::check_fence(std::string_view agent, const TakeLock& c) const {
-  const Lock* const lock = t_.locks.find(c.name);
+std::expected<void, Error> check_fence(const Tables& t, std::string_view agent, const TakeLock& c) {
+  const Lock* const lock = t.locks.find(c.name);
   const bool is_own = lock != nullptr && lock->owner == agent;
   if (!c.fence || (c.fence->n == 0 && !is_own) || (is_own && *c.fence == lock->fence)) {
     return {};
   }
   if (c.fence->n == 0) {
-    return refuse_held(*lock, t_.now);
+    return refuse_held(*lock, t.now);
   }
   return refuse(Code::conflict, "you hold the lock " + quoted_start(c.name) +
                                     " no more by the request at " + std::to_string(c.fence->n) +
@@ -77,13 +52,13 @@ std::expected<void, Error> Workspace::check_fence(std::string_view agent, const 
 }
 
 // Locks are taken in one order by all, so that no two can wait for each other.
-std::expected<void, Error> Workspace::check_order(std::string_view agent,
-                                                  std::string_view name) const {
-  if (const Lock* const awaited = t_.locks.awaited_by(agent)) {
+std::expected<void, Error> check_order(const Tables& t, std::string_view agent,
+                                       std::string_view name) {
+  if (const Lock* const awaited = t.locks.awaited_by(agent)) {
     return refuse(Code::lock_order, "you wait for the lock " + quoted_start(awaited->name) +
                                         "; who waits for one asks for no other");
   }
-  const std::set<std::string>* const held = t_.locks.held_by(agent);
+  const std::set<std::string>* const held = t.locks.held_by(agent);
   if (held == nullptr) {
     return {};
   }
@@ -93,129 +68,154 @@ std::expected<void, Error> Workspace::check_order(std::string_view agent,
                                         " comes before " + quoted_start(*held->rbegin()) +
                                         "; release what is greater, then take them in order");
   }
-  if (held->size() >= t_.rules.locks_per_agent_max) {
+  if (held->size() >= t.rules.locks_per_agent_max) {
     return refuse(Code::limit_reached, "you hold " + std::to_string(held->size()) +
                                            " locks already (locks_per_agent_max)");
   }
   return {};
 }
 
-Outcome Workspace::on(Turn& turn, const TakeLock& command) {
-  if (auto good = check(turn, command); !good) {
-    return std::unexpected(good.error());
-  }
-  const std::string& agent = t_.agents[turn.actor].name;
-  const Duration lease = command.lease.us > 0 ? command.lease : t_.rules.lock_lease;
-  const Lock* const lock = t_.locks.find(command.name);
-  if (auto good = check_fence(agent, command); !good) {
-    return std::unexpected(good.error());
-  }
-  if (lock != nullptr && lock->owner == agent) {
-    t_.locks.renew(command.name, t_.now + lease);
-    return Receipt{.message = lock->fence, .number = 1};
-  }
-  if (auto good = check_order(agent, command.name); !good) {
-    return std::unexpected(good.error());
-  }
-  if (lock == nullptr) {
-    if (t_.locks.size() >= t_.rules.locks_max) {
-      return refuse(Code::limit_reached, "the workspace has " + std::to_string(t_.rules.locks_max) +
-                                             " locks already (locks_max)");
-    }
-    t_.locks.take(command.name, agent, turn.entry.seq, t_.now, t_.now + lease);
-    return Receipt{.message = turn.entry.seq, .number = 1};
-  }
-  if (command.wait.us <= 0) {
-    return refuse_held(*lock, t_.now);
-  }
-  if (lock->line.size() >= t_.rules.lock_waiters_max) {
-    return refuse(Code::limit_reached, std::to_string(lock->line.size()) +
-                                           " wait for the lock already (lock.waiters_max)");
-  }
-  t_.locks.wait(command.name, {.place = turn.entry.seq,
-                               .origin = turn.entry.id.origin,
-                               .until = t_.now + command.wait,
-                               .lease = lease,
-                               .agent = agent});
-  return Receipt{.message = turn.entry.seq, .number = 0};
-}
-
-namespace {
-
 // Whether the release is of the hold itself, which is the owner's and the maintainers' to end.
-bool ends_hold(const Tables& t, const Claimant& claimant, const Lock& lock,
-               const ReleaseLock& command) {
-  const bool is_owner = claimant.actor != none && lock.owner == t.agents[claimant.actor].name;
+bool ends_hold(const ConstContext& context, const Lock& lock, const ReleaseLock& command) {
+  const bool is_owner = context.actor != none && lock.owner == context.t.agents[context.actor].name;
   const bool is_meant = command.fence.n == 0 || command.fence == lock.fence;
-  return is_meant && (is_owner || claimant.is_maintainer);
+  return is_meant && (is_owner || is_maintainer(context));
 }
 
-const Lock::Waiter* waiter_of(const Tables& t, const Claimant& claimant, const Lock& lock,
+const Lock::Waiter* waiter_of(const ConstContext& context, const Lock& lock,
                               const ReleaseLock& command) {
   const auto waiter = std::ranges::find_if(lock.line, [&](const Lock::Waiter& one) {
-    return claimant.actor != none && one.agent == t.agents[claimant.actor].name &&
+    return context.actor != none && one.agent == context.t.agents[context.actor].name &&
            (command.fence.n == 0 || command.fence == one.place);
   });
   return waiter == lock.line.end() ? nullptr : &*waiter;
 }
 
+void pass_on_lock(Dispatch& dispatch, std::string_view name) {
+  Tables& t = dispatch.t;
+  const Seq place = t.locks.pass_on(name, t.now);
+  if (place.n != 0) {
+    dispatch.emit(LockTurn{
+        .agent = t.agents.find(t.locks.find(name)->owner), .place = place, .granted = true});
+  }
+}
+
 }  // namespace
 
-std::expected<void, Error> check_release(const Tables& t, const Claimant& claimant,
-                                         const ReleaseLock& command, Time now) {
+Checked check(const ConstContext& context, const TakeLock& c) {
+  const Tables& t = context.t;
+  if (context.actor == none) {
+    return refuse(Code::forbidden, "only a registered principal holds locks");
+  }
+  if (c.name.empty() || c.name.size() > t.rules.name_bytes_max || !base::is_plain_name(c.name)) {
+    return refuse(Code::bad_request,
+                  "a lock's name is 1 to " + std::to_string(t.rules.name_bytes_max) +
+                      " bytes (name_bytes_max), without control or invisible characters and "
+                      "without a space at its ends");
+  }
+  if (c.lease > t.rules.lock_lease_max) {
+    return refuse(Code::bad_request,
+                  "the lease of a lock is at most " +
+                      base::format_duration(t.rules.lock_lease_max) + " (lock.lease_max)",
+                  "/lease");
+  }
+  if (c.wait > t.rules.lock_wait_max) {
+    return refuse(Code::bad_request, "one waits for a lock at most " +
+                                         base::format_duration(t.rules.lock_wait_max) +
+                                         " (lock.wait_max)");
+  }
+  return {};
+}
+
+Outcome on(Context& context, const TakeLock& command) {
+  Tables& t = context.t;
+  if (auto good = check(context, command); !good) {
+    return std::unexpected(good.error());
+  }
+  const std::string& agent = t.agents[context.actor].name;
+  const Duration lease = command.lease.us > 0 ? command.lease : t.rules.lock_lease;
+  const Lock* const lock = t.locks.find(command.name);
+  if (auto good = check_fence(t, agent, command); !good) {
+    return std::unexpected(good.error());
+  }
+  if (lock != nullptr && lock->owner == agent) {
+    t.locks.renew(command.name, t.now + lease);
+    return Receipt{.message = lock->fence, .number = 1};
+  }
+  if (auto good = check_order(t, agent, command.name); !good) {
+    return std::unexpected(good.error());
+  }
+  if (lock == nullptr) {
+    if (t.locks.size() >= t.rules.locks_max) {
+      return refuse(Code::limit_reached, "the workspace has " + std::to_string(t.rules.locks_max) +
+                                             " locks already (locks_max)");
+    }
+    t.locks.take(command.name, agent, context.entry.seq, t.now, t.now + lease);
+    return Receipt{.message = context.entry.seq, .number = 1};
+  }
+  if (command.wait.us <= 0) {
+    return refuse_held(*lock, t.now);
+  }
+  if (lock->line.size() >= t.rules.lock_waiters_max) {
+    return refuse(Code::limit_reached, std::to_string(lock->line.size()) +
+                                           " wait for the lock already (lock.waiters_max)");
+  }
+  t.locks.wait(command.name, {.place = context.entry.seq,
+                              .origin = context.entry.id.origin,
+                              .until = t.now + command.wait,
+                              .lease = lease,
+                              .agent = agent});
+  return Receipt{.message = context.entry.seq, .number = 0};
+}
+
+Checked check(const ConstContext& context, const ReleaseLock& command) {
+  const Tables& t = context.t;
   const Lock* const lock = t.locks.find(command.name);
   if (lock == nullptr) {
     return refuse(Code::not_found, "nobody holds a lock " + quoted_start(command.name));
   }
-  if (ends_hold(t, claimant, *lock, command) || waiter_of(t, claimant, *lock, command) != nullptr) {
+  if (ends_hold(context, *lock, command) || waiter_of(context, *lock, command) != nullptr) {
     return {};
   }
-  if (claimant.actor != none && lock->owner == t.agents[claimant.actor].name) {
+  if (context.actor != none && lock->owner == t.agents[context.actor].name) {
     return refuse(Code::conflict, "you hold the lock since the request at " +
                                       std::to_string(lock->fence.n) + ", not by that at " +
                                       std::to_string(command.fence.n));
   }
-  return refuse_held(*lock, now);
+  return refuse_held(*lock, context.now());
 }
 
-Outcome Workspace::on(Turn& turn, const ReleaseLock& command) {
-  const Claimant claimant{turn.actor, may_administer(turn, Right::maintainer).has_value()};
-  if (auto good = check_release(t_, claimant, command, t_.now); !good) {
+Outcome on(Context& context, const ReleaseLock& command) {
+  Tables& t = context.t;
+  if (auto good = check(context, command); !good) {
     return std::unexpected(good.error());
   }
-  const Lock& lock = *t_.locks.find(command.name);
-  if (ends_hold(t_, claimant, lock, command)) {
-    turn.dispatch.pass_on_lock(command.name);
+  const Lock& lock = *t.locks.find(command.name);
+  if (ends_hold(context, lock, command)) {
+    pass_on_lock(context.dispatch, command.name);
   } else {
-    const Seq place = waiter_of(t_, claimant, lock, command)->place;
-    t_.locks.stop_waiting(command.name, place);
-    turn.dispatch.emit(LockTurn{.agent = turn.actor, .place = place});
+    const Seq place = waiter_of(context, lock, command)->place;
+    t.locks.stop_waiting(command.name, place);
+    context.dispatch.emit(LockTurn{.agent = context.actor, .place = place});
   }
   return Receipt{.count = 1};
 }
 
-void Dispatch::pass_on_lock(std::string_view name) {
-  const Seq place = t_.locks.pass_on(name, t_.now);
-  if (place.n != 0) {
-    emit(LockTurn{
-        .agent = t_.agents.find(t_.locks.find(name)->owner), .place = place, .granted = true});
-  }
-}
-
-void Dispatch::leave_locks(std::string_view name) {
-  if (const Lock* const awaited = t_.locks.awaited_by(name)) {
+void leave_locks(Dispatch& dispatch, std::string_view name) {
+  Tables& t = dispatch.t;
+  if (const Lock* const awaited = t.locks.awaited_by(name)) {
     const auto waiter = std::ranges::find(awaited->line, name, &Lock::Waiter::agent);
-    emit(LockTurn{.agent = t_.agents.find(name), .place = waiter->place});
-    t_.locks.stop_waiting(awaited->name, waiter->place);
+    dispatch.emit(LockTurn{.agent = t.agents.find(name), .place = waiter->place});
+    t.locks.stop_waiting(awaited->name, waiter->place);
   }
-  while (const std::set<std::string>* const held = t_.locks.held_by(name)) {
-    pass_on_lock(std::string(*held->begin()));
+  while (const std::set<std::string>* const held = t.locks.held_by(name)) {
+    pass_on_lock(dispatch, std::string(*held->begin()));
   }
 }
 
-void Dispatch::leave_lines(uint64_t origin) {
+void leave_lines(Tables& t, uint64_t origin) {
   std::vector<std::pair<std::string, Seq>> gone;
-  for (const auto& [name, lock] : t_.locks.all()) {
+  for (const auto& [name, lock] : t.locks.all()) {
     for (const Lock::Waiter& waiter : lock.line) {
       if (waiter.origin == origin) {
         gone.emplace_back(name, waiter.place);
@@ -223,25 +223,26 @@ void Dispatch::leave_lines(uint64_t origin) {
     }
   }
   for (const auto& [name, place] : gone) {
-    t_.locks.stop_waiting(name, place);
+    t.locks.stop_waiting(name, place);
   }
 }
 
 // Leases and waits that are over, in the order of their time.
-void Dispatch::mind_locks() {
+void advance_locks(Dispatch& dispatch) {
+  Tables& t = dispatch.t;
   for (size_t n = 0; n < due_max; ++n) {
-    if (t_.locks.next_due() > t_.now) {
+    if (t.locks.next_due() > t.now) {
       return;
     }
-    const Locks::Due due = t_.locks.first_due();
+    const Locks::Due due = t.locks.first_due();
     if (due.place.n == 0) {
-      pass_on_lock(due.name);
+      pass_on_lock(dispatch, due.name);
       continue;
     }
-    const Lock& lock = *t_.locks.find(due.name);
+    const Lock& lock = *t.locks.find(due.name);
     const auto waiter = std::ranges::find(lock.line, due.place, &Lock::Waiter::place);
-    emit(LockTurn{.agent = t_.agents.find(waiter->agent), .place = due.place});
-    t_.locks.stop_waiting(due.name, due.place);
+    dispatch.emit(LockTurn{.agent = t.agents.find(waiter->agent), .place = due.place});
+    t.locks.stop_waiting(due.name, due.place);
   }
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is done to sessions, by their participants and by the clock, and what they do to messages.
+#include "core/conversation/session_acts.h"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <vector>
 
 #include "base/text.h"
-#include "core/machine/workspace.h"
+#include "core/machine/context.h"
 #include "core/model/refusal.h"
+#include "core/outbox/outbox_acts.h"
 
 namespace parley::core {
 
@@ -17,8 +20,8 @@ using base::Code;
 
 // Of what waits again for the agent: a client that came back meanwhile has what it saw before. That
 // waits neither for room in its window nor for what stands before it.
-void keep_seen_of(const Tables& t, Dispatch& dispatch, AgentRef agent,
-                  const std::vector<DeliveryRef>& deliveries) {
+void keep_seen_of(Dispatch& dispatch, AgentRef agent, const std::vector<DeliveryRef>& deliveries) {
+  const Tables& t = dispatch.t;
   std::map<ResumeMark, StreamRef> came_back;  // by what its client saw last
   for (const StreamRef stream : t.agents[agent].streams) {
     if (const ResumeMark after = t.streams[stream].after; !after.is_none()) {
@@ -101,102 +104,17 @@ uint64_t notices_of(const Session& session, SessionAct act, std::string_view by)
   return 0;
 }
 
-}  // namespace
-
-std::expected<void, Error> Workspace::check(const Asking& turn, const StartSession& c,
-                                            std::string_view coordinator) const {
-  if (c.id.empty() || c.id.size() > t_.rules.name_bytes_max || !base::is_plain_name(c.id)) {
-    return refuse(Code::bad_request,
-                  "a session's id is 1 to " + std::to_string(t_.rules.name_bytes_max) +
-                      " bytes (name_bytes_max), without control or invisible characters and "
-                      "without a space at its ends",
-                  "/id");
-  }
-  const bool is_self = turn.actor != none && coordinator == t_.agents[turn.actor].name;
-  if (!is_self && !may_administer(turn, Right::maintainer)) {
-    return refuse(Code::forbidden, "only a maintainer starts a session for another coordinator",
-                  "/coordinator");
-  }
-  if (c.participants.size() > t_.rules.session_participants_max) {
-    return too_many_participants(t_.rules);
-  }
-  for (const std::string_view name : c.participants) {
-    const AgentRef ref = t_.agents.find(name);
-    if (ref == none || !t_.agents[ref].is_registered()) {
-      return refuse(Code::receiver_not_found, "no principal is named " + quoted_start(name),
-                    "/participants");
-    }
-  }
-  if (const AgentRef ref = t_.agents.find(coordinator);
-      ref == none || !t_.agents[ref].is_registered()) {
-    return refuse(Code::receiver_not_found, "no principal is named " + quoted_start(coordinator),
-                  "/coordinator");
-  }
-  if (c.task.size() > t_.rules.session_entry_bytes_max) {
-    return refuse(Code::payload_too_large,
-                  "the task has " + std::to_string(c.task.size()) + " bytes; at most " +
-                      std::to_string(t_.rules.session_entry_bytes_max) +
-                      " are taken (session.entry_bytes_max)",
-                  "/task");
-  }
-  if (t_.sessions.find(c.id) != nullptr) {
-    return refuse(Code::conflict, "a session has the id " + quoted_start(c.id) + " already", "/id");
-  }
-  if (t_.agents[t_.agents.find(coordinator)].kind == PrincipalKind::agent &&
-      t_.sessions.led_by(coordinator) >= t_.rules.sessions_per_agent_max) {
-    return refuse(Code::limit_reached,
-                  quoted_start(coordinator) + " coordinates " +
-                      std::to_string(t_.rules.sessions_per_agent_max) +
-                      " sessions that are not over (sessions_per_agent_max); end one, or ask an "
-                      "admin to raise it");
-  }
-  if (t_.sessions.live() >= t_.rules.sessions_max) {
-    return refuse(Code::limit_reached, "the workspace has " +
-                                           std::to_string(t_.rules.sessions_max) +
-                                           " sessions that are not over (sessions_max)");
-  }
-  return {};
-}
-
-Outcome Workspace::on(Turn& turn, const StartSession& command) {
-  const std::string_view coordinator =
-      command.coordinator.empty() ? turn.entry.actor : command.coordinator;
-  if (auto good = check(turn, command, coordinator); !good) {
-    return std::unexpected(good.error());
-  }
-  Session session;
-  session.id = command.id;
-  session.began = turn.entry.seq;
-  session.coordinator = coordinator;
-  session.started = t_.now;
-  session.last_activity = t_.now;
-  session.participants.emplace_back(coordinator);
-  for (const std::string_view name : command.participants) {
-    if (!session.has(name)) {
-      session.participants.emplace_back(name);
-    }
-  }
-  if (session.participants.size() > t_.rules.session_participants_max) {
-    return too_many_participants(t_.rules);
-  }
-  if (auto good = charge_notices(turn, session.participants.size() - 1); !good) {
-    return std::unexpected(good.error());
-  }
-  turn.dispatch.announce(t_.sessions.add(std::move(session)), turn.entry.actor);
-  return Receipt{.message = turn.entry.seq, .number = 1};
-}
-
-std::expected<void, Error> Workspace::check(const Asking& turn, const Session& session,
-                                            const ChangeSession& c) const {
-  const bool manages = may_administer(turn, Right::maintainer).has_value() ||
-                       session.coordinator == turn.entry.actor;
-  const bool leaves = c.act == SessionAct::remove_participant && c.subject == turn.entry.actor;
+Checked check_change(const ConstContext& context, const Session& session, const ChangeSession& c) {
+  const Tables& t = context.t;
+  const bool manages = may_administer(context, Right::maintainer).has_value() ||
+                       session.coordinator == context.entry.actor;
+  const bool leaves = c.act == SessionAct::remove_participant && c.subject == context.entry.actor;
   if (!is_entry(c.act) && !manages && !leaves) {
     return refuse(Code::forbidden, "only " + quoted_start(session.coordinator) +
                                        ", who coordinates the session, or a maintainer may " +
                                        std::string(session_act_name(c.act)));
   }
-  if (is_entry(c.act) && !session.has(turn.entry.actor)) {
+  if (is_entry(c.act) && !session.has(context.entry.actor)) {
     return refuse(Code::forbidden,
                   "only those who take part in a session write in it; its "
                   "coordinator or a maintainer can add you");
@@ -210,15 +128,15 @@ std::expected<void, Error> Workspace::check(const Asking& turn, const Session& s
                       std::to_string(session.version) + ", not " + std::to_string(c.version) +
                       ": another change came before; read it and decide again");
   }
-  if (is_entry(c.act) && session.entries.size() >= t_.rules.session_entries_max) {
+  if (is_entry(c.act) && session.entries.size() >= t.rules.session_entries_max) {
     return refuse(Code::limit_reached,
                   "the session has " + std::to_string(session.entries.size()) +
                       " decisions, artifacts and findings already (session.entries_max)");
   }
-  if (c.body.size() > t_.rules.session_entry_bytes_max) {
+  if (c.body.size() > t.rules.session_entry_bytes_max) {
     return refuse(Code::payload_too_large, "the entry has " + std::to_string(c.body.size()) +
                                                " bytes; at most " +
-                                               std::to_string(t_.rules.session_entry_bytes_max) +
+                                               std::to_string(t.rules.session_entry_bytes_max) +
                                                " are taken (session.entry_bytes_max)");
   }
   const bool is_paused = session.status == SessionStatus::paused;
@@ -228,9 +146,9 @@ std::expected<void, Error> Workspace::check(const Asking& turn, const Session& s
         "the session is " + std::string(session_status_name(session.status)) + " already");
   }
   if ((c.act == SessionAct::complete || c.act == SessionAct::fail) &&
-      c.subject.size() > t_.rules.reason_bytes_max) {
+      c.subject.size() > t.rules.reason_bytes_max) {
     return refuse(Code::bad_request,
-                  "a summary has at most " + std::to_string(t_.rules.reason_bytes_max) +
+                  "a summary has at most " + std::to_string(t.rules.reason_bytes_max) +
                       " bytes (reason_bytes_max)",
                   "/summary");
   }
@@ -244,15 +162,15 @@ std::expected<void, Error> Workspace::check(const Asking& turn, const Session& s
   if (c.act != SessionAct::add_participant) {
     return {};
   }
-  const AgentRef ref = t_.agents.find(c.subject);
-  if (ref == none || !t_.agents[ref].is_registered()) {
+  const AgentRef ref = t.agents.find(c.subject);
+  if (ref == none || !t.agents[ref].is_registered()) {
     return refuse(Code::receiver_not_found, "no principal is named " + quoted_start(c.subject),
                   "/agent");
   }
   if (session.has(c.subject)) {
     return refuse(Code::conflict, quoted_start(c.subject) + " takes part already", "/agent");
   }
-  if (session.participants.size() >= t_.rules.session_participants_max) {
+  if (session.participants.size() >= t.rules.session_participants_max) {
     return refuse(Code::limit_reached, "the session has " +
                                            std::to_string(session.participants.size()) +
                                            " participants already (session.participants_max)");
@@ -260,40 +178,20 @@ std::expected<void, Error> Workspace::check(const Asking& turn, const Session& s
   return {};
 }
 
-Outcome Workspace::on(Turn& turn, const ChangeSession& command) {
-  Session* const session = t_.sessions.find(command.id);
-  const bool may_see = session != nullptr &&
-                       (session->has(turn.entry.actor) || may_administer(turn, Right::maintainer));
-  if (!may_see) {
-    return no_such_session(command.id);
-  }
-  if (auto good = check(turn, *session, command); !good) {
-    return std::unexpected(good.error());
-  }
-  const uint64_t notices = notices_of(*session, command.act, turn.entry.actor);
-  if (auto good = charge_notices(turn, notices); !good) {
-    return std::unexpected(good.error());
-  }
-  turn.dispatch.change_session(*session, {.seq = turn.entry.seq,
-                                          .act = command.act,
-                                          .by = std::string(turn.entry.actor),
-                                          .subject = std::string(command.subject)});
-  return Receipt{.message = turn.entry.seq, .number = session->version};
-}
-
 // What an agent does to sessions is told to others whether they want it or not, so it is limited as
 // what it sends is.
-std::expected<void, Error> Workspace::charge_notices(const Asking& turn, uint64_t count) {
-  const uint64_t per_min = t_.rules.session_notices;
-  if (turn.actor == none || per_min == 0 || count == 0 ||
-      t_.agents[turn.actor].kind != PrincipalKind::agent) {
+std::expected<void, Error> charge_notices(Context& context, uint64_t count) {
+  Tables& t = context.t;
+  const uint64_t per_min = t.rules.session_notices;
+  if (context.actor == none || per_min == 0 || count == 0 ||
+      t.agents[context.actor].kind != PrincipalKind::agent) {
     return {};
   }
-  Bucket& bucket = t_.buckets.at(Buckets::notices(t_.agents[turn.actor].name), t_.now);
-  const Duration used = bucket.used(t_.now);
+  Bucket& bucket = t.buckets.at(Buckets::notices(t.agents[context.actor].name), t.now);
+  const Duration used = bucket.used(t.now);
   const Duration cost = cost_of(count, per_min);
   if (used.us + cost.us <= Bucket::minute.us) {
-    (void)bucket.take(t_.now, cost);
+    (void)bucket.take(t.now, cost);
     return {};
   }
   const std::string what = "this would be told to " + std::to_string(count) +
@@ -309,23 +207,275 @@ std::expected<void, Error> Workspace::charge_notices(const Asking& turn, uint64_
                                Duration{used.us + cost.us - Bucket::minute.us}});
 }
 
+void tell_change(Dispatch& dispatch, const Session& session, std::string_view to,
+                 std::string_view what, std::string_view by) {
+  Tables& t = dispatch.t;
+  // Who does not read is not told more and more: the session itself says how it stands.
+  const AgentRef ref = t.agents.find(to);
+  if (ref != none && t.load_of(ref) >= t.rules.queue_max) {
+    return;
+  }
+  owe(dispatch, {.kind = OutboxKind::session_changed,
+                 .to = std::string(to),
+                 .about = {},
+                 .facts = {{"session", session.id},
+                           {"change", std::string(what)},
+                           {"by", by.empty() ? "system" : std::string(by)},
+                           {"coordinator", session.coordinator},
+                           {"status", std::string(session_status_name(session.status))},
+                           {"version", static_cast<int64_t>(session.version)},
+                           {"ends_at", session.started + t.rules.session_duration_max}}});
+}
+
+void announce_session(Dispatch& dispatch, const Session& session, std::string_view by) {
+  for (const std::string& name : session.participants) {
+    if (name != by) {
+      tell_change(dispatch, session, name, "add_participant", by);
+    }
+  }
+}
+
+void tell_end(Dispatch& dispatch, const Session& session, const SessionChange& change) {
+  for (const std::string& name : session.participants) {
+    owe(dispatch, {.kind = OutboxKind::session_ended,
+                   .to = name,
+                   .about = {},
+                   .facts = {{"session", session.id},
+                             {"status", std::string(session_status_name(session.status))},
+                             {"by", by_whom(change)},
+                             {"summary", change.subject},
+                             {"decisions", count_of(session, SessionAct::add_decision)},
+                             {"artifacts", count_of(session, SessionAct::add_artifact)},
+                             {"findings", count_of(session, SessionAct::add_finding)},
+                             {"messages", static_cast<int64_t>(session.messages)},
+                             {"version", static_cast<int64_t>(session.version)},
+                             {"started_at", session.started}}});
+  }
+}
+
+// What waits in a session is outside of the inboxes while it is paused. Others pass it meanwhile.
+// What it costs is bounded by what all who take part may have in their inboxes, each looked at
+// once.
+void set_session_status(Dispatch& dispatch, Session& session, SessionStatus status) {
+  Tables& t = dispatch.t;
+  const bool pauses = status == SessionStatus::paused;
+  const bool resumes = session.status == SessionStatus::paused;
+  std::vector<Seq> messages;
+  if (pauses || resumes) {
+    messages.assign(session.open.begin(), session.open.end());
+  }
+  t.sessions.set_status(session, status, t.now);
+  std::vector<std::pair<AgentRef, std::vector<DeliveryRef>>> moved;  // oldest first
+  std::map<AgentRef, size_t> places;
+  for (const Seq seq : messages) {
+    for (DeliveryRef ref = t.messages.message(t.messages.find(seq)).deliveries; ref != none;
+         ref = t.messages.delivery(ref).sibling) {
+      const Delivery& delivery = t.messages.delivery(ref);
+      if (is_final(delivery.state) || is_held(delivery.state) || delivery.parked == pauses) {
+        continue;
+      }
+      const auto [at, is_new] = places.try_emplace(delivery.receiver, moved.size());
+      if (is_new) {
+        moved.emplace_back(delivery.receiver, std::vector<DeliveryRef>{});
+      }
+      moved[at->second].second.push_back(ref);
+    }
+  }
+  for (const auto& [receiver, deliveries] : moved) {
+    Agent& agent = t.agents[receiver];
+    for (const DeliveryRef ref : deliveries) {
+      if (pauses) {
+        agent.inbox.take(t.messages, agent.discipline(), ref);
+      }
+      t.messages.delivery(ref).parked = pauses;
+    }
+    if (!pauses) {
+      agent.inbox.put_all(t.messages, agent.discipline(), deliveries);
+      keep_seen_of(dispatch, receiver, deliveries);
+    }
+    dispatch.pump(receiver);
+  }
+}
+
+void change_session(Dispatch& dispatch, Session& session, SessionChange change) {
+  Tables& t = dispatch.t;
+  change.version = ++session.version;
+  change.at = t.now;
+  session.last_activity = t.now;
+  const std::string_view what = session_act_name(change.act);
+  switch (change.act) {
+    case SessionAct::add_decision:
+    case SessionAct::add_artifact:
+    case SessionAct::add_finding:
+      change.subject.clear();
+      session.entries.push_back(std::move(change));
+      return;
+    case SessionAct::add_participant:
+      session.participants.push_back(change.subject);
+      tell_change(dispatch, session, change.subject, what, change.by);
+      break;
+    case SessionAct::remove_participant:
+      std::erase(session.participants, change.subject);
+      if (change.subject != change.by) {
+        tell_change(dispatch, session, change.subject, what, change.by);
+      }
+      break;
+    case SessionAct::pause:
+    case SessionAct::resume:
+      set_session_status(
+          dispatch, session,
+          change.act == SessionAct::pause ? SessionStatus::paused : SessionStatus::active);
+      for (const std::string& name : session.participants) {
+        if (name != change.by) {
+          tell_change(dispatch, session, name, what, change.by);
+        }
+      }
+      change.subject.clear();
+      break;
+    case SessionAct::complete:
+    case SessionAct::fail:
+      set_session_status(
+          dispatch, session,
+          change.act == SessionAct::complete ? SessionStatus::completed : SessionStatus::failed);
+      tell_end(dispatch, session, change);
+      break;
+  }
+  session.changes.push_back(std::move(change));
+  while (session.changes.size() > t.rules.session_changes_max) {
+    session.changes.pop_front();
+  }
+}
+
+std::string_view coordinator_of(const ConstContext& context, const StartSession& command) {
+  return command.coordinator.empty() ? context.entry.actor : command.coordinator;
+}
+
+}  // namespace
+
+Checked check(const ConstContext& context, const StartSession& c) {
+  const Tables& t = context.t;
+  const std::string_view coordinator = coordinator_of(context, c);
+  if (c.id.empty() || c.id.size() > t.rules.name_bytes_max || !base::is_plain_name(c.id)) {
+    return refuse(Code::bad_request,
+                  "a session's id is 1 to " + std::to_string(t.rules.name_bytes_max) +
+                      " bytes (name_bytes_max), without control or invisible characters and "
+                      "without a space at its ends",
+                  "/id");
+  }
+  const bool is_self = context.actor != none && coordinator == t.agents[context.actor].name;
+  if (!is_self && !may_administer(context, Right::maintainer)) {
+    return refuse(Code::forbidden, "only a maintainer starts a session for another coordinator",
+                  "/coordinator");
+  }
+  if (c.participants.size() > t.rules.session_participants_max) {
+    return too_many_participants(t.rules);
+  }
+  for (const std::string_view name : c.participants) {
+    const AgentRef ref = t.agents.find(name);
+    if (ref == none || !t.agents[ref].is_registered()) {
+      return refuse(Code::receiver_not_found, "no principal is named " + quoted_start(name),
+                    "/participants");
+    }
+  }
+  if (const AgentRef ref = t.agents.find(coordinator);
+      ref == none || !t.agents[ref].is_registered()) {
+    return refuse(Code::receiver_not_found, "no principal is named " + quoted_start(coordinator),
+                  "/coordinator");
+  }
+  if (c.task.size() > t.rules.session_entry_bytes_max) {
+    return refuse(Code::payload_too_large,
+                  "the task has " + std::to_string(c.task.size()) + " bytes; at most " +
+                      std::to_string(t.rules.session_entry_bytes_max) +
+                      " are taken (session.entry_bytes_max)",
+                  "/task");
+  }
+  if (t.sessions.find(c.id) != nullptr) {
+    return refuse(Code::conflict, "a session has the id " + quoted_start(c.id) + " already", "/id");
+  }
+  if (t.agents[t.agents.find(coordinator)].kind == PrincipalKind::agent &&
+      t.sessions.led_by(coordinator) >= t.rules.sessions_per_agent_max) {
+    return refuse(Code::limit_reached,
+                  quoted_start(coordinator) + " coordinates " +
+                      std::to_string(t.rules.sessions_per_agent_max) +
+                      " sessions that are not over (sessions_per_agent_max); end one, or ask an "
+                      "admin to raise it");
+  }
+  if (t.sessions.live() >= t.rules.sessions_max) {
+    return refuse(Code::limit_reached, "the workspace has " + std::to_string(t.rules.sessions_max) +
+                                           " sessions that are not over (sessions_max)");
+  }
+  return {};
+}
+
+Outcome on(Context& context, const StartSession& command) {
+  Tables& t = context.t;
+  const std::string_view coordinator = coordinator_of(context, command);
+  if (auto good = check(context, command); !good) {
+    return std::unexpected(good.error());
+  }
+  Session session;
+  session.id = command.id;
+  session.began = context.entry.seq;
+  session.coordinator = coordinator;
+  session.started = t.now;
+  session.last_activity = t.now;
+  session.participants.emplace_back(coordinator);
+  for (const std::string_view name : command.participants) {
+    if (!session.has(name)) {
+      session.participants.emplace_back(name);
+    }
+  }
+  if (session.participants.size() > t.rules.session_participants_max) {
+    return too_many_participants(t.rules);
+  }
+  if (auto good = charge_notices(context, session.participants.size() - 1); !good) {
+    return std::unexpected(good.error());
+  }
+  announce_session(context.dispatch, t.sessions.add(std::move(session)), context.entry.actor);
+  return Receipt{.message = context.entry.seq, .number = 1};
+}
+
+Outcome on(Context& context, const ChangeSession& command) {
+  Tables& t = context.t;
+  Session* const session = t.sessions.find(command.id);
+  const bool may_see = session != nullptr && (session->has(context.entry.actor) ||
+                                              may_administer(context, Right::maintainer));
+  if (!may_see) {
+    return no_such_session(command.id);
+  }
+  if (auto good = check_change(context, *session, command); !good) {
+    return std::unexpected(good.error());
+  }
+  const uint64_t notices = notices_of(*session, command.act, context.entry.actor);
+  if (auto good = charge_notices(context, notices); !good) {
+    return std::unexpected(good.error());
+  }
+  change_session(context.dispatch, *session,
+                 {.seq = context.entry.seq,
+                  .act = command.act,
+                  .by = std::string(context.entry.actor),
+                  .subject = std::string(command.subject)});
+  return Receipt{.message = context.entry.seq, .number = session->version};
+}
+
 // The session that a message is in, nullptr for none; or why it may not be. `*` in a session means
 // all who take part.
-std::expected<const Session*, Error> Workspace::session_of(const Asking& turn, const Envelope& e,
-                                                           Route& route) const {
+std::expected<const Session*, Error> session_of(const ConstContext& context, const Envelope& e,
+                                                Route& route) {
+  const Tables& t = context.t;
   if (e.session.empty() || e.sender == broker_sender) {
     return nullptr;
   }
-  const Session* const session = t_.sessions.find(e.session);
+  const Session* const session = t.sessions.find(e.session);
   // A pipeline's first message that waited for a busy stage. It was let in when it was sent, to the
   // session that had the name then.
-  if (turn.actor == none) {
-    const OutboxItem* const item = t_.outbox.find(std::get<Send>(turn.entry.command).outbox_item);
+  if (context.actor == none) {
+    const OutboxItem* const item = t.outbox.find(std::get<Send>(context.entry.command).outbox_item);
     const bool is_in = session != nullptr && !session->is_over() && item != nullptr &&
                        session->began < pipeline_of(*item);
     return is_in ? session : nullptr;
   }
-  if (session == nullptr || !session->has(t_.agents[turn.actor].name)) {
+  if (session == nullptr || !session->has(t.agents[context.actor].name)) {
     return refuse(Code::not_a_participant,
                   "you take part in no session " + quoted_start(e.session) +
                       "; start it, or ask its coordinator to add you",
@@ -347,8 +497,8 @@ std::expected<const Session*, Error> Workspace::session_of(const Asking& turn, c
   if (route.everyone) {
     route.agents.clear();
     for (const std::string& name : session->participants) {
-      const AgentRef ref = t_.agents.find(name);
-      if (e.durability == Durability::disk || !t_.agents[ref].is_offline() || ref == turn.actor) {
+      const AgentRef ref = t.agents.find(name);
+      if (e.durability == Durability::disk || !t.agents[ref].is_offline() || ref == context.actor) {
         route.agents.push_back(ref);
       }
     }
@@ -367,210 +517,79 @@ std::expected<const Session*, Error> Workspace::session_of(const Asking& turn, c
 }
 
 // Before it is delivered, so that what is sent in a paused session waits.
-void Workspace::enter_session(Session& session, const Envelope& e, const Route& route,
-                              MessageRef ref) {
-  const Message& message = t_.messages.message(ref);
+void enter_session(Tables& t, Session& session, const Envelope& e, const Route& route,
+                   MessageRef ref) {
+  const Message& message = t.messages.message(ref);
   const size_t to_self = route.everyone ? 1 : 0;  // who speaks takes part, and does not get it
-  t_.sessions.enter(session, message.seq);
-  session.last_activity = t_.now;
+  t.sessions.enter(session, message.seq);
+  session.last_activity = t.now;
   ++session.messages;
   session.log.push_back({.seq = message.seq,
                          .id = message.id,
-                         .at = t_.now,
+                         .at = t.now,
                          .receivers = static_cast<uint32_t>(route.agents.size() - to_self),
                          .from = std::string(e.sender),
                          .to = std::string(e.receivers.front()),
                          .type = std::string(logged(e.type)),
                          .action = std::string(logged(e.action))});
-  while (session.log.size() > t_.rules.session_log_max) {
+  while (session.log.size() > t.rules.session_log_max) {
     session.log.pop_front();
   }
 }
 
-void Dispatch::announce(const Session& session, std::string_view by) {
-  for (const std::string& name : session.participants) {
-    if (name != by) {
-      tell_change(session, name, "add_participant", by);
-    }
-  }
-}
-
-void Dispatch::tell_change(const Session& session, std::string_view to, std::string_view what,
-                           std::string_view by) {
-  // Who does not read is not told more and more: the session itself says how it stands.
-  const AgentRef ref = t_.agents.find(to);
-  if (ref != none && t_.load_of(ref) >= t_.rules.queue_max) {
-    return;
-  }
-  owe({.kind = OutboxKind::session_changed,
-       .to = std::string(to),
-       .about = {},
-       .facts = {{"session", session.id},
-                 {"change", std::string(what)},
-                 {"by", by.empty() ? "system" : std::string(by)},
-                 {"coordinator", session.coordinator},
-                 {"status", std::string(session_status_name(session.status))},
-                 {"version", static_cast<int64_t>(session.version)},
-                 {"ends_at", session.started + t_.rules.session_duration_max}}});
-}
-
-void Dispatch::tell_end(const Session& session, const SessionChange& change) {
-  for (const std::string& name : session.participants) {
-    owe({.kind = OutboxKind::session_ended,
-         .to = name,
-         .about = {},
-         .facts = {{"session", session.id},
-                   {"status", std::string(session_status_name(session.status))},
-                   {"by", by_whom(change)},
-                   {"summary", change.subject},
-                   {"decisions", count_of(session, SessionAct::add_decision)},
-                   {"artifacts", count_of(session, SessionAct::add_artifact)},
-                   {"findings", count_of(session, SessionAct::add_finding)},
-                   {"messages", static_cast<int64_t>(session.messages)},
-                   {"version", static_cast<int64_t>(session.version)},
-                   {"started_at", session.started}}});
-  }
-}
-
-void Dispatch::change_session(Session& session, SessionChange change) {
-  change.version = ++session.version;
-  change.at = t_.now;
-  session.last_activity = t_.now;
-  const std::string_view what = session_act_name(change.act);
-  switch (change.act) {
-    case SessionAct::add_decision:
-    case SessionAct::add_artifact:
-    case SessionAct::add_finding:
-      change.subject.clear();
-      session.entries.push_back(std::move(change));
-      return;
-    case SessionAct::add_participant:
-      session.participants.push_back(change.subject);
-      tell_change(session, change.subject, what, change.by);
-      break;
-    case SessionAct::remove_participant:
-      std::erase(session.participants, change.subject);
-      if (change.subject != change.by) {
-        tell_change(session, change.subject, what, change.by);
-      }
-      break;
-    case SessionAct::pause:
-    case SessionAct::resume:
-      set_status(session,
-                 change.act == SessionAct::pause ? SessionStatus::paused : SessionStatus::active);
-      for (const std::string& name : session.participants) {
-        if (name != change.by) {
-          tell_change(session, name, what, change.by);
-        }
-      }
-      change.subject.clear();
-      break;
-    case SessionAct::complete:
-    case SessionAct::fail:
-      set_status(session, change.act == SessionAct::complete ? SessionStatus::completed
-                                                             : SessionStatus::failed);
-      tell_end(session, change);
-      break;
-  }
-  session.changes.push_back(std::move(change));
-  while (session.changes.size() > t_.rules.session_changes_max) {
-    session.changes.pop_front();
-  }
-}
-
-// What waits in a session is outside of the inboxes while it is paused. Others pass it meanwhile.
-// What it costs is bounded by what all who take part may have in their inboxes, each looked at
-// once.
-void Dispatch::set_status(Session& session, SessionStatus status) {
-  const bool pauses = status == SessionStatus::paused;
-  const bool resumes = session.status == SessionStatus::paused;
-  std::vector<Seq> messages;
-  if (pauses || resumes) {
-    messages.assign(session.open.begin(), session.open.end());
-  }
-  t_.sessions.set_status(session, status, t_.now);
-  std::vector<std::pair<AgentRef, std::vector<DeliveryRef>>> moved;  // oldest first
-  std::map<AgentRef, size_t> places;
-  for (const Seq seq : messages) {
-    for (DeliveryRef ref = t_.messages.message(t_.messages.find(seq)).deliveries; ref != none;
-         ref = t_.messages.delivery(ref).sibling) {
-      const Delivery& delivery = t_.messages.delivery(ref);
-      if (is_final(delivery.state) || is_held(delivery.state) || delivery.parked == pauses) {
-        continue;
-      }
-      const auto [at, is_new] = places.try_emplace(delivery.receiver, moved.size());
-      if (is_new) {
-        moved.emplace_back(delivery.receiver, std::vector<DeliveryRef>{});
-      }
-      moved[at->second].second.push_back(ref);
-    }
-  }
-  for (const auto& [receiver, deliveries] : moved) {
-    Agent& agent = t_.agents[receiver];
-    for (const DeliveryRef ref : deliveries) {
-      if (pauses) {
-        agent.inbox.take(t_.messages, agent.discipline(), ref);
-      }
-      t_.messages.delivery(ref).parked = pauses;
-    }
-    if (!pauses) {
-      agent.inbox.put_all(t_.messages, agent.discipline(), deliveries);
-      keep_seen_of(t_, *this, receiver, deliveries);
-    }
-    pump(receiver);
-  }
-}
-
-void Dispatch::leave_sessions(std::string_view name) {
-  for (Seq next = t_.sessions.next_live({}); next.n != 0; next = t_.sessions.next_live(next)) {
-    Session& session = t_.sessions.at(next);
+void leave_sessions(Dispatch& dispatch, std::string_view name) {
+  Tables& t = dispatch.t;
+  for (Seq next = t.sessions.next_live({}); next.n != 0; next = t.sessions.next_live(next)) {
+    Session& session = t.sessions.at(next);
     if (session.coordinator == name) {
-      change_session(session, {.act = SessionAct::fail, .subject = "its coordinator was removed"});
+      change_session(dispatch, session,
+                     {.act = SessionAct::fail, .subject = "its coordinator was removed"});
     } else if (session.has(name)) {
-      change_session(session,
+      change_session(dispatch, session,
                      {.act = SessionAct::remove_participant, .subject = std::string(name)});
     }
   }
 }
 
-void Dispatch::mind_sessions() {
+void advance_sessions(Dispatch& dispatch) {
+  Tables& t = dispatch.t;
   for (size_t n = 0; n < due_max; ++n) {
-    const Session* const first = t_.sessions.first_live();
-    if (first == nullptr || first->started + t_.rules.session_duration_max > t_.now) {
+    const Session* const first = t.sessions.first_live();
+    if (first == nullptr || first->started + t.rules.session_duration_max > t.now) {
       break;
     }
     change_session(
-        t_.sessions.at(first->began),
+        dispatch, t.sessions.at(first->began),
         {.act = SessionAct::fail, .subject = "its time was over (collab.session_duration_max)"});
   }
   for (size_t n = 0; n < due_max; ++n) {
-    const Session* const first = t_.sessions.first_unwarned();
-    if (first == nullptr || session_warned_at(t_.rules, first->started) > t_.now) {
+    const Session* const first = t.sessions.first_unwarned();
+    if (first == nullptr || session_warned_at(t.rules, first->started) > t.now) {
       return;
     }
-    t_.sessions.set_warned(t_.sessions.at(first->began));
+    t.sessions.set_warned(t.sessions.at(first->began));
     for (const std::string& name : first->participants) {
-      owe({.kind = OutboxKind::session_warning,
-           .to = name,
-           .about = {},
-           .priority = Priority::high,
-           .facts = {{"session", first->id},
-                     {"ends_at", first->started + t_.rules.session_duration_max},
-                     {"left", first->started + t_.rules.session_duration_max - t_.now},
-                     {"coordinator", first->coordinator}}});
+      owe(dispatch, {.kind = OutboxKind::session_warning,
+                     .to = name,
+                     .about = {},
+                     .priority = Priority::high,
+                     .facts = {{"session", first->id},
+                               {"ends_at", first->started + t.rules.session_duration_max},
+                               {"left", first->started + t.rules.session_duration_max - t.now},
+                               {"coordinator", first->coordinator}}});
     }
   }
 }
 
-void Dispatch::forget_sessions() {
+void forget_sessions(Tables& t) {
   for (size_t n = 0; n < due_max; ++n) {
-    const Session* const first = t_.sessions.first_ended();
-    const bool gone = first != nullptr && (t_.sessions.size() > t_.rules.sessions_max ||
-                                           first->ended + t_.rules.session_retention <= t_.now);
+    const Session* const first = t.sessions.first_ended();
+    const bool gone = first != nullptr && (t.sessions.size() > t.rules.sessions_max ||
+                                           first->ended + t.rules.session_retention <= t.now);
     if (!gone) {
       return;
     }
-    t_.sessions.remove(first->began);
+    t.sessions.remove(first->began);
   }
 }
 

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may give work to whom, and what messages and commands do to tasks.
+#include "core/conversation/task_acts.h"
+
 #include <algorithm>
 #include <functional>
 
-#include "core/machine/checks.h"
-#include "core/machine/workspace.h"
+#include "core/dead_letters/dead_letter_retry.h"
+#include "core/delivery/receiving.h"
+#include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/model/sizes.h"
+#include "core/outbox/outbox_acts.h"
+#include "core/requests/deadlock.h"
 #include "core/topics/broker_topics.h"
 
 namespace parley::core {
@@ -16,6 +21,7 @@ namespace {
 using base::Code;
 
 constexpr std::string_view director = "director";
+
 constexpr std::string_view specialist = "specialist";
 
 bool is_inbox_agent(const Agent& agent) {
@@ -103,86 +109,21 @@ std::string task_name(const Envelope& e, const Agent& receiver) {
   return e.native_id.empty() ? base::format_uuid(e.id) : std::string(e.native_id);
 }
 
-}  // namespace
-
-// IN-04. The rules bind inbox agents among themselves; people and the broker are above them.
-std::expected<void, Error> Workspace::check_roles(const Asking& turn, const Envelope& e,
-                                                  const Route& route) const {
-  if (turn.actor == none || t_.agents[turn.actor].kind != PrincipalKind::agent) {
-    return {};
-  }
-  const Agent& sender = t_.agents[turn.actor];
-  const bool gives = gives_work(e);
-  for (const AgentRef ref : route.agents) {
-    const Agent& receiver = t_.agents[ref];
-    if (!is_inbox_agent(receiver) || route.everyone) {
-      continue;
-    }
-    if (!is_inbox_agent(sender)) {
-      if (turn.answers) {
-        continue;
-      }
-      if (static_cast<ForeignPolicy>(t_.rules.foreign) == ForeignPolicy::refuse) {
-        return refuse(Code::role_forbidden,
-                      quoted(receiver.name) +
-                          " speaks inbox, and agents of other dialects may only answer it "
-                          "(foreign = refuse); a director may write to it",
-                      "/receiver");
-      }
-      if (gives && directs_no_one(sender)) {
-        return refuse(
-            Code::role_forbidden,
-            with_article(sender.role) + " gives no tasks; let one who directs others do it",
-            "/receiver");
-      }
-      continue;
-    }
-    if (gives && has_other_role(receiver, specialist)) {
-      return refuse_role("a task is given by a director to a specialist", receiver, specialist,
-                         "/receiver");
-    }
-    const bool reports = is_result(e) && !answers_question(turn, e);
-    if (reports && has_other_role(receiver, director)) {
-      return refuse_role("a result goes from a specialist to a director", receiver, director,
-                         "/receiver");
-    }
-    if (gives && has_other_role(sender, director)) {
-      return refuse_role("a task is given by a director to a specialist", sender, director,
-                         "/sender");
-    }
-    if (reports && has_other_role(sender, specialist)) {
-      return refuse_role("a result goes from a specialist to a director", sender, specialist,
-                         "/sender");
-    }
-  }
-  if (gives && is_inbox_agent(sender) && (route.everyone || !route.topic.empty()) &&
-      has_other_role(sender, director)) {
-    return refuse_role("a task is given by a director to a specialist", sender, director,
-                       "/sender");
-  }
-  if (gives && e.dialect == Dialect::inbox && (route.everyone || !route.topic.empty())) {
-    return refuse(Code::role_forbidden,
-                  "a task is given to one who does it, not to everyone or a topic; name one "
-                  "specialist, or send a status",
-                  "/receiver");
-  }
-  return {};
-}
-
 // What it answers was asked of it without a task: the answer may go to anyone, too.
-bool Workspace::answers_question(const Asking& turn, const Envelope& e) const {
+bool answers_question(const ConstContext& context, const Envelope& e) {
+  const Tables& t = context.t;
   const MessageRef asked =
-      e.kind != Kind::response ? none : t_.messages.find_received(turn.actor, e.in_reply_to);
-  return asked != none && t_.messages.message(asked).kind == Kind::query &&
-         !t_.messages.message(asked).is_task;
+      e.kind != Kind::response ? none : t.messages.find_received(context.actor, e.in_reply_to);
+  return asked != none && t.messages.message(asked).kind == Kind::query &&
+         !t.messages.message(asked).is_task;
 }
 
 // A giver with many open tasks must leave room for those of others. `task` is the one that is to be
 // open, where it is known.
-std::expected<void, Error> Workspace::check_share(std::string_view giver, const Task* task) const {
-  const size_t open = t_.tasks.open_of(giver);
+std::expected<void, Error> check_share(const Tables& t, std::string_view giver, const Task* task) {
+  const size_t open = t.tasks.open_of(giver);
   const uint64_t share =
-      std::max<uint64_t>(1, t_.rules.tasks_max * t_.rules.task_giver_percent / 100);
+      std::max<uint64_t>(1, t.rules.tasks_max * t.rules.task_giver_percent / 100);
   if ((task != nullptr && task->is_open()) || open < share) {
     return {};
   }
@@ -193,172 +134,117 @@ std::expected<void, Error> Workspace::check_share(std::string_view giver, const 
                     "wait until one is done");
 }
 
-// IN-09: a task that is done with in its thread, or waits there with the same words, is not given
-// again. The receipt that says so; none when this message gives a task, or none.
-std::expected<std::optional<Receipt>, Error> Workspace::find_given(const Asking& turn,
-                                                                   const Envelope& e,
-                                                                   const Route& route,
-                                                                   uint64_t content) const {
-  // A pipeline's later stage was allowed when it began, and gives no task.
-  if (turn.actor == none || !gives_work(e) || !route.is_one()) {
-    return std::nullopt;
-  }
-  const Agent& receiver = t_.agents[route.agents.front()];
-  const std::string name = task_name(e, receiver);
-  if (name.empty()) {
-    return std::nullopt;
-  }
-  const Task* const task = t_.tasks.find(name, e.sender, e.thread);
-  const bool same = task != nullptr && task->specialist == receiver.name;
-  const bool repeats = same && task->is_open() && task->content == content;
-  if ((task != nullptr && task->state == TaskState::completed) || repeats ||
-      (same && task->state == TaskState::acknowledged)) {
-    const MessageRef first = t_.messages.find(task->message);
-    return Receipt{.message = task->message,
-                   .duplicate = true,
-                   .skipped = task->content != content,
-                   .number = first == none ? 0 : t_.messages.message(first).number,
-                   .count = 1};
-  }
-  if (task == nullptr && t_.tasks.size() >= t_.rules.tasks_max &&
-      t_.tasks.first_ended() == nullptr) {
-    return refuse(Code::limit_reached, "the workspace has " + std::to_string(t_.rules.tasks_max) +
-                                           " tasks that are not done (tasks_max)");
-  }
-  if (auto good = check_share(e.sender, task); !good) {
-    return std::unexpected(good.error());
-  }
-  return std::nullopt;
-}
-
-// The accepted message gives a task, or tells of one.
-void Workspace::enter_task(Turn& turn, const Envelope& e, const Route& route, MessageRef message,
-                           MessageRef question) {
-  if (turn.actor == none) {
-    return;
-  }
-  const Agent& sender = t_.agents[turn.actor];
-  if ((!is_inbox_agent(sender) || sender.role.empty()) && route.is_one() &&
-      is_inbox_agent(t_.agents[route.agents.front()])) {
-    broker_topics::audit(t_, turn.dispatch, "unknown_sender", turn.entry.actor,
-                         t_.agents[route.agents.front()].name);
-  }
-  if (asks(e.kind)) {
-    give_task(turn, e, route, message);
-    return;
-  }
-  Task* const task =
-      question == none ? task_told_of(turn, e) : t_.tasks.find(t_.messages.message(question).seq);
-  if (task == nullptr || task->specialist != t_.agents[turn.actor].name) {
-    turn.has_no_task = !e.task.empty() && (task != nullptr || question == none) &&
-                       t_.patterns.asked(sender.name, e.task, 1).empty() &&
-                       !gave_task(e.task, t_.agents[turn.actor].name);
-    return;
-  }
-  task->heard = t_.now;
-  const bool is_report = e.kind != Kind::response && !is_error(e) && e.type != "result";
-  // What the director is not told is no outcome: it may ask another for help.
-  const bool is_told = question != none || route.everyone ||
-                       std::ranges::find(e.receivers, task->director) != e.receivers.end();
-  if (is_report || !is_told) {
-    if (is_report) {
-      task->report = turn.entry.seq;
-      ++task->reports;
+void take_back(Dispatch& dispatch, std::string_view from, Seq message, std::string why) {
+  Tables& t = dispatch.t;
+  std::vector<uint64_t> letters;
+  for (const auto& [id, letter] : t.dead_letters.all()) {
+    if (letter.is_open() && letter.message == message && letter.receiver == from) {
+      letters.push_back(id);
     }
-    if (task->state == TaskState::assigned) {
-      turn.dispatch.set_task(*task, TaskState::in_progress, turn.actor);
-    }
-    turn.dispatch.renew(*task, turn.actor);
-    return;
   }
-  end_task(turn, *task, e);
-  if (question == none) {  // it says so without being an answer: it is done with it all the same
-    const MessageRef ref = t_.messages.find(task->message);
-    const DeliveryRef given = ref == none ? none : t_.messages.delivery_to(ref, turn.actor);
-    if (given != none && !is_final(t_.messages.delivery(given).state)) {
-      turn.dispatch.settle(given, State::acked);
-      turn.dispatch.pump(turn.actor);
-    }
+  for (const uint64_t id : letters) {  // else it would get what is another's when they are retried
+    resolve_dead_letter(dispatch, *t.dead_letters.find(id), Resolution::discarded);
+  }
+  const AgentRef agent = t.agents.find(from);
+  const MessageRef ref = t.messages.find(message);
+  const DeliveryRef given =
+      agent == none || ref == none ? none : t.messages.delivery_to(ref, agent);
+  if (given != none && !is_final(t.messages.delivery(given).state)) {
+    dispatch.withdraw(given, std::move(why));
+    dispatch.pump(agent);
   }
 }
 
-// The message is the outcome of the task.
-void Workspace::end_task(Turn& turn, Task& task, const Envelope& e) {
-  task.heard = t_.now;
-  task.errors += is_error(e) ? 1 : 0;
-  task.outcome = turn.entry.seq;
-  if (task.state != TaskState::completed) {
-    turn.dispatch.set_task(task, is_error(e) ? TaskState::failed : state_of(e.status), turn.actor);
+void move_task(Dispatch& dispatch, Task& task, const std::string& former, Seq before,
+               std::string_view by) {
+  Tables& t = dispatch.t;
+  task.moves.push_back({t.now, former, task.specialist, std::string(by)});
+  if (task.moves.size() > t.rules.task_moves_max) {
+    task.moves.erase(task.moves.begin());
+  }
+  take_back(dispatch, former, before,
+            "superseded: the task was given to " + quoted(task.specialist));
+  if (former != by) {
+    owe(dispatch, {.kind = OutboxKind::task_reassigned,
+                   .to = former,
+                   .about = t.messages.find(before) == none ? Seq{} : before,
+                   .facts = {{"task", task.id},
+                             {"director", task.director},
+                             {"specialist", task.specialist},
+                             {"by", std::string(by)}}});
   }
 }
 
-void Workspace::give_task(Turn& turn, const Envelope& e, const Route& route, MessageRef message) {
+void give_task(Context& context, const Envelope& e, const Route& route, MessageRef message) {
+  Tables& t = context.t;
   if (!route.is_one() || !gives_work(e)) {
     return;
   }
-  const Agent& receiver = t_.agents[route.agents.front()];
+  const Agent& receiver = t.agents[route.agents.front()];
   const std::string name = task_name(e, receiver);
-  if (name.empty() || name.size() > t_.rules.name_bytes_max) {
+  if (name.empty() || name.size() > t.rules.name_bytes_max) {
     return;
   }
-  t_.messages.message(message).is_task = true;
-  Task* task = t_.tasks.find(name, e.sender, e.thread);
+  t.messages.message(message).is_task = true;
+  Task* task = t.tasks.find(name, e.sender, e.thread);
   if (task != nullptr) {
     const std::string former = task->specialist;
     const Seq before = task->message;
-    t_.tasks.give(*task, receiver.name, turn.entry.seq, t_.now);
-    task->content = t_.messages.message(message).content;
+    t.tasks.give(*task, receiver.name, context.entry.seq, t.now);
+    task->content = t.messages.message(message).content;
     if (former != receiver.name) {
-      turn.dispatch.move_task(*task, former, before, e.sender);
+      move_task(context.dispatch, *task, former, before, e.sender);
     } else {
-      turn.dispatch.take_back(former, before,
-                              "superseded: the task was given again in other words");
+      take_back(context.dispatch, former, before,
+                "superseded: the task was given again in other words");
     }
   } else {
-    while (t_.tasks.size() >= t_.rules.tasks_max && t_.tasks.first_ended() != nullptr) {
-      t_.tasks.remove(t_.tasks.first_ended()->began);
+    while (t.tasks.size() >= t.rules.tasks_max && t.tasks.first_ended() != nullptr) {
+      t.tasks.remove(t.tasks.first_ended()->began);
     }
-    task = &t_.tasks.add({.id = name,
-                          .director = std::string(e.sender),
-                          .specialist = receiver.name,
-                          .thread = std::string(e.thread),
-                          .began = turn.entry.seq,
-                          .message = turn.entry.seq,
-                          .report = {},
-                          .outcome = {},
-                          .content = t_.messages.message(message).content,
-                          .created = t_.now,
-                          .changed = t_.now,
-                          .heard = t_.now});
+    task = &t.tasks.add({.id = name,
+                         .director = std::string(e.sender),
+                         .specialist = receiver.name,
+                         .thread = std::string(e.thread),
+                         .began = context.entry.seq,
+                         .message = context.entry.seq,
+                         .report = {},
+                         .outcome = {},
+                         .content = t.messages.message(message).content,
+                         .created = t.now,
+                         .changed = t.now,
+                         .heard = t.now});
   }
-  turn.dispatch.set_task(*task, TaskState::assigned, none);
-  const State state = t_.messages.delivery(t_.messages.message(message).deliveries).state;
+  set_task(context.dispatch, *task, TaskState::assigned, none);
+  const State state = t.messages.delivery(t.messages.message(message).deliveries).state;
   if (is_final(state)) {  // there was no one to take it
-    turn.dispatch.set_task(*task, TaskState::failed, none);
+    set_task(context.dispatch, *task, TaskState::failed, none);
   }
 }
 
 // The task of the sender's that the message names.
-Task* Workspace::task_told_of(const Asking& turn, const Envelope& e) {
-  if (e.task.empty() || t_.tasks.size() == 0) {
+Task* task_told_of(Context& context, const Envelope& e) {
+  Tables& t = context.t;
+  if (e.task.empty() || t.tasks.size() == 0) {
     return nullptr;
   }
   const Task* const found =
-      t_.tasks.find(TaskReport{e.task, t_.agents[turn.actor].name, e.thread, e.receivers});
-  return found == nullptr ? nullptr : &t_.tasks.at(found->began);
+      t.tasks.find(TaskReport{e.task, t.agents[context.actor].name, e.thread, e.receivers});
+  return found == nullptr ? nullptr : &t.tasks.at(found->began);
 }
 
 // Whoever gave a task may write of it, too.
-bool Workspace::gave_task(std::string_view task, std::string_view name) const {
-  return std::ranges::any_of(t_.tasks.named(task),
+bool gave_task(const Tables& t, std::string_view task, std::string_view name) {
+  return std::ranges::any_of(t.tasks.named(task),
                              [name](const Task* each) { return each->director == name; });
 }
 
-std::expected<const Task*, Error> task_to_reassign(const Tables& t, const Claimant& claimant,
+std::expected<const Task*, Error> task_to_reassign(const ConstContext& context,
                                                    const ReassignTask& command) {
-  const bool may_all = claimant.is_maintainer;
+  const Tables& t = context.t;
+  const bool may_all = is_maintainer(context);
   const std::string_view own =
-      claimant.actor == none ? broker_sender : std::string_view(t.agents[claimant.actor].name);
+      context.actor == none ? broker_sender : std::string_view(t.agents[context.actor].name);
   std::vector<const Task*> found = t.tasks.named(command.task);
   std::erase_if(found, [&](const Task* task) {
     const bool sees = may_all || task->director == own || task->specialist == own;
@@ -386,112 +272,305 @@ std::expected<const Task*, Error> task_to_reassign(const Tables& t, const Claima
   return &task;
 }
 
-std::expected<Task*, Error> Workspace::task_to_move(const Asking& turn,
-                                                    const ReassignTask& command) {
-  const auto found = task_to_reassign(
-      t_, {turn.actor, may_administer(turn, Right::maintainer).has_value()}, command);
+std::expected<Task*, Error> task_to_move(Context& context, const ReassignTask& command) {
+  Tables& t = context.t;
+  const auto found = task_to_reassign(context, command);
   if (!found) {
     return std::unexpected(found.error());
   }
-  return &t_.tasks.at((*found)->began);
+  return &t.tasks.at((*found)->began);
 }
 
-std::expected<AgentRef, Error> Workspace::check_move(const Task& task, std::string_view to) const {
-  const AgentRef ref = t_.agents.find(to);
-  if (ref == none || t_.agents[ref].kind != PrincipalKind::agent) {
+std::expected<AgentRef, Error> check_move(const Tables& t, const Task& task, std::string_view to) {
+  const AgentRef ref = t.agents.find(to);
+  if (ref == none || t.agents[ref].kind != PrincipalKind::agent) {
     return refuse(Code::receiver_not_found, "no agent is named " + quoted_start(to), "/to");
   }
-  const Agent& receiver = t_.agents[ref];
+  const Agent& receiver = t.agents[ref];
   if (is_inbox_agent(receiver) && has_other_role(receiver, specialist)) {
     return refuse_role("a task is given to a specialist", receiver, specialist, "/to");
   }
   if (task.state == TaskState::completed) {
     return refuse(Code::conflict, "the task " + quoted(task.id) + " is completed");
   }
-  if (auto good = check_share(task.director, &task); !good) {
+  if (auto good = check_share(t, task.director, &task); !good) {
     return std::unexpected(good.error());
   }
-  const MessageRef message = t_.messages.find(task.message);
+  const MessageRef message = t.messages.find(task.message);
   if (message == none) {
     return refuse(Code::conflict,
                   "the engine has forgotten the message of the task (settled_retention); send the "
                   "task again, with the same taskId and threadId");
   }
-  const DeliveryRef before = t_.messages.delivery_to(message, ref);
-  const bool has_letter = std::ranges::any_of(t_.dead_letters.all(), [&](const auto& item) {
+  const DeliveryRef before = t.messages.delivery_to(message, ref);
+  const bool has_letter = std::ranges::any_of(t.dead_letters.all(), [&](const auto& item) {
     return item.second.is_open() && item.second.message == task.message &&
            item.second.receiver == to;
   });
-  if (before != none && (!is_final(t_.messages.delivery(before).state) || has_letter)) {
+  if (before != none && (!is_final(t.messages.delivery(before).state) || has_letter)) {
     return refuse(Code::conflict,
                   has_letter
                       ? "what " + quoted_start(to) + " did not get is a dead letter; retry that"
                       : quoted_start(to) + " has the task already",
                   "/to");
   }
-  if (std::string fault = size_fault(t_.rules, receiver, t_.messages.message(message));
+  if (std::string fault = size_fault(t.rules, receiver, t.messages.message(message));
       !fault.empty()) {
     return refuse(Code::payload_too_large, std::move(fault), "/to");
   }
-  if (t_.load_of(ref) >= t_.rules.queue_max) {
+  if (t.load_of(ref) >= t.rules.queue_max) {
     return refuse(Code::queue_full, "the inbox of " + quoted(receiver.name) + " is full (" +
-                                        std::to_string(t_.rules.queue_max) + ", queue_max)");
+                                        std::to_string(t.rules.queue_max) + ", queue_max)");
   }
   return ref;
 }
 
+void renew(Tables& t, const Task& task, AgentRef held_by) {
+  const MessageRef message = t.messages.find(task.message);
+  const DeliveryRef ref = message == none ? none : t.messages.delivery_to(message, held_by);
+  if (ref != none && is_held(t.messages.delivery(ref).state)) {
+    const Duration lease = default_lease(t.rules, t.agents[held_by].dialect);
+    hold(t, ref, std::max(lease, t.messages.delivery(ref).due - t.now));
+  }
+}
+
+void deliver_again(Dispatch& dispatch, MessageRef message, AgentRef receiver,
+                   const std::string& former) {
+  Tables& t = dispatch.t;
+  unblock(t, message);
+  std::erase_if(t.messages.remembered(),
+                [message](const Messages::Remembered& item) { return item.message == message; });
+  Message& given = t.messages.message(message);
+  given.refused = false;  // it is on its way to another than the one who was away
+  t.messages.stop_expiry(message);
+  given.expires = given.ttl.us > 0 ? t.now + given.ttl : base::time_max;
+  if (const DeliveryRef before = t.messages.delivery_to(message, receiver); before != none) {
+    dispatch.revive(before);
+  } else {
+    dispatch.deliver(message, receiver);
+  }
+  if (former != t.agents[receiver].name) {
+    t.messages.redirected()[t.messages.delivery_to(message, receiver)] = former;
+  }
+}
+
+}  // namespace
+
+// IN-04. The rules bind inbox agents among themselves; people and the broker are above them.
+std::expected<void, Error> check_roles(const ConstContext& context, const Envelope& e,
+                                       const Route& route) {
+  const Tables& t = context.t;
+  if (context.actor == none || t.agents[context.actor].kind != PrincipalKind::agent) {
+    return {};
+  }
+  const Agent& sender = t.agents[context.actor];
+  const bool gives = gives_work(e);
+  for (const AgentRef ref : route.agents) {
+    const Agent& receiver = t.agents[ref];
+    if (!is_inbox_agent(receiver) || route.everyone) {
+      continue;
+    }
+    if (!is_inbox_agent(sender)) {
+      if (context.answers) {
+        continue;
+      }
+      if (static_cast<ForeignPolicy>(t.rules.foreign) == ForeignPolicy::refuse) {
+        return refuse(Code::role_forbidden,
+                      quoted(receiver.name) +
+                          " speaks inbox, and agents of other dialects may only answer it "
+                          "(foreign = refuse); a director may write to it",
+                      "/receiver");
+      }
+      if (gives && directs_no_one(sender)) {
+        return refuse(
+            Code::role_forbidden,
+            with_article(sender.role) + " gives no tasks; let one who directs others do it",
+            "/receiver");
+      }
+      continue;
+    }
+    if (gives && has_other_role(receiver, specialist)) {
+      return refuse_role("a task is given by a director to a specialist", receiver, specialist,
+                         "/receiver");
+    }
+    const bool reports = is_result(e) && !answers_question(context, e);
+    if (reports && has_other_role(receiver, director)) {
+      return refuse_role("a result goes from a specialist to a director", receiver, director,
+                         "/receiver");
+    }
+    if (gives && has_other_role(sender, director)) {
+      return refuse_role("a task is given by a director to a specialist", sender, director,
+                         "/sender");
+    }
+    if (reports && has_other_role(sender, specialist)) {
+      return refuse_role("a result goes from a specialist to a director", sender, specialist,
+                         "/sender");
+    }
+  }
+  if (gives && is_inbox_agent(sender) && (route.everyone || !route.topic.empty()) &&
+      has_other_role(sender, director)) {
+    return refuse_role("a task is given by a director to a specialist", sender, director,
+                       "/sender");
+  }
+  if (gives && e.dialect == Dialect::inbox && (route.everyone || !route.topic.empty())) {
+    return refuse(Code::role_forbidden,
+                  "a task is given to one who does it, not to everyone or a topic; name one "
+                  "specialist, or send a status",
+                  "/receiver");
+  }
+  return {};
+}
+
+// IN-09: a task that is done with in its thread, or waits there with the same words, is not given
+// again. The receipt that says so; none when this message gives a task, or none.
+std::expected<std::optional<Receipt>, Error> find_given(const ConstContext& context,
+                                                        const Envelope& e, const Route& route,
+                                                        uint64_t content) {
+  const Tables& t = context.t;
+  // A pipeline's later stage was allowed when it began, and gives no task.
+  if (context.actor == none || !gives_work(e) || !route.is_one()) {
+    return std::nullopt;
+  }
+  const Agent& receiver = t.agents[route.agents.front()];
+  const std::string name = task_name(e, receiver);
+  if (name.empty()) {
+    return std::nullopt;
+  }
+  const Task* const task = t.tasks.find(name, e.sender, e.thread);
+  const bool same = task != nullptr && task->specialist == receiver.name;
+  const bool repeats = same && task->is_open() && task->content == content;
+  if ((task != nullptr && task->state == TaskState::completed) || repeats ||
+      (same && task->state == TaskState::acknowledged)) {
+    const MessageRef first = t.messages.find(task->message);
+    return Receipt{.message = task->message,
+                   .duplicate = true,
+                   .skipped = task->content != content,
+                   .number = first == none ? 0 : t.messages.message(first).number,
+                   .count = 1};
+  }
+  if (task == nullptr && t.tasks.size() >= t.rules.tasks_max && t.tasks.first_ended() == nullptr) {
+    return refuse(Code::limit_reached, "the workspace has " + std::to_string(t.rules.tasks_max) +
+                                           " tasks that are not done (tasks_max)");
+  }
+  if (auto good = check_share(t, e.sender, task); !good) {
+    return std::unexpected(good.error());
+  }
+  return std::nullopt;
+}
+
+// The accepted message gives a task, or tells of one.
+void enter_task(Context& context, const Envelope& e, const Route& route, MessageRef message,
+                MessageRef question) {
+  Tables& t = context.t;
+  if (context.actor == none) {
+    return;
+  }
+  const Agent& sender = t.agents[context.actor];
+  if ((!is_inbox_agent(sender) || sender.role.empty()) && route.is_one() &&
+      is_inbox_agent(t.agents[route.agents.front()])) {
+    broker_topics::audit(context.dispatch, "unknown_sender", context.entry.actor,
+                         t.agents[route.agents.front()].name);
+  }
+  if (asks(e.kind)) {
+    give_task(context, e, route, message);
+    return;
+  }
+  Task* const task =
+      question == none ? task_told_of(context, e) : t.tasks.find(t.messages.message(question).seq);
+  if (task == nullptr || task->specialist != t.agents[context.actor].name) {
+    context.has_no_task = !e.task.empty() && (task != nullptr || question == none) &&
+                          t.patterns.asked(sender.name, e.task, 1).empty() &&
+                          !gave_task(t, e.task, t.agents[context.actor].name);
+    return;
+  }
+  task->heard = t.now;
+  const bool is_report = e.kind != Kind::response && !is_error(e) && e.type != "result";
+  // What the director is not told is no outcome: it may ask another for help.
+  const bool is_told = question != none || route.everyone ||
+                       std::ranges::find(e.receivers, task->director) != e.receivers.end();
+  if (is_report || !is_told) {
+    if (is_report) {
+      task->report = context.entry.seq;
+      ++task->reports;
+    }
+    if (task->state == TaskState::assigned) {
+      set_task(context.dispatch, *task, TaskState::in_progress, context.actor);
+    }
+    renew(t, *task, context.actor);
+    return;
+  }
+  end_task(context, *task, e);
+  if (question == none) {  // it says so without being an answer: it is done with it all the same
+    const MessageRef ref = t.messages.find(task->message);
+    const DeliveryRef given = ref == none ? none : t.messages.delivery_to(ref, context.actor);
+    if (given != none && !is_final(t.messages.delivery(given).state)) {
+      context.dispatch.settle(given, State::acked);
+      context.dispatch.pump(context.actor);
+    }
+  }
+}
+
+// The message is the outcome of the task.
+void end_task(Context& context, Task& task, const Envelope& e) {
+  Tables& t = context.t;
+  task.heard = t.now;
+  task.errors += is_error(e) ? 1 : 0;
+  task.outcome = context.entry.seq;
+  if (task.state != TaskState::completed) {
+    set_task(context.dispatch, task, is_error(e) ? TaskState::failed : state_of(e.status),
+             context.actor);
+  }
+}
+
+Checked check(const ConstContext& context, const ReassignTask& command) {
+  const auto found = task_to_reassign(context, command);
+  return found ? Checked() : std::unexpected(found.error());
+}
+
 // The message that gave the task goes to another; the former specialist is told, and what it has of
 // it is taken away.
-Outcome Workspace::on(Turn& turn, const ReassignTask& command) {
-  const auto found = task_to_move(turn, command);
+Outcome on(Context& context, const ReassignTask& command) {
+  Tables& t = context.t;
+  const auto found = task_to_move(context, command);
   if (!found) {
     return std::unexpected(found.error());
   }
   Task& task = **found;
-  if (const Gather* const gather = t_.patterns.find_gather(task.message);
+  if (const Gather* const gather = t.patterns.find_gather(task.message);
       gather != nullptr && gather->state == GatherState::open) {
     return refuse(Code::conflict,
                   "the task " + quoted(task.id) +
                       " is asked by a scatter, which names who answers; wait until it is over");
   }
-  const auto to = check_move(task, command.to);
+  const auto to = check_move(t, task, command.to);
   if (!to) {
     return std::unexpected(to.error());
   }
-  const MessageRef message = t_.messages.find(task.message);
+  const MessageRef message = t.messages.find(task.message);
   const std::string former = task.specialist;
-  turn.dispatch.deliver_again(message, *to, former);
-  t_.tasks.give(task, command.to, task.message, t_.now);
+  deliver_again(context.dispatch, message, *to, former);
+  t.tasks.give(task, command.to, task.message, t.now);
   if (former != command.to) {  // else it tries once more
-    turn.dispatch.move_task(
-        task, former, task.message,
-        turn.actor == none ? broker_sender : std::string_view(turn.entry.actor));
+    move_task(context.dispatch, task, former, task.message,
+              context.actor == none ? broker_sender : std::string_view(context.entry.actor));
   }
-  turn.dispatch.set_task(task, TaskState::assigned, turn.actor);
-  turn.dispatch.pump(*to);
-  broker_topics::audit(t_, turn.dispatch, "task_reassigned", turn.entry.actor, task.id);
+  set_task(context.dispatch, task, TaskState::assigned, context.actor);
+  context.dispatch.pump(*to);
+  broker_topics::audit(context.dispatch, "task_reassigned", context.entry.actor, task.id);
   return Receipt{.message = task.message, .count = 1};
 }
 
-void Dispatch::set_task(Task& task, TaskState state, AgentRef by) {
-  t_.tasks.set_state(task, state, t_.now);
-  const MessageRef message = t_.messages.find(task.message);
-  if (message == none || !t_.messages.message(message).watched) {
-    broker_topics::task(t_, *this, task, by);  // of one that is waited for Watch tells
+void set_task(Dispatch& dispatch, Task& task, TaskState state, AgentRef by) {
+  Tables& t = dispatch.t;
+  t.tasks.set_state(task, state, t.now);
+  const MessageRef message = t.messages.find(task.message);
+  if (message == none || !t.messages.message(message).watched) {
+    broker_topics::task(dispatch, task, by);  // of one that is waited for Watch tells
   }
 }
 
-void Dispatch::renew(const Task& task, AgentRef specialist) const {
-  const MessageRef message = t_.messages.find(task.message);
-  const DeliveryRef ref = message == none ? none : t_.messages.delivery_to(message, specialist);
-  if (ref != none && is_held(t_.messages.delivery(ref).state)) {
-    const Duration lease = default_lease(t_.rules, t_.agents[specialist].dialect);
-    hold(ref, std::max(lease, t_.messages.delivery(ref).due - t_.now));
-  }
-}
-
-void Dispatch::renew_tasks(AgentRef specialist) {
-  const std::set<Seq>* const held = t_.tasks.held_by(t_.agents[specialist].name);
+void renew_tasks(Tables& t, AgentRef specialist) {
+  const std::set<Seq>* const held = t.tasks.held_by(t.agents[specialist].name);
   if (held == nullptr) {
     return;
   }
@@ -500,88 +579,31 @@ void Dispatch::renew_tasks(AgentRef specialist) {
     if (left-- == 0) {
       return;
     }
-    renew(t_.tasks.at(began), specialist);
-  }
-}
-
-void Dispatch::move_task(Task& task, const std::string& former, Seq before, std::string_view by) {
-  task.moves.push_back({t_.now, former, task.specialist, std::string(by)});
-  if (task.moves.size() > t_.rules.task_moves_max) {
-    task.moves.erase(task.moves.begin());
-  }
-  take_back(former, before, "superseded: the task was given to " + quoted(task.specialist));
-  if (former != by) {
-    owe({.kind = OutboxKind::task_reassigned,
-         .to = former,
-         .about = t_.messages.find(before) == none ? Seq{} : before,
-         .facts = {{"task", task.id},
-                   {"director", task.director},
-                   {"specialist", task.specialist},
-                   {"by", std::string(by)}}});
-  }
-}
-
-void Dispatch::take_back(std::string_view from, Seq message, std::string why) {
-  std::vector<uint64_t> letters;
-  for (const auto& [id, letter] : t_.dead_letters.all()) {
-    if (letter.is_open() && letter.message == message && letter.receiver == from) {
-      letters.push_back(id);
-    }
-  }
-  for (const uint64_t id : letters) {  // else it would get what is another's when they are retried
-    resolve_letter(*t_.dead_letters.find(id), Resolution::discarded);
-  }
-  const AgentRef agent = t_.agents.find(from);
-  const MessageRef ref = t_.messages.find(message);
-  const DeliveryRef given =
-      agent == none || ref == none ? none : t_.messages.delivery_to(ref, agent);
-  if (given != none && !is_final(t_.messages.delivery(given).state)) {
-    leave(given);
-    t_.messages.last_errors()[given] = std::move(why);
-    end(given, State::dead);
-    pump(agent);
-  }
-}
-
-void Dispatch::deliver_again(MessageRef message, AgentRef receiver, const std::string& former) {
-  unblock(message);
-  std::erase_if(t_.messages.remembered(),
-                [message](const Messages::Remembered& item) { return item.message == message; });
-  Message& given = t_.messages.message(message);
-  given.refused = false;  // it is on its way to another than the one who was away
-  t_.messages.stop_expiry(message);
-  given.expires = given.ttl.us > 0 ? t_.now + given.ttl : base::time_max;
-  if (const DeliveryRef before = t_.messages.delivery_to(message, receiver); before != none) {
-    revive(before);
-  } else {
-    deliver(message, receiver);
-  }
-  if (former != t_.agents[receiver].name) {
-    t_.messages.redirected()[t_.messages.delivery_to(message, receiver)] = former;
+    renew(t, t.tasks.at(began), specialist);
   }
 }
 
 // A delivery of a message that gives a task has ended.
-void Dispatch::end_task(const Delivery& delivery, State state) {
-  Task* const task = t_.tasks.find(t_.messages.message(delivery.message).seq);
-  if (task == nullptr || !task->is_open() ||
-      task->specialist != t_.agents[delivery.receiver].name) {
+void note_task_ended(Dispatch& dispatch, const Delivery& delivery, State state) {
+  Tables& t = dispatch.t;
+  Task* const task = t.tasks.find(t.messages.message(delivery.message).seq);
+  if (task == nullptr || !task->is_open() || task->specialist != t.agents[delivery.receiver].name) {
     return;
   }
   if (state == State::acked) {
-    set_task(*task, TaskState::acknowledged, delivery.receiver);
+    set_task(dispatch, *task, TaskState::acknowledged, delivery.receiver);
   } else if (state != State::answered) {
-    set_task(*task, TaskState::failed, none);
+    set_task(dispatch, *task, TaskState::failed, none);
   }
 }
 
-void Dispatch::forget_tasks() {
-  for (size_t n = 0; n < due_max && t_.tasks.first_ended() != nullptr; ++n) {
-    const Task& first = *t_.tasks.first_ended();
-    if (first.changed + t_.rules.task_retention > t_.now && t_.tasks.size() <= t_.rules.tasks_max) {
+void forget_tasks(Tables& t) {
+  for (size_t n = 0; n < due_max && t.tasks.first_ended() != nullptr; ++n) {
+    const Task& first = *t.tasks.first_ended();
+    if (first.changed + t.rules.task_retention > t.now && t.tasks.size() <= t.rules.tasks_max) {
       return;
     }
-    t_.tasks.remove(first.began);
+    t.tasks.remove(first.began);
   }
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sends, answers, time and commands do to threads.
+#include "core/conversation/thread_acts.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "core/machine/checks.h"
-#include "core/machine/workspace.h"
+#include "core/machine/context.h"
 #include "core/model/refusal.h"
+#include "core/outbox/outbox_acts.h"
 
 namespace parley::core {
 
@@ -33,59 +35,106 @@ std::unexpected<Error> refuse_closed(const Thread& thread) {
   return std::unexpected(Error{Code::thread_closed, detail + linked(thread), "/conversation_id"});
 }
 
-}  // namespace
-
 // Who joins speaks to one who takes part: a stranger who knows no more than its name may neither
 // see the thread nor fill it behind their backs. People may always have a word. Of a crowd the
 // engine does not know all.
-bool Workspace::may_join(const Asking& turn, const Thread& thread, const Route& route) const {
+bool may_join(const ConstContext& context, const Thread& thread, const Route& route) {
+  const Tables& t = context.t;
   const auto takes_part = [&](AgentRef agent) {
     return std::ranges::find(thread.participants, agent) != thread.participants.end();
   };
-  return thread.is_public || t_.agents[turn.actor].kind != PrincipalKind::agent ||
-         thread.participants.size() >= t_.rules.thread_participants_max || takes_part(turn.actor) ||
+  return thread.is_public || t.agents[context.actor].kind != PrincipalKind::agent ||
+         thread.participants.size() >= t.rules.thread_participants_max ||
+         takes_part(context.actor) ||
          (!route.everyone && std::ranges::any_of(route.agents, takes_part));
 }
+
+void close_thread(Dispatch& dispatch, ThreadRef ref, AgentRef by) {
+  Tables& t = dispatch.t;
+  t.threads.close(ref, by == none ? std::string_view{} : t.agents[by].name, t.now);
+  const Thread& thread = t.threads[ref];
+  // An old root is only in the history; the facts name the thread.
+  const Seq root = t.messages.find(thread.root) == none ? Seq{} : thread.root;
+  for (const AgentRef participant : thread.participants) {
+    if (participant != by) {
+      owe(dispatch, {.kind = OutboxKind::thread_closed,
+                     .to = t.agents[participant].name,
+                     .about = root,
+                     .priority = Priority::low,
+                     .facts = {{"thread", thread.name},
+                               {"closed_by", by == none ? "system" : t.agents[by].name},
+                               {"owner", t.agents[thread.owner()].name},
+                               {"messages", int64_t{thread.messages}},
+                               {"began", thread.created}}});
+    }
+  }
+}
+
+std::expected<ThreadRef, Error> thread_to_close(const ConstContext& context,
+                                                const CloseThread& command) {
+  const Tables& t = context.t;
+  const ThreadRef ref = t.threads.find(command.thread);
+  const bool takes_part =
+      ref != none && std::ranges::find(t.threads[ref].participants, context.actor) !=
+                         t.threads[ref].participants.end();
+  if (ref == none || (!takes_part && !is_maintainer(context))) {
+    return std::unexpected(Error{Code::not_found,
+                                 "you have no open thread " + quoted_start(command.thread) +
+                                     "; old ones are closed, and only the history knows them",
+                                 {}});
+  }
+  const Thread& thread = t.threads[ref];
+  if (thread.owner() != context.actor && !is_maintainer(context)) {
+    return std::unexpected(Error{Code::forbidden,
+                                 "only " + quoted_start(t.agents[thread.owner()].name) +
+                                     ", who began the thread, may close it, or a maintainer",
+                                 {}});
+  }
+  return ref;
+}
+
+}  // namespace
 
 // The thread that a message goes into, none where it has no name or begins one; or why it may not.
 // Flow has limits for its agents, however they write; whoever answers a request is heard all the
 // same, and so is the broker.
-std::expected<ThreadRef, Error> Workspace::find_thread(const Asking& turn, const Envelope& e,
-                                                       const Route& route) const {
-  const ThreadRef ref = e.thread.empty() ? none : t_.threads.find(e.thread);
-  if (e.thread.empty() || turn.actor == none || turn.answers) {
+std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const Envelope& e,
+                                            const Route& route) {
+  const Tables& t = context.t;
+  const ThreadRef ref = e.thread.empty() ? none : t.threads.find(e.thread);
+  if (e.thread.empty() || context.actor == none || context.answers) {
     return ref;
   }
   if (ref == none) {
-    if (t_.threads.count(Threads::Standing::active) >= t_.rules.threads_max) {
+    if (t.threads.count(Threads::Standing::active) >= t.rules.threads_max) {
       return std::unexpected(
           Error{Code::limit_reached,
-                "the workspace has " + std::to_string(t_.rules.threads_max) +
+                "the workspace has " + std::to_string(t.rules.threads_max) +
                     " threads with a pending request (threads_max); answer some, or raise it",
                 "/conversation_id"});
     }
     return ref;
   }
-  const Thread& thread = t_.threads[ref];
-  if (!may_join(turn, thread, route)) {
+  const Thread& thread = t.threads[ref];
+  if (!may_join(context, thread, route)) {
     return std::unexpected(Error{Code::forbidden,
                                  "the conversation " + quoted_start(thread.name) +
                                      " is between others; write to one who takes part, or begin "
                                      "one of your own with another conversation_id",
                                  "/conversation_id"});
   }
-  const bool has_limits = t_.agents[turn.actor].dialect == Dialect::flow;
-  const Time age_end = thread.created + t_.rules.thread_duration_max;
-  const bool is_over = thread.overdue || (thread.ages && age_end <= turn.now());
+  const bool has_limits = t.agents[context.actor].dialect == Dialect::flow;
+  const Time age_end = thread.created + t.rules.thread_duration_max;
+  const bool is_over = thread.overdue || (thread.ages && age_end <= context.now());
   if ((thread.is_closed() && (has_limits || !thread.closed_by.empty())) ||
       (has_limits && is_over)) {
     return refuse_closed(thread);
   }
-  if (has_limits && thread.messages >= t_.rules.thread_messages_max) {
+  if (has_limits && thread.messages >= t.rules.thread_messages_max) {
     return std::unexpected(
         Error{Code::thread_full,
               "thread " + quoted_start(thread.name) + " has " + std::to_string(thread.messages) +
-                  " messages (thread_messages_max " + std::to_string(t_.rules.thread_messages_max) +
+                  " messages (thread_messages_max " + std::to_string(t.rules.thread_messages_max) +
                   ")" + linked(thread),
               "/conversation_id"});
   }
@@ -94,9 +143,9 @@ std::expected<ThreadRef, Error> Workspace::find_thread(const Asking& turn, const
 
 // Writes the accepted message down in its thread, which begins with it where there was none. The
 // direct receivers of a message take part; those of a topic or of everyone's only listen.
-void Workspace::enter_thread(ThreadRef ref, const Envelope& e, const Route& route,
-                             MessageRef message_ref) {
-  Message& message = t_.messages.message(message_ref);
+void enter_thread(Tables& t, ThreadRef ref, const Envelope& e, const Route& route,
+                  MessageRef message_ref) {
+  Message& message = t.messages.message(message_ref);
   if (e.thread.empty() || message.is_own) {
     return;
   }
@@ -105,19 +154,19 @@ void Workspace::enter_thread(ThreadRef ref, const Envelope& e, const Route& rout
     begun.name = e.thread;
     begun.root = message.seq;
     begun.root_id = message.id;
-    begun.created = t_.now;
+    begun.created = t.now;
     begun.closed = base::time_max;
-    begun.ages = t_.agents[message.sender].dialect == Dialect::flow;
-    ref = t_.threads.add(std::move(begun));
+    begun.ages = t.agents[message.sender].dialect == Dialect::flow;
+    ref = t.threads.add(std::move(begun));
   }
-  Thread& thread = t_.threads[ref];
+  Thread& thread = t.threads[ref];
   ++thread.messages;
-  t_.threads.touch(ref, t_.now);
+  t.threads.touch(ref, t.now);
   const auto take_part = [&](AgentRef agent) {
     if (std::ranges::find(thread.participants, agent) == thread.participants.end() &&
-        thread.participants.size() < t_.rules.thread_participants_max) {
+        thread.participants.size() < t.rules.thread_participants_max) {
       thread.participants.push_back(agent);
-      t_.agents.use(agent);
+      t.agents.use(agent);
     }
   };
   take_part(message.sender);
@@ -127,107 +176,72 @@ void Workspace::enter_thread(ThreadRef ref, const Envelope& e, const Route& rout
     thread.is_public = true;
   }
   if (!e.correlation.empty() && e.correlation.size() <= thread_name_bytes_max &&
-      thread.correlations.size() < t_.rules.thread_correlations_max &&
+      thread.correlations.size() < t.rules.thread_correlations_max &&
       std::ranges::find(thread.correlations, e.correlation) == thread.correlations.end()) {
     thread.correlations.emplace_back(e.correlation);
   }
   if (asks(e.kind) && (message.open > 0 || message.watched)) {
     message.thread = ref;
-    t_.threads.open_request(ref);
+    t.threads.open_request(ref);
   }
 }
 
-std::expected<ThreadRef, Error> thread_to_close(const Tables& t, const Claimant& claimant,
-                                                const CloseThread& command) {
-  const ThreadRef ref = t.threads.find(command.thread);
-  const bool takes_part =
-      ref != none && std::ranges::find(t.threads[ref].participants, claimant.actor) !=
-                         t.threads[ref].participants.end();
-  if (ref == none || (!takes_part && !claimant.is_maintainer)) {
-    return std::unexpected(Error{Code::not_found,
-                                 "you have no open thread " + quoted_start(command.thread) +
-                                     "; old ones are closed, and only the history knows them",
-                                 {}});
-  }
-  const Thread& thread = t.threads[ref];
-  if (thread.owner() != claimant.actor && !claimant.is_maintainer) {
-    return std::unexpected(Error{Code::forbidden,
-                                 "only " + quoted_start(t.agents[thread.owner()].name) +
-                                     ", who began the thread, may close it, or a maintainer",
-                                 {}});
-  }
-  return ref;
+Checked check(const ConstContext& context, const CloseThread& command) {
+  const auto found = thread_to_close(context, command);
+  return found ? Checked() : std::unexpected(found.error());
 }
 
-Outcome Workspace::on(Turn& turn, const CloseThread& command) {
-  const auto ref = thread_to_close(
-      t_, {turn.actor, may_administer(turn, Right::maintainer).has_value()}, command);
+Outcome on(Context& context, const CloseThread& command) {
+  Tables& t = context.t;
+  const auto ref = thread_to_close(context, command);
   if (!ref) {
     return std::unexpected(ref.error());
   }
-  const Thread& thread = t_.threads[*ref];
+  const Thread& thread = t.threads[*ref];
   if (!thread.is_closed()) {
-    turn.dispatch.close_thread(*ref, turn.actor);
+    close_thread(context.dispatch, *ref, context.actor);
   }
   return Receipt{.message = thread.root, .count = thread.messages};
 }
 
-void Dispatch::close_thread(ThreadRef ref, AgentRef by) {
-  t_.threads.close(ref, by == none ? std::string_view{} : t_.agents[by].name, t_.now);
-  const Thread& thread = t_.threads[ref];
-  // An old root is only in the history; the facts name the thread.
-  const Seq root = t_.messages.find(thread.root) == none ? Seq{} : thread.root;
-  for (const AgentRef participant : thread.participants) {
-    if (participant != by) {
-      owe({.kind = OutboxKind::thread_closed,
-           .to = t_.agents[participant].name,
-           .about = root,
-           .priority = Priority::low,
-           .facts = {{"thread", thread.name},
-                     {"closed_by", by == none ? "system" : t_.agents[by].name},
-                     {"owner", t_.agents[thread.owner()].name},
-                     {"messages", int64_t{thread.messages}},
-                     {"began", thread.created}}});
-    }
-  }
-}
-
-void Dispatch::end_request(MessageRef ref) {
-  const ThreadRef thread = std::exchange(t_.messages.message(ref).thread, none);
+void end_request(Dispatch& dispatch, MessageRef ref) {
+  Tables& t = dispatch.t;
+  const ThreadRef thread = std::exchange(t.messages.message(ref).thread, none);
   if (thread == none) {
     return;
   }
-  t_.threads.end_request(thread, t_.now);
-  if (t_.threads[thread].overdue && t_.threads[thread].pending == 0 &&
-      !t_.threads[thread].is_closed()) {
-    close_thread(thread, none);
+  t.threads.end_request(thread, t.now);
+  if (t.threads[thread].overdue && t.threads[thread].pending == 0 &&
+      !t.threads[thread].is_closed()) {
+    close_thread(dispatch, thread, none);
   }
 }
 
-void Dispatch::close_old_threads() {
+void advance_threads(Dispatch& dispatch) {
+  Tables& t = dispatch.t;
   for (size_t n = 0; n < due_max; ++n) {
-    const ThreadRef ref = t_.threads.oldest();
-    if (ref == none || t_.threads[ref].created + t_.rules.thread_duration_max > t_.now) {
+    const ThreadRef ref = t.threads.oldest();
+    if (ref == none || t.threads[ref].created + t.rules.thread_duration_max > t.now) {
       return;
     }
-    if (t_.threads[ref].pending > 0) {
-      t_.threads.set_overdue(ref);
+    if (t.threads[ref].pending > 0) {
+      t.threads.set_overdue(ref);
     } else {
-      close_thread(ref, none);
+      close_thread(dispatch, ref, none);
     }
   }
 }
 
 // Those that are closed go first, then those in which nobody waits for anything. One with a pending
 // request stays.
-void Dispatch::forget_threads() {
+void forget_threads(Tables& t) {
   for (size_t n = 0; n < due_max; ++n) {
-    const ThreadRef closed = t_.threads.first(Threads::Standing::closed);
-    const ThreadRef idle = t_.threads.first(Threads::Standing::idle);
-    const auto is_old = [this](ThreadRef ref) {
-      return ref != none && t_.threads[ref].changed + t_.rules.thread_retention <= t_.now;
+    const ThreadRef closed = t.threads.first(Threads::Standing::closed);
+    const ThreadRef idle = t.threads.first(Threads::Standing::idle);
+    const auto is_old = [&t](ThreadRef ref) {
+      return ref != none && t.threads[ref].changed + t.rules.thread_retention <= t.now;
     };
-    const bool too_many = t_.threads.size() > t_.rules.threads_max;
+    const bool too_many = t.threads.size() > t.rules.threads_max;
     const ThreadRef gone = too_many         ? (closed != none ? closed : idle)
                            : is_old(closed) ? closed
                            : is_old(idle)   ? idle
@@ -235,10 +249,10 @@ void Dispatch::forget_threads() {
     if (gone == none) {
       return;
     }
-    for (const AgentRef agent : t_.threads[gone].participants) {
-      t_.agents.release(agent);
+    for (const AgentRef agent : t.threads[gone].participants) {
+      t.agents.release(agent);
     }
-    t_.threads.remove(gone);
+    t.threads.remove(gone);
   }
 }
 

@@ -19,7 +19,7 @@ using testing::Random;
 using testing::RandomCommands;
 using testing::target;
 
-constexpr size_t many = 2 * Dispatch::due_max + 100;
+constexpr size_t many = 2 * due_max + 100;
 
 void apply_no_limits(Bench& bench) {
   for (const std::string_view rule :
@@ -51,9 +51,9 @@ Bench with_many(size_t count, uint64_t hash_seed = 0) {
 void tick(Bench& bench) { bench.apply(broker_name, Tick{}); }
 
 TEST(Removal, BuriesAtOnceWhatAnEntryCanBury) {
-  Bench bench = with_many(Dispatch::due_max);
+  Bench bench = with_many(due_max);
   ASSERT_TRUE(bench.apply(broker_name, Unregister{"bo"}));
-  EXPECT_EQ(bench.seen<DeadLettered>().size(), Dispatch::due_max);
+  EXPECT_EQ(bench.seen<DeadLettered>().size(), due_max);
 }
 
 TEST(Removal, BuriesMoreInParts) {
@@ -63,7 +63,7 @@ TEST(Removal, BuriesMoreInParts) {
   EXPECT_EQ(dead, 0u);
   for (int ticks = 0; bench.machine.next_deadline() <= bench.now && ticks < 10; ++ticks) {
     tick(bench);
-    EXPECT_LE(bench.seen<DeadLettered>().size(), Dispatch::due_max);
+    EXPECT_LE(bench.seen<DeadLettered>().size(), due_max);
     dead += bench.seen<DeadLettered>().size();
   }
   EXPECT_EQ(dead, many);
@@ -103,12 +103,12 @@ TEST(Removal, WhoGetsTheNameMeanwhileHasNothingOfTheFormer) {
   bench.set("queue_max", std::to_string(many));
   bench.apply(broker_name, Unregister{"bo"});
   ASSERT_TRUE(bench.apply(broker_name, an_agent("bo", Dialect::collab)));
-  ASSERT_EQ(bench.seen<DeadLettered>().size(), Dispatch::due_max);  // with each entry some more
+  ASSERT_EQ(bench.seen<DeadLettered>().size(), due_max);  // with each entry some more
   const std::string newest = "m" + std::to_string(many - 1);
   const auto read = bench.apply("bo", Read{target(newest)});
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, base::Code::not_found);
-  ASSERT_EQ(bench.seen<DeadLettered>().size(), Dispatch::due_max);
+  ASSERT_EQ(bench.seen<DeadLettered>().size(), due_max);
   ASSERT_GT(bench.tables().agents[bench.tables().agents.find("bo")].inbox.unsettled, 0u);
   EXPECT_EQ(bench.tables().load_of(bench.tables().agents.find("bo")), 0u);
   ASSERT_TRUE(bench.apply("ana", a_send("ana", "new").to("bo")));

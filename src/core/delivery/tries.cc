@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/agents/presence.h"
-#include "core/delivery/dispatch.h"
 
 namespace parley::core {
 
@@ -56,30 +55,31 @@ bool try_before(Tables& t, AgentRef receiver, MessageRef newer) {
 }
 
 // What is tried again has a limit of its own, as large as the inbox. The mail of a former agent of
-// the name counts there until it is buried.
-bool Dispatch::is_tried_again(const Tables& t, Dialect sender, AgentRef receiver) {
+// the name counts there until it is a dead letter.
+bool is_tried_again(const Tables& t, Dialect sender, AgentRef receiver) {
   return sender == Dialect::collab && t.messages.outside_of(receiver) < t.rules.queue_max &&
          retry_pause(t.rules, sender, false, 0).has_value();
 }
 
 void Dispatch::fail_or_try(DeliveryRef ref, Gate gate, Reason reason) {
-  Delivery& delivery = t_.messages.delivery(ref);
-  const Message& message = t_.messages.message(delivery.message);
+  Delivery& delivery = t.messages.delivery(ref);
+  const Message& message = t.messages.message(delivery.message);
   const AgentRef receiver = delivery.receiver;
   const bool is_new = delivery.gate == Gate::open;
-  const bool again = !message.to_many() && (!is_new || is_tried_again(message.dialect, receiver));
+  const bool again =
+      !message.to_many() && (!is_new || is_tried_again(t, message.dialect, receiver));
   const auto pause =
-      again ? retry_pause(t_.rules, message.dialect, false, delivery.revivals) : std::nullopt;
+      again ? retry_pause(t.rules, message.dialect, false, delivery.revivals) : std::nullopt;
   if (pause) {
-    t_.messages.throttle(ref, gate, t_.now + *pause);
+    t.messages.throttle(ref, gate, t.now + *pause);
     if (is_new) {
-      delivery.state = State::delayed;
+      set_state(ref, State::delayed);
       line_up(ref);
     }
     return;
   }
   std::string why = reason == Reason::queue_overflow ? "the inbox is full"
-                                                     : presence::why_away(t_.agents[receiver]);
+                                                     : presence::why_away(t.agents[receiver]);
   if (!is_new) {
     why += ", tried " + std::to_string(delivery.revivals + 1) + " times";
     leave(ref);
@@ -88,16 +88,16 @@ void Dispatch::fail_or_try(DeliveryRef ref, Gate gate, Reason reason) {
 }
 
 void Dispatch::try_delivery(DeliveryRef ref) {
-  const AgentRef receiver = t_.messages.delivery(ref).receiver;
-  const bool can = can_take(t_, t_.messages.delivery(ref));
-  const bool others = can && try_before(t_, receiver, t_.messages.delivery(ref).message);
-  if (can && t_.load_of(receiver) < t_.rules.queue_max) {
-    take_in(t_, ref);
+  const AgentRef receiver = t.messages.delivery(ref).receiver;
+  const bool can = can_take(t, t.messages.delivery(ref));
+  const bool others = can && try_before(t, receiver, t.messages.delivery(ref).message);
+  if (can && t.load_of(receiver) < t.rules.queue_max) {
+    take_in(t, ref);
     pump(receiver);
     return;
   }
-  ++t_.messages.delivery(ref).revivals;
-  fail_or_try(ref, t_.messages.delivery(ref).gate,
+  ++t.messages.delivery(ref).revivals;
+  fail_or_try(ref, t.messages.delivery(ref).gate,
               can ? Reason::queue_overflow : Reason::receiver_unavailable);
   if (others) {
     pump(receiver);

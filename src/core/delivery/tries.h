@@ -13,4 +13,8 @@ bool try_all(Tables& t, AgentRef receiver);
 // `newer` is about to go in: first goes what the receiver can take of the same sender's before it.
 bool try_before(Tables& t, AgentRef receiver, MessageRef newer);
 
+// Whether what a sender of this dialect sends by name, and this receiver cannot take now, is tried
+// again.
+bool is_tried_again(const Tables& t, Dialect sender, AgentRef receiver);
+
 }  // namespace parley::core

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a sender may not exceed: rate limits, circuit breakers of receivers, runaway guards.
+#include "core/limits/admission.h"
+
 #include <algorithm>
 
-#include "core/machine/workspace.h"
+#include "core/machine/context.h"
 #include "core/model/refusal.h"
 
 namespace parley::core {
@@ -11,7 +13,12 @@ namespace {
 
 using base::Code;
 
-std::unexpected<Error> refuse(Code code, std::string detail, Duration retry_after) {
+// The places in Played.
+constexpr size_t by_thread = 0;
+
+constexpr size_t by_pair = 2;
+
+std::unexpected<Error> refuse_for(Code code, std::string detail, Duration retry_after) {
   return std::unexpected(Error{code, std::move(detail), {}, retry_after});
 }
 
@@ -19,10 +26,6 @@ std::unexpected<Error> refuse(Code code, std::string detail, Duration retry_afte
 bool is_flow_agent(const Agent& agent) {
   return agent.kind == PrincipalKind::agent && agent.dialect == Dialect::flow;
 }
-
-// The places in Played.
-constexpr size_t by_thread = 0;
-constexpr size_t by_pair = 2;
 
 std::string describe(const Rules& rules, const Exchange& exchange, size_t by, const Envelope& e,
                      std::string_view receiver) {
@@ -47,37 +50,38 @@ std::string describe(const Rules& rules, const Exchange& exchange, size_t by, co
   return text + ", or an admin resets one of you";
 }
 
-}  // namespace
-
 // What waits for its sender's limits is bounded, too. A critical message waits for none.
-std::expected<void, Error> Workspace::check_rate(const Asking& turn, const Envelope& e) const {
-  const uint64_t waiting = t_.messages.throttled_of(turn.actor);
-  if (waiting < t_.rules.flow_rate_throttled || e.priority == Priority::critical ||
-      !is_flow_agent(t_.agents[turn.actor])) {
+std::expected<void, Error> check_rate(const ConstContext& context, const Envelope& e) {
+  const Tables& t = context.t;
+  const uint64_t waiting = t.messages.throttled_of(context.actor);
+  if (waiting < t.rules.flow_rate_throttled || e.priority == Priority::critical ||
+      !is_flow_agent(t.agents[context.actor])) {
     return {};
   }
-  return refuse(Code::overloaded,
-                std::to_string(waiting) +
-                    " of your messages wait for your rate limits, and no more may "
-                    "(flow.rate.throttled_max); send again when some have gone, or ask an admin to "
-                    "raise flow.rate",
-                t_.messages.passing_of(turn.actor, turn.now()).first - turn.now());
+  return refuse_for(
+      Code::overloaded,
+      std::to_string(waiting) +
+          " of your messages wait for your rate limits, and no more may "
+          "(flow.rate.throttled_max); send again when some have gone, or ask an admin to "
+          "raise flow.rate",
+      t.messages.passing_of(context.actor, context.now()).first - context.now());
 }
 
-std::expected<void, Error> Workspace::check_breaker(const Asking& turn, const Envelope& e,
-                                                    const Route& route) const {
-  if (!route.is_one() || e.priority == Priority::critical || turn.answers ||
-      !is_flow_agent(t_.agents[turn.actor])) {
+std::expected<void, Error> check_breaker(const ConstContext& context, const Envelope& e,
+                                         const Route& route) {
+  const Tables& t = context.t;
+  if (!route.is_one() || e.priority == Priority::critical || context.answers ||
+      !is_flow_agent(t.agents[context.actor])) {
     return {};
   }
-  const Agent& receiver = t_.agents[route.agents.front()];
+  const Agent& receiver = t.agents[route.agents.front()];
   const Breaker& breaker = receiver.breaker;
-  const Duration wait = breaker.refuses(turn.now(), t_.rules.breaker_pause);
+  const Duration wait = breaker.refuses(context.now(), t.rules.breaker_pause);
   if (wait.us == 0) {
     return {};
   }
   const bool failing = breaker.reason() == Breaker::Reason::failures;
-  return refuse(
+  return refuse_for(
       Code::circuit_open,
       "the circuit breaker of " + quoted(receiver.name) + " is " +
           (breaker.raw_state() == Breaker::State::open ? "open since " : "testing it since ") +
@@ -90,33 +94,35 @@ std::expected<void, Error> Workspace::check_breaker(const Asking& turn, const En
 }
 
 // What an agent sends in a day, and what it says that its model used.
-std::expected<void, Error> Workspace::check_budget(const Asking& turn) const {
-  const Budget today = t_.agents[turn.actor].budget.on(turn.now());
-  const Duration rest = Budget::day_ends(turn.now()) - turn.now();
+std::expected<void, Error> check_budget(const ConstContext& context) {
+  const Tables& t = context.t;
+  const Budget today = t.agents[context.actor].budget.on(context.now());
+  const Duration rest = Budget::day_ends(context.now()) - context.now();
   const std::string who = "; an admin can raise it or reset the agent";
-  if (t_.rules.guard_messages > 0 && today.messages >= t_.rules.guard_messages) {
-    return refuse(Code::budget_exceeded,
-                  "you have sent " + std::to_string(today.messages) + " messages today; " +
-                      std::to_string(t_.rules.guard_messages) +
-                      " are allowed in a day (guard.messages_per_day)" + who,
-                  rest);
+  if (t.rules.guard_messages > 0 && today.messages >= t.rules.guard_messages) {
+    return refuse_for(Code::budget_exceeded,
+                      "you have sent " + std::to_string(today.messages) + " messages today; " +
+                          std::to_string(t.rules.guard_messages) +
+                          " are allowed in a day (guard.messages_per_day)" + who,
+                      rest);
   }
-  if (t_.rules.guard_tokens > 0 && today.tokens >= t_.rules.guard_tokens) {
-    return refuse(Code::budget_exceeded,
-                  "you have reported " + std::to_string(today.tokens) + " tokens today; " +
-                      std::to_string(t_.rules.guard_tokens) +
-                      " are allowed in a day (guard.tokens_per_day)" + who,
-                  rest);
+  if (t.rules.guard_tokens > 0 && today.tokens >= t.rules.guard_tokens) {
+    return refuse_for(Code::budget_exceeded,
+                      "you have reported " + std::to_string(today.tokens) + " tokens today; " +
+                          std::to_string(t.rules.guard_tokens) +
+                          " are allowed in a day (guard.tokens_per_day)" + who,
+                      rest);
   }
   return {};
 }
 
-std::expected<void, Error> Workspace::check_fan_out(const Asking& turn, uint64_t count) const {
-  const uint64_t per_min = t_.rules.guard_fan_out;
+std::expected<void, Error> check_fan_out(const ConstContext& context, uint64_t count) {
+  const Tables& t = context.t;
+  const uint64_t per_min = t.rules.guard_fan_out;
   if (per_min == 0) {
     return {};
   }
-  const Duration used = t_.agents[turn.actor].fan_out.used(turn.now());
+  const Duration used = t.agents[context.actor].fan_out.used(context.now());
   const Duration cost = cost_of(count, per_min);
   if (used.us + cost.us <= Bucket::minute.us) {
     return {};
@@ -130,25 +136,27 @@ std::expected<void, Error> Workspace::check_fan_out(const Asking& turn, uint64_t
   }
   const auto caused =
       static_cast<uint64_t>(used.us) * per_min / static_cast<uint64_t>(Bucket::minute.us);
-  return refuse(Code::fan_out_limit,
-                "this message goes to " + std::to_string(count) +
-                    " receivers, and yours have "
-                    "caused " +
-                    std::to_string(caused) + " deliveries of the " + std::to_string(per_min) +
-                    " that are allowed in a minute (guard.fan_out_per_min); an admin can raise it",
-                Duration{used.us + cost.us - Bucket::minute.us});
+  return refuse_for(
+      Code::fan_out_limit,
+      "this message goes to " + std::to_string(count) +
+          " receivers, and yours have "
+          "caused " +
+          std::to_string(caused) + " deliveries of the " + std::to_string(per_min) +
+          " that are allowed in a minute (guard.fan_out_per_min); an admin can raise it",
+      Duration{used.us + cost.us - Bucket::minute.us});
 }
 
 // By the conversation, by what links conversations, and by the two of them where each message
 // begins a conversation of its own. What answers a request belongs to that.
-std::expected<void, Error> Workspace::check_ping_pong(const Asking& turn, const Envelope& e,
-                                                      const Route& route, Played& played) const {
-  const Agent& sender = t_.agents[turn.actor];
-  const Agent& receiver = t_.agents[route.agents.front()];
+std::expected<void, Error> check_ping_pong(const ConstContext& context, const Envelope& e,
+                                           const Route& route, Exchanged& played) {
+  const Tables& t = context.t;
+  const Agent& sender = t.agents[context.actor];
+  const Agent& receiver = t.agents[route.agents.front()];
   const uint64_t from = Exchanges::name_of(sender.name);
   const uint64_t to = Exchanges::name_of(receiver.name);
   const bool is_alone = e.correlation.empty() && e.kind != Kind::response &&
-                        (e.thread.empty() || t_.threads.find(e.thread) == none);
+                        (e.thread.empty() || t.threads.find(e.thread) == none);
   const std::array<uint64_t, 3> keys = {
       e.thread.empty() ? 0 : Exchanges::key_of(e.thread),
       e.correlation.empty() ? 0 : Exchanges::key_of(e.correlation),
@@ -159,103 +167,112 @@ std::expected<void, Error> Workspace::check_ping_pong(const Asking& turn, const 
     }
     const Time interrupted =
         n == by_pair ? std::max(sender.instructed, receiver.instructed) : Time{};
-    played[n] = t_.exchanges.with(keys[n], from, to, turn.now(), t_.rules.guard_ping_pong_window,
-                                  interrupted);
-    if (played[n].turns > t_.rules.guard_ping_pong && !turn.answers) {
-      return refuse(Code::ping_pong, describe(t_.rules, played[n], n, e, receiver.name),
-                    played[n].since + t_.rules.guard_ping_pong_window - turn.now());
+    played[n] = t.exchanges.with(keys[n], from, to, context.now(), t.rules.guard_ping_pong_window,
+                                 interrupted);
+    if (played[n].turns > t.rules.guard_ping_pong && !context.answers) {
+      return refuse_for(Code::ping_pong, describe(t.rules, played[n], n, e, receiver.name),
+                        played[n].since + t.rules.guard_ping_pong_window - context.now());
     }
   }
   return {};
 }
 
-uint64_t Workspace::count_receivers(const Asking& turn, const Route& route) const {
+uint64_t count_receivers(const ConstContext& context, const Route& route) {
+  const Tables& t = context.t;
   const std::vector<AgentRef> agents =
-      route.topic.empty() ? route.agents : t_.topics.listeners(route.topic);
+      route.topic.empty() ? route.agents : t.topics.listeners(route.topic);
   const bool fan_out = route.everyone || !route.topic.empty();
-  const bool to_self = fan_out && std::ranges::find(agents, turn.actor) != agents.end();
+  const bool to_self = fan_out && std::ranges::find(agents, context.actor) != agents.end();
   return agents.size() + route.unknown.size() - (to_self ? 1 : 0);
 }
 
+}  // namespace
+
 // The last thing that can refuse a message. What a node sends for the broker is free.
-std::expected<void, Error> Workspace::check_limits(const Asking& turn, const Envelope& e,
-                                                   Plan& plan) const {
-  if (turn.actor == none) {
+std::expected<void, Error> check_limits(const ConstContext& context, const Envelope& e,
+                                        SendPlan& plan) {
+  const Tables& t = context.t;
+  if (context.actor == none) {
     return {};
   }
   const Route& route = plan.route;
-  if (auto good = check_rate(turn, e); !good) {
+  if (auto good = check_rate(context, e); !good) {
     return good;
   }
-  if (auto good = check_breaker(turn, e, route); !good) {
+  if (auto good = check_breaker(context, e, route); !good) {
     return good;
   }
-  if (t_.agents[turn.actor].kind != PrincipalKind::agent) {
+  if (t.agents[context.actor].kind != PrincipalKind::agent) {
     return {};
   }
-  if (auto good = check_budget(turn); !good) {
+  if (auto good = check_budget(context); !good) {
     return good;
   }
-  plan.receivers = count_receivers(turn, route);
-  if (auto good = check_fan_out(turn, plan.receivers); !good) {
+  plan.receivers = count_receivers(context, route);
+  if (auto good = check_fan_out(context, plan.receivers); !good) {
     return good;
   }
-  const bool is_exchange = t_.rules.guard_ping_pong > 0 && route.is_one() &&
-                           route.agents.front() != turn.actor &&
-                           t_.agents[route.agents.front()].kind == PrincipalKind::agent;
-  return is_exchange ? check_ping_pong(turn, e, route, plan.exchanges)
+  const bool is_exchange = t.rules.guard_ping_pong > 0 && route.is_one() &&
+                           route.agents.front() != context.actor &&
+                           t.agents[route.agents.front()].kind == PrincipalKind::agent;
+  return is_exchange ? check_ping_pong(context, e, route, plan.exchanges)
                      : std::expected<void, Error>{};
 }
 
 // What was not refused counts.
-void Workspace::count_sent(const Turn& turn, const Send& command, const Plan& plan) {
-  if (turn.actor == none) {
+void count_sent(const Context& context, const Send& command, const SendPlan& plan) {
+  Tables& t = context.t;
+  if (context.actor == none) {
     return;
   }
   const Envelope& e = command.envelope;
-  Agent& sender = t_.agents[turn.actor];
+  Agent& sender = t.agents[context.actor];
   if (sender.kind != PrincipalKind::agent) {
     for (const AgentRef receiver : plan.route.agents) {  // a person has the word
-      t_.agents[receiver].instructed = t_.now;
+      t.agents[receiver].instructed = t.now;
     }
-    if (t_.exchanges.size() > 0) {
-      t_.exchanges.end(Exchanges::key_of(e.thread));
-      t_.exchanges.end(Exchanges::key_of(e.correlation));
+    if (t.exchanges.size() > 0) {
+      t.exchanges.end(Exchanges::key_of(e.thread));
+      t.exchanges.end(Exchanges::key_of(e.correlation));
     }
     return;
   }
   if (plan.route.is_one() && e.priority != Priority::critical && is_flow_agent(sender)) {
-    t_.agents[plan.route.agents.front()].breaker.admitted(t_.now);
+    t.agents[plan.route.agents.front()].breaker.admitted(t.now);
   }
-  sender.budget.turn(t_.now);
+  sender.budget.turn(t.now);
   ++sender.budget.messages;
   sender.budget.tokens = base::saturating_sum(sender.budget.tokens, command.tokens);
-  if (t_.rules.guard_fan_out > 0) {
-    (void)sender.fan_out.take(t_.now, cost_of(plan.receivers, t_.rules.guard_fan_out));
+  if (t.rules.guard_fan_out > 0) {
+    (void)sender.fan_out.take(t.now, cost_of(plan.receivers, t.rules.guard_fan_out));
   }
   for (const Exchange& exchange : plan.exchanges) {
     if (exchange.key != 0) {
-      t_.exchanges.put(exchange, t_.now, t_.rules.guard_ping_pong_window,
-                       t_.rules.guard_conversations);
+      t.exchanges.put(exchange, t.now, t.rules.guard_ping_pong_window, t.rules.guard_conversations);
     }
   }
 }
 
-Outcome Workspace::on(Turn& turn, const ResetLimits& command) {
-  if (auto allowed = may_administer(turn, Right::admin); !allowed) {
-    return std::unexpected(allowed.error());
+Checked check(const ConstContext& context, const ResetLimits&) {
+  return may_administer(context, Right::admin);
+}
+
+Outcome on(Context& context, const ResetLimits& command) {
+  Tables& t = context.t;
+  if (auto good = check(context, command); !good) {
+    return std::unexpected(good.error());
   }
-  const AgentRef ref = t_.agents.find(command.name);
-  if (ref == none || !t_.agents[ref].is_registered()) {
+  const AgentRef ref = t.agents.find(command.name);
+  if (ref == none || !t.agents[ref].is_registered()) {
     return refuse(Code::not_found, "no principal is named " + quoted_start(command.name));
   }
-  Agent& agent = t_.agents[ref];
+  Agent& agent = t.agents[ref];
   agent.breaker = {};
   agent.budget = {};
   agent.fan_out = {};
   agent.buckets = {};
-  t_.buckets.at(Buckets::notices(agent.name), t_.now) = {};
-  t_.exchanges.end_all_of(Exchanges::name_of(agent.name));
+  t.buckets.at(Buckets::notices(agent.name), t.now) = {};
+  t.exchanges.end_all_of(Exchanges::name_of(agent.name));
   return Receipt{};
 }
 

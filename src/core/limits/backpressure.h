@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/model/envelope.h"
+#include "core/state/slots.h"
 
 namespace parley::core {
 

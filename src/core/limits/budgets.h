@@ -67,8 +67,12 @@ void encode(const Exchange& exchange, Writer& out);
 // Leaves `in` failed when the bytes are none.
 Exchange decode_exchange(Reader& in);
 
-// The rallies of a workspace, in the order in which they go when there are too many: those in which
-// nobody answered before the others, the oldest first.
+// What one message is part of: by its conversation, by what links conversations, and by the two who
+// speak.
+using Exchanged = std::array<Exchange, 3>;
+
+// The exchanges of a workspace, in the order in which they go when there are too many: those in
+// which nobody answered before the others, the oldest first.
 class Exchanges {
  public:
   // Hashes of a conversation and of a name, never 0.

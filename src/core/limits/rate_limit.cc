@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How rate limits hold messages up: the gates between a send and the receiver's inbox.
+#include "core/limits/rate_limit.h"
+
 #include <algorithm>
 
-#include "core/delivery/dispatch.h"
+#include "core/limits/backpressure_acts.h"
 
 namespace parley::core {
 
@@ -17,152 +19,168 @@ bool is_paced(const Agent& sender, const Message& message) {
 
 bool is_published(const Message& message) { return message.topic != none || message.everyone; }
 
-}  // namespace
+// A limit of the workspace, and what it allows in a minute.
+struct Limit {
+  Bucket& bucket;
+  uint64_t per_min = 0;  // 0: there is none
+};
 
-Time Dispatch::book(Bucket& bucket, uint64_t per_min, Priority priority) {
-  if (per_min == 0) {
-    return t_.now;
+// When the limit lets a message of this priority pass. Moves `relief` to when the bucket falls
+// below the mark, where that is later.
+Time take_tokens(const Tables& t, const Limit& limit, Priority priority, Time& relief) {
+  if (limit.per_min == 0) {
+    return t.now;
   }
-  const Time there = bucket.take(t_.now, cost_of(priority, per_min));
-  relief_ = std::max(relief_, bucket.falls_to(mark()));
+  const Time there = limit.bucket.take(t.now, cost_of(priority, limit.per_min));
+  relief = std::max(relief, limit.bucket.falls_to(signal_mark(t)));
   return there;
 }
 
-Time Dispatch::book_channel(const Message& message) {
-  const uint64_t per_min =
-      message.everyone ? t_.rules.flow_rate_broadcast : t_.rules.flow_rate_topic;
+Time take_channel_tokens(Tables& t, const Message& message, Time& relief) {
+  const uint64_t per_min = message.everyone ? t.rules.flow_rate_broadcast : t.rules.flow_rate_topic;
   if (per_min == 0) {
-    return t_.now;
+    return t.now;
   }
   const uint64_t key =
-      message.everyone ? Buckets::everyone : Buckets::topic(t_.topics[message.topic].name);
-  return book(t_.buckets.at(key, t_.now), per_min, message.priority);
+      message.everyone ? Buckets::everyone : Buckets::topic(t.topics[message.topic].name);
+  return take_tokens(t, {t.buckets.at(key, t.now), per_min}, message.priority, relief);
 }
 
-Passage Dispatch::enter(MessageRef ref) {
-  const Message& message = t_.messages.message(ref);
-  Agent& sender = t_.agents[message.sender];
-  Passage passage{.is_paced = is_paced(sender, message), .gate = Gate::sender, .until = t_.now};
+// From the gates before to that of its receiver, or through it.
+void pass_on_gate(Dispatch& dispatch, DeliveryRef ref) {
+  Tables& t = dispatch.t;
+  const Delivery& delivery = t.messages.delivery(ref);
+  const AgentRef receiver = delivery.receiver;
+  Agent& agent = t.agents[receiver];
+  if (delivery.gate != Gate::receiver) {
+    Time relief;  // its sender was told when it sent
+    const Time until = take_tokens(t, {agent.buckets.in, t.rules.flow_rate_in},
+                                   t.messages.message_of(ref).priority, relief);
+    if (until > t.now) {
+      t.messages.throttle(ref, Gate::receiver, until);
+      return;
+    }
+  }
+  agent.inbox.end_delay(t.messages, agent.discipline(), ref);
+  dispatch.pump(receiver);
+}
+
+}  // namespace
+
+Passage enter_limits(Tables& t, MessageRef ref) {
+  const Message& message = t.messages.message(ref);
+  Agent& sender = t.agents[message.sender];
+  Passage passage{.is_paced = is_paced(sender, message), .gate = Gate::sender, .until = t.now};
   if (!passage.is_paced) {
     return passage;
   }
-  relief_ = t_.now;
-  passage.until = book(sender.buckets.out, t_.rules.flow_rate_out, message.priority);
-  if (passage.until <= t_.now && is_published(message)) {
+  passage.relief = t.now;
+  passage.until =
+      take_tokens(t, {sender.buckets.out, t.rules.flow_rate_out}, message.priority, passage.relief);
+  if (passage.until <= t.now && is_published(message)) {
     passage.gate = Gate::channel;
-    passage.until = book_channel(message);
+    passage.until = take_channel_tokens(t, message, passage.relief);
   }
   return passage;
 }
 
-bool Dispatch::throttle(DeliveryRef ref, Passage passage) {
-  Delivery& delivery = t_.messages.delivery(ref);
-  const Message& message = t_.messages.message(delivery.message);
-  Agent& receiver = t_.agents[delivery.receiver];
+bool throttle(Tables& t, DeliveryRef ref, Passage& passage) {
+  Delivery& delivery = t.messages.delivery(ref);
+  const Message& message = t.messages.message(delivery.message);
+  Agent& receiver = t.agents[delivery.receiver];
   if (!passage.is_paced) {
     return false;
   }
-  if (!is_published(message) && t_.rules.flow_rate_pair > 0) {
-    const uint64_t key = Buckets::pair(t_.agents[message.sender].name, receiver.name);
-    passage.until = std::max(
-        passage.until, book(t_.buckets.at(key, t_.now), t_.rules.flow_rate_pair, message.priority));
+  Gate gate = passage.gate;
+  Time until = passage.until;
+  if (!is_published(message) && t.rules.flow_rate_pair > 0) {
+    const uint64_t key = Buckets::pair(t.agents[message.sender].name, receiver.name);
+    until = std::max(until, take_tokens(t, {t.buckets.at(key, t.now), t.rules.flow_rate_pair},
+                                        message.priority, passage.relief));
   }
-  if (passage.until <= t_.now) {
-    passage.gate = Gate::receiver;
-    passage.until = book(receiver.buckets.in, t_.rules.flow_rate_in, message.priority);
+  if (until <= t.now) {
+    gate = Gate::receiver;
+    until = take_tokens(t, {receiver.buckets.in, t.rules.flow_rate_in}, message.priority,
+                        passage.relief);
   }
-  if (passage.until <= t_.now) {
+  if (until <= t.now) {
     return false;
   }
-  t_.messages.throttle(ref, passage.gate, passage.until);
+  t.messages.throttle(ref, gate, until);
   return true;
 }
 
 // What its sender's limit held up goes on together when it is one publication: that counts once.
-void Dispatch::pass(DeliveryRef ref) {
-  const MessageRef message_ref = t_.messages.delivery(ref).message;
-  const Message& message = t_.messages.message(message_ref);
-  if (t_.messages.delivery(ref).gate != Gate::sender || !is_published(message)) {
-    pass_on(ref);
+void pass_gate(Dispatch& dispatch, DeliveryRef ref) {
+  Tables& t = dispatch.t;
+  const MessageRef message_ref = t.messages.delivery(ref).message;
+  const Message& message = t.messages.message(message_ref);
+  if (t.messages.delivery(ref).gate != Gate::sender || !is_published(message)) {
+    pass_on_gate(dispatch, ref);
     return;
   }
-  const Time until = book_channel(message);
+  Time relief;
+  const Time until = take_channel_tokens(t, message, relief);
   for (DeliveryRef next = message.deliveries; next != none;) {
-    const Delivery& delivery = t_.messages.delivery(next);
+    const Delivery& delivery = t.messages.delivery(next);
     const DeliveryRef each = next;
     next = delivery.sibling;
     if (delivery.gate != Gate::sender) {
       continue;
     }
-    if (until > t_.now) {
-      t_.messages.throttle(each, Gate::channel, until);
+    if (until > t.now) {
+      t.messages.throttle(each, Gate::channel, until);
     } else {
-      pass_on(each);
+      pass_on_gate(dispatch, each);
     }
   }
 }
 
-// From the gates before to that of its receiver, or through it.
-void Dispatch::pass_on(DeliveryRef ref) {
-  const Delivery& delivery = t_.messages.delivery(ref);
-  const AgentRef receiver = delivery.receiver;
-  Agent& agent = t_.agents[receiver];
-  if (delivery.gate != Gate::receiver) {
-    const Time until =
-        book(agent.buckets.in, t_.rules.flow_rate_in, t_.messages.message_of(ref).priority);
-    if (until > t_.now) {
-      t_.messages.throttle(ref, Gate::receiver, until);
-      return;
-    }
+void restart_rate_limits(Dispatch& dispatch) {
+  Tables& t = dispatch.t;
+  for (const AgentRef ref : t.agents.sorted()) {
+    t.agents[ref].buckets = {};
   }
-  agent.inbox.end_delay(t_.messages, agent.discipline(), ref);
-  pump(receiver);
-}
-
-void Dispatch::restart_rate_limits() {
-  for (const AgentRef ref : t_.agents.sorted()) {
-    t_.agents[ref].buckets = {};
-  }
-  t_.buckets.clear();
+  t.buckets.clear();
   std::vector<DeliveryRef> waiting;
-  t_.messages.each_throttled([&](DeliveryRef ref) {
-    if (is_limit(t_.messages.delivery(ref).gate)) {
+  t.messages.each_throttled([&](DeliveryRef ref) {
+    if (is_limit(t.messages.delivery(ref).gate)) {
       waiting.push_back(ref);
     }
   });
-  std::ranges::sort(waiting, {}, [this](DeliveryRef ref) {
-    return std::pair(t_.messages.message_of(ref).seq, t_.messages.delivery(ref).minor);
+  std::ranges::sort(waiting, {}, [&t](DeliveryRef ref) {
+    return std::pair(t.messages.message_of(ref).seq, t.messages.delivery(ref).minor);
   });
   MessageRef entered = none;
   Passage passage;
   for (const DeliveryRef ref : waiting) {
-    const Delivery& delivery = t_.messages.delivery(ref);
+    const Delivery& delivery = t.messages.delivery(ref);
     if (delivery.gate == Gate::open) {
       continue;  // a critical one behind it is through, and let it go before
     }
     if (delivery.message != entered) {
       entered = delivery.message;
-      passage = enter(entered);
+      passage = enter_limits(t, entered);
     }
-    if (!throttle(ref, passage)) {
-      Agent& agent = t_.agents[delivery.receiver];
-      agent.inbox.end_delay(t_.messages, agent.discipline(), ref);
-      pump(delivery.receiver);
+    if (!throttle(t, ref, passage)) {
+      Agent& agent = t.agents[delivery.receiver];
+      agent.inbox.end_delay(t.messages, agent.discipline(), ref);
+      dispatch.pump(delivery.receiver);
     }
   }
 }
 
-Duration Dispatch::wait_of(MessageRef ref) const {
-  Time last = t_.now;
-  if (t_.messages.is_throttled(ref) || !t_.messages.message(ref).to_many()) {
-    for (DeliveryRef d = t_.messages.message(ref).deliveries; d != none;
-         d = t_.messages.delivery(d).sibling) {
-      if (t_.messages.delivery(d).gate != Gate::open) {
-        last = std::max(last, t_.messages.delivery(d).due);
+Duration delay_of(const Tables& t, MessageRef ref) {
+  Time last = t.now;
+  if (t.messages.is_throttled(ref) || !t.messages.message(ref).to_many()) {
+    for (DeliveryRef d = t.messages.message(ref).deliveries; d != none;
+         d = t.messages.delivery(d).sibling) {
+      if (t.messages.delivery(d).gate != Gate::open) {
+        last = std::max(last, t.messages.delivery(d).due);
       }
     }
   }
-  return last - t_.now;
+  return last - t.now;
 }
 
 }  // namespace parley::core

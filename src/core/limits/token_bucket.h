@@ -67,6 +67,7 @@ struct Passage {
   bool is_answer = false;  // someone waits for it: there is room in any inbox
   Gate gate = Gate::sender;
   Time until;
+  Time relief{};  // when the limits that it used fall below the mark: see backpressure_acts.h
 };
 
 // What a message of this priority costs of a limit: critical nothing, high half a token, low two.

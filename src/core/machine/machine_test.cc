@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/machine/machine.h"
+#include "core/delivery/dispatch.h"
 
 #include <gtest/gtest.h>
 
@@ -132,11 +133,11 @@ TEST(Machine, RetriedLetterMayBeDroppedByTheRetry) {
   bench.apply("bo", Take{1});
   bench.apply("bo", Reject{target("first"), ""});
   std::vector<std::string> names;
-  for (size_t n = 0; n < Dispatch::due_max + 10; ++n) {
+  for (size_t n = 0; n < due_max + 10; ++n) {
     names.push_back(std::to_string(n));
     bench.apply("ana", a_send("ana", names.back()).to("bo").ttl(base::seconds(1)));
   }
-  ASSERT_TRUE(bench.set("dead_letters_max", std::to_string(Dispatch::due_max + 2)).has_value());
+  ASSERT_TRUE(bench.set("dead_letters_max", std::to_string(due_max + 2)).has_value());
   bench.now = bench.now + base::seconds(2);
   EXPECT_TRUE(bench.apply(broker_name, ResolveDeadLetter{1, Resolution::retried}).has_value());
   EXPECT_EQ(fault_in(bench.tables()), "");
@@ -148,12 +149,12 @@ TEST(Machine, WorkDueAtOnceIsDoneInPartsAndTheRestIsStillDue) {
   Bench bench = with_ana_and_bo();
   ASSERT_TRUE(bench.set("flow.rate.throttled_max", "10000").has_value());
   std::vector<std::string> names;
-  for (size_t n = 0; n < Dispatch::due_max + 1; ++n) {
+  for (size_t n = 0; n < due_max + 1; ++n) {
     names.push_back(std::to_string(n));
     bench.apply("ana", a_send("ana", names.back()).to("bo").ttl(base::seconds(1)));
   }
   bench.wait(base::seconds(1));
-  EXPECT_EQ(bench.seen<DeadLettered>().size(), Dispatch::due_max);
+  EXPECT_EQ(bench.seen<DeadLettered>().size(), due_max);
   EXPECT_LE(bench.machine.next_deadline(), bench.now);
   bench.wait({});
   EXPECT_EQ(bench.seen<DeadLettered>().size(), 1u);
@@ -163,18 +164,18 @@ TEST(Machine, WorkDueAtOnceIsDoneInPartsAndTheRestIsStillDue) {
 TEST(Machine, SessionsWhoseTimeIsOverEndInParts) {
   Bench bench;
   bench.apply(broker_name, an_agent("ana", Dialect::collab));
-  ASSERT_TRUE(bench.set("sessions_per_agent_max", std::to_string(Dispatch::due_max + 1)));
-  for (size_t n = 1; n <= Dispatch::due_max + 1; ++n) {
+  ASSERT_TRUE(bench.set("sessions_per_agent_max", std::to_string(due_max + 1)));
+  for (size_t n = 1; n <= due_max + 1; ++n) {
     const std::string name = std::to_string(n);
     ASSERT_TRUE(bench.apply("ana", StartSession{.id = name}));
   }
   bench.wait(bench.tables().rules.session_duration_max);
   const Sessions& sessions = bench.tables().sessions;
-  EXPECT_TRUE(sessions.find(std::to_string(Dispatch::due_max))->is_over());
-  EXPECT_FALSE(sessions.find(std::to_string(Dispatch::due_max + 1))->is_over());
+  EXPECT_TRUE(sessions.find(std::to_string(due_max))->is_over());
+  EXPECT_FALSE(sessions.find(std::to_string(due_max + 1))->is_over());
   EXPECT_LE(bench.machine.next_deadline(), bench.now);
   bench.wait({});
-  EXPECT_TRUE(sessions.find(std::to_string(Dispatch::due_max + 1))->is_over());
+  EXPECT_TRUE(sessions.find(std::to_string(due_max + 1))->is_over());
 }
 
 // Very much has expired before it. When the last of that goes, it is pushed: also when what goes is
@@ -192,7 +193,7 @@ TEST(Machine, FreshMailBehindMuchThatHasExpiredIsPushed) {
   ASSERT_TRUE(bench.apply("dee", a_send("dee", "held").to("bo")));
   ASSERT_EQ(bench.seen<Deliver>().size(), 1u);
   const Duration soon = base::milliseconds(1'000);
-  for (size_t n = 0; n < Dispatch::due_max + 88; ++n) {
+  for (size_t n = 0; n < due_max + 88; ++n) {
     const std::string name = "other" + std::to_string(n);
     ASSERT_TRUE(bench.apply("dee", a_send("dee", name).to("cy").ttl(soon)));
   }
@@ -225,7 +226,7 @@ TEST(Machine, AHeartbeatRenewsTheLeasesOfAsManyTasksAsATickDoes) {
     command.role = role;
     ASSERT_TRUE(bench.apply(broker_name, command));
   }
-  for (size_t n = 0; n < Dispatch::due_max + 1; ++n) {
+  for (size_t n = 0; n < due_max + 1; ++n) {
     const std::string name = std::to_string(n);
     auto task = a_send("dan", name).to("sam");
     task.send.envelope.dialect = Dialect::inbox;
@@ -234,8 +235,8 @@ TEST(Machine, AHeartbeatRenewsTheLeasesOfAsManyTasksAsATickDoes) {
     task.send.envelope.task = name;
     ASSERT_TRUE(bench.apply("dan", task));
   }
-  bench.apply("sam", Take{Dispatch::due_max + 1});
-  ASSERT_EQ(bench.seen<Deliver>().size(), Dispatch::due_max + 1);
+  bench.apply("sam", Take{due_max + 1});
+  ASSERT_EQ(bench.seen<Deliver>().size(), due_max + 1);
   const Seq newest = bench.seen<Deliver>().back().message;
   const Duration half{bench.tables().rules.inbox_lease.us / 2};
   bench.wait(half);

@@ -5,7 +5,26 @@
 #include <variant>
 
 #include "core/agents/presence.h"
+#include "core/agents/registry.h"
+#include "core/conversation/lock_acts.h"
+#include "core/conversation/session_acts.h"
+#include "core/conversation/task_acts.h"
+#include "core/conversation/thread_acts.h"
+#include "core/dead_letters/dead_letter_acts.h"
+#include "core/dead_letters/dead_letter_retry.h"
+#include "core/delivery/due.h"
+#include "core/delivery/forgetting.h"
+#include "core/delivery/receiving.h"
+#include "core/delivery/stream_acts.h"
+#include "core/humans/escalation_acts.h"
+#include "core/limits/admission.h"
+#include "core/limits/backpressure_acts.h"
+#include "core/machine/rule_acts.h"
+#include "core/machine/send.h"
 #include "core/machine/snapshot.h"
+#include "core/requests/deadlock.h"
+#include "core/topics/retention.h"
+#include "core/topics/subscription_acts.h"
 
 namespace parley::core {
 
@@ -13,12 +32,47 @@ namespace {
 
 using base::Code;
 
+// What time brings about, in this order.
+void let_time_pass(Dispatch& dispatch, Requests& requests) {
+  relieve_all(dispatch);
+  advance_deliveries(dispatch);
+  advance_threads(dispatch);
+  advance_sessions(dispatch);
+  advance_locks(dispatch);
+  advance_dead_letters(dispatch);
+  requests.settle();
+  requests.advance();
+  requests.settle();
+  presence::advance(dispatch);
+}
+
+// Drops what is kept or remembered beyond its time or number, at the end of each entry. Messages go
+// last: the others refer to them.
+void forget_old(Dispatch& dispatch) {
+  for (const AgentRef sender : dispatch.t.messages.take_drained()) {
+    relieve(dispatch, sender);
+  }
+  forget_dead_letters(dispatch);
+  forget_retained(dispatch);
+  forget_threads(dispatch.t);
+  forget_sessions(dispatch.t);
+  forget_tasks(dispatch.t);
+  forget_messages(dispatch.t);
+}
+
+// Only the time of a tick matters. The machine does the other two itself.
+Outcome on(Context&, const Tick&) { return Receipt{}; }
+Outcome on(Context&, const StartNode&) { return Receipt{}; }
+Outcome on(Context&, const AddWorkspace&) { return Receipt{}; }
+
 // Old things are forgotten at whole minutes, and what is closed by its age is closed at whole
 // seconds, so that an idle broker writes few ticks for it.
 Time next_multiple(Time t, int64_t unit) {
   return t.us > base::time_max.us - unit ? base::time_max : Time{(t.us / unit + 1) * unit};
 }
+
 Time next_minute(Time t) { return next_multiple(t, 60'000'000); }
+
 Time next_second(Time t) { return next_multiple(t, 1'000'000); }
 
 }  // namespace
@@ -30,24 +84,25 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   t_.now = entry.time;
   t_.agents.sweep();
   Dispatch dispatch(id_, t_, effects);
-  Turn turn{{entry}, dispatch, Requests(t_, dispatch)};
-  let_time_pass(turn.dispatch, turn.requests);
+  Context context{
+      .t = t_, .dispatch = dispatch, .requests = Requests(t_, dispatch), .entry = entry};
+  let_time_pass(context.dispatch, context.requests);
   const auto actor = actor_of(entry);
   if (!actor) {
-    turn.dispatch.keep_house();
+    forget_old(context.dispatch);
     return std::unexpected(actor.error());
   }
-  turn.actor = *actor;
-  if (turn.actor != none) {
-    t_.agents[turn.actor].seen = t_.now;
-    if (t_.agents[turn.actor].presence.is_away()) {
-      presence::heard_from(t_, dispatch, turn.actor);
+  context.actor = *actor;
+  if (context.actor != none) {
+    t_.agents[context.actor].seen = t_.now;
+    if (t_.agents[context.actor].presence.is_away()) {
+      presence::heard_from(dispatch, context.actor);
     }
   }
   Outcome outcome =
-      std::visit([&](const auto& command) { return on(turn, command); }, entry.command);
-  turn.requests.settle();
-  turn.dispatch.keep_house();
+      std::visit([&](const auto& command) { return on(context, command); }, entry.command);
+  context.requests.settle();
+  forget_old(context.dispatch);
   return outcome;
 }
 
@@ -72,32 +127,24 @@ void Workspace::advance(Time now, std::vector<Effect>& effects) {
   Dispatch dispatch(id_, t_, effects);
   Requests requests(t_, dispatch);
   let_time_pass(dispatch, requests);
-  dispatch.keep_house();
-}
-
-void Workspace::let_time_pass(Dispatch& dispatch, Requests& requests) {
-  dispatch.advance();
-  requests.settle();
-  requests.advance();
-  requests.settle();
-  presence::advance(t_, dispatch);
+  forget_old(dispatch);
 }
 
 void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& effects) {
   t_.now = now;
   t_.agents.sweep();
   Dispatch dispatch(id_, t_, effects);
-  dispatch.end_broadcasts(origin);  // before its streams give back what they hold
+  end_broadcasts(dispatch, origin);  // before its streams give back what they hold
   const auto& by_id = t_.streams.by_id();
   for (auto at = by_id.lower_bound(StreamId{origin, 0});
        at != by_id.end() && at->first.origin == origin;
        at = by_id.lower_bound(StreamId{origin, 0})) {
-    dispatch.close_stream(at->second, false);
+    close_stream(dispatch, at->second, false);
   }
-  dispatch.leave_lines(origin);
-  dispatch.unblock_callers(origin);
+  leave_lines(t_, origin);
+  unblock_callers(t_, origin);
   Requests(t_, dispatch).settle();
-  dispatch.keep_house();
+  forget_old(dispatch);
 }
 
 void Workspace::add_admin(const TokenHash& token, Time now) {

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/delivery/dead_letters.h"
+#include "core/dead_letters/dead_letters.h"
 #include "core/delivery/messages.h"
 #include "core/model/entry.h"
 

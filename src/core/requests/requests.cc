@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/requests/requests.h"
-#include "core/model/refusal.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 #include "core/agents/presence.h"
+#include "core/conversation/thread_acts.h"
+#include "core/humans/escalation_acts.h"
+#include "core/limits/breaker_acts.h"
+#include "core/model/refusal.h"
+#include "core/outbox/outbox_acts.h"
+#include "core/requests/answers.h"
+#include "core/requests/deadlock.h"
 #include "core/topics/broker_topics.h"
 
 namespace parley::core {
@@ -174,7 +180,7 @@ void Requests::begin(const Send& command, MessageRef message, const OutboxItem* 
                     .timeout = t_.rules.flow_roll_call_window,
                     .is_roll_call = true};
     t_.patterns.add(wait, t_.now + wait.timeout);
-    dispatch_.ended.push_back(message);  // there may be no one to call
+    dispatch_.note_ended(message);  // there may be no one to call
   } else if (!asks(e.kind)) {
     begin_receipt(e, message);
   } else {
@@ -189,15 +195,15 @@ void Requests::wait_for(MessageRef message, Duration timeout, OnTimeout on_timeo
                   .on_timeout = on_timeout,
                   .pipeline = pipeline};
   t_.patterns.add(wait, t_.now + timeout);
-  broker_topics::task(t_, dispatch_, message, "assigned");
+  broker_topics::task(dispatch_, message, "assigned");
 }
 
 void Requests::stop_watching(Seq seq) {
   const MessageRef message = t_.messages.find(seq);
   CHECK(message != none);
   t_.messages.message(message).watched = false;
-  dispatch_.end_request(message);
-  dispatch_.unblock(message);
+  end_request(dispatch_, message);
+  unblock(t_, message);
   dispatch_.finish(message);
 }
 
@@ -210,7 +216,7 @@ void Requests::answered(MessageRef question, AgentRef by, MessageRef answer, Sta
   const Seq seq = t_.messages.message(question).seq;
   const Seq response = t_.messages.message(answer).seq;
   if (t_.messages.message(question).watched) {
-    broker_topics::task(t_, dispatch_, question, broker_topics::task_status(status), by);
+    broker_topics::task(dispatch_, question, broker_topics::task_status(status), by);
   }
   if (Gather* gather = t_.patterns.find_gather(seq);
       gather != nullptr && gather->state == GatherState::open) {
@@ -235,47 +241,52 @@ void Requests::answered(MessageRef question, AgentRef by, MessageRef answer, Sta
 }
 
 void Requests::settle() {
-  for (size_t at = 0; at < dispatch_.ended.size(); ++at) {  // it may grow meanwhile
-    const MessageRef ref = dispatch_.ended[at];
-    const Message& message = t_.messages.message(ref);
-    if (!message.watched) {
-      continue;
-    }
-    if (Gather* gather = t_.patterns.find_gather(message.seq)) {
-      for (Gather::Member& member : gather->members) {
-        const DeliveryRef d = t_.messages.delivery_to(ref, t_.agents.find(member.name));
-        member.failed = member.failed || (d != none && member.response.n == 0 &&
-                                          t_.messages.delivery(d).state >= State::expired);
-      }
-      evaluate(*gather);
-      continue;
-    }
-    const Wait* const wait = t_.patterns.find_wait(message.seq);
-    if (wait == nullptr) {
-      continue;
-    }
-    if (wait->is_roll_call) {
-      if (message.open == 0) {
-        report_roll_call(ref);
-      }
-    } else if (wait->is_receipt) {
-      if (message.open == 0) {
-        report_receipt(*wait, ref, true);
-      }
-    } else if (t_.messages.has_failed(ref)) {
-      Pipeline* const pipeline = t_.patterns.find_pipeline(wait->pipeline);
-      end_wait(message.seq);  // its sender hears of the dead letter
-      broker_topics::task(t_, dispatch_, ref, "failed");
-      if (pipeline != nullptr && !pipeline->is_over()) {
-        fail(*pipeline, "the message could not be delivered");
+  // What follows from one may end others.
+  for (auto ended = dispatch_.take_ended(); !ended.empty(); ended = dispatch_.take_ended()) {
+    for (const MessageRef message : ended) {
+      if (t_.messages.message(message).watched) {
+        delivery_ended(message);
       }
     }
   }
-  dispatch_.ended.clear();
+}
+
+// One delivery of a watched message has ended, or several have.
+void Requests::delivery_ended(MessageRef ref) {
+  const Message& message = t_.messages.message(ref);
+  if (Gather* gather = t_.patterns.find_gather(message.seq)) {
+    for (Gather::Member& member : gather->members) {
+      const DeliveryRef d = t_.messages.delivery_to(ref, t_.agents.find(member.name));
+      member.failed = member.failed || (d != none && member.response.n == 0 &&
+                                        t_.messages.delivery(d).state >= State::expired);
+    }
+    evaluate(*gather);
+    return;
+  }
+  const Wait* const wait = t_.patterns.find_wait(message.seq);
+  if (wait == nullptr) {
+    return;
+  }
+  if (wait->is_roll_call) {
+    if (message.open == 0) {
+      report_roll_call(ref);
+    }
+  } else if (wait->is_receipt) {
+    if (message.open == 0) {
+      report_receipt(*wait, ref, true);
+    }
+  } else if (t_.messages.has_failed(ref)) {
+    Pipeline* const pipeline = t_.patterns.find_pipeline(wait->pipeline);
+    end_wait(message.seq);  // its sender hears of the dead letter
+    broker_topics::task(dispatch_, ref, "failed");
+    if (pipeline != nullptr && !pipeline->is_over()) {
+      fail(*pipeline, "the message could not be delivered");
+    }
+  }
 }
 
 void Requests::advance() {
-  for (size_t n = 0; n < Dispatch::due_max && t_.patterns.next().at <= t_.now; ++n) {
+  for (size_t n = 0; n < due_max && t_.patterns.next().at <= t_.now; ++n) {
     const Patterns::Due due = t_.patterns.next();
     if (due.kind == Patterns::Kind::wait) {
       on_due(*t_.patterns.find_wait(due.seq));
@@ -320,13 +331,13 @@ void Requests::on_due(Wait& wait) {
     t_.patterns.set_due(wait, t_.now + *pause);
     return;
   }
-  presence::unanswered(t_, dispatch_, message);
+  presence::unanswered(dispatch_, message);
   if (pause) {
     wait.pauses = false;
     ++wait.retries;
     t_.patterns.set_due(wait, t_.now + wait.timeout);
     dispatch_.emit(RequestTimedOut{.message = wait.message, .is_final = false});
-    broker_topics::task(t_, dispatch_, message, "retried");
+    broker_topics::task(dispatch_, message, "retried");
     send_again(message);
     return;
   }
@@ -373,11 +384,11 @@ void Requests::time_out(const Wait& held, MessageRef ref) {
   message.timed_out = true;
   const std::string sender = t_.agents[message.sender].name;
   const std::string receivers = receivers_of(ref);
-  dispatch_.note_unanswered(ref, wait.timeout);
+  note_unanswered(t_, ref, wait.timeout);
   Pipeline* const pipeline = t_.patterns.find_pipeline(wait.pipeline);
   end_wait(wait.message);
   dispatch_.emit(RequestTimedOut{.message = wait.message, .is_final = true});
-  broker_topics::task(t_, dispatch_, ref, "timed_out");
+  broker_topics::task(dispatch_, ref, "timed_out");
   const std::string why =
       receivers + " did not answer within " + base::format_duration(wait.timeout) +
       (wait.retries == 0 ? std::string()
@@ -395,14 +406,14 @@ void Requests::time_out(const Wait& held, MessageRef ref) {
                 {"retries", int64_t{wait.retries}},
                 {"detail", why}};
   if (wait.on_timeout == OnTimeout::escalate) {
-    const uint64_t id = dispatch_.escalate({.cause = EscalationCause::request_timed_out,
-                                            .about = wait.message,
-                                            .agent = sender,
-                                            .receiver = receivers,
-                                            .why = why});
+    const uint64_t id = escalate(dispatch_, {.cause = EscalationCause::request_timed_out,
+                                             .about = wait.message,
+                                             .agent = sender,
+                                             .receiver = receivers,
+                                             .why = why});
     item.facts.push_back(count_of("escalation", id));
   }
-  dispatch_.owe(std::move(item));
+  owe(dispatch_, std::move(item));
 }
 
 std::string Requests::receivers_of(MessageRef ref) const {
@@ -444,7 +455,7 @@ void Requests::report_roll_call(MessageRef ref) {
     add_names(t_, item, name, std::move(*names));
   }
   end_wait(message.seq);
-  dispatch_.owe(std::move(item));
+  owe(dispatch_, std::move(item));
 }
 
 // In time is within response_timeout, where its sender gave one, else within its time to live;
@@ -454,7 +465,7 @@ void Requests::begin_receipt(const Envelope& e, MessageRef ref) {
   const Duration timeout = e.response_timeout.us > 0 ? e.response_timeout : message.ttl;
   const Wait wait{.message = message.seq, .timeout = timeout, .is_receipt = true};
   t_.patterns.add(wait, timeout.us > 0 ? t_.now + timeout : base::time_max);
-  dispatch_.ended.push_back(ref);  // it may have failed at once
+  dispatch_.note_ended(ref);  // it may have failed at once
 }
 
 // Once: when all have it or have failed, or when the time is over. Of each failure the sender is
@@ -486,7 +497,7 @@ void Requests::report_receipt(const Wait& held, MessageRef ref, bool in_time) {
     add_names(t_, item, "missing", std::move(missing));
     item.facts.push_back({"timeout", wait.timeout});
   }
-  dispatch_.owe(std::move(item));
+  owe(dispatch_, std::move(item));
 }
 
 void Requests::begin_gather(const Send& command, MessageRef ref) {
@@ -509,8 +520,8 @@ void Requests::begin_gather(const Send& command, MessageRef ref) {
   gather.terms.quorum = std::min(gather.terms.quorum, static_cast<uint32_t>(gather.members.size()));
   const Time due = t_.now + gather.terms.window;
   t_.patterns.add(std::move(gather), due);
-  broker_topics::task(t_, dispatch_, ref, "assigned");
-  dispatch_.ended.push_back(ref);  // some may have failed at once
+  broker_topics::task(dispatch_, ref, "assigned");
+  dispatch_.note_ended(ref);  // some may have failed at once
 }
 
 void Requests::evaluate(Gather& gather) {
@@ -553,7 +564,7 @@ void Requests::end(Gather& gather, GatherState state) {
   add_names(t_, item, "answered", std::move(answered));
   add_names(t_, item, "refused", std::move(refused));
   add_names(t_, item, "missing", std::move(missing));
-  dispatch_.owe(std::move(item));
+  owe(dispatch_, std::move(item));
 }
 
 void Requests::begin_pipeline(const Send& command, MessageRef ref) {
@@ -582,7 +593,7 @@ void Requests::begin_pipeline(const Send& command, MessageRef ref) {
   added.stages.front().message = message.seq;
   added.stages.front().began = t_.now;
   wait_for(ref, added.stage_timeout, added.on_timeout, message.seq);
-  dispatch_.ended.push_back(ref);  // it may have failed at once
+  dispatch_.note_ended(ref);  // it may have failed at once
 }
 
 void Requests::begin_stage(const OutboxItem& item, MessageRef ref) {
@@ -596,7 +607,7 @@ void Requests::begin_stage(const OutboxItem& item, MessageRef ref) {
   stage.began = t_.now;
   pipeline->outbox_item = 0;
   wait_for(ref, pipeline->stage_timeout, pipeline->on_timeout, pipeline->first);
-  dispatch_.ended.push_back(ref);
+  dispatch_.note_ended(ref);
 }
 
 void Requests::cannot_begin(const OutboxItem& item, std::string why) {
@@ -614,7 +625,7 @@ void Requests::stage_answered(Pipeline& pipeline, Seq answer, Status status) {
     fail(pipeline, std::string("it answered ") + (status == Status::error ? "error" : "declined"));
     return;
   }
-  broker_topics::phase(t_, dispatch_, pipeline);
+  broker_topics::phase(dispatch_, pipeline);
   if (pipeline.stage + 1 == pipeline.stages.size()) {
     end(pipeline, PipelineState::completed);
   } else {
@@ -670,7 +681,7 @@ void Requests::hand_over(Pipeline& pipeline) {
                 {"timeout", pipeline.stage_timeout}};
   const AgentRef next = t_.agents.find(item.to);
   const bool is_there = next != none && t_.agents[next].is_registered();
-  pipeline.outbox_item = dispatch_.owe(std::move(item));
+  pipeline.outbox_item = owe(dispatch_, std::move(item));
   if (pipeline.outbox_item == 0) {
     fail(pipeline, is_there ? "the broker owes too many messages already (errands_max)"
                             : "no agent has this name any more");
@@ -681,11 +692,11 @@ void Requests::fail(Pipeline& pipeline, std::string why) {
   const Pipeline::Stage& stage = pipeline.stages[pipeline.stage];
   pipeline.error = "stage " + std::to_string(pipeline.stage + 1) + ", \"" + stage.agent +
                    "\": " + std::move(why);
-  dispatch_.escalate({.cause = EscalationCause::pipeline_failed,
-                      .about = stage.message.n != 0 ? stage.message : pipeline.first,
-                      .agent = pipeline.owner,
-                      .receiver = stage.agent,
-                      .why = pipeline.error});
+  escalate(dispatch_, {.cause = EscalationCause::pipeline_failed,
+                       .about = stage.message.n != 0 ? stage.message : pipeline.first,
+                       .agent = pipeline.owner,
+                       .receiver = stage.agent,
+                       .why = pipeline.error});
   end(pipeline, PipelineState::failed);
 }
 
@@ -710,7 +721,7 @@ void Requests::end(Pipeline& pipeline, PipelineState state) {
   if (!pipeline.error.empty()) {
     item.facts.push_back({"error", pipeline.error});
   }
-  dispatch_.owe(std::move(item));
+  owe(dispatch_, std::move(item));
 }
 
 void Requests::put_off(DeliveryRef ref, Duration delay) {

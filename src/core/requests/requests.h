@@ -25,7 +25,7 @@ class Requests {
   static bool wants(const Tables& tables, const Send& command, bool to_many);
   // Why it cannot be.
   static std::expected<void, Error> check(const Tables& tables, const Send& command);
-  // It was accepted: begins what it starts. `outbox item` is what it was sent for, if anything.
+  // It was accepted: begins what it starts. `item` is what it was sent for, if anything.
   void begin(const Send& command, MessageRef message, const OutboxItem* item);
 
   // The agent says that it has no time now, or put a stage's message off.
@@ -57,6 +57,7 @@ class Requests {
   void stop_watching(Seq message);
   void end_wait(Seq message);
 
+  void delivery_ended(MessageRef message);
   void on_due(Wait& wait);
   void send_again(MessageRef message);
   void time_out(const Wait& wait, MessageRef message);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/topics/broker_topics.h"
 
+#include "core/outbox/outbox_acts.h"
+#include "core/requests/answers.h"
+
 namespace parley::core::broker_topics {
 
 namespace {
@@ -13,22 +16,25 @@ std::string who(std::string_view actor) {
   return text(actor == broker_name ? broker_sender : actor);
 }
 
-void publish(const Tables& t, Dispatch& dispatch, std::string_view topic, std::vector<Fact> facts) {
+void publish(Dispatch& dispatch, std::string_view topic, std::vector<Fact> facts) {
+  const Tables& t = dispatch.t;
   facts.push_back({"at", t.now});
-  dispatch.owe({.kind = OutboxKind::published, .to = text(topic), .facts = std::move(facts)});
+  owe(dispatch, {.kind = OutboxKind::published, .to = text(topic), .facts = std::move(facts)});
 }
 
 }  // namespace
 
-void availability(const Tables& t, Dispatch& dispatch, AgentRef ref, std::string_view status) {
+void availability(Dispatch& dispatch, AgentRef ref, std::string_view status) {
+  const Tables& t = dispatch.t;
   const Agent& agent = t.agents[ref];
   if (agent.kind == PrincipalKind::agent && is_heard(t, availability_topic)) {
-    publish(t, dispatch, availability_topic,
+    publish(dispatch, availability_topic,
             {{"agent", agent.name}, {"status", text(status)}, {"role", agent.role}});
   }
 }
 
-void policy(const Tables& t, Dispatch& dispatch, const Rules& before, std::string_view by) {
+void policy(Dispatch& dispatch, const Rules& before, std::string_view by) {
+  const Tables& t = dispatch.t;
   if (t.rules == before || !is_heard(t, policy_topic)) {
     return;
   }
@@ -42,15 +48,15 @@ void policy(const Tables& t, Dispatch& dispatch, const Rules& before, std::strin
       is.push_back(rule_value(t.rules, info));
     }
   }
-  publish(t, dispatch, policy_topic,
+  publish(dispatch, policy_topic,
           {{"rules", std::move(names)},
            {"old", std::move(was)},
            {"new", std::move(is)},
            {"by", who(by)}});
 }
 
-void task(const Tables& t, Dispatch& dispatch, MessageRef request, std::string_view status,
-          AgentRef by) {
+void task(Dispatch& dispatch, MessageRef request, std::string_view status, AgentRef by) {
+  const Tables& t = dispatch.t;
   const Message& message = t.messages.message(request);
   if (!asks(message.kind) || !is_heard(t, task_topic)) {
     return;
@@ -69,10 +75,11 @@ void task(const Tables& t, Dispatch& dispatch, MessageRef request, std::string_v
   if (by != none) {
     facts.push_back({"by", t.agents[by].name});
   }
-  publish(t, dispatch, task_topic, std::move(facts));
+  publish(dispatch, task_topic, std::move(facts));
 }
 
-void task(const Tables& t, Dispatch& dispatch, const Task& task, AgentRef by) {
+void task(Dispatch& dispatch, const Task& task, AgentRef by) {
+  const Tables& t = dispatch.t;
   if (!is_heard(t, task_topic)) {
     return;
   }
@@ -84,7 +91,7 @@ void task(const Tables& t, Dispatch& dispatch, const Task& task, AgentRef by) {
   if (by != none) {
     facts.push_back({"by", t.agents[by].name});
   }
-  publish(t, dispatch, task_topic, std::move(facts));
+  publish(dispatch, task_topic, std::move(facts));
 }
 
 std::string_view task_status(Status status) {
@@ -102,9 +109,10 @@ std::string_view task_status(Status status) {
   return "completed";
 }
 
-void phase(const Tables& t, Dispatch& dispatch, const Pipeline& pipeline) {
+void phase(Dispatch& dispatch, const Pipeline& pipeline) {
+  const Tables& t = dispatch.t;
   if (is_heard(t, phase_topic)) {
-    publish(t, dispatch, phase_topic,
+    publish(dispatch, phase_topic,
             {{"pipeline", base::format_uuid(pipeline.id)},
              {"owner", pipeline.owner},
              {"agent", pipeline.stages[pipeline.stage].agent},
@@ -113,10 +121,11 @@ void phase(const Tables& t, Dispatch& dispatch, const Pipeline& pipeline) {
   }
 }
 
-void audit(const Tables& t, Dispatch& dispatch, std::string_view action, std::string_view by,
+void audit(Dispatch& dispatch, std::string_view action, std::string_view by,
            std::string_view subject) {
+  const Tables& t = dispatch.t;
   if (is_heard(t, audit_topic)) {
-    publish(t, dispatch, audit_topic,
+    publish(dispatch, audit_topic,
             {{"action", text(action)}, {"by", who(by)}, {"subject", text(subject)}});
   }
 }

@@ -35,24 +35,23 @@ constexpr bool is_only_ours(std::string_view name) {
 
 // `registered`, `online` with the first stream, `offline` without one, `unregistered`, or what the
 // agent says of itself in a heartbeat.
-void availability(const Tables& t, Dispatch& dispatch, AgentRef agent, std::string_view status);
+void availability(Dispatch& dispatch, AgentRef agent, std::string_view status);
 
 // The rules changed from `before` to what they are.
-void policy(const Tables& t, Dispatch& dispatch, const Rules& before, std::string_view by);
+void policy(Dispatch& dispatch, const Rules& before, std::string_view by);
 
 // A request that someone waits for: `assigned`, `retried`, `completed`, `partial`, `failed`,
 // `declined`, `timed_out`. `by` is who answered; none: no one.
-void task(const Tables& t, Dispatch& dispatch, MessageRef request, std::string_view status,
-          AgentRef by = none);
+void task(Dispatch& dispatch, MessageRef request, std::string_view status, AgentRef by = none);
 std::string_view task_status(Status status);
 // The same of a task by its name: `assigned`, `in_progress`, `acknowledged`, and how it ended.
-void task(const Tables& t, Dispatch& dispatch, const Task& task, AgentRef by);
+void task(Dispatch& dispatch, const Task& task, AgentRef by);
 
 // The pipeline's stage was answered.
-void phase(const Tables& t, Dispatch& dispatch, const Pipeline& pipeline);
+void phase(Dispatch& dispatch, const Pipeline& pipeline);
 
 // What a person or the broker did that others may want to look into.
-void audit(const Tables& t, Dispatch& dispatch, std::string_view action, std::string_view by,
+void audit(Dispatch& dispatch, std::string_view action, std::string_view by,
            std::string_view subject);
 
 }  // namespace parley::core::broker_topics

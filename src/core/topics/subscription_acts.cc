@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who listens to which topics.
+#include "core/topics/subscription_acts.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "core/machine/checks.h"
-#include "core/machine/workspace.h"
+#include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/topics/broker_topics.h"
 
@@ -52,140 +53,21 @@ std::expected<void, std::string> check_topic(const Rules& rules, PrincipalKind k
   return {};
 }
 
-}  // namespace
-
-// Whose subscription it is. Agents manage their own; the registry's owner manages those of others.
-std::expected<AgentRef, Error> Workspace::subscriber(const Asking& turn,
-                                                     std::string_view agent) const {
-  if (agent.empty() || (turn.actor != none && agent == t_.agents[turn.actor].name)) {
-    if (turn.actor == none) {
-      return refuse(Code::forbidden, "only a registered principal can subscribe");
-    }
-    return turn.actor;
-  }
-  if (!may_administer(turn, Right::admin)) {
-    const std::vector<AgentRef> owners = t_.agents.stewards();
-    if (std::ranges::find(owners, turn.actor) == owners.end()) {
-      return refuse(Code::forbidden,
-                    "only the orchestrator, who owns the topics, or an admin changes what others "
-                    "subscribe to");
-    }
-  }
-  const AgentRef found = t_.agents.find(agent);
-  if (found == none || !t_.agents[found].is_registered()) {
-    return refuse(Code::not_found, "no principal is named " + quoted_start(agent), "/agent");
-  }
-  return found;
-}
-
-Outcome Workspace::on(Turn& turn, const Subscribe& command) {
-  const auto who = subscriber(turn, command.agent);
-  if (!who) {
-    return std::unexpected(who.error());
-  }
-  const Listener listener{*who, t_.agents[*who].kind, t_.agents[*who].dialect};
-  if (auto good = check_topics(listener, {&command.topic, 1}, "/topic"); !good) {
-    return std::unexpected(good.error());
-  }
-  const bool is_new = !t_.agents[*who].subscriptions.contains(topic_name(command.topic));
-  const uint32_t count = subscribe(turn, *who, {&command.topic, 1});
-  if (is_new && *who != turn.actor) {
-    broker_topics::audit(t_, turn.dispatch, "subscribed", turn.entry.actor, t_.agents[*who].name);
-  }
-  return Receipt{.message = {}, .count = count};
-}
-
-std::expected<void, Error> Workspace::check_topics(const Listener& listener,
-                                                   std::span<const std::string_view> topics,
-                                                   std::string_view field) const {
-  std::set<std::string_view> added;
-  std::set<std::string_view> made;
-  std::set<std::string_view> made_patterns;
-  size_t had = 0;
-  for (const std::string_view topic : topics) {
-    const std::string_view name = topic_name(topic);
-    if (auto good = check_topic(t_.rules, listener.kind, listener.dialect, name); !good) {
-      return refuse(Code::bad_request, std::move(good.error()), std::string(field));
-    }
-    if (listener.agent != none) {
-      had = t_.agents[listener.agent].subscriptions.size();
-      if (t_.agents[listener.agent].subscriptions.contains(name)) {
-        continue;
-      }
-    }
-    added.insert(name);
-    // Patterns are counted like topics, though by themselves.
-    if (is_pattern(name) ? !t_.topics.wildcards().by_pattern().contains(name)
-                         : t_.topics.find(name) == none) {
-      (is_pattern(name) ? made_patterns : made).insert(name);
-    }
-  }
-  if (!added.empty() && had + added.size() > t_.rules.subscriptions_per_agent_max) {
-    return refuse(Code::limit_reached,
-                  "an agent subscribes to at most " +
-                      std::to_string(t_.rules.subscriptions_per_agent_max) +
-                      " topics (subscriptions_per_agent_max)",
-                  std::string(field));
-  }
-  for (const auto& [count, had_before] :
-       {std::pair{made.size(), t_.topics.size()},
-        std::pair{made_patterns.size(), t_.topics.wildcards().size()}}) {
-    if (count > 0 && had_before + count > t_.rules.topics_max) {
-      return refuse(Code::limit_reached,
-                    "the workspace has " + std::to_string(had_before) + " topics or patterns; " +
-                        std::to_string(t_.rules.topics_max) +
-                        " is all it may have of each (topics_max)",
-                    std::string(field));
-    }
-  }
-  return {};
-}
-
-uint32_t Workspace::subscribe(Turn& turn, AgentRef agent,
-                              std::span<const std::string_view> topics) {
-  uint32_t count = 0;
-  std::vector<std::string_view> patterns;
-  for (const std::string_view topic : topics) {
-    const std::string_view name = topic_name(topic);
-    if (!t_.agents[agent].subscriptions.emplace(name).second) {
-      continue;
-    }
-    if (is_pattern(name)) {
-      t_.topics.wildcards().subscribe(name, agent);
-      patterns.push_back(name);
-      continue;
-    }
-    const TopicRef ref = t_.topics.intern(name);
-    t_.topics.subscribe(ref, agent);
-    count += deliver_retained(turn, t_.topics[ref].retained, agent);
-  }
-  return patterns.empty() ? count : count + deliver_retained(turn, retained_by(patterns), agent);
-}
-
-void Workspace::unsubscribe(AgentRef agent, std::string_view name) {
-  t_.agents[agent].subscriptions.erase(std::string(name));
-  if (is_pattern(name)) {
-    t_.topics.wildcards().unsubscribe(name, agent);
-  } else {
-    t_.topics.unsubscribe(t_.topics.find(name), agent);
-  }
-}
-
 // What the topics that one of the patterns matches retain, oldest first; the newest of it. So that
 // it takes no longer with more topics, patterns and messages, each is bounded: the topics with the
 // newest messages are looked at first.
-std::deque<MessageRef> Workspace::retained_by(std::span<const std::string_view> patterns) const {
+std::deque<MessageRef> retained_by(const Tables& t, std::span<const std::string_view> patterns) {
   constexpr size_t compared_max = 4'096;  // topics with patterns
-  const size_t count_max = std::min<uint64_t>(t_.rules.topic_retained_max, 1'000);
+  const size_t count_max = std::min<uint64_t>(t.rules.topic_retained_max, 1'000);
   std::map<Seq, MessageRef> newest;
-  for (const TopicRef ref : t_.topics.retaining(compared_max / patterns.size() + 1)) {
-    const Topic& topic = t_.topics[ref];
+  for (const TopicRef ref : t.topics.retaining(compared_max / patterns.size() + 1)) {
+    const Topic& topic = t.topics[ref];
     const auto is_of_it = [&topic](std::string_view each) { return matches(each, topic.name); };
     if (std::ranges::none_of(patterns, is_of_it)) {
       continue;
     }
     for (auto message = topic.retained.rbegin(); message != topic.retained.rend(); ++message) {
-      const Seq seq = t_.messages.message(*message).seq;
+      const Seq seq = t.messages.message(*message).seq;
       const bool is_full = newest.size() >= count_max;
       if (is_full && (newest.empty() || seq < newest.begin()->first)) {
         break;  // and all before it
@@ -204,20 +86,44 @@ std::deque<MessageRef> Workspace::retained_by(std::span<const std::string_view> 
 }
 
 // Late subscribers get what is retained, but nothing twice and nothing that they said.
-uint32_t Workspace::deliver_retained(Turn& turn, std::deque<MessageRef> retained, AgentRef to) {
+uint32_t deliver_retained(Context& context, std::deque<MessageRef> retained, AgentRef to) {
+  Tables& t = context.t;
   uint32_t count = 0;
   for (const MessageRef ref : retained) {
-    const Message& message = t_.messages.message(ref);
-    const bool in_time =
-        message.time + t_.rules.topic_retention > t_.now && message.expires > t_.now;
-    if (in_time && message.sender != to && t_.messages.delivery_to(ref, to) == none) {
-      count += turn.dispatch.deliver(ref, to) ? 1 : 0;
+    const Message& message = t.messages.message(ref);
+    const bool in_time = message.time + t.rules.topic_retention > t.now && message.expires > t.now;
+    if (in_time && message.sender != to && t.messages.delivery_to(ref, to) == none) {
+      count += context.dispatch.deliver(ref, to) ? 1 : 0;
     }
   }
   return count;
 }
 
-std::expected<void, Error> check_subscribed(const Agent& agent, std::string_view topic) {
+// Whose subscription it is. Agents manage their own; the registry's owner manages those of others.
+std::expected<AgentRef, Error> subscriber(const ConstContext& context, std::string_view agent) {
+  const Tables& t = context.t;
+  if (agent.empty() || (context.actor != none && agent == t.agents[context.actor].name)) {
+    if (context.actor == none) {
+      return refuse(Code::forbidden, "only a registered principal can subscribe");
+    }
+    return context.actor;
+  }
+  if (!may_administer(context, Right::admin)) {
+    const std::vector<AgentRef> owners = t.agents.stewards();
+    if (std::ranges::find(owners, context.actor) == owners.end()) {
+      return refuse(Code::forbidden,
+                    "only the orchestrator, who owns the topics, or an admin changes what others "
+                    "subscribe to");
+    }
+  }
+  const AgentRef found = t.agents.find(agent);
+  if (found == none || !t.agents[found].is_registered()) {
+    return refuse(Code::not_found, "no principal is named " + quoted_start(agent), "/agent");
+  }
+  return found;
+}
+
+Checked check_subscribed(const Agent& agent, std::string_view topic) {
   const std::string_view name = topic_name(topic);
   if (!agent.subscriptions.contains(name)) {
     return refuse(Code::not_found, "there is no subscription to " + quoted_start(name));
@@ -225,18 +131,131 @@ std::expected<void, Error> check_subscribed(const Agent& agent, std::string_view
   return {};
 }
 
-Outcome Workspace::on(Turn& turn, const Unsubscribe& command) {
-  const auto who = subscriber(turn, command.agent);
+}  // namespace
+
+Checked check(const ConstContext& context, const Subscribe& command) {
+  const auto who = subscriber(context, command.agent);
   if (!who) {
     return std::unexpected(who.error());
   }
-  if (auto good = check_subscribed(t_.agents[*who], command.topic); !good) {
+  const Agent& agent = context.t.agents[*who];
+  return check_topics(context.t, {*who, agent.kind, agent.dialect}, {&command.topic, 1}, "/topic");
+}
+
+Outcome on(Context& context, const Subscribe& command) {
+  Tables& t = context.t;
+  const auto who = subscriber(context, command.agent);
+  if (!who) {
+    return std::unexpected(who.error());
+  }
+  const Listener listener{*who, t.agents[*who].kind, t.agents[*who].dialect};
+  if (auto good = check_topics(t, listener, {&command.topic, 1}, "/topic"); !good) {
+    return std::unexpected(good.error());
+  }
+  const bool is_new = !t.agents[*who].subscriptions.contains(topic_name(command.topic));
+  const uint32_t count = subscribe(context, *who, {&command.topic, 1});
+  if (is_new && *who != context.actor) {
+    broker_topics::audit(context.dispatch, "subscribed", context.entry.actor, t.agents[*who].name);
+  }
+  return Receipt{.message = {}, .count = count};
+}
+
+Checked check_topics(const Tables& t, const Listener& listener,
+                     std::span<const std::string_view> topics, std::string_view field) {
+  std::set<std::string_view> added;
+  std::set<std::string_view> made;
+  std::set<std::string_view> made_patterns;
+  size_t had = 0;
+  for (const std::string_view topic : topics) {
+    const std::string_view name = topic_name(topic);
+    if (auto good = check_topic(t.rules, listener.kind, listener.dialect, name); !good) {
+      return refuse(Code::bad_request, std::move(good.error()), std::string(field));
+    }
+    if (listener.agent != none) {
+      had = t.agents[listener.agent].subscriptions.size();
+      if (t.agents[listener.agent].subscriptions.contains(name)) {
+        continue;
+      }
+    }
+    added.insert(name);
+    // Patterns are counted like topics, though by themselves.
+    if (is_pattern(name) ? !t.topics.wildcards().by_pattern().contains(name)
+                         : t.topics.find(name) == none) {
+      (is_pattern(name) ? made_patterns : made).insert(name);
+    }
+  }
+  if (!added.empty() && had + added.size() > t.rules.subscriptions_per_agent_max) {
+    return refuse(Code::limit_reached,
+                  "an agent subscribes to at most " +
+                      std::to_string(t.rules.subscriptions_per_agent_max) +
+                      " topics (subscriptions_per_agent_max)",
+                  std::string(field));
+  }
+  for (const auto& [count, had_before] :
+       {std::pair{made.size(), t.topics.size()},
+        std::pair{made_patterns.size(), t.topics.wildcards().size()}}) {
+    if (count > 0 && had_before + count > t.rules.topics_max) {
+      return refuse(Code::limit_reached,
+                    "the workspace has " + std::to_string(had_before) + " topics or patterns; " +
+                        std::to_string(t.rules.topics_max) +
+                        " is all it may have of each (topics_max)",
+                    std::string(field));
+    }
+  }
+  return {};
+}
+
+uint32_t subscribe(Context& context, AgentRef agent, std::span<const std::string_view> topics) {
+  Tables& t = context.t;
+  uint32_t count = 0;
+  std::vector<std::string_view> patterns;
+  for (const std::string_view topic : topics) {
+    const std::string_view name = topic_name(topic);
+    if (!t.agents[agent].subscriptions.emplace(name).second) {
+      continue;
+    }
+    if (is_pattern(name)) {
+      t.topics.wildcards().subscribe(name, agent);
+      patterns.push_back(name);
+      continue;
+    }
+    const TopicRef ref = t.topics.intern(name);
+    t.topics.subscribe(ref, agent);
+    count += deliver_retained(context, t.topics[ref].retained, agent);
+  }
+  return patterns.empty() ? count
+                          : count + deliver_retained(context, retained_by(t, patterns), agent);
+}
+
+void unsubscribe(Tables& t, AgentRef agent, std::string_view name) {
+  t.agents[agent].subscriptions.erase(std::string(name));
+  if (is_pattern(name)) {
+    t.topics.wildcards().unsubscribe(name, agent);
+  } else {
+    t.topics.unsubscribe(t.topics.find(name), agent);
+  }
+}
+
+Checked check(const ConstContext& context, const Unsubscribe& command) {
+  const auto who = subscriber(context, command.agent);
+  return who ? check_subscribed(context.t.agents[*who], command.topic)
+             : std::unexpected(who.error());
+}
+
+Outcome on(Context& context, const Unsubscribe& command) {
+  Tables& t = context.t;
+  const auto who = subscriber(context, command.agent);
+  if (!who) {
+    return std::unexpected(who.error());
+  }
+  if (auto good = check_subscribed(t.agents[*who], command.topic); !good) {
     return std::unexpected(good.error());
   }
   // What is in the inbox already stays there: it was accepted for this receiver.
-  unsubscribe(*who, topic_name(command.topic));
-  if (*who != turn.actor) {
-    broker_topics::audit(t_, turn.dispatch, "unsubscribed", turn.entry.actor, t_.agents[*who].name);
+  unsubscribe(t, *who, topic_name(command.topic));
+  if (*who != context.actor) {
+    broker_topics::audit(context.dispatch, "unsubscribed", context.entry.actor,
+                         t.agents[*who].name);
   }
   return Receipt{};
 }

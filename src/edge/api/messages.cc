@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/trace.h"
+#include "core/dead_letters/dead_letter_acts.h"
 #include "edge/api/api.h"
 #include "edge/mask.h"
 #include "edge/render.h"
@@ -317,7 +318,7 @@ void Api::submit(const Principal& caller, const dialect::Codec& codec, Json mess
 void Api::keep_malformed(const Principal& caller, std::string_view text, const Error& error,
                          node::Broker::Done done) {
   const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
-  if (!core::Dispatch::keeps_malformed(t, caller.ref, clock_.now())) {
+  if (!core::keeps_malformed(t, caller.ref, clock_.now())) {
     done(std::unexpected(error), {});
     return;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/delivery/outbox.h"
+#include "core/outbox/outbox.h"
 
 #include <gtest/gtest.h>
 

@@ -3,14 +3,20 @@
 // to be said than can be written in good time. So each principal has a share of errands_max; what
 // is to be said to it beyond that is counted in one summary. Nobody else waits for it, and nothing
 // is left out.
+#include "core/outbox/outbox_acts.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "core/delivery/dispatch.h"
+#include "core/machine/context.h"
+#include "core/topics/broker_topics.h"
 
 namespace parley::core {
 
 namespace {
+
+// One principal's part of it.
+constexpr uint64_t shares = 8;
 
 // What there may be very many of, and what can be asked for otherwise: it may be summed up.
 bool can_be_summed_up(OutboxKind kind) {
@@ -48,9 +54,6 @@ uint64_t room_for(OutboxKind kind, uint64_t max) {
   return kind == OutboxKind::published ? max / 2 : kind == OutboxKind::stage ? max : max - max / 8;
 }
 
-// One principal's part of it.
-constexpr uint64_t shares = 8;
-
 void count(std::vector<Fact>& facts, std::string_view name) {
   const auto at = std::ranges::find(facts, name, &Fact::name);
   if (at == facts.end()) {
@@ -60,51 +63,83 @@ void count(std::vector<Fact>& facts, std::string_view name) {
   }
 }
 
-}  // namespace
-
-uint64_t Dispatch::owe(OutboxItem item) {
-  const AgentRef to = t_.agents.find(item.to);
-  if (item.kind != OutboxKind::published && (to == none || !t_.agents[to].is_registered())) {
-    return 0;
-  }
-  const uint64_t max = t_.rules.errands_max;
-  const bool has_room = t_.outbox.size() < room_for(item.kind, max);
-  if (can_be_summed_up(item.kind) && max > 0 &&
-      (!has_room || t_.outbox.owed_to(item.to) >= std::max<uint64_t>(1, max / shares))) {
-    return sum_up(item);
-  }
-  if (!has_room) {
-    ++t_.outbox.dropped;
-    return 0;
-  }
-  item.since = t_.now;
-  const uint64_t id = t_.outbox.add(std::move(item));
-  emit(Owed{.outbox_item = id});
-  return id;
-}
-
 // A node may be sending the summary as it is now. So what comes later makes it another one, but for
 // what comes with the same entry, of which no node has seen anything.
-uint64_t Dispatch::sum_up(const OutboxItem& item) {
-  OutboxItem* const waiting = t_.outbox.summary_to(item.to);
-  if (waiting != nullptr && waiting->id >= first_item_) {
+uint64_t sum_up(Dispatch& dispatch, const OutboxItem& item) {
+  Tables& t = dispatch.t;
+  OutboxItem* const waiting = t.outbox.summary_to(item.to);
+  if (waiting != nullptr && waiting->id >= dispatch.first_outbox_item) {
     count(waiting->facts, outbox_kind_name(item.kind));
     return waiting->id;
   }
   OutboxItem summary{.kind = OutboxKind::summary, .to = item.to, .about = {}};
   if (waiting != nullptr) {
     summary.facts = std::move(waiting->facts);
-    t_.outbox.remove(waiting->id);
+    t.outbox.remove(waiting->id);
   } else {
     summary.facts = {{"detail", std::string("more than is told one by one; GET /v1/outbox says "
                                             "what became of each message")},
-                     {"first_at", t_.now}};
+                     {"first_at", t.now}};
   }
   count(summary.facts, outbox_kind_name(item.kind));
-  summary.since = t_.now;
-  const uint64_t id = t_.outbox.add(std::move(summary));
-  emit(Owed{.outbox_item = id});
+  summary.since = t.now;
+  const uint64_t id = t.outbox.add(std::move(summary));
+  dispatch.emit(Owed{.outbox_item = id});
   return id;
+}
+
+}  // namespace
+
+uint64_t owe(Dispatch& dispatch, OutboxItem item) {
+  Tables& t = dispatch.t;
+  const AgentRef to = t.agents.find(item.to);
+  if (item.kind != OutboxKind::published && (to == none || !t.agents[to].is_registered())) {
+    return 0;
+  }
+  const uint64_t max = t.rules.errands_max;
+  const bool has_room = t.outbox.size() < room_for(item.kind, max);
+  if (can_be_summed_up(item.kind) && max > 0 &&
+      (!has_room || t.outbox.owed_to(item.to) >= std::max<uint64_t>(1, max / shares))) {
+    return sum_up(dispatch, item);
+  }
+  if (!has_room) {
+    ++t.outbox.dropped;
+    return 0;
+  }
+  item.since = t.now;
+  const uint64_t id = t.outbox.add(std::move(item));
+  dispatch.emit(Owed{.outbox_item = id});
+  return id;
+}
+
+// What the broker owes and could not send now, it can never send: it is the same message each time.
+// What it was for ends here, so that no one waits for it. Does nothing when it was sent.
+void give_up_outbox_item(Context& context, uint64_t id, const Outcome& outcome) {
+  Tables& t = context.t;
+  const OutboxItem* const item = t.outbox.find(id);
+  if (item == nullptr) {
+    return;
+  }
+  ++t.outbox.refused;
+  const OutboxKind kind = item->kind;
+  const std::string to = item->to;
+  if (kind == OutboxKind::stage) {
+    context.requests.cannot_begin(*item, outcome
+                                             ? "another message has the id that this one would have"
+                                             : outcome.error().detail);
+  }
+  if (kind == OutboxKind::delivery_failed || kind == OutboxKind::message_malformed) {
+    for (const auto& [number, letter] : t.dead_letters.all()) {
+      if (letter.notice == id) {
+        t.dead_letters.find(number)->notice = 0;  // its sender was not told
+        break;
+      }
+    }
+  }
+  t.outbox.remove(id);
+  if (kind != OutboxKind::published) {  // news make no news
+    broker_topics::audit(context.dispatch, "notice_refused", broker_name, to);
+  }
 }
 
 }  // namespace parley::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/delivery/dead_letters.h"
+#include "core/dead_letters/dead_letters.h"
 
 #include "base/check.h"
 #include "core/model/wire.h"

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// Principals are registered, changed and removed, and say how they are.
+#include "core/agents/registry.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "core/agents/presence.h"
+#include "core/conversation/lock_acts.h"
+#include "core/conversation/session_acts.h"
+#include "core/conversation/task_acts.h"
+#include "core/delivery/stream_acts.h"
+#include "core/delivery/tries.h"
+#include "core/machine/context.h"
+#include "core/model/refusal.h"
+#include "core/requests/deadlock.h"
+#include "core/topics/broker_topics.h"
+#include "core/topics/subscription_acts.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+// All that the agent has not settled ends as dead letters, at once or, where that is too much for
+// one entry, with the next ticks. Its inbox is empty from now on.
+void dead_letter_all(Dispatch& dispatch, AgentRef agent) {
+  const std::vector<DeliveryRef> refs = unsettled_of(dispatch.t, agent);
+  for (const DeliveryRef ref : refs) {
+    if (refs.size() <= due_max) {
+      dispatch.dead_letter_removed(ref);
+    } else {
+      dispatch.leave_for_removal(ref);
+    }
+  }
+}
+
+std::unexpected<Error> too_long(std::string_view what, uint64_t bytes_max, std::string field) {
+  return refuse(
+      Code::bad_request,
+      std::string(what) + " must be 1 to " + std::to_string(bytes_max) + " bytes (name_bytes_max)",
+      std::move(field));
+}
+
+bool is_name(std::string_view text, const Rules& rules) {
+  return !text.empty() && text.size() <= rules.name_bytes_max;
+}
+
+std::expected<void, Error> check_webhook(const Tables& t, const Register& c, AgentRef found) {
+  if (c.webhook.size() > t.rules.webhook_bytes_max) {
+    return refuse(Code::limit_reached,
+                  "the URL of a webhook has at most " + std::to_string(t.rules.webhook_bytes_max) +
+                      " bytes (webhook_bytes_max)",
+                  "/webhook");
+  }
+  const bool has_secret = found != none && !t.agents[found].webhook.url.empty();
+  if (!c.webhook.empty() && !has_secret && c.webhook_secret == WebhookSecret{}) {
+    return refuse(Code::bad_request, "a webhook needs a secret to be signed with", "/webhook");
+  }
+  return {};
+}
+
+// The discipline follows the dialect: what waits is put into line anew.
+void change_dialect(Context& context, AgentRef ref, Dialect dialect) {
+  Tables& t = context.t;
+  Agent& agent = t.agents[ref];
+  std::vector<DeliveryRef> waiting = unsettled_of(t, ref);
+  std::erase_if(waiting, [&t](DeliveryRef d) { return is_held(t.messages.delivery(d).state); });
+  agent.inbox.clear(t.messages, waiting);
+  agent.dialect = dialect;
+  agent.inbox.put_all(t.messages, agent.discipline(), waiting);
+  context.dispatch.pump(ref);
+}
+
+// What is wrong with what is said of the principal, whoever says it.
+std::expected<void, Error> check_registration(const Tables& t, const Register& c) {
+  if (!is_name(c.name, t.rules)) {
+    return too_long("a name", t.rules.name_bytes_max, "/id");
+  }
+  if (c.name == "*") {
+    return refuse(Code::bad_request, "\"*\" means everyone and is no agent's name", "/id");
+  }
+  if (!base::is_plain_name(c.name)) {
+    return refuse(Code::bad_request,
+                  "a name has no control or invisible characters and no space at its ends", "/id");
+  }
+  if (c.name.starts_with("topic:") || c.name == "broadcast") {
+    return refuse(Code::bad_request, quoted(c.name) + " is a word for other receivers", "/id");
+  }
+  if (c.name == broker_sender) {
+    return refuse(Code::bad_request, quoted(c.name) + " is the broker's own name; choose another",
+                  "/id");
+  }
+  if (broker_topics::is_own_topic(c.name)) {
+    return refuse(Code::bad_request, quoted(c.name) + " is a topic of the broker's; choose another",
+                  "/id");
+  }
+  if (c.kind == PrincipalKind::unknown) {
+    return refuse(Code::bad_request, "an agent, a human or an admin can be registered", "/kind");
+  }
+  if (c.role.size() > t.rules.name_bytes_max) {
+    return too_long("a role", t.rules.name_bytes_max, "/role");
+  }
+  if (c.capabilities.size() > t.rules.capabilities_max) {
+    return refuse(Code::limit_reached,
+                  "an agent has at most " + std::to_string(t.rules.capabilities_max) +
+                      " capabilities (capabilities_max)",
+                  "/capabilities");
+  }
+  for (const std::string_view capability : c.capabilities) {
+    if (!is_name(capability, t.rules)) {
+      return too_long("a capability", t.rules.name_bytes_max, "/capabilities");
+    }
+  }
+  for (const std::string_view right : c.rights) {
+    if (parse_right(right) == 0) {
+      return refuse(Code::bad_request, "a right is approver, moderator, maintainer or admin",
+                    "/rights");
+    }
+  }
+  if (c.kind == PrincipalKind::agent && !c.rights.empty()) {
+    return refuse(Code::bad_request, "rights are for humans", "/rights");
+  }
+  if (c.profile.size() > t.rules.profile_bytes_max) {
+    return refuse(Code::limit_reached, "what an agent says of itself has at most " +
+                                           std::to_string(t.rules.profile_bytes_max) +
+                                           " bytes (profile_bytes_max)");
+  }
+  const AgentRef found = t.agents.find(c.name);
+  if (auto good = check_webhook(t, c, found); !good) {
+    return good;
+  }
+  if (const AgentRef owner = t.agents.find_token(c.token); owner != none && owner != found) {
+    return refuse(Code::conflict, "this token belongs to another principal");
+  }
+  const bool is_new = found == none || !t.agents[found].is_registered();
+  if (!is_new && t.agents[found].kind != c.kind) {
+    return refuse(Code::conflict, quoted(c.name) + " is registered as another kind of principal");
+  }
+  // What is sent to that name by those who know the topic would be the agent's from then on.
+  if (const TopicRef topic = t.topics.find(c.name);
+      is_new && topic != none && !t.topics[topic].subscribers.empty()) {
+    return refuse(Code::conflict,
+                  quoted(c.name) + " is a topic that someone subscribes to; choose another id",
+                  "/id");
+  }
+  if (is_new && t.agents.registered() >= t.rules.agents_max) {
+    return refuse(Code::limit_reached, "the workspace has " + std::to_string(t.rules.agents_max) +
+                                           " principals already (agents_max)");
+  }
+  return check_topics(t, {found, c.kind, c.dialect}, c.subscriptions, "/subscriptions");
+}
+
+// Whoever is no admin changes only what is said of itself, not what it may do.
+Checked may_register(const ConstContext& context, const Register& command) {
+  const Tables& t = context.t;
+  const bool is_self = context.actor != none && t.agents[context.actor].name == command.name;
+  const bool same_standing = is_self && t.agents[context.actor].kind == command.kind &&
+                             t.agents[context.actor].role == command.role &&
+                             command.rights.empty() && command.token == TokenHash{};
+  return same_standing ? Checked() : may_administer(context, Right::admin);
+}
+
+std::expected<AgentRef, Error> agent_to_remove(const ConstContext& context,
+                                               const Unregister& command) {
+  const Tables& t = context.t;
+  const AgentRef ref = t.agents.find(command.name);
+  const bool is_self = ref != none && ref == context.actor;
+  if (auto allowed = may_administer(context, Right::admin); !allowed && !is_self) {
+    return std::unexpected(allowed.error());
+  }
+  if (ref == none || !t.agents[ref].is_registered()) {
+    return refuse(Code::not_found, "no principal is named " + quoted_start(command.name));
+  }
+  if (t.agents[ref].kind == PrincipalKind::admin) {
+    return refuse(Code::conflict, "the admin cannot be removed: no one could register it again");
+  }
+  return ref;
+}
+
+}  // namespace
+
+Checked check(const ConstContext& context, const Register& command) {
+  if (auto good = check_registration(context.t, command); !good) {
+    return good;
+  }
+  return may_register(context, command);
+}
+
+Outcome on(Context& context, const Register& command) {
+  Tables& t = context.t;
+  if (auto good = check(context, command); !good) {
+    return std::unexpected(good.error());
+  }
+  const bool is_self = context.actor != none && t.agents[context.actor].name == command.name;
+  const AgentRef ref = t.agents.intern(command.name);
+  const bool is_new = !t.agents[ref].is_registered();
+  if (is_new) {
+    t.agents[ref].registered = t.now;
+    t.agents[ref].dialect = command.dialect;
+  }
+  t.agents.set_kind(ref, command.kind);
+  if (t.agents[ref].dialect != command.dialect) {
+    change_dialect(context, ref, command.dialect);
+  }
+  Agent& agent = t.agents[ref];
+  t.agents.set_role(ref, command.role);
+  agent.capabilities.assign(command.capabilities.begin(), command.capabilities.end());
+  agent.profile = command.profile;
+  agent.webhook.change(command, t.now);
+  if (command.kind == PrincipalKind::human) {
+    uint8_t rights = 0;
+    for (const std::string_view right : command.rights) {
+      rights = static_cast<uint8_t>(rights | parse_right(right));
+    }
+    t.agents.set_rights(ref, rights);
+  }
+  if (command.token != TokenHash{}) {
+    t.agents.add_token(ref, command.token, command.only_token ? 1 : t.rules.tokens_per_agent_max);
+  }
+  if (is_new) {
+    broker_topics::availability(context.dispatch, ref, "registered");
+  }
+  if (!is_self) {
+    broker_topics::audit(context.dispatch, is_new ? "registered" : "registration_changed",
+                         context.entry.actor, command.name);
+  }
+  return Receipt{.message = {}, .count = subscribe(context, ref, command.subscriptions)};
+}
+
+Checked check(const ConstContext& context, const Unregister& command) {
+  const auto found = agent_to_remove(context, command);
+  return found ? Checked() : std::unexpected(found.error());
+}
+
+Outcome on(Context& context, const Unregister& command) {
+  Tables& t = context.t;
+  const auto found = agent_to_remove(context, command);
+  if (!found) {
+    return std::unexpected(found.error());
+  }
+  const AgentRef ref = *found;
+  while (!t.agents[ref].streams.empty()) {
+    close_stream(context.dispatch, t.agents[ref].streams.back(), false);
+  }
+  while (!t.agents[ref].subscriptions.empty()) {
+    unsubscribe(t, ref, std::string(*t.agents[ref].subscriptions.begin()));
+  }
+  dead_letter_all(context.dispatch, ref);
+  unblock_all(t, ref);
+  leave_sessions(context.dispatch, command.name);
+  leave_locks(context.dispatch, command.name);
+  context.requests.settle();
+  context.requests.left(command.name);
+  t.outbox.forget(command.name);
+  broker_topics::availability(context.dispatch, ref, "unregistered");
+  broker_topics::audit(context.dispatch, "unregistered", context.entry.actor, command.name);
+  t.pressed.erase({t.agents[ref].backpressure.until, t.agents[ref].name});
+  presence::forget(t, ref);
+  t.agents.unregister(ref);
+  return Receipt{};
+}
+
+Outcome on(Context& context, const Heartbeat& command) {
+  Tables& t = context.t;
+  if (context.actor == none) {
+    return refuse(Code::forbidden, "only a registered principal has a heartbeat");
+  }
+  for (const auto& [text, field] :
+       {std::pair{command.status, "/status"}, std::pair{command.task, "/currentTask"}}) {
+    if (text.size() > t.rules.name_bytes_max) {
+      return refuse(Code::bad_request,
+                    "status and task have at most " + std::to_string(t.rules.name_bytes_max) +
+                        " bytes (name_bytes_max)",
+                    field);
+    }
+  }
+  Agent& agent = t.agents[context.actor];
+  if (command.only_seen) {
+    return Receipt{};
+  }
+  presence::expect(t, context.actor);
+  if (agent.dialect == Dialect::inbox) {
+    renew_tasks(t, context.actor);
+  }
+  const bool was_busy = context.requests.is_busy(agent);
+  if (agent.status != command.status && !command.status.empty()) {
+    broker_topics::availability(context.dispatch, context.actor, command.status);
+  }
+  agent.status = command.status;
+  agent.task = command.task;
+  if (try_all(t, context.actor)) {
+    context.dispatch.pump(context.actor);
+  }
+  if (was_busy) {  // what waits for it goes on, unless it says that it is busy still
+    context.requests.heard_from(context.actor);
+  }
+  agent.budget.turn(t.now);
+  agent.budget.tokens = base::saturating_sum(agent.budget.tokens, command.tokens);
+  return Receipt{};
+}
+
+}  // namespace parley::core

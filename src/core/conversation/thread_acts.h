@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <expected>
+
+#include "core/delivery/routing.h"
+#include "core/machine/context.h"
+
+namespace parley::core {
+
+// The thread that a message goes into, none where it has no name or begins one; or why it may not.
+std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const Envelope& e,
+                                            const Route& route);
+// Writes the accepted message down in its thread, which begins with it where there was none.
+void enter_thread(Tables& t, ThreadRef ref, const Envelope& e, const Route& route,
+                  MessageRef message_ref);
+
+// A request waits for its answer no more. Does nothing when it did not wait. Owed when it is
+// answered, when nobody watches it any more, and when an unwatched one has no open delivery.
+void end_request(Dispatch& dispatch, MessageRef ref);
+
+// Closes those that are old, and forgets what is closed or idle for long: at most `due_max`.
+void advance_threads(Dispatch& dispatch);
+void forget_threads(Tables& t);
+
+Checked check(const ConstContext& context, const CloseThread& command);
+Outcome on(Context& context, const CloseThread& command);
+
+}  // namespace parley::core

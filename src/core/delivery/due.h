@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/delivery/dispatch.h"
+
+namespace parley::core {
+
+// Ends leases and delays that are over, and messages that have waited too long: at most `due_max`.
+void advance_deliveries(Dispatch& dispatch);
+
+// What a node whose life is over kept in memory only is over too. What is handed out may still be
+// acknowledged.
+void end_broadcasts(Dispatch& dispatch, uint64_t life);
+
+}  // namespace parley::core

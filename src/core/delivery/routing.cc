@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who gets a message, and the way to them.
+#include "core/delivery/routing.h"
+
+#include <algorithm>
+
+#include "core/delivery/tries.h"
+#include "core/limits/backpressure_acts.h"
+#include "core/limits/rate_limit.h"
+#include "core/model/refusal.h"
+#include "core/model/sizes.h"
+#include "core/topics/retention.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+// `domain.event_type`, or collab's `topic:NAME`.
+bool is_topic_name(std::string_view name) {
+  return name.starts_with("topic:") || name.find('.') != std::string_view::npos;
+}
+
+// Whether the sender says that it means a topic, even where an agent has the name.
+bool says_topic(const Envelope& e, std::string_view name) {
+  return name.starts_with("topic:") || (e.kind == Kind::broadcast && is_topic_name(name));
+}
+
+}  // namespace
+
+// Hands the message to all whom the route names; whom it must not wait for gets a dead letter.
+void deliver_to_route(Context& context, const Route& route, MessageRef message) {
+  Tables& t = context.t;
+  std::vector<AgentRef> receivers = route.agents;
+  if (!route.topic.empty()) {
+    const TopicRef topic = t.topics.intern(route.topic);
+    t.messages.message(message).topic = topic;
+    t.topics.use(topic);
+    retain(context.dispatch, message);
+    receivers = t.topics.listeners(route.topic);
+  }
+  for (const std::string_view name : route.unknown) {
+    receivers.push_back(t.agents.intern(name));
+  }
+  t.messages.message(message).refused =
+      route.is_one() && !route.absent.empty() &&
+      !is_tried_again(t, t.messages.message(message).dialect, route.absent.front());
+  const bool fan_out = route.everyone || !route.topic.empty();
+  Passage passage = context.actor == none ? Passage{} : enter_limits(t, message);
+  passage.is_answer = context.answers;
+  context.dispatch.begin_fan_out(message);
+  for (const AgentRef receiver : receivers) {
+    if (std::ranges::find(route.absent, receiver) != route.absent.end()) {
+      context.dispatch.deliver_if_there(message, receiver);
+    } else if (!fan_out || receiver != context.actor) {
+      context.dispatch.deliver(message, receiver, passage);
+    }
+  }
+  for (const auto& [stand_in, away] : route.redirected) {
+    t.messages.redirected()[t.messages.delivery_to(message, stand_in)] = t.agents[away].name;
+  }
+  if (passage.is_paced) {
+    signal_backpressure(context.dispatch, message, passage.relief);
+  }
+  context.dispatch.end_fan_out(message);
+}
+
+std::expected<Route, Error> find_route(const ConstContext& context, const Envelope& e) {
+  const Tables& t = context.t;
+  Route route;
+  std::set<std::string_view> named;  // a list may have a thousand names
+  for (const std::string_view name : e.receivers) {
+    if (e.receivers.size() > 1 && !named.insert(name).second) {
+      continue;
+    }
+    const AgentRef agent = t.agents.find(name);
+    if (agent != none && t.agents[agent].is_registered() && !says_topic(e, name)) {
+      route.agents.push_back(agent);
+    } else if (name == "*" || is_topic_name(name)) {
+      if (e.receivers.size() > 1) {
+        return refuse(Code::bad_request, "a topic or \"*\" is a message's only receiver",
+                      "/receiver");
+      }
+      route.everyone = name == "*";
+      route.topic = name == "*" ? std::string_view{} : topic_name(name);
+      if (is_pattern(route.topic)) {
+        return refuse(Code::bad_request,
+                      "a message is published on one topic; \"*\" and \">\" in a name are for "
+                      "those who subscribe",
+                      "/receiver");
+      }
+    } else {
+      route.unknown.push_back(name);
+    }
+  }
+  if (route.everyone) {
+    route.agents = t.agents.sorted();
+    // What is kept in memory only is for who is there.
+    const bool all = e.durability == Durability::disk;
+    std::erase_if(route.agents, [&t, all](AgentRef ref) {
+      const Agent& agent = t.agents[ref];
+      return agent.kind != PrincipalKind::agent || (!all && agent.is_offline());
+    });
+  }
+  // The broker's own topics are few, and what it owes is always taken.
+  if (!route.topic.empty() && t.topics.find(route.topic) == none && context.actor != none &&
+      t.topics.size() >= t.rules.topics_max) {
+    return refuse(Code::limit_reached, "the workspace has " + std::to_string(t.rules.topics_max) +
+                                           " topics already (topics_max)");
+  }
+  if (context.actor != none && route.is_one() && e.priority != Priority::critical &&
+      !context.answers && t.load_of(route.agents.front()) >= t.rules.queue_max &&
+      !is_tried_again(t, e.dialect, route.agents.front())) {
+    return refuse(Code::queue_full,
+                  "the inbox of \"" + t.agents[route.agents.front()].name + "\" is full (" +
+                      std::to_string(t.rules.queue_max) +
+                      "); send again when it has settled some, or raise queue_max");
+  }
+  return route;
+}
+
+// An agent that is named must be able to take the message, also as a pipeline's stage. Whom a topic
+// or everyone's channel brings what it cannot take has a dead letter instead.
+std::expected<void, Error> check_receivers(const ConstContext& context, const Envelope& e,
+                                           const Route& route) {
+  const Tables& t = context.t;
+  if (route.everyone || (context.actor == none && e.sender == broker_sender)) {
+    return {};
+  }
+  const MessageSizes sizes = sizes_of(e);
+  for (const AgentRef ref : route.agents) {
+    const Agent& receiver = t.agents[ref];
+    if (std::string fault = size_fault(t.rules, receiver, e.dialect, sizes); !fault.empty()) {
+      return refuse(Code::payload_too_large, std::move(fault),
+                    receiver.dialect == Dialect::inbox ? "/body" : "/receiver");
+    }
+  }
+  return {};
+}
+
+}  // namespace parley::core

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agents could not settle is put before people, who say what was decided.
+#include "core/humans/escalation_acts.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "core/machine/context.h"
+#include "core/model/refusal.h"
+#include "core/outbox/outbox_acts.h"
+#include "core/topics/broker_topics.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+}  // namespace
+
+uint64_t escalate(Dispatch& dispatch, Escalation escalation) {
+  Tables& t = dispatch.t;
+  escalation.since = t.now;
+  escalation.why = base::cut(escalation.why, t.rules.reason_bytes_max);
+  const uint64_t id = t.escalations.add(std::move(escalation), t.rules.escalations_max);
+  const Escalation& added = *t.escalations.find(id);
+  constexpr size_t told_max = 16;
+  std::vector<AgentRef> stewards = t.agents.stewards();
+  stewards.resize(std::min(stewards.size(), told_max));
+  for (const AgentRef steward : stewards) {
+    owe(dispatch, {.kind = OutboxKind::escalated,
+                   .to = t.agents[steward].name,
+                   .about = added.about,
+                   .priority = Priority::high,
+                   .facts = {{"escalation", static_cast<int64_t>(id)},
+                             {"cause", std::string(cause_name(added.cause))},
+                             {"agent", added.agent},
+                             {"receiver", added.receiver},
+                             {"why", added.why}}});
+  }
+  broker_topics::audit(dispatch, "escalated", broker_name, added.agent);
+  return id;
+}
+
+Checked check(const ConstContext& context, const ResolveEscalation& command) {
+  const Tables& t = context.t;
+  if (auto allowed = may_administer(context, Right::maintainer); !allowed) {
+    return allowed;
+  }
+  const Escalation* const escalation = t.escalations.find(command.id);
+  if (escalation == nullptr) {
+    return refuse(Code::not_found, "there is no escalation " + std::to_string(command.id));
+  }
+  if (!escalation->is_open()) {
+    return refuse(Code::conflict, "the escalation was resolved by " +
+                                      quoted(escalation->resolved_by) + " at " +
+                                      base::format_time(escalation->resolved_at));
+  }
+  if (command.resolution.empty() || command.resolution.size() > t.rules.reason_bytes_max) {
+    return refuse(Code::bad_request,
+                  "a resolution says what was decided, in 1 to " +
+                      std::to_string(t.rules.reason_bytes_max) + " bytes (reason_bytes_max)",
+                  "/resolution");
+  }
+  return {};
+}
+
+Outcome on(Context& context, const ResolveEscalation& command) {
+  Tables& t = context.t;
+  if (auto good = check(context, command); !good) {
+    return std::unexpected(good.error());
+  }
+  const Escalation* const escalation = t.escalations.find(command.id);
+  const std::string_view by = context.actor == none ? broker_sender : context.entry.actor;
+  t.escalations.resolve(command.id, command.resolution, by, t.now);
+  owe(context.dispatch, {.kind = OutboxKind::escalation_resolved,
+                         .to = escalation->agent,
+                         .about = escalation->about,
+                         .facts = {{"escalation", static_cast<int64_t>(command.id)},
+                                   {"cause", std::string(cause_name(escalation->cause))},
+                                   {"resolution", std::string(command.resolution)},
+                                   {"resolved_by", std::string(by)}}});
+  broker_topics::audit(context.dispatch, "escalation_resolved", context.entry.actor,
+                       std::to_string(command.id));
+  return Receipt{.message = escalation->about};
+}
+
+}  // namespace parley::core

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/machine/tables.h"
+
+namespace parley::core {
+
+// Who has less time to answer is not counted as failing.
+constexpr Duration answer_time_min = base::seconds(1);
+
+void note_failure(Tables& t, AgentRef receiver);
+
+// No one waits for an answer any more: the circuit breaker of the one who owes it counts that.
+void note_unanswered(Tables& t, MessageRef request, Duration timeout);
+
+}  // namespace parley::core

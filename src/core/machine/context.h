@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <expected>
+
+#include "core/delivery/dispatch.h"
+#include "core/machine/tables.h"
+#include "core/model/effect.h"
+#include "core/model/entry.h"
+#include "core/requests/requests.h"
+
+namespace parley::core {
+
+// What a check works with: the tables and who asks for what. Nothing of it changes, so the same
+// check serves at the door, where a refusal costs no entry, and in `apply`
+// (docs/decisions/0011-advice-at-the-door.md).
+struct ConstContext {
+  const Tables& t;
+  const Entry& entry;
+  AgentRef actor = none;  // none: the broker itself
+  bool answers = false;   // the message is the answer to a request that waits for it
+
+  Time now() const { return entry.time; }
+};
+
+// What an act works with: the same, and the means to change the tables. One entry has one.
+struct Context {
+  Tables& t;
+  Dispatch& dispatch;
+  Requests requests;
+  const Entry& entry;
+  AgentRef actor = none;
+  bool answers = false;
+  bool has_no_task = false;  // the message tells of a task that its sender does not have
+
+  operator ConstContext() const { return {t, entry, actor, answers}; }
+  Time now() const { return entry.time; }
+};
+
+// What a check says: nothing, or why not. A command that is refused for reasons that can be found
+// without changing anything has an overload `Checked check(const ConstContext&, const Command&)`
+// in its room: `Workspace::admit` asks it at the door.
+using Checked = std::expected<void, Error>;
+
+// The broker itself, an admin, and whoever has the right.
+Checked may_administer(const ConstContext& context, Right right);
+// Who may do to all what others may do to their own.
+bool is_maintainer(const ConstContext& context);
+
+}  // namespace parley::core

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <vector>
+
+#include "core/delivery/routing.h"
+#include "core/machine/context.h"
+
+namespace parley::core {
+
+// What becomes of a message that is not refused.
+struct SendPlan {
+  uint64_t content = 0;
+  MessageRef repeated = none;    // it was sent before; the rest is not set
+  std::optional<Receipt> given;  // its task was given before; likewise
+  MessageRef question = none;    // that it answers
+  bool answers = false;          // someone waits for that answer
+  Route route;
+  bool in_session = false;
+  MessageRef cause = none;
+  std::optional<WaitGraph::Edge> wait;
+  std::vector<WaitGraph::Edge> in_circle;
+  ThreadRef thread = none;
+  Exchanged exchanges{};
+  uint64_t receivers = 0;
+};
+
+// All that can refuse a message, and nothing that changes anything.
+std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& command);
+
+// What is wrong with the message itself, not with the moment: a send that is refused for it leaves
+// a dead letter.
+bool is_malformed(const Error& error);
+
+Outcome on(Context& context, const Send& command);
+
+}  // namespace parley::core

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <expected>
+
+#include "core/machine/context.h"
+
+namespace parley::core {
+
+// Who was asked alone: the receiver of a message to one, or, where its task was given to another
+// since, who has that now. none: several were asked.
+AgentRef asked_alone(const Tables& t, MessageRef ref);
+
+// What a response answers; none for any other message.
+std::expected<MessageRef, Error> find_question(const ConstContext& context, const Envelope& e);
+
+// Whether someone still waits for the answer of `by`.
+bool is_awaited(const Tables& t, MessageRef question, AgentRef by);
+
+// What comes back to the one who asked: the answer, one that is late, or one more.
+void enter_answer(Context& context, MessageRef question, MessageRef answer, const Envelope& e);
+
+}  // namespace parley::core

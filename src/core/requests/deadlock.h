@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <vector>
+
+#include "core/machine/send.h"
+
+namespace parley::core {
+
+// Who goes on only when this request is answered.
+std::optional<WaitGraph::Edge> wait_of(const ConstContext& context, const Send& command,
+                                       const Route& route, MessageRef cause);
+
+// The request that the sender works on with this one. none: there is no such.
+MessageRef cause_of(const ConstContext& context, const Send& command, const Route& route);
+
+// The circle that the edge would close: who waits for whom, the sender first. Empty: none.
+std::vector<WaitGraph::Edge> find_circle(const Tables& t, const WaitGraph::Edge& edge);
+Error deadlock_error(const Tables& t, const std::vector<WaitGraph::Edge>& edges,
+                     const Send& command);
+
+void begin_wait(Tables& t, const WaitGraph::Edge& edge, MessageRef ref);
+// Sent before, and now its sender blocks for the answer.
+std::expected<void, Error> wait_again(Context& context, const Send& command, MessageRef ref);
+
+// The sender of the message waits no more for the answer. Does nothing when it did not.
+void unblock(Tables& t, MessageRef ref);
+// The callers of a node whose life is over wait no more.
+void unblock_callers(Tables& t, uint64_t origin);
+// The agent is gone: it waits for no one, and no one for it.
+void unblock_all(Tables& t, AgentRef agent);
+
+Outcome on(Context& context, const StopWaiting& command);
+
+}  // namespace parley::core

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a topic keeps for late subscribers.
+#include "core/topics/retention.h"
+
+namespace parley::core {
+
+namespace {
+
+void end_retention(Dispatch& dispatch, TopicRef topic) {
+  Tables& t = dispatch.t;
+  const MessageRef ref = t.topics.pop(t.messages, topic);
+  t.messages.message(ref).retained = false;
+  dispatch.finish(ref);
+}
+
+}  // namespace
+
+void retain(Dispatch& dispatch, MessageRef ref) {
+  Tables& t = dispatch.t;
+  Message& message = t.messages.message(ref);
+  const TopicRef topic = message.topic;
+  t.topics[topic].published = t.now;
+  if (t.rules.topic_retained_max == 0 || t.rules.topic_retention.us == 0) {
+    return;
+  }
+  message.retained = true;
+  t.topics.retain(t.messages, topic, ref);
+  while (t.topics[topic].retained.size() > t.rules.topic_retained_max) {
+    end_retention(dispatch, topic);
+  }
+}
+
+void forget_retained(Dispatch& dispatch) {
+  const Tables& t = dispatch.t;
+  for (size_t n = 0; n < due_max && t.topics.oldest() != none &&
+                     t.topics.oldest_time() + t.rules.topic_retention <= t.now;
+       ++n) {
+    end_retention(dispatch, t.topics.oldest());
+  }
+}
+
+}  // namespace parley::core

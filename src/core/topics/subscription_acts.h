@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+
+#include "core/machine/context.h"
+
+namespace parley::core {
+
+// Who would listen. It may not be registered yet.
+struct Listener {
+  AgentRef agent = none;  // none: a new one
+  PrincipalKind kind = PrincipalKind::agent;
+  Dialect dialect = Dialect::flow;
+};
+
+// Whether it can subscribe to all of these.
+Checked check_topics(const Tables& t, const Listener& listener,
+                     std::span<const std::string_view> topics, std::string_view field);
+
+// Does nothing where it subscribes already. How many messages it gets that were retained.
+uint32_t subscribe(Context& context, AgentRef agent, std::span<const std::string_view> topics);
+void unsubscribe(Tables& t, AgentRef agent, std::string_view name);
+
+Checked check(const ConstContext& context, const Subscribe& command);
+Checked check(const ConstContext& context, const Unsubscribe& command);
+
+Outcome on(Context& context, const Subscribe& command);
+Outcome on(Context& context, const Unsubscribe& command);
+
+}  // namespace parley::core
