@@ -17,44 +17,8 @@ using journal::Sync;
 constexpr size_t read_bytes = 4 * 1024 * 1024;
 constexpr base::Duration retry_pause = base::seconds(1);
 
-// What need not survive a power loss: leases are given anew after it, time passes by itself, and
-// the sender said so of a message in memory.
 bool needs_sync(const core::Command& command) {
-  struct {
-    bool operator()(const core::Tick&) const { return false; }
-    bool operator()(const core::StartNode&) const { return false; }
-    bool operator()(const core::AddWorkspace&) const { return true; }
-    bool operator()(const core::SetRules&) const { return true; }
-    bool operator()(const core::Register&) const { return true; }
-    bool operator()(const core::Unregister&) const { return true; }
-    bool operator()(const core::Subscribe&) const { return true; }
-    bool operator()(const core::Unsubscribe&) const { return true; }
-    bool operator()(const core::Send& send) const {
-      return send.envelope.durability == core::Durability::disk;
-    }
-    bool operator()(const core::Read& read) const { return read.as == core::Dialect::inbox; }
-    bool operator()(const core::Take&) const { return false; }
-    bool operator()(const core::Ack&) const { return true; }
-    bool operator()(const core::Nack&) const { return true; }
-    bool operator()(const core::Reject&) const { return true; }
-    bool operator()(const core::Extend&) const { return false; }
-    // Its number is in the marks that clients keep: no other stream may have it after a power loss.
-    bool operator()(const core::OpenStream&) const { return true; }
-    bool operator()(const core::CloseStream&) const { return false; }
-    bool operator()(const core::ResolveDeadLetter&) const { return true; }
-    bool operator()(const core::Heartbeat&) const { return false; }
-    bool operator()(const core::Malformed&) const { return true; }
-    bool operator()(const core::ResolveEscalation&) const { return true; }
-    bool operator()(const core::CloseThread&) const { return true; }
-    bool operator()(const core::ResetLimits&) const { return true; }
-    bool operator()(const core::StopWaiting&) const { return false; }
-    bool operator()(const core::StartSession&) const { return true; }
-    bool operator()(const core::ChangeSession&) const { return true; }
-    bool operator()(const core::TakeLock&) const { return true; }
-    bool operator()(const core::ReleaseLock&) const { return true; }
-    bool operator()(const core::ReassignTask&) const { return true; }
-  } visitor;
-  return std::visit(visitor, command);
+  return std::visit([](const auto& each) { return each.needs_sync(); }, command);
 }
 
 // A second machine that follows the journal from the older snapshot on: the loop goes on meanwhile,

@@ -80,7 +80,7 @@ struct Agent {
     return !is_offline() && presence.standing != Presence::Standing::unavailable;
   }
   bool has(Right right) const { return (rights & static_cast<uint8_t>(right)) != 0; }
-  Discipline discipline() const { return discipline_of(dialect); }
+  Discipline discipline() const { return policy_of(dialect).discipline; }
 };
 
 // The principals of a workspace, by name and by token.

@@ -281,7 +281,7 @@ Outcome on(Context& context, const Heartbeat& command) {
     return Receipt{};
   }
   presence::expect(t, context.actor);
-  if (agent.dialect == Dialect::inbox) {
+  if (policy_of(agent.dialect).heartbeat_renews) {
     renew_tasks(t, context.actor);
   }
   const bool was_busy = context.requests.is_busy(agent);

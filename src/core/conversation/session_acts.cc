@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "core/holds/hold_acts.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/outbox/outbox_acts.h"
@@ -18,37 +19,8 @@ namespace {
 
 using base::Code;
 
-// Of what waits again for the agent: a client that came back meanwhile has what it saw before. That
-// waits neither for room in its window nor for what stands before it.
-void keep_seen_of(Dispatch& dispatch, AgentRef agent, const std::vector<DeliveryRef>& deliveries) {
-  const Tables& t = dispatch.t;
-  std::map<ResumeMark, StreamRef> came_back;  // by what its client saw last
-  for (const StreamRef stream : t.agents[agent].streams) {
-    if (const ResumeMark after = t.streams[stream].after; !after.is_none()) {
-      came_back.try_emplace(after, stream);
-    }
-  }
-  const auto stream_of = [&](const ResumeMark& mark) {
-    const auto at = came_back.lower_bound(mark);
-    return at != came_back.end() && at->first.covers(mark) ? at->second : none;
-  };
-  std::vector<std::tuple<ResumeMark, Seq, DeliveryRef, StreamRef>> seen;
-  for (const DeliveryRef ref : deliveries) {
-    const Delivery& delivery = t.messages.delivery(ref);
-    for (const ResumeMark& mark : {delivery.mark, t.messages.former_mark(ref)}) {
-      const StreamRef stream = stream_of(mark);
-      if (delivery.state == State::queued && stream != none) {
-        seen.emplace_back(mark, t.messages.message_of(ref).seq, ref, stream);
-        break;
-      }
-    }
-  }
-  std::ranges::sort(seen);
-  for (const auto& [mark, seq, ref, stream] : seen) {
-    if (!dispatch.dead_letter_unfit(ref)) {
-      dispatch.hand_out(ref, stream, State::offered);
-    }
-  }
+Hold hold_of(const Session& session) {
+  return {.reason = HoldReason::session_paused, .by = session.began};
 }
 
 // Others are told what they would be told if it did not exist.
@@ -253,47 +225,16 @@ void tell_end(Dispatch& dispatch, const Session& session, const SessionChange& c
   }
 }
 
-// What waits in a session is outside of the inboxes while it is paused. Others pass it meanwhile.
-// What it costs is bounded by what all who take part may have in their inboxes, each looked at
-// once.
+// What is said in a session is held while it is paused.
 void set_session_status(Dispatch& dispatch, Session& session, SessionStatus status) {
   Tables& t = dispatch.t;
-  const bool pauses = status == SessionStatus::paused;
-  const bool resumes = session.status == SessionStatus::paused;
-  std::vector<Seq> messages;
-  if (pauses || resumes) {
-    messages.assign(session.open.begin(), session.open.end());
-  }
+  const std::vector<Seq> messages(session.open.begin(), session.open.end());
+  const bool was_paused = session.status == SessionStatus::paused;
   t.sessions.set_status(session, status, t.now);
-  std::vector<std::pair<AgentRef, std::vector<DeliveryRef>>> moved;  // oldest first
-  std::map<AgentRef, size_t> places;
-  for (const Seq seq : messages) {
-    for (DeliveryRef ref = t.messages.message(t.messages.find(seq)).deliveries; ref != none;
-         ref = t.messages.delivery(ref).sibling) {
-      const Delivery& delivery = t.messages.delivery(ref);
-      if (is_final(delivery.state) || is_held(delivery.state) || delivery.parked == pauses) {
-        continue;
-      }
-      const auto [at, is_new] = places.try_emplace(delivery.receiver, moved.size());
-      if (is_new) {
-        moved.emplace_back(delivery.receiver, std::vector<DeliveryRef>{});
-      }
-      moved[at->second].second.push_back(ref);
-    }
-  }
-  for (const auto& [receiver, deliveries] : moved) {
-    Agent& agent = t.agents[receiver];
-    for (const DeliveryRef ref : deliveries) {
-      if (pauses) {
-        agent.inbox.take(t.messages, agent.discipline(), ref);
-      }
-      t.messages.delivery(ref).parked = pauses;
-    }
-    if (!pauses) {
-      agent.inbox.put_all(t.messages, agent.discipline(), deliveries);
-      keep_seen_of(dispatch, receiver, deliveries);
-    }
-    dispatch.pump(receiver);
+  if (status == SessionStatus::paused) {
+    hold_messages(dispatch, messages, hold_of(session));
+  } else if (was_paused) {
+    release_messages(dispatch, messages);
   }
 }
 
@@ -479,7 +420,7 @@ std::expected<const Session*, Error> session_of(const ConstContext& context, con
     return refuse(Code::not_a_participant,
                   "you take part in no session " + quoted_start(e.session) +
                       "; start it, or ask its coordinator to add you",
-                  e.dialect == Dialect::collab ? "/sessionId" : "");
+                  std::string(policy_of(e.dialect).session_field));
   }
   if (session->is_over()) {
     // Who was asked in it may still answer.
@@ -492,7 +433,7 @@ std::expected<const Session*, Error> session_of(const ConstContext& context, con
     return refuse(Code::not_a_participant,
                   quoted_start(e.reply_to) + " takes no part in session " +
                       quoted_start(session->id) + ", and would be sent what is said in it",
-                  e.dialect == Dialect::collab ? "/replyTo" : "");
+                  std::string(policy_of(e.dialect).reply_to_field));
   }
   if (route.everyone) {
     route.agents.clear();
@@ -511,7 +452,7 @@ std::expected<const Session*, Error> session_of(const ConstContext& context, con
                   quoted_start(*outside) + " takes no part in session " +
                       quoted_start(session->id) +
                       "; its coordinator can add it, or send without the session",
-                  e.dialect == Dialect::collab ? "/to" : "");
+                  std::string(policy_of(e.dialect).receiver_field));
   }
   return session;
 }
@@ -522,6 +463,9 @@ void enter_session(Tables& t, Session& session, const Envelope& e, const Route& 
   const Message& message = t.messages.message(ref);
   const size_t to_self = route.everyone ? 1 : 0;  // who speaks takes part, and does not get it
   t.sessions.enter(session, message.seq);
+  if (session.status == SessionStatus::paused) {
+    t.holds.add(message.seq, hold_of(session));
+  }
   session.last_activity = t.now;
   ++session.messages;
   session.log.push_back({.seq = message.seq,
@@ -590,6 +534,16 @@ void forget_sessions(Tables& t) {
       return;
     }
     t.sessions.remove(first->began);
+  }
+}
+
+void restore_session_holds(Tables& t) {
+  for (const auto& [began, session] : t.sessions.all()) {
+    if (session.status == SessionStatus::paused) {
+      for (const Seq message : session.open) {
+        t.holds.add(message, hold_of(session));
+      }
+    }
   }
 }
 

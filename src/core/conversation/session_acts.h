@@ -19,6 +19,9 @@ std::expected<const Session*, Error> session_of(const ConstContext& context, con
 void enter_session(Tables& t, Session& session, const Envelope& e, const Route& route,
                    MessageRef ref);
 
+// A snapshot has the sessions; what those that are paused hold follows from them.
+void restore_session_holds(Tables& t);
+
 // The principal goes from its sessions, of which those that it coordinates fail.
 void leave_sessions(Dispatch& dispatch, std::string_view name);
 

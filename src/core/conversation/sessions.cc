@@ -129,7 +129,6 @@ void Sessions::file(Session& session) {
   if (!session.warned) {
     unwarned_.insert(session.began);
   }
-  paused_ += session.status == SessionStatus::paused ? 1 : 0;
 }
 
 Session* Sessions::find(std::string_view id) {
@@ -160,13 +159,7 @@ void Sessions::leave(Seq message) {
   }
 }
 
-bool Sessions::is_in_paused(Seq message) const {
-  const auto found = messages_.find(message);
-  return found != messages_.end() && sessions_.at(found->second).status == SessionStatus::paused;
-}
-
 void Sessions::set_status(Session& session, SessionStatus status, Time now) {
-  paused_ -= session.status == SessionStatus::paused ? 1 : 0;
   session.status = status;
   if (session.is_over()) {
     live_.erase(session.began);

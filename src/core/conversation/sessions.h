@@ -88,8 +88,6 @@ class Sessions {
       leave(message);
     }
   }
-  // Whether the message is in a session that is paused. Costs nothing while none is.
-  bool is_paused(Seq message) const { return paused_ > 0 && is_in_paused(message); }
 
   // Keeps the look-ups in step with the session's status.
   void set_status(Session& session, SessionStatus status, Time now);
@@ -122,7 +120,6 @@ class Sessions {
   bool decode(Reader& in);
 
  private:
-  bool is_in_paused(Seq message) const;
   void leave(Seq message);
   void file(Session& session);
 
@@ -132,7 +129,6 @@ class Sessions {
   std::set<Seq> live_;           // not over
   std::set<Seq> unwarned_;       // of those
   std::set<std::pair<Time, Seq>> ended_;
-  size_t paused_ = 0;
 };
 
 }  // namespace parley::core

@@ -24,14 +24,15 @@ constexpr std::string_view director = "director";
 
 constexpr std::string_view specialist = "specialist";
 
-bool is_inbox_agent(const Agent& agent) {
-  return agent.kind == PrincipalKind::agent && agent.dialect == Dialect::inbox;
+bool has_task_role(const Agent& agent) {
+  return agent.kind == PrincipalKind::agent && policy_of(agent.dialect).has_task_roles;
 }
 
 // Who speaks another dialect counts as a director, but for those who direct no one there either.
 bool directs_no_one(const Agent& agent) {
-  return (agent.dialect == Dialect::collab && agent.role == "observer") ||
-         (agent.dialect == Dialect::squad && (agent.role == "council" || agent.role == "subagent"));
+  return std::ranges::any_of(policy_of(agent.dialect).roles.value, [&agent](const Role& role) {
+    return role.name == agent.role && !role.directs;
+  });
 }
 
 // Hands work over. A query that names no task only asks: anyone may, and no task comes of it.
@@ -98,12 +99,13 @@ Error several(std::string_view name, const std::vector<const Task*>& tasks) {
                of_one ? "/thread" : "/director"};
 }
 
-// The name of the task that a request gives: the sender's, else, to an inbox agent, its id.
+// The name of the task that a request gives: the sender's, else, to one who gets tasks by its role,
+// its id.
 std::string task_name(const Envelope& e, const Agent& receiver) {
   if (!e.task.empty()) {
     return std::string(e.task);
   }
-  if (receiver.dialect != Dialect::inbox) {
+  if (!policy_of(receiver.dialect).has_task_roles) {
     return {};
   }
   return e.native_id.empty() ? base::format_uuid(e.id) : std::string(e.native_id);
@@ -287,7 +289,7 @@ std::expected<AgentRef, Error> check_move(const Tables& t, const Task& task, std
     return refuse(Code::receiver_not_found, "no agent is named " + quoted_start(to), "/to");
   }
   const Agent& receiver = t.agents[ref];
-  if (is_inbox_agent(receiver) && has_other_role(receiver, specialist)) {
+  if (has_task_role(receiver) && has_other_role(receiver, specialist)) {
     return refuse_role("a task is given to a specialist", receiver, specialist, "/to");
   }
   if (task.state == TaskState::completed) {
@@ -367,10 +369,10 @@ std::expected<void, Error> check_roles(const ConstContext& context, const Envelo
   const bool gives = gives_work(e);
   for (const AgentRef ref : route.agents) {
     const Agent& receiver = t.agents[ref];
-    if (!is_inbox_agent(receiver) || route.everyone) {
+    if (!has_task_role(receiver) || route.everyone) {
       continue;
     }
-    if (!is_inbox_agent(sender)) {
+    if (!has_task_role(sender)) {
       if (context.answers) {
         continue;
       }
@@ -407,12 +409,12 @@ std::expected<void, Error> check_roles(const ConstContext& context, const Envelo
                          "/sender");
     }
   }
-  if (gives && is_inbox_agent(sender) && (route.everyone || !route.topic.empty()) &&
+  if (gives && has_task_role(sender) && (route.everyone || !route.topic.empty()) &&
       has_other_role(sender, director)) {
     return refuse_role("a task is given by a director to a specialist", sender, director,
                        "/sender");
   }
-  if (gives && e.dialect == Dialect::inbox && (route.everyone || !route.topic.empty())) {
+  if (gives && policy_of(e.dialect).has_task_roles && (route.everyone || !route.topic.empty())) {
     return refuse(Code::role_forbidden,
                   "a task is given to one who does it, not to everyone or a topic; name one "
                   "specialist, or send a status",
@@ -466,8 +468,8 @@ void enter_task(Context& context, const Envelope& e, const Route& route, Message
     return;
   }
   const Agent& sender = t.agents[context.actor];
-  if ((!is_inbox_agent(sender) || sender.role.empty()) && route.is_one() &&
-      is_inbox_agent(t.agents[route.agents.front()])) {
+  if ((!has_task_role(sender) || sender.role.empty()) && route.is_one() &&
+      has_task_role(t.agents[route.agents.front()])) {
     broker_topics::audit(context.dispatch, "unknown_sender", context.entry.actor,
                          t.agents[route.agents.front()].name);
   }

@@ -123,7 +123,7 @@ std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const E
                                      "one of your own with another conversation_id",
                                  "/conversation_id"});
   }
-  const bool has_limits = t.agents[context.actor].dialect == Dialect::flow;
+  const bool has_limits = policy_of(t.agents[context.actor].dialect).has_thread_limits;
   const Time age_end = thread.created + t.rules.thread_duration_max;
   const bool is_over = thread.overdue || (thread.ages && age_end <= context.now());
   if ((thread.is_closed() && (has_limits || !thread.closed_by.empty())) ||
@@ -156,7 +156,7 @@ void enter_thread(Tables& t, ThreadRef ref, const Envelope& e, const Route& rout
     begun.root_id = message.id;
     begun.created = t.now;
     begun.closed = base::time_max;
-    begun.ages = t.agents[message.sender].dialect == Dialect::flow;
+    begun.ages = policy_of(t.agents[message.sender].dialect).has_thread_limits;
     ref = t.threads.add(std::move(begun));
   }
   Thread& thread = t.threads[ref];

@@ -38,14 +38,16 @@ bool can_be_tried(const Tables& t, const DeadLetter& letter) {
   return is_retryable(letter.reason) && !refused && letter.tries < t.rules.dead_letter_tries_max;
 }
 
-// A collab sender's messages are tried again after its own pauses, and not at the next pass.
+// What a sender's dialect tries again by itself is tried after its own pauses, and not at the next
+// pass.
 std::optional<Duration> own_pause(const Tables& t, const DeadLetter& letter) {
   const MessageRef ref = t.messages.find(letter.message);
-  if (ref == none || t.messages.message(ref).dialect != Dialect::collab ||
-      !can_be_tried(t, letter)) {
+  if (ref == none || !can_be_tried(t, letter)) {
     return std::nullopt;
   }
-  return retry_pause(t.rules, Dialect::collab, false, letter.tries);
+  const Dialect sender = t.messages.message(ref).dialect;
+  return policy_of(sender).retries_delivery ? retry_pause(t.rules, sender, false, letter.tries)
+                                            : std::nullopt;
 }
 
 // When it is no use any more: at twice its time to live. A malformed one has that of any message.

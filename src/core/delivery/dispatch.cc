@@ -244,7 +244,7 @@ void Dispatch::leave(DeliveryRef ref) {
   if (!is_held(delivery.state)) {
     Agent& agent = t.agents[delivery.receiver];
     agent.inbox.take(t.messages, agent.discipline(), ref);
-    delivery.parked = false;
+    delivery.on_hold = false;
   } else if (delivery.stream != none) {
     Stream& stream = t.streams[delivery.stream];
     stream.last_seen = stream.last_seen == ref ? delivery.prev : stream.last_seen;
@@ -289,10 +289,10 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
   line_up(ref);
 }
 
-// Puts a waiting delivery into its inbox; or leaves it outside while its session is paused.
+// Puts a waiting delivery into its inbox; or leaves it outside while its message is held.
 void Dispatch::line_up(DeliveryRef ref) {
   Delivery& delivery = t.messages.delivery(ref);
-  delivery.parked = t.sessions.is_paused(t.messages.message_of(ref).seq);
+  delivery.on_hold = t.holds.contains(t.messages.message_of(ref).seq);
   Agent& agent = t.agents[delivery.receiver];
   agent.inbox.put(t.messages, agent.discipline(), ref);
 }
@@ -430,6 +430,7 @@ void Dispatch::finish(MessageRef ref) {
   if (!message.retained && message.dead_letters == 0 && !message.watched) {
     t.messages.remembered().push_back({ref, t.now});
     t.sessions.done_with(message.seq);
+    t.holds.remove(message.seq);
   }
 }
 

@@ -9,9 +9,10 @@ namespace parley::core {
 
 namespace {
 
-// Whether a waiting delivery is not in line now. It comes in when its delay or the pause is over.
+// Whether a waiting delivery is not in line now. It comes in when its delay is over, or what holds
+// it lets it go.
 bool stays_out(const Delivery& delivery, Discipline discipline) {
-  return delivery.parked || is_outside(delivery.gate) ||
+  return delivery.on_hold || is_outside(delivery.gate) ||
          (discipline == Discipline::bands && delivery.state == State::delayed);
 }
 
@@ -137,7 +138,7 @@ void Inbox::end_delay(Messages& messages, Discipline discipline, DeliveryRef ref
   messages.stop_due(ref);
   messages.unthrottle(ref);
   delivery.state = State::queued;
-  if (delivery.parked) {
+  if (delivery.on_hold) {
     return;
   }
   if (was_out) {

@@ -9,24 +9,9 @@
 #include <span>
 
 #include "core/delivery/messages.h"
+#include "core/model/policy.h"
 
 namespace parley::core {
-
-// In which order an inbox hands out what waits in it.
-enum class Discipline : uint8_t {
-  // First in, first out inside each channel (one sender, one publisher on one topic, one sender to
-  // everyone) whatever the priority; among channels, the one that holds the most urgent message
-  // first. A message given back with a delay, or held up by a rate limit, holds its channel up
-  // until its time, or until a critical message arrives behind it.
-  channels,
-  // Higher priority first, first in first out inside one. A message given back with a delay lets
-  // the others pass.
-  bands,
-};
-
-constexpr Discipline discipline_of(Dialect receiver) {
-  return receiver == Dialect::flow ? Discipline::channels : Discipline::bands;
-}
 
 // The messages that wait for one receiver, in the order of its discipline. Holds references only;
 // the deliveries' links belong to it from `put` to `take`.

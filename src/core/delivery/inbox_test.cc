@@ -179,10 +179,10 @@ INSTANTIATE_TEST_SUITE_P(Both, InboxDiscipline,
                          });
 
 TEST(Inbox, OnlyFlowHasChannels) {
-  EXPECT_EQ(discipline_of(Dialect::flow), Discipline::channels);
+  EXPECT_EQ(policy_of(Dialect::flow).discipline.value, Discipline::channels);
   for (const Dialect dialect :
        {Dialect::collab, Dialect::inbox, Dialect::superprompt, Dialect::squad}) {
-    EXPECT_EQ(discipline_of(dialect), Discipline::bands);
+    EXPECT_EQ(policy_of(dialect).discipline.value, Discipline::bands);
   }
 }
 

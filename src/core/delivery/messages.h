@@ -104,10 +104,10 @@ struct Delivery {
   uint16_t attempts = 0;  // times handed out
   uint8_t failures = 0;   // those that were lost or refused
   State state = State::queued;
-  uint8_t revivals = 0;     // times that the broker tried again by itself
-  Gate gate = Gate::open;   // what it waits for, while it is delayed by that
-  bool parked : 1 = false;  // it waits outside of the inbox: its session is paused
-  bool lost : 1 = false;    // one of its failures is that the connection with `mark` was lost
+  uint8_t revivals = 0;      // times that the broker tried again by itself
+  Gate gate = Gate::open;    // what it waits for, while it is delayed by that
+  bool on_hold : 1 = false;  // it waits outside of the inbox: see Holds
+  bool lost : 1 = false;     // one of its failures is that the connection with `mark` was lost
   // Its receiver may have seen it before its present stream pushed it, so its seq does not name one
   // push.
   bool may_be_known : 1 = false;

@@ -11,6 +11,11 @@ namespace {
 
 using base::Code;
 
+// What the receiver of a message that is on hold is told.
+HoldWords hold_words(const Tables& t, DeliveryRef ref) {
+  return words_of(t.holds.find(t.messages.message_of(ref).seq)->reason);
+}
+
 // The actor's delivery of the message that is meant.
 std::expected<DeliveryRef, Error> find_delivery(const ConstContext& context, const Target& target) {
   const Tables& t = context.t;
@@ -39,9 +44,9 @@ std::expected<DeliveryRef, Error> find_held(const ConstContext& context, const T
                                              std::string(state_name(delivery.state)) + " since " +
                                              base::format_time(delivery.changed));
   }
-  if (!is_held(delivery.state) && delivery.parked) {
-    return refuse(Code::session_paused,
-                  "the message waits: its session is paused; read it when that is resumed");
+  if (!is_held(delivery.state) && delivery.on_hold) {
+    const HoldWords words = hold_words(t, *found);
+    return refuse(words.code, std::string(words.to_settle));
   }
   if (!is_held(delivery.state)) {
     return refuse(Code::not_delivered, delivery.attempts == 0
@@ -55,7 +60,7 @@ std::expected<DeliveryRef, Error> find_held(const ConstContext& context, const T
 void note_read(Context& context, DeliveryRef ref, const Read& command) {
   Tables& t = context.t;
   const Message& message = t.messages.message_of(ref);
-  if (command.as == Dialect::inbox && !asks(message.kind)) {
+  if (command.as && policy_of(*command.as).reading_settles && !asks(message.kind)) {
     context.dispatch.settle(ref, State::acked);
     return;
   }
@@ -116,10 +121,9 @@ Outcome on(Context& context, const Read& command) {
     context.dispatch.pump(context.actor);  // what it settled may have had a place in a stream
     return receipt;
   }
-  if (delivery.parked && t.messages.message_of(*found).expires > t.now) {
-    return refuse(Code::session_paused,
-                  "the message waits: its session is paused, and nothing in it is handed out "
-                  "until it is resumed");
+  if (delivery.on_hold && t.messages.message_of(*found).expires > t.now) {
+    const HoldWords words = hold_words(t, *found);
+    return refuse(words.code, std::string(words.to_read));
   }
   if (!context.dispatch.dead_letter_unfit(*found)) {
     context.dispatch.hand_out(*found, none, State::read);
@@ -175,9 +179,9 @@ Outcome on(Context& context, const Ack& command) {
                                              std::string(state_name(delivery.state)) + " since " +
                                              base::format_time(delivery.changed));
   }
-  if (delivery.parked && delivery.attempts == 0) {
-    return refuse(Code::session_paused,
-                  "the message waits: its session is paused; read it when that is resumed");
+  if (delivery.on_hold && delivery.attempts == 0) {
+    const HoldWords words = hold_words(t, *found);
+    return refuse(words.code, std::string(words.to_settle));
   }
   if (delivery.attempts == 0) {
     return refuse(Code::not_delivered, "the message waits in your inbox; read it first");

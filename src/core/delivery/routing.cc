@@ -133,7 +133,7 @@ std::expected<void, Error> check_receivers(const ConstContext& context, const En
     const Agent& receiver = t.agents[ref];
     if (std::string fault = size_fault(t.rules, receiver, e.dialect, sizes); !fault.empty()) {
       return refuse(Code::payload_too_large, std::move(fault),
-                    receiver.dialect == Dialect::inbox ? "/body" : "/receiver");
+                    policy_of(receiver.dialect).size_of == SizeOf::content ? "/body" : "/receiver");
     }
   }
   return {};

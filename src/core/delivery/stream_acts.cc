@@ -18,7 +18,7 @@ void keep_seen(Dispatch& dispatch, StreamRef stream) {
   std::vector<std::tuple<ResumeMark, Seq, DeliveryRef>> seen;
   const ResumeMark after = t.streams[stream].after;
   t.messages.each_open(t.streams[stream].agent, [&](DeliveryRef ref, const Delivery& delivery) {
-    const ResumeMark before = delivery.state == State::queued && !delivery.parked
+    const ResumeMark before = delivery.state == State::queued && !delivery.on_hold
                                   ? t.messages.mark_before(ref, after)
                                   : ResumeMark{};
     if (!before.is_none()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a receiver cannot take when it is sent: because it is away and the message must not wait for
-// it, or because its inbox is full. A collab sender's message is tried again after its own pauses;
-// only then it has failed. Until then its sender hears nothing but that it was accepted.
+// it, or because its inbox is full. Where the sender's dialect has it so, it is tried again after
+// pauses; only then it has failed. Until then its sender hears nothing but that it was accepted.
 #include "core/delivery/tries.h"
 
 #include <algorithm>
@@ -57,7 +57,8 @@ bool try_before(Tables& t, AgentRef receiver, MessageRef newer) {
 // What is tried again has a limit of its own, as large as the inbox. The mail of a former agent of
 // the name counts there until it is a dead letter.
 bool is_tried_again(const Tables& t, Dialect sender, AgentRef receiver) {
-  return sender == Dialect::collab && t.messages.outside_of(receiver) < t.rules.queue_max &&
+  return policy_of(sender).retries_delivery &&
+         t.messages.outside_of(receiver) < t.rules.queue_max &&
          retry_pause(t.rules, sender, false, 0).has_value();
 }
 

@@ -22,9 +22,9 @@ std::unexpected<Error> refuse_for(Code code, std::string detail, Duration retry_
   return std::unexpected(Error{code, std::move(detail), {}, retry_after});
 }
 
-// The circuit breaker is one of flow's rules, as the rates are.
-bool is_flow_agent(const Agent& agent) {
-  return agent.kind == PrincipalKind::agent && agent.dialect == Dialect::flow;
+// The circuit breaker binds those whom the rates bind.
+bool has_rates(const Agent& agent) {
+  return agent.kind == PrincipalKind::agent && policy_of(agent.dialect).has_rates;
 }
 
 std::string describe(const Rules& rules, const Exchange& exchange, size_t by, const Envelope& e,
@@ -55,7 +55,7 @@ std::expected<void, Error> check_rate(const ConstContext& context, const Envelop
   const Tables& t = context.t;
   const uint64_t waiting = t.messages.throttled_of(context.actor);
   if (waiting < t.rules.flow_rate_throttled || e.priority == Priority::critical ||
-      !is_flow_agent(t.agents[context.actor])) {
+      !has_rates(t.agents[context.actor])) {
     return {};
   }
   return refuse_for(
@@ -71,7 +71,7 @@ std::expected<void, Error> check_breaker(const ConstContext& context, const Enve
                                          const Route& route) {
   const Tables& t = context.t;
   if (!route.is_one() || e.priority == Priority::critical || context.answers ||
-      !is_flow_agent(t.agents[context.actor])) {
+      !has_rates(t.agents[context.actor])) {
     return {};
   }
   const Agent& receiver = t.agents[route.agents.front()];
@@ -237,7 +237,7 @@ void count_sent(const Context& context, const Send& command, const SendPlan& pla
     }
     return;
   }
-  if (plan.route.is_one() && e.priority != Priority::critical && is_flow_agent(sender)) {
+  if (plan.route.is_one() && e.priority != Priority::critical && has_rates(sender)) {
     t.agents[plan.route.agents.front()].breaker.admitted(t.now);
   }
   sender.budget.turn(t.now);

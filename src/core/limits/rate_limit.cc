@@ -10,10 +10,10 @@ namespace parley::core {
 
 namespace {
 
-// The rules of flow bind flow's agents. People and the admin are not paced: no person types that
-// fast, and what operates the broker must get through.
+// The rates bind the agents of dialects that have them. People and the admin are not paced: no
+// person types that fast, and what operates the broker must get through.
 bool is_paced(const Agent& sender, const Message& message) {
-  return sender.dialect == Dialect::flow && sender.kind == PrincipalKind::agent &&
+  return policy_of(sender.dialect).has_rates && sender.kind == PrincipalKind::agent &&
          message.priority != Priority::critical;
 }
 

@@ -122,6 +122,20 @@ bool sessions_have_what_they_name(const Tables& t) {
   });
 }
 
+// What is held is what the paused sessions hold.
+bool holds_follow_from_sessions(const Tables& t) {
+  size_t held = 0;
+  for (const auto& [began, session] : t.sessions.all()) {
+    held += session.status == SessionStatus::paused ? session.open.size() : 0;
+  }
+  return held == t.holds.all().size() && std::ranges::all_of(t.holds.all(), [&t](const auto& each) {
+           const auto session = t.sessions.all().find(each.second.by);
+           return session != t.sessions.all().end() &&
+                  session->second.status == SessionStatus::paused &&
+                  session->second.open.contains(each.first);
+         });
+}
+
 // Who holds a lock or waits for one is there, and holds nothing greater than what it waits for.
 bool locks_are_in_order(const Tables& t) {
   return std::ranges::all_of(t.locks.all(), [&t](const auto& item) {
@@ -148,8 +162,9 @@ bool broadcasts_are_open(const Tables& t) {
 
 bool is_consistent(const Tables& t) {
   return watches_what_is_waited_for(t) && owes_what_is_next(t) && remembers_what_is_settled(t) &&
-         counts_pending_requests(t) && sessions_have_what_they_name(t) && locks_are_in_order(t) &&
-         broadcasts_are_open(t) && t.waits.is_in_order();
+         counts_pending_requests(t) && sessions_have_what_they_name(t) &&
+         holds_follow_from_sessions(t) && locks_are_in_order(t) && broadcasts_are_open(t) &&
+         t.waits.is_in_order();
 }
 
 }  // namespace parley::core

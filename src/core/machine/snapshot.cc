@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/conversation/session_acts.h"
 #include "core/machine/tables.h"
 #include "core/model/entry.h"
 #include "core/model/wire.h"
@@ -511,7 +512,7 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   }
   ++agent.inbox.unsettled;
   if (!is_held(state)) {
-    delivery.parked = t.sessions.is_paused(t.messages.message(message).seq);
+    delivery.on_hold = t.holds.contains(t.messages.message(message).seq);
     agent.inbox.put(t.messages, agent.discipline(), ref);
   }
 }
@@ -780,6 +781,7 @@ bool decode(Tables& t, Reader& in) {
   if (!t.topics.wildcards().decode(t.agents, in) || !t.sessions.decode(in) || !t.tasks.decode(in)) {
     return false;
   }
+  restore_session_holds(t);
   for (size_t left = in.count(); left > 0 && in.ok(); --left) {
     decode_message(t, agents, topics, threads, in);
   }

@@ -17,6 +17,7 @@
 #include "core/delivery/broadcasts.h"
 #include "core/delivery/messages.h"
 #include "core/delivery/streams.h"
+#include "core/holds/holds.h"
 #include "core/humans/escalations.h"
 #include "core/model/rules.h"
 #include "core/outbox/outbox.h"
@@ -43,6 +44,7 @@ struct Tables {
   Escalations escalations;
   Patterns patterns;
   Sessions sessions;
+  Holds holds;
   Locks locks;
   Tasks tasks;
   Streams streams;

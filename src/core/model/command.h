@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/model/envelope.h"
+#include "core/model/policy.h"
 #include "core/model/resume_mark.h"
 
 namespace parley::core {
@@ -60,23 +61,31 @@ struct Register {
   std::string_view webhook{};                     // a URL that is told of mail; empty: none
   WebhookSecret webhook_secret{};                 // zeros: the one it has stays
   std::vector<std::string_view> subscriptions{};  // besides those it has: all of them, or refused
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const Register&) const = default;
 };
 
 struct Unregister {
   std::string_view name;
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const Unregister&) const = default;
 };
 
 struct Subscribe {
   std::string_view topic;
   std::string_view agent{};  // empty: the one who asks
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const Subscribe&) const = default;
 };
 
 struct Unsubscribe {
   std::string_view topic;
   std::string_view agent{};
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const Unsubscribe&) const = default;
 };
 
@@ -114,6 +123,8 @@ struct Send {
   OnUnavailable on_unavailable = OnUnavailable::by_rules;
   Duration wait{};    // how long its sender blocks for the answer; zero: it does not
   MessageId cause{};  // what its sender names as its cause, in whichever form; or none
+
+  bool needs_sync() const { return envelope.durability == Durability::disk; }
   bool operator==(const Send&) const = default;
 };
 
@@ -122,12 +133,16 @@ struct Send {
 struct Read {
   Target target;
   std::optional<Dialect> as{};  // that its reader speaks with this; none: its own, and only reads
+
+  bool needs_sync() const { return as && policy_of(*as).reading_settles; }
   bool operator==(const Read&) const = default;
 };
 
 // Hands out the most urgent waiting messages, each with a lease.
 struct Take {
   uint32_t count_max = 1;
+
+  static constexpr bool needs_sync() { return false; }
   bool operator==(const Take&) const = default;
 };
 
@@ -137,6 +152,8 @@ struct Ack {
   // means nothing then.
   StreamId stream{};
   ResumeMark upto{};
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const Ack&) const = default;
 };
 
@@ -146,12 +163,16 @@ struct Nack {
   Duration delay;
   std::string_view reason;
   bool failed = true;  // false: it was not tried, or not to the end; not one of attempts_max
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const Nack&) const = default;
 };
 
 struct Reject {
   Target target;
   std::string_view reason;
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const Reject&) const = default;
 };
 
@@ -159,6 +180,8 @@ struct Reject {
 struct Extend {
   Target target;
   Duration lease;  // zero: the usual one
+
+  static constexpr bool needs_sync() { return false; }
   bool operator==(const Extend&) const = default;
 };
 
@@ -169,11 +192,16 @@ struct OpenStream {
   StreamId stream;
   uint32_t window = 1;
   ResumeMark after{};
+
+  // Its number is in the marks that clients keep: no other stream may have it after a power loss.
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const OpenStream&) const = default;
 };
 
 struct CloseStream {
   StreamId stream;
+
+  static constexpr bool needs_sync() { return false; }
   bool operator==(const CloseStream&) const = default;
 };
 
@@ -184,23 +212,31 @@ constexpr Resolution resolution_last = Resolution::escalated;
 struct ResolveDeadLetter {
   uint64_t id = 0;
   Resolution resolution = Resolution::discarded;
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const ResolveDeadLetter&) const = default;
 };
 
 struct SetRules {
   std::vector<std::pair<std::string_view, std::string_view>> values;  // name and value, all or none
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const SetRules&) const = default;
 };
 
 struct AddWorkspace {
   std::string_view name;
   TokenHash admin_token{};
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const AddWorkspace&) const = default;
 };
 
 // A node began to run: the streams of its former life are gone.
 struct StartNode {
   std::string_view node;
+
+  static constexpr bool needs_sync() { return false; }
   bool operator==(const StartNode&) const = default;
 };
 
@@ -210,6 +246,8 @@ struct Heartbeat {
   std::string_view task;
   uint64_t tokens = 0;     // used since it last said so
   bool only_seen = false;  // it asked for something; what it said before stands
+
+  static constexpr bool needs_sync() { return false; }
   bool operator==(const Heartbeat&) const = default;
 };
 
@@ -217,6 +255,8 @@ struct Heartbeat {
 struct Malformed {
   std::string_view text;   // as it was sent: cut, and without secrets
   std::string_view error;  // what is wrong with it
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const Malformed&) const = default;
 };
 
@@ -224,12 +264,16 @@ struct Malformed {
 struct ResolveEscalation {
   uint64_t id = 0;
   std::string_view resolution;
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const ResolveEscalation&) const = default;
 };
 
 // Nothing more is to be said in the thread.
 struct CloseThread {
   std::string_view thread;
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const CloseThread&) const = default;
 };
 
@@ -237,12 +281,16 @@ struct CloseThread {
 // forgotten.
 struct ResetLimits {
   std::string_view name;
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const ResetLimits&) const = default;
 };
 
 // Its sender blocks no longer for the answer to a message.
 struct StopWaiting {
   Seq message;
+
+  static constexpr bool needs_sync() { return false; }
   bool operator==(const StopWaiting&) const = default;
 };
 
@@ -252,6 +300,8 @@ struct StartSession {
   std::string_view coordinator{};  // empty: the one who asks
   std::vector<std::string_view> participants{};
   std::string_view task{};  // JSON; opaque
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const StartSession&) const = default;
 };
 
@@ -279,6 +329,8 @@ struct ChangeSession {
   uint64_t version = 0;        // that the change is made to; 0: whichever it has
   std::string_view subject{};  // the participant; or how it ended
   std::string_view body{};     // of an entry: JSON; opaque
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const ChangeSession&) const = default;
 };
 
@@ -290,6 +342,8 @@ struct TakeLock {
   // Renews only what was got by this request; zero: renews nothing, not even the actor's own. For
   // several who act for one principal.
   std::optional<Seq> fence{};
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const TakeLock&) const = default;
 };
 
@@ -297,6 +351,8 @@ struct TakeLock {
 struct ReleaseLock {
   std::string_view name;
   Seq fence{};  // only if it was got, or is waited for, by this request; 0: whichever
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const ReleaseLock&) const = default;
 };
 
@@ -307,11 +363,14 @@ struct ReassignTask {
   std::string_view to;
   std::string_view director{};
   std::string_view thread{};
+
+  static constexpr bool needs_sync() { return true; }
   bool operator==(const ReassignTask&) const = default;
 };
 
 // Time passed.
 struct Tick {
+  static constexpr bool needs_sync() { return false; }
   bool operator==(const Tick&) const = default;
 };
 

@@ -394,44 +394,6 @@ std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::st
   return {};
 }
 
-Duration default_ttl(const Rules& rules, Dialect sender, Priority priority) {
-  switch (sender) {
-    case Dialect::flow:
-      switch (priority) {
-        case Priority::critical:
-          return rules.flow_ttl_critical;
-        case Priority::high:
-          return rules.flow_ttl_high;
-        case Priority::normal:
-          return rules.flow_ttl_normal;
-        case Priority::low:
-          return rules.flow_ttl_low;
-      }
-      break;
-    case Dialect::collab:
-      return rules.collab_ttl;
-    case Dialect::inbox:
-      return rules.inbox_ttl;
-    case Dialect::superprompt:
-      return rules.superprompt_ttl;
-    case Dialect::squad:
-      return rules.squad_ttl;
-  }
-  return {};
-}
-
-Duration default_timeout(const Rules& rules, Dialect sender, Kind kind, bool to_many) {
-  if (sender == Dialect::collab) {
-    return to_many               ? rules.collab_timeout_broadcast
-           : kind == Kind::query ? rules.collab_timeout_query
-                                 : rules.collab_timeout_command;
-  }
-  if (sender != Dialect::flow) {
-    return {};
-  }
-  return kind == Kind::query ? rules.flow_query_timeout : rules.flow_request_timeout;
-}
-
 Time session_warned_at(const Rules& rules, Time started) {
   if (rules.session_warning.us == 0) {
     return base::time_max;
@@ -440,36 +402,10 @@ Time session_warned_at(const Rules& rules, Time started) {
   return started + Duration{age > 0 ? age : 0};
 }
 
-std::optional<Duration> retry_pause(const Rules& rules, Dialect sender, bool to_many,
-                                    uint64_t retries) {
-  if (sender == Dialect::collab) {
-    const Delays& delays = rules.collab_retry_delays;
-    return !to_many && retries < delays.count ? std::optional(delays.pauses[retries])
-                                              : std::nullopt;
-  }
-  return retries < rules.flow_request_retries ? std::optional(Duration{}) : std::nullopt;
-}
-
 bool same_rates(const Rules& a, const Rules& b) {
   return a.flow_rate_out == b.flow_rate_out && a.flow_rate_in == b.flow_rate_in &&
          a.flow_rate_pair == b.flow_rate_pair && a.flow_rate_topic == b.flow_rate_topic &&
          a.flow_rate_broadcast == b.flow_rate_broadcast;
-}
-
-Duration default_lease(const Rules& rules, Dialect receiver) {
-  switch (receiver) {
-    case Dialect::flow:
-      return rules.flow_lease;
-    case Dialect::collab:
-      return rules.collab_lease;
-    case Dialect::inbox:
-      return rules.inbox_lease;
-    case Dialect::superprompt:
-      return rules.superprompt_lease;
-    case Dialect::squad:
-      return rules.squad_lease;
-  }
-  return rules.flow_lease;
 }
 
 }  // namespace parley::core

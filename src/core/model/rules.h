@@ -200,25 +200,10 @@ std::string rule_value(const Rules& rules, const RuleInfo& info);
 // `rules` is as it was.
 std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::string_view value);
 
-// The time to live that the rules give a message without one; zero is none.
-Duration default_ttl(const Rules& rules, Dialect sender, Priority priority);
-
-// How long a sender of this dialect waits for an answer to such a message; zero is for ever.
-// `to_many`: it goes to a topic or to everyone.
-Duration default_timeout(const Rules& rules, Dialect sender, Kind kind, bool to_many);
-
-// The pause before a request that was not answered is sent again after `retries` times; nothing
-// when it is not.
-std::optional<Duration> retry_pause(const Rules& rules, Dialect sender, bool to_many,
-                                    uint64_t retries);
-
 // When the participants of a session are warned that it ends; time_max: never.
 Time session_warned_at(const Rules& rules, Time started);
 
 // Whether the two have the same rate limits.
 bool same_rates(const Rules& a, const Rules& b);
-
-// How long a receiver of this dialect holds a message.
-Duration default_lease(const Rules& rules, Dialect receiver);
 
 }  // namespace parley::core

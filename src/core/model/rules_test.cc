@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/rules.h"
+#include "core/model/policy.h"
 
 #include <gtest/gtest.h>
 

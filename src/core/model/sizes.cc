@@ -129,15 +129,18 @@ std::string size_fault(const Rules& rules, const Agent& receiver, Dialect sent_i
   if (receiver.kind != PrincipalKind::agent || receiver.dialect == sent_in) {
     return {};
   }
-  if (receiver.dialect == Dialect::inbox && sizes.content >= rules.inbox_content_bytes) {
-    return "its content has up to " + std::to_string(sizes.content) + " bytes in inbox; " + who +
-           " speaks inbox and takes fewer than " + std::to_string(rules.inbox_content_bytes) +
-           " (inbox.content_bytes); summarize it, or name a file that has the rest";
+  const Policy& policy = policy_of(receiver.dialect);
+  const uint64_t bytes_max = policy.size_max == nullptr ? UINT64_MAX : rules.*policy.size_max;
+  const std::string name(policy.name.value);
+  const std::string limit = std::to_string(bytes_max) + " (" + std::string(policy.size_rule) + ")";
+  if (policy.size_of == SizeOf::content && sizes.content >= bytes_max) {
+    return "its content has up to " + std::to_string(sizes.content) + " bytes in " + name + "; " +
+           who + " speaks " + name + " and takes fewer than " + limit +
+           "; summarize it, or name a file that has the rest";
   }
-  if (receiver.dialect == Dialect::collab && sizes.whole > rules.collab_message_bytes_max) {
-    return "the message has up to " + std::to_string(sizes.whole) + " bytes in collab; " + who +
-           " speaks collab and takes at most " + std::to_string(rules.collab_message_bytes_max) +
-           " (collab.message_bytes_max)";
+  if (policy.size_of == SizeOf::whole_message && sizes.whole > bytes_max) {
+    return "the message has up to " + std::to_string(sizes.whole) + " bytes in " + name + "; " +
+           who + " speaks " + name + " and takes at most " + limit;
   }
   return {};
 }

@@ -14,13 +14,12 @@ namespace {
 
 using base::Code;
 
-OnUnavailable policy_of(const Rules& rules, const Send& command) {
+OnUnavailable choice_of(const Rules& rules, const Send& command) {
   if (command.on_unavailable != OnUnavailable::by_rules) {
     return command.on_unavailable;
   }
-  return command.envelope.dialect == Dialect::collab
-             ? static_cast<OnUnavailable>(rules.collab_on_unavailable + 1)
-             : OnUnavailable::queue;
+  const Policy::Number rule = policy_of(command.envelope.dialect).on_unavailable;
+  return rule == nullptr ? OnUnavailable::queue : static_cast<OnUnavailable>(rules.*rule + 1);
 }
 
 }  // namespace
@@ -29,7 +28,7 @@ OnUnavailable policy_of(const Rules& rules, const Send& command) {
 // who asked, and no one else.
 void check_availability(const ConstContext& context, const Send& command, Route& route) {
   const Tables& t = context.t;
-  const OnUnavailable policy = policy_of(t.rules, command);
+  const OnUnavailable policy = choice_of(t.rules, command);
   if (policy == OnUnavailable::queue || context.actor == none || route.everyone ||
       !route.topic.empty() || command.envelope.kind == Kind::response) {
     return;
@@ -62,7 +61,7 @@ Outcome repeat_refused(Context& context, const Send& command, MessageRef ref) {
   const Message& message = t.messages.message(ref);
   const DeliveryRef delivery = message.deliveries;
   const AgentRef away = t.messages.delivery(delivery).receiver;
-  const OnUnavailable policy = policy_of(t.rules, command);
+  const OnUnavailable policy = choice_of(t.rules, command);
   if (!t.agents[away].is_available() && policy == OnUnavailable::fail) {
     return refuse(Code::receiver_unavailable, presence::why_away(t.agents[away]), "/receiver");
   }

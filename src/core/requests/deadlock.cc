@@ -70,7 +70,7 @@ std::optional<WaitGraph::Edge> wait_of(const ConstContext& context, const Send& 
     edge.carries = first->carries.n == 0 ? first->message : first->carries;
     return edge;
   }
-  if (e.dialect == Dialect::collab) {
+  if (policy_of(e.dialect).requests_block) {
     edge.until = base::time_max;
   } else if (command.wait.us > 0) {
     edge.until = context.now() + command.wait;
@@ -187,14 +187,14 @@ std::expected<void, Error> wait_again(Context& context, const Send& command, Mes
   return {};
 }
 
-// A caller that hung up waits no more. A collab agent's request waits by itself.
+// A caller that hung up waits no more. A request that blocks by its dialect waits by itself.
 Outcome on(Context& context, const StopWaiting& command) {
   Tables& t = context.t;
   const MessageRef ref = t.messages.find(command.message);
   if (ref == none || t.messages.message(ref).sender != context.actor) {
     return std::unexpected(Error{Code::not_found, "you sent no such message", {}});
   }
-  if (t.messages.message(ref).dialect != Dialect::collab) {
+  if (!policy_of(t.messages.message(ref).dialect).requests_block) {
     unblock(t, ref);
   }
   return Receipt{};

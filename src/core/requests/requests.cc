@@ -45,9 +45,10 @@ Fact count_of(std::string name, size_t count) {
   return {std::move(name), static_cast<int64_t>(count)};
 }
 
-// In its last heartbeat. What collab calls `working` has no time for more.
+// In its last heartbeat, by the word that all dialects share or by its own.
 bool says_busy(const Agent& agent) {
-  return agent.status == "busy" || (agent.dialect == Dialect::collab && agent.status == "working");
+  const std::string_view own = policy_of(agent.dialect).busy_status;
+  return agent.status == "busy" || (!own.empty() && agent.status == own);
 }
 
 // Those who look after the topics, as edge/principal.h has it.
@@ -63,9 +64,9 @@ void add_names(const Tables& t, OutboxItem& item, const std::string& name,
                std::vector<std::string> names) {
   constexpr size_t lists_max = 8;  // in one report, with what else it says
   const AgentRef reader = t.agents.find(item.to);
-  const bool is_inbox = reader != none && t.agents[reader].dialect == Dialect::inbox;
-  size_t left =
-      (is_inbox ? t.rules.inbox_content_bytes : t.rules.collab_message_bytes_max) / lists_max;
+  const Policy::Number own =
+      reader == none ? nullptr : policy_of(t.agents[reader].dialect).size_max;
+  size_t left = t.rules.*(own == nullptr ? &Rules::collab_message_bytes_max : own) / lists_max;
   item.facts.push_back(count_of(name + "_count", names.size()));
   size_t count = 0;
   for (; count < std::min(names.size(), names_max) && names[count].size() + 3 <= left; ++count) {
@@ -352,9 +353,10 @@ void Requests::send_again(MessageRef ref) {
        d = t_.messages.delivery(d).sibling) {
     deliveries.push_back(d);
   }
-  // In collab the sender names a moment, which a new try does not move.
+  // Where the sender names a moment, a new try does not move it.
   const Message& message = t_.messages.message(ref);
-  const Time end = message.dialect == Dialect::collab ? message.expires : base::time_max;
+  const Time end =
+      policy_of(message.dialect).retries_keep_expiry ? message.expires : base::time_max;
   const AgentRef asked = asked_alone(t_, ref);
   for (auto at = deliveries.rbegin(); at != deliveries.rend(); ++at) {
     const State state = t_.messages.delivery(*at).state;

@@ -46,7 +46,8 @@ std::expected<void, std::string> check_topic(const Rules& rules, PrincipalKind k
   if (const std::string_view wrong = wrong_with_tokens(name); !wrong.empty()) {
     return std::unexpected(std::string(wrong) + "; " + quoted(name) + " is no topic");
   }
-  if (kind == PrincipalKind::agent && dialect == Dialect::flow && !is_domain_event(name)) {
+  if (kind == PrincipalKind::agent && policy_of(dialect).has_domain_topics &&
+      !is_domain_event(name)) {
     return std::unexpected("a topic is named domain.event_type, such as task.status_changed; " +
                            quoted(name) + " is not");
   }

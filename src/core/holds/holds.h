@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+
+#include "base/error.h"
+#include "core/model/envelope.h"
+
+namespace parley::core {
+
+// Why a message is held back from those who are to get it.
+enum class HoldReason : uint8_t {
+  session_paused,  // released when the session is resumed or ends
+};
+
+// One message is held: none of its deliveries is handed out, and others pass it. It counts in its
+// receivers' inboxes and expires as any other; its sender sees it as queued.
+struct Hold {
+  HoldReason reason = HoldReason::session_paused;
+  Seq by{};                     // what holds it: the entry that started the session
+  Time until = base::time_max;  // what holds it lets it go by then
+};
+
+// What those who ask for a held message are told.
+struct HoldWords {
+  base::Code code;
+  std::string_view to_read;    // it cannot be read now
+  std::string_view to_settle;  // it cannot be settled before it was read
+};
+HoldWords words_of(HoldReason reason);
+
+// Which messages are held, and why: one hold a message. It is part of the state, made anew from
+// what holds them when a snapshot is restored. hold_acts.h moves the deliveries.
+class Holds {
+ public:
+  const Hold* find(Seq message) const {
+    const auto at = holds_.find(message);
+    return at == holds_.end() ? nullptr : &at->second;
+  }
+  bool contains(Seq message) const { return !holds_.empty() && holds_.contains(message); }
+
+  void add(Seq message, const Hold& hold) { holds_.insert_or_assign(message, hold); }
+  void remove(Seq message) {
+    if (!holds_.empty()) {
+      holds_.erase(message);
+    }
+  }
+
+  const std::map<Seq, Hold>& all() const { return holds_; }
+
+ private:
+  std::map<Seq, Hold> holds_;
+};
+
+}  // namespace parley::core

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/holds/holds.h"
+
+#include <gtest/gtest.h>
+
+namespace parley::core {
+namespace {
+
+TEST(Holds, OneHoldAMessage) {
+  Holds holds;
+  EXPECT_FALSE(holds.contains(Seq{1}));
+  holds.add(Seq{1}, {.by = Seq{7}});
+  holds.add(Seq{1}, {.by = Seq{8}, .until = Time{5}});
+  ASSERT_NE(holds.find(Seq{1}), nullptr);
+  EXPECT_EQ(holds.find(Seq{1})->by, Seq{8});
+  EXPECT_EQ(holds.find(Seq{1})->until, Time{5});
+  EXPECT_EQ(holds.all().size(), 1u);
+  EXPECT_FALSE(holds.contains(Seq{2}));
+}
+
+TEST(Holds, WhatIsReleasedIsHeldNoMore) {
+  Holds holds;
+  holds.remove(Seq{1});
+  holds.add(Seq{1}, {});
+  holds.add(Seq{2}, {});
+  holds.remove(Seq{1});
+  EXPECT_FALSE(holds.contains(Seq{1}));
+  EXPECT_TRUE(holds.contains(Seq{2}));
+}
+
+TEST(Holds, AMessageWithoutAnEndIsHeldUntilItIsReleased) {
+  EXPECT_EQ(Hold{}.until, base::time_max);
+}
+
+TEST(Holds, WhoAsksForAHeldMessageIsToldWhy) {
+  const HoldWords words = words_of(HoldReason::session_paused);
+  EXPECT_EQ(words.code, base::Code::session_paused);
+  EXPECT_NE(words.to_read.find("paused"), std::string_view::npos);
+  EXPECT_NE(words.to_settle.find("read it when that is resumed"), std::string_view::npos);
+}
+
+}  // namespace
+}  // namespace parley::core

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/model/policy.h"
+
+#include <algorithm>
+
+namespace parley::core {
+
+namespace {
+
+constexpr std::array<Role, 2> flow_roles = {{{""}, {"orchestrator"}}};
+constexpr std::array<Role, 4> collab_roles = {
+    {{"coordinator"}, {"worker"}, {"specialist"}, {"observer", false}}};
+constexpr std::array<Role, 2> inbox_roles = {{{"director"}, {"specialist"}}};
+constexpr std::array<Role, 2> superprompt_roles = {{{"orchestrator"}, {"worker"}}};
+constexpr std::array<Role, 5> squad_roles = {
+    {{"main"}, {"subagent", false}, {"council", false}, {"reviewer"}, {"cron"}}};
+constexpr std::array<std::string_view, 5> collab_statuses = {"", "idle", "working", "waiting",
+                                                             "offline"};
+
+constexpr std::array<Policy::Time, priority_count> same_for_all(Policy::Time ttl) {
+  return {ttl, ttl, ttl, ttl};
+}
+
+constexpr Policy flow = {
+    .name = std::string_view("flow"),
+    .ttl = std::array{&Rules::flow_ttl_low, &Rules::flow_ttl_normal, &Rules::flow_ttl_high,
+                      &Rules::flow_ttl_critical},
+    .request_timeout = &Rules::flow_request_timeout,
+    .query_timeout = &Rules::flow_query_timeout,
+    .timeout_to_many = nullptr,
+    .retries = nullptr,
+    .retries_keep_expiry = false,
+    .retries_delivery = false,
+    .on_unavailable = nullptr,
+    .requests_block = false,
+    .has_rates = true,
+    .has_thread_limits = true,
+    .has_domain_topics = true,
+    .discipline = Discipline::channels,
+    .lease = &Rules::flow_lease,
+    .size_of = SizeOf::nothing,
+    .reading_settles = false,
+    .priority_max = Priority::critical,
+    .roles = std::span<const Role>(flow_roles),
+    .has_task_roles = false,
+    .heartbeat_renews = false,
+};
+
+constexpr Policy collab = {
+    .name = std::string_view("collab"),
+    .ttl = same_for_all(&Rules::collab_ttl),
+    .request_timeout = &Rules::collab_timeout_command,
+    .query_timeout = &Rules::collab_timeout_query,
+    .timeout_to_many = &Rules::collab_timeout_broadcast,
+    .retries = &Rules::collab_retry_delays,
+    .retries_keep_expiry = true,
+    .retries_delivery = true,
+    .on_unavailable = &Rules::collab_on_unavailable,
+    .requests_block = true,
+    .has_rates = false,
+    .has_thread_limits = false,
+    .has_domain_topics = false,
+    .session_field = "/sessionId",
+    .reply_to_field = "/replyTo",
+    .receiver_field = "/to",
+    .discipline = Discipline::bands,
+    .lease = &Rules::collab_lease,
+    .size_of = SizeOf::whole_message,
+    .size_max = &Rules::collab_message_bytes_max,
+    .size_rule = "collab.message_bytes_max",
+    .reading_settles = false,
+    .priority_max = Priority::critical,
+    .roles = std::span<const Role>(collab_roles),
+    .has_task_roles = false,
+    .heartbeat_renews = false,
+    .statuses = collab_statuses,
+    .busy_status = "working",
+};
+
+constexpr Policy inbox = {
+    .name = std::string_view("inbox"),
+    .ttl = same_for_all(&Rules::inbox_ttl),
+    .request_timeout = nullptr,
+    .query_timeout = nullptr,
+    .timeout_to_many = nullptr,
+    .retries = nullptr,
+    .retries_keep_expiry = false,
+    .retries_delivery = false,
+    .on_unavailable = nullptr,
+    .requests_block = false,
+    .has_rates = false,
+    .has_thread_limits = false,
+    .has_domain_topics = false,
+    .discipline = Discipline::bands,
+    .lease = &Rules::inbox_lease,
+    .size_of = SizeOf::content,
+    .size_max = &Rules::inbox_content_bytes,
+    .size_rule = "inbox.content_bytes",
+    .reading_settles = true,
+    .priority_max = Priority::high,
+    .roles = std::span<const Role>(inbox_roles),
+    .has_task_roles = true,
+    .heartbeat_renews = true,
+};
+
+constexpr Policy superprompt = {
+    .name = std::string_view("superprompt"),
+    .ttl = same_for_all(&Rules::superprompt_ttl),
+    .request_timeout = nullptr,
+    .query_timeout = nullptr,
+    .timeout_to_many = nullptr,
+    .retries = nullptr,
+    .retries_keep_expiry = false,
+    .retries_delivery = false,
+    .on_unavailable = nullptr,
+    .requests_block = false,
+    .has_rates = false,
+    .has_thread_limits = false,
+    .has_domain_topics = false,
+    .discipline = Discipline::bands,
+    .lease = &Rules::superprompt_lease,
+    .size_of = SizeOf::nothing,
+    .reading_settles = false,
+    .priority_max = Priority::critical,
+    .roles = std::span<const Role>(superprompt_roles),
+    .has_task_roles = false,
+    .heartbeat_renews = false,
+};
+
+constexpr Policy squad = {
+    .name = std::string_view("squad"),
+    .ttl = same_for_all(&Rules::squad_ttl),
+    .request_timeout = nullptr,
+    .query_timeout = nullptr,
+    .timeout_to_many = nullptr,
+    .retries = nullptr,
+    .retries_keep_expiry = false,
+    .retries_delivery = false,
+    .on_unavailable = nullptr,
+    .requests_block = false,
+    .has_rates = false,
+    .has_thread_limits = false,
+    .has_domain_topics = false,
+    .discipline = Discipline::bands,
+    .lease = &Rules::squad_lease,
+    .size_of = SizeOf::nothing,
+    .reading_settles = false,
+    .priority_max = Priority::critical,
+    .roles = std::span<const Role>(squad_roles),
+    .has_task_roles = false,
+    .heartbeat_renews = false,
+};
+
+// In the order of the enum.
+constexpr std::array policies = {flow, collab, inbox, superprompt, squad};
+static_assert(policies.size() == static_cast<size_t>(dialect_last) + 1);
+
+}  // namespace
+
+const Policy& policy_of(Dialect dialect) { return policies[static_cast<size_t>(dialect)]; }
+
+std::optional<Dialect> find_dialect(std::string_view name) {
+  for (size_t n = 0; n < policies.size(); ++n) {
+    if (policies[n].name.value == name) {
+      return static_cast<Dialect>(n);
+    }
+  }
+  return std::nullopt;
+}
+
+Duration default_ttl(const Rules& rules, Dialect sender, Priority priority) {
+  return rules.*policy_of(sender).ttl.value[static_cast<size_t>(priority)];
+}
+
+Duration default_timeout(const Rules& rules, Dialect sender, Kind kind, bool to_many) {
+  const Policy& policy = policy_of(sender);
+  const Policy::Time to_one = kind == Kind::query ? policy.query_timeout : policy.request_timeout;
+  const Policy::Time timeout =
+      to_many && policy.timeout_to_many.value != nullptr ? policy.timeout_to_many.value : to_one;
+  return timeout == nullptr ? Duration{} : rules.*timeout;
+}
+
+std::optional<Duration> retry_pause(const Rules& rules, Dialect sender, bool to_many,
+                                    uint64_t retries) {
+  const auto own = policy_of(sender).retries.value;
+  if (own == nullptr) {
+    return retries < rules.flow_request_retries ? std::optional(Duration{}) : std::nullopt;
+  }
+  const Delays& delays = rules.*own;
+  return !to_many && retries < delays.count ? std::optional(delays.pauses[retries]) : std::nullopt;
+}
+
+Duration default_lease(const Rules& rules, Dialect receiver) {
+  return rules.*policy_of(receiver).lease.value;
+}
+
+}  // namespace parley::core

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "core/model/rules.h"
+
+// What a dialect asks of the broker, as one row of a table. A new dialect is a row here and a codec
+// in src/dialect: nothing else branches on which dialect it is. A value that an operator may change
+// is a rule, and the row says which.
+namespace parley::core {
+
+// In which order an inbox hands out what waits in it.
+enum class Discipline : uint8_t {
+  // First in, first out inside each channel (one sender, one publisher on one topic, one sender to
+  // everyone) whatever the priority; among channels, the one that holds the most urgent message
+  // first. A message given back with a delay, or held up by a rate limit, holds its channel up
+  // until its time, or until a critical message arrives behind it.
+  channels,
+  // Higher priority first, first in first out inside one. A message given back with a delay lets
+  // the others pass.
+  bands,
+};
+
+// What the size limit of a dialect counts.
+enum class SizeOf : uint8_t { nothing, whole_message, content };
+
+// A member that each row must name: leaving it out does not compile.
+template <class T>
+struct Stated {
+  constexpr Stated(T stated) : value(stated) {}
+  constexpr operator T() const { return value; }
+  T value;
+};
+
+struct Role {
+  std::string_view name;
+  bool directs = true;  // may give work to others
+};
+
+struct Policy {
+  using Time = Duration Rules::*;
+  using Number = uint64_t Rules::*;
+
+  Stated<std::string_view> name;
+
+  // Of what its agents send.
+  Stated<std::array<Time, priority_count>> ttl;  // by priority, the lowest first
+  Stated<Time> request_timeout;                  // null: its sender waits for ever
+  Stated<Time> query_timeout;
+  Stated<Time> timeout_to_many;      // of what goes to a topic or to everyone. null: as to one
+  Stated<Delays Rules::*> retries;   // pauses before new tries. null: flow_request_retries at once
+  Stated<bool> retries_keep_expiry;  // a new try lives no longer than the first
+  Stated<bool> retries_delivery;     // what its receiver cannot take is tried again
+  Stated<Number> on_unavailable;     // an OnUnavailable. null: it waits in the inbox
+  Stated<bool> requests_block;       // its sender goes on only when a request is answered
+  Stated<bool> has_rates;          // rate limits, backpressure and circuit breakers bind its agents
+  Stated<bool> has_thread_limits;  // messages and age of a thread
+  Stated<bool> has_domain_topics;  // a topic is named domain.event_type
+  std::string_view session_field{};  // where its messages name these; empty: nowhere
+  std::string_view reply_to_field{};
+  std::string_view receiver_field{};
+
+  // Of what its agents get.
+  Stated<Discipline> discipline;
+  Stated<Time> lease;
+  Stated<SizeOf> size_of;
+  Number size_max = nullptr;      // null: message_bytes_max is enough
+  std::string_view size_rule{};   // its public name
+  Stated<bool> reading_settles;   // what asks for nothing is done with when it is read
+  Stated<Priority> priority_max;  // the most urgent that it has a word for
+
+  // Of its agents themselves.
+  Stated<std::span<const Role>> roles;
+  Stated<bool> has_task_roles;    // director and specialist: who gives tasks to whom
+  Stated<bool> heartbeat_renews;  // a heartbeat renews the leases of the agent's tasks
+  std::span<const std::string_view> statuses{};  // words of a heartbeat; empty: any
+  std::string_view busy_status{};                // besides `busy`
+};
+
+const Policy& policy_of(Dialect dialect);
+
+// The dialect of that name; none when there is no such.
+std::optional<Dialect> find_dialect(std::string_view name);
+
+// The time to live that the rules give a message without one; zero is none.
+Duration default_ttl(const Rules& rules, Dialect sender, Priority priority);
+
+// How long a sender of this dialect waits for an answer to such a message; zero is for ever.
+// `to_many`: it goes to a topic or to everyone.
+Duration default_timeout(const Rules& rules, Dialect sender, Kind kind, bool to_many);
+
+// The pause before a request that was not answered is sent again after `retries` times; nothing
+// when it is not.
+std::optional<Duration> retry_pause(const Rules& rules, Dialect sender, bool to_many,
+                                    uint64_t retries);
+
+// How long a receiver of this dialect holds a message.
+Duration default_lease(const Rules& rules, Dialect receiver);
+
+}  // namespace parley::core
