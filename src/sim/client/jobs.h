@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/client/wire.h"
-#include "sim/edge/stage.h"
+#include "sim/edge/run_state.h"
 
 namespace parley::edge_sim {
 
@@ -14,9 +14,9 @@ class Agent;
 
 // What an agent began and is to end: tasks, pipelines, scatters, sessions, locks. It asks for them
 // by the public interface, and says at the end of a run what did not end, or lost what was written.
-class Undertakings {
+class Jobs {
  public:
-  Undertakings(Stage& stage, Agent& agent) : stage_(stage), agent_(agent) {}
+  Jobs(RunState& run, Agent& agent) : run_(run), agent_(agent) {}
 
   // Begins one, or goes on with one.
   void act();
@@ -33,14 +33,14 @@ class Undertakings {
   void judge() const;
 
  private:
-  struct Undertaking {
+  struct Job {
     std::string kind;
     std::string path;
     std::string name;
     std::string marker{};
     std::string state{};
-    std::string told{};                  // the newest answer
-    std::vector<std::string> written{};  // markers that were confirmed
+    std::string answer{};                // The newest answer.
+    std::vector<std::string> written{};  // Markers that were confirmed.
     uint64_t version = 0;
   };
   // A lock, as far as its holder knows: from when it was told until it may have ended.
@@ -62,18 +62,18 @@ class Undertakings {
   void take_lock();
   void release_lock();
   std::string message(const std::string& marker, const std::string& thread) const;
-  Undertaking* any(std::string_view kind);
-  bool is_done(const Undertaking& undertaking) const;
+  Job* any(std::string_view kind);
+  bool is_done(const Job& job) const;
 
-  friend void judge_locks(Stage& stage);
+  friend void judge_locks(RunState& run);
 
-  Stage& stage_;
+  RunState& run_;
   Agent& agent_;
-  std::vector<Undertaking> all_;
+  std::vector<Job> all_;
   std::vector<Hold> holds_;
 };
 
 // No two agents ever held one lock at a time, as each of them was told.
-void judge_locks(Stage& stage);
+void judge_locks(RunState& run);
 
 }  // namespace parley::edge_sim

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/client/letters.h"
+#include "sim/client/messages.h"
 
 #include "base/ids.h"
 #include "lib/crypto.h"
 #include "lib/json_writer.h"
-#include "sim/edge/stage.h"
+#include "sim/edge/run_state.h"
 
 namespace parley::edge_sim {
 
@@ -121,7 +121,7 @@ uint64_t number_of(Json object, std::string_view name) {
   return value ? value.as_uint64().value_or(0) : 0;
 }
 
-std::string written(std::string_view dialect, const Draft& draft, Time now, std::string& id) {
+std::string encode(std::string_view dialect, const Draft& draft, Time now, std::string& id) {
   const std::string uuid = base::format_uuid(lib::random_uuid());
   id = dialect == "flow" ? uuid : dialect == "mcp" ? "" : "msg-" + uuid.substr(0, 13);
   return dialect == "flow"     ? in_flow(draft, now, id)
@@ -142,38 +142,50 @@ std::string some_words(std::string_view marker, sim::Random& random, uint64_t si
   return words;
 }
 
-Letter letter_in(std::string_view dialect, Json message) {
+MessageFields fields_of(std::string_view dialect, Json message) {
   const bool is_flow = dialect == "flow";
-  Letter letter;
-  letter.id = string_of(message, "id");
-  letter.from = string_of(message, is_flow ? "sender" : "from");
-  letter.to = string_of(message, is_flow ? "receiver" : "to");
-  letter.type = string_of(message, "type");
+  MessageFields fields;
+  fields.id = string_of(message, "id");
+  fields.from = string_of(message, is_flow ? "sender" : "from");
+  fields.to = string_of(message, is_flow ? "receiver" : "to");
+  fields.type = string_of(message, "type");
   const Json priority = message.find("priority");
-  letter.priority = priority ? std::string(priority.raw()) : "";
-  letter.task = dialect == "inbox" ? task_in(message) : "";
-  const std::string& type = letter.type;
-  letter.wants_answer = type == "request" || type == "query" || type == "command" || type == "task";
+  fields.priority = priority ? std::string(priority.raw()) : "";
+  fields.task = dialect == "inbox" ? task_in(message) : "";
+  const std::string& type = fields.type;
+  fields.wants_answer = type == "request" || type == "query" || type == "command" || type == "task";
   const Json metadata = message.find("metadata");
   const Json foreign = is_flow && metadata ? metadata.find("foreign") : message.find("foreign");
-  letter.thread = is_flow              ? string_of(message, "conversation_id")
+  fields.thread = is_flow              ? string_of(message, "conversation_id")
                   : dialect == "inbox" ? string_of(message, "threadId")
                                        : string_of(foreign, "thread");
-  if (foreign && foreign.find("priority")) {  // what the dialect has no word for
-    letter.priority += foreign.find("priority").raw();
+  if (foreign && foreign.find("priority")) {  // What the dialect has no word for.
+    fields.priority += foreign.find("priority").raw();
   }
-  letter.may_repeat = string_of(message, "on_timeout") == "retry" ||
+  fields.may_repeat = string_of(message, "on_timeout") == "retry" ||
                       (foreign && string_of(foreign, "dialect") == "collab") ||
                       string_of(foreign, "on_timeout") == "retry" || type == "command" ||
                       (dialect == "collab" && type == "query");
   constexpr std::string_view traced = R"("traceparent":"00-)";
   if (const size_t at = message.raw().find(traced); at != std::string_view::npos) {
-    letter.trace = message.raw().substr(at + traced.size(), 32);
+    fields.trace = message.raw().substr(at + traced.size(), 32);
   }
-  each_marker(message.raw(), [&letter](std::string_view marker) {
-    letter.marker = letter.marker.empty() ? std::string(marker) : letter.marker;
+  each_marker(message.raw(), [&fields](std::string_view marker) {
+    fields.marker = fields.marker.empty() ? std::string(marker) : fields.marker;
   });
-  return letter;
+  return fields;
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '-' || c == '_' || c == '.';
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    const auto byte = static_cast<unsigned char>(c);
+    plain ? out.push_back(c) : void(out.append({'%', digits[byte >> 4], digits[byte & 15]}));
+  }
+  return out;
 }
 
 }  // namespace parley::edge_sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/edge/stage.h"
+#include "sim/edge/run_state.h"
 
 #include <algorithm>
 
@@ -11,38 +11,38 @@ namespace parley::edge_sim {
 
 using sim::text;
 
-void Stage::fail(std::string_view check, std::string detail) {
+void RunState::fail(std::string_view check, std::string detail) {
   if (!fault) {
     setting.note(text("FAILS `{}`: {}", check, detail));
     fault = Fault{std::string(check), std::move(detail)};
   }
 }
 
-void Stage::cut(Wire& wire) {
+void RunState::cut(Wire& wire) {
   each_marker(wire.unheard(), [this](std::string_view marker) { cut_off.emplace(marker); });
 }
 
-std::shared_ptr<Link> Stage::connect() {
-  auto link = std::make_shared<Link>();
+std::shared_ptr<BytePipe> RunState::connect() {
+  auto pipe = std::make_shared<BytePipe>();
   ++connections;
-  host.connect(link);
-  return link;
+  host.connect(pipe);
+  return pipe;
 }
 
-Agent* Stage::find(std::string_view name) const {
+Agent* RunState::find(std::string_view name) const {
   const auto at =
       std::ranges::find_if(agents, [&](const auto& agent) { return agent->name() == name; });
   return at == agents.end() ? nullptr : at->get();
 }
 
-std::string Stage::new_marker(std::string_view sender, const std::set<std::string>& seen_by) {
+std::string RunState::new_marker(std::string_view sender, const std::set<std::string>& seen_by) {
   const std::string marker = text("~{}-{}~", sender, ++last_marker);
   readers[marker] = seen_by;
   readers[marker].insert(std::string(sender));
   return marker;
 }
 
-bool Stage::may_read(const std::string& reader, const std::set<std::string>& seen_by) const {
+bool RunState::may_read(const std::string& reader, const std::set<std::string>& seen_by) const {
   return seen_by.contains(reader) || seen_by.contains("*") ||
          std::ranges::any_of(seen_by, [&](const std::string& each) {
            const auto topic = subscribers.find(each);
@@ -50,7 +50,7 @@ bool Stage::may_read(const std::string& reader, const std::set<std::string>& see
          });
 }
 
-void Stage::read(std::string_view reader, std::string_view words) {
+void RunState::read(std::string_view reader, std::string_view words) {
   each_marker(words, [&](std::string_view marker) {
     const auto at = readers.find(std::string(marker));
     if (at != readers.end() && !may_read(std::string(reader), at->second)) {
@@ -60,7 +60,7 @@ void Stage::read(std::string_view reader, std::string_view words) {
   });
 }
 
-void Stage::hear(std::string_view reader, const Ask& ask, const Reply& reply) {
+void RunState::hear(std::string_view reader, const Ask& ask, const Reply& reply) {
   if (reply.lost) {
     return;
   }
@@ -73,7 +73,7 @@ void Stage::hear(std::string_view reader, const Ask& ask, const Reply& reply) {
   }
 }
 
-void Stage::check_message(std::string_view reader, std::string_view dialect, lib::Json message) {
+void RunState::check_message(std::string_view reader, std::string_view dialect, lib::Json message) {
   const std::string wrong = published_schemas().message_fault(dialect, message);
   if (!wrong.empty()) {
     fail("schema", text("{} gets a message that is none of {}: {}: {}", reader, dialect, wrong,

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "lib/json.h"
-#include "sim/client/notebook.h"
+#include "sim/client/record.h"
 #include "sim/client/wire.h"
-#include "sim/edge/link.h"
+#include "sim/edge/byte_pipe.h"
 #include "sim/faulty_journal.h"
 #include "sim/text.h"
 
@@ -28,29 +28,29 @@ struct Fault {
 };
 
 // What all clients of a run have in common.
-struct Stage {
+struct RunState {
   sim::Setting& setting;
   Host& host;
   std::vector<std::unique_ptr<Agent>> agents{};
   std::vector<std::string> topics{};
   // By marker: who may see it. A topic's name stands for all who ever asked to subscribe to it.
   std::map<std::string, std::set<std::string>> readers{};
-  std::map<std::string, std::set<std::string>> subscribers{};  // by topic: those
-  std::map<std::string, std::set<std::string>> sessions{};     // by id: who is in it
-  std::set<std::string> failed{};  // markers of what senders were told was not delivered
+  std::map<std::string, std::set<std::string>> subscribers{};  // By topic: those.
+  std::map<std::string, std::set<std::string>> sessions{};     // By id: who is in it.
+  std::set<std::string> failed{};  // Markers of what senders were told was not delivered.
   // What was given up and tried again, as the admin is told when a run ends. Its sender may never
   // hear of it: who is removed before it reads the notice does not, nor who has its name then.
   struct Retried {
     uint64_t seq = 0;
     std::string receiver;
-    std::string at;  // the time, as the broker writes it
+    std::string at;  // The time, as the broker writes it.
 
     auto operator<=>(const Retried&) const = default;
   };
   std::set<Retried> retried{};
-  std::set<std::string> cut_off{};   // markers of what the network lost on its way to a client
-  std::set<std::string> repeated{};  // markers of what the broker sends again if it must
-  std::map<std::string, std::set<std::string>> groups{};  // by thread of a pipeline: who is in it
+  std::set<std::string> cut_off{};   // Markers of what the network lost on its way to a client.
+  std::set<std::string> repeated{};  // Markers of what the broker sends again if it must.
+  std::map<std::string, std::set<std::string>> groups{};  // By thread of a pipeline: who is in it.
   std::optional<Fault> fault{};
   uint64_t step = 0;
   uint64_t connections = 0;
@@ -63,7 +63,7 @@ struct Stage {
   void fail(std::string_view check, std::string detail);
   // A connection ends, and with it what the network had of it.
   void cut(Wire& wire);
-  std::shared_ptr<Link> connect();
+  std::shared_ptr<BytePipe> connect();
   Agent* find(std::string_view name) const;
   std::string new_marker(std::string_view sender, const std::set<std::string>& readers);
   bool may_read(const std::string& reader, const std::set<std::string>& seen_by) const;
