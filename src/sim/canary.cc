@@ -103,7 +103,7 @@ bool is_table_limit(std::string_view rule) {
   return std::ranges::find(limits, rule) != limits.end();
 }
 
-bool plant_send(Canary canary, const ReadBy& by, core::Envelope& e) {
+bool alter_envelope(Canary canary, const ReadBy& by, core::Envelope& e) {
   if (canary == Canary::ttl_ignored && e.ttl.us > 0) {
     e.ttl = base::milliseconds(e.ttl.us);
   } else if (canary == Canary::retry_forgotten && e.dialect == core::Dialect::collab) {
@@ -117,7 +117,7 @@ bool plant_send(Canary canary, const ReadBy& by, core::Envelope& e) {
     e.idempotency_key = {};
   } else if (canary == Canary::circle_invented && e.dialect == core::Dialect::collab &&
              core::asks(e.kind) && e.receivers.size() == 1 && by.seq.n % 8 == 0) {
-    e.receivers = {e.sender};  // as if it waited for itself
+    e.receivers = {e.sender};  // As if it waited for itself.
   } else if (canary == Canary::timeout_ignored && e.response_timeout.us > 0) {
     e.response_timeout.us *= 1'000;
   } else if (canary == Canary::retry_ignored && e.on_timeout == core::OnTimeout::retry) {
@@ -126,7 +126,7 @@ bool plant_send(Canary canary, const ReadBy& by, core::Envelope& e) {
     e.requires_ack = false;
   } else if (canary == Canary::broadcast_kept && e.durability == core::Durability::memory &&
              !core::asks(e.kind) && e.receivers.front() == "*") {
-    e.kind = core::Kind::broadcast;  // a roll call leaves dead letters
+    e.kind = core::Kind::broadcast;  // A roll call leaves dead letters.
     e.requires_ack = true;
   } else if (canary == Canary::tie_by_node && by.node == 0) {
     std::ranges::reverse(e.receivers);
@@ -136,71 +136,59 @@ bool plant_send(Canary canary, const ReadBy& by, core::Envelope& e) {
   return true;
 }
 
-// How the rules begin that the canary takes for off.
-std::string_view rule_ignored(Canary canary) {
-  switch (canary) {
-    case Canary::rates_ignored:
-      return "flow.rate.";
-    case Canary::breaker_ignored:
-      return "breaker.failures_max";
-    case Canary::budget_ignored:
-      return "guard.messages_per_day";
-    case Canary::fan_out_ignored:
-      return "guard.fan_out_per_min";
-    case Canary::ping_pong_ignored:
-      return "guard.ping_pong_max";
-    default:
-      return "";
-  }
-}
+// Canaries that add one rule behind those of the command.
+struct AddedRule {
+  Canary canary;
+  std::string_view name;
+  std::string_view value;
+};
+constexpr auto added_rules = std::to_array<AddedRule>({
+    {Canary::silence_ignored, "collab.heartbeats_missed", "0"},
+    {Canary::circle_ignored, "collab.deadlock", "warn"},
+    {Canary::thread_unlimited, "thread_messages_max", "1000000"},
+    {Canary::share_ignored, "task.giver_percent", "100"},
+    {Canary::tried_for_ever, "dead_letter_tries_max", "30"},
+    {Canary::pass_skipped, "dead_letter_pass", "8760h"},
+    {Canary::thread_closed_early, "thread_duration_max", "100ms"},
+    {Canary::forgets_early, "settled_max", "0"},
+});
 
-bool plant_rules(Canary canary, core::SetRules& rules) {
+// Canaries that take the rules whose names begin so for off.
+struct IgnoredRules {
+  Canary canary;
+  std::string_view prefix;
+};
+constexpr auto ignored_rules = std::to_array<IgnoredRules>({
+    {Canary::rates_ignored, "flow.rate."},
+    {Canary::breaker_ignored, "breaker.failures_max"},
+    {Canary::budget_ignored, "guard.messages_per_day"},
+    {Canary::fan_out_ignored, "guard.fan_out_per_min"},
+    {Canary::ping_pong_ignored, "guard.ping_pong_max"},
+});
+
+bool alter_rules(Canary canary, core::SetRules& rules) {
   if (canary == Canary::limits_ignored) {
     std::erase_if(rules.values, [](const auto& value) { return is_table_limit(value.first); });
     return true;
   }
-  if (canary == Canary::silence_ignored || canary == Canary::circle_ignored) {
-    rules.values.emplace_back(
-        canary == Canary::silence_ignored ? "collab.heartbeats_missed" : "collab.deadlock",
-        canary == Canary::silence_ignored ? "0" : "warn");
+  const auto added = std::ranges::find(added_rules, canary, &AddedRule::canary);
+  if (added != added_rules.end()) {
+    rules.values.emplace_back(added->name, added->value);
     return true;
   }
-  if (canary == Canary::thread_unlimited) {
-    rules.values.emplace_back("thread_messages_max", "1000000");
-    return true;
+  const auto ignored = std::ranges::find(ignored_rules, canary, &IgnoredRules::canary);
+  if (ignored == ignored_rules.end()) {
+    return false;
   }
-  if (canary == Canary::share_ignored) {
-    rules.values.emplace_back("task.giver_percent", "100");
-    return true;
+  for (auto& [name, value] : rules.values) {
+    const bool can_be_off = !name.starts_with("flow.rate.") || name.ends_with("_per_min");
+    value = name.starts_with(ignored->prefix) && can_be_off ? "0" : value;
   }
-  if (canary == Canary::tried_for_ever) {
-    rules.values.emplace_back("dead_letter_tries_max", "30");
-    return true;
-  }
-  if (canary == Canary::pass_skipped) {
-    rules.values.emplace_back("dead_letter_pass", "8760h");
-    return true;
-  }
-  if (canary == Canary::thread_closed_early) {
-    rules.values.emplace_back("thread_duration_max", "100ms");
-    return true;
-  }
-  if (const std::string_view ignored = rule_ignored(canary); !ignored.empty()) {
-    for (auto& [name, value] : rules.values) {
-      const bool can_be_off = !name.starts_with("flow.rate.") || name.ends_with("_per_min");
-      value = name.starts_with(ignored) && can_be_off ? "0" : value;
-    }
-    return true;
-  }
-  if (canary == Canary::forgets_early) {
-    rules.values.emplace_back("settled_max", "0");
-    return true;
-  }
-  return false;
+  return true;
 }
 
-// Puts another command in its place; false when the canary has none.
-bool plant_other(Canary canary, const ReadBy& by, core::Command& command) {
+// Puts another command in the place of this one; false when the canary has none.
+bool replace(Canary canary, const ReadBy& by, core::Command& command) {
   const auto* const ack = std::get_if<core::Ack>(&command);
   const auto* const nack = std::get_if<core::Nack>(&command);
   if (canary == Canary::ack_dropped && ack != nullptr) {
@@ -231,129 +219,137 @@ bool plant_other(Canary canary, const ReadBy& by, core::Command& command) {
   return true;
 }
 
+// Each `alter` changes a command as the canary does; false when the canary leaves it alone.
+template <class C>
+bool alter(Canary, const ReadBy&, C&) {
+  return false;
+}
+
+bool alter(Canary canary, const ReadBy&, core::Extend& extend) {
+  if (canary == Canary::lease_too_long) {
+    extend.lease.us *= 2;
+    return true;
+  }
+  return false;
+}
+
+bool alter(Canary canary, const ReadBy&, core::ChangeSession& change) {
+  if (canary == Canary::version_ignored && change.version != 0) {
+    change.version = 0;
+    return true;
+  }
+  return false;
+}
+
+bool alter(Canary canary, const ReadBy&, core::TakeLock& take) {
+  if (canary == Canary::fence_ignored && take.fence) {
+    take.fence.reset();
+    return true;
+  }
+  if (canary == Canary::lock_lease_short) {
+    take.lease = base::milliseconds(1);
+    return true;
+  }
+  return false;
+}
+
+bool alter(Canary canary, const ReadBy&, core::Register& change) {
+  if (canary == Canary::secret_mixed_up && !change.webhook.empty()) {
+    change.webhook_secret[1] ^= 1;
+    return true;
+  }
+  return false;
+}
+
+bool alter(Canary canary, const ReadBy&, core::OpenStream& open) {
+  if (open.window > 1 && (canary == Canary::window_shrunk || canary == Canary::window_ignored)) {
+    open.window = canary == Canary::window_shrunk ? 1 : open.window + 1;
+    return true;
+  }
+  if (canary == Canary::resume_ignored && !open.after.is_none()) {
+    open.after = {};
+    return true;
+  }
+  return false;
+}
+
+bool alter(Canary canary, const ReadBy& by, core::Send& send) {
+  core::Envelope& e = send.envelope;
+  if (canary == Canary::task_unrecorded && !e.task.empty()) {
+    e.task = {};
+  } else if (canary == Canary::notice_unmarked && send.outbox_item != 0) {
+    send.outbox_item = 0;
+  } else if (canary == Canary::gather_ignored && send.gathering) {
+    send.gathering->window = base::hours(1);
+  } else if (canary == Canary::stage_left_out && send.later_stages.size() > 1) {
+    send.later_stages.pop_back();
+  } else if (canary == Canary::chain_forgotten && core::asks(e.kind)) {
+    send.cause = {};
+    e.in_reply_to = {};
+  } else {
+    return alter_envelope(canary, by, e);
+  }
+  return true;
+}
+
+bool alter(Canary canary, const ReadBy&, core::SetRules& rules) {
+  return alter_rules(canary, rules);
+}
+
 // Alters the entry, or returns false.
-bool plant(Canary canary, const ReadBy& by, Entry& entry) {
+bool alter_entry(Canary canary, const ReadBy& by, Entry& entry) {
   if (canary == Canary::command_acts_twice && by.repeated) {
     entry.id.origin = ~by.seq.n;
     return true;
   }
-  if (auto* extend = std::get_if<core::Extend>(&entry.command);
-      extend != nullptr && canary == Canary::lease_too_long) {
-    extend->lease.us *= 2;
-    return true;
-  }
-  if (auto* change = std::get_if<core::ChangeSession>(&entry.command);
-      change != nullptr && change->version != 0 && canary == Canary::version_ignored) {
-    change->version = 0;
-    return true;
-  }
-  if (auto* take = std::get_if<core::TakeLock>(&entry.command);
-      take != nullptr && take->fence && canary == Canary::fence_ignored) {
-    take->fence.reset();
-    return true;
-  }
-  if (auto* change = std::get_if<core::Register>(&entry.command);
-      change != nullptr && !change->webhook.empty() && canary == Canary::secret_mixed_up) {
-    change->webhook_secret[1] ^= 1;
-    return true;
-  }
-  if (auto* take = std::get_if<core::TakeLock>(&entry.command);
-      take != nullptr && canary == Canary::lock_lease_short) {
-    take->lease = base::milliseconds(1);
-    return true;
-  }
-  if (auto* open = std::get_if<core::OpenStream>(&entry.command);
-      open != nullptr && open->window > 1 &&
-      (canary == Canary::window_shrunk || canary == Canary::window_ignored)) {
-    open->window = canary == Canary::window_shrunk ? 1 : open->window + 1;
-    return true;
-  }
-  if (auto* open = std::get_if<core::OpenStream>(&entry.command);
-      open != nullptr && !open->after.is_none() && canary == Canary::resume_ignored) {
-    open->after = {};
-    return true;
-  }
-  if (auto* send = std::get_if<core::Send>(&entry.command);
-      send != nullptr && !send->envelope.task.empty() && canary == Canary::task_unrecorded) {
-    send->envelope.task = {};
-    return true;
-  }
-  if (auto* send = std::get_if<core::Send>(&entry.command);
-      send != nullptr && send->outbox_item != 0 && canary == Canary::notice_unmarked) {
-    send->outbox_item = 0;
-    return true;
-  }
-  if (auto* send = std::get_if<core::Send>(&entry.command);
-      send != nullptr && send->gathering && canary == Canary::gather_ignored) {
-    send->gathering->window = base::hours(1);
-    return true;
-  }
-  if (auto* send = std::get_if<core::Send>(&entry.command);
-      send != nullptr && send->later_stages.size() > 1 && canary == Canary::stage_left_out) {
-    send->later_stages.pop_back();
-    return true;
-  }
-  if (auto* send = std::get_if<core::Send>(&entry.command);
-      send != nullptr && core::asks(send->envelope.kind) && canary == Canary::chain_forgotten) {
-    send->cause = {};
-    send->envelope.in_reply_to = {};
-    return true;
-  }
-  if (auto* send = std::get_if<core::Send>(&entry.command);
-      send != nullptr && plant_send(canary, by, send->envelope)) {
-    return true;
-  }
-  if (auto* rules = std::get_if<core::SetRules>(&entry.command);
-      rules != nullptr && plant_rules(canary, *rules)) {
-    return true;
-  }
-  return plant_other(canary, by, entry.command);
+  return std::visit([&](auto& command) { return alter(canary, by, command); }, entry.command) ||
+         replace(canary, by, entry.command);
 }
 
-void repeat_first(std::vector<Fact>& facts, Fact::Kind kind) {
-  const auto at = std::ranges::find(facts, kind, &Fact::kind);
-  if (at != facts.end()) {
-    facts.insert(at, Fact(*at));
+void repeat_first(std::vector<NamedEffect>& effects, NamedEffect::Kind kind) {
+  const auto at = std::ranges::find(effects, kind, &NamedEffect::kind);
+  if (at != effects.end()) {
+    effects.insert(at, NamedEffect(*at));
   }
 }
 
-void swap_deliveries(std::vector<Fact>& facts) {
-  const auto first = std::ranges::find(facts, Fact::Kind::deliver, &Fact::kind);
-  if (first == facts.end()) {
+void swap_deliveries(std::vector<NamedEffect>& effects) {
+  const auto first = std::ranges::find(effects, NamedEffect::Kind::deliver, &NamedEffect::kind);
+  if (first == effects.end()) {
     return;
   }
-  const auto second = std::find_if(first + 1, facts.end(), [&](const Fact& fact) {
-    return fact.kind == Fact::Kind::deliver && fact.receiver == first->receiver;
+  const auto second = std::find_if(first + 1, effects.end(), [&](const NamedEffect& effect) {
+    return effect.kind == NamedEffect::Kind::deliver && effect.receiver == first->receiver;
   });
-  if (second != facts.end()) {
+  if (second != effects.end()) {
     std::swap(*first, *second);
   }
 }
 
-// What ends as dead without a letter is not told.
-void keep_superseded(std::vector<Fact>& facts) {
-  const bool has_letter =
-      std::ranges::any_of(facts, [](const Fact& f) { return f.kind == Fact::Kind::dead_lettered; });
-  std::erase_if(facts, [has_letter](const Fact& f) {
-    return !has_letter && f.kind == Fact::Kind::settled && f.state == core::State::dead;
+// Hides what ends as dead without a dead letter.
+void keep_superseded(std::vector<NamedEffect>& effects) {
+  const bool has_letter = std::ranges::any_of(
+      effects, [](const NamedEffect& f) { return f.kind == NamedEffect::Kind::dead_lettered; });
+  std::erase_if(effects, [has_letter](const NamedEffect& f) {
+    return !has_letter && f.kind == NamedEffect::Kind::settled && f.state == core::State::dead;
   });
 }
 
-// What is said in a session and told to no one, because that is paused, is handed out.
+// Hands out a message that waits because its session is paused.
 void deliver_at_once(const core::Entry& entry, const core::Outcome& outcome,
-                     std::vector<Fact>& facts) {
+                     std::vector<NamedEffect>& effects) {
   const auto* const send = std::get_if<core::Send>(&entry.command);
   if (send == nullptr || send->envelope.session.empty() || !outcome || outcome->duplicate ||
-      outcome->count != 1 || !facts.empty()) {
+      outcome->count != 1 || !effects.empty()) {
     return;
   }
-  Fact fact;
-  fact.kind = Fact::Kind::deliver;
-  fact.workspace = entry.workspace;
-  fact.receiver = send->envelope.receivers.front();
-  fact.message = outcome->message;
-  fact.attempt = 1;
-  facts.push_back(std::move(fact));
+  NamedEffect effect;
+  effect.kind = NamedEffect::Kind::deliver;
+  effect.workspace = entry.workspace;
+  effect.receiver = send->envelope.receivers.front();
+  effect.message = outcome->message;
+  effect.attempt = 1;
+  effects.push_back(std::move(effect));
 }
 
 }  // namespace
@@ -366,7 +362,7 @@ std::optional<std::string> planted_record(Canary canary, const ReadBy& by,
     return std::nullopt;
   }
   auto entry = core::decode_entry(by.seq, {}, payload);
-  if (!entry || !plant(canary, by, *entry)) {
+  if (!entry || !alter_entry(canary, by, *entry)) {
     return std::nullopt;
   }
   std::string altered;
@@ -374,27 +370,28 @@ std::optional<std::string> planted_record(Canary canary, const ReadBy& by,
   return altered;
 }
 
-void plant_facts(Canary canary, const core::Entry& entry, core::Outcome& outcome,
-                 std::vector<Fact>& facts) {
+void plant_effects(Canary canary, const core::Entry& entry, core::Outcome& outcome,
+                   std::vector<NamedEffect>& effects) {
   if (canary == Canary::delivered_twice) {
-    repeat_first(facts, Fact::Kind::deliver);
+    repeat_first(effects, NamedEffect::Kind::deliver);
   } else if (canary == Canary::settled_twice) {
-    repeat_first(facts, Fact::Kind::settled);
+    repeat_first(effects, NamedEffect::Kind::settled);
   } else if (canary == Canary::order_swapped) {
-    swap_deliveries(facts);
+    swap_deliveries(effects);
   } else if (canary == Canary::letter_unrecorded) {
-    std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::dead_lettered; });
+    std::erase_if(effects,
+                  [](const NamedEffect& f) { return f.kind == NamedEffect::Kind::dead_lettered; });
   } else if (canary == Canary::superseded_untold) {
     const auto* const send = std::get_if<core::Send>(&entry.command);
     if (send != nullptr && !send->envelope.task.empty()) {
-      keep_superseded(facts);
+      keep_superseded(effects);
     }
   } else if (canary == Canary::seen_invented) {
-    for (Fact& fact : facts) {
-      fact.seen |= fact.attempt > 1 && fact.stream != core::stream_none;
+    for (NamedEffect& effect : effects) {
+      effect.seen |= effect.attempt > 1 && effect.stream != core::stream_none;
     }
   } else if (canary == Canary::pause_ignored) {
-    deliver_at_once(entry, outcome, facts);
+    deliver_at_once(entry, outcome, effects);
   } else if (canary == Canary::lock_order_ignored || canary == Canary::lock_given_twice) {
     const base::Code code =
         canary == Canary::lock_order_ignored ? base::Code::lock_order : base::Code::lock_held;
@@ -402,24 +399,24 @@ void plant_facts(Canary canary, const core::Entry& entry, core::Outcome& outcome
       outcome = core::Receipt{.number = 1};
     }
   } else if (canary == Canary::alarm_silent) {
-    std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::alarm; });
+    std::erase_if(effects, [](const NamedEffect& f) { return f.kind == NamedEffect::Kind::alarm; });
   } else if (canary == Canary::closing_untold) {
-    std::erase_if(facts, [](const Fact& f) {
-      return f.kind == Fact::Kind::owed && f.outbox_kind == core::OutboxKind::thread_closed;
+    std::erase_if(effects, [](const NamedEffect& f) {
+      return f.kind == NamedEffect::Kind::owed && f.outbox_kind == core::OutboxKind::thread_closed;
     });
   } else if (canary == Canary::receipt_untold) {
-    std::erase_if(facts, [](const Fact& f) {
-      return f.kind == Fact::Kind::owed && f.outbox_kind == core::OutboxKind::acknowledged;
+    std::erase_if(effects, [](const NamedEffect& f) {
+      return f.kind == NamedEffect::Kind::owed && f.outbox_kind == core::OutboxKind::acknowledged;
     });
   } else if (canary == Canary::pressure_untold) {
-    std::erase_if(facts, [](const Fact& f) {
-      return f.kind == Fact::Kind::owed && f.outbox_kind == core::OutboxKind::backpressure;
+    std::erase_if(effects, [](const NamedEffect& f) {
+      return f.kind == NamedEffect::Kind::owed && f.outbox_kind == core::OutboxKind::backpressure;
     });
   } else if (canary == Canary::mail_forgotten) {
-    std::erase_if(facts, [](const Fact& f) { return f.kind == Fact::Kind::mail; });
+    std::erase_if(effects, [](const NamedEffect& f) { return f.kind == NamedEffect::Kind::mail; });
   } else if (canary == Canary::news_forgotten) {
-    std::erase_if(facts, [](const Fact& f) {
-      return f.kind == Fact::Kind::owed && f.outbox_kind == core::OutboxKind::published;
+    std::erase_if(effects, [](const NamedEffect& f) {
+      return f.kind == NamedEffect::Kind::owed && f.outbox_kind == core::OutboxKind::published;
     });
   } else if (canary == Canary::wrong_first && outcome && outcome->duplicate) {
     outcome->message = outcome->message.next();
@@ -429,7 +426,7 @@ void plant_facts(Canary canary, const core::Entry& entry, core::Outcome& outcome
 }
 
 std::string altered_snapshot(const std::string& state) {
-  // From the end: there lie the newest messages, which the tail is most likely to touch.
+  // It begins at the end: the newest messages are there, which the tail is most likely to touch.
   for (size_t at = state.size(); at > 0; --at) {
     std::string altered = state;
     altered[at - 1] = static_cast<char>(altered[at - 1] ^ 1);

@@ -8,17 +8,17 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/checks/facts.h"
+#include "sim/checks/named_effect.h"
 #include "sim/verdict.h"
 
 namespace parley::sim {
 
 // A planted bug. All are planted in the simulator's own layer: in what a journal hands to its
-// readers (the checker sees what was written), in what is told of an entry, or in the journal's
-// conduct. So the core has no hooks for tests.
+// readers (the checker sees what was written), in the effects of an entry, or in how the journal
+// behaves. So the core has no hooks for tests.
 enum class Canary : uint8_t {
   none,
-  // In what is read, on every node alike: as if the command were done wrong.
+  // In what every node reads, as if the command were done wrong.
   ack_dropped,
   nack_dropped,
   failure_invented,
@@ -65,10 +65,10 @@ enum class Canary : uint8_t {
   resume_ignored,
   broadcast_kept,
   pattern_ignored,
-  // In what is read, on one node.
+  // In what one node reads.
   tie_by_node,
   entry_skipped,
-  // In what is told.
+  // In the effects.
   delivered_twice,
   order_swapped,
   letter_unrecorded,
@@ -87,7 +87,7 @@ enum class Canary : uint8_t {
   superseded_untold,
   seen_invented,
   receipt_untold,
-  // In the journal's conduct, and in what the checker reads of the tables.
+  // In how the journal behaves, and in what the checker reads of the tables.
   promised_unsynced,
   synced_lost,
   stored_though_refused,
@@ -107,17 +107,17 @@ enum class Canary : uint8_t {
 struct CanaryInfo {
   Canary canary;
   std::string_view name;
-  Check caught_by;  // the check that it is for; another may catch it first
+  Check caught_by;  // The check that it is for. Another may catch it first.
 };
 
-// All but `none`.
+// All canaries but `none`.
 std::span<const CanaryInfo> all_canaries();
 
 // Who reads a record: a node by its number, or the checker's own replay.
 struct ReadBy {
   int node = 0;
   core::Seq seq;
-  bool repeated = false;  // the command is in the journal already, further up
+  bool repeated = false;  // The command is in the journal before.
 };
 constexpr int replay = -1;
 
@@ -125,9 +125,9 @@ constexpr int replay = -1;
 std::optional<std::string> planted_record(Canary canary, const ReadBy& by,
                                           std::string_view payload);
 
-// Alters what is told of an entry.
-void plant_facts(Canary canary, const core::Entry& entry, core::Outcome& outcome,
-                 std::vector<Fact>& facts);
+// Alters the outcome and the effects of an entry.
+void plant_effects(Canary canary, const core::Entry& entry, core::Outcome& outcome,
+                   std::vector<NamedEffect>& effects);
 
 // A snapshot with one byte changed that can still be restored.
 std::string altered_snapshot(const std::string& state);

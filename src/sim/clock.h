@@ -33,7 +33,7 @@ class Clock final : public base::Clock {
     base::ManualClock steady{base::Time{}};
     base::PacedClock paced{wall, steady};
   };
-  std::unique_ptr<Parts> parts_;  // so that it can be moved
+  std::unique_ptr<Parts> parts_;  // So that it can be moved.
 };
 
 }  // namespace parley::sim

@@ -37,7 +37,7 @@ class Coverage {
   const std::map<std::string, uint64_t>& all() const { return counts_; }
 
   // Everything that a good number of seeds must reach.
-  static std::vector<std::string> wanted();
+  static std::vector<std::string> expected();
 
  private:
   std::map<std::string, uint64_t> counts_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <utility>
 
 #include "base/check.h"
@@ -19,73 +18,6 @@ std::unexpected<Error> fault(base::Code code, std::string detail) {
 }
 
 }  // namespace
-
-void Setting::note(std::string line) {
-  constexpr size_t lines_max = 80;
-  if (verbose) {
-    std::cout << line << '\n';
-  }
-  history.push_back(std::move(line));
-  if (history.size() > lines_max) {
-    history.pop_front();
-  }
-}
-
-void SharedLog::store(const Batch& batch) {
-  const Time before = records_.empty() ? Time{} : records_.back().time;
-  const Time now = setting_.clock.now();
-  bool again = false;
-  for (const std::string& payload : batch.payloads) {
-    Record record;
-    record.time = std::max(before, now);
-    record.stamp =
-        setting_.canary == Canary::clock_back ? setting_.clock.wall() : record.time;
-    record.payload = payload;
-    const auto entry = core::decode_entry(last().next(), record.time, payload);
-    if (entry) {
-      record.id = entry->id;
-      record.repeated = !ids_.insert(entry->id).second;
-      again |= record.repeated;
-    }
-    records_.push_back(std::move(record));
-  }
-  ends_.push_back(last());
-  if (again) {
-    setting_.coverage.count("fault", "stored twice");
-  }
-  if (batch.sync && setting_.canary != Canary::promised_unsynced) {
-    sync(last());
-  }
-}
-
-bool SharedLog::arrive() {
-  if (late_.empty()) {
-    return false;
-  }
-  const auto at = late_.begin() + static_cast<std::ptrdiff_t>(setting_.random.below(late_.size()));
-  const Batch batch = std::move(*at);
-  late_.erase(at);
-  store(batch);
-  return true;
-}
-
-size_t SharedLog::lose_power() {
-  const Seq safe = setting_.canary == Canary::synced_lost ? Seq{synced_.n / 2} : synced_;
-  const uint64_t lost = setting_.random.below(last().n - safe.n + 1);
-  for (uint64_t n = 0; n < lost; ++n) {
-    if (!records_.back().repeated) {
-      ids_.erase(records_.back().id);
-    }
-    records_.pop_back();
-  }
-  std::erase_if(ends_, [this](Seq end) { return end > last(); });
-  if (ends_.empty() || ends_.back() != last()) {
-    ends_.push_back(last());
-  }
-  synced_ = std::min(synced_, last());
-  late_.clear();
-  return static_cast<size_t>(lost);
-}
 
 std::expected<void, Error> FaultyJournal::append(std::span<const std::string_view> payloads,
                                                  journal::Sync sync) {
@@ -134,7 +66,7 @@ FaultyJournal::Fate FaultyJournal::choose_fate() {
   return setting_.random.pick(lost);
 }
 
-// The batch gets into the log, unless it is there or does not; then the node has its answer.
+// The batch gets into the log, unless it is there already or is lost. Then the node has its answer.
 void FaultyJournal::settle_pending() {
   const SharedLog::Batch batch = std::move(*pending_);
   pending_.reset();
@@ -254,7 +186,7 @@ void FaultyJournal::store_snapshot() {
     save_failure_ = completed.error();
     return;
   }
-  log_.sync(snapshot.seq);  // a snapshot never outlives the records that it stands on
+  log_.sync(snapshot.seq);  // A snapshot never outlives the records that it stands on.
   snapshot_ = std::move(snapshot);
 }
 
@@ -272,7 +204,8 @@ void FaultyJournal::crash() {
     setting_.coverage.count("fault", "snapshot lost");
     saving_.reset();
   }
-  (void)take_fetched();  // asked for by a node that is gone: the next one would take it for its own
+  (void)
+      take_fetched();  // Asked for by a node that is gone: the next one would take it for its own.
   appending_ = Appending::idle;
   save_failure_.reset();
 }

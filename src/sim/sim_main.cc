@@ -51,7 +51,7 @@ struct Report {
   std::string_view check;
   std::string_view detail;
   std::string replay;
-  size_t lines_max = 0;  // of the history: 0 where it was printed as it happened
+  size_t lines_max = 0;  // Of the history: 0 where it was printed as it happened.
 };
 
 void print(const Report& report, const std::vector<std::string>& history) {
@@ -137,7 +137,7 @@ int run_all(const Range& range, sim::Options options, uint64_t failures_max, boo
       seeds, options.steps, entries, coverage.of("done send"), coverage.of("effect deliver"),
       coverage.sum("fault"), failures, ms,
       entries * 1'000 / static_cast<uint64_t>(std::max<int64_t>(ms, 1)));
-  for (const std::string& name : sim::Coverage::wanted()) {
+  for (const std::string& name : sim::Coverage::expected()) {
     if (coverage.of(name) == 0 && seeds >= 100) {
       std::cout << "never reached: " << name << '\n';
     }
@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
   app.add_option("--seeds", seeds, "FROM..TO");
   app.add_option("--seed", seed, "one seed");
   app.add_option("--steps", steps, "steps of one run");
-  app.add_flag("--edge", edge, "with the edges: clients at the bytes, their notebooks judge");
+  app.add_flag("--edge", edge, "with the edges: clients at the bytes; what they recorded decides");
   app.add_option("--failures", failures_max, "stop after so many");
   app.add_flag("--digests", digests,
                "print one of each seed: a change of form leaves them as they are");

@@ -25,7 +25,7 @@ TEST(Sim, ManySeedsHoldAndReachEverything) {
     ASSERT_FALSE(result.failure) << story(options, result);
     coverage.add(result.coverage);
   }
-  for (const std::string& name : Coverage::wanted()) {
+  for (const std::string& name : Coverage::expected()) {
     EXPECT_GT(coverage.of(name), 0u) << name << " was never reached";
   }
 }
@@ -51,7 +51,7 @@ TEST(Sim, SameSeedIsTheSameRun) {
 class SimCanary : public testing::TestWithParam<CanaryInfo> {};
 
 TEST_P(SimCanary, IsCaught) {
-  constexpr uint64_t seeds_max = 1'000;  // some are caught by their own check only now and then
+  constexpr uint64_t seeds_max = 1'000;  // Some are caught by their own check only now and then.
   std::string others;
   for (uint64_t seed = 1; seed <= seeds_max; ++seed) {
     const Result result = run({.seed = seed, .canary = GetParam().canary});

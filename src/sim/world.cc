@@ -43,26 +43,27 @@ class Seat final : public node::Outlet {
 
   void applied(const core::Entry& entry, const core::Outcome& outcome,
                std::span<const core::Effect> effects, std::optional<node::Ticket> ticket) override {
-    Told told;
-    told.node = number_;
-    told.seq = entry.seq;
-    told.id = entry.id;
-    told.promises = promises(entry.command);
-    told.ticket = ticket;
+    NodeReport report;
+    report.node = number_;
+    report.seq = entry.seq;
+    report.id = entry.id;
+    report.promises = promises(entry.command);
+    report.ticket = ticket;
     core::Outcome altered = outcome;
-    std::vector<Fact> facts = facts_of(node->machine(), effects);
-    plant_facts(setting_.canary, entry, altered, facts);
-    told.digest = digest_of(altered, facts);
-    told.nameless = std::ranges::any_of(facts, [](const Fact& fact) {
-      const bool named = fact.kind == Fact::Kind::deliver || fact.kind == Fact::Kind::mail ||
-                         fact.kind == Fact::Kind::settled;
-      return named && fact.receiver.empty();
+    std::vector<NamedEffect> named = named_effects(node->machine(), effects);
+    plant_effects(setting_.canary, entry, altered, named);
+    report.digest = digest_of(altered, named);
+    report.nameless = std::ranges::any_of(named, [](const NamedEffect& effect) {
+      const bool has_receiver = effect.kind == NamedEffect::Kind::deliver ||
+                                effect.kind == NamedEffect::Kind::mail ||
+                                effect.kind == NamedEffect::Kind::settled;
+      return has_receiver && effect.receiver.empty();
     });
-    checker_.told(told);
+    checker_.add_report(report);
     if (setting_.canary == Canary::told_twice && entry.seq.n % 20 == 0) {
-      checker_.told(told);
+      checker_.add_report(report);
     }
-    workload_.saw(entry, altered, facts);
+    workload_.saw(entry, altered, named);
     outbox_sender.add(node->machine(), effects);
   }
 
@@ -124,7 +125,7 @@ class World {
   Workload workload_;
   std::vector<std::unique_ptr<Seat>> seats_;
   uint64_t next_origin_ = 1'000;
-  Time steady_at_;  // as of the last look at whether time passes
+  Time steady_at_;  // When it was last checked that time passes.
   Time time_at_;
   uint64_t jumps_ = 0;
 };
@@ -148,7 +149,7 @@ World::World(const Options& options)
   }
 }
 
-// Calm seas show what storms hide: some seeds have no faults but crashes, some have many.
+// Some seeds have no faults but crashes, and some have many. Each kind finds what the other hides.
 void World::choose_rates() {
   const uint64_t weather = setting_.random.below(10);
   if (weather == 0) {
@@ -174,7 +175,7 @@ Result World::run() {
     ask(*seats_.front(), asked);
     step(*seats_.front());
   }
-  if (options_.seed % 10 == 6) {  // what the broker owes is summed up early
+  if (options_.seed % 10 == 6) {  // The broker sums up early what it owes.
     ask(*seats_.front(), {core::workspace_first, std::string(core::broker_name),
                           core::SetRules{{{"errands_max", "64"}}}});
     step(*seats_.front());
@@ -361,7 +362,7 @@ void World::check_body(Seat& seat, Seq seq) {
 
 void World::check_bodies(Seat& seat) {
   if (setting_.canary != Canary::none && setting_.canary != Canary::body_lost) {
-    return;  // what is fresh may be altered
+    return;  // What is fresh may be altered.
   }
   for (const Seq seq : seat.node->machine().live()) {
     check_body(seat, seq);
@@ -503,14 +504,15 @@ void World::finish() {
     checker_.check_answered(seat->number());
     check_bodies(*seat);
   }
-  if (checker_.untold() > 0) {
+  if (checker_.unsent_items() > 0) {
     std::string which;
     for (const auto& [id, workspace] : checker_.machine().workspaces()) {
       for (const auto& [number, item] : workspace.tables().outbox.all()) {
         which += text(" {} {} for {}", number, core::outbox_kind_name(item.kind), item.to);
       }
     }
-    verdict_.fail(Check::notice, text("{} errands are never run:{}", checker_.untold(), which));
+    verdict_.fail(Check::notice,
+                  text("{} outbox items are never sent:{}", checker_.unsent_items(), which));
   }
   const auto full = core::Machine::restore(checker_.machine().snapshot());
   if (!full || full->snapshot() != checker_.machine().snapshot()) {

@@ -9,7 +9,7 @@
 #include "node/node.h"
 #include "sim/checks/checker.h"
 #include "sim/faulty_journal.h"
-#include "sim/workload.h"
+#include "sim/workload/workload.h"
 
 namespace parley::sim {
 
@@ -22,10 +22,10 @@ struct Options {
 
 struct Result {
   std::optional<Failure> failure;
-  std::vector<std::string> history;  // what happened last, oldest first
+  std::vector<std::string> history;  // What happened last, oldest first.
   Coverage coverage;
   uint64_t entries = 0;
-  uint64_t digest = 0;  // of all that it led to: what changes no behaviour does not change it
+  uint64_t digest = 0;  // Of all that it led to: what changes no behaviour does not change it.
 };
 
 // The whole system in one thread from one seed: nodes, the log they share, agents, faults, time,

@@ -15,8 +15,8 @@ Checker::Checker(Setting& setting, const SharedLog& log, Verdict& verdict)
 
 void Checker::begin() {
   machine_ = std::make_unique<core::Machine>(0x51u);
-  ledgers_.clear();
-  ledgers_.try_emplace(core::workspace_first, verdict_, setting_.coverage);
+  effect_checks_.clear();
+  effect_checks_.try_emplace(core::workspace_first, verdict_, setting_.coverage);
   replayed_.clear();
   digests_.clear();
   ended_.clear();
@@ -39,7 +39,7 @@ void Checker::refused(int node, uint64_t ticket, const Error& error) {
   if (!lives_[node].answered.insert(ticket).second) {
     verdict_.fail(Check::answer, text("node {} refused {} after its answer", node, ticket));
   }
-  if (error.code != base::Code::storage_failed) {  // its batch may be found after a restart
+  if (error.code != base::Code::storage_failed) {  // Its batch may be found after a restart.
     refused_.insert(core::CommandId{lives_[node].origin, ticket});
   }
 }
@@ -52,10 +52,10 @@ void Checker::catch_up() {
   if (machine_->seq() != before) {
     digests_[machine_->seq()] = machine_->digest();
   }
-  for (const Told& told : told_) {
-    judge(told);
+  for (const NodeReport& report : reports_) {
+    judge(report);
   }
-  told_.clear();
+  reports_.clear();
 }
 
 uint64_t Checker::digest() const {
@@ -83,37 +83,37 @@ void Checker::replay_one(Seq seq) {
     verdict_.fail(Check::promise, text("record {} cannot be decoded", seq.n));
     return;
   }
-  std::vector<core::Effect> effects;
+  std::vector<core::Effect> raw;
   std::optional<Error> advice = machine_->admit(*entry);
   if (setting_.canary == Canary::door_too_narrow && seq.n % 50 == 0) {
     advice = Error{base::Code::forbidden, "planted", {}};
   }
-  core::Outcome outcome = machine_->apply(*entry, effects);
+  core::Outcome outcome = machine_->apply(*entry, raw);
   const bool repeats = record.repeated || ended_.contains(record.id.origin);
   if (advice && !repeats) {
     setting_.coverage.count("door", base::info(advice->code).name);
-    if (outcome || outcome.error().code != advice->code || !effects.empty()) {
+    if (outcome || outcome.error().code != advice->code || !raw.empty()) {
       verdict_.fail(
           Check::advice,
           text("record {} would be refused at the door ({}), and is {} with {} effects", seq.n,
-               advice->detail, outcome ? "taken" : outcome.error().detail, effects.size()));
+               advice->detail, outcome ? "taken" : outcome.error().detail, raw.size()));
     }
   }
-  std::vector<Fact> facts = facts_of(*machine_, effects);
-  plant_facts(setting_.canary, *written, outcome, facts);
+  std::vector<NamedEffect> effects = named_effects(*machine_, raw);
+  plant_effects(setting_.canary, *written, outcome, effects);
   const bool late = ended_.contains(record.id.origin);
-  replayed_.push_back(Replayed{digest_of(outcome, facts), record.repeated || late});
-  note(*written, outcome, facts);
+  replayed_.push_back(Replayed{digest_of(outcome, effects), record.repeated || late});
+  note(*written, outcome, effects);
   if (record.repeated || late) {
     const bool ignored = !outcome && outcome.error().code == base::Code::conflict;
-    if (!ignored || !facts.empty()) {
+    if (!ignored || !effects.empty()) {
       verdict_.fail(Check::once, text("record {} is repeated or too late, and acts", seq.n));
     }
     setting_.coverage.count("fault", late ? "late after life" : "repeated command");
     return;
   }
-  count(*written, outcome, facts);
-  observe(*written, outcome, facts);
+  count(*written, outcome, effects);
+  observe(*written, outcome, effects);
 }
 
 namespace {
@@ -130,23 +130,24 @@ bool has_token_of_another(const core::Machine& machine, const core::Entry& entry
 }  // namespace
 
 void Checker::observe(const core::Entry& entry, const core::Outcome& outcome,
-                      const std::vector<Fact>& facts) {
+                      const std::vector<NamedEffect>& effects) {
   const bool start = std::holds_alternative<core::StartNode>(entry.command);
   if (start && entry.actor == core::broker_name) {
     start_life(entry.id.origin);
   }
   if (std::holds_alternative<core::AddWorkspace>(entry.command)) {
     if (outcome) {
-      const auto added = ledgers_.try_emplace(outcome->workspace, verdict_, setting_.coverage);
-      added.first->second.add_member("admin", core::PrincipalKind::admin);
+      const auto added =
+          effect_checks_.try_emplace(outcome->workspace, verdict_, setting_.coverage);
+      added.first->second.add_principal("admin", core::PrincipalKind::admin);
     }
-    return;  // the other workspaces see nothing of it, not even time
+    return;  // The other workspaces see nothing of it, not even time.
   }
   if (!outcome && has_token_of_another(*machine_, entry)) {
-    return;  // nor is this one's asked
+    return;  // Nor is this workspace asked.
   }
   const bool everywhere = start || std::holds_alternative<core::Tick>(entry.command);
-  for (auto& [id, ledger] : ledgers_) {
+  for (auto& [id, checks] : effect_checks_) {
     const core::Workspace* const workspace = machine_->find(id);
     if (workspace == nullptr) {
       verdict_.fail(Check::visible, "a workspace is gone");
@@ -161,13 +162,13 @@ void Checker::observe(const core::Entry& entry, const core::Outcome& outcome,
     step.unseen = setting_.canary == Canary::late_unmarked        ? core::Mark::late
                   : setting_.canary == Canary::duplicate_unmarked ? core::Mark::duplicate
                                                                   : core::Mark::plain;
-    std::ranges::copy_if(facts, std::back_inserter(step.facts),
-                         [id](const Fact& fact) { return fact.workspace == id; });
-    ledger.observe(step);
+    std::ranges::copy_if(effects, std::back_inserter(step.effects),
+                         [id](const NamedEffect& effect) { return effect.workspace == id; });
+    checks.observe(step);
   }
 }
 
-// A node that starts leaves its former life behind; one that says so late has none any more.
+// A node that starts leaves its former life behind. One that says so too late has no life any more.
 void Checker::start_life(uint64_t origin) {
   const auto started = node_of_.find(origin);
   if (started == node_of_.end()) {
@@ -180,13 +181,13 @@ void Checker::start_life(uint64_t origin) {
     setting_.coverage.count("fault", "late after life");
   }
   ended_.insert(over);
-  for (auto& [id, ledger] : ledgers_) {
-    ledger.end_life(over);
+  for (auto& [id, checks] : effect_checks_) {
+    checks.end_life(over);
   }
 }
 
 void Checker::count(const core::Entry& entry, const core::Outcome& outcome,
-                    const std::vector<Fact>& facts) {
+                    const std::vector<NamedEffect>& effects) {
   if (quiet_) {
     return;
   }
@@ -196,13 +197,13 @@ void Checker::count(const core::Entry& entry, const core::Outcome& outcome,
   if (!outcome) {
     coverage.count("code", base::info(outcome.error().code).name);
   }
-  for (const Fact& fact : facts) {
-    coverage.count("effect", kind_name(fact.kind));
+  for (const NamedEffect& effect : effects) {
+    coverage.count("effect", kind_name(effect.kind));
   }
 }
 
 void Checker::note(const core::Entry& entry, const core::Outcome& outcome,
-                   const std::vector<Fact>& facts) {
+                   const std::vector<NamedEffect>& effects) {
   if (quiet_) {
     return;
   }
@@ -215,47 +216,48 @@ void Checker::note(const core::Entry& entry, const core::Outcome& outcome,
   } else {
     line += text(" -> {}", base::info(outcome.error().code).name);
   }
-  for (const Fact& fact : facts) {
-    line += "; " + describe(fact);
+  for (const NamedEffect& effect : effects) {
+    line += "; " + describe(effect);
   }
   setting_.note(std::move(line));
 }
 
-void Checker::judge(const Told& told) {
-  Life& life = lives_[told.node];
-  if (told.seq > log_.last() || log_.at(told.seq).id != told.id) {
-    verdict_.fail(Check::promise,
-                  text("node {} told of {}, which is not in the journal", told.node, told.seq.n));
+void Checker::judge(const NodeReport& report) {
+  Life& life = lives_[report.node];
+  if (report.seq > log_.last() || log_.at(report.seq).id != report.id) {
+    verdict_.fail(Check::promise, text("node {} told of {}, which is not in the journal",
+                                       report.node, report.seq.n));
     return;
   }
-  if (told.seq.n > replayed_.size()) {
-    return;  // the replay has failed
+  if (report.seq.n > replayed_.size()) {
+    return;  // The replay has failed.
   }
-  if (told.promises && told.seq > log_.synced()) {
+  if (report.promises && report.seq > log_.synced()) {
     verdict_.fail(Check::promise,
-                  text("node {} told of {} before it was durable", told.node, told.seq.n));
+                  text("node {} told of {} before it was durable", report.node, report.seq.n));
   }
-  if (told.promises) {
-    promised_[told.seq] = base::hash64(log_.at(told.seq).payload);
+  if (report.promises) {
+    promised_[report.seq] = base::hash64(log_.at(report.seq).payload);
   }
-  for (Seq seq = life.read_upto.next(); seq < told.seq; seq = seq.next()) {
+  for (Seq seq = life.read_upto.next(); seq < report.seq; seq = seq.next()) {
     if (!replayed_[seq.n - 1].ignored) {
-      verdict_.fail(Check::answer, text("node {} told nothing of {}", told.node, seq.n));
+      verdict_.fail(Check::answer, text("node {} told nothing of {}", report.node, seq.n));
     }
   }
-  if (told.seq <= life.read_upto || (told.ticket && !life.answered.insert(*told.ticket).second)) {
-    verdict_.fail(Check::answer, text("node {} told twice of {}", told.node, told.seq.n));
+  if (report.seq <= life.read_upto ||
+      (report.ticket && !life.answered.insert(*report.ticket).second)) {
+    verdict_.fail(Check::answer, text("node {} told twice of {}", report.node, report.seq.n));
   }
-  life.read_upto = std::max(life.read_upto, told.seq);
-  if (told.ticket) {
-    life.owed.erase(*told.ticket);
+  life.read_upto = std::max(life.read_upto, report.seq);
+  if (report.ticket) {
+    life.owed.erase(*report.ticket);
   }
-  if (told.digest != replayed_[told.seq.n - 1].digest) {
-    verdict_.fail(Check::equal,
-                  text("node {} told something else of {} than the replay", told.node, told.seq.n));
+  if (report.digest != replayed_[report.seq.n - 1].digest) {
+    verdict_.fail(Check::equal, text("node {} told something else of {} than the replay",
+                                     report.node, report.seq.n));
   }
-  if (told.nameless) {
-    verdict_.fail(Check::receivers, text("an effect of {} names no one", told.seq.n));
+  if (report.nameless) {
+    verdict_.fail(Check::receivers, text("an effect of {} names no one", report.seq.n));
   }
 }
 
@@ -287,9 +289,9 @@ void Checker::power_lost() {
       verdict_.fail(Check::promise, text("record {} was promised and is gone", seq.n));
     }
   }
-  told_.clear();
+  reports_.clear();
   begin();
-  quiet_ = true;  // all of it was noted and counted before
+  quiet_ = true;  // All of it was noted and counted before.
   catch_up();
   quiet_ = false;
 }
@@ -302,16 +304,16 @@ void Checker::check_answered(int node) {
 
 uint64_t Checker::unsettled() const {
   uint64_t count = 0;
-  for (const auto& [id, ledger] : ledgers_) {
-    count += ledger.unsettled();
+  for (const auto& [id, checks] : effect_checks_) {
+    count += checks.unsettled();
   }
   return count;
 }
 
-uint64_t Checker::untold() const {
+uint64_t Checker::unsent_items() const {
   uint64_t count = 0;
-  for (const auto& [id, ledger] : ledgers_) {
-    count += ledger.untold();
+  for (const auto& [id, checks] : effect_checks_) {
+    count += checks.unsent_items();
   }
   return count;
 }

@@ -6,7 +6,7 @@
 
 #include "lib/json.h"
 #include "lib/json_writer.h"
-#include "sim/client/letters.h"
+#include "sim/client/messages.h"
 #include "sim/edge/host.h"
 
 namespace parley::edge_sim {
@@ -43,22 +43,22 @@ std::string registration(const Agent::Profile& profile, bool sets_webhook) {
 
 void Admin::ask(const Ask& ask, CallWire::Done done) {
   if (wire_ == nullptr || wire_->is_over()) {
-    wire_ = std::make_unique<CallWire>(stage_.connect());
+    wire_ = std::make_unique<CallWire>(run_.connect());
   }
-  wire_->ask(ask, stage_.host.admin_token(), [this, ask, done](const Reply& reply) {
-    stage_.hear("*", ask, reply);
-    if (stage_.setting.verbose) {
-      stage_.setting.note(text("{} admin: {} {} {} -> {} {}", stage_.step, ask.method, ask.target,
-                               ask.body, reply.status, reply.body.substr(0, 200)));
+  wire_->ask(ask, run_.host.admin_token(), [this, ask, done](const Reply& reply) {
+    run_.hear("*", ask, reply);
+    if (run_.setting.verbose) {
+      run_.setting.note(text("{} admin: {} {} {} -> {} {}", run_.step, ask.method, ask.target,
+                             ask.body, reply.status, reply.body.substr(0, 200)));
     }
     done(reply);
   });
 }
 
 void Admin::act() {
-  const uint64_t roll = stage_.random().below(100);
+  const uint64_t roll = run_.random().below(100);
   if (roll < 50) {
-    changes_.push_back({.name = stage_.random().pick(stage_.agents)->name(), .removes = roll < 15});
+    changes_.push_back({.name = run_.random().pick(run_.agents)->name(), .removes = roll < 15});
   } else {
     change_rules();
   }
@@ -76,12 +76,12 @@ void Admin::read() {
 // A change whose answer is lost is asked for again: the token that nobody was told ends with that.
 void Admin::go_on() {
   Change& change = changes_.front();
-  Agent& agent = *stage_.find(change.name);
+  Agent& agent = *run_.find(change.name);
   if (change.removes) {
     agent.leave();
     ask({"DELETE", "/v1/agents/" + change.name}, [this](const Reply& reply) {
       if (reply.status == 200 || reply.status == 404) {
-        stage_.setting.coverage.count("admin", "agent removed");
+        run_.setting.coverage.count("admin", "agent removed");
         changes_.front().removes = false;
         changes_.front().is_new = true;
       }
@@ -92,8 +92,8 @@ void Admin::go_on() {
   Agent::Profile profile = change.next.value_or(agent.profile());
   if (change.is_new && profile.way != Agent::Way::mcp && !change.next) {
     // The next one of the name may speak another language.
-    profile.dialect = random_dialect(stage_.random());
-    profile.role = random_role(profile.dialect, stage_.random());
+    profile.dialect = random_dialect(run_.random());
+    profile.role = random_role(profile.dialect, run_.random());
     change.next = profile;
   }
   const bool has_webhook = change.is_new && !profile.webhook_secret.empty();
@@ -112,8 +112,7 @@ void Admin::on_registered(Agent& agent, Agent::Profile profile, const Reply& rep
     return;
   }
   if (reply.status != 201 || !parsed) {
-    stage_.fail("token",
-                text("{} gets no new token: {} {}", agent.name(), reply.status, reply.body));
+    run_.fail("token", text("{} gets no new token: {} {}", agent.name(), reply.status, reply.body));
     return;
   }
   const std::string token(string_of(*parsed, "token"));
@@ -121,10 +120,10 @@ void Admin::on_registered(Agent& agent, Agent::Profile profile, const Reply& rep
     profile.webhook_secret = secret;
   }
   if (changes_.front().is_new) {
-    stage_.setting.coverage.count("admin", "agent registered anew");
+    run_.setting.coverage.count("admin", "agent registered anew");
     agent.begin(std::move(profile), token);
   } else {
-    stage_.setting.coverage.count("admin", "new token");
+    run_.setting.coverage.count("admin", "new token");
     agent.take_token(token);
   }
   changes_.pop_front();
@@ -133,7 +132,7 @@ void Admin::on_registered(Agent& agent, Agent::Profile profile, const Reply& rep
 void Admin::change_rules() {
   struct Rule {
     std::string_view name;
-    std::array<std::string_view, 3> values;  // quoted as JSON has them
+    std::array<std::string_view, 3> values;  // Quoted as JSON has them.
   };
   static constexpr Rule rules[] = {
       {"flow.lease", {"\"5s\"", "\"1m\"", "\"3m\""}},
@@ -146,14 +145,14 @@ void Admin::change_rules() {
       {"flow.rate.agent_in_per_min", {"20", "120", "0"}},
       {"thread_messages_max", {"5", "20", "100"}},
   };
-  sim::Random& random = stage_.random();
+  sim::Random& random = run_.random();
   const Rule& rule = rules[random.below(std::size(rules))];
   const std::string_view value = random.pick(rule.values);
-  stage_.setting.note(text("{} admin: {} = {}", stage_.step, rule.name, value));
+  run_.setting.note(text("{} admin: {} = {}", run_.step, rule.name, value));
   ask({"PATCH", "/v1/rules", text(R"({"{}":{}})", rule.name, value)}, [this](const Reply& reply) {
-    stage_.setting.coverage.count("admin", "rules");
+    run_.setting.coverage.count("admin", "rules");
     if (!reply.lost && reply.status != 200 && reply.status < 500 && reply.status != too_slow) {
-      stage_.fail("rules", text("a rule is not taken: {} {}", reply.status, reply.body));
+      run_.fail("rules", text("a rule is not taken: {} {}", reply.status, reply.body));
     }
   });
 }

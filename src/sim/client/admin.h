@@ -7,7 +7,7 @@
 #include <string>
 
 #include "sim/client/agent.h"
-#include "sim/edge/stage.h"
+#include "sim/edge/run_state.h"
 
 namespace parley::edge_sim {
 
@@ -15,7 +15,7 @@ namespace parley::edge_sim {
 // in again, changes rules while all of them work.
 class Admin {
  public:
-  explicit Admin(Stage& stage) : stage_(stage) {}
+  explicit Admin(RunState& run) : run_(run) {}
 
   // Does one of these things.
   void act();
@@ -30,8 +30,8 @@ class Admin {
   struct Change {
     std::string name;
     bool removes = false;
-    bool is_new = false;                   // it was removed
-    std::optional<Agent::Profile> next{};  // who has the name then
+    bool is_new = false;                   // It was removed.
+    std::optional<Agent::Profile> next{};  // Who has the name then.
   };
 
   void ask(const Ask& ask, CallWire::Done done);
@@ -39,7 +39,7 @@ class Admin {
   void on_registered(Agent& agent, Agent::Profile profile, const Reply& reply);
   void change_rules();
 
-  Stage& stage_;
+  RunState& run_;
   std::unique_ptr<CallWire> wire_;
   std::deque<Change> changes_;
 };

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "lib/json_writer.h"
-#include "sim/client/letters.h"
+#include "sim/client/messages.h"
 #include "sim/edge/schemas.h"
 
 namespace parley::edge_sim {
@@ -30,8 +30,8 @@ std::string request_of(uint64_t id, std::string_view method, const std::string& 
 
 }  // namespace
 
-McpClient::McpClient(Stage& stage, std::string_view reader, const std::string& token, Era era)
-    : stage_(stage), reader_(reader), token_(token), era_(era) {}
+McpClient::McpClient(RunState& run, std::string_view reader, const std::string& token, Era era)
+    : run_(run), reader_(reader), token_(token), era_(era) {}
 
 Ask McpClient::ask_for(std::string_view method, std::string_view name,
                        const std::string& params) const {
@@ -55,16 +55,16 @@ void McpClient::begin_session() {
   if (beginning_ != nullptr && !beginning_->is_over() && beginning_->waiting() > 0) {
     return;
   }
-  beginning_ = std::make_unique<CallWire>(stage_.connect());
+  beginning_ = std::make_unique<CallWire>(run_.connect());
   ++last_number_;
   beginning_->ask(
       ask_for("initialize", "",
               R"("protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"sim"})"),
       token_, [this](const Reply& reply) {
-        stage_.read(reader_, reply.body);
+        run_.read(reader_, reply.body);
         session_ = reply.status == 200 ? reply.header("mcp-session-id") : "";
         if (!session_.empty()) {
-          stage_.setting.coverage.count("mcp", "session begins");
+          run_.setting.coverage.count("mcp", "session begins");
         }
       });
 }
@@ -90,7 +90,7 @@ void McpClient::post(const std::shared_ptr<Call>& call) {
 
 // For the rest of the answer, where its first event has come.
 void McpClient::come_back(const std::shared_ptr<Call>& call) {
-  stage_.setting.coverage.count("mcp", "comes back");
+  run_.setting.coverage.count("mcp", "comes back");
   ++call->returns;
   call->comes_back = false;
   Ask get{.target = "/mcp"};
@@ -102,7 +102,7 @@ void McpClient::come_back(const std::shared_ptr<Call>& call) {
 }
 
 void McpClient::ask(const std::shared_ptr<Call>& call, const Ask& ask) {
-  call->wire = std::make_unique<CallWire>(stage_.connect());
+  call->wire = std::make_unique<CallWire>(run_.connect());
   call->wire->ask(
       ask, token_, [this, call](const Reply& reply) { on_reply(call, reply); },
       [this, call](std::string_view id, std::string_view data) {
@@ -112,15 +112,15 @@ void McpClient::ask(const std::shared_ptr<Call>& call, const Ask& ask) {
 }
 
 void McpClient::on_reply(const std::shared_ptr<Call>& call, const Reply& reply) {
-  stage_.read(reader_, reply.body);
+  run_.read(reader_, reply.body);
   if (call->is_over) {
     return;
   }
   if (reply.status == 200 && reply.header("content-type").starts_with("application/json")) {
     on_message(call, reply.body);
     if (!call->is_over) {
-      stage_.fail("mcp", text("{} calls {}, and the answer has none: {}", reader_, call->tool,
-                              reply.body.substr(0, 300)));
+      run_.fail("mcp", text("{} calls {}, and the answer has none: {}", reader_, call->tool,
+                            reply.body.substr(0, 300)));
     }
     return;
   }
@@ -128,8 +128,8 @@ void McpClient::on_reply(const std::shared_ptr<Call>& call, const Reply& reply) 
     // Calls that wait end so when the token is replaced; the session is there for the next one.
     missed_at_ = missed_at_ == 0 ? last_number_ : missed_at_;
     if (call->number > missed_at_) {
-      stage_.fail("mcp", text("{} has a session that it did not end, and is told: {}", reader_,
-                              reply.body.substr(0, 300)));
+      run_.fail("mcp", text("{} has a session that it did not end, and is told: {}", reader_,
+                            reply.body.substr(0, 300)));
     }
     finish(*call, {.lost = true});
     return;
@@ -140,7 +140,7 @@ void McpClient::on_reply(const std::shared_ptr<Call>& call, const Reply& reply) 
     call->comes_back = true;
     return;
   }
-  const bool is_left = call->returns > 0;  // what is refused then is the return, not the call
+  const bool is_left = call->returns > 0;  // What is refused then is the return, not the call.
   if (reply.lost || reply.status == 200 || reply.status == 410 || reply.status >= 500 ||
       reply.status == too_slow || is_left) {
     finish(*call, {.lost = true});
@@ -151,23 +151,23 @@ void McpClient::on_reply(const std::shared_ptr<Call>& call, const Reply& reply) 
 }
 
 void McpClient::on_message(const std::shared_ptr<Call>& call, std::string_view words) {
-  stage_.read(reader_, words);
+  run_.read(reader_, words);
   if (words.empty() || call->is_over) {
-    return;  // the event that says where the stream begins
+    return;  // The event that says where the stream begins.
   }
   lib::JsonDocument document;
   const auto parsed = document.parse(words);
   if (!parsed || string_of(*parsed, "jsonrpc") != "2.0") {
-    stage_.fail("schema", text("{} gets no message of JSON-RPC: {}", reader_, words));
+    run_.fail("schema", text("{} gets no message of JSON-RPC: {}", reader_, words));
     return;
   }
   if (parsed->find("method")) {
-    stage_.setting.coverage.count("mcp", string_of(*parsed, "method"));
+    run_.setting.coverage.count("mcp", string_of(*parsed, "method"));
     return;
   }
   if (number_of(*parsed, "id") != call->number) {
-    stage_.fail("mcp", text("{} asks {}, and gets the answer to another: {}", reader_, call->number,
-                            words.substr(0, 300)));
+    run_.fail("mcp", text("{} asks {}, and gets the answer to another: {}", reader_, call->number,
+                          words.substr(0, 300)));
     return;
   }
   missed_at_ = 0;
@@ -177,7 +177,7 @@ void McpClient::on_message(const std::shared_ptr<Call>& call, std::string_view w
     return;
   }
   if (era_ == Era::stateless && string_of(result, "resultType") != "complete") {
-    stage_.fail("schema", text("{} gets a result without its type: {}", reader_, words));
+    run_.fail("schema", text("{} gets a result without its type: {}", reader_, words));
   }
   if (call->tool.empty()) {
     keep_tools(result);
@@ -190,7 +190,7 @@ void McpClient::on_message(const std::shared_ptr<Call>& call, std::string_view w
     for (const Json each : result.find("content").elements()) {
       said += string_of(each, "text");
     }
-    stage_.setting.coverage.count("mcp refused", said.substr(0, said.find(':')));
+    run_.setting.coverage.count("mcp refused", said.substr(0, said.find(':')));
     finish(*call, {.code = said.substr(0, said.find(':')), .text = said});
     return;
   }
@@ -211,22 +211,22 @@ void McpClient::keep_tools(Json result) {
 void McpClient::check_content(const Call& call, Json result) {
   const auto at = outputs_.find(call.tool);
   const Json content = result.find("structuredContent");
-  stage_.setting.coverage.count("mcp", call.tool);
+  run_.setting.coverage.count("mcp", call.tool);
   const std::string fault = at == outputs_.end() ? ""
                             : content            ? published_schemas().fault(at->second, content)
                                                  : "has no structured content";
   if (!fault.empty()) {
-    stage_.fail("schema", text("{} calls {}: {}: {}", reader_, call.tool, fault,
-                               result.raw().substr(0, 600)));
+    run_.fail("schema",
+              text("{} calls {}: {}: {}", reader_, call.tool, fault, result.raw().substr(0, 600)));
   }
 }
 
 void McpClient::finish(Call& call, const Called& called) {
   call.is_over = true;
-  if (stage_.setting.verbose) {
-    stage_.setting.note(text("{} {}: calls {} {} -> {} {} {}", stage_.step, reader_, call.tool,
-                             call.arguments.substr(0, 200), called.lost ? "lost" : "", called.code,
-                             called.text.substr(0, 300)));
+  if (run_.setting.verbose) {
+    run_.setting.note(text("{} {}: calls {} {} -> {} {} {}", run_.step, reader_, call.tool,
+                           call.arguments.substr(0, 200), called.lost ? "lost" : "", called.code,
+                           called.text.substr(0, 300)));
   }
   const Done done = std::move(call.done);
   done(called);
@@ -257,7 +257,7 @@ void McpClient::pump(size_t bytes_max) {
   }
   std::erase_if(calls_, [](const auto& call) {
     if (call->is_over) {
-      call->wire.reset();  // which knows the call
+      call->wire.reset();  // Which knows the call.
     }
     return call->is_over;
   });
@@ -273,7 +273,7 @@ std::string McpClient::pending() const {
 }
 
 void McpClient::lose_connection() {
-  sim::Random& random = stage_.random();
+  sim::Random& random = run_.random();
   if (calls_.empty()) {
     return;
   }
@@ -281,19 +281,19 @@ void McpClient::lose_connection() {
   if (call->wire == nullptr) {
     return;
   }
-  stage_.cut(*call->wire);
-  Link& link = call->wire->link();
-  link.up.resize(random.below(link.up.size() + 1));
-  link.down.resize(random.below(link.down.size() + 1));
-  link.client_gone = true;
-  link.server_gone = true;  // as the client sees it
+  run_.cut(*call->wire);
+  BytePipe& pipe = call->wire->pipe();
+  pipe.up.resize(random.below(pipe.up.size() + 1));
+  pipe.down.resize(random.below(pipe.down.size() + 1));
+  pipe.client_gone = true;
+  pipe.server_gone = true;  // As the client sees it.
 }
 
 void McpClient::hang_up() {
   const std::vector<std::shared_ptr<Call>> calls = std::exchange(calls_, {});
   for (const std::shared_ptr<Call>& call : calls) {
     if (call->wire != nullptr) {
-      stage_.cut(*call->wire);
+      run_.cut(*call->wire);
     }
     if (!call->is_over) {
       finish(*call, {.lost = true});
@@ -310,12 +310,12 @@ void McpClient::end_session() {
     return;
   }
   const std::string session = std::exchange(session_, {});
-  other_ = std::make_unique<CallWire>(stage_.connect());
+  other_ = std::make_unique<CallWire>(run_.connect());
   other_->ask({"DELETE", "/mcp", "", {{"Mcp-Session-Id", session}}}, token_,
               [this](const Reply& reply) {
                 if (reply.status != 204 && !reply.lost && reply.status < 500) {
-                  stage_.fail("mcp", text("{} ends its session and is told {} {}", reader_,
-                                          reply.status, reply.body));
+                  run_.fail("mcp", text("{} ends its session and is told {} {}", reader_,
+                                        reply.status, reply.body));
                 }
               });
   Ask ping{"POST", "/mcp", request_of(++last_number_, "ping", "")};
@@ -324,13 +324,24 @@ void McpClient::end_session() {
                   {"Accept", "application/json, text/event-stream"}};
   other_->ask(ping, token_, [this](const Reply& reply) {
     if (!reply.lost && reply.status < 500) {
-      stage_.setting.coverage.count("mcp", "session ends");
+      run_.setting.coverage.count("mcp", "session ends");
       if (reply.status != 404 && reply.status != 401) {
-        stage_.fail("mcp", text("{} ended its session, and it is answered {} {}", reader_,
-                                reply.status, reply.body));
+        run_.fail("mcp", text("{} ended its session, and it is answered {} {}", reader_,
+                              reply.status, reply.body));
       }
     }
   });
+}
+
+bool is_unsure(std::string_view code) {
+  return code == "OVERLOADED" || code == "STORAGE_FAILED" || code == "STORAGE_FULL" ||
+         code == "UNAVAILABLE" || code == "UNAUTHORIZED" || code == "MCP";
+}
+
+std::string tool_argument(std::string_view key, std::string_view value) {
+  std::string object;
+  lib::JsonWriter(object).object().key(key).text(value).end_object();
+  return object;
 }
 
 }  // namespace parley::edge_sim

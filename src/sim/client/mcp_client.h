@@ -10,7 +10,7 @@
 
 #include "lib/json.h"
 #include "sim/client/wire.h"
-#include "sim/edge/stage.h"
+#include "sim/edge/run_state.h"
 
 namespace parley::edge_sim {
 
@@ -22,13 +22,13 @@ class McpClient {
 
   // What came of the call of a tool.
   struct Called {
-    bool lost = false;   // nobody knows
-    std::string code{};  // of a refusal
-    std::string text{};  // of a refusal; else the JSON of the answer
+    bool lost = false;   // Nobody knows.
+    std::string code{};  // Of a refusal.
+    std::string text{};  // Of a refusal; else the JSON of the answer.
   };
   using Done = std::function<void(const Called&)>;
 
-  McpClient(Stage& stage, std::string_view reader, const std::string& token, Era era);
+  McpClient(RunState& run, std::string_view reader, const std::string& token, Era era);
 
   // `arguments` is a JSON object.
   void call(const std::string& tool, const std::string& arguments, Done done);
@@ -50,9 +50,9 @@ class McpClient {
     std::string arguments;
     Done done;
     std::unique_ptr<CallWire> wire{};
-    std::string last_event{};  // by which it can come back
+    std::string last_event{};  // By which it can come back.
     unsigned returns = 0;
-    bool comes_back = false;  // when it is read next
+    bool comes_back = false;  // When it is read next.
     bool is_over = false;
   };
 
@@ -67,19 +67,25 @@ class McpClient {
   void check_content(const Call& call, lib::Json result);
   Ask ask_for(std::string_view method, std::string_view name, const std::string& params) const;
 
-  Stage& stage_;
+  RunState& run_;
   const std::string reader_;
   const std::string& token_;
   const Era era_;
   std::string session_;
   std::unique_ptr<CallWire> beginning_;
-  std::unique_ptr<CallWire> other_;  // what is no call
+  std::unique_ptr<CallWire> other_;  // What is no call.
   std::vector<std::shared_ptr<Call>> calls_;
   uint64_t last_number_ = 0;
   // The newest number when its session was not found, since it was found last; 0: it was found.
   uint64_t missed_at_ = 0;
   lib::JsonDocument tools_;
-  std::map<std::string, lib::Json, std::less<>> outputs_;  // schemas, by tool
+  std::map<std::string, lib::Json, std::less<>> outputs_;  // Schemas, by tool.
 };
+
+// True for the code of a refusal that says nothing of whether the call was done.
+bool is_unsure(std::string_view code);
+
+// The arguments of a tool that takes one text.
+std::string tool_argument(std::string_view key, std::string_view value);
 
 }  // namespace parley::edge_sim

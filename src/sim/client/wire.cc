@@ -47,13 +47,13 @@ void Wire::pump(size_t bytes_max) {
   if (over_) {
     return;
   }
-  const size_t size = std::min(bytes_max, link_->down.size());
+  const size_t size = std::min(bytes_max, pipe_->down.size());
   if (size > 0) {
-    const std::string bytes = link_->down.substr(0, size);
-    link_->down.erase(0, size);
+    const std::string bytes = pipe_->down.substr(0, size);
+    pipe_->down.erase(0, size);
     take(bytes);
   }
-  if (!over_ && link_->down.empty() && (link_->server_ended || link_->server_gone)) {
+  if (!over_ && pipe_->down.empty() && (pipe_->server_ended || pipe_->server_gone)) {
     over_ = true;
     ended();
   }
@@ -145,9 +145,9 @@ void CallWire::ended() {
   }
 }
 
-SocketWire::SocketWire(std::shared_ptr<Link> link, const Ask& ask, std::string_view token,
+SocketWire::SocketWire(std::shared_ptr<BytePipe> pipe, const Ask& ask, std::string_view token,
                        Heard heard, sim::Random& random)
-    : Wire(std::move(link)), heard_(std::move(heard)), random_(random) {
+    : Wire(std::move(pipe)), heard_(std::move(heard)), random_(random) {
   Ask upgrade = ask;
   upgrade.headers.emplace_back("Connection", "Upgrade");
   upgrade.headers.emplace_back("Upgrade", "websocket");

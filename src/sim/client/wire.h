@@ -12,7 +12,7 @@
 
 #include "net/http.h"
 #include "net/websocket.h"
-#include "sim/edge/link.h"
+#include "sim/edge/byte_pipe.h"
 #include "sim/random.h"
 
 namespace parley::edge_sim {
@@ -40,11 +40,11 @@ struct Reply {
 
 std::string request_text(const Ask& ask, std::string_view token);
 
-// The client's end of a link. Going away resets the connection.
+// The client's end of a pipe. Going away resets the connection.
 class Wire {
  public:
-  explicit Wire(std::shared_ptr<Link> link) : link_(std::move(link)) {}
-  virtual ~Wire() { link_->client_gone = true; }
+  explicit Wire(std::shared_ptr<BytePipe> pipe) : pipe_(std::move(pipe)) {}
+  virtual ~Wire() { pipe_->client_gone = true; }
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
@@ -52,22 +52,22 @@ class Wire {
   // never within.
   void pump(size_t bytes_max);
   bool is_over() const { return over_; }
-  Link& link() { return *link_; }
+  BytePipe& pipe() { return *pipe_; }
   // What the network had taken for the client, who never had all of it.
-  std::string_view unheard() const { return link_->unheard; }
+  std::string_view unheard() const { return pipe_->unheard; }
 
  protected:
-  void write(std::string_view bytes) { link_->up.append(bytes); }
+  void write(std::string_view bytes) { pipe_->up.append(bytes); }
   // The first bytes of what is unread; returns how many it used.
   virtual void take(std::string_view bytes) = 0;
   virtual void ended() = 0;
   // All that was read so far was whole.
-  void heard() { link_->unheard = link_->down; }
+  void heard() { pipe_->unheard = pipe_->down; }
 
   bool over_ = false;
 
  private:
-  std::shared_ptr<Link> link_;
+  std::shared_ptr<BytePipe> pipe_;
 };
 
 // Requests and their answers, pipelined. An answer that is an event stream is given part by part
@@ -99,7 +99,7 @@ class CallWire final : public Wire {
   std::deque<Waiting> waiting_;
   std::optional<net::ResponseParser> parser_;
   std::string unparsed_;
-  std::string events_;  // of a stream, not whole yet
+  std::string events_;  // Of a stream, not whole yet.
   bool streaming_ = false;
 };
 
@@ -112,7 +112,7 @@ class SocketWire final : public Wire {
     std::function<void(const Reply&)> on_end;
   };
 
-  SocketWire(std::shared_ptr<Link> link, const Ask& ask, std::string_view token, Heard heard,
+  SocketWire(std::shared_ptr<BytePipe> pipe, const Ask& ask, std::string_view token, Heard heard,
              sim::Random& random);
 
   bool is_open() const { return open_; }

@@ -50,8 +50,7 @@ class EdgeSeeds : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(EdgeSeeds, Hold) { run_chunk(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(From, EdgeSeeds,
-                         testing::Range<uint64_t>(31, 241, seeds_in_chunk),
+INSTANTIATE_TEST_SUITE_P(From, EdgeSeeds, testing::Range<uint64_t>(31, 241, seeds_in_chunk),
                          [](const auto& param) { return std::to_string(param.param); });
 
 // The other 90 of the 300 seeds.
@@ -60,14 +59,14 @@ TEST(EdgeSim, SeedsHoldAndReachEverything) {
   for (const uint64_t first : {1, 241, 271}) {
     coverage.add(run_chunk(first));
   }
-  for (const std::string& name : wanted()) {
+  for (const std::string& name : expected_coverage()) {
     EXPECT_GT(coverage.of(name), 0u) << name << " was never reached";
   }
 }
 
 // What a run takes it gives back: all that the broker had goes with it.
 TEST(EdgeSim, RunsLeaveNoMemory) {
-  run({.seed = 7, .steps = 100});  // what is made once
+  run({.seed = 7, .steps = 100});  // What is made once.
   run({.seed = 8, .steps = 100});
   const size_t before = mallinfo2().uordblks;
   run({.seed = 7, .steps = 100});

@@ -42,7 +42,7 @@ void seed_entropy(uint64_t seed) {
                                            .buf = fill,
                                            .close = nullptr};
   CHECK(randombytes_set_implementation(&seeded) == 0);
-  CHECK(sodium_init() >= 0);  // takes some for itself, the first time
+  CHECK(sodium_init() >= 0);  // Takes some for itself, the first time.
   source() = sim::Random(seed);
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sim/client/letters.h"
+#include "sim/client/messages.h"
 
 namespace parley::edge_sim {
 
@@ -18,8 +18,8 @@ constexpr uint64_t page = 40;
 
 void History::ask() {
   outboxes_.clear();
-  asked_at_ = stage_.step;
-  for (const auto& agent : stage_.agents) {
+  asked_at_ = run_.step;
+  for (const auto& agent : run_.agents) {
     ask_page(*agent, 0);
     ask_around(*agent);
   }
@@ -62,26 +62,26 @@ void History::on_page(Agent& agent, const Reply& reply) {
 // One conversation that it is in, one trace, and what it said to one other.
 void History::ask_around(Agent& agent) {
   std::vector<const Mail*> mail;
-  for (const auto& [id, each] : agent.notes().mail) {
+  for (const auto& [id, each] : agent.record().mail) {
     if (!each.thread.empty()) {
       mail.push_back(&each);
     }
   }
   const auto ignore = [](const Reply&) {};
   if (!mail.empty()) {
-    const Mail& one = *stage_.random().pick(mail);
-    agent.ask({.target = "/v1/threads/" + agent.percent(one.thread)}, ignore);
-    agent.ask({.target = text("/v1/messages?thread={}&limit=20", agent.percent(one.thread))},
+    const Mail& one = *run_.random().pick(mail);
+    agent.ask({.target = "/v1/threads/" + percent_encoded(one.thread)}, ignore);
+    agent.ask({.target = text("/v1/messages?thread={}&limit=20", percent_encoded(one.thread))},
               ignore);
   }
   const auto traced = std::ranges::find_if(
-      agent.notes().mail, [](const auto& each) { return !each.second.trace.empty(); });
-  if (traced != agent.notes().mail.end()) {
+      agent.record().mail, [](const auto& each) { return !each.second.trace.empty(); });
+  if (traced != agent.record().mail.end()) {
     agent.ask({.target = "/v1/traces/" + traced->second.trace}, ignore);
   }
-  agent.ask({.target = text("/v1/messages?agent={}&limit=50",
-                            stage_.random().pick(stage_.agents)->name())},
-            ignore);
+  agent.ask(
+      {.target = text("/v1/messages?agent={}&limit=50", run_.random().pick(run_.agents)->name())},
+      ignore);
   agent.ask({.target = "/v1/threads?limit=20"}, ignore);
   agent.ask({.target = "/v1/tasks"}, ignore);
   agent.ask({.target = "/v1/agents"}, ignore);
@@ -92,28 +92,28 @@ void History::ask_around(Agent& agent) {
 
 // Each session, whether it is in it or not: what is decided there is for those who are.
 void History::ask_sessions(Agent& agent) {
-  for (const auto& [id, participants] : stage_.sessions) {
+  for (const auto& [id, participants] : run_.sessions) {
     const bool is_in = participants.contains(agent.name());
     agent.ask({.target = "/v1/sessions/" + id}, [this, &agent, id, is_in](const Reply& reply) {
-      stage_.setting.coverage.count(is_in ? "own session" : "other session",
-                                    std::to_string(reply.status));
-      if (!is_in && !reply.lost && reply.status != 404) {  // as if it did not exist
-        stage_.fail("privacy", text("{} is not in {} and is told {} {}", agent.name(), id,
-                                    reply.status, reply.body.substr(0, 600)));
+      run_.setting.coverage.count(is_in ? "own session" : "other session",
+                                  std::to_string(reply.status));
+      if (!is_in && !reply.lost && reply.status != 404) {  // As if it did not exist.
+        run_.fail("privacy", text("{} is not in {} and is told {} {}", agent.name(), id,
+                                  reply.status, reply.body.substr(0, 600)));
       }
     });
   }
 }
 
 void History::judge() const {
-  for (const auto& agent : stage_.agents) {
+  for (const auto& agent : run_.agents) {
     const auto at = outboxes_.find(agent->name());
     if (at == outboxes_.end() || !at->second.is_whole) {
-      stage_.fail("history", text("{} asks for its outbox and is told {}", agent->name(),
-                                  at == outboxes_.end() ? "nothing" : at->second.told));
+      run_.fail("history", text("{} asks for its outbox and is told {}", agent->name(),
+                                at == outboxes_.end() ? "nothing" : at->second.told));
       return;
     }
-    for (const Sent& sent : agent->notes().sent) {
+    for (const Sent& sent : agent->record().sent) {
       // A broadcast is fire and forget: it may be gone with the power.
       const bool is_told = sent.fate == Sent::Fate::accepted && !sent.id.empty() && sent.to != "*";
       const auto listed =
@@ -126,20 +126,20 @@ void History::judge() const {
         continue;
       }
       if (is_told && listed == at->second.messages.end()) {
-        stage_.fail("history", text("{} sent {} ({}), which was accepted as {}, and its outbox "
-                                    "of {} does not have it",
-                                    agent->name(), sent.marker, sent.id, sent.seq,
-                                    at->second.messages.size() / 2));
-      } else if (is_told && !(listed->second.times == 1 || stage_.repeated.contains(sent.marker))) {
-        stage_.fail("history", text("{}'s outbox has {} {} times: {}", agent->name(), sent.id,
-                                    listed->second.times, listed->second.body));
+        run_.fail("history", text("{} sent {} ({}), which was accepted as {}, and its outbox "
+                                  "of {} does not have it",
+                                  agent->name(), sent.marker, sent.id, sent.seq,
+                                  at->second.messages.size() / 2));
+      } else if (is_told && !(listed->second.times == 1 || run_.repeated.contains(sent.marker))) {
+        run_.fail("history", text("{}'s outbox has {} {} times: {}", agent->name(), sent.id,
+                                  listed->second.times, listed->second.body));
       } else if (is_told && listed->second.sender != agent->name()) {
-        stage_.fail("history", text("{}'s outbox has {} {} times: {}", agent->name(), sent.id,
-                                    listed->second.times, listed->second.body));
+        run_.fail("history", text("{}'s outbox has {} {} times: {}", agent->name(), sent.id,
+                                  listed->second.times, listed->second.body));
       } else if (is_told && sent.kind == "topic" &&
                  listed->second.body.find(R"("deliveries":[])") == std::string::npos) {
-        stage_.fail("privacy", text("{} published {} and its outbox names who subscribes: {}",
-                                    agent->name(), sent.id, listed->second.body));
+        run_.fail("privacy", text("{} published {} and its outbox names who subscribes: {}",
+                                  agent->name(), sent.id, listed->second.body));
       }
     }
   }

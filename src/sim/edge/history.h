@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "sim/client/agent.h"
-#include "sim/edge/stage.h"
+#include "sim/edge/run_state.h"
 
 namespace parley::edge_sim {
 
-// What the broker still tells of everything when a run is over, held to the notebooks: outboxes,
-// page by page, conversations, traces. That none of it is for other eyes each answer is held to
-// anyway.
+// What the broker still tells of everything when a run is over, held to the records of the clients:
+// outboxes, page by page, conversations, traces. That none of it is for other eyes each answer is
+// held to anyway.
 class History {
  public:
-  explicit History(Stage& stage) : stage_(stage) {}
+  explicit History(RunState& run) : run_(run) {}
 
   // Every agent asks; the answers come while the broker works.
   void ask();
@@ -28,9 +28,9 @@ class History {
     uint64_t times = 0;
   };
   struct Outbox {
-    std::map<std::string, Listed> messages;  // by seq; and by id, for one who was told that only
+    std::map<std::string, Listed> messages;  // By seq; and by id, for one who was told that only.
     bool is_whole = false;
-    std::string told;  // where it is not
+    std::string told;  // Where it is not.
   };
 
   void ask_page(Agent& agent, uint64_t cursor);
@@ -38,9 +38,9 @@ class History {
   void ask_around(Agent& agent);
   void ask_sessions(Agent& agent);
 
-  Stage& stage_;
-  std::map<std::string, Outbox> outboxes_;  // by agent
-  uint64_t asked_at_ = 0;                   // the step
+  RunState& run_;
+  std::map<std::string, Outbox> outboxes_;  // By agent.
+  uint64_t asked_at_ = 0;                   // The step.
 };
 
 }  // namespace parley::edge_sim

@@ -10,15 +10,15 @@
 namespace parley::edge_sim {
 
 bool Hooks::bring(edge::Poster::Request request, edge::Poster::Done done) {
-  sim::Random& random = stage_.random();
-  if (!stage_.draining && random.chance(20)) {
-    stage_.setting.coverage.count("webhook", "too many wait");
+  sim::Random& random = run_.random();
+  if (!run_.draining && random.chance(20)) {
+    run_.setting.coverage.count("webhook", "too many wait");
     return false;
   }
   const auto late = base::milliseconds(static_cast<int64_t>(random.below(9'000)));
-  const bool is_slow = !stage_.draining && random.chance(300);
+  const bool is_slow = !run_.draining && random.chance(300);
   waiting_.push_back(
-      {std::move(request), std::move(done), stage_.now() + (is_slow ? late : base::Duration{})});
+      {std::move(request), std::move(done), run_.now() + (is_slow ? late : base::Duration{})});
   return true;
 }
 
@@ -26,7 +26,7 @@ void Hooks::pass_time() {
   std::deque<Waiting> later;
   std::deque<Waiting> waiting = std::exchange(waiting_, {});
   for (Waiting& each : waiting) {
-    if (each.due <= stage_.now()) {
+    if (each.due <= run_.now()) {
       deliver(each);
     } else {
       later.push_back(std::move(each));
@@ -38,8 +38,8 @@ void Hooks::pass_time() {
 
 void Hooks::deliver(const Waiting& waiting) {
   const std::string name = waiting.request.url.substr(waiting.request.url.rfind('/') + 1);
-  const uint64_t roll = stage_.draining ? 99 : stage_.random().below(100);
-  sim::Coverage& coverage = stage_.setting.coverage;
+  const uint64_t roll = run_.draining ? 99 : run_.random().below(100);
+  sim::Coverage& coverage = run_.setting.coverage;
   if (roll < 10) {
     coverage.count("webhook", "not reached");
     waiting.done({.status = 0, .error = "cannot connect", .detail = "refused", .retry_after = {}});
@@ -54,10 +54,10 @@ void Hooks::deliver(const Waiting& waiting) {
   for (const auto& [key, value] : waiting.request.headers()) {
     request.headers.emplace_back(key, value);
   }
-  if (Agent* const agent = stage_.find(name)) {
+  if (Agent* const agent = run_.find(name)) {
     agent->wake(request);
   } else {
-    stage_.fail("webhook", "there is no agent of this URL: " + waiting.request.url);
+    run_.fail("webhook", "there is no agent of this URL: " + waiting.request.url);
   }
   const bool is_lost = roll < 30;
   coverage.count("webhook", is_lost ? "answer lost" : "answers 200");

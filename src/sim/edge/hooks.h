@@ -4,14 +4,14 @@
 #include <deque>
 
 #include "edge/webhooks/poster.h"
-#include "sim/edge/stage.h"
+#include "sim/edge/run_state.h"
 
 namespace parley::edge_sim {
 
 // The network to the webhooks of agents: brings requests late, not at all, or without their answer.
 class Hooks {
  public:
-  explicit Hooks(Stage& stage) : stage_(stage) {}
+  explicit Hooks(RunState& run) : run_(run) {}
 
   // As edge::Webhooks::Options::bring.
   bool bring(edge::Poster::Request request, edge::Poster::Done done);
@@ -29,7 +29,7 @@ class Hooks {
 
   void deliver(const Waiting& waiting);
 
-  Stage& stage_;
+  RunState& run_;
   std::deque<Waiting> waiting_;
 };
 

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 // As in `serve`: the server outlives all who post to it.
 struct Host::Life {
-  std::unique_ptr<LinkServer> server;
+  std::unique_ptr<PipeServer> server;
   std::unique_ptr<view::Runner> view;
   std::unique_ptr<node::Broker> broker;
   std::unique_ptr<edge::Api> api;
@@ -66,7 +66,7 @@ std::expected<void, Error> Host::start() {
   options.webhooks.poster.reach.allowed.push_back(*net::Network::parse("127.0.0.0/8"));
   life->api = std::make_unique<edge::Api>(*life->broker, setting_.clock, std::move(options));
   life->server =
-      std::make_unique<LinkServer>(shape_.server, *life->api, setting_.clock, setting_.random);
+      std::make_unique<PipeServer>(shape_.server, *life->api, setting_.clock, setting_.random);
   life->api->attach(*life->server);
   life_ = std::move(life);
   ++lives_;
@@ -193,11 +193,11 @@ void Host::end(bool keeps_unsynced) {
   journal_.crash();
 }
 
-void Host::connect(std::shared_ptr<Link> link) {
+void Host::connect(std::shared_ptr<BytePipe> pipe) {
   if (is_up()) {
-    life_->server->connect(std::move(link));
+    life_->server->connect(std::move(pipe));
   } else {
-    link->server_gone = true;
+    pipe->server_gone = true;
   }
 }
 
@@ -220,7 +220,7 @@ bool Host::has_work() const {
   return is_up() && (life_->server->has_work() || life_->broker->has_work(setting_.clock.now()));
 }
 
-LinkServer& Host::server() { return *life_->server; }
+PipeServer& Host::server() { return *life_->server; }
 const core::Machine& Host::machine() const { return life_->broker->machine(); }
 
 }  // namespace parley::edge_sim

@@ -42,7 +42,7 @@ class Host {
   // The same, and what was not synced may be gone.
   void lose_power();
 
-  void connect(std::shared_ptr<Link> link);
+  void connect(std::shared_ptr<BytePipe> pipe);
   // One turn of the loop.
   Time turn();
   // What the other threads do: a part of it. False when there was nothing to do.
@@ -54,7 +54,7 @@ class Host {
   bool has_work() const;
 
   const std::string& admin_token() const { return admin_token_; }
-  LinkServer& server();
+  PipeServer& server();
   const core::Machine& machine() const;
 
  private:

@@ -82,7 +82,7 @@ bool has_form(std::string_view format, std::string_view words) {
 std::vector<std::string> segments_of(std::string_view path) {
   std::vector<std::string> segments;
   while (!path.empty()) {
-    path.remove_prefix(1);  // the slash
+    path.remove_prefix(1);  // The slash.
     const size_t end = std::min(path.find('/'), path.size());
     segments.emplace_back(path.substr(0, end));
     path.remove_prefix(end);

@@ -34,7 +34,7 @@ class Schemas {
  private:
   struct Operation {
     std::string method;
-    std::vector<std::string> path;  // segments; empty stands for any
+    std::vector<std::string> path;  // Segments; empty stands for any.
     lib::Json responses;
     lib::Json errors;
   };

@@ -6,7 +6,7 @@
 
 #include "base/time.h"
 #include "net/peers.h"
-#include "sim/edge/link.h"
+#include "sim/edge/byte_pipe.h"
 #include "sim/random.h"
 
 namespace parley::edge_sim {
@@ -15,11 +15,11 @@ using base::Time;
 
 // A server whose connections are links: the real protocol of each, no socket. Reads cut the bytes
 // anywhere.
-class LinkServer final : public net::Peers {
+class PipeServer final : public net::Peers {
  public:
-  LinkServer(const Limits& limits, net::Handler& handler, base::Clock& clock, sim::Random& random);
+  PipeServer(const Limits& limits, net::Handler& handler, base::Clock& clock, sim::Random& random);
 
-  void connect(std::shared_ptr<Link> link);
+  void connect(std::shared_ptr<BytePipe> pipe);
   // Reads some of what came in, works, writes what fits. Returns when the next turn is due.
   Time turn();
   // A turn would read, write or drop something.
@@ -28,24 +28,24 @@ class LinkServer final : public net::Peers {
   size_t buffered_bytes() const;
 
  private:
-  struct LinkPeer final : Peer {
-    LinkPeer(net::ConnectionId id, net::Surroundings& around, std::shared_ptr<Link> made)
-        : Peer(id, around), link(std::move(made)) {}
-    ~LinkPeer() override { link->server_gone = true; }
+  struct PipePeer final : Peer {
+    PipePeer(net::ConnectionId id, net::Surroundings& around, std::shared_ptr<BytePipe> made)
+        : Peer(id, around), pipe(std::move(made)) {}
+    ~PipePeer() override { pipe->server_gone = true; }
 
-    std::shared_ptr<Link> link;
+    std::shared_ptr<BytePipe> pipe;
   };
-  static LinkPeer& of(Peer& peer) { return static_cast<LinkPeer&>(peer); }
+  static PipePeer& of(Peer& peer) { return static_cast<PipePeer&>(peer); }
 
   void write(Peer& peer) override;
   void end(Peer& peer) override;
   void wait_to_read(Peer& peer) override { peer.waits_to_read = true; }
-  void read(Peer& peer, Link& link);
+  void read(Peer& peer, BytePipe& pipe);
   void update_time();
 
   base::Clock& clock_;
   sim::Random& random_;
-  std::map<net::ConnectionId, std::shared_ptr<Link>> links_;
+  std::map<net::ConnectionId, std::shared_ptr<BytePipe>> pipes_;
 };
 
 }  // namespace parley::edge_sim

@@ -28,12 +28,12 @@ std::optional<Mail> find_mail(const Agent& receiver, const std::string& marker) 
     }
     found->ever_acked |= mail.ever_acked || mail.act == Mail::Act::answer;
     found->ever_rejected |= mail.ever_rejected;
-    found->may_repeat = true;  // one of them does not know what the other did
+    found->may_repeat = true;  // One of them does not know what the other did.
   };
-  for (const auto& [id, mail] : receiver.notes().mail) {
+  for (const auto& [id, mail] : receiver.record().mail) {
     add(mail);
   }
-  for (const Mail& mail : receiver.notes().former) {
+  for (const Mail& mail : receiver.record().former) {
     add(mail);
   }
   return found;
@@ -52,83 +52,79 @@ bool has_one_receiver(const Sent& sent) {
 }  // namespace
 
 void Verdict::ask() {
-  for (const auto& agent : stage_.agents) {
-    for (const Sent& sent : agent->notes().sent) {
+  for (const auto& agent : run_.agents) {
+    for (const Sent& sent : agent->record().sent) {
       if (sent.fate != Sent::Fate::accepted || !(has_one_receiver(sent) || sent.kind == "topic")) {
         continue;
       }
-      const auto known = told_.find(sent.marker);
-      const bool is_over =
-          known != told_.end() && known->second.status == 200 &&
-          !known->second.is_open &&
-          std::ranges::none_of(known->second.standings, [](const Standing& each) {
-            return each.state == "dead";  // the broker tries that again
-          });
+      const auto known = reports_.find(sent.marker);
+      const bool is_over = known != reports_.end() && known->second.status == 200 &&
+                           !known->second.is_open &&
+                           std::ranges::none_of(known->second.standings, [](const Standing& each) {
+                             return each.state == "dead";  // The broker tries that again.
+                           });
       if (!is_over) {
-        agent->ask({.target = "/v1/messages/" + sent.id + "/delivery"},
-                   [this, marker = sent.marker](const Reply& reply) {
-                     on_delivery(marker, reply);
-                   });
+        agent->ask(
+            {.target = "/v1/messages/" + sent.id + "/delivery"},
+            [this, marker = sent.marker](const Reply& reply) { on_delivery(marker, reply); });
       }
     }
   }
 }
 
 void Verdict::on_delivery(const std::string& marker, const Reply& reply) {
-  Told told{.status = reply.status, .body = reply.body};
+  Report report{.status = reply.status, .body = reply.body};
   lib::JsonDocument document;
   const auto parsed = document.parse(reply.body);
   if (parsed && reply.status == 200) {
     for (const lib::JsonMember each : parsed->find("states").members()) {
-      told.is_open |= is_open(each.key);
+      report.is_open |= is_open(each.key);
     }
     for (const Json each : parsed->find("deliveries").elements()) {
       const Json error = each.find("last_error");
-      told.standings.push_back(
+      report.standings.push_back(
           {.receiver = std::string(each.find("receiver").as_string().value_or("")),
            .state = std::string(each.find("state").as_string().value_or("")),
            .error = std::string(error ? error.as_string().value_or("") : ""),
            .attempts = each.find("attempts").as_uint64().value_or(0),
-           .step = stage_.step});
+           .step = run_.step});
     }
   }
-  told_[marker] = std::move(told);
+  reports_[marker] = std::move(report);
 }
 
 bool Verdict::is_settled() const {
-  const bool told = std::ranges::all_of(told_, [](const auto& each) {
-    return each.second.status == 200 && !each.second.is_open;
-  });
-  return told && std::ranges::all_of(stage_.agents, [](const auto& agent) {
-           return agent->is_idle() && agent->undertakings().is_over();
+  const bool settled = std::ranges::all_of(
+      reports_, [](const auto& each) { return each.second.status == 200 && !each.second.is_open; });
+  return settled && std::ranges::all_of(run_.agents, [](const auto& agent) {
+           return agent->is_idle() && agent->jobs().is_over();
          });
 }
 
 void Verdict::judge() {
-  judge_locks(stage_);
-  for (const auto& agent : stage_.agents) {
-    agent->undertakings().judge();
-    for (const Disorder& disorder : agent->notes().disordered) {
+  judge_locks(run_);
+  for (const auto& agent : run_.agents) {
+    agent->jobs().judge();
+    for (const Disorder& disorder : agent->record().disordered) {
       judge_order(*agent, disorder);
     }
   }
-  for (const auto& agent : stage_.agents) {
-    for (const Sent& sent : agent->notes().sent) {
-      if (stage_.fault) {
+  for (const auto& agent : run_.agents) {
+    for (const Sent& sent : agent->record().sent) {
+      if (run_.fault) {
         return;
       }
       if (sent.fate == Sent::Fate::open) {
-        stage_.fail("answer", text("{} is never told what became of {}", agent->name(),
-                                   sent.marker));
+        run_.fail("answer", text("{} is never told what became of {}", agent->name(), sent.marker));
       }
       if (sent.fate != Sent::Fate::accepted) {
         continue;
       }
-      const auto told = told_.find(sent.marker);
+      const auto report = reports_.find(sent.marker);
       if (sent.kind == "topic") {
         judge_topic(*agent, sent);
-      } else if (told != told_.end()) {
-        judge(*agent, sent, told->second);
+      } else if (report != reports_.end()) {
+        judge(*agent, sent, report->second);
       }
     }
   }
@@ -138,24 +134,24 @@ void Verdict::judge() {
 // frame does not say so. Where the clock was set, the broker's time may be ahead of the client's.
 bool Verdict::was_retried(const Agent& receiver, const Mail& mail) const {
   const std::string came = base::format_time(mail.first);
-  return std::ranges::any_of(stage_.retried, [&](const Stage::Retried& each) {
+  return std::ranges::any_of(run_.retried, [&](const RunState::Retried& each) {
     return each.seq == mail.seq && each.receiver == receiver.name() &&
-           (each.at <= came || stage_.clock_was_set);
+           (each.at <= came || run_.clock_was_set);
   });
 }
 
 void Verdict::judge_order(const Agent& receiver, const Disorder& disorder) {
   // What was given up is tried again behind others.
-  if (stage_.repeated.contains(disorder.mail.marker) || was_retried(receiver, disorder.mail)) {
+  if (run_.repeated.contains(disorder.mail.marker) || was_retried(receiver, disorder.mail)) {
     return;
   }
-  const Agent* const sender = stage_.find(disorder.mail.from);
+  const Agent* const sender = run_.find(disorder.mail.from);
   const auto sent = [sender](const std::string& marker) -> const Sent* {
     if (sender == nullptr) {
       return nullptr;
     }
-    const auto at = std::ranges::find(sender->notes().sent, marker, &Sent::marker);
-    return at == sender->notes().sent.end() ? nullptr : &*at;
+    const auto at = std::ranges::find(sender->record().sent, marker, &Sent::marker);
+    return at == sender->record().sent.end() ? nullptr : &*at;
   };
   const Sent* const older = sent(disorder.mail.marker);
   const Sent* const newer = sent(disorder.newer);
@@ -171,25 +167,25 @@ void Verdict::judge_order(const Agent& receiver, const Disorder& disorder) {
       return;
     }
   }
-  stage_.fail("order", disorder.how);
+  run_.fail("order", disorder.how);
 }
 
-void Verdict::judge(const Agent& sender, const Sent& sent, const Told& told) {
-  if (told.status != 200) {
-    stage_.fail("lost", text("{} sent {} to {}, which was accepted as {}; asked for its delivery "
-                             "it is told {} {}",
-                             sender.name(), sent.marker, sent.to, sent.seq, told.status,
-                             told.body));
+void Verdict::judge(const Agent& sender, const Sent& sent, const Report& report) {
+  if (report.status != 200) {
+    run_.fail("lost",
+              text("{} sent {} to {}, which was accepted as {}; asked for its delivery "
+                   "it is told {} {}",
+                   sender.name(), sent.marker, sent.to, sent.seq, report.status, report.body));
     return;
   }
-  for (const Standing& standing : told.standings) {
-    if (const Agent* const receiver = stage_.find(standing.receiver)) {
+  for (const Standing& standing : report.standings) {
+    if (const Agent* const receiver = run_.find(standing.receiver)) {
       judge(sent, standing, *receiver);
     }
   }
-  if (told.standings.empty()) {
-    stage_.fail("lost", text("{} sent {} to {}: it has no receiver: {}", sender.name(),
-                             sent.marker, sent.to, told.body));
+  if (report.standings.empty()) {
+    run_.fail("lost", text("{} sent {} to {}: it has no receiver: {}", sender.name(), sent.marker,
+                           sent.to, report.body));
   }
 }
 
@@ -197,34 +193,34 @@ void Verdict::judge(const Sent& sent, const Standing& standing, const Agent& rec
   const std::optional<Mail> mail = find_mail(receiver, sent.marker);
   const std::string& state = standing.state;
   const auto fail = [&](std::string_view check, std::string_view why) {
-    stage_.fail(check, text("{} to {} (seq {}) is {} after {} attempts {}: {} (act {}, state {}; "
-                            "{})",
-                            sent.marker, receiver.name(), sent.seq, state, standing.attempts,
-                            standing.error, why, mail ? static_cast<int>(mail->act) : -1,
-                            mail ? static_cast<int>(mail->state) : -1, receiver.pending()));
+    run_.fail(check, text("{} to {} (seq {}) is {} after {} attempts {}: {} (act {}, state {}; "
+                          "{})",
+                          sent.marker, receiver.name(), sent.seq, state, standing.attempts,
+                          standing.error, why, mail ? static_cast<int>(mail->act) : -1,
+                          mail ? static_cast<int>(mail->state) : -1, receiver.pending()));
   };
-  stage_.setting.coverage.count("ended", state);
-  const bool may_change = mail && (mail->may_repeat || stage_.repeated.contains(sent.marker));
+  run_.setting.coverage.count("ended", state);
+  const bool may_change = mail && (mail->may_repeat || run_.repeated.contains(sent.marker));
   // What was given up is tried again, and may be settled after its sender was told.
   const bool confirmed = mail && mail->state == Mail::State::confirmed && !may_change &&
                          mail->confirmed_at < standing.step;
   // What one blocks for is acknowledged when the network has it, which may lose it.
-  const bool is_unheard = sent.kind == "answer" && stage_.cut_off.contains(sent.marker);
+  const bool is_unheard = sent.kind == "answer" && run_.cut_off.contains(sent.marker);
   if (is_open(state)) {
     fail("lost", !mail ? "its receiver never saw it" : "its receiver never settles it");
-  } else if (state == "expired" && sent.ttl.us == 0 && !stage_.clock_was_set &&
-             sent.priority != "critical" && stage_.now() - sent.asked < base::hours(1)) {
+  } else if (state == "expired" && sent.ttl.us == 0 && !run_.clock_was_set &&
+             sent.priority != "critical" && run_.now() - sent.asked < base::hours(1)) {
     fail("lost", "its time is not over");
   } else if (!mail) {
     // Reading settles a message of inbox: it may have been read just when its reader was removed.
-    if (state != "expired" && state != "dead" && !receiver.notes().was_removed && !is_unheard) {
+    if (state != "expired" && state != "dead" && !receiver.record().was_removed && !is_unheard) {
       fail("phantom", "its receiver never saw it");
     }
   } else if (state == "acked" && !mail->ever_acked && mail->act != Mail::Act::answer &&
-             !is_unheard && !receiver.notes().was_removed) {
+             !is_unheard && !receiver.record().was_removed) {
     fail("phantom", "its receiver never acknowledged it");
   } else if (state == "rejected" && !mail->ever_rejected &&
-             !(receiver.notes().was_removed && is_too_large(standing.error))) {
+             !(receiver.record().was_removed && is_too_large(standing.error))) {
     fail("phantom", "its receiver never rejected it");
   } else if (confirmed && mail->act == Mail::Act::ack && state != "acked" && state != "answered") {
     fail("delivery", "its receiver has the acknowledgement confirmed");
@@ -236,28 +232,28 @@ void Verdict::judge(const Sent& sent, const Standing& standing, const Agent& rec
 // Whoever was subscribed from before it was sent until after it was accepted gets it.
 void Verdict::judge_topic(const Agent& sender, const Sent& sent) {
   if (sent.priority == "critical") {
-    return;  // its time may be over
+    return;  // Its time may be over.
   }
   // Its publisher is told how many got it, and what became of the others.
-  const auto told = told_.find(sent.marker);
-  const std::string& states = told == told_.end() ? sent.marker : told->second.body;
+  const auto report = reports_.find(sent.marker);
+  const std::string& states = report == reports_.end() ? sent.marker : report->second.body;
   for (const std::string_view end : {R"("dead":)", R"("expired":)", R"("rejected":)"}) {
     if (states.find(end) != states.npos) {
       return;
     }
   }
-  for (const auto& agent : stage_.agents) {
-    const auto at = agent->notes().subscribed.find(sent.to);
-    if (agent.get() == &sender || at == agent->notes().subscribed.end()) {
+  for (const auto& agent : run_.agents) {
+    const auto at = agent->record().subscribed.find(sent.to);
+    if (agent.get() == &sender || at == agent->record().subscribed.end()) {
       continue;
     }
     bool in = false;
     for (const auto& [step, joined] : at->second) {
       in = step < sent.asked_at ? joined : in && (joined || step > sent.told_at);
     }
-    if (in && !agent->notes().markers_seen.contains(sent.marker)) {
-      stage_.fail("lost", text("{} published {} on {} as {}; {} subscribes to it and never saw it",
-                               sender.name(), sent.marker, sent.to, sent.seq, agent->name()));
+    if (in && !agent->record().markers_seen.contains(sent.marker)) {
+      run_.fail("lost", text("{} published {} on {} as {}; {} subscribes to it and never saw it",
+                             sender.name(), sent.marker, sent.to, sent.seq, agent->name()));
     }
   }
 }

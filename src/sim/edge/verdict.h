@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "sim/client/agent.h"
-#include "sim/edge/stage.h"
+#include "sim/edge/run_state.h"
 
 namespace parley::edge_sim {
 
-// What the notebooks say when they are laid side by side, at the end of a run.
+// What the records of all clients say when they are compared, at the end of a run.
 class Verdict {
  public:
-  explicit Verdict(Stage& stage) : stage_(stage) {}
+  explicit Verdict(RunState& run) : run_(run) {}
 
   // Every sender asks how its messages stand.
   void ask();
@@ -27,24 +27,24 @@ class Verdict {
     std::string state;
     std::string error;
     uint64_t attempts = 0;
-    uint64_t step = 0;  // when its sender was told
+    uint64_t step = 0;  // When its sender was told.
   };
-  struct Told {
+  struct Report {
     int status = 0;
     std::string body;
     std::vector<Standing> standings;
-    bool is_open = false;  // for one of its receivers
+    bool is_open = false;  // For one of its receivers.
   };
 
   void on_delivery(const std::string& marker, const Reply& reply);
-  void judge(const Agent& sender, const Sent& sent, const Told& told);
+  void judge(const Agent& sender, const Sent& sent, const Report& report);
   void judge(const Sent& sent, const Standing& standing, const Agent& receiver);
   void judge_order(const Agent& receiver, const Disorder& disorder);
   bool was_retried(const Agent& receiver, const Mail& mail) const;
   void judge_topic(const Agent& sender, const Sent& sent);
 
-  Stage& stage_;
-  std::map<std::string, Told> told_;  // by marker
+  RunState& run_;
+  std::map<std::string, Report> reports_;  // By marker.
 };
 
 }  // namespace parley::edge_sim

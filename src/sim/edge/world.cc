@@ -9,7 +9,7 @@
 #include "lib/json.h"
 #include "sim/client/admin.h"
 #include "sim/client/agent.h"
-#include "sim/client/letters.h"
+#include "sim/client/messages.h"
 #include "sim/edge/entropy.h"
 #include "sim/edge/history.h"
 #include "sim/edge/hooks.h"
@@ -66,9 +66,9 @@ class World {
               [this](edge::Poster::Request request, edge::Poster::Done done) {
                 return hooks_.bring(std::move(request), std::move(done));
               }),
-        stage_{setting_, host_},
-        hooks_(stage_),
-        admin_(stage_) {}
+        run_{setting_, host_},
+        hooks_(run_),
+        admin_(run_) {}
 
   Result run();
 
@@ -94,10 +94,10 @@ class World {
   sim::Setting setting_;
   sim::SharedLog log_;
   Host host_;
-  Stage stage_;
+  RunState run_;
   Hooks hooks_;
   Admin admin_;
-  uint64_t started_at_ = 0;  // the step
+  uint64_t started_at_ = 0;  // The step.
 };
 
 Shape World::shape() {
@@ -114,7 +114,7 @@ Shape World::shape() {
 
 // Asks and waits for the answer: for what a run needs before it begins, and after it ended.
 Reply World::call(const Ask& ask, const std::string& token) {
-  CallWire wire(stage_.connect());
+  CallWire wire(run_.connect());
   std::optional<Reply> heard;
   wire.ask(ask, token, [&heard](const Reply& reply) { heard = reply; });
   constexpr int turns_max = 2'000;
@@ -128,13 +128,13 @@ Reply World::call(const Ask& ask, const std::string& token) {
 
 void World::set_up() {
   if (auto started = host_.start(); !started) {
-    stage_.fail("start", started.error().detail);
+    run_.fail("start", started.error().detail);
     return;
   }
-  stage_.topics = {"build.done", "news.all"};
+  run_.topics = {"build.done", "news.all"};
   sim::Random& random = setting_.random;
   const uint64_t count = 3 + random.below(4);
-  for (uint64_t n = 0; n < count && !stage_.fault; ++n) {
+  for (uint64_t n = 0; n < count && !run_.fault; ++n) {
     Agent::Profile profile{.name = text("a{}", n)};
     profile.dialect = random_dialect(random);
     constexpr Agent::Way ways[] = {Agent::Way::poll, Agent::Way::events, Agent::Way::socket};
@@ -155,7 +155,7 @@ void World::add_agent(Agent::Profile profile) {
   lib::JsonDocument document;
   const auto parsed = document.parse(reply.body);
   if (reply.status != 201 || !parsed) {
-    stage_.fail("start", text("no agent: {} {}", reply.status, reply.body));
+    run_.fail("start", text("no agent: {} {}", reply.status, reply.body));
     return;
   }
   profile.webhook_secret = string_of(*parsed, "webhook_secret");
@@ -165,8 +165,8 @@ void World::add_agent(Agent::Profile profile) {
   setting_.coverage.count("client",
                           text("{} {}{}{}", profile.dialect, ways[static_cast<size_t>(profile.way)],
                                is_stateless ? " stateless" : "", has_webhook ? " webhook" : ""));
-  stage_.agents.push_back(std::make_unique<Agent>(stage_, std::move(profile),
-                                                  std::string(string_of(*parsed, "token"))));
+  run_.agents.push_back(
+      std::make_unique<Agent>(run_, std::move(profile), std::string(string_of(*parsed, "token"))));
 }
 
 void World::turn() {
@@ -184,12 +184,12 @@ void World::move_clock() {
   } else if (roll < 11) {
     ms = static_cast<int64_t>(60'000 + random.below(20'000));
   }
-  if (random.chance(2)) {  // someone sets the clock
+  if (random.chance(2)) {  // Someone sets the clock.
     const bool is_back = random.chance(500);
-    stage_.clock_was_set = true;
+    run_.clock_was_set = true;
     const auto by = static_cast<int64_t>(random.below(2 * 3'600'000));
     setting_.clock.set(base::milliseconds(is_back ? -by : by));
-    setting_.note(text("{} the clock is set by {} ms", stage_.step, is_back ? -by : by));
+    setting_.note(text("{} the clock is set by {} ms", run_.step, is_back ? -by : by));
     setting_.coverage.count("fault", is_back ? "clock set back" : "clock set forward");
   }
   setting_.clock.advance(base::milliseconds(ms));
@@ -199,34 +199,34 @@ void World::strike() {
   sim::Random& random = setting_.random;
   const uint64_t roll = random.below(1'000);
   // Troubles come together: what a start has not made durable yet must stand that.
-  const uint64_t power = stage_.step < started_at_ + 10 ? 118 : 88;
+  const uint64_t power = run_.step < started_at_ + 10 ? 118 : 88;
   if (roll < 60) {
     setting_.coverage.count("fault", "connection lost");
-    random.pick(stage_.agents)->lose_connection();
+    random.pick(run_.agents)->connections().lose_one();
   } else if (roll < 75) {
     const bool forgets = random.chance(500);
     setting_.coverage.count("fault", forgets ? "client forgets" : "client crashes");
-    random.pick(stage_.agents)->crash(forgets);
+    random.pick(run_.agents)->crash(forgets);
   } else if (roll < 83 && host_.is_up()) {
-    setting_.note(text("{} the broker is killed", stage_.step));
+    setting_.note(text("{} the broker is killed", run_.step));
     setting_.coverage.count("fault", "killed");
     stop(true);
   } else if (roll < power && host_.is_up()) {
-    setting_.note(text("{} the power is lost", stage_.step));
+    setting_.note(text("{} the power is lost", run_.step));
     setting_.coverage.count("fault", "power lost");
     stop(false);
   } else if (roll < power + 17) {
     admin_.act();
   }
   if (host_.is_stuck()) {
-    setting_.note(text("{} the storage failed; the broker is stopped", stage_.step));
+    setting_.note(text("{} the storage failed; the broker is stopped", run_.step));
     stop(true);
   }
   if (!host_.is_up() && random.chance(300)) {
     const auto started = host_.start();
-    started_at_ = stage_.step;
+    started_at_ = run_.step;
     setting_.note(
-        text("{} the broker starts: {}", stage_.step, started ? "up" : started.error().detail));
+        text("{} the broker starts: {}", run_.step, started ? "up" : started.error().detail));
   }
 }
 
@@ -236,10 +236,10 @@ void World::stop(bool keeps_power) {
 }
 
 void World::step() {
-  ++stage_.step;
+  ++run_.step;
   move_clock();
   strike();
-  for (const auto& agent : stage_.agents) {
+  for (const auto& agent : run_.agents) {
     if (setting_.random.chance(250)) {
       agent->act();
     }
@@ -253,7 +253,7 @@ void World::step() {
     }
     hooks_.pass_time();
     admin_.read();
-    for (const auto& agent : stage_.agents) {
+    for (const auto& agent : run_.agents) {
       agent->read();
     }
   }
@@ -263,13 +263,13 @@ void World::step() {
 bool World::settle() {
   constexpr int turns_max = 400;
   for (int n = 0; n < turns_max; ++n) {
-    ++stage_.step;
+    ++run_.step;
     const bool behind = host_.work_behind();
     host_.pass_time();
     host_.turn();
     hooks_.pass_time();
     admin_.read();
-    for (const auto& agent : stage_.agents) {
+    for (const auto& agent : run_.agents) {
       agent->read();
     }
     setting_.clock.advance(base::milliseconds(1));
@@ -282,7 +282,7 @@ bool World::settle() {
 
 // The faults end. Everyone reads what there is, until nothing is left.
 void World::finish() {
-  setting_.note(text("{} the faults end", stage_.step));
+  setting_.note(text("{} the faults end", run_.step));
   setting_.rates = sim::FaultRates{};
   while (log_.arrive()) {
   }
@@ -291,47 +291,47 @@ void World::finish() {
   }
   if (!host_.is_up()) {
     if (const auto started = host_.start(); !started) {
-      stage_.fail("start", text("without a fault: {}", started.error().detail));
+      run_.fail("start", text("without a fault: {}", started.error().detail));
       return;
     }
   }
-  stage_.draining = true;
+  run_.draining = true;
   // Over half an hour: the longest lease, of an answer that nobody was told of, ends within it, and
   // is asked about once more.
   constexpr int rounds_max = 72;
-  Verdict verdict(stage_);
-  for (int round = 0; round < rounds_max && !stage_.fault; ++round) {
-    for (const auto& agent : stage_.agents) {
+  Verdict verdict(run_);
+  for (int round = 0; round < rounds_max && !run_.fault; ++round) {
+    for (const auto& agent : run_.agents) {
       agent->drain();
     }
     if (!settle()) {
-      stage_.fail("rest", "the broker does not come to rest");
+      run_.fail("rest", "the broker does not come to rest");
       return;
     }
     setting_.clock.advance(round < 6 ? base::seconds(2) : base::seconds(35));
     if (round >= 8 && round % 4 == 0) {
       verdict.ask();
-      for (const auto& agent : stage_.agents) {
-        agent->undertakings().ask();
+      for (const auto& agent : run_.agents) {
+        agent->jobs().ask();
       }
       settle();
-      if (stage_.fault || (admin_.is_idle() && verdict.is_settled())) {
+      if (run_.fault || (admin_.is_idle() && verdict.is_settled())) {
         break;
       }
     }
   }
-  if (std::ranges::any_of(stage_.agents,
-                          [](const auto& agent) { return !agent->notes().disordered.empty(); })) {
+  if (std::ranges::any_of(run_.agents,
+                          [](const auto& agent) { return !agent->record().disordered.empty(); })) {
     read_dead_letters();
   }
   verdict.judge();
-  if (!stage_.fault) {
+  if (!run_.fault) {
     judge_history();
   }
-  if (!stage_.fault) {
+  if (!run_.fault) {
     judge_leases();
   }
-  if (!stage_.fault) {
+  if (!run_.fault) {
     judge_rest();
   }
 }
@@ -341,8 +341,8 @@ void World::read_dead_letters() {
   lib::JsonDocument document;
   const auto parsed = document.parse(reply.body);
   if (reply.status != 200 || !parsed) {
-    stage_.fail("order", text("the admin asks for the dead letters and is told {} {}", reply.status,
-                              reply.body.substr(0, 600)));
+    run_.fail("order", text("the admin asks for the dead letters and is told {} {}", reply.status,
+                            reply.body.substr(0, 600)));
     return;
   }
   uint64_t count = 0;
@@ -350,25 +350,25 @@ void World::read_dead_letters() {
     ++count;
     const lib::Json resolution = letter.find("resolution");
     if (string_of(resolution, "status") == "retried") {
-      stage_.retried.insert({.seq = number_of(letter, "seq"),
-                             .receiver = std::string(string_of(letter, "receiver")),
-                             .at = std::string(string_of(resolution, "resolved_at"))});
+      run_.retried.insert({.seq = number_of(letter, "seq"),
+                           .receiver = std::string(string_of(letter, "receiver")),
+                           .at = std::string(string_of(resolution, "resolved_at"))});
     }
   }
   if (count != number_of(*parsed, "count") || number_of(*parsed, "dropped") > 0) {
-    stage_.fail("order", text("of {} dead letters {} are listed, and {} were dropped",
-                              number_of(*parsed, "count"), count, number_of(*parsed, "dropped")));
+    run_.fail("order", text("of {} dead letters {} are listed, and {} were dropped",
+                            number_of(*parsed, "count"), count, number_of(*parsed, "dropped")));
   }
 }
 
 void World::judge_history() {
-  if (setting_.random.chance(500)) {  // what the engine forgets, the history tells
+  if (setting_.random.chance(500)) {  // What the engine forgets, the history tells.
     setting_.coverage.count("admin", "engine forgets");
     call({"PATCH", "/v1/rules", R"({"settled_max":1})"}, host_.admin_token());
   }
-  History history(stage_);
+  History history(run_);
   history.ask();
-  constexpr int rounds_max = 20;  // of pages
+  constexpr int rounds_max = 20;  // Of pages.
   for (int n = 0; n < rounds_max; ++n) {
     settle();
   }
@@ -379,19 +379,19 @@ void World::judge_history() {
 void World::judge_leases() {
   const Reply reply = call({.target = "/v1/locks"}, host_.admin_token());
   if (reply.status != 200 || !reply.body.starts_with(R"({"count":0,)")) {
-    stage_.fail("lock", text("all leases are over, and of locks is told {} {}", reply.status,
-                             reply.body.substr(0, 600)));
+    run_.fail("lock", text("all leases are over, and of locks is told {} {}", reply.status,
+                           reply.body.substr(0, 600)));
   }
 }
 
 // All clients leave: nothing of them is left then.
 void World::judge_rest() {
-  for (const auto& agent : stage_.agents) {
-    agent->hang_up();
+  for (const auto& agent : run_.agents) {
+    agent->connections().hang_up();
   }
   admin_.hang_up();
   settle();
-  setting_.clock.advance(base::minutes(10));  // a call over MCP is kept for its client for a while
+  setting_.clock.advance(base::minutes(10));  // A call over MCP is kept for its client for a while.
   settle();
   const Reply reply = call({.target = "/metrics"}, host_.admin_token());
   for (const std::string_view name :
@@ -403,17 +403,17 @@ void World::judge_rest() {
             : reply.body.substr(at + name.size() + 2,
                                 reply.body.find('\n', at + 1) - at - name.size() - 2);
     if (value != (name == "parley_connections" ? "1" : "0")) {
-      stage_.fail("rest", text("everyone is gone, and {} is {}", name, value));
+      run_.fail("rest", text("everyone is gone, and {} is {}", name, value));
     }
   }
   if (const size_t bytes = host_.server().buffered_bytes(); bytes > 0) {
-    stage_.fail("rest", text("everyone is gone, and {} bytes wait", bytes));
+    run_.fail("rest", text("everyone is gone, and {} bytes wait", bytes));
   }
 }
 
 Result World::run() {
   set_up();
-  if (!stage_.fault) {
+  if (!run_.fault) {
     setting_.rates = {.refuse = 4,
                       .fail = 1,
                       .slow = 60,
@@ -425,25 +425,25 @@ Result World::run() {
     if (setting_.random.chance(300)) {
       setting_.rates = {};
     }
-    for (uint32_t n = 0; n < options_.steps && !stage_.fault; ++n) {
+    for (uint32_t n = 0; n < options_.steps && !run_.fault; ++n) {
       step();
     }
   }
-  if (!stage_.fault) {
+  if (!run_.fault) {
     finish();
   }
   Result result;
-  result.fault = stage_.fault;
+  result.fault = run_.fault;
   result.history.assign(setting_.history.begin(), setting_.history.end());
   result.coverage = setting_.coverage;
   result.entries = log_.last().n;
-  for (const auto& agent : stage_.agents) {
-    result.seen += agent->notes().markers_seen.size();
-    for (const Sent& sent : agent->notes().sent) {
+  for (const auto& agent : run_.agents) {
+    result.seen += agent->record().markers_seen.size();
+    for (const Sent& sent : agent->record().sent) {
       result.messages += sent.fate == Sent::Fate::accepted ? 1 : 0;
     }
   }
-  stage_.agents.clear();
+  run_.agents.clear();
   admin_.hang_up();
   return result;
 }

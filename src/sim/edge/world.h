@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/coverage.h"
-#include "sim/edge/stage.h"
+#include "sim/edge/run_state.h"
 
 namespace parley::edge_sim {
 
@@ -19,11 +19,11 @@ struct Options {
 
 struct Result {
   std::optional<Fault> fault;
-  std::vector<std::string> history;  // what happened last, oldest first
+  std::vector<std::string> history;  // What happened last, oldest first.
   sim::Coverage coverage;
-  uint64_t entries = 0;   // of the journal
-  uint64_t messages = 0;  // accepted
-  uint64_t seen = 0;      // by their receivers
+  uint64_t entries = 0;   // Of the journal.
+  uint64_t messages = 0;  // Accepted.
+  uint64_t seen = 0;      // By their receivers.
 };
 
 // The whole broker, from the bytes of its connections to its journal, in one thread from one seed
@@ -32,7 +32,7 @@ struct Result {
 Result run(const Options& options);
 
 // What a good number of seeds must reach, as their coverage names it.
-std::vector<std::string> wanted();
+std::vector<std::string> expected_coverage();
 
 // The command line that runs the same again.
 std::string replay_command(const Options& options);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/model/model.h"
+
+namespace parley::sim {
+
+// Checks answers: what they answer, along chains of requests that were passed on, and how they are
+// marked when they come too late or twice. Tells the model's requests, scatters and pipelines of
+// them.
+class AnswerChecks {
+ public:
+  explicit AnswerChecks(Model& model) : model_(model) {}
+
+  void begin() { question_.reset(); }
+  // A message, before it is accepted: whether it is an answer that is waited for.
+  void learn(const core::Send& command) { is_waited_for_ = answers_request(command.envelope); }
+  // The accepted message, before its effects: what it is the answer to.
+  void learn_question(const Step& step, const core::Send& command);
+  // The receiver answered the message, or the message failed for it.
+  void note_answer(const Step& step, Seq message, const std::string& receiver);
+  void note_failure(Seq message, const std::string& receiver);
+  // The mark of an answer to this message cannot be checked with this entry.
+  void forget_answer_to(Seq message);
+  // After all effects.
+  void check(const Step& step);
+
+  // True when it is the first answer to a request that its sender got.
+  bool answers_request(const core::Envelope& envelope) const;
+  // The same of the newest message, as it was before the entry.
+  bool is_waited_for() const { return is_waited_for_; }
+  // True when the answer of this entry answers `message` for `by`, who passed it on.
+  bool is_in_chain(Seq message, const std::string& by) const;
+
+ private:
+  // The message that an answer is to, as it stood before.
+  struct Question {
+    Seq seq;
+    bool answered = false;  // By the one who answers.
+    // The requests that were passed on to come to it and by whom, the newest first. The same answer
+    // answers them.
+    std::vector<std::pair<Seq, std::string>> chain{};
+  };
+
+  void follow_chain(const core::Envelope& answer);
+  void check_chain(const Step& step);
+  void check_mark(const Step& step);
+
+  Model& model_;
+  bool is_waited_for_ = false;
+  std::optional<Question> question_;  // Of the entry at hand.
+};
+
+}  // namespace parley::sim

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checks/waiting/requests.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/text.h"
+
+namespace parley::sim {
+
+void RequestChecks::begin(const Step& step, const core::Send& command) {
+  const core::Envelope& e = command.envelope;
+  const Seq seq = step.entry.seq;
+  const bool to_many = !model_.messages.at(seq).topic.empty();
+  core::Duration timeout = e.response_timeout.us > 0
+                               ? e.response_timeout
+                               : core::default_timeout(model_.rules, e.dialect, e.kind, to_many);
+  if (command.gathering) {
+    scatters_.begin(step, command);
+    return;
+  }
+  const auto stage = std::ranges::find(model_.pipelines, seq,
+                                       [](const auto& item) { return item.second.sent_at; });
+  if (!command.later_stages.empty()) {
+    timeout = timeout.us > 0 ? timeout : model_.rules.flow_request_timeout;
+    pipelines_.begin(step, command, timeout);
+  } else if (stage != model_.pipelines.end()) {
+    timeout = stage->second.timeout;
+  } else if (e.requires_ack && !core::asks(e.kind) && command.outbox_item == 0 &&
+             (to_many || e.kind == core::Kind::broadcast)) {
+    receipts_.begin_roll_call(step, e);
+  } else if (e.requires_ack && !core::asks(e.kind) && command.outbox_item == 0) {
+    receipts_.begin_receipt(step, e);
+  }
+  const bool is_stage = !command.later_stages.empty() || stage != model_.pipelines.end();
+  if (core::asks(e.kind) && timeout.us > 0 && !is_held_back(step, command)) {
+    model_.requests[seq] = {
+        std::string(e.sender), model_.now + timeout, timeout, e.on_timeout, 0, is_stage};
+    model_.coverage.count("pattern", "request");
+  }
+}
+
+// A request that failed for everyone ends, unless the broker retried it in the same entry. Only the
+// tables know which came first.
+void RequestChecks::end_failed(const Step& step) {
+  for (auto at = model_.requests.begin(); at != model_.requests.end();) {
+    const bool failed = std::exchange(at->second.failed, false);
+    const bool is_over = failed && (model_.messages.at(at->first).has_failed() ||
+                                    step.after.tables().patterns.find_wait(at->first) == nullptr);
+    at = is_over ? model_.requests.erase(at) : std::next(at);
+  }
+}
+
+void RequestChecks::on_timed_out(const Step& step, const NamedEffect& effect) {
+  const auto at = model_.requests.find(effect.message);
+  if (at == model_.requests.end() || at->second.due > model_.now ||
+      (at->second.failed && model_.messages.at(effect.message).has_failed())) {
+    model_.fail(Check::wait, step, text("{} times out, and should not", effect.message.n));
+    return;
+  }
+  Request& request = at->second;
+  const std::optional<core::Duration> pause = pause_of(effect.message, request);
+  const bool hurried = pause && pause->us > 0 && !request.pauses;
+  if (hurried || pause.has_value() == effect.is_final) {
+    model_.fail(Check::wait, step, text("{} is given up, or not, as it should", effect.message.n));
+  }
+  model_.coverage.count("timeout", effect.is_final ? "final" : "retried");
+  presence_.note_unanswered(step, effect.message);
+  if (effect.is_final) {
+    unreported_[request.sender] +=
+        !request.is_stage && model_.is_registered(request.sender) ? 1 : 0;
+    model_.messages.at(effect.message).timed_out = true;
+    model_.requests.erase(at);
+    return;
+  }
+  ++request.retries;
+  request.pauses = false;
+  request.due = model_.now + request.timeout;
+  ask_again(step, model_.messages.at(effect.message));
+}
+
+// Who acknowledged the request or holds it gets it again.
+void RequestChecks::ask_again(const Step& step, SentMessage& sent) {
+  const bool keeps_its_end = sent.dialect == core::Dialect::collab;
+  const std::string alone = model_.asked_alone(sent);
+  for (Delivery& delivery : sent.deliveries) {
+    if (!alone.empty() && delivery.receiver != alone) {
+      continue;  // Another agent has the task now.
+    }
+    if (delivery.state == State::acked && model_.is_registered(delivery.receiver) &&
+        (!keeps_its_end || sent.expires > model_.now) &&
+        // Time passes first: what this entry sends takes no room yet.
+        model_.unsettled_of(delivery.receiver, step.entry.seq) < model_.rules.queue_max) {
+      delivery.state = State::queued;
+      delivery.attempts = 0;
+      delivery.revivals = 0;
+      delivery.touched = step.entry.seq;
+      if (!keeps_its_end) {
+        model_.renew_ttl(step, sent);
+      }
+    } else if (core::is_held(delivery.state)) {
+      delivery.state = State::queued;
+      delivery.stream = core::stream_none;
+      delivery.mark = {};
+      delivery.former = {};
+      delivery.touched = step.entry.seq;
+    }
+  }
+}
+
+// How long the broker pauses before it asks once more. Nothing: it does not ask again.
+std::optional<core::Duration> RequestChecks::pause_of(Seq message, const Request& request) const {
+  const SentMessage& sent = model_.messages.at(message);
+  if (request.on_timeout != core::OnTimeout::retry) {
+    return std::nullopt;
+  }
+  if (sent.dialect == core::Dialect::collab) {
+    const core::Delays& delays = model_.rules.collab_retry_delays;
+    return sent.topic.empty() && request.retries < delays.count
+               ? std::optional(delays.pauses[request.retries])
+               : std::nullopt;
+  }
+  return request.retries < model_.rules.flow_request_retries ? std::optional(core::Duration{})
+                                                             : std::nullopt;
+}
+
+void RequestChecks::check_notices(const Step& step) {
+  if (const auto* gone = done<core::Unregister>(step)) {
+    unreported_.erase(std::string(gone->name));  // There is no one to tell.
+  }
+  for (const auto& [sender, count] : std::exchange(unreported_, {})) {
+    if (count != model_.outbox.summed_up(sender, core::OutboxKind::request_timed_out)) {
+      model_.fail(Check::wait, step, text("{} is not told of {} timeouts", sender, count));
+    }
+  }
+}
+
+void RequestChecks::check_overdue(const Step& step) {
+  if (!passes_time(step)) {
+    return;
+  }
+  for (auto& [seq, request] : model_.requests) {
+    const auto pause = pause_of(seq, request);
+    if (request.due <= model_.now && pause && pause->us > 0 && !request.pauses) {
+      request.pauses = true;
+      request.due = model_.now + *pause;
+      model_.coverage.count("timeout", "paused");
+    }
+    if (request.due <= model_.now) {
+      model_.fail(Check::wait, step, text("request {} is overdue", seq.n));
+    }
+  }
+}
+
+}  // namespace parley::sim
