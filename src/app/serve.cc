@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "app/config.h"
+#include "app/posix.h"
 #include "app/text/terminal.h"
 #include "base/paced_clock.h"
 #include "edge/api/api.h"
@@ -39,7 +40,8 @@ std::unexpected<Error> cannot_write(const std::string& path) {
       Error{Code::storage_failed, "cannot write " + path + ": " + std::strerror(errno), {}});
 }
 
-// Writes a file that only its owner can read: whole, or not at all. A loss of power may undo it.
+// Writes a file that only its owner can read. After a crash or a loss of power, the file is whole
+// with the new text, or as it was before; once this has returned, it has the new text.
 std::expected<void, Error> write_private(const std::string& path, const std::string& text) {
   const std::string made = path + ".new";
   const int file = ::open(made.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
@@ -51,6 +53,11 @@ std::expected<void, Error> write_private(const std::string& path, const std::str
       ::fsync(file) == 0;
   ::close(file);
   if (!written || ::rename(made.c_str(), path.c_str()) != 0) {
+    return cannot_write(path);
+  }
+  // Without this, a loss of power may undo the renaming: a token would be registered and its file
+  // gone.
+  if (!sync_directory(std::filesystem::path(path).parent_path())) {
     return cannot_write(path);
   }
   return {};
