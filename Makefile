@@ -27,7 +27,11 @@ setup: ## install what is missing, with apt
 	@tools/setup
 
 .PHONY: build
-build: setup ## build everything; the program is build/parley
+build: setup ## build the program alone: build/parley
+	$(call configure_and_build,release,--target parley)
+
+.PHONY: all
+all: setup ## build everything: the program, its tests, the simulator, the benchmarks
 	$(call configure_and_build,release)
 
 .PHONY: run
@@ -65,7 +69,8 @@ test-tsan: setup ## the same, under ThreadSanitizer
 	@$(NICE) tools/run-tests build/tsan
 
 .PHONY: sim
-sim: build ## run the simulator: SEEDS=1000 of them, or the one SEED=7
+sim: setup ## run the simulator: SEEDS=1000 of them, or the one SEED=7
+	$(call configure_and_build,release,--target parley_sim)
 	@$(NICE) build/parley_sim $(if $(SEED),--seed $(SEED),--seeds 1..$(SEEDS)) $(ARGS)
 
 .PHONY: mutants
@@ -77,7 +82,8 @@ planted: setup ## put defects back that we had and see that the simulation finds
 	@$(NICE) tools/planted $(ARGS)
 
 .PHONY: bench
-bench: build ## run the benchmarks; FILTER=regex for some
+bench: setup ## run the benchmarks; FILTER=regex for some
+	$(call configure_and_build,release,--target parley_bench)
 	@build/parley_bench --benchmark_filter='$(FILTER)' $(ARGS)
 
 .PHONY: fuzz
@@ -98,7 +104,8 @@ format: ## format the files changed since the last commit
 	@tools/format
 
 .PHONY: check
-check: build ## the checks alone: layout, and its own test
+check: setup ## the checks alone: layout, and its own test
+	$(call configure_and_build,release,--target core_lib dialect_lib)
 	@tools/run-tests build -L '^tools$$'
 
 .PHONY: clean

@@ -8,7 +8,7 @@ namespace parley::app {
 
 struct TestAccess;
 
-// Stands before a word of a command that is to be run as it is.
+// Stands before a word of `parley run`'s command that must reach the command as it is.
 constexpr char verbatim_mark = '\x01';
 
 // Runs the program with these arguments, without its name. Returns the exit code: 0 done, 1 refused

@@ -2,9 +2,27 @@
 #include "app/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <utility>
 
+#include "app/text/terminal.h"
+#include "base/nearest.h"
+
 namespace parley::app {
+
+namespace {
+
+// The message for a wrong command line: one clear line, and where to read on.
+std::string usage_failure(const CLI::App* app, const CLI::Error& error) {
+  std::string path = app->get_name();
+  for (const CLI::App* at = app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    path += " " + at->get_name();
+  }
+  return std::string("parley: ") + error.what() + "\nSee `" + path + " --help`.\n";
+}
+
+}  // namespace
 
 Option* Option::required() {
   option_.required();
@@ -107,6 +125,55 @@ void Command::footer(const std::string& text) { app_.footer(text); }
 void Command::callback(std::function<void()> run) { app_.callback(std::move(run)); }
 
 bool Command::ran_subcommand() const { return !app_.get_subcommands().empty(); }
+
+CommandLine::CommandLine(const std::string& name, const std::string& description,
+                         const std::string& version)
+    : app_(std::make_unique<CLI::App>(description, name)), root_(*app_) {
+  app_->set_version_flag("--version", version, "Print the version and exit");
+  app_->require_subcommand(1);
+  app_->failure_message(usage_failure);
+  app_->get_formatter()->column_width(34);
+}
+
+CommandLine::~CommandLine() = default;
+
+std::string CommandLine::unknown_command(const std::vector<std::string>& arguments) const {
+  const CLI::App* at = app_.get();
+  std::string path = app_->get_name();
+  for (const std::string& word : arguments) {
+    const auto known = at->get_subcommands([](const CLI::App*) { return true; });
+    if (known.empty() || word.starts_with("-")) {
+      return {};
+    }
+    std::vector<std::string_view> names;
+    const CLI::App* next = nullptr;
+    for (const CLI::App* command : known) {
+      names.push_back(command->get_name());
+      next = command->get_name() == word ? command : next;
+    }
+    if (next == nullptr && !at->get_option_no_throw("ID")) {
+      return "parley: there is no command \"" + path + " " + printable(word) +
+             "\"; the nearest is \"" + path + " " + std::string(base::nearest(word, names)) +
+             "\"\nSee `" + path + " --help`.\n";
+    }
+    if (next == nullptr) {
+      return {};  // the group takes an id of the user's beside its commands
+    }
+    path += " " + word;
+    at = next;
+  }
+  return {};
+}
+
+CommandLine::Parsed CommandLine::parse(std::vector<std::string> arguments) {
+  std::ranges::reverse(arguments);  // CLI11 takes them from the back
+  try {
+    app_->parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    return app_->exit(error) == 0 ? Parsed::told : Parsed::wrong;
+  }
+  return Parsed::ran;
+}
 
 void miss_argument(const std::string& name) { throw CLI::RequiredError(name); }
 

@@ -13,7 +13,7 @@
 #include <optional>
 #include <variant>
 
-#include "app/terminal.h"
+#include "app/text/terminal.h"
 #include "base/check.h"
 #include "base/nearest.h"
 #include "base/size.h"

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several subcommands share on the command line.
+#include "app/options.h"
 
-#include "app/commands/commands.h"
+#include <cstdio>
+
+#include "app/text/terminal.h"
 #include "base/time.h"
+#include "lib/crypto.h"
 
 namespace parley::app {
 
@@ -44,6 +47,26 @@ void takes_duration(Option& option) {
                ? ""
                : "\"" + text + "\" is no duration; examples are 500ms, 30s, 5m";
   });
+}
+
+int show_token(const std::string& whose, lib::Json answer) {
+  const std::string token = text_of(answer, "token");
+  if (token.empty()) {
+    std::fprintf(stderr,
+                 "%s was registered before and is up to date. No token is printed: it has the one "
+                 "that it was told then.\n",
+                 whose.c_str());
+    return 0;
+  }
+  std::fprintf(stderr, "%s is registered. This is its token; it is shown only this once:\n",
+               whose.c_str());
+  std::printf("%s\n", printable(token).c_str());
+  std::fflush(stdout);
+  std::fprintf(stderr,
+               "Give it to whoever speaks for %s, as PARLEY_TOKEN:\n"
+               "  PARLEY_TOKEN=... parley inbox\n",
+               whose.c_str());
+  return 0;
 }
 
 void ConfigFlags::add_to(Command& command) {
@@ -92,6 +115,56 @@ ConfigSources ConfigFlags::sources() const {
     sources.flags.push_back({"--set", setting.substr(0, equals), setting.substr(equals + 1)});
   }
   return sources;
+}
+
+void add_pattern_draft(Command& command, PatternOptions& options) {
+  command.add_option("BODY", options.draft.body, "The text, - for standard input, or @FILE")
+      ->required();
+  command.add_option("--as", options.draft.as, "text or json")->one_of({"text", "json"});
+  command.add_option("--priority", options.draft.priority, "critical, high, normal or low")
+      ->one_of({"critical", "high", "normal", "low"});
+  command.add_option("--thread", options.draft.thread, "The conversation; else a new one");
+  add_client_options(command, options.client);
+}
+
+void add_pattern_id(Command& command, PatternOptions& options) {
+  command.add_option("ID", options.id, "Its id, as it was printed")->required();
+  add_client_options(command, options.client);
+}
+
+void write_names(lib::JsonWriter& out, std::string_view key,
+                 const std::vector<std::string>& names) {
+  out.key(key).array();
+  for (const std::string& name : names) {
+    out.text(name);
+  }
+  out.end_array();
+}
+
+int post_pattern(const PatternOptions& options, const std::string& path, std::string members) {
+  const auto body = read_body(options.draft);
+  if (!body) {
+    return complain(body.error());
+  }
+  Draft draft = options.draft;
+  draft.to = options.agents.front();
+  base::SystemClock clock;
+  members += compose(draft, *body, lib::random_uuid(), clock.now()) + "}";
+  return ask_and_show(options.client,
+                      {"POST", path, std::move(members), {{"Parley-Dialect", "flow"}}},
+                      [](lib::Json answer) {
+                        std::printf("%s\n", printable(text_of(answer, "id")).c_str());
+                        return 0;
+                      });
+}
+
+std::string message_place(lib::Json owner, std::string_view key) {
+  const lib::Json place = owner.find(key);
+  if (!place) {
+    return "";
+  }
+  const std::string id = text_of(place, "id");
+  return id.empty() ? text_of(place, "seq") : id;
 }
 
 }  // namespace parley::app

@@ -34,6 +34,11 @@ bool Pipe::open() {
   return from.get() >= 0 && to.get() >= 0;
 }
 
+bool sync_directory(const std::string& path) {
+  const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return directory.get() >= 0 && ::fsync(directory.get()) == 0;
+}
+
 int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd, bytes.data(), bytes.size());

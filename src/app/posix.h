@@ -8,7 +8,7 @@
 
 namespace parley::app {
 
-// A file descriptor that is closed with its owner.
+// Owns a file descriptor, and closes it.
 class Fd {
  public:
   Fd() = default;
@@ -21,8 +21,8 @@ class Fd {
   ~Fd() { close(); }
   int get() const { return fd_; }
   void close();
-  // Another one in its place where it is one of the three standard ones: who starts a program moves
-  // things to those.
+  // Replaces a descriptor that is one of the three standard ones by another: starting a program
+  // overwrites the standard ones.
   void leave_standard();
 
  private:
@@ -33,14 +33,17 @@ struct Pipe {
   Fd from;
   Fd to;
 
-  // Closed on exec, and none of the standard descriptors. False: errno says why.
+  // Both ends are closed on exec, and neither is a standard descriptor. False: errno says why.
   bool open();
 };
 
-// Writes all of it; 0 or an errno.
+// Makes it durable which files a directory has. False: errno says why.
+bool sync_directory(const std::string& path);
+
+// Writes all bytes. Returns 0 or an errno.
 int write_all(int fd, std::string_view bytes);
 
-// As exec(3) wants them; good while the texts are.
+// The texts as exec(3) wants them. The pointers are good as long as the texts.
 std::vector<char*> pointers(std::vector<std::string>& texts);
 
 }  // namespace parley::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only place that picks concrete classes and joins them.
+// The only place that picks concrete classes and joins them to a broker.
 #include "app/serve.h"
 
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include <fstream>
 #include <thread>
 
-#include "app/commands/commands.h"
 #include "app/config.h"
-#include "app/terminal.h"
+#include "app/posix.h"
+#include "app/text/terminal.h"
 #include "base/paced_clock.h"
 #include "edge/api/api.h"
 #include "edge/telemetry/otlp.h"
@@ -31,7 +31,7 @@ namespace {
 
 using base::Code;
 
-// Batches from here on are synced beside the loop: waking the thread that does it, and the loop
+// Batches of this size and more are synced by another thread. Waking that thread, and the loop
 // again, takes about as long as making this much of a batch.
 constexpr size_t sync_behind_bytes = 256 * 1024;
 
@@ -40,7 +40,8 @@ std::unexpected<Error> cannot_write(const std::string& path) {
       Error{Code::storage_failed, "cannot write " + path + ": " + std::strerror(errno), {}});
 }
 
-// Whole and durable, or not at all; readable by the owner only.
+// Writes a file that only its owner can read. After a crash or a loss of power, the file is whole
+// with the new text, or as it was before; once this has returned, it has the new text.
 std::expected<void, Error> write_private(const std::string& path, const std::string& text) {
   const std::string made = path + ".new";
   const int file = ::open(made.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
@@ -54,10 +55,15 @@ std::expected<void, Error> write_private(const std::string& path, const std::str
   if (!written || ::rename(made.c_str(), path.c_str()) != 0) {
     return cannot_write(path);
   }
+  // Without this, a loss of power may undo the renaming: a token would be registered and its file
+  // gone.
+  if (!sync_directory(std::filesystem::path(path).parent_path())) {
+    return cannot_write(path);
+  }
   return {};
 }
 
-// One command of the broker's own, before it serves anyone.
+// Carries out one command of the broker's own, before it serves anyone.
 std::expected<void, Error> ask_now(node::Broker& broker, base::Clock& clock,
                                    core::Command command) {
   std::optional<core::Outcome> heard;
@@ -78,9 +84,9 @@ bool has_admin(const core::Machine& machine) {
   return admin != core::none && agents[admin].kind == core::PrincipalKind::admin;
 }
 
-// The first start makes the admin's token, and so does one without its file: then the old token is
-// good no more. The file comes first: a token that is registered but
-// not written down would lock everyone out.
+// Makes the admin's token at the first start, and at a start without its file: then the old token
+// is no longer valid. The file comes first, because a token that is registered but not written down
+// would lock everyone out.
 std::expected<void, Error> make_admin(node::Broker& broker, base::Clock& clock,
                                       const std::string& data) {
   if (has_admin(broker.machine()) && ::access((data + "/admin.token").c_str(), F_OK) == 0) {
@@ -112,13 +118,13 @@ std::expected<void, Error> set_rules(node::Broker& broker, base::Clock& clock,
                                 : ask_now(broker, clock, std::move(command));
 }
 
-// As it stands in a URL and in Host.
+// A host as it stands in a URL and in the header Host: an IPv6 address in brackets.
 std::string host_of(const std::string& host) {
   return host.find(':') != std::string::npos ? "[" + host + "]" : host;
 }
 
-// What a client on this machine can use: an address for all of them is none to connect to, and the
-// broker answers to loopback names.
+// The URL for clients on this machine. Where the broker listens on all addresses, that is the
+// loopback address: one cannot connect to 0.0.0.0, and the broker answers to loopback names.
 std::string url_of(const Config& config, uint16_t port) {
   std::string host = config.listen.host;
   if (host == "0.0.0.0") {
@@ -148,7 +154,7 @@ class StopOnSignal {
   StopOnSignal(const StopOnSignal&) = delete;
   StopOnSignal& operator=(const StopOnSignal&) = delete;
 
-  // Before any thread starts: all of them inherit it.
+  // Called before any thread starts: all of them inherit the blocked signals.
   static void block() {
     sigset_t signals = wanted();
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -193,7 +199,7 @@ void tell(const view::History::Report& report, const std::string& path) {
   }
 }
 
-// None when no collector is configured.
+// Null when no collector is configured.
 std::unique_ptr<edge::SpanExporter> start_exporter(const Config& config) {
   if (config.otlp_endpoint.empty()) {
     return nullptr;
@@ -213,7 +219,7 @@ std::unique_ptr<edge::SpanExporter> start_exporter(const Config& config) {
   return std::make_unique<edge::SpanExporter>(std::move(options));
 }
 
-// None when the history cannot be opened: the broker serves without it, and says so.
+// Null when the history cannot be opened: the broker serves without it, and says so.
 std::unique_ptr<view::Runner> start_view(const Config& config, journal::Journal& journal,
                                          view::Feed::Post post, edge::SpanExporter* exporter) {
   view::Runner::Options options;
@@ -240,13 +246,13 @@ std::unique_ptr<view::Runner> start_view(const Config& config, journal::Journal&
   return std::move(*view);
 }
 
-// The broker with its view, caught up with the journal.
+// Starts the broker, and lets it and its view catch up with the journal.
 std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journal& journal,
                                                                  base::Clock& clock,
                                                                  base::Clock& steady,
                                                                  view::Runner* view) {
   node::Node::Options options;
-  // Later lives have greater ones; two nodes that start at once differ by chance.
+  // A later life of this node has a greater number. Two nodes that start at once differ by chance.
   options.origin = static_cast<uint64_t>(clock.now().us) << 12 | (lib::random_u64() & 0xfff);
   options.hash_seed = lib::random_u64();
   options.steady = &steady;
@@ -266,7 +272,7 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journa
     (*broker)->observe([&feed = view->feed(), &machine = (*broker)->machine()](
                            const auto&... told) { feed.push(machine, told...); });
   }
-  // Brings the view what it missed.
+  // The view gets the entries that it missed.
   do {
     if (auto stepped = (*broker)->step(clock.now()); !stepped) {
       return std::unexpected(stepped.error());
@@ -334,9 +340,11 @@ std::vector<edge::Gauge> gauges(const Config& config, journal::FileJournal& jour
   };
 }
 
+// Serves until a signal comes. Meanwhile broker.json tells clients on this machine where to
+// connect.
 std::expected<void, Error> run(const Config& config, net::SocketServer& server) {
   const std::string url = url_of(config, server.port());
-  const std::string place = config.data + "/broker.json";
+  const std::string path = config.data + "/broker.json";
   std::string text;
   lib::JsonWriter(text)
       .object()
@@ -345,7 +353,7 @@ std::expected<void, Error> run(const Config& config, net::SocketServer& server) 
       .key("pid")
       .number(int64_t{::getpid()})
       .end_object();
-  if (auto written = write_private(place, text + "\n"); !written) {
+  if (auto written = write_private(path, text + "\n"); !written) {
     return written;
   }
   {
@@ -354,11 +362,12 @@ std::expected<void, Error> run(const Config& config, net::SocketServer& server) 
     std::fflush(stdout);
     server.run();
   }
-  ::unlink(place.c_str());
+  ::unlink(path.c_str());
   return {};
 }
 
-// The key that MCP sessions are sealed with: kept, so that they outlive a restart.
+// The key that MCP sessions are sealed with. It is kept in a file, so that sessions outlive a
+// restart.
 std::expected<lib::SecretKey, Error> mcp_key(const std::string& data) {
   const std::string path = data + "/mcp.key";
   lib::SecretKey key{};
@@ -388,99 +397,128 @@ std::expected<void, Error> make_test_agent(node::Broker& broker, base::Clock& cl
           .name = access.agent, .token = lib::sha256(lib::random_token()), .only_token = true});
 }
 
-std::expected<void, Error> serve(const Config& config, const TestAccess* access) {
-  StopOnSignal::block();
-  ::umask(077);  // what agents tell each other is for nobody else on the machine
-  base::SystemClock wall;
-  base::BootClock steady;
-  base::PacedClock clock(wall, steady);
-  clock.on_jump = &tell_jump;
-  // Outlives the journal and the view, whose threads post to it.
-  std::unique_ptr<net::SocketServer> server;
-  auto journal = journal::FileJournal::open({.directory = config.data + "/journal"}, clock);
+// The parts that a broker's process is made of. They are destroyed in reverse order, because a
+// later one uses those before it: the threads of the journal and of the view post to the server, so
+// the server goes last but for the clocks.
+class BrokerProcess {
+ public:
+  explicit BrokerProcess(const Config& config) : config_(config) { clock_.on_jump = &tell_jump; }
+
+  // Brings the state up: the journal, the view, the broker, and what has to be in the state before
+  // the first request.
+  std::expected<void, Error> start();
+  // Listens, and serves until a signal comes.
+  std::expected<void, Error> serve(const TestAccess* access);
+
+ private:
+  std::expected<edge::Api::Options, Error> api_options(const TestAccess* access);
+  std::expected<void, Error> listen(edge::Api& api);
+
+  const Config& config_;
+  base::SystemClock wall_;
+  base::BootClock steady_;
+  base::PacedClock clock_{wall_, steady_};
+  std::unique_ptr<net::SocketServer> server_;
+  std::unique_ptr<journal::FileJournal> journal_;
+  std::unique_ptr<edge::SpanExporter> exporter_;  // fed by the view
+  std::unique_ptr<view::Runner> view_;
+  std::unique_ptr<node::Broker> broker_;
+};
+
+std::expected<void, Error> BrokerProcess::start() {
+  auto journal = journal::FileJournal::open({.directory = config_.data + "/journal"}, clock_);
   if (!journal) {
     return std::unexpected(journal.error());
   }
-  clock.not_before((*journal)->last_time());
-  const auto post = [&server](std::function<void()> work) { server->post(std::move(work)); };
-  const auto exporter = start_exporter(config);  // outlives the view, which feeds it
-  const auto view = start_view(config, **journal, post, exporter.get());
-  auto broker = start_broker(**journal, clock, steady, view.get());
+  journal_ = std::move(*journal);
+  clock_.not_before(journal_->last_time());
+  exporter_ = start_exporter(config_);
+  view_ = start_view(
+      config_, *journal_, [this](std::function<void()> work) { server_->post(std::move(work)); },
+      exporter_.get());
+  auto broker = start_broker(*journal_, clock_, steady_, view_.get());
   if (!broker) {
     return std::unexpected(broker.error());
   }
-  if (auto made = make_admin(**broker, clock, config.data); !made) {
+  broker_ = std::move(*broker);
+  if (auto made = make_admin(*broker_, clock_, config_.data); !made) {
     return made;
   }
-  if (auto set = set_rules(**broker, clock, config); !set) {
-    return set;
-  }
-  const auto key = mcp_key(config.data);
+  return set_rules(*broker_, clock_, config_);
+}
+
+std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAccess* access) {
+  const auto key = mcp_key(config_.data);
   if (!key) {
     return std::unexpected(key.error());
   }
-  auto notes = edge::mcp::Notes::open(config.data + "/mcp.sessions", clock.now(),
-                                      {.life = config.mcp.session_life});
+  auto notes = edge::mcp::Notes::open(config_.data + "/mcp.sessions", clock_.now(),
+                                      {.life = config_.mcp.session_life});
   if (!notes) {
     return std::unexpected(notes.error());
   }
   if (access != nullptr) {
-    if (auto made = make_test_agent(**broker, clock, config, *access); !made) {
-      return made;
+    if (auto made = make_test_agent(*broker_, clock_, config_, *access); !made) {
+      return std::unexpected(made.error());
     }
   }
-  std::vector<std::string> hosts = config.allowed_hosts;
-  hosts.push_back(host_of(config.listen.host));
+  std::vector<std::string> hosts = config_.allowed_hosts;
+  hosts.push_back(host_of(config_.listen.host));
   edge::Api::Options options{.version = PARLEY_VERSION,
                              .hosts = std::move(hosts),
-                             .view = view.get(),
-                             .gauges = gauges(config, **journal, exporter.get(), clock),
-                             .mcp = config.mcp,
+                             .view = view_.get(),
+                             .gauges = gauges(config_, *journal_, exporter_.get(), clock_),
+                             .mcp = config_.mcp,
                              .mcp_key = *key,
                              .mcp_notes = std::move(*notes),
-                             .webhooks = webhooks(config)};
+                             .webhooks = webhooks(config_)};
   if (access != nullptr) {
     access->add(options);
   }
-  edge::Api api(**broker, clock, std::move(options));
-  auto listening = net::SocketServer::listen({.host = config.listen.host,
-                                              .port = config.listen.port,
-                                              .tls_certificate = config.tls_certificate,
-                                              .tls_key = config.tls_key,
-                                              .limits = config.server,
-                                              .clock = &clock},
+  return options;
+}
+
+std::expected<void, Error> BrokerProcess::listen(edge::Api& api) {
+  auto listening = net::SocketServer::listen({.host = config_.listen.host,
+                                              .port = config_.listen.port,
+                                              .tls_certificate = config_.tls_certificate,
+                                              .tls_key = config_.tls_key,
+                                              .limits = config_.server,
+                                              .clock = &clock_},
                                              api);
   if (!listening) {
     return std::unexpected(listening.error());
   }
-  server = std::move(*listening);
-  api.attach(*server);
-  // A turn follows whatever is posted, and finds the batch.
-  (*journal)->sync_behind(sync_behind_bytes, [&server] { server->post([] {}); });
-  (*journal)->fetch_behind([&server] { server->post([] {}); });
-  return run(config, *server);
+  server_ = std::move(*listening);
+  api.attach(*server_);
+  // The server steps the broker after whatever is posted to it, and so finds the stored batch.
+  journal_->sync_behind(sync_behind_bytes, [this] { server_->post([] {}); });
+  journal_->fetch_behind([this] { server_->post([] {}); });
+  return {};
+}
+
+std::expected<void, Error> BrokerProcess::serve(const TestAccess* access) {
+  auto options = api_options(access);
+  if (!options) {
+    return std::unexpected(options.error());
+  }
+  edge::Api api(*broker_, clock_, std::move(*options));
+  if (auto listening = listen(api); !listening) {
+    return listening;
+  }
+  return run(config_, *server_);
 }
 
 }  // namespace
 
-void add_serve(Command& app, int& exit_code, const TestAccess* access) {
-  Command* command = app.add_subcommand("serve", "Run the broker");
-  auto flags = std::make_shared<ConfigFlags>();
-  flags->add_to(*command);
-  const auto open = std::make_shared<bool>(false);
-  if (access != nullptr) {
-    command->add_flag(access->flag, *open, access->help);
+std::expected<void, Error> serve(const Config& config, const TestAccess* access) {
+  StopOnSignal::block();
+  ::umask(077);  // what agents tell each other is for nobody else on the machine
+  BrokerProcess process(config);
+  if (auto started = process.start(); !started) {
+    return started;
   }
-  add_example(*command, "parley serve --data ./data --listen 127.0.0.1:7455");
-  command->callback([flags, open, access, &exit_code] {
-    const auto config = load_config(flags->sources());
-    const auto served = config ? serve(*config, *open ? access : nullptr)
-                               : std::expected<void, Error>(std::unexpected(config.error()));
-    if (!served) {
-      std::fprintf(stderr, "parley: %s\n", served.error().detail.c_str());
-      exit_code = 1;
-    }
-  });
+  return process.serve(access);
 }
 
 }  // namespace parley::app

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <expected>
 #include <functional>
 #include <string>
 
+#include "app/config.h"
 #include "edge/api/api.h"
 
 namespace parley::app {
 
-class Command;
-
-// What a program for tests has beside `parley serve`: a flag by which anyone who can connect may
-// act as one agent. The released program has none.
+// For a program that only tests use: a flag of `parley serve` by which anyone who can connect may
+// act as one agent. The released program has no such flag.
 struct TestAccess {
   std::string flag;
   std::string help;
@@ -19,7 +19,8 @@ struct TestAccess {
   std::function<void(edge::Api::Options&)> add;
 };
 
-// `parley serve`: runs the broker until SIGTERM or SIGINT.
-void add_serve(Command& app, int& exit_code, const TestAccess* access);
+// Runs a broker until SIGTERM or SIGINT. Fails when it cannot start: the error says why. `access`
+// is null but in that program. Called before any thread starts, because it blocks these signals.
+std::expected<void, Error> serve(const Config& config, const TestAccess* access);
 
 }  // namespace parley::app

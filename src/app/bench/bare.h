@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "app/bench/stats.h"
-#include "app/client.h"
+#include "app/client/client.h"
 
 namespace parley::app {
 

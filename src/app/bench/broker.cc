@@ -117,9 +117,9 @@ std::expected<void, Failure> PrivateBroker::run() {
     return std::unexpected(Failure{"UNAVAILABLE", "the private broker did not start",
                                    "What it said is above; try `parley serve --data DIR`."});
   }
-  target_.url = line.substr(ready.size(), line.size() - ready.size() - 1);
+  address_.url = line.substr(ready.size(), line.size() - ready.size() - 1);
   std::ifstream token(directory_ + "/data/admin.token");
-  token >> target_.token;
+  token >> address_.token;
   return {};
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/client.h"
+#include "app/client/client.h"
 
 namespace parley::app {
 
@@ -33,7 +33,7 @@ class PrivateBroker {
   std::expected<void, Failure> start(const std::string& parent);
 
   bool is_running() const { return pid_ > 0; }
-  const BrokerAddress& target() const { return target_; }
+  const BrokerAddress& address() const { return address_; }
   const std::string& directory() const { return directory_; }
   // Memory that it takes now; 0 when that cannot be found out.
   int64_t rss_bytes() const;
@@ -45,7 +45,7 @@ class PrivateBroker {
 
   std::string directory_;
   pid_t pid_ = -1;
-  BrokerAddress target_;
+  BrokerAddress address_;
 };
 
 }  // namespace parley::app

@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "app/bench/bare.h"
-#include "app/commands/compose.h"
+#include "app/text/compose.h"
 #include "lib/crypto.h"
 #include "lib/json_writer.h"
 
@@ -77,17 +77,17 @@ std::string send_operation(std::string_view message) {
   return std::string(R"({"op":"send","ref":1,"message":)").append(message) + "}";
 }
 
-void acknowledge(Wire& wire, uint64_t upto, std::string_view ref) {
+void acknowledge(BenchSocket& socket, uint64_t upto, std::string_view ref) {
   std::array<char, 96> text{};
   constexpr std::string_view begin = R"({"op":"ack","upto":)";
   char* at = std::ranges::copy(begin, text.data()).out;
   at = std::to_chars(at, text.data() + text.size(), upto).ptr;
   at = std::ranges::copy(ref, at).out;
   *at++ = '}';
-  wire.send({text.data(), static_cast<size_t>(at - text.data())});
+  socket.send({text.data(), static_cast<size_t>(at - text.data())});
 }
 
-std::unexpected<Failure> refused(const Reply& reply) {
+std::unexpected<Failure> refused(const HttpReply& reply) {
   Failure failure = refusal(reply);
   failure.detail = "the broker stopped the benchmark: " + failure.detail;
   return std::unexpected(std::move(failure));
@@ -164,8 +164,8 @@ std::expected<BenchAgents::Agent, Failure> BenchAgents::add(std::string_view wha
   return Agent{name, {admin_.url, answer ? text_of(*answer, "token") : "", admin_.ca}};
 }
 
-Load::Load(BenchAgents& agents, Wires& wires, const BenchCase& wanted, uint32_t bytes)
-    : agents_(agents), wires_(wires), case_(wanted), bytes_(bytes) {}
+Load::Load(BenchAgents& agents, BenchSockets& sockets, const BenchCase& wanted, uint32_t bytes)
+    : agents_(agents), sockets_(sockets), case_(wanted), bytes_(bytes) {}
 
 std::expected<void, Failure> Load::set_up() {
   switch (case_.kind) {
@@ -185,22 +185,22 @@ std::expected<void, Failure> Load::set_up() {
   return {};
 }
 
-std::expected<Wire*, Failure> Load::open(const BenchAgents::Agent& agent, uint32_t window) {
-  auto wire = wires_.open(agent.target, window);
-  if (wire) {
-    (*wire)->on_text = [this](std::string_view text) { (void)is_confirmation(text); };
+std::expected<BenchSocket*, Failure> Load::open(const BenchAgents::Agent& agent, uint32_t window) {
+  auto socket = sockets_.open(agent.address, window);
+  if (socket) {
+    (*socket)->on_text = [this](std::string_view text) { (void)is_confirmation(text); };
   }
-  return wire;
+  return socket;
 }
 
-Load::Sender& Load::add_sender(Wire& wire, std::string_view message) {
+Load::Sender& Load::add_sender(BenchSocket& socket, std::string_view message) {
   Sender& sender = senders_.emplace_back();
-  sender.wire = &wire;
+  sender.socket = &socket;
   sender.frame = frame_of(send_operation(message));
   sender.id_at = counter_at(sender.frame);
   sender.sent_at.resize(std::bit_ceil(uint64_t{case_.window} * ahead_factor));
   sender.received.resize(sender.sent_at.size());
-  wire.on_burst = [this, &sender] { fill(sender); };
+  socket.on_burst = [this, &sender] { fill(sender); };
   return sender;
 }
 
@@ -208,13 +208,13 @@ Load::Sender& Load::add_sender(Wire& wire, std::string_view message) {
 std::expected<void, Failure> Load::set_up_publish() {
   for (uint32_t n = 0; n < case_.senders; ++n) {
     const auto agent = agents_.add("publisher");
-    const auto wire = agent ? open(*agent, 0) : std::unexpected(agent.error());
-    if (!wire) {
-      return std::unexpected(wire.error());
+    const auto socket = agent ? open(*agent, 0) : std::unexpected(agent.error());
+    if (!socket) {
+      return std::unexpected(socket.error());
     }
     Sender& sender =
-        add_sender(**wire, message("broadcast", agent->name, agents_.topic("unheard"), bytes_));
-    (*wire)->on_text = [this, &sender](std::string_view text) {
+        add_sender(**socket, message("broadcast", agent->name, agents_.topic("unheard"), bytes_));
+    (*socket)->on_text = [this, &sender](std::string_view text) {
       if (is_confirmation(text)) {
         count(sender, sender.confirmed, 1);
         ++sender.confirmed;
@@ -252,9 +252,9 @@ std::expected<void, Failure> Load::set_up_end_to_end() {
         (void)is_confirmation(text);
       }
     };
-    (*in)->on_burst = [this, &sender, wire = *in] {
+    (*in)->on_burst = [this, &sender, socket = *in] {
       if (sender.newest != 0) {
-        acknowledge(*wire, sender.newest, R"(,"ref":2)");
+        acknowledge(*socket, sender.newest, R"(,"ref":2)");
         sender.newest = 0;
       }
       fill(sender);
@@ -297,7 +297,7 @@ std::expected<void, Failure> Load::set_up_request() {
   };
   (*from)->on_burst = [this, &questions] {
     if (questions.newest != 0) {
-      acknowledge(*questions.wire, questions.newest, "");
+      acknowledge(*questions.socket, questions.newest, "");
       questions.newest = 0;
     }
     fill(questions);
@@ -336,9 +336,9 @@ std::expected<void, Failure> Load::set_up_fan_out() {
         (void)is_confirmation(text);
       }
     };
-    (*in)->on_burst = [this, &sender, wire = *in] {
+    (*in)->on_burst = [this, &sender, socket = *in] {
       if (sender.newest != 0) {
-        acknowledge(*wire, sender.newest, "");
+        acknowledge(*socket, sender.newest, "");
         sender.newest = 0;
       }
       fill(sender);
@@ -354,13 +354,13 @@ std::expected<void, Failure> Load::add_bystanders() {
       return std::unexpected(agent.error());
     }
     if (n < case_.bystander_sockets) {
-      if (const auto wire = open(*agent, receive_window); !wire) {
-        return std::unexpected(wire.error());
+      if (const auto socket = open(*agent, receive_window); !socket) {
+        return std::unexpected(socket.error());
       }
     }
     if (n % 256 == 0) {  // answers the broker's pings
-      if (auto turned = wires_.turn(now_ns() + pause_ns); !turned) {
-        return turned;
+      if (auto ran = sockets_.run_once(now_ns() + pause_ns); !ran) {
+        return ran;
       }
     }
   }
@@ -375,8 +375,8 @@ bool Load::has_room(const Sender& sender) const {
 
 void Load::fill(Sender& sender) {
   while (sending_ && has_room(sender)) {
-    sender.sent_at[sender.sent & (sender.sent_at.size() - 1)] = wires_.now();
-    char* frame = sender.wire->send_frame(sender.frame);
+    sender.sent_at[sender.sent & (sender.sent_at.size() - 1)] = sockets_.now();
+    char* frame = sender.socket->send_frame(sender.frame);
     write_counter(frame + sender.id_at, ++sender.sent);
   }
 }
@@ -384,7 +384,7 @@ void Load::fill(Sender& sender) {
 void Load::count(const Sender& sender, uint64_t number, uint64_t events) {
   if (sending_) {  // what ends later is not within the time that is measured
     const int64_t sent_at = sender.sent_at[number & (sender.sent_at.size() - 1)];
-    measured_->latencies.add(wires_.now() - sent_at);
+    measured_->latencies.add(sockets_.now() - sent_at);
     measured_->count += events;
   }
 }
@@ -413,18 +413,18 @@ std::expected<void, Failure> Load::run(double seconds, Measured& measured) {
   const uint64_t count_before = measured.count;
   const int64_t begin = now_ns();
   const int64_t end = begin + static_cast<int64_t>(seconds * 1e9);
-  if (auto turned = wires_.turn(begin); !turned) {  // for the time of the turn
-    return turned;
+  if (auto ran = sockets_.run_once(begin); !ran) {  // sets now()
+    return ran;
   }
   sending_ = true;
   for (Sender& sender : senders_) {
     fill(sender);
   }
   while (sending_ || !is_quiet()) {
-    if (auto turned =
-            wires_.turn(sending_ ? std::max(end, now_ns() + pause_ns) : end + patience_ns);
-        !turned) {
-      return turned;
+    if (auto ran =
+            sockets_.run_once(sending_ ? std::max(end, now_ns() + pause_ns) : end + patience_ns);
+        !ran) {
+      return ran;
     }
     if (failure_) {
       return std::unexpected(*failure_);

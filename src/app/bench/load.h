@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "app/bench/sockets.h"
 #include "app/bench/stats.h"
-#include "app/bench/wire.h"
 #include "net/client/client.h"
 
 namespace parley::app {
@@ -27,7 +27,7 @@ class BenchAgents {
   // How to talk to the broker as this new agent.
   struct Agent {
     std::string name;
-    BrokerAddress target;
+    BrokerAddress address;
   };
   std::expected<Agent, Failure> add(std::string_view what, std::string_view topic = {});
   // A topic of this run alone.
@@ -61,7 +61,7 @@ const std::vector<BenchCase>& bench_cases();
 // One case on its way: agents, sockets and what is in flight between them.
 class Load {
  public:
-  Load(BenchAgents& agents, Wires& wires, const BenchCase& wanted, uint32_t bytes);
+  Load(BenchAgents& agents, BenchSockets& sockets, const BenchCase& wanted, uint32_t bytes);
 
   std::expected<void, Failure> set_up();
   // Keeps the broker busy for so long, or until something has come to its end; counts what did,
@@ -71,7 +71,7 @@ class Load {
  private:
   // Sends messages, so many ahead of what came of them.
   struct Sender {
-    Wire* wire = nullptr;
+    BenchSocket* socket = nullptr;
     std::string frame;  // of a message, but for its id
     size_t id_at = 0;   // where the counting part of the id lies in it
     uint64_t sent = 0;
@@ -83,14 +83,14 @@ class Load {
     uint64_t newest = 0;             // place of what came in last and is to be acknowledged
   };
 
-  std::expected<Wire*, Failure> open(const BenchAgents::Agent& agent, uint32_t window);
+  std::expected<BenchSocket*, Failure> open(const BenchAgents::Agent& agent, uint32_t window);
   std::expected<void, Failure> set_up_publish();
   std::expected<void, Failure> set_up_end_to_end();
   std::expected<void, Failure> set_up_request();
   std::expected<void, Failure> set_up_fan_out();
   std::expected<void, Failure> add_bystanders();
 
-  Sender& add_sender(Wire& wire, std::string_view message);
+  Sender& add_sender(BenchSocket& socket, std::string_view message);
   void fill(Sender& sender);
   bool has_room(const Sender& sender) const;
   // True for a reply that says so; anything else that is no pushed message ends the run.
@@ -99,7 +99,7 @@ class Load {
   bool is_quiet() const;
 
   BenchAgents& agents_;
-  Wires& wires_;
+  BenchSockets& sockets_;
   BenchCase case_;
   uint32_t bytes_;
   std::deque<Sender> senders_;  // their places must stay

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "app/terminal.h"
+#include "app/text/terminal.h"
 #include "base/size.h"
 #include "lib/json_writer.h"
 

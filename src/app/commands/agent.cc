@@ -3,9 +3,10 @@
 #include <cstdio>
 #include <memory>
 
-#include "app/agent_token.h"
+#include "app/client/agent_token.h"
 #include "app/commands/commands.h"
-#include "app/terminal.h"
+#include "app/options.h"
+#include "app/text/terminal.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {
@@ -27,7 +28,6 @@ struct Options {
   std::vector<std::string> capabilities;
   std::vector<std::string> actions;
   std::vector<std::string> topics;
-  std::vector<std::string> rights;
   std::string webhook;
   bool no_webhook = false;
   bool rotate_secret = false;
@@ -48,28 +48,6 @@ void write_text(JsonWriter& writer, std::string_view key, const std::string& val
   if (!value.empty()) {
     writer.key(key).text(value);
   }
-}
-
-// The token alone on standard output, so that `TOKEN=$(parley agent add ...)` works; what to do
-// with it beside that.
-int show_token(const std::string& what, Json answer) {
-  const std::string token = text_of(answer, "token");
-  if (token.empty()) {
-    std::fprintf(stderr,
-                 "%s was registered before and is up to date. No token is printed: it has the one "
-                 "that it was told then.\n",
-                 what.c_str());
-    return 0;
-  }
-  std::fprintf(stderr, "%s is registered. This is its token; it is shown only this once:\n",
-               what.c_str());
-  std::printf("%s\n", printable(token).c_str());
-  std::fflush(stdout);
-  std::fprintf(stderr,
-               "Give it to whoever speaks for %s, as PARLEY_TOKEN:\n"
-               "  PARLEY_TOKEN=... parley inbox\n",
-               what.c_str());
-  return 0;
 }
 
 // The secret of a webhook beside the token: on standard error, because scripts take the token.
@@ -196,7 +174,7 @@ int list(const Options& options) {
 }
 
 int show(const Options& options) {
-  const Call call{"GET", "/v1/agents/" + encoded(options.id)};
+  const HttpCall call{"GET", "/v1/agents/" + encoded(options.id)};
   return ask_and_show(options.client, call, [](Json answer) {
     Table table({"FIELD", "VALUE"});
     for (const auto& [key, value] : answer.members()) {
@@ -214,7 +192,7 @@ int show(const Options& options) {
 }
 
 int remove(const Options& options) {
-  const Call call{"DELETE", "/v1/agents/" + encoded(options.id)};
+  const HttpCall call{"DELETE", "/v1/agents/" + encoded(options.id)};
   return ask_and_show(options.client, call, [&](Json) {
     std::printf("agent %s is removed\n", printable(options.id).c_str());
     return 0;
@@ -222,7 +200,7 @@ int remove(const Options& options) {
 }
 
 int reset(const Options& options) {
-  const Call call{"POST", "/v1/agents/" + encoded(options.id) + "/reset"};
+  const HttpCall call{"POST", "/v1/agents/" + encoded(options.id) + "/reset"};
   return ask_and_show(options.client, call, [&](Json) {
     std::printf(
         "agent %s begins anew: breaker, budgets and limits; what a limit "
@@ -259,51 +237,8 @@ int keep(const Options& options) {
   return 0;
 }
 
-int add_a_human(const Options& options) {
-  std::string body;
-  JsonWriter writer(body);
-  writer.object().key("name").text(options.id);
-  write_list(writer, "rights", options.rights);
-  writer.end_object();
-  return ask_and_show(options.client, {"POST", "/v1/humans", body, {}}, [&](Json answer) {
-    return show_token("human:" + printable(options.id), answer);
-  });
-}
-
-int add_a_workspace(const Options& options) {
-  std::string body;
-  JsonWriter(body).object().key("name").text(options.id).end_object();
-  return ask_and_show(options.client, {"POST", "/v1/workspaces", body, {}}, [&](Json answer) {
-    return show_token("the admin of workspace " + printable(options.id), answer);
-  });
-}
-
-int list_workspaces(const Options& options) {
-  return ask_and_show(options.client, {"GET", "/v1/workspaces"}, [](Json answer) {
-    Table table({"NAME"});
-    const Json workspaces = answer.find("workspaces");
-    for (const Json workspace : workspaces ? workspaces.elements() : Json::Elements()) {
-      const auto name = workspace.as_string();
-      table.add({{name ? std::string(*name) : text_of(workspace, "name")}});
-    }
-    std::printf("%s", table.render(wants_colours()).c_str());
-    return 0;
-  });
-}
-
-void add_keeping(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
-  Command* keeping = agent.add_subcommand(
-      "keep", "Keep a token, from standard input, where --agent ID finds it; prints the file");
-  keeping->add_option("ID", options->id, "Whose token it is")->required();
-  add_example(*keeping, "parley agent add bo | parley agent keep bo");
-  keeping->callback([=, &exit_code] { exit_code = keep(*options); });
-}
-
-void add_agent_group(Command& app, int& exit_code, const std::shared_ptr<Options>& options) {
-  Command* agent = app.add_subcommand("agent", "Register, list and remove agents");
-  agent->require_subcommand(1);
-
-  Command* adding = agent->add_subcommand("add", "Register an agent; prints its token once");
+void add_adding(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* adding = agent.add_subcommand("add", "Register an agent; prints its token once");
   adding->add_option("ID", options->id, "Its name")->required();
   adding->add_option("--dialect", options->dialect, "The protocol it speaks; flow if not given")
       ->one_of({"flow", "collab", "inbox", "superprompt", "squad"});
@@ -326,8 +261,10 @@ void add_agent_group(Command& app, int& exit_code, const std::shared_ptr<Options
   add_client_options(*adding, options->client);
   add_example(*adding, "parley agent add bo --dialect flow --capability review");
   adding->callback([=, &exit_code] { exit_code = add(*options); });
+}
 
-  Command* listing = agent->add_subcommand("list", "List who is registered");
+void add_listing(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* listing = agent.add_subcommand("list", "List who is registered");
   listing->add_option("--capability", options->capabilities, "Only those that have it")
       ->expected(1);
   listing->add_option("--role", options->role, "Only those that have it");
@@ -337,14 +274,18 @@ void add_agent_group(Command& app, int& exit_code, const std::shared_ptr<Options
   add_client_options(*listing, options->client);
   add_example(*listing, "parley agent list --capability review --json");
   listing->callback([=, &exit_code] { exit_code = list(*options); });
+}
 
-  Command* showing = agent->add_subcommand("show", "Show one agent with its health figures");
+void add_showing(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* showing = agent.add_subcommand("show", "Show one agent with its health figures");
   showing->add_option("ID", options->id, "Its name")->required();
   add_client_options(*showing, options->client);
   add_example(*showing, "parley agent show bo");
   showing->callback([=, &exit_code] { exit_code = show(*options); });
+}
 
-  Command* hooking = agent->add_subcommand(
+void add_webhook(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* hooking = agent.add_subcommand(
       "webhook",
       "Set where an agent is told of mail; prints the secret once, a new one for each host");
   hooking->add_option("ID", options->id, "Its name")->required();
@@ -356,50 +297,46 @@ void add_agent_group(Command& app, int& exit_code, const std::shared_ptr<Options
   add_client_options(*hooking, options->client);
   add_example(*hooking, "parley agent webhook bo https://example.org/wake");
   hooking->callback([=, &exit_code] { exit_code = set_webhook(*options); });
+}
 
-  Command* removing = agent->add_subcommand("remove", "Remove an agent; its token ends");
+void add_removing(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* removing = agent.add_subcommand("remove", "Remove an agent; its token ends");
   removing->add_option("ID", options->id, "Its name")->required();
   add_client_options(*removing, options->client);
   add_example(*removing, "parley agent remove bo");
   removing->callback([=, &exit_code] { exit_code = remove(*options); });
+}
 
-  Command* resetting = agent->add_subcommand(
+void add_resetting(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* resetting = agent.add_subcommand(
       "reset", "Close an agent's circuit breaker and forget what it used of its limits");
   resetting->add_option("ID", options->id, "Its name")->required();
   add_client_options(*resetting, options->client);
   add_example(*resetting, "parley agent reset bo");
   resetting->callback([=, &exit_code] { exit_code = reset(*options); });
-  add_keeping(*agent, exit_code, options);
+}
+
+void add_keeping(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* keeping = agent.add_subcommand(
+      "keep", "Keep a token, from standard input, where --agent ID finds it; prints the file");
+  keeping->add_option("ID", options->id, "Whose token it is")->required();
+  add_example(*keeping, "parley agent add bo | parley agent keep bo");
+  keeping->callback([=, &exit_code] { exit_code = keep(*options); });
 }
 
 }  // namespace
 
 void add_agent(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
-  add_agent_group(app, exit_code, options);
-
-  Command* human = app.add_subcommand("human", "Register people");
-  human->require_subcommand(1);
-  Command* adding = human->add_subcommand("add", "Register a person; prints the token once");
-  adding->add_option("NAME", options->id, "The name; others write human:NAME")->required();
-  adding->add_option("--right", options->rights, "A right the person has; may be repeated")
-      ->one_of({"approver", "moderator", "maintainer", "admin"})
-      ->takes_one();
-  add_client_options(*adding, options->client);
-  add_example(*adding, "parley human add ada --right approver");
-  adding->callback([=, &exit_code] { exit_code = add_a_human(*options); });
-
-  Command* workspace = app.add_subcommand("workspace", "Workspaces: nothing crosses between them");
-  workspace->require_subcommand(1);
-  Command* making = workspace->add_subcommand("add", "Make one; prints its admin's token once");
-  making->add_option("NAME", options->id, "Its name")->required();
-  add_client_options(*making, options->client);
-  add_example(*making, "parley workspace add research");
-  making->callback([=, &exit_code] { exit_code = add_a_workspace(*options); });
-  Command* listing = workspace->add_subcommand("list", "List them");
-  add_client_options(*listing, options->client);
-  add_example(*listing, "parley workspace list");
-  listing->callback([=, &exit_code] { exit_code = list_workspaces(*options); });
+  Command* agent = app.add_subcommand("agent", "Register, list and remove agents");
+  agent->require_subcommand(1);
+  add_adding(*agent, exit_code, options);
+  add_listing(*agent, exit_code, options);
+  add_showing(*agent, exit_code, options);
+  add_webhook(*agent, exit_code, options);
+  add_removing(*agent, exit_code, options);
+  add_resetting(*agent, exit_code, options);
+  add_keeping(*agent, exit_code, options);
 }
 
 }  // namespace parley::app

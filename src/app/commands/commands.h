@@ -1,72 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-
-#include "app/client.h"
 #include "app/command_line.h"
-#include "app/config.h"
 
 namespace parley::app {
 
-// Each adds the subcommands of one file. They run while the arguments are parsed and set the exit
-// code: 0 done, 1 refused or failed.
-void add_agent(Command& app, int& exit_code);     // agent, human, workspace
-void add_message(Command& app, int& exit_code);   // send, request, publish, inbox, read, ack, …
-void add_wait(Command& app, int& exit_code);      // wait
-void add_run(Command& app, int& exit_code);       // run
-void add_dead(Command& app, int& exit_code);      // dead, topics
-void add_patterns(Command& app, int& exit_code);  // scatter, pipeline, escalations
-void add_thread(Command& app, int& exit_code);    // thread, threads
-void add_session(Command& app, int& exit_code);   // session
-void add_lock(Command& app, int& exit_code);      // lock
-void add_task(Command& app, int& exit_code);      // task
-void add_trace(Command& app, int& exit_code);     // trace
-void add_config(Command& app, int& exit_code);    // config
-void add_journal(Command& app, int& exit_code);   // journal
-void add_doctor(Command& app, int& exit_code);    // doctor
-void add_bench(Command& app, int& exit_code);     // bench
-void add_hook(Command& app, int& exit_code);      // hook
-void add_mcp(Command& app, int& exit_code);       // mcp
+struct TestAccess;
 
-// --url, --token, --ca and --data. `Speaker` says whose token it is when none is given.
-enum class Speaker : uint8_t {
-  anyone,  // that of PARLEY_TOKEN, else the local admin's
-  agent,   // that kept for --agent, else that of PARLEY_TOKEN; never the admin's
-};
-void add_broker_options(Command& command, ClientOptions& options,
-                        Speaker speaker = Speaker::anyone);
-// The same with --json.
-void add_client_options(Command& command, ClientOptions& options,
-                        Speaker speaker = Speaker::anyone);
-
-// The last part of a command's help.
-void add_example(Command& command, std::string_view example, const std::string& details = {});
-
-// Lets an option take no empty text: what a script gives when its variable is empty.
-void takes_text(Option& option);
-
-// Lets an option take only what is a duration: `30s`.
-void takes_duration(Option& option);
-
-// The flags of the commands that read the whole configuration; they set keys.
-struct ConfigFlags {
-  std::string file;
-  std::string data;
-  std::string listen;
-  std::string tls_certificate;
-  std::string tls_key;
-  std::string allowed_hosts;
-  std::string log_level;
-  std::string otlp_endpoint;
-  std::vector<std::string> settings;  // KEY=VALUE
-  bool insecure = false;
-
-  void add_to(Command& command);
-  // With this process's environment.
-  ConfigSources sources() const;
-};
+// The subcommands of the program, in the order in which `parley --help` lists them. add_NAME is in
+// commands/NAME.cc, and adds the subcommands that the comment names. A subcommand runs while the
+// arguments are parsed, and sets the exit code: 0 done, 1 refused or failed.
+void add_serve(Command& app, int& exit_code, const TestAccess* access);  // serve
+void add_agent(Command& app, int& exit_code);                            // agent
+void add_human(Command& app, int& exit_code);                            // human
+void add_workspace(Command& app, int& exit_code);                        // workspace
+void add_send(Command& app, int& exit_code);                             // send, request, publish
+void add_inbox(Command& app, int& exit_code);                            // inbox, outbox, read
+void add_ack(Command& app, int& exit_code);                              // ack, nack, reject
+void add_wait(Command& app, int& exit_code);                             // wait
+void add_run(Command& app, int& exit_code);                              // run
+void add_dead(Command& app, int& exit_code);                             // dead
+void add_topics(Command& app, int& exit_code);                           // topics
+void add_scatter(Command& app, int& exit_code);                          // scatter
+void add_pipeline(Command& app, int& exit_code);                         // pipeline
+void add_escalations(Command& app, int& exit_code);                      // escalations
+void add_thread(Command& app, int& exit_code);                           // threads, thread
+void add_session(Command& app, int& exit_code);                          // session
+void add_lock(Command& app, int& exit_code);                             // lock
+void add_task(Command& app, int& exit_code);                             // task
+void add_trace(Command& app, int& exit_code);                            // trace
+void add_mcp(Command& app, int& exit_code);                              // mcp
+void add_hook(Command& app, int& exit_code);                             // hook
+void add_config(Command& app, int& exit_code);                           // config
+void add_journal(Command& app, int& exit_code);                          // journal
+void add_doctor(Command& app, int& exit_code);                           // doctor
+void add_bench(Command& app, int& exit_code);                            // bench
 
 }  // namespace parley::app

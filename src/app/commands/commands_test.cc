@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "app/cli.h"
-#include "app/client.h"
+#include "app/client/client.h"
 #include "app/scripted_broker_test.h"
 #include "base/ids.h"
 

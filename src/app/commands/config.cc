@@ -3,10 +3,11 @@
 #include <map>
 #include <memory>
 
-#include "app/client.h"
+#include "app/client/client.h"
 #include "app/commands/commands.h"
 #include "app/config.h"
-#include "app/terminal.h"
+#include "app/options.h"
+#include "app/text/terminal.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {

@@ -2,9 +2,10 @@
 #include <cstdio>
 #include <memory>
 
-#include "app/client.h"
+#include "app/client/client.h"
 #include "app/commands/commands.h"
-#include "app/terminal.h"
+#include "app/options.h"
+#include "app/text/terminal.h"
 
 namespace parley::app {
 
@@ -26,8 +27,8 @@ std::string resolution_of(Json letter) {
 }
 
 int list(const Options& options) {
-  const Call call{"GET", "/v1/dead-letters?limit=" + std::to_string(options.limit) +
-                             (options.pending ? "&state=pending" : "")};
+  const HttpCall call{"GET", "/v1/dead-letters?limit=" + std::to_string(options.limit) +
+                                 (options.pending ? "&state=pending" : "")};
   return ask_and_show(options.client, call, [](Json answer) {
     Table table({"ID", "REASON", "FAILED", "FROM", "TO", "RETRIES", "STATE", "LAST ERROR"});
     const Json letters = answer.find("dead_letters");
@@ -49,7 +50,7 @@ int list(const Options& options) {
 }
 
 int show(const Options& options) {
-  const Call call{"GET", "/v1/dead-letters/" + encoded(options.id)};
+  const HttpCall call{"GET", "/v1/dead-letters/" + encoded(options.id)};
   return ask_and_show(options.client, call, [](Json answer) {
     const Json inner = answer.find("dead_letter");
     const Json letter = inner ? inner : answer;
@@ -68,33 +69,9 @@ int show(const Options& options) {
 }
 
 int resolve(const Options& options, const std::string& act, const char* done) {
-  const Call call{"POST", "/v1/dead-letters/" + encoded(options.id) + "/" + act, "{}", {}};
+  const HttpCall call{"POST", "/v1/dead-letters/" + encoded(options.id) + "/" + act, "{}", {}};
   return ask_and_show(options.client, call, [&](Json) {
     std::printf("%s dead letter %s\n", done, printable(options.id).c_str());
-    return 0;
-  });
-}
-
-int list_topics(const Options& options) {
-  return ask_and_show(options.client, {"GET", "/v1/topics"}, [](Json answer) {
-    Table table({"TOPIC", "KEPT", "SUBSCRIBERS"});
-    const Json topics = answer.find("topics");
-    for (const Json topic : topics ? topics.elements() : Json::Elements()) {
-      std::string names;
-      const Json subscribers = topic.find("subscribers");
-      for (const Json name : subscribers ? subscribers.elements() : Json::Elements()) {
-        names += (names.empty() ? "" : ", ") + std::string(name.as_string().value_or(name.raw()));
-      }
-      // Who subscribes is not for everyone; how many is.
-      table.add({{text_of(topic, "name")},
-                 {text_of(topic, "retained")},
-                 {names.empty() ? text_of(topic, "subscriber_count") : names}});
-    }
-    std::printf("%s", table.empty() ? "no topics\n" : table.render(wants_colours()).c_str());
-    if (text_of(answer, "more") == "true") {
-      std::fprintf(stderr, "these are the first of %s; GET /v1/topics?after=NAME lists the rest\n",
-                   text_of(answer, "count").c_str());
-    }
     return 0;
   });
 }
@@ -127,12 +104,6 @@ void add_dead(Command& app, int& exit_code) {
   add_one(*dead, exit_code, options, "retry", "Deliver it once more", "retried");
   add_one(*dead, exit_code, options, "discard", "Give it up for good", "discarded");
   add_one(*dead, exit_code, options, "escalate", "Hand it to a person", "escalated");
-
-  Command* topics =
-      app.add_subcommand("topics", "List topics, and who subscribes to them or how many do");
-  add_client_options(*topics, options->client);
-  add_example(*topics, "parley topics --json");
-  topics->callback([=, &exit_code] { exit_code = list_topics(*options); });
 }
 
 }  // namespace parley::app

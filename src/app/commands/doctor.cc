@@ -5,8 +5,9 @@
 #include <memory>
 
 #include "app/commands/commands.h"
-#include "app/commands/diagnosis.h"
-#include "app/terminal.h"
+#include "app/diagnosis.h"
+#include "app/options.h"
+#include "app/text/terminal.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {

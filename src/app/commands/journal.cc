@@ -6,7 +6,8 @@
 #include <memory>
 
 #include "app/commands/commands.h"
-#include "app/commands/describe.h"
+#include "app/options.h"
+#include "app/text/describe.h"
 #include "journal/file/inspect.h"
 
 namespace parley::app {

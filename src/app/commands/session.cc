@@ -2,9 +2,10 @@
 #include <cstdio>
 #include <memory>
 
-#include "app/client.h"
+#include "app/client/client.h"
 #include "app/commands/commands.h"
-#include "app/terminal.h"
+#include "app/options.h"
+#include "app/text/terminal.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {
@@ -27,10 +28,7 @@ struct Options {
   std::string text;    // of an entry
   std::string detail;  // its second member
   std::string summary;
-  std::string lease;
-  std::string wait;
   uint64_t version = 0;  // 0: whichever it has
-  uint64_t fence = 0;
   uint64_t limit = 100;
 };
 
@@ -56,10 +54,10 @@ Colour colour_of(const std::string& status) {
 
 // A change, made to the version that was named or to whichever there is. Prints the new version.
 int change(const Options& options, const char* method, const std::string& path, std::string body) {
-  const Call call{method,
-                  "/v1/sessions/" + encoded(options.id) + path,
-                  std::move(body),
-                  {{"If-Match", options.version == 0 ? "*" : std::to_string(options.version)}}};
+  const HttpCall call{method,
+                      "/v1/sessions/" + encoded(options.id) + path,
+                      std::move(body),
+                      {{"If-Match", options.version == 0 ? "*" : std::to_string(options.version)}}};
   return ask_and_show(options.client, call, [](Json answer) {
     std::printf("version %s\n", text_of(answer, "version").c_str());
     return 0;
@@ -207,57 +205,7 @@ int set_status(const Options& options, const char* status) {
   return change(options, "POST", "/status", std::move(body));
 }
 
-int list_locks(const Options& options) {
-  const Call call{"GET", "/v1/locks?limit=" + std::to_string(options.limit)};
-  return ask_and_show(options.client, call, [](Json answer) {
-    Table table({"LOCK", "OWNER", "FENCE", "ENDS", "WAITING"});
-    for (const Json lock : elements(answer, "locks")) {
-      std::string waiting;
-      for (const Json waiter : elements(lock, "waiting")) {
-        waiting += (waiting.empty() ? "" : ", ") + text_of(waiter, "agent");
-      }
-      table.add({{text_of(lock, "name")},
-                 {text_of(lock, "owner")},
-                 {text_of(lock, "fence")},
-                 {text_of(lock, "ends_at"), Colour::dim},
-                 {printable(waiting)}});
-    }
-    std::printf("%s", table.empty() ? "no locks\n" : table.render(wants_colours()).c_str());
-    return 0;
-  });
-}
-
-int take_lock(const Options& options) {
-  std::string body;
-  JsonWriter out(body);
-  out.object();
-  if (!options.lease.empty()) {
-    out.key("lease").text(options.lease);
-  }
-  out.end_object();
-  Call call{
-      "PUT",
-      "/v1/locks/" + encoded(options.id) + (options.wait.empty() ? "" : "?wait=" + options.wait),
-      std::move(body),
-      {}};
-  call.patience.us += base::parse_duration(options.wait).value_or(base::Duration{}).us;
-  return ask_and_show(options.client, call, [](Json answer) {
-    std::printf("%s\n", text_of(answer, "fence").c_str());
-    return 0;
-  });
-}
-
-int release_lock(const Options& options) {
-  const Call call{"DELETE",
-                  "/v1/locks/" + encoded(options.id) +
-                      (options.fence == 0 ? "" : "?fence=" + std::to_string(options.fence))};
-  return ask_and_show(options.client, call, [&](Json) {
-    std::printf("released %s\n", printable(options.id).c_str());
-    return 0;
-  });
-}
-
-// A subcommand that is about one session or lock.
+// A subcommand that is about one session.
 Command* about_one(Command& group, const std::shared_ptr<Options>& options, const char* name,
                    const char* help) {
   Command* command = group.add_subcommand(name, help);
@@ -363,29 +311,6 @@ void add_session(Command& app, int& exit_code) {
   add_people(*group, exit_code, options);
   add_entries(*group, exit_code, options);
   add_statuses(*group, exit_code, options);
-}
-
-void add_lock(Command& app, int& exit_code) {
-  const auto options = std::make_shared<Options>();
-  Command* group = app.add_subcommand("lock", "Names that one agent holds at a time");
-  group->require_subcommand(1);
-  Command* lists = group->add_subcommand("list", "List those that someone holds, by name");
-  lists->add_option("--limit", options->limit, "At most so many; 100 if not given")
-      ->in_range(1, 10'000);
-  finish(*lists, exit_code, options, "parley lock list", &list_locks);
-  Command* takes =
-      group->add_subcommand("take", "Take one or renew it, and print its fencing number");
-  takes->add_option("NAME", options->id, "The lock")->required();
-  takes_duration(*takes->add_option("--lease", options->lease,
-                                    "How long it is held; else the rule lock.lease"));
-  takes_duration(*takes->add_option("--wait", options->wait, "Wait so long for it, in line"));
-  finish(*takes, exit_code, options, "parley lock take deploy --wait 30s", &take_lock);
-  Command* releases = group->add_subcommand("release", "Give one back");
-  releases->add_option("NAME", options->id, "The lock")->required();
-  releases
-      ->add_option("--fence", options->fence, "Only if it is held with this fencing number still")
-      ->type_name("N");
-  finish(*releases, exit_code, options, "parley lock release deploy", &release_lock);
 }
 
 }  // namespace parley::app

@@ -2,9 +2,10 @@
 #include <cstdio>
 #include <memory>
 
-#include "app/client.h"
+#include "app/client/client.h"
 #include "app/commands/commands.h"
-#include "app/terminal.h"
+#include "app/options.h"
+#include "app/text/terminal.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {
@@ -124,7 +125,7 @@ int reassign(const Options& options) {
     out.key("thread").text(options.thread);
   }
   out.end_object();
-  const Call call{"POST", "/v1/tasks/" + encoded(options.id) + "/reassign", body, {}};
+  const HttpCall call{"POST", "/v1/tasks/" + encoded(options.id) + "/reassign", body, {}};
   return ask_and_show(options.client, call, print_task);
 }
 

@@ -4,9 +4,10 @@
 #include <memory>
 #include <set>
 
-#include "app/client.h"
+#include "app/client/client.h"
 #include "app/commands/commands.h"
-#include "app/terminal.h"
+#include "app/options.h"
+#include "app/text/terminal.h"
 
 namespace parley::app {
 
@@ -138,7 +139,7 @@ int show(const Options& options) {
 }
 
 int close(const Options& options) {
-  const Call call{"POST", "/v1/threads/" + encoded(options.id) + "/close", "{}", {}};
+  const HttpCall call{"POST", "/v1/threads/" + encoded(options.id) + "/close", "{}", {}};
   return ask_and_show(options.client, call, [&](Json) {
     std::printf("closed thread %s\n", printable(options.id).c_str());
     return 0;

@@ -4,9 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "app/client.h"
+#include "app/client/client.h"
 #include "app/commands/commands.h"
-#include "app/terminal.h"
+#include "app/options.h"
+#include "app/text/terminal.h"
 
 namespace parley::app {
 
@@ -47,15 +48,16 @@ std::string tag_of(Json span, std::string_view key) {
   return tags ? text_of(tags, key) : "";
 }
 
-struct Line {
+// A span with its place in the tree.
+struct SpanLine {
   Json span;
   size_t depth = 0;
   std::string branch;  // what stands before the operation
 };
 
 // The spans come in the order of the tree: what is below a span follows it, deeper than it.
-std::vector<Line> lines_of(Json spans) {
-  std::vector<Line> lines;
+std::vector<SpanLine> lines_of(Json spans) {
+  std::vector<SpanLine> lines;
   for (const Json span : spans.elements()) {
     const Json depth = span.find("depth");
     lines.push_back({span, depth ? depth.as_uint64().value_or(0) : 0, ""});
@@ -88,10 +90,10 @@ void align_right(std::vector<std::string>& texts) {
 }
 
 void draw(Json spans) {
-  const std::vector<Line> lines = lines_of(spans);
+  const std::vector<SpanLine> lines = lines_of(spans);
   std::vector<std::string> starts;
   std::vector<std::string> durations;
-  for (const Line& line : lines) {
+  for (const SpanLine& line : lines) {
     starts.push_back("+" + duration_of(line.span, "offset_us"));
     durations.push_back(duration_of(line.span, "duration_us"));
   }

@@ -5,10 +5,11 @@
 #include <memory>
 #include <thread>
 
-#include "app/client.h"
+#include "app/client/client.h"
 #include "app/commands/commands.h"
-#include "app/mcp/notifications.h"
-#include "app/terminal.h"
+#include "app/options.h"
+#include "app/text/notifications.h"
+#include "app/text/terminal.h"
 
 namespace parley::app {
 
@@ -28,13 +29,6 @@ struct Options {
   ClientOptions client;
   std::string timeout;
 };
-
-Colour colour_of(std::string_view priority) {
-  if (priority == "critical") {
-    return Colour::red;
-  }
-  return priority == "high" ? Colour::yellow : Colour::plain;
-}
 
 uint64_t count_of(std::string_view inbox) {
   lib::JsonDocument document;
@@ -59,8 +53,8 @@ bool was_connected(const Failure& failure) {
   return failure.detail.find("was lost") != std::string::npos;
 }
 
-std::expected<Reply, Failure> poll(const Options& options, Duration wait) {
-  Call call{"GET", "/v1/inbox?wait=" + base::format_duration(wait)};
+std::expected<HttpReply, Failure> poll(const Options& options, Duration wait) {
+  HttpCall call{"GET", "/v1/inbox?wait=" + base::format_duration(wait)};
   call.patience.us += wait.us;
   return ask(options.client, call);
 }
@@ -95,23 +89,6 @@ int wait(const Options& options) {
 }
 
 }  // namespace
-
-std::string notifications_table(Json inbox) {
-  Table table({"ID", "FROM", "TYPE", "PRIORITY", "SENT", "PREVIEW"});
-  const Json notifications = inbox.find("notifications");
-  for (const Json item : notifications ? notifications.elements() : Json::Elements()) {
-    constexpr size_t preview_columns = 60;
-    const std::string priority = text_of(item, "priority");
-    const std::string meant_for = text_of(item, "redirected_from");
-    table.add({{text_of(item, "id")},
-               {text_of(item, "from") + (meant_for.empty() ? "" : " to " + meant_for)},
-               {text_of(item, "type")},
-               {priority, colour_of(priority)},
-               {text_of(item, "timestamp"), Colour::dim},
-               {shortened(printable(text_of(item, "preview")), preview_columns)}});
-  }
-  return table.empty() ? std::string() : table.render(wants_colours());
-}
 
 void add_wait(Command& app, int& exit_code) {
   const auto options = std::make_shared<Options>();

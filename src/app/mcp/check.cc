@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "app/agent_token.h"
-#include "app/mcp/command.h"
+#include "app/client/agent_token.h"
+#include "app/mcp/check.h"
 #include "app/mcp/event_stream.h"
 #include "app/mcp/message.h"
-#include "app/terminal.h"
+#include "app/text/terminal.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
 #include "lib/json_writer.h"
@@ -85,7 +85,7 @@ class Check {
 
   std::string agent_;
   ClientOptions options_;
-  BrokerAddress target_;
+  BrokerAddress address_;
   std::string me_;
   std::string id_;
   std::string text_;
@@ -116,16 +116,16 @@ std::expected<Json, Failure> Check::ask(const std::string& method, const std::st
       R"("io.modelcontextprotocol/clientCapabilities":{},)"
       R"("io.modelcontextprotocol/clientInfo":{"name":"parley-check","version":")" PARLEY_VERSION
       R"("}}}})";
-  Call call{"POST", "/mcp", line, mcp_headers(read_mcp_message(line)), patience};
+  HttpCall call{"POST", "/mcp", line, mcp_headers(read_mcp_message(line)), patience};
   call.headers.emplace_back("Accept", "application/json, text/event-stream");
-  const auto reply = exchange(target_, call);
+  const auto reply = exchange(address_, call);
   if (!reply) {
     return std::unexpected(reply.error());
   }
   const auto json = document_.parse(answer_in(reply->body));
   const bool is_rpc = json && json->is_object() && json->find("jsonrpc");
   if (reply->status == 401 && !agent_.empty() && options_.token.empty()) {
-    return std::unexpected(stale_token(agent_, target_.url));
+    return std::unexpected(stale_token(agent_, address_.url));
   }
   if (!is_rpc) {
     return std::unexpected(refusal(*reply));
@@ -160,7 +160,7 @@ std::expected<Json, Failure> Check::use(const std::string& tool, const std::stri
 }
 
 std::string Check::state() const {
-  const auto reply = exchange(target_, {"GET", "/v1/messages/" + encoded(id_) + "/delivery"});
+  const auto reply = exchange(address_, {"GET", "/v1/messages/" + encoded(id_) + "/delivery"});
   lib::JsonDocument document;
   const auto json = reply ? document.parse(reply->body) : std::unexpected(base::Error{});
   const Json deliveries = json && json->is_object() ? json->find("deliveries") : Json();
@@ -171,19 +171,19 @@ std::string Check::state() const {
 }
 
 Check::Outcome Check::find() {
-  const auto target = find_broker_as(agent_, options_);
-  if (!target) {
-    return std::unexpected(target.error());
+  const auto address = find_broker_as(agent_, options_);
+  if (!address) {
+    return std::unexpected(address.error());
   }
-  target_ = *target;
-  const auto reply = exchange(target_, {"GET", "/livez"});
+  address_ = *address;
+  const auto reply = exchange(address_, {"GET", "/livez"});
   if (!reply) {
     return std::unexpected(reply.error());
   }
   if (reply->status != 200) {
     return std::unexpected(refusal(*reply));
   }
-  return target_.url;
+  return address_.url;
 }
 
 Check::Outcome Check::discover() {

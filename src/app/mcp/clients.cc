@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "app/agent_token.h"
+#include "app/client/agent_token.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/client.h"
+#include "app/client/client.h"
 #include "app/mcp/settings_text.h"
 
 namespace parley::app {

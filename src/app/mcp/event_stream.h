@@ -9,8 +9,8 @@
 
 namespace parley::app {
 
-// Reads server-sent events out of a stream of bytes, wherever it is split. Pure. Bounded: an event
-// over `event_bytes_max` breaks it, and nothing more comes.
+// Reads server-sent events out of a stream of bytes, wherever the stream is split. Pure. Bounded:
+// an event over `event_bytes_max` breaks the stream, and no event comes after it.
 class EventStream {
  public:
   struct Event {
@@ -24,7 +24,7 @@ class EventStream {
   std::optional<Event> next();
 
   bool is_broken() const { return is_broken_; }
-  // The id of the last event that had one, to go on behind it; empty when none had.
+  // The id of the last event that had one, with which a client goes on; empty when none had.
   const std::string& last_id() const { return last_id_; }
   // How long the server wants us to stay away before we come back.
   std::optional<uint32_t> retry_ms() const { return retry_ms_; }

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "app/client.h"
-#include "app/terminal.h"
+#include "app/client/client.h"
+#include "app/text/terminal.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "app/client.h"
+#include "app/client/client.h"
 #include "lib/json.h"
 #include "lib/json_writer.h"
 

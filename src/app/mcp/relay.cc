@@ -11,9 +11,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "app/agent_token.h"
-#include "app/mcp/command.h"
-#include "app/terminal.h"
+#include "app/client/agent_token.h"
+#include "app/text/terminal.h"
 #include "lib/json.h"
 #include "lib/json_writer.h"
 
@@ -76,39 +75,40 @@ McpRelay::McpRelay(std::string agent, ClientOptions options)
     : agent_(std::move(agent)), options_(std::move(options)) {}
 
 void McpRelay::run() {
-  while (!is_broken_ && Clock::now() < last_moment_ && !(is_at_end_ && is_idle())) {
+  while (!is_broken_ && Clock::now() < last_moment_ && !(input_.is_at_end && is_idle())) {
     wait();
-    for (auto flight = flights_.begin(); flight != flights_.end();) {
-      advance(flight++);  // which may take it, and no other, off the list
+    for (auto pending = pending_.begin(); pending != pending_.end();) {
+      advance(pending++);  // which may take it, and no other, off the list
     }
-    std::erase_if(flights_, [](const Flight& flight) { return flight.is_over; });
+    std::erase_if(pending_, [](const PendingRequest& pending) { return pending.is_over; });
     act_on_time();
     take_lines();
   }
-  flights_.clear();
+  pending_.clear();
   end_session();
 }
 
 // Nothing is asked of the broker before the session has begun, and nothing overtakes a
 // notification, for each goes its own way. Standard input waits meanwhile.
 bool McpRelay::is_gated() const {
-  return is_renewing_ || std::ranges::any_of(flights_, [](const Flight& flight) {
-           return flight.kind == Flight::Kind::note ||
-                  (flight.kind == Flight::Kind::request && flight.message.method == "initialize");
+  return session_.is_renewing || std::ranges::any_of(pending_, [](const PendingRequest& pending) {
+           return pending.kind == PendingRequest::Kind::note ||
+                  (pending.kind == PendingRequest::Kind::request &&
+                   pending.message.method == "initialize");
          });
 }
 
 bool McpRelay::is_idle() const {
-  const bool waits = std::ranges::any_of(flights_, [](const Flight& flight) {
-    return !flight.waiting.empty() || flight.kind == Flight::Kind::note;
+  const bool waits = std::ranges::any_of(pending_, [](const PendingRequest& pending) {
+    return !pending.waiting.empty() || pending.kind == PendingRequest::Kind::note;
   });
-  return !waits && !is_renewing_ && held_.empty() && input_.empty();
+  return !waits && !session_.is_renewing && session_.held.empty() && input_.text.empty();
 }
 
 int McpRelay::timeout_ms() const {
-  Clock::time_point next = std::min(last_moment_, listen_at_);
-  for (const Flight& flight : flights_) {
-    next = flight.fetch.has_more() ? Clock::time_point::min() : std::min(next, flight.until);
+  Clock::time_point next = std::min(last_moment_, session_.listen_at);
+  for (const PendingRequest& pending : pending_) {
+    next = pending.fetch.has_more() ? Clock::time_point::min() : std::min(next, pending.until);
   }
   if (next == Clock::time_point::max()) {
     return -1;
@@ -120,14 +120,14 @@ int McpRelay::timeout_ms() const {
 
 void McpRelay::wait() {
   std::vector<pollfd> wanted;
-  const bool reads = !is_at_end_ && !is_gated();
-  const bool looks = reads || (!is_at_end_ && last_moment_ == Clock::time_point::max());
+  const bool reads = !input_.is_at_end && !is_gated();
+  const bool looks = reads || (!input_.is_at_end && last_moment_ == Clock::time_point::max());
   wanted.push_back({looks ? STDIN_FILENO : -1, static_cast<short>(reads ? POLLIN : 0), 0});
   // A client that is gone is noticed also while nothing is written.
   wanted.push_back({STDOUT_FILENO, 0, 0});
-  for (const Flight& flight : flights_) {
-    const int events = flight.fetch.wants_write() ? POLLIN | POLLOUT : POLLIN;
-    wanted.push_back({flight.fetch.fd(), static_cast<short>(events), 0});
+  for (const PendingRequest& pending : pending_) {
+    const int events = pending.fetch.wants_write() ? POLLIN | POLLOUT : POLLIN;
+    wanted.push_back({pending.fetch.fd(), static_cast<short>(events), 0});
   }
   ::poll(wanted.data(), wanted.size(), timeout_ms());
   if ((wanted[1].revents & (POLLERR | POLLNVAL)) != 0) {
@@ -147,18 +147,18 @@ void McpRelay::read_input() {
     return;
   }
   if (got <= 0) {
-    is_at_end_ = true;
+    input_.is_at_end = true;
     hang_up();
     // A last line may lack its end.
-    input_ += input_.empty() ? "" : "\n";
+    input_.text += input_.text.empty() ? "" : "\n";
     return;
   }
-  input_.append(buffer.data(), static_cast<size_t>(got));
-  if (input_.size() > line_bytes_max && input_.find('\n') == input_.npos) {
-    if (!std::exchange(skips_line_, true)) {
+  input_.text.append(buffer.data(), static_cast<size_t>(got));
+  if (input_.text.size() > line_bytes_max && input_.text.find('\n') == input_.text.npos) {
+    if (!std::exchange(input_.skips_line, true)) {
       write(mcp_error_line("null", {-32600, "a line is over 8 MiB", "PAYLOAD_TOO_LARGE"}));
     }
-    input_.clear();
+    input_.text.clear();
   }
 }
 
@@ -167,18 +167,18 @@ void McpRelay::hang_up() { last_moment_ = std::min(last_moment_, Clock::now() + 
 void McpRelay::take_lines() {
   size_t from = 0;
   while (!is_gated()) {
-    const size_t end = input_.find('\n', from);
-    if (end == input_.npos) {
+    const size_t end = input_.text.find('\n', from);
+    if (end == input_.text.npos) {
       break;
     }
-    std::string line = input_.substr(from, end - from);
+    std::string line = input_.text.substr(from, end - from);
     from = end + 1;
-    const bool is_rest = std::exchange(skips_line_, false);
+    const bool is_rest = std::exchange(input_.skips_line, false);
     if (!is_rest && line.find_first_not_of(" \t\r") != line.npos) {
       take(std::move(line));
     }
   }
-  input_.erase(0, from);
+  input_.text.erase(0, from);
 }
 
 void McpRelay::take(std::string line) {
@@ -189,38 +189,39 @@ void McpRelay::take(std::string line) {
   }
   if (message.kind != Kind::request) {
     // Of the new era, or of a request that is answered: then there is nothing to tell the broker.
-    const bool is_told = cancel(message.cancelled) || (session_.empty() && greeting_.empty());
+    const bool is_told =
+        cancel(message.cancelled) || (session_.id.empty() && session_.greeting.empty());
     if (message.cancelled.empty() || !is_told) {
-      send(Flight::Kind::note, std::move(line), std::move(message));
+      send(PendingRequest::Kind::note, std::move(line), std::move(message));
     }
     return;
   }
-  if (flights_.size() >= flights_max) {
+  if (pending_.size() >= flights_max) {
     refuse(message.ids, {"LIMIT_REACHED", "256 requests are under way already",
                          "Wait for an answer, or cancel one."});
     return;
   }
   if (message.method == "initialize") {
-    session_.clear();
-    version_.clear();
-    standing_.clear();
-    listens_ = false;
-    stream_broke_ = false;
-    listen_at_ = Clock::time_point::max();
-    greeting_ = line;
+    session_.id.clear();
+    session_.version.clear();
+    session_.standing.clear();
+    session_.listens = false;
+    session_.stream_broke = false;
+    session_.listen_at = Clock::time_point::max();
+    session_.greeting = line;
   }
-  send(Flight::Kind::request, std::move(line), std::move(message));
+  send(PendingRequest::Kind::request, std::move(line), std::move(message));
 }
 
 // Since 2026-07-28 a request is taken back by hanging up. Before, the server is told.
 bool McpRelay::cancel(const std::string& id) {
-  const auto flight = std::ranges::find_if(flights_, [&](const Flight& each) {
+  const auto pending = std::ranges::find_if(pending_, [&](const PendingRequest& each) {
     return !each.message.version.empty() && holds(each.waiting, id);
   });
-  if (id.empty() || flight == flights_.end()) {
+  if (id.empty() || pending == pending_.end()) {
     return false;
   }
-  flights_.erase(flight);
+  pending_.erase(pending);
   return true;
 }
 
@@ -228,12 +229,12 @@ std::optional<net::Fetch> McpRelay::start(std::string_view method, std::string_v
                                           const net::Headers& headers,
                                           const std::vector<std::string>& waiting) {
   // Looked up each time: a broker that was started anew may be elsewhere.
-  const auto target = find_broker_as(agent_, options_);
-  if (!target) {
-    refuse(waiting, target.error());
+  const auto address = find_broker_as(agent_, options_);
+  if (!address) {
+    refuse(waiting, address.error());
     return std::nullopt;
   }
-  auto fetch = net::Fetch::start({target->url, target->token, target->ca}, method, path, body,
+  auto fetch = net::Fetch::start({address->url, address->token, address->ca}, method, path, body,
                                  headers, connect_patience);
   if (!fetch) {
     refuse(waiting, failure_of(fetch.error()));
@@ -242,40 +243,42 @@ std::optional<net::Fetch> McpRelay::start(std::string_view method, std::string_v
   return std::move(*fetch);
 }
 
-void McpRelay::send(Flight::Kind kind, std::string line, McpMessage message, bool was_sent_before) {
+void McpRelay::send(PendingRequest::Kind kind, std::string line, McpMessage message,
+                    bool was_sent_before) {
   net::Headers headers = mcp_headers(message);
   headers.emplace_back("Content-Type", "application/json");
   headers.emplace_back("Accept", "application/json, text/event-stream");
-  if (message.version.empty() && !session_.empty()) {
-    headers.emplace_back("Mcp-Session-Id", session_);
+  if (message.version.empty() && !session_.id.empty()) {
+    headers.emplace_back("Mcp-Session-Id", session_.id);
   }
-  if (message.version.empty() && !version_.empty()) {
-    headers.emplace_back("MCP-Protocol-Version", version_);
+  if (message.version.empty() && !session_.version.empty()) {
+    headers.emplace_back("MCP-Protocol-Version", session_.version);
   }
   const bool is_request = message.kind == Kind::request;
   auto waiting = is_request ? message.ids : std::vector<std::string>();
   auto fetch = start("POST", line, headers,
-                     kind == Flight::Kind::renewal ? std::vector<std::string>() : waiting);
+                     kind == PendingRequest::Kind::renewal ? std::vector<std::string>() : waiting);
   if (!fetch) {
-    if (kind == Flight::Kind::renewal) {
+    if (kind == PendingRequest::Kind::renewal) {
       on_renewed(false);
     }
     return;
   }
   const bool has_session = message.version.empty();
-  Flight flight{kind, std::move(*fetch), std::move(line), std::move(message), std::move(waiting)};
-  flight.session = has_session ? session_ : "";
-  flight.was_sent_before = was_sent_before;
-  if (kind != Flight::Kind::request) {
-    flight.until = Clock::now() + note_patience;
+  PendingRequest pending{kind, std::move(*fetch), std::move(line), std::move(message),
+                         std::move(waiting)};
+  pending.session = has_session ? session_.id : "";
+  pending.was_sent_before = was_sent_before;
+  if (kind != PendingRequest::Kind::request) {
+    pending.until = Clock::now() + note_patience;
   }
-  flights_.push_back(std::move(flight));
+  pending_.push_back(std::move(pending));
 }
 
 void McpRelay::listen(const std::string& behind, std::vector<std::string> waiting) {
-  net::Headers headers = {{"Accept", "text/event-stream"}, {"Mcp-Session-Id", session_}};
-  if (!version_.empty()) {
-    headers.emplace_back("MCP-Protocol-Version", version_);
+  net::Headers headers = {{"Accept", "text/event-stream"}, {"Mcp-Session-Id", session_.id}};
+  if (!session_.version.empty()) {
+    headers.emplace_back("MCP-Protocol-Version", session_.version);
   }
   if (!behind.empty() && mcp_header_value(behind) == behind) {
     headers.emplace_back("Last-Event-ID", behind);
@@ -283,27 +286,27 @@ void McpRelay::listen(const std::string& behind, std::vector<std::string> waitin
   auto fetch = start("GET", {}, headers, waiting);
   if (!fetch) {
     if (waiting.empty()) {
-      pause_ = std::clamp(pause_ * 2, listen_pause_min, listen_pause_max);
-      listen_at_ = Clock::now() + pause_;
+      session_.pause = std::clamp(session_.pause * 2, listen_pause_min, listen_pause_max);
+      session_.listen_at = Clock::now() + session_.pause;
     }
     return;
   }
-  flights_.push_back(
-      {Flight::Kind::listen, std::move(*fetch), {}, {}, std::move(waiting), session_});
+  pending_.push_back(
+      {PendingRequest::Kind::listen, std::move(*fetch), {}, {}, std::move(waiting), session_.id});
 }
 
 void McpRelay::act_on_time() {
   const auto now = Clock::now();
-  if (now >= listen_at_) {
-    listen_at_ = Clock::time_point::max();
-    listen(behind_, {});
+  if (now >= session_.listen_at) {
+    session_.listen_at = Clock::time_point::max();
+    listen(session_.behind, {});
   }
-  for (auto flight = flights_.begin(); flight != flights_.end();) {
-    const auto each = flight++;
+  for (auto pending = pending_.begin(); pending != pending_.end();) {
+    const auto each = pending++;
     if (now >= each->until) {
       warn("the broker did not take " + each->message.method + " in time");
-      const bool is_renewal = each->kind == Flight::Kind::renewal;
-      flights_.erase(each);
+      const bool is_renewal = each->kind == PendingRequest::Kind::renewal;
+      pending_.erase(each);
       if (is_renewal) {
         on_renewed(false);
       }
@@ -311,68 +314,68 @@ void McpRelay::act_on_time() {
   }
 }
 
-void McpRelay::advance(Flights::iterator at) {
-  Flight& flight = *at;
-  if (flight.is_over) {
+void McpRelay::advance(PendingRequests::iterator at) {
+  PendingRequest& pending = *at;
+  if (pending.is_over) {
     return;
   }
-  const net::Fetch::State state = flight.fetch.advance();
-  if (!flight.has_header && flight.fetch.has_header()) {
-    flight.has_header = true;
+  const net::Fetch::State state = pending.fetch.advance();
+  if (!pending.has_header && pending.fetch.has_header()) {
+    pending.has_header = true;
     if (on_lost_session(at)) {
       return;
     }
-    on_header(flight);
+    on_header(pending);
   }
-  const std::string part = flight.fetch.take_body();
-  if (flight.is_stream) {
-    flight.events.feed(part);
-    while (const auto event = flight.events.next()) {
+  const std::string part = pending.fetch.take_body();
+  if (pending.is_stream) {
+    pending.events.feed(part);
+    while (const auto event = pending.events.next()) {
       if (event->type.empty() || event->type == "message") {
-        deliver(flight, event->data);
+        deliver(pending, event->data);
       }
     }
   } else {
-    flight.body += part;
+    pending.body += part;
   }
-  const bool is_too_long = flight.events.is_broken() || flight.body.size() > answer_bytes_max;
+  const bool is_too_long = pending.events.is_broken() || pending.body.size() > answer_bytes_max;
   if (state != net::Fetch::State::open || is_too_long) {
     on_end(at, is_too_long ? net::Fetch::State::failed : state);
   }
 }
 
-void McpRelay::on_header(Flight& flight) {
-  const int status = flight.fetch.status();
+void McpRelay::on_header(PendingRequest& pending) {
+  const int status = pending.fetch.status();
   if (status / 100 == 2) {
     last_warning_.clear();  // the trouble is over
   }
-  flight.is_stream =
-      status == 200 && flight.fetch.header("content-type").starts_with("text/event-stream");
-  if (flight.message.method == "initialize" && status == 200) {
-    session_ = flight.fetch.header("mcp-session-id");
+  pending.is_stream =
+      status == 200 && pending.fetch.header("content-type").starts_with("text/event-stream");
+  if (pending.message.method == "initialize" && status == 200) {
+    session_.id = pending.fetch.header("mcp-session-id");
   }
-  if (flight.kind == Flight::Kind::listen && flight.is_stream) {
-    pause_ = milliseconds(0);
-    if (flight.waiting.empty() && std::exchange(stream_broke_, false)) {
+  if (pending.kind == PendingRequest::Kind::listen && pending.is_stream) {
+    session_.pause = milliseconds(0);
+    if (pending.waiting.empty() && std::exchange(session_.stream_broke, false)) {
       repeat_standing();
     }
   }
 }
 
 // The broker knows nothing of the session any more. What was sent in it has done nothing.
-bool McpRelay::on_lost_session(Flights::iterator flight) {
-  const bool is_lost = flight->fetch.status() == 404 && !flight->session.empty() &&
-                       !flight->was_sent_before && flight->kind != Flight::Kind::renewal;
+bool McpRelay::on_lost_session(PendingRequests::iterator pending) {
+  const bool is_lost = pending->fetch.status() == 404 && !pending->session.empty() &&
+                       !pending->was_sent_before && pending->kind != PendingRequest::Kind::renewal;
   if (!is_lost) {
     return false;
   }
-  const bool is_renewed = !is_renewing_ && flight->session != session_;
-  if (flight->kind == Flight::Kind::listen) {
-    refuse(flight->waiting, {"UNAVAILABLE", "the broker was started anew before it answered", {}});
-  } else if (flight->message.kind != Kind::response) {  // nobody waits for that any more
-    held_.emplace_back(std::move(flight->line), std::move(flight->message));
+  const bool is_renewed = !session_.is_renewing && pending->session != session_.id;
+  if (pending->kind == PendingRequest::Kind::listen) {
+    refuse(pending->waiting, {"UNAVAILABLE", "the broker was started anew before it answered", {}});
+  } else if (pending->message.kind != Kind::response) {  // nobody waits for that any more
+    session_.held.emplace_back(std::move(pending->line), std::move(pending->message));
   }
-  flights_.erase(flight);
+  pending_.erase(pending);
   if (is_renewed) {
     on_renewed(true);  // meanwhile, for another
   } else {
@@ -382,44 +385,44 @@ bool McpRelay::on_lost_session(Flights::iterator flight) {
 }
 
 void McpRelay::renew() {
-  if (std::exchange(is_renewing_, true) && is_new_session_) {
+  if (std::exchange(session_.is_renewing, true) && session_.is_new) {
     return;
   }
-  is_new_session_ = true;
-  stream_broke_ = false;
-  session_.clear();
-  version_.clear();
-  behind_.clear();
-  listen_at_ = Clock::time_point::max();
+  session_.is_new = true;
+  session_.stream_broke = false;
+  session_.id.clear();
+  session_.version.clear();
+  session_.behind.clear();
+  session_.listen_at = Clock::time_point::max();
   // Streams of the session that is gone say nothing any more, and what is said in it is in vain.
-  for (Flight& flight : flights_) {
-    const bool is_own = flight.kind == Flight::Kind::listen && flight.waiting.empty();
-    flight.is_over = flight.is_over || is_own || flight.kind == Flight::Kind::renewal;
+  for (PendingRequest& pending : pending_) {
+    const bool is_own = pending.kind == PendingRequest::Kind::listen && pending.waiting.empty();
+    pending.is_over = pending.is_over || is_own || pending.kind == PendingRequest::Kind::renewal;
   }
-  renewal_ = {greeting_, std::string(initialized)};
-  for (const auto& [key, line] : standing_) {
-    renewal_.push_back(line);
+  session_.renewal = {session_.greeting, std::string(initialized)};
+  for (const auto& [key, line] : session_.standing) {
+    session_.renewal.push_back(line);
   }
-  std::ranges::reverse(renewal_);
+  std::ranges::reverse(session_.renewal);
   renew_next();
 }
 
 // The session is the same, but whoever broke its stream may have forgotten what was asked for.
 void McpRelay::repeat_standing() {
-  if (is_renewing_ || standing_.empty()) {
+  if (session_.is_renewing || session_.standing.empty()) {
     return;
   }
-  is_renewing_ = true;
-  is_new_session_ = false;
-  for (const auto& [key, line] : standing_) {
-    renewal_.push_back(line);
+  session_.is_renewing = true;
+  session_.is_new = false;
+  for (const auto& [key, line] : session_.standing) {
+    session_.renewal.push_back(line);
   }
   renew_next();
 }
 
 // Nobody watched between the former session and this one.
 void McpRelay::tell_of_standing() {
-  for (const auto& [key, line] : standing_) {
+  for (const auto& [key, line] : session_.standing) {
     if (key.starts_with(resource_prefix)) {
       std::string text;
       lib::JsonWriter out(text);
@@ -432,97 +435,100 @@ void McpRelay::tell_of_standing() {
 }
 
 void McpRelay::renew_next() {
-  std::string line = std::move(renewal_.back());
-  renewal_.pop_back();
+  std::string line = std::move(session_.renewal.back());
+  session_.renewal.pop_back();
   McpMessage message = read_mcp_message(line);
-  send(Flight::Kind::renewal, std::move(line), std::move(message));
+  send(PendingRequest::Kind::renewal, std::move(line), std::move(message));
 }
 
 void McpRelay::on_renewed(bool worked) {
-  if (worked && !renewal_.empty()) {
+  if (worked && !session_.renewal.empty()) {
     renew_next();
     return;
   }
-  is_renewing_ = false;
-  renewal_.clear();
-  if (worked && std::exchange(is_new_session_, false)) {
+  session_.is_renewing = false;
+  session_.renewal.clear();
+  if (worked && std::exchange(session_.is_new, false)) {
     tell_of_standing();
   }
-  for (auto& [line, message] : std::exchange(held_, {})) {
-    const auto kind = message.kind == Kind::request ? Flight::Kind::request : Flight::Kind::note;
+  for (auto& [line, message] : std::exchange(session_.held, {})) {
+    const auto kind =
+        message.kind == Kind::request ? PendingRequest::Kind::request : PendingRequest::Kind::note;
     if (worked) {
       send(kind, std::move(line), std::move(message), true);
-    } else if (kind == Flight::Kind::request) {
+    } else if (kind == PendingRequest::Kind::request) {
       refuse(message.ids,
              {"UNAVAILABLE", "the session is gone and no other could be begun", "Connect again."});
     }
   }
-  const bool is_listening = std::ranges::any_of(flights_, [](const Flight& flight) {
-    return flight.kind == Flight::Kind::listen && flight.waiting.empty() && !flight.is_over;
+  const bool is_listening = std::ranges::any_of(pending_, [](const PendingRequest& pending) {
+    return pending.kind == PendingRequest::Kind::listen && pending.waiting.empty() &&
+           !pending.is_over;
   });
-  if (worked && listens_ && !is_listening) {
+  if (worked && session_.listens && !is_listening) {
     listen({}, {});
   }
 }
 
-void McpRelay::on_end(Flights::iterator at, net::Fetch::State state) {
-  Flight flight = std::move(*at);
-  flights_.erase(at);
+void McpRelay::on_end(PendingRequests::iterator at, net::Fetch::State state) {
+  PendingRequest pending = std::move(*at);
+  pending_.erase(at);
   const bool is_done = state == net::Fetch::State::done;
-  const int status = flight.fetch.status();
-  if (flight.kind == Flight::Kind::listen && flight.waiting.empty()) {
-    return on_listen_end(flight);
+  const int status = pending.fetch.status();
+  if (pending.kind == PendingRequest::Kind::listen && pending.waiting.empty()) {
+    return on_listen_end(pending);
   }
-  if (is_done && !flight.is_stream && !flight.body.empty()) {
-    deliver(flight, flight.body);
+  if (is_done && !pending.is_stream && !pending.body.empty()) {
+    deliver(pending, pending.body);
   }
-  if (flight.kind == Flight::Kind::renewal) {
+  if (pending.kind == PendingRequest::Kind::renewal) {
     return on_renewed(is_done && status / 100 == 2);
   }
-  if (!flight.waiting.empty()) {
-    const bool goes_on = flight.is_stream && !flight.events.last_id().empty() &&
-                         !session_.empty() && !flight.events.is_broken();
+  if (!pending.waiting.empty()) {
+    const bool goes_on = pending.is_stream && !pending.events.last_id().empty() &&
+                         !session_.id.empty() && !pending.events.is_broken();
     if (goes_on) {
       // The server may hang up in the middle and let us come back for the rest.
-      return listen(flight.events.last_id(), std::move(flight.waiting));
+      return listen(pending.events.last_id(), std::move(pending.waiting));
     }
     if (is_done && status / 100 != 2) {
-      return refuse(flight.waiting, refusal_of(status, flight.body));
+      return refuse(pending.waiting, refusal_of(status, pending.body));
     }
-    return refuse(flight.waiting,
+    return refuse(pending.waiting,
                   is_done ? Failure{"UNAVAILABLE", "the broker ended without an answer", {}}
-                          : failure_of(flight.fetch.error()));
+                          : failure_of(pending.fetch.error()));
   }
-  if (flight.kind == Flight::Kind::note && !(is_done && status / 100 == 2)) {
-    warn("the broker did not take " + flight.message.method + ": " +
-         (is_done ? refusal_of(status, flight.body).detail : flight.fetch.error().detail));
+  if (pending.kind == PendingRequest::Kind::note && !(is_done && status / 100 == 2)) {
+    warn("the broker did not take " + pending.message.method + ": " +
+         (is_done ? refusal_of(status, pending.body).detail : pending.fetch.error().detail));
   }
-  if (is_done && flight.message.method == "notifications/initialized" && status / 100 == 2 &&
-      !session_.empty()) {
-    listens_ = true;
+  if (is_done && pending.message.method == "notifications/initialized" && status / 100 == 2 &&
+      !session_.id.empty()) {
+    session_.listens = true;
     listen({}, {});
   }
 }
 
 // The stream of what the server says by itself. A server that has none says so; one that hangs up
 // is asked again, later and later.
-void McpRelay::on_listen_end(Flight& flight) {
+void McpRelay::on_listen_end(PendingRequest& pending) {
   constexpr int too_many = 429;  // for now
-  const int status = flight.has_header ? flight.fetch.status() : 0;
+  const int status = pending.has_header ? pending.fetch.status() : 0;
   const bool has_none = status / 100 == 4 && status != too_many;
-  if (has_none || session_.empty()) {
-    listens_ = listens_ && !has_none;
+  if (has_none || session_.id.empty()) {
+    session_.listens = session_.listens && !has_none;
     return;
   }
-  behind_ = flight.events.last_id().empty() ? behind_ : flight.events.last_id();
-  stream_broke_ = true;
-  const milliseconds asked(flight.events.retry_ms().value_or(0));
-  pause_ = std::clamp(std::max(pause_ * 2, asked), listen_pause_min, listen_pause_max);
-  listen_at_ = Clock::now() + pause_;
+  session_.behind = pending.events.last_id().empty() ? session_.behind : pending.events.last_id();
+  session_.stream_broke = true;
+  const milliseconds asked(pending.events.retry_ms().value_or(0));
+  session_.pause =
+      std::clamp(std::max(session_.pause * 2, asked), listen_pause_min, listen_pause_max);
+  session_.listen_at = Clock::now() + session_.pause;
 }
 
 // One message of the broker's, or an array of them, for the client.
-void McpRelay::deliver(Flight& flight, const std::string& json) {
+void McpRelay::deliver(PendingRequest& pending, const std::string& json) {
   lib::JsonDocument document;
   const auto parsed = document.parse(json, {.bytes_max = answer_bytes_max, .depth_max = 256});
   const bool is_array = parsed && parsed->kind() == lib::JsonKind::array;
@@ -534,13 +540,13 @@ void McpRelay::deliver(Flight& flight, const std::string& json) {
     const lib::Json id = message.is_object() ? message.find("id") : lib::Json();
     const bool is_answer = id && (message.find("result") || message.find("error"));
     if (is_answer) {
-      std::erase(flight.waiting, std::string(id.raw()));
+      std::erase(pending.waiting, std::string(id.raw()));
       const lib::Json result = message.find("result");
-      if (result && flight.message.method == "initialize") {
-        version_ = text_of(result, "protocolVersion");
+      if (result && pending.message.method == "initialize") {
+        session_.version = text_of(result, "protocolVersion");
       }
-      if (result && flight.kind == Flight::Kind::request) {
-        remember(flight.line, flight.message);
+      if (result && pending.kind == PendingRequest::Kind::request) {
+        remember(pending.line, pending.message);
       }
     }
   };
@@ -553,13 +559,13 @@ void McpRelay::deliver(Flight& flight, const std::string& json) {
     // An error that does not say whose it is, such as one about headers, is of the one who asked.
     const lib::Json id = parsed->find("id");
     const lib::Json error = parsed->find("error");
-    if (error && (!id || id.is_null()) && flight.waiting.size() == 1) {
-      const std::string line = R"({"jsonrpc":"2.0","id":)" + flight.waiting.front() +
+    if (error && (!id || id.is_null()) && pending.waiting.size() == 1) {
+      const std::string line = R"({"jsonrpc":"2.0","id":)" + pending.waiting.front() +
                                R"(,"error":)" + std::string(error.raw()) + "}";
-      return deliver(flight, line);
+      return deliver(pending, line);
     }
   }
-  if (flight.kind != Flight::Kind::renewal) {
+  if (pending.kind != PendingRequest::Kind::renewal) {
     write(in_one_line(json));
   }
 }
@@ -570,9 +576,9 @@ void McpRelay::remember(const std::string& line, const McpMessage& message) {
     return;
   }
   if (message.method == "resources/unsubscribe") {
-    standing_.erase(key);
+    session_.standing.erase(key);
   } else {
-    standing_[key] = line;
+    session_.standing[key] = line;
   }
 }
 
@@ -608,17 +614,17 @@ void McpRelay::warn(const std::string& text) {
 
 // Politeness: the broker would end it by itself.
 void McpRelay::end_session() {
-  const auto target =
-      session_.empty() ? std::unexpected(Failure{}) : find_broker_as(agent_, options_);
-  if (!target) {
+  const auto address =
+      session_.id.empty() ? std::unexpected(Failure{}) : find_broker_as(agent_, options_);
+  if (!address) {
     return;
   }
-  net::Headers headers = {{"Mcp-Session-Id", session_}};
-  if (!version_.empty()) {
-    headers.emplace_back("MCP-Protocol-Version", version_);
+  net::Headers headers = {{"Mcp-Session-Id", session_.id}};
+  if (!session_.version.empty()) {
+    headers.emplace_back("MCP-Protocol-Version", session_.version);
   }
   const base::Duration patience = base::milliseconds(farewell_patience.count());
-  auto fetch = net::Fetch::start({target->url, target->token, target->ca}, "DELETE", path, {},
+  auto fetch = net::Fetch::start({address->url, address->token, address->ca}, "DELETE", path, {},
                                  headers, patience);
   if (fetch) {
     pollfd wanted{fetch->fd(), POLLIN, 0};

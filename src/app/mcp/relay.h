@@ -9,32 +9,34 @@
 #include <string_view>
 #include <vector>
 
-#include "app/client.h"
+#include "app/client/client.h"
 #include "app/mcp/event_stream.h"
 #include "app/mcp/message.h"
 #include "net/client/fetch.h"
 
 namespace parley::app {
 
-// Carries JSON-RPC lines between a client on standard input and output and /mcp of a broker, each
-// message in a request of its own, any number of them at once. Knows of both eras what differs on
-// the way: headers and cancelling by hanging up since 2026-07-28; before, the session, the stream
-// of what the server says by itself, and going on behind a broken one. Keeps no state that matters:
-// when the broker forgot the session, the relay begins another and says again what the client had
-// said; what stays asked for also whenever the stream broke, since who broke it may have forgotten
-// that. One thread; `run` is all of it.
+// Carries JSON-RPC lines between a client on standard input and output and /mcp of a broker. Each
+// message is a request of its own, and any number of them are under way at once. The relay knows
+// what differs between the two eras of MCP. Since 2026-07-28: headers, and cancelling by hanging
+// up. Before: the session, the stream of what the server says by itself, and going on after a
+// broken stream. It keeps no state that matters: when the broker has forgotten the session, the
+// relay begins another and repeats what the client had asked for. What the client asked for as long
+// as the session lasts is also repeated whenever the stream broke, because a restarted broker has
+// forgotten it. One thread: all of it happens in `run`.
 class McpRelay {
  public:
   McpRelay(std::string agent, ClientOptions options);
 
-  // Until standard input ends and what was asked before is answered, for a second at most.
+  // Returns when standard input has ended and the requests before are answered, a second later at
+  // most.
   void run();
 
  private:
   using Clock = std::chrono::steady_clock;
 
   // A request to the broker that is under way.
-  struct Flight {
+  struct PendingRequest {
     enum class Kind : uint8_t {
       request,  // of the client: it waits for an answer
       note,     // of the client: a notification, or its answer to the server
@@ -55,7 +57,30 @@ class McpRelay {
     EventStream events;
     Clock::time_point until = Clock::time_point::max();
   };
-  using Flights = std::list<Flight>;
+  using PendingRequests = std::list<PendingRequest>;
+
+  // What is known of the session with the broker, of the era that has sessions.
+  struct RelayedSession {
+    std::string id;
+    std::string version;
+    std::string greeting;                         // the client's initialize
+    std::map<std::string, std::string> standing;  // what it asked for as long as the session lasts
+    bool listens = false;
+    bool stream_broke = false;  // since what stays asked for was said last
+    Clock::time_point listen_at = Clock::time_point::max();
+    std::chrono::milliseconds pause{0};
+    std::string behind;                // the last event of the stream
+    std::vector<std::string> renewal;  // lines to be said before the session is as it was
+    bool is_renewing = false;
+    bool is_new = false;  // rather than the same session, whose stream broke
+    std::vector<std::pair<std::string, McpMessage>> held;  // sent again once it is as it was
+  };
+
+  struct Input {
+    std::string text;         // what was read and is not a whole line yet
+    bool skips_line = false;  // the rest of one that is too long
+    bool is_at_end = false;
+  };
 
   // Standard input.
   void read_input();
@@ -65,7 +90,8 @@ class McpRelay {
   bool cancel(const std::string& id);
 
   // To the broker.
-  void send(Flight::Kind kind, std::string line, McpMessage message, bool was_sent_before = false);
+  void send(PendingRequest::Kind kind, std::string line, McpMessage message,
+            bool was_sent_before = false);
   void listen(const std::string& behind, std::vector<std::string> waiting);
   std::optional<net::Fetch> start(std::string_view method, std::string_view body,
                                   const net::Headers& headers,
@@ -78,13 +104,13 @@ class McpRelay {
   void end_session();
 
   // From the broker.
-  void advance(Flights::iterator flight);
-  void on_header(Flight& flight);
-  bool on_lost_session(Flights::iterator flight);
-  void on_end(Flights::iterator flight, net::Fetch::State state);
-  void on_listen_end(Flight& flight);
+  void advance(PendingRequests::iterator pending);
+  void on_header(PendingRequest& pending);
+  bool on_lost_session(PendingRequests::iterator pending);
+  void on_end(PendingRequests::iterator pending, net::Fetch::State state);
+  void on_listen_end(PendingRequest& pending);
   void on_renewed(bool worked);
-  void deliver(Flight& flight, const std::string& json);
+  void deliver(PendingRequest& pending, const std::string& json);
   void refuse(const std::vector<std::string>& ids, const Failure& failure);
 
   void write(std::string line);
@@ -97,29 +123,18 @@ class McpRelay {
 
   std::string agent_;
   ClientOptions options_;
-  Flights flights_;
+  PendingRequests pending_;
 
-  std::string input_;
-  bool skips_line_ = false;  // the rest of one that is too long
-  bool is_at_end_ = false;   // of standard input
-  bool is_broken_ = false;   // nobody reads standard output any more
+  Input input_;
+  bool is_broken_ = false;  // nobody reads standard output any more
   Clock::time_point last_moment_ = Clock::time_point::max();  // once the client has hung up
   std::string last_warning_;
 
-  // Of a session.
-  std::string session_;
-  std::string version_;
-  std::string greeting_;                         // the client's initialize
-  std::map<std::string, std::string> standing_;  // what it asked for as long as the session lasts
-  bool listens_ = false;
-  bool stream_broke_ = false;  // since what stays asked for was said last
-  Clock::time_point listen_at_ = Clock::time_point::max();
-  std::chrono::milliseconds pause_{0};
-  std::string behind_;                // the last event of the stream
-  std::vector<std::string> renewal_;  // lines to be said before the session is as it was
-  bool is_renewing_ = false;
-  bool is_new_session_ = false;  // rather than the same, whose stream broke
-  std::vector<std::pair<std::string, McpMessage>> held_;  // sent again when it is
+  RelayedSession session_;
 };
+
+// `parley mcp`: lines of JSON-RPC on standard input and output, for a client that starts its
+// servers itself; a thin client of a running broker's /mcp. Returns when standard input ends.
+int run_mcp(const std::string& agent, const ClientOptions& options);
 
 }  // namespace parley::app

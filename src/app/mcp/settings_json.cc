@@ -40,7 +40,7 @@ struct Container {
   }
 };
 
-// Finds the way about in JSON with comments without reading its values.
+// Finds its way about in JSON with comments without reading its values.
 class JsonText {
  public:
   explicit JsonText(std::string_view text) : text_(text) {}
@@ -404,12 +404,12 @@ class HookList {
 };
 
 // The array at `path`; `is_new` when it is not there yet, or null: neither right nor wrong.
-struct Way {
+struct FoundArray {
   std::optional<Container> array;
   bool is_new = false;
 };
 
-Way way_to_array(JsonText& document, std::span<const std::string> path) {
+FoundArray find_array(JsonText& document, std::span<const std::string> path) {
   auto in = document.document();
   for (size_t i = 0; in && i < path.size(); ++i) {
     const Item* found = in->find(path[i]);
@@ -464,18 +464,18 @@ std::expected<Settings, Error> add_json_element(std::string_view text,
     text = "{}\n";
   }
   JsonText document(text);
-  const Way way = way_to_array(document, path);
-  if (way.is_new) {
+  const FoundArray found = find_array(document, path);
+  if (found.is_new) {
     return add_json_member(text, path, "[" + std::string(value) + "]", false);
   }
-  if (!way.array) {
+  if (!found.array) {
     return std::unexpected(document.error());
   }
-  if (document.compact(way.array->open, way.array->close).find(mark) != std::string::npos) {
+  if (document.compact(found.array->open, found.array->close).find(mark) != std::string::npos) {
     return Settings{Change::none, std::string(text)};
   }
   lib::JsonDocument ours;
-  return Settings{Change::added, with_item(text, *way.array, {}, *ours.parse(value))};
+  return Settings{Change::added, with_item(text, *found.array, {}, *ours.parse(value))};
 }
 
 std::expected<Settings, Error> add_json_hook(std::string_view text,
@@ -486,17 +486,17 @@ std::expected<Settings, Error> add_json_hook(std::string_view text,
   Settings edit{Change::none, std::string(is_blank(text) ? "{}\n" : text)};
   while (true) {
     JsonText document(edit.text);
-    const Way way = way_to_array(document, path);
-    if (way.is_new) {
+    const FoundArray found = find_array(document, path);
+    if (found.is_new) {
       return add_json_member(edit.text, path, "[" + std::string(value) + "]", false);
     }
-    if (!way.array) {
+    if (!found.array) {
       return std::unexpected(document.error());
     }
-    const HookList list(edit.text, *way.array, ours);
+    const HookList list(edit.text, *found.array, ours);
     if (list.found().empty()) {
       lib::JsonDocument element;
-      return Settings{Change::added, with_item(edit.text, *way.array, {}, *element.parse(value))};
+      return Settings{Change::added, with_item(edit.text, *found.array, {}, *element.parse(value))};
     }
     const Hook& first = list.found().front();
     const bool is_alone = list.found().size() == 1;
@@ -508,7 +508,7 @@ std::expected<Settings, Error> add_json_hook(std::string_view text,
     }
     edit.change = Change::replaced;
     if (!is_alone) {
-      edit.text = list.without_last(*way.array);
+      edit.text = list.without_last(*found.array);
       continue;
     }
     std::string quoted;

@@ -19,7 +19,7 @@
 
 #include "app/posix.h"
 #include "app/run/process_reaper.h"
-#include "app/terminal.h"
+#include "app/text/terminal.h"
 
 namespace parley::app {
 
@@ -27,7 +27,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A file in memory: however large, the command reads it when it likes, and nobody has to feed it.
+// A file in memory. A pipe would have to be fed while the command runs; this can be of any size,
+// and the command reads it when it likes.
 std::expected<Fd, int> memory_with(const std::string& text) {
   Fd file(::memfd_create("message", MFD_CLOEXEC));
   file.leave_standard();
@@ -35,7 +36,7 @@ std::expected<Fd, int> memory_with(const std::string& text) {
     return std::unexpected(errno);
   }
   if (const int error = write_all(file.get(), text); error != 0) {
-    return std::unexpected(error);  // half a message is none
+    return std::unexpected(error);  // the command must not get half a message
   }
   ::lseek(file.get(), 0, SEEK_SET);
   return file;
@@ -54,13 +55,15 @@ std::vector<std::string> environment_with(const Pairs& variables) {
   return all;
 }
 
-// One command from its start to its end, with all that it started and that did not leave its group.
-class Running {
+// One command from its start to its end, with all processes that it started and that did not leave
+// its group.
+class ChildProcess {
  public:
-  explicit Running(const Job& job) : job_(job), guard_(job.grace, job.file) {}
+  explicit ChildProcess(const ChildCommand& command)
+      : command_(command), reaper_(command.grace, command.file) {}
 
   std::expected<void, std::string> start();
-  Ending wait(std::span<const int> stops);
+  ChildResult wait(std::span<const int> stops);
 
  private:
   enum class Stage : uint8_t { works, told, killed };
@@ -76,35 +79,36 @@ class Running {
   void read_errors();
   void read_output();
 
-  const Job& job_;
-  const Guard guard_;
+  const ChildCommand& command_;
+  const ProcessReaper reaper_;
   Pipe output_;
   Pipe errors_;
   Fd process_;  // readable when the leader of the group has ended
   pid_t pid_ = 0;
-  Ending ending_;
-  std::optional<Clock::time_point> due_;  // when it is told to end, is killed, or is given up
+  ChildResult result_;
+  std::optional<Clock::time_point> due_;  // when the next stage begins, or the wait ends
   Stage stage_ = Stage::works;
-  bool ended_ = false;  // the leader
+  bool ended_ = false;  // the leader has ended
 };
 
 // The new process, up to the command. Only what may be called between fork and exec.
-void Running::become(int input, int failure, pid_t parent, char* const* arguments,
-                     char* const* variables) const {
-  // A group of its own, so that all of it can be ended. It is guarded before it begins; and if the
-  // guard is killed together with us, at least the command itself is told.
+void ChildProcess::become(int input, int failure, pid_t parent, char* const* arguments,
+                          char* const* variables) const {
+  // A group of its own, so that all of it can be ended. The reaper knows the group before the
+  // command begins. If the reaper is killed together with this process, at least the command itself
+  // gets a SIGTERM.
   ::setpgid(0, 0);
-  guard_.watch(::getpid());
+  reaper_.watch(::getpid());
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (::getppid() != parent) {
     ::_exit(1);
   }
   ::dup2(input, STDIN_FILENO);
-  if (job_.keep_output) {
+  if (command_.keep_output) {
     ::dup2(output_.to.get(), STDOUT_FILENO);
   }
   ::dup2(errors_.to.get(), STDERR_FILENO);
-  // No signal is held back or ignored as ours are.
+  // The command starts with no signal blocked or ignored, unlike this process.
   for (int signal = 1; signal < NSIG; ++signal) {
     ::signal(signal, SIG_DFL);
   }
@@ -118,13 +122,13 @@ void Running::become(int input, int failure, pid_t parent, char* const* argument
 }
 
 // 0, or the errno of what failed.
-int Running::spawn(int input) {
-  Pipe failure;  // closed by the command's begin
+int ChildProcess::spawn(int input) {
+  Pipe failure;  // closed when exec succeeds
   if (!failure.open()) {
     return errno;
   }
-  std::vector<std::string> arguments = job_.command;
-  std::vector<std::string> variables = environment_with(job_.variables);
+  std::vector<std::string> arguments = command_.arguments;
+  std::vector<std::string> variables = environment_with(command_.variables);
   const std::vector<char*> words = pointers(arguments);
   const std::vector<char*> settings = pointers(variables);
   const pid_t parent = ::getpid();
@@ -148,53 +152,53 @@ int Running::spawn(int input) {
   return 0;
 }
 
-std::expected<void, std::string> Running::start() {
+std::expected<void, std::string> ChildProcess::start() {
   const auto cannot = [](const std::string& what, int error) {
     return std::unexpected("cannot " + what + ": " + std::strerror(error));
   };
-  if (!guard_.is_there()) {
+  if (!reaper_.is_there()) {
     return cannot("have it guarded", errno);
   }
-  // What it leaves behind comes to us, and can be seen to end.
+  // Processes whose parent has ended become children of this one, so that it can wait for them.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  const auto input = memory_with(job_.input);
+  const auto input = memory_with(command_.input);
   if (!input) {
     return cannot("hand the message over", input.error());
   }
-  if (!errors_.open() || (job_.keep_output && !output_.open())) {
+  if (!errors_.open() || (command_.keep_output && !output_.open())) {
     return cannot("make its pipes", errno);
   }
   for (const Pipe* pipe : {&errors_, &output_}) {
     ::fcntl(pipe->from.get(), F_SETFL, O_NONBLOCK);
   }
   if (const int error = spawn(input->get()); error != 0) {
-    return cannot("start " + job_.command.front(), error);
+    return cannot("start " + command_.arguments.front(), error);
   }
   output_.to.close();
   errors_.to.close();
   // The header of glibc 2.36 has no extern "C", so its function cannot be linked.
   process_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
-  if (job_.timeout.us > 0) {
-    due_ = Clock::now() + std::chrono::microseconds(job_.timeout.us);
+  if (command_.timeout.us > 0) {
+    due_ = Clock::now() + std::chrono::microseconds(command_.timeout.us);
   }
   return {};
 }
 
-void Running::tell_to_end() {
+void ChildProcess::tell_to_end() {
   stage_ = Stage::told;
   ::kill(-pid_, SIGTERM);
-  due_ = Clock::now() + std::chrono::microseconds(job_.grace.us);
+  due_ = Clock::now() + std::chrono::microseconds(command_.grace.us);
 }
 
-void Running::on_time() {
-  // The system takes a moment to end what was killed, and for ever if a disk does not answer it.
+void ChildProcess::on_time() {
+  // The system takes a moment to end a killed process, and for ever if a disk does not answer.
   constexpr std::chrono::seconds last_wait(1);
   if (!due_ || Clock::now() < *due_) {
     return;
   }
   switch (stage_) {
     case Stage::works:
-      ending_.why = Ending::Why::timed_out;
+      result_.why = ChildResult::Why::timed_out;
       tell_to_end();
       break;
     case Stage::told:
@@ -208,7 +212,7 @@ void Running::on_time() {
   }
 }
 
-int Running::left_ms() const {
+int ChildProcess::left_ms() const {
   constexpr int look_ms = 10;  // nobody tells that a group has ended
   constexpr int day_ms = 86'400'000;
   const int max_ms = process_.get() < 0 || ended_ ? look_ms : day_ms;
@@ -219,15 +223,15 @@ int Running::left_ms() const {
   return static_cast<int>(std::clamp<int64_t>(left, 0, max_ms));
 }
 
-void Running::read_errors() {
+void ChildProcess::read_errors() {
   std::array<char, 16 * 1024> buffer;
   ssize_t count = 0;
   while ((count = ::read(errors_.from.get(), buffer.data(), buffer.size())) > 0) {
     const std::string_view bytes(buffer.data(), static_cast<size_t>(count));
-    (void)write_all(STDERR_FILENO, bytes);  // that nobody sees it is no reason to stop
-    ending_.errors += bytes;
-    if (ending_.errors.size() > errors_bytes_max) {
-      ending_.errors.erase(0, ending_.errors.size() - errors_bytes_max);
+    (void)write_all(STDERR_FILENO, bytes);  // the command goes on when nobody reads its errors
+    result_.errors += bytes;
+    if (result_.errors.size() > errors_bytes_max) {
+      result_.errors.erase(0, result_.errors.size() - errors_bytes_max);
     }
   }
   if (count == 0) {
@@ -235,21 +239,22 @@ void Running::read_errors() {
   }
 }
 
-void Running::read_output() {
+void ChildProcess::read_output() {
   std::array<char, 16 * 1024> buffer;
   ssize_t count = 0;
   while ((count = ::read(output_.from.get(), buffer.data(), buffer.size())) > 0) {
-    const size_t room = output_bytes_max - ending_.output.size();
-    ending_.output.append(buffer.data(), std::min(room, static_cast<size_t>(count)));
-    ending_.too_much = ending_.too_much || static_cast<size_t>(count) > room;
+    const size_t room = output_bytes_max - result_.output.size();
+    result_.output.append(buffer.data(), std::min(room, static_cast<size_t>(count)));
+    result_.too_much = result_.too_much || static_cast<size_t>(count) > room;
   }
   if (count == 0) {
     output_.from.close();
   }
 }
 
-// All that has ended: the leader, and what came to us because its own parent ended before it.
-void Running::reap() {
+// Collects the processes that have ended: the leader, and those that became our children because
+// their parent ended before them.
+void ChildProcess::reap() {
   while (true) {
     siginfo_t info{};
     if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) {
@@ -259,15 +264,17 @@ void Running::reap() {
       continue;
     }
     if (stage_ == Stage::works) {
-      ending_.why = info.si_code == CLD_EXITED ? Ending::Why::exited : Ending::Why::killed;
+      result_.why =
+          info.si_code == CLD_EXITED ? ChildResult::Why::exited : ChildResult::Why::killed;
     }
-    ending_.status = info.si_status;
+    result_.status = info.si_status;
     ended_ = true;
   }
 }
 
-// The leader has ended, and nobody is left of its group: what it left behind ends with it.
-bool Running::is_over() {
+// True when the leader and all of its group have ended. What the leader left running is told to
+// end.
+bool ChildProcess::is_over() {
   reap();
   if (!ended_) {
     return false;
@@ -281,10 +288,11 @@ bool Running::is_over() {
   return stage_ == Stage::killed && !due_;
 }
 
-Ending Running::wait(std::span<const int> stops) {
+ChildResult ChildProcess::wait(std::span<const int> stops) {
   while (!is_over()) {
     const bool told = stage_ != Stage::works;
-    // poll(2) leaves out what is negative: a pipe that is closed, and the stops once it was told.
+    // poll(2) ignores negative descriptors: those of closed pipes, and the stops once the command
+    // was told to end.
     std::vector<pollfd> wanted = {{ended_ ? -1 : process_.get(), POLLIN, 0},
                                   {errors_.from.get(), POLLIN, 0},
                                   {output_.from.get(), POLLIN, 0}};
@@ -300,22 +308,23 @@ Ending Running::wait(std::span<const int> stops) {
     read_output();
     reap();
     if (stop && !told && !ended_) {
-      ending_.why = Ending::Why::stopped;
+      result_.why = ChildResult::Why::stopped;
       tell_to_end();
     }
     if (!ended_ || stage_ != Stage::works) {
       on_time();
     }
   }
-  // What it left in the pipes. Who left its group may hold them open: nobody waits for those.
+  // What is left in the pipes. A process that left the group may hold them open; it is not waited
+  // for.
   read_errors();
   read_output();
-  return std::move(ending_);
+  return std::move(result_);
 }
 
 }  // namespace
 
-std::string Ending::text() const {
+std::string ChildResult::text() const {
   std::string what;
   switch (why) {
     case Why::exited:
@@ -336,12 +345,13 @@ std::string Ending::text() const {
   return tail.empty() ? what : what + ": " + tail;
 }
 
-std::expected<Ending, std::string> run_job(const Job& job, std::span<const int> stops) {
-  Running running(job);
-  if (auto started = running.start(); !started) {
+std::expected<ChildResult, std::string> run_child(const ChildCommand& command,
+                                                  std::span<const int> stops) {
+  ChildProcess child(command);
+  if (auto started = child.start(); !started) {
     return std::unexpected(started.error());
   }
-  return running.wait(stops);
+  return child.wait(stops);
 }
 
 bool can_run(const std::string& program) {

@@ -20,52 +20,53 @@
 namespace parley::app {
 namespace {
 
-Job shell(const std::string& script) {
-  Job job{.command = {"sh", "-c", script}, .variables = {}, .input = {}, .keep_output = true};
-  return job;
+ChildCommand shell(const std::string& script) {
+  ChildCommand command{
+      .arguments = {"sh", "-c", script}, .variables = {}, .input = {}, .keep_output = true};
+  return command;
 }
 
-Ending ended(const Job& job, std::span<const int> stops = {}) {
+ChildResult ended(const ChildCommand& command, std::span<const int> stops = {}) {
   testing::internal::CaptureStderr();
-  const auto ending = run_job(job, stops);
+  const auto result = run_child(command, stops);
   testing::internal::GetCapturedStderr();
-  EXPECT_TRUE(ending) << ending.error();
-  return ending.value_or(Ending{});
+  EXPECT_TRUE(result) << result.error();
+  return result.value_or(ChildResult{});
 }
 
 TEST(Child, ReadsItsInputAndItsEnvironment) {
-  Job job = shell("cat; echo $PARLEY_MESSAGE_ID");
-  job.input = std::string(500'000, 'x');
-  job.variables = {{"PARLEY_MESSAGE_ID", "m1"}};
-  const Ending ending = ended(job);
-  EXPECT_EQ(ending.why, Ending::Why::exited);
-  EXPECT_EQ(ending.status, 0);
-  EXPECT_EQ(ending.output, job.input + "m1\n");
+  ChildCommand command = shell("cat; echo $PARLEY_MESSAGE_ID");
+  command.input = std::string(500'000, 'x');
+  command.variables = {{"PARLEY_MESSAGE_ID", "m1"}};
+  const ChildResult result = ended(command);
+  EXPECT_EQ(result.why, ChildResult::Why::exited);
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.output, command.input + "m1\n");
 }
 
 TEST(Child, SaysHowItEndedWithTheEndOfItsErrors) {
   EXPECT_EQ(ended(shell("echo oops >&2; exit 3")).text(), "exit status 3: oops");
   EXPECT_EQ(ended(shell("kill -9 $$")).text(), "killed by signal 9");
   EXPECT_EQ(ended(shell("exit 0")).text(), "exit status 0");
-  const Ending much = ended(shell("yes error | head -c 100000 >&2; echo last >&2; exit 1"));
+  const ChildResult much = ended(shell("yes error | head -c 100000 >&2; echo last >&2; exit 1"));
   EXPECT_LE(much.errors.size(), errors_bytes_max);
   EXPECT_TRUE(much.text().ends_with("last")) << much.text();
   EXPECT_EQ(ended(shell("printf '\\033[31m' >&2; exit 1")).text(), "exit status 1: \\x1b[31m");
 }
 
 TEST(Child, KeepsNoMoreOutputThanItMay) {
-  const Ending ending = ended(shell("head -c 2000000 /dev/zero"));
-  EXPECT_EQ(ending.output.size(), output_bytes_max);
-  EXPECT_TRUE(ending.too_much);
+  const ChildResult result = ended(shell("head -c 2000000 /dev/zero"));
+  EXPECT_EQ(result.output.size(), output_bytes_max);
+  EXPECT_TRUE(result.too_much);
 }
 
 TEST(Child, IsKilledWithItsGroupWhenItIsTooSlow) {
-  Job job = shell("trap '' TERM; sleep 1000 & sleep 1000; sleep 1000");
-  job.timeout = base::milliseconds(50);
-  job.grace = base::milliseconds(50);
-  const Ending ending = ended(job);
-  EXPECT_EQ(ending.why, Ending::Why::timed_out);
-  EXPECT_EQ(ending.status, 9);
+  ChildCommand command = shell("trap '' TERM; sleep 1000 & sleep 1000; sleep 1000");
+  command.timeout = base::milliseconds(50);
+  command.grace = base::milliseconds(50);
+  const ChildResult result = ended(command);
+  EXPECT_EQ(result.why, ChildResult::Why::timed_out);
+  EXPECT_EQ(result.status, 9);
 }
 
 // Whether the process is there still; one that has ended and that nobody asked for is not.
@@ -89,29 +90,30 @@ struct OpenPipe {
 
 TEST(Child, WhatDoesNotListenIsKilledAlsoWhenTheCommandItselfEnds) {
   const OpenPipe ready;
-  Job job =
+  ChildCommand command =
       shell("sh -c 'trap \"\" TERM; echo $$; echo >&" + ready.to() + "; exec sleep 1000' & wait");
-  job.grace = base::milliseconds(50);
-  const Ending ending = ended(job, {ready.ends.data(), 1});
-  EXPECT_EQ(ending.why, Ending::Why::stopped);
-  EXPECT_EQ(ending.status, SIGTERM);  // of the shell, which listens
-  const pid_t left = std::stoi(ending.output);
+  command.grace = base::milliseconds(50);
+  const ChildResult result = ended(command, {ready.ends.data(), 1});
+  EXPECT_EQ(result.why, ChildResult::Why::stopped);
+  EXPECT_EQ(result.status, SIGTERM);  // of the shell, which listens
+  const pid_t left = std::stoi(result.output);
   EXPECT_FALSE(is_alive(left));
 }
 
 TEST(Child, WhatItLeavesRunningEndsWithIt) {
-  const Ending ending = ended(shell("sleep 1000 & echo $!; exit 0"));
-  EXPECT_EQ(ending.text(), "exit status 0");
-  EXPECT_FALSE(is_alive(std::stoi(ending.output)));
+  const ChildResult result = ended(shell("sleep 1000 & echo $!; exit 0"));
+  EXPECT_EQ(result.text(), "exit status 0");
+  EXPECT_FALSE(is_alive(std::stoi(result.output)));
 }
 
 TEST(Child, WhatLeavesItsGroupLivesOn) {
   const OpenPipe ready;
-  Job job = shell("setsid sh -c 'echo $$; echo >&" + ready.to() +
-                  "; exec sleep 1000 2>&-' & read line <&" + std::to_string(ready.ends[0]));
-  const Ending ending = ended(job);
-  EXPECT_EQ(ending.text(), "exit status 0");
-  const pid_t left = std::stoi(ending.output);
+  ChildCommand command =
+      shell("setsid sh -c 'echo $$; echo >&" + ready.to() +
+            "; exec sleep 1000 2>&-' & read line <&" + std::to_string(ready.ends[0]));
+  const ChildResult result = ended(command);
+  EXPECT_EQ(result.text(), "exit status 0");
+  const pid_t left = std::stoi(result.output);
   EXPECT_TRUE(is_alive(left));
   ::kill(left, SIGKILL);
 }
@@ -124,10 +126,11 @@ TEST(Child, EndsWithAllThatItStartedWhenItsSupervisorIsKilled) {
   const pid_t supervisor = ::fork();
   ASSERT_GE(supervisor, 0);
   if (supervisor == 0) {
-    Job job = shell("trap '' TERM; sleep 1000 & echo $$ $! >&" + started.to() + "; wait; wait");
-    job.grace = base::milliseconds(50);
-    job.file = file;
-    (void)run_job(job, {});
+    ChildCommand command =
+        shell("trap '' TERM; sleep 1000 & echo $$ $! >&" + started.to() + "; wait; wait");
+    command.grace = base::milliseconds(50);
+    command.file = file;
+    (void)run_child(command, {});
     ::_exit(1);
   }
   std::array<char, 64> text{};
@@ -144,7 +147,7 @@ TEST(Child, EndsWithAllThatItStartedWhenItsSupervisorIsKilled) {
     ASSERT_EQ(::poll(&process, 1, 10'000), 1) << "it lives on";
     ::close(process.fd);
   }
-  while (::waitpid(-1, nullptr, 0) > 0) {  // the guard last
+  while (::waitpid(-1, nullptr, 0) > 0) {  // the reaper last
   }
   EXPECT_FALSE(std::filesystem::exists(file));
 }
@@ -152,9 +155,9 @@ TEST(Child, EndsWithAllThatItStartedWhenItsSupervisorIsKilled) {
 TEST(Child, IsToldToEndWhenItsSupervisorIs) {
   const int stop = ::eventfd(1, EFD_CLOEXEC);
   const std::array<int, 1> stops = {stop};
-  const Ending ending =
+  const ChildResult result =
       ended(shell("trap 'echo told; exit 0' TERM; while :; do sleep 0.01; done"), stops);
-  EXPECT_EQ(ending.why, Ending::Why::stopped);
+  EXPECT_EQ(result.why, ChildResult::Why::stopped);
   ::close(stop);
 }
 
@@ -162,11 +165,11 @@ TEST(Child, CannotStartWhatIsNotThere) {
   EXPECT_FALSE(can_run("no-such-program-here"));
   EXPECT_FALSE(can_run("/no/such/program"));
   EXPECT_TRUE(can_run("sh"));
-  Job job = shell("");
-  job.command = {"no-such-program-here"};
-  const auto ending = run_job(job, {});
-  ASSERT_FALSE(ending);
-  EXPECT_NE(ending.error().find("cannot start no-such-program-here"), std::string::npos);
+  ChildCommand command = shell("");
+  command.arguments = {"no-such-program-here"};
+  const auto result = run_child(command, {});
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().find("cannot start no-such-program-here"), std::string::npos);
 }
 
 }  // namespace

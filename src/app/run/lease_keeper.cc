@@ -14,12 +14,13 @@ namespace parley::app {
 
 namespace {
 
-// Three chances before a lease is over.
+// Renewing after a third of the lease leaves two more tries before it is over.
 std::chrono::microseconds interval_of(base::Duration lease) {
   return std::chrono::microseconds(lease.us / 3);
 }
 
-constexpr std::chrono::milliseconds pause_of_absence(500);
+// Between two tries while the broker does not answer.
+constexpr std::chrono::milliseconds retry_pause(500);
 
 int event_fd() {
   const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -39,7 +40,7 @@ std::string lock_request(uint64_t fence) {
   lib::JsonWriter(body)
       .object()
       .key("lease")
-      .text(base::format_duration(Duty::lock_lease))
+      .text(base::format_duration(LeaseKeeper::lock_lease))
       .key("fence")
       .number(fence)
       .end_object();
@@ -59,39 +60,16 @@ uint64_t number_in(const std::string& json, std::string_view key) {
   return value ? value.as_uint64().value_or(0) : 0;
 }
 
-Line::Answer Line::call(const Call& call) {
-  if (!client_) {
-    auto found = find_broker(options_);
-    if (!found) {
-      const bool is_away = found.error().code == "UNAVAILABLE";
-      return {.status = is_away ? 0 : 400, .body = {}, .failure = found.error()};
-    }
-    target_ = std::move(*found);
-    client_.emplace(net::Place{
-        .url = target_.url, .token = target_.token, .trusted_file = target_.ca, .stop = stop_});
-  }
-  auto response = client_->request(call.method, call.path, call.body, call.headers, call.patience);
-  if (!response) {
-    client_.reset();
-    return {.status = 0, .body = {}, .failure = failure_of(response.error())};
-  }
-  Answer answer{.status = response->status, .body = std::move(response->body), .failure = {}};
-  if (!answer.is_good()) {
-    answer.failure = refusal({answer.status, answer.body, {}});
-  }
-  return answer;
-}
-
-Duty::Duty(const ClientOptions& options, std::string agent, uint64_t fence)
+LeaseKeeper::LeaseKeeper(const ClientOptions& options, std::string agent, uint64_t fence)
     : agent_(std::move(agent)),
       stop_(event_fd()),
       lost_(event_fd()),
       fence_(fence),
       held_until_us_(now_us() + lock_lease.us),
-      line_(options, stop_),
+      connection_(options, stop_),
       thread_([this] { run(); }) {}
 
-Duty::~Duty() {
+LeaseKeeper::~LeaseKeeper() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -103,7 +81,7 @@ Duty::~Duty() {
   ::close(lost_);
 }
 
-void Duty::hold(const std::string& message, base::Duration lease) {
+void LeaseKeeper::hold(const std::string& message, base::Duration lease) {
   const std::lock_guard lock(mutex_);
   message_ = message;
   lease_ = lease;
@@ -111,24 +89,24 @@ void Duty::hold(const std::string& message, base::Duration lease) {
   changed_.notify_all();
 }
 
-void Duty::drop() {
+void LeaseKeeper::drop() {
   const std::lock_guard lock(mutex_);
   message_.clear();
 }
 
-// Goes on while the machine sleeps, as the broker's clock does elsewhere.
-int64_t Duty::now_us() {
+// Time that goes on while this machine sleeps: the lease at the broker runs out meanwhile.
+int64_t LeaseKeeper::now_us() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   return int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
 }
 
-void Duty::lose() {
+void LeaseKeeper::lose() {
   is_lost_ = true;
   signal_event(lost_);
 }
 
-void Duty::run() {
+void LeaseKeeper::run() {
   Clock::time_point renew_due = Clock::now() + interval_of(lock_lease);
   std::unique_lock lock(mutex_);
   while (!stopping_ && !is_lost_) {
@@ -139,7 +117,7 @@ void Duty::run() {
     const bool extends = !message_.empty() && extend_due_ <= Clock::now();
     const std::string message = message_;
     const base::Duration lease = lease_;
-    lock.unlock();
+    lock.unlock();  // a call may take seconds, and `drop` must not wait for it
     if (renew_due <= Clock::now()) {
       renew_due = renew();
     }
@@ -151,15 +129,15 @@ void Duty::run() {
   }
 }
 
-// When the lock is to be renewed next. One that ended while the broker was away is taken again if
-// nobody else has it.
-Duty::Clock::time_point Duty::renew() {
+// Renews the lock, and returns when to renew it next. A lock that ended while the broker was away
+// is taken again if nobody else has it.
+LeaseKeeper::Clock::time_point LeaseKeeper::renew() {
   const int64_t asked_us = now_us();
-  Call call{"PUT", "/v1/locks/" + encoded(lock_of(agent_)), lock_request(fence_), {}};
-  Line::Answer answer = line_.call(call);
+  HttpCall call{"PUT", "/v1/locks/" + encoded(lock_of(agent_)), lock_request(fence_), {}};
+  BrokerConnection::Answer answer = connection_.call(call);
   if (answer.failure.code == "CONFLICT") {
     call.body = lock_request(0);
-    answer = line_.call(call);
+    answer = connection_.call(call);
   }
   if (answer.is_good()) {
     fence_ = number_in(answer.body, "fence");
@@ -169,23 +147,28 @@ Duty::Clock::time_point Duty::renew() {
   if (!answer.is_passing()) {
     lose();
   }
-  return Clock::now() + pause_of_absence;
+  return Clock::now() + retry_pause;
 }
 
-Duty::Clock::time_point Duty::extend(const std::string& message, base::Duration lease) {
+// Renews the lease on the message, and returns when to renew it next.
+LeaseKeeper::Clock::time_point LeaseKeeper::extend(const std::string& message,
+                                                   base::Duration lease) {
   const std::string path = "/v1/messages/" + encoded(message);
-  const Line::Answer answer = line_.call({"POST", path + "/extend", lease_request(lease), {}});
+  const BrokerConnection::Answer answer =
+      connection_.call({"POST", path + "/extend", lease_request(lease), {}});
   if (answer.is_good()) {
     return Clock::now() + interval_of(lease);
   }
   if (answer.is_passing()) {
-    return Clock::now() + pause_of_absence;
+    return Clock::now() + retry_pause;
   }
   if (answer.failure.code == "NOT_DELIVERED") {
-    (void)line_.call({"GET", path});  // it waits again, and nobody else is to have it
+    // The lease ended and the message is back in the inbox. Reading it takes it again, before
+    // another process does.
+    (void)connection_.call({"GET", path});
     return Clock::now();
   }
-  return Clock::time_point::max();  // settled by the command itself, or gone
+  return Clock::time_point::max();  // the command settled the message itself, or it is gone
 }
 
 }  // namespace parley::app

@@ -6,67 +6,41 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
-#include "app/client.h"
-#include "net/client/client.h"
+#include "app/client/client.h"
+#include "app/run/broker_connection.h"
+#include "base/time.h"
 
 namespace parley::app {
 
-// A connection to a broker that may restart meanwhile: looks for it anew when it was lost. Not
-// thread-safe.
-class Line {
- public:
-  // `stop`: as soon as it can be read, a call ends without an answer.
-  Line(ClientOptions options, int stop) : options_(std::move(options)), stop_(stop) {}
-
-  struct Answer {
-    int status = 0;  // 0: there was none
-    std::string body;
-    Failure failure;  // what was wrong, unless it is good
-
-    bool is_good() const { return status >= 200 && status < 300; }
-    // Worth another try: the broker is away, or has too much to do.
-    bool is_passing() const { return status == 0 || status >= 500 || status == 429; }
-  };
-  Answer call(const Call& call);
-
-  // Where the newest call went.
-  const BrokerAddress& target() const { return target_; }
-
- private:
-  ClientOptions options_;
-  int stop_;
-  BrokerAddress target_;
-  std::optional<net::Client> client_;
-};
-
-// That one process works for an agent and no other: a lock of the broker's, renewed by a thread of
-// its own, as is the lease on the message in hand. A broker that restarts is waited for.
-class Duty {
+// Keeps two leases at the broker while a process works for an agent: the lock that says that no
+// other process works for it, and the lease on the message in hand. A thread renews both, and waits
+// for a broker that restarts. The other functions may be called from any thread.
+class LeaseKeeper {
  public:
   static constexpr base::Duration lock_lease = base::seconds(30);
   static constexpr base::Duration message_lease = base::seconds(60);
   static std::string lock_of(const std::string& agent) { return "!run:" + agent; }
 
-  // The lock was got with this fence.
-  Duty(const ClientOptions& options, std::string agent, uint64_t fence);
-  ~Duty();
-  Duty(const Duty&) = delete;
-  Duty& operator=(const Duty&) = delete;
+  // The caller has taken the lock; `fence` is what the broker answered.
+  LeaseKeeper(const ClientOptions& options, std::string agent, uint64_t fence);
+  ~LeaseKeeper();
+  LeaseKeeper(const LeaseKeeper&) = delete;
+  LeaseKeeper& operator=(const LeaseKeeper&) = delete;
 
-  // Keeps the lease on the message, which has just begun, until `drop`.
+  // Renews the lease on the message, which has just begun, until `drop`.
   void hold(const std::string& message, base::Duration lease);
   void drop();
 
-  // By which request the lock is held now.
+  // The fence under which the lock is held now: it changes when the lock had to be taken again.
   uint64_t fence() const { return fence_.load(); }
-  // Can be read once another has the lock.
+  // A descriptor that can be read once another process has the lock.
   int lost() const { return lost_; }
   bool is_lost() const { return is_lost_.load(); }
-  // It was not renewed in time, and it is not known yet whether another has it.
+  // The lock was not renewed in time, and it is not known yet whether another process has it.
   bool is_doubtful() const { return !is_lost() && now_us() >= held_until_us_.load(); }
 
  private:
@@ -84,7 +58,7 @@ class Duty {
   std::atomic<uint64_t> fence_;
   std::atomic<bool> is_lost_ = false;
   std::atomic<int64_t> held_until_us_;
-  Line line_;  // the thread's
+  BrokerConnection connection_;  // used by the thread alone
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -95,11 +69,11 @@ class Duty {
   std::thread thread_;
 };
 
-// The body of a request for the lock; fence 0 takes it anew.
+// The body of a request for the lock: to renew it under its fence, or with 0 to take it anew.
 std::string lock_request(uint64_t fence);
 // The body of a request for a longer lease on a message.
 std::string lease_request(base::Duration lease);
-// A whole number that the answer has; 0 when it has none.
+// The whole number that an answer has under this key; 0 when it has none.
 uint64_t number_in(const std::string& json, std::string_view key);
 
 }  // namespace parley::app

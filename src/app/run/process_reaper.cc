@@ -16,18 +16,18 @@ namespace parley::app {
 namespace {
 
 constexpr pid_t dismissed = 0;
-constexpr int look_ms = 10;
-// Of a supervisor's lock at least twice as much is left when it dies: whoever takes over finds the
-// group gone.
+constexpr int look_ms = 10;  // nobody tells that a group has ended
+// When a supervisor dies, at least twice as much is left of its lock's lease: whoever takes over
+// finds the group gone.
 constexpr base::Duration grace_max = base::seconds(10);
 
-// The group to end once the line is cut; `dismissed` when there is nothing to do. From here on only
-// what may be called between fork and exec.
-pid_t await_end(int line) {
+// Waits until the other end of the pipe is closed. Returns the group to end, or `dismissed` when
+// none was named. This and what follows calls only what is allowed between fork and exec.
+pid_t await_end(int pipe) {
   pid_t group = dismissed;
   while (true) {
     pid_t told = dismissed;
-    const ssize_t count = ::read(line, &told, sizeof told);
+    const ssize_t count = ::read(pipe, &told, sizeof told);
     if (count < 0 && errno == EINTR) {
       continue;
     }
@@ -49,14 +49,14 @@ void end_group(pid_t group, int grace_ms) {
   ::kill(-group, SIGKILL);
 }
 
-[[noreturn]] void stand_by(int line, int grace_ms, const char* file) {
-  ::setsid();  // what a terminal tells us is not for it
+[[noreturn]] void stand_by(int pipe, int grace_ms, const char* file) {
+  ::setsid();  // a terminal's signals are for the supervisor alone
   sigset_t all;
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   ::prctl(PR_SET_NAME, "parley-guard", 0, 0, 0);
-  // It keeps nothing open that someone may wait for the end of.
-  ::dup2(line, STDIN_FILENO);
+  // A descriptor that stayed open here would keep a reader at its other end waiting.
+  ::dup2(pipe, STDIN_FILENO);
   if (::close_range(STDIN_FILENO + 1, UINT_MAX, 0) != 0) {
     for (int fd = STDIN_FILENO + 1; fd < 1024; ++fd) {
       ::close(fd);
@@ -73,7 +73,7 @@ void end_group(pid_t group, int grace_ms) {
 
 }  // namespace
 
-Guard::Guard(base::Duration grace, const std::string& file) {
+ProcessReaper::ProcessReaper(base::Duration grace, const std::string& file) {
   Pipe pipe;
   if (!pipe.open()) {
     return;
@@ -83,19 +83,19 @@ Guard::Guard(base::Duration grace, const std::string& file) {
   if (pid_ == 0) {
     stand_by(pipe.from.get(), grace_ms, file.c_str());
   }
-  line_ = std::move(pipe.to);
+  pipe_ = std::move(pipe.to);
 }
 
-Guard::~Guard() {
+ProcessReaper::~ProcessReaper() {
   if (!is_there()) {
     return;
   }
   watch(dismissed);
-  line_.close();
+  pipe_.close();
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
-void Guard::watch(pid_t group) const { (void)!::write(line_.get(), &group, sizeof group); }
+void ProcessReaper::watch(pid_t group) const { (void)!::write(pipe_.get(), &group, sizeof group); }
 
 }  // namespace parley::app

@@ -10,25 +10,25 @@
 
 namespace parley::app {
 
-// A process beside us that outlives us. When we are gone without having dismissed it, killed with
-// SIGKILL for example, it ends the process group of the command that we ran, which would live on
-// otherwise, and removes what we left.
-class Guard {
+// A process that outlives this one. When this process ends without having dismissed the reaper,
+// killed with SIGKILL for example, the reaper ends the process group of the command that was run,
+// which would live on otherwise, and removes the message's file.
+class ProcessReaper {
  public:
-  // Has one stand by. `grace` is from SIGTERM to SIGKILL; `file` is removed afterwards, if there is
-  // one. Without any where none can be made.
-  Guard(base::Duration grace, const std::string& file);
-  ~Guard();  // dismisses it
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
+  // Starts the reaper. `grace` is the time from SIGTERM to SIGKILL. Afterwards the reaper removes
+  // `file`, unless that is empty. Where no process can be made, is_there() is false.
+  ProcessReaper(base::Duration grace, const std::string& file);
+  ~ProcessReaper();  // dismisses the process
+  ProcessReaper(const ProcessReaper&) = delete;
+  ProcessReaper& operator=(const ProcessReaper&) = delete;
 
   bool is_there() const { return pid_ > 0; }
-  // To be told by the leader of the group itself before it begins, so that no moment is unguarded.
-  // Good between fork and exec.
+  // Names the process group to end. The leader of the group calls this itself, between fork and
+  // exec, so that there is no moment in which the command runs and the reaper does not know it.
   void watch(pid_t group) const;
 
  private:
-  Fd line_;  // its other end sees when we are gone
+  Fd pipe_;  // closed by the system when this process ends, which the reaper sees
   pid_t pid_ = -1;
 };
 

@@ -251,7 +251,7 @@ void DeliveryChecks::reconcile_mark(const Step& step, const SentMessage& sent,
   }
   // A message that a client saw before its stream was opened waits for no room in the window.
   for (const auto& [id, opened] : model_.streams) {
-    if (actual.state == State::queued && !actual.parked && opened.agent == delivery.receiver &&
+    if (actual.state == State::queued && !actual.on_hold && opened.agent == delivery.receiver &&
         (opened.after.covers(delivery.mark) || opened.after.covers(delivery.former))) {
       model_.fail(
           Check::resume, step,

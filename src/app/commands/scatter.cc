@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <memory>
+
+#include "app/commands/commands.h"
+#include "app/options.h"
+#include "app/text/terminal.h"
+
+namespace parley::app {
+
+namespace {
+
+using lib::Json;
+
+// Shared by the closures of the group, because CLI11 copies them.
+struct Options : PatternOptions {
+  std::string strategy = "all";
+  std::string window;
+  std::string on_partial = "proceed_with_available";
+};
+
+int start(const Options& options) {
+  std::string text;
+  lib::JsonWriter out(text);
+  out.object();
+  write_names(out, "receivers", options.agents);
+  out.key("strategy").text(options.strategy).key("on_partial").text(options.on_partial);
+  if (!options.window.empty()) {
+    out.key("timeout").text(options.window);
+  }
+  out.key("message");
+  return post_pattern(options, "/v1/scatter?lenient=true", std::move(text));
+}
+
+int show(const Options& options) {
+  return ask_and_show(
+      options.client, {"GET", "/v1/scatter/" + encoded(options.id)}, [](Json answer) {
+        std::printf("%s: %s of %s answers (%s)\n", text_of(answer, "state").c_str(),
+                    text_of(answer, "good").c_str(), text_of(answer, "needed").c_str(),
+                    text_of(answer, "strategy").c_str());
+        Table table({"AGENT", "STATE", "STATUS", "RESPONSE"});
+        for (const Json member : answer.find("members").elements()) {
+          table.add({{text_of(member, "agent")},
+                     {text_of(member, "state")},
+                     {text_of(member, "status")},
+                     {message_place(member, "response"), Colour::dim}});
+        }
+        std::printf("%s", table.render(wants_colours()).c_str());
+        return 0;
+      });
+}
+
+}  // namespace
+
+void add_scatter(Command& app, int& exit_code) {
+  const auto options = std::make_shared<Options>();
+  Command* group = app.add_subcommand("scatter", "Ask several agents and gather their answers");
+  group->require_subcommand(1);
+  Command* asks = group->add_subcommand("ask", "Ask them, and print the id of the question");
+  asks->add_option("--to", options->agents, "An agent to ask; may be repeated")->required();
+  asks->add_option("--strategy", options->strategy,
+                   "When there are enough: all, any, majority or quorum(N); all");
+  takes_duration(*asks->add_option("--window", options->window,
+                                   "How long to wait; else the rule flow.gather_window"));
+  asks->add_option("--on-partial", options->on_partial,
+                   "At its end: proceed_with_available, fail or extend_timeout")
+      ->one_of({"proceed_with_available", "fail", "extend_timeout"});
+  add_pattern_draft(*asks, *options);
+  add_example(*asks, "parley scatter ask --to bo --to cy --strategy majority \"Ship it?\"");
+  asks->callback([=, &exit_code] { exit_code = start(*options); });
+  Command* shows = group->add_subcommand("show", "How it stands");
+  add_pattern_id(*shows, *options);
+  add_example(*shows, "parley scatter show 1b4e28ba-2fa1-41d2-883f-0016d3cca427");
+  shows->callback([=, &exit_code] { exit_code = show(*options); });
+}
+
+}  // namespace parley::app
