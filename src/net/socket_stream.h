@@ -13,15 +13,16 @@
 namespace parley::net {
 
 // Bytes over a non-blocking socket, which it does not own, plain or with TLS.
-class Stream {
+class SocketStream {
  public:
   using Status = lib::IoResult::Status;
 
-  explicit Stream(int socket) : socket_(socket) {}
-  Stream(int socket, const lib::TlsContext& context) : socket_(socket) {
+  explicit SocketStream(int socket) : socket_(socket) {}
+  SocketStream(int socket, const lib::TlsContext& context) : socket_(socket) {
     tls_.emplace(context, socket);
   }
-  Stream(int socket, const lib::TlsContext& context, const std::string& host) : socket_(socket) {
+  SocketStream(int socket, const lib::TlsContext& context, const std::string& host)
+      : socket_(socket) {
     tls_.emplace(context, socket, host);
   }
 

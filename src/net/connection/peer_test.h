@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/connection.h"
+#include "net/connection/connection.h"
 
 namespace parley::net {
 

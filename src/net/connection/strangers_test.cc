@@ -2,8 +2,8 @@
 // What a connection holds for a caller who is not known, and of the unfinished of one who is.
 #include <gtest/gtest.h>
 
-#include "net/connection.h"
-#include "net/peer_test.h"
+#include "net/connection/connection.h"
+#include "net/connection/peer_test.h"
 
 namespace parley::net {
 namespace {
@@ -152,8 +152,8 @@ TEST_F(Unfinished, TheOnlyBodyOfACallerIsNeverRefused) {
 }
 
 TEST_F(Unfinished, AMessageOfAWebSocketCountsToo) {
-  feed(other_, "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n" +
-                   std::string(3'000, 'x'));
+  feed(other_,
+       "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n" + std::string(3'000, 'x'));
   peer_.open_websocket();
   peer_.send(frame(Opcode::text, std::string(2'000, 'x')).substr(0, 1'500));
   EXPECT_EQ(peer_.connection->phase(), Connection::Phase::closing);

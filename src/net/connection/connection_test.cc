@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocol without a socket: order of answers, limits, times.
-#include "net/connection.h"
+#include "net/connection/connection.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
 
-#include "net/peer_test.h"
+#include "net/connection/peer_test.h"
 
 namespace parley::net {
 namespace {
