@@ -419,8 +419,8 @@ std::expected<void, Error> serve(const Config& config, const TestAccess* access)
   if (!key) {
     return std::unexpected(key.error());
   }
-  auto notes = edge::mcp::Notes::open(config.data + "/mcp.sessions", clock.now(),
-                                      {.life = config.mcp.session_life});
+  auto notes = edge::mcp::SavedSessions::open(config.data + "/mcp.sessions", clock.now(),
+                                              {.life = config.mcp.session_life});
   if (!notes) {
     return std::unexpected(notes.error());
   }
@@ -437,7 +437,7 @@ std::expected<void, Error> serve(const Config& config, const TestAccess* access)
                              .gauges = gauges(config, **journal, exporter.get(), clock),
                              .mcp = config.mcp,
                              .mcp_key = *key,
-                             .mcp_notes = std::move(*notes),
+                             .mcp_sessions = std::move(*notes),
                              .webhooks = webhooks(config)};
   if (access != nullptr) {
     access->add(options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/tools/offer.h"
+#include "edge/tools/call_handle.h"
 
 #include "lib/json_writer.h"
 
@@ -40,7 +40,7 @@ Question form(std::string key, std::string_view message, std::string_view schema
   return {std::move(key), "elicitation/create", std::move(params)};
 }
 
-std::string_view Ask::answer(std::string_view key) const {
+std::string_view CallContext::answer(std::string_view key) const {
   const auto at = answers.find(key);
   return at == answers.end() ? std::string_view{} : at->second;
 }
@@ -96,11 +96,11 @@ Result prompt_text(std::string_view description, std::string_view text) {
   });
 }
 
-Fault resource_not_found(const Ask& ask) {
+RpcError resource_not_found(const CallContext& context) {
   constexpr int legacy_not_found = -32002;
   std::string data;
-  JsonWriter(data).object().key("uri").text(ask.uri).end_object();
-  return {ask.client.era == Era::modern ? invalid_params : legacy_not_found,
+  JsonWriter(data).object().key("uri").text(context.uri).end_object();
+  return {context.client.era == Era::modern ? invalid_params : legacy_not_found,
           "there is no such resource", std::move(data)};
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/mcp/replies.h"
+#include "edge/tools/replies.h"
 
 #include <gtest/gtest.h>
 
-#include "edge/tools/shape.h"
+#include "edge/tools/schema.h"
 
 namespace parley::edge::mcp {
 namespace {
@@ -78,8 +78,8 @@ TEST(McpReplies, AnInboxSaysWhatIsFromAHuman) {
 }
 
 TEST(McpShape, SaysTheSchemaOfAnObject) {
-  EXPECT_EQ(shape(""), R"({"type":"object"})");
-  EXPECT_EQ(shape("!id more? in{} a[!b# c*]"),
+  EXPECT_EQ(schema_of(""), R"({"type":"object"})");
+  EXPECT_EQ(schema_of("!id more? in{} a[!b# c*]"),
             R"({"type":"object","properties":{"id":{"type":"string"},"more":{"type":"boolean"},)"
             R"("in":{"type":"object"},"a":{"type":"array","items":{"type":"object","properties":{)"
             R"("b":{"type":"integer"},"c":{"type":"array","items":{"type":"string"}}},)"

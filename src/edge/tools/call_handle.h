@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Over 150 lines: one page that says all an offer can hold, each part in a few lines.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +15,17 @@
 
 namespace parley::edge::mcp {
 
-// What a Model Context Protocol server offers: plain values that a Server is given before it runs.
-// Everything here is called and calls on the server's thread; nothing may block. JSON is passed as
-// text, and must be JSON without line ends.
+// One call of a tool, prompt or resource, as the function that carries it out sees it. Everything
+// here is called and calls on the server's thread; nothing may block. JSON is passed as text, and
+// must be JSON without line ends.
 
-class Server;
+class Calls;
 
 enum class Era : uint8_t { legacy, modern };  // 2025-11-25 and older; 2026-07-28
 enum class Level : uint8_t { debug, info, notice, warning, error, critical, alert, emergency };
 
 // What the client said that it can do for the server.
-struct Abilities {
+struct ClientCapabilities {
   bool elicitation = false;      // asks its user by a form
   bool elicitation_url = false;  // or sends its user to a page
   bool sampling = false;         // asks its model
@@ -36,7 +35,7 @@ struct Abilities {
 struct Client {
   Principal principal;
   Era era = Era::legacy;
-  Abilities can;
+  ClientCapabilities can;
   std::string name;  // as it calls itself; may be empty
   // Of the trace that the call is a part of; may be empty.
   std::string traceparent;
@@ -45,14 +44,14 @@ struct Client {
 
 // An error of the protocol, instead of a result. What a model should read and act on is a result
 // with `isError`: see tool_error.
-struct Fault {
+struct RpcError {
   int code = 0;
   std::string message;
   std::string data{};  // JSON
 };
 inline constexpr int invalid_params = -32602;
 inline constexpr int internal_error = -32603;
-inline constexpr int missing_ability = -32021;  // data: {"requiredCapabilities":{…}}
+inline constexpr int missing_capability = -32021;  // data: {"requiredCapabilities":{…}}
 
 // What a call ends with. `members` are JSON without the braces, and say nothing of `isError`: that
 // is written for a result that has failed.
@@ -62,7 +61,8 @@ struct Result {
   std::vector<net::Report> reports{};  // of those who want to know whether it was written
 };
 
-// What the client is asked for in the middle of a call, by a method that it has (see Abilities).
+// What the client is asked for in the middle of a call, by a method that it has declared
+// (ClientCapabilities).
 struct Question {
   std::string key;     // by which the answer is found
   std::string method;  // elicitation/create, sampling/createMessage or roots/list
@@ -73,13 +73,13 @@ Question form(std::string key, std::string_view message, std::string_view schema
 
 // One call on its way to its answer. A handle: copy it into whatever finishes the call later. Once
 // the call is answered or cancelled, it does nothing.
-class Run {
+class CallHandle {
  public:
-  Run(Server& server, uint64_t id) : server_(&server), id_(id) {}
+  CallHandle(Calls& calls, uint64_t id) : calls_(&calls), id_(id) {}
 
   // Ends the call; see the makers of results below.
   void done(const Result& result) const;
-  void fail(const Fault& fault) const;
+  void fail(const RpcError& error) const;
 
   // Told if the client asked for it, else nothing.
   void progress(double done, double total, std::string_view message = {}) const;
@@ -105,15 +105,16 @@ class Run {
   void hang_up() const;
 
  private:
-  Server* server_;
+  Calls* calls_;
   uint64_t id_;
 };
 
 using Answers = std::map<std::string, std::string, std::less<>>;  // by key: a result as JSON
 
-// What a function of an offer gets. Good during the call; `run` for as long as it is wanted.
-struct Ask {
-  Run run;
+// What the function of a feature gets. Good while the function runs; `call` for as long as it is
+// wanted.
+struct CallContext {
+  CallHandle call;
   const Client& client;
   lib::Json arguments;     // an object; of a resource: its variables
   std::string_view uri;    // of a resource
@@ -123,59 +124,9 @@ struct Ask {
   // Empty while there is none. Of a form: {"action":"accept","content":{…}}, or decline, cancel.
   std::string_view answer(std::string_view key) const;
 };
-using Act = std::function<void(const Ask&)>;
+using Handler = std::function<void(const CallContext&)>;
 
-struct Tool {
-  std::string name;
-  std::string title;
-  std::string description;
-  std::string input_schema = R"({"type":"object"})";  // JSON Schema 2020-12, given out verbatim
-  std::string output_schema{};                        // may be empty
-  std::string annotations{};                          // JSON object; may be empty
-  Act act;
-};
-
-// Completes `value` of the argument or variable; the first 100 are shown.
-using Complete = std::function<std::vector<std::string>(
-    const Client& client, std::string_view argument, std::string_view value)>;
-
-// One resource, or all that a template such as `parley://threads/{id}` names; each {variable} is
-// one segment, percent-encoded in the URI and decoded in the arguments.
-struct Resource {
-  std::string uri;  // or the template
-  std::string name;
-  std::string title;
-  std::string description;
-  std::string mime_type = "application/json";
-  Act read;
-  Complete complete{};        // of the variables of a template
-  bool subscribable = false;  // then someone calls Server::updated
-};
-
-struct Prompt {
-  struct Argument {
-    std::string name;
-    std::string description;
-    bool required = false;
-  };
-  std::string name;
-  std::string title;
-  std::string description;
-  std::vector<Argument> arguments;
-  Act get;
-  Complete complete{};
-};
-
-struct Offer {
-  std::string instructions;  // for the model, in a few sentences
-  std::vector<Tool> tools;
-  std::vector<Resource> resources;
-  std::vector<Resource> templates;
-  std::vector<Prompt> prompts;
-  bool lists_change = false;  // then someone calls Server::lists_changed
-};
-
-// Results, for Run::done.
+// Results, for CallHandle::done.
 Result tool_text(std::string_view text);
 // Structured content, and the same as text for clients that know no other.
 Result tool_json(std::string_view object);
@@ -185,7 +136,7 @@ Result tool_error(std::string_view text);
 Result resource_text(std::string_view uri, std::string_view mime_type, std::string_view text);
 Result prompt_text(std::string_view description, std::string_view text);
 
-// The result of a resource that is not there, for Run::fail; the protocol's versions differ.
-Fault resource_not_found(const Ask& ask);
+// The result of a resource that is not there, for CallHandle::fail; the protocol's versions differ.
+RpcError resource_not_found(const CallContext& context);
 
 }  // namespace parley::edge::mcp

@@ -9,8 +9,8 @@
 
 namespace parley::edge::mcp {
 
-// How many of something each principal has. Nothing is kept of those who have none.
-class Tally {
+// Counts how many of something each principal has. Takes no memory for those who have none.
+class PrincipalCounts {
  public:
   uint64_t of(const Principal& principal) const {
     const auto at = counts_.find(key(principal));

@@ -10,38 +10,40 @@
 #include <utility>
 #include <vector>
 
-#include "edge/mcp/records.h"
+#include "edge/mcp/tables/records.h"
 
 namespace parley::edge::mcp {
 
-// Who wants to hear of which resource, and what they are still to be told. A subscriber is the
+// Who subscribes to which resource, and the notices that were not sent yet. A subscriber is the
 // number of a session or of a stream that listens.
 class Subscriptions {
  public:
-  // `spelling` is the URI as the client wrote it and will hear it, `uri` the one way to write it.
+  // A URI can be written in several ways: `spelling` is that of the client, which its notices have
+  // too, and `uri` is the canonical one.
   void add(uint64_t subscriber, const Principal& owner, std::string_view uri,
            std::string_view spelling);
   void remove(uint64_t subscriber, std::string_view spelling);
+  // Removes all subscriptions and notices of the subscriber.
   void forget(uint64_t subscriber);
 
-  // To be told, when there is a way.
-  void note(uint64_t subscriber, Notice notice);
-  // A resource changed for one agent or, where that is empty, for all. Whether anyone is to be
-  // told.
+  // The notice is sent when the subscriber has a stream with room for it.
+  void add_notice(uint64_t subscriber, ChangeNotice notice);
+  // A resource changed for one agent or, where that is empty, for all. Returns whether that made
+  // notices.
   bool updated(core::WorkspaceId workspace, std::string_view agent, std::string_view uri);
 
-  // Those of one subscriber, in the client's spelling.
+  // The subscriptions of one subscriber, in the client's spelling.
   size_t count(uint64_t subscriber) const;
   bool has(uint64_t subscriber, std::string_view spelling) const;
   std::vector<std::string> of(uint64_t subscriber) const;
-  bool is_empty() const { return topics_.empty(); }
+  bool is_empty() const { return listeners_.empty(); }
 
-  // Shows all that is to be told; what `tell` returns true for is told.
-  using Tell = std::function<bool(uint64_t subscriber, const Notice& notice)>;
-  void flush(const Tell& tell);
+  // Gives `send` each notice, and drops those for which it returns true.
+  using Send = std::function<bool(uint64_t subscriber, const ChangeNotice& notice)>;
+  void flush(const Send& send);
 
  private:
-  using Topic = std::pair<core::WorkspaceId, std::string>;
+  using ResourceKey = std::pair<core::WorkspaceId, std::string>;
   struct Subscriber {
     core::WorkspaceId workspace{};
     std::string agent;
@@ -56,9 +58,10 @@ class Subscriptions {
   void unlist(uint64_t subscriber, const Subscriber& who, const std::string& spelling,
               const std::string& uri);
 
-  std::map<Topic, std::map<std::string, std::set<Listener>, std::less<>>> topics_;  // by agent
+  // By resource and agent.
+  std::map<ResourceKey, std::map<std::string, std::set<Listener>, std::less<>>> listeners_;
   std::map<uint64_t, Subscriber> subscribers_;
-  std::map<uint64_t, std::set<Notice>> notices_;
+  std::map<uint64_t, std::set<ChangeNotice>> notices_;
 };
 
 }  // namespace parley::edge::mcp

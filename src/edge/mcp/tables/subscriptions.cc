@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/mcp/subscriptions.h"
+#include "edge/mcp/tables/subscriptions.h"
 
 namespace parley::edge::mcp {
 
@@ -8,22 +8,23 @@ void Subscriptions::add(uint64_t subscriber, const Principal& owner, std::string
   Subscriber& who = subscribers_[subscriber];
   who.workspace = owner.workspace;
   who.agent = owner.name;
+  // Two spellings of one URI are two subscriptions: the client unsubscribes from each.
   if (who.uris.emplace(spelling, uri).second) {
-    topics_[{owner.workspace, std::string(uri)}][owner.name].insert(
+    listeners_[{owner.workspace, std::string(uri)}][owner.name].insert(
         {subscriber, std::string(spelling)});
   }
 }
 
 void Subscriptions::unlist(uint64_t subscriber, const Subscriber& who, const std::string& spelling,
                            const std::string& uri) {
-  const auto topic = topics_.find({who.workspace, uri});
-  const auto listeners = topic->second.find(who.agent);
+  const auto resource = listeners_.find({who.workspace, uri});
+  const auto listeners = resource->second.find(who.agent);
   listeners->second.erase({subscriber, spelling});
   if (listeners->second.empty()) {
-    topic->second.erase(listeners);
+    resource->second.erase(listeners);
   }
-  if (topic->second.empty()) {
-    topics_.erase(topic);
+  if (resource->second.empty()) {
+    listeners_.erase(resource);
   }
 }
 
@@ -51,31 +52,31 @@ void Subscriptions::forget(uint64_t subscriber) {
   notices_.erase(subscriber);
 }
 
-void Subscriptions::note(uint64_t subscriber, Notice notice) {
+void Subscriptions::add_notice(uint64_t subscriber, ChangeNotice notice) {
   notices_[subscriber].insert(std::move(notice));
 }
 
 bool Subscriptions::updated(core::WorkspaceId workspace, std::string_view agent,
                             std::string_view uri) {
-  const auto topic = topics_.find({workspace, std::string(uri)});
-  if (topic == topics_.end()) {
+  const auto resource = listeners_.find({workspace, std::string(uri)});
+  if (resource == listeners_.end()) {
     return false;
   }
-  const auto tell = [this](const std::set<Listener>& listeners) {
+  const auto notify = [this](const std::set<Listener>& listeners) {
     for (const Listener& each : listeners) {
-      note(each.subscriber, {Notice::Kind::updated, each.spelling});
+      add_notice(each.subscriber, {ChangeNotice::Kind::updated, each.spelling});
     }
   };
   if (!agent.empty()) {
-    const auto listeners = topic->second.find(agent);
-    if (listeners == topic->second.end()) {
+    const auto listeners = resource->second.find(agent);
+    if (listeners == resource->second.end()) {
       return false;
     }
-    tell(listeners->second);
+    notify(listeners->second);
     return true;
   }
-  for (const auto& [name, listeners] : topic->second) {
-    tell(listeners);
+  for (const auto& [name, listeners] : resource->second) {
+    notify(listeners);
   }
   return true;
 }
@@ -100,10 +101,11 @@ std::vector<std::string> Subscriptions::of(uint64_t subscriber) const {
   return uris;
 }
 
-void Subscriptions::flush(const Tell& tell) {
+void Subscriptions::flush(const Send& send) {
   for (auto at = notices_.begin(); at != notices_.end();) {
     const uint64_t subscriber = at->first;
-    std::erase_if(at->second, [&](const Notice& notice) { return tell(subscriber, notice); });
+    // A notice that cannot be sent now stays for the next time.
+    std::erase_if(at->second, [&](const ChangeNotice& notice) { return send(subscriber, notice); });
     at = at->second.empty() ? notices_.erase(at) : std::next(at);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/mcp/replies.h"
+#include "edge/tools/replies.h"
 
 #include <algorithm>
 #include <array>
@@ -21,6 +21,7 @@ struct Renamed {
   std::string_view to;
 };
 
+// Empty values are left out of replies.
 bool says_something(Json value) {
   return value && !value.is_null() && value.raw() != "\"\"" && value.raw() != "[]";
 }
@@ -59,7 +60,8 @@ std::string object_of(const Write& write) {
   return text;
 }
 
-// What can be done by tools about a code. The API's own advice is for programs and people.
+// Advice for a model that has only the tools. The API's own advice is for programs and people.
+// Empty: the detail says enough.
 std::optional<std::string_view> advice_of(std::string_view code) {
   constexpr auto table = std::to_array<Renamed>({
       {"BAD_REQUEST", "Correct what is named and call again."},
@@ -93,7 +95,7 @@ std::optional<std::string_view> advice_of(std::string_view code) {
   return at == table.end() ? std::nullopt : std::optional(at->to);
 }
 
-// The argument of a tool that a field of the API stands for; empty where it is none of them.
+// The argument of a tool that became this field of the API; empty where no argument did.
 std::string argument_of(std::string_view field, std::string_view to) {
   constexpr auto table = std::to_array<Renamed>({{"/conversation_id", "threadId"},
                                                  {"/thread", "threadId"},
@@ -117,12 +119,10 @@ std::string argument_of(std::string_view field, std::string_view to) {
     return "content: " + std::string(field.substr(content.size()));
   }
   const auto* const at = std::ranges::find(table, field, &Renamed::from);
-  return std::string(at != table.end()          ? at->to
-                     : field.starts_with('/') ? field.substr(1)
-                                              : field);
+  return std::string(at != table.end() ? at->to : field.starts_with('/') ? field.substr(1) : field);
 }
 
-// A detail names what flow's messages have; tools have other words.
+// Details of the API use the words of the dialect flow; the tools have other names for them.
 std::string in_words_of_tools(std::string detail) {
   constexpr std::string_view ours = "conversation_id";
   constexpr std::string_view theirs = "threadId";
@@ -133,7 +133,8 @@ std::string in_words_of_tools(std::string detail) {
   return detail;
 }
 
-// What a response says. A result that says no more than its text is that text.
+// The text of a response. A result with no more than the usual members is reduced to its text: the
+// model pays for every word.
 std::string answer_in(Json response) {
   const Json payload = response ? response.find("payload") : Json();
   const Json body = payload ? payload.find("body") : Json();
@@ -252,7 +253,7 @@ std::string message_reply(Json message, std::string_view provenance, std::string
            out);
       out.end_object();
     }
-    if (!delivery.empty()) {  // it is yours no more
+    if (!delivery.empty()) {  // the message is not the reader's any more
       out.key("delivery").raw(delivery);
     }
   });

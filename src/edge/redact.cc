@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/mask.h"
+#include "edge/redact.h"
 
 #include <algorithm>
 #include <array>
+
+#include "base/text.h"
 
 namespace parley::edge {
 
@@ -10,32 +12,31 @@ namespace {
 
 constexpr std::string_view stars = "***";
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+using base::to_lower;
 
 bool is_word(char c) {
-  return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-         c == '.';
+  return (to_lower(c) >= 'a' && to_lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-' || c == '.';
 }
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// Without `_` and `-`, so that api_key, api-key and apiKey are one word.
+// `_`, `-` and case do not count, so that api_key, api-key and apiKey are the same word.
 bool names_a_secret(std::string_view key) {
-  constexpr std::array<std::string_view, 9> words = {"password", "passwd",  "secret",
-                                                     "token",    "apikey",  "authorization",
+  constexpr std::array<std::string_view, 9> words = {"password", "passwd",     "secret",
+                                                     "token",    "apikey",     "authorization",
                                                      "bearer",   "privatekey", "credential"};
   std::string plain;
   for (const char c : key) {
     if (c != '_' && c != '-') {
-      plain.push_back(lower(c));
+      plain.push_back(to_lower(c));
     }
   }
-  return std::ranges::any_of(words, [&plain](std::string_view word) {
-    return plain.find(word) != std::string::npos;
-  });
+  return std::ranges::any_of(
+      words, [&plain](std::string_view word) { return plain.find(word) != std::string::npos; });
 }
 
-// How a secret begins, wherever it stands.
+// The beginnings of well-known kinds of tokens: ours, of OpenAI, GitHub, Slack and AWS, and JWTs.
 bool begins_a_secret(std::string_view text) {
   constexpr std::array<std::string_view, 9> starts = {
       "prl_", "sk-", "ghp_", "gho_", "ghs_", "github_pat_", "xoxb-", "AKIA", "eyJ"};
@@ -43,7 +44,7 @@ bool begins_a_secret(std::string_view text) {
                              [text](std::string_view start) { return text.starts_with(start); });
 }
 
-// The end of the string that begins at `at` with a quote: after its closing one, or the end.
+// The place behind the string that begins at `at` with a quote, or the end of the text.
 size_t string_end(std::string_view text, size_t at) {
   for (++at; at < text.size(); ++at) {
     if (text[at] == '\\') {
@@ -55,6 +56,7 @@ size_t string_end(std::string_view text, size_t at) {
   return text.size();
 }
 
+// The place behind the value that begins at `at`. Text that was cut off ends the value.
 size_t value_end(std::string_view text, size_t at) {
   size_t depth = 0;
   while (at < text.size()) {
@@ -83,7 +85,7 @@ size_t value_end(std::string_view text, size_t at) {
   return text.size();
 }
 
-// A string's text with the words in it that are secrets masked.
+// Appends the text of a string, with stars in place of the words that are secrets.
 void append_words(std::string_view text, std::string& out) {
   for (size_t at = 0; at < text.size();) {
     if (!is_word(text[at])) {
@@ -102,7 +104,7 @@ void append_words(std::string_view text, std::string& out) {
 
 }  // namespace
 
-std::string masked(std::string_view json, size_t bytes_max) {
+std::string redacted(std::string_view json, size_t bytes_max) {
   std::string out;
   out.reserve(std::min(json.size(), bytes_max));
   for (size_t at = 0; at < json.size() && out.size() < bytes_max;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/tools/shape.h"
+#include "edge/tools/schema.h"
 
 #include "base/check.h"
 
@@ -7,10 +7,10 @@ namespace parley::edge::mcp {
 
 namespace {
 
-// Reads the members up to the end of the text or of the object, and writes their schema.
-class Shaper {
+// Reads the short form, and writes the schema. The texts are ours, so a mistake in one is a CHECK.
+class SchemaWriter {
  public:
-  explicit Shaper(std::string_view rest) : rest_(rest) {}
+  explicit SchemaWriter(std::string_view rest) : rest_(rest) {}
 
   std::string object() {
     std::string members;
@@ -72,6 +72,6 @@ class Shaper {
 
 }  // namespace
 
-std::string shape(std::string_view members) { return Shaper(members).object(); }
+std::string schema_of(std::string_view members) { return SchemaWriter(members).object(); }
 
 }  // namespace parley::edge::mcp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/mcp/sessions.h"
+#include "edge/mcp/tables/mcp_sessions.h"
 
 #include <algorithm>
 
@@ -14,28 +14,30 @@ using lib::JsonWriter;
 
 constexpr std::string_view seal_context = "mcp session";
 
-bool is_idle(const Session& session) { return session.stream == 0 && session.runs.empty(); }
+// Nobody waits for anything of an idle session, so it can leave memory unseen.
+bool is_idle(const McpSession& session) { return session.stream == 0 && session.calls.empty(); }
 
-bool is_longer_idle(const Session* a, const Session* b) {
+bool is_longer_idle(const McpSession* a, const McpSession* b) {
   return is_idle(*a) != is_idle(*b) ? is_idle(*a) : a->used < b->used;
 }
 
 }  // namespace
 
-std::string Sessions::seal(const Session& session, base::Time now) const {
+std::string McpSessions::seal(const McpSession& session, base::Time now) const {
   const Client& client = session.client;
   std::string text;
   JsonWriter out(text);
   out.object().key("w").number(uint64_t{static_cast<uint32_t>(client.principal.workspace)});
   out.key("n").text(client.principal.name).key("v").plain(name_of(session.version));
+  // Short keys: the id is in a header of every request.
   out.key("t").number(now.us).key("c").text(client.name);
   out.key("f").boolean(client.can.elicitation).key("u").boolean(client.can.elicitation_url);
   out.key("s").boolean(client.can.sampling).key("r").boolean(client.can.roots).end_object();
   return lib::seal(key_, text, seal_context);
 }
 
-std::optional<Session> Sessions::unseal(std::string_view id, const Principal& principal,
-                                        base::Time now) const {
+std::optional<McpSession> McpSessions::unseal(std::string_view id, const Principal& principal,
+                                              base::Time now) const {
   const auto text = lib::unseal(key_, id, seal_context);
   lib::JsonDocument document;
   const auto parsed = document.parse(text.value_or(""));
@@ -49,7 +51,7 @@ std::optional<Session> Sessions::unseal(std::string_view id, const Principal& pr
     return std::nullopt;
   }
   const auto can = [&](std::string_view key) { return parsed->find(key).as_bool() == true; };
-  Session session;
+  McpSession session;
   session.id = id;
   session.version = find_version(*parsed->find("v").as_string()).value_or(newest_legacy);
   session.client.principal = principal;
@@ -58,19 +60,19 @@ std::optional<Session> Sessions::unseal(std::string_view id, const Principal& pr
   return session;
 }
 
-Session* Sessions::find(const std::string& id) const {
+McpSession* McpSessions::find(const std::string& id) const {
   const auto at = by_id_.find(id);
   return at == by_id_.end() ? nullptr : at->second.get();
 }
 
-Session* Sessions::find(uint64_t number) const {
+McpSession* McpSessions::find(uint64_t number) const {
   const auto at = by_number_.find(number);
   return at == by_number_.end() ? nullptr : at->second;
 }
 
-Session& Sessions::add(Session session) {
-  auto made = std::make_unique<Session>(std::move(session));
-  Session& added = *made;
+McpSession& McpSessions::add(McpSession session) {
+  auto made = std::make_unique<McpSession>(std::move(session));
+  McpSession& added = *made;
   const Principal& principal = added.client.principal;
   by_number_[added.number] = &added;
   by_principal_[{principal.workspace, principal.ref}].push_back(&added);
@@ -78,7 +80,7 @@ Session& Sessions::add(Session session) {
   return added;
 }
 
-void Sessions::erase(const Session& session) {
+void McpSessions::erase(const McpSession& session) {
   const Principal& principal = session.client.principal;
   const auto own = by_principal_.find({principal.workspace, principal.ref});
   std::erase(own->second, &session);
@@ -89,9 +91,9 @@ void Sessions::erase(const Session& session) {
   by_id_.erase(std::string(session.id));
 }
 
-Sessions::Room Sessions::room_for(const Principal& principal) const {
-  const auto room = [](const std::vector<Session*>& all) {
-    Session* const oldest = *std::ranges::min_element(all, is_longer_idle);
+McpSessions::Room McpSessions::room_for(const Principal& principal) const {
+  const auto room = [](const std::vector<McpSession*>& all) {
+    McpSession* const oldest = *std::ranges::min_element(all, is_longer_idle);
     return Room{is_idle(*oldest), oldest};
   };
   const auto own = by_principal_.find({principal.workspace, principal.ref});
@@ -101,7 +103,8 @@ Sessions::Room Sessions::room_for(const Principal& principal) const {
   if (by_id_.size() < limits_.sessions_max) {
     return {};
   }
-  std::vector<Session*> all;
+  // Looking at all is slow, and happens only at the limit.
+  std::vector<McpSession*> all;
   for (const auto& [id, session] : by_id_) {
     all.push_back(session.get());
   }

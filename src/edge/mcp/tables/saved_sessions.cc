@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/mcp/notes.h"
+#include "edge/mcp/tables/saved_sessions.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -23,8 +23,10 @@ using lib::Json;
 using lib::JsonWriter;
 
 constexpr mode_t private_mode = 0600;
-constexpr size_t slack_bytes = size_t{1} << 20;  // a small file is not worth writing anew
+// A file is written anew when it is twice as large as what counts in it, and this much beyond.
+constexpr size_t slack_bytes = size_t{1} << 20;
 
+// The file has a hash in place of the id, because the id is half of what it takes to use a session.
 std::string key_of(std::string_view session) {
   return base::format_uuid(lib::derived_id("mcp session", session));
 }
@@ -33,19 +35,20 @@ std::string owner_of(const Principal& principal) {
   return std::to_string(static_cast<uint32_t>(principal.workspace)) + "/" + principal.name;
 }
 
-std::string line_of(std::string_view key, std::string_view owner, const Note& note, base::Time at) {
+std::string line_of(std::string_view key, std::string_view owner, const SavedSession& saved,
+                    base::Time at) {
   std::string line;
   JsonWriter out(line);
   out.object().key("session").text(key).key("owner").text(owner).key("at").number(at.us);
-  if (note.is_ended) {
+  if (saved.is_ended) {
     out.key("ended").boolean(true);
   }
-  if (!note.level.empty()) {
-    out.key("level").text(note.level);
+  if (!saved.level.empty()) {
+    out.key("level").text(saved.level);
   }
-  if (!note.uris.empty()) {
+  if (!saved.uris.empty()) {
     out.key("uris").array();
-    for (const std::string& uri : note.uris) {
+    for (const std::string& uri : saved.uris) {
       out.text(uri);
     }
     out.end_array();
@@ -73,23 +76,23 @@ base::Error cannot_write(const std::string& path) {
 
 }  // namespace
 
-std::expected<std::unique_ptr<Notes>, base::Error> Notes::open(std::string path, base::Time now,
-                                                               const Bounds& bounds) {
-  auto notes = std::make_unique<Notes>();
-  notes->path_ = std::move(path);
-  notes->bounds_ = bounds;
-  auto made = compact(notes->path_, SIZE_MAX, bounds, now, *notes);
+std::expected<std::unique_ptr<SavedSessions>, base::Error> SavedSessions::open(
+    std::string path, base::Time now, const Bounds& bounds) {
+  auto saved_sessions = std::make_unique<SavedSessions>();
+  saved_sessions->path_ = std::move(path);
+  saved_sessions->bounds_ = bounds;
+  auto made = compact(saved_sessions->path_, SIZE_MAX, bounds, now, *saved_sessions);
   if (!made) {
     return std::unexpected(made.error());
   }
-  if (auto placed = notes->put_in_place(*made); !placed) {
+  if (auto placed = saved_sessions->put_in_place(*made); !placed) {
     return std::unexpected(placed.error());
   }
-  return notes;
+  return saved_sessions;
 }
 
-// The file has all lines, whatever becomes of the one that is being written.
-Notes::~Notes() {
+// A new file that is not in place is dropped: the old one has all lines.
+SavedSessions::~SavedSessions() {
   if (compacting_.valid()) {
     if (const auto made = compacting_.get()) {
       ::close(made->fd);
@@ -101,8 +104,8 @@ Notes::~Notes() {
   }
 }
 
-// A line that is none, such as a last one that was cut off, says nothing.
-void Notes::read_line(std::string_view line, base::Time now) {
+// A line that cannot be read, such as a last one that was cut off, is passed over.
+void SavedSessions::read_line(std::string_view line, base::Time now) {
   lib::JsonDocument document;
   const auto json = document.parse(line);
   if (!json || !json->is_object()) {
@@ -117,31 +120,31 @@ void Notes::read_line(std::string_view line, base::Time now) {
   const Json uris = json->find("uris");
   const std::string key = text("session");
   Entry entry{.owner = text("owner"),
-              .note = {.is_ended = ended && ended.as_bool() == true, .level = text("level")},
+              .saved = {.is_ended = ended && ended.as_bool() == true, .level = text("level")},
               .at = base::Time{at ? at.as_int64().value_or(0) : 0},
               .bytes = line.size() + 1};
   for (const Json uri : uris ? uris.elements() : Json::Elements{}) {
-    entry.note.uris.emplace_back(uri.as_string().value_or(""));
+    entry.saved.uris.emplace_back(uri.as_string().value_or(""));
   }
   if (entry.at + bounds_.life < now) {
-    entry.note = {};
+    entry.saved = {};  // an empty one removes what earlier lines said of the session
   }
   take(key, std::move(entry));
 }
 
-const Note* Notes::find(std::string_view session) const {
+const SavedSession* SavedSessions::find(std::string_view session) const {
   const auto at = entries_.empty() ? entries_.end() : entries_.find(key_of(session));
-  return at == entries_.end() ? nullptr : &at->second.note;
+  return at == entries_.end() ? nullptr : &at->second.saved;
 }
 
-void Notes::erase(const std::string& key) {
+void SavedSessions::erase(const std::string& key) {
   const auto entry = entries_.extract(key);
   if (!entry) {
     return;
   }
   const Entry& gone = entry.mapped();
-  by_turn_.erase(gone.turn);
-  by_owner_.erase({gone.owner, gone.turn});
+  by_order_.erase(gone.order);
+  by_owner_.erase({gone.owner, gone.order});
   bytes_ -= gone.bytes;
   const auto of_owner = bytes_of_.find(gone.owner);
   of_owner->second -= gone.bytes;
@@ -150,15 +153,15 @@ void Notes::erase(const std::string& key) {
   }
 }
 
-void Notes::take(const std::string& key, Entry entry) {
+void SavedSessions::take(const std::string& key, Entry entry) {
   erase(key);
-  if (entry.note.is_empty()) {
+  if (entry.saved.is_empty()) {
     return;
   }
   const std::string owner = entry.owner;
-  entry.turn = ++last_turn_;
-  by_turn_[entry.turn] = key;
-  by_owner_[{owner, entry.turn}] = key;
+  entry.order = ++last_order_;
+  by_order_[entry.order] = key;
+  by_owner_[{owner, entry.order}] = key;
   bytes_ += entry.bytes;
   bytes_of_[owner] += entry.bytes;
   entries_.emplace(key, std::move(entry));
@@ -166,17 +169,18 @@ void Notes::take(const std::string& key, Entry entry) {
     erase(std::string(by_owner_.lower_bound({owner, 0})->second));
   }
   while (bytes_ > bounds_.bytes_max) {
-    erase(std::string(by_turn_.begin()->second));
+    erase(std::string(by_order_.begin()->second));
   }
 }
 
-void Notes::keep(std::string_view session, const Principal& owner, Note note, base::Time now) {
+void SavedSessions::keep(std::string_view session, const Principal& owner, SavedSession saved,
+                         base::Time now) {
   const std::string key = key_of(session);
-  if (note.is_empty() && !entries_.contains(key)) {
+  if (saved.is_empty() && !entries_.contains(key)) {
     return;
   }
-  Entry entry{.owner = owner_of(owner), .note = std::move(note), .at = now};
-  const std::string line = line_of(key, entry.owner, entry.note, now);
+  Entry entry{.owner = owner_of(owner), .saved = std::move(saved), .at = now};
+  const std::string line = line_of(key, entry.owner, entry.saved, now);
   entry.bytes = line.size();
   take(key, std::move(entry));
   if (fd_ < 0) {
@@ -185,16 +189,17 @@ void Notes::keep(std::string_view session, const Principal& owner, Note note, ba
   append(line);
   finish_compaction();
   if (!compacting_.valid() && file_bytes_ > std::max(2 * bytes_ + slack_bytes, compact_from_)) {
-    compacting_ = std::async(std::launch::async, [path = path_, upto = file_bytes_,
-                                                  bounds = bounds_, now] {
-      Notes scratch;
-      return compact(path, upto, bounds, now, scratch);
-    });
+    compacting_ =
+        std::async(std::launch::async, [path = path_, upto = file_bytes_, bounds = bounds_, now] {
+          SavedSessions scratch;
+          return compact(path, upto, bounds, now, scratch);
+        });
   }
 }
 
-// A line that was cut off must not spoil the next one.
-void Notes::append(const std::string& line) {
+// After a failed write the file may end within a line. The line break in front keeps that from
+// spoiling the next one.
+void SavedSessions::append(const std::string& line) {
   const std::string all = unwritten_.empty() ? line : "\n" + unwritten_ + line;
   if (write_all(fd_, all)) {
     file_bytes_ += all.size();
@@ -203,24 +208,26 @@ void Notes::append(const std::string& line) {
     unwritten_ += line;
   }
   if (compacting_.valid()) {
-    since_ += line;
+    lines_since_ += line;
   }
 }
 
-void Notes::settle() {
+void SavedSessions::settle() {
   if (compacting_.valid()) {
     compacting_.wait();
     finish_compaction();
   }
 }
 
-void Notes::finish_compaction() {
+// Puts the new file in the place of the old one, with the lines that were appended meanwhile. When
+// that fails, the old file stays in use, and has all lines.
+void SavedSessions::finish_compaction() {
   if (!compacting_.valid() ||
       compacting_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
     return;
   }
   auto made = compacting_.get();
-  const std::string since = std::exchange(since_, {});
+  const std::string since = std::exchange(lines_since_, {});
   if (made && write_all(made->fd, since)) {
     made->bytes += since.size();
     if (put_in_place(*made)) {
@@ -233,26 +240,27 @@ void Notes::finish_compaction() {
   compact_from_ = file_bytes_ + slack_bytes;
 }
 
-// Reads the first `upto` bytes of the file, as a start does, and writes what counts of them.
-std::expected<Notes::Compact, base::Error> Notes::compact(const std::string& path, size_t upto,
-                                                          const Bounds& bounds, base::Time now,
-                                                          Notes& notes) {
-  notes.path_ = path;
-  notes.bounds_ = bounds;
+// Reads the first `upto` bytes of the file into `saved_sessions`, as a start does, and writes what
+// counts of them to a new file.
+std::expected<SavedSessions::CompactFile, base::Error> SavedSessions::compact(
+    const std::string& path, size_t upto, const Bounds& bounds, base::Time now,
+    SavedSessions& saved_sessions) {
+  saved_sessions.path_ = path;
+  saved_sessions.bounds_ = bounds;
   std::ifstream file(path, std::ios::binary);
   size_t read = 0;
   for (std::string line; read < upto && std::getline(file, line);) {
     read += line.size() + 1;
-    notes.read_line(line, now);
+    saved_sessions.read_line(line, now);
   }
-  return notes.write_new();
+  return saved_sessions.write_new();
 }
 
-std::expected<Notes::Compact, base::Error> Notes::write_new() const {
+std::expected<SavedSessions::CompactFile, base::Error> SavedSessions::write_new() const {
   std::string all;
-  for (const auto& [turn, key] : by_turn_) {
+  for (const auto& [order, key] : by_order_) {
     const Entry& entry = entries_.at(key);
-    all += line_of(key, entry.owner, entry.note, entry.at);
+    all += line_of(key, entry.owner, entry.saved, entry.at);
   }
   const int fd = ::open(new_path(path_).c_str(),
                         O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, private_mode);
@@ -263,16 +271,17 @@ std::expected<Notes::Compact, base::Error> Notes::write_new() const {
     }
     return std::unexpected(error);
   }
-  return Compact{fd, all.size()};
+  return CompactFile{fd, all.size()};
 }
 
-std::expected<void, base::Error> Notes::put_in_place(const Compact& made) {
+std::expected<void, base::Error> SavedSessions::put_in_place(const CompactFile& made) {
   if (::rename(new_path(path_).c_str(), path_.c_str()) != 0) {
     const base::Error error = cannot_write(path_);
     ::close(made.fd);
     return std::unexpected(error);
   }
-  // The last to close a file that has no name gives its space back, which takes milliseconds.
+  // Closing the last descriptor of a file without a name gives its space back. That takes
+  // milliseconds, so another thread does it.
   if (fd_ >= 0) {
     closing_ = std::async(std::launch::async, [old = fd_] { ::close(old); });
   }
