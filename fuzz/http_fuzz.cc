@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "net/connection.h"
+#include "net/connection/connection.h"
 
 namespace parley {
 namespace {

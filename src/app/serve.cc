@@ -452,8 +452,8 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
   if (!key) {
     return std::unexpected(key.error());
   }
-  auto notes = edge::mcp::Notes::open(config_.data + "/mcp.sessions", clock_.now(),
-                                      {.life = config_.mcp.session_life});
+  auto notes = edge::mcp::SavedSessions::open(config_.data + "/mcp.sessions", clock_.now(),
+                                              {.life = config_.mcp.session_life});
   if (!notes) {
     return std::unexpected(notes.error());
   }
@@ -470,7 +470,7 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
                              .gauges = gauges(config_, *journal_, exporter_.get(), clock_),
                              .mcp = config_.mcp,
                              .mcp_key = *key,
-                             .mcp_notes = std::move(*notes),
+                             .mcp_sessions = std::move(*notes),
                              .webhooks = webhooks(config_)};
   if (access != nullptr) {
     access->add(options);

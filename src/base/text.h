@@ -7,6 +7,11 @@
 
 namespace parley::base {
 
+// A letter of ASCII in lower case; any other character as it is.
+constexpr char to_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
 // The first `bytes_max` bytes of UTF-8 text, or a few less: a character is not cut in two.
 inline std::string_view cut(std::string_view text, size_t bytes_max) {
   if (text.size() <= bytes_max) {

@@ -24,14 +24,14 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// What waits is meant rather than what is settled.
+// A message that waits is meant rather than one that is settled.
 int rank(core::State state) {
   return !core::is_final(state) ? 2 : state == core::State::acked ? 1 : 0;
 }
 
 }  // namespace
 
-// `core::none` when there is none.
+// The message that the caller received under this id; `core::none` when there is none.
 std::expected<core::MessageRef, Error> Names::received(
     std::string_view id, std::span<const std::string_view> from) const {
   std::vector<core::MessageRef> found = t_.messages.find_named(caller_.ref, half_of(id));
@@ -69,7 +69,7 @@ std::expected<core::MessageRef, Error> Names::received(
 std::expected<base::MessageId, Error> Names::find_received(
     std::string_view id, std::span<const std::string_view> from) const {
   if (const auto uuid = dialect::uuid_of(id)) {
-    return *uuid;  // the machine says whether it is there
+    return *uuid;  // the machine checks whether it is there
   }
   const auto found = received(id, from);
   if (!found) {
@@ -82,9 +82,10 @@ std::expected<base::MessageId, Error> Names::find_received(
   return t_.messages.message(*found).id;
 }
 
-// A scatter has several receivers, and the first stage of a pipeline that waited is asked by the
-// broker: neither is a task. Of several of a name, that of the conversation that is named is meant,
-// then one that is not answered; of equals the oldest, because it was handed out first.
+// A scatter has several receivers, and the broker itself asks the first stage of a pipeline that
+// waited: neither is a task. Where several have the name, the one of the conversation that the
+// report names is meant, then one that is not answered, then the oldest, which was handed out
+// first.
 core::MessageRef Names::asked(const core::TaskReport& report) const {
   constexpr size_t compared_max = 100;  // of the newest
   core::MessageRef best = core::none;
@@ -108,7 +109,7 @@ core::MessageRef Names::asked(const core::TaskReport& report) const {
   return best;
 }
 
-// What was asked in another dialect is a task by its message's id.
+// A message of another dialect that asks for something is a task under the id of the message.
 std::optional<base::MessageId> Names::find_task(std::string_view task,
                                                 std::span<const std::string_view> from,
                                                 std::string_view thread) const {
@@ -131,7 +132,7 @@ std::optional<base::MessageId> Names::find_task(std::string_view task,
   }
   const std::string& asker = t_.agents[t_.messages.message(found).answers_to()].name;
   if (!is_one_of(from, asker)) {
-    return std::nullopt;  // it is no answer to another
+    return std::nullopt;  // an answer to another agent is no answer to this one
   }
   return t_.messages.message(found).id;
 }

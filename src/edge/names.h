@@ -15,9 +15,9 @@
 
 namespace parley::edge {
 
-// What a caller means by the id of a message. A message has one id in the form of each dialect, and
-// any of them will do; it is looked up among the caller's own messages, so that two senders may use
-// the same text without getting into each other's way.
+// Finds the message that a caller means by an id. A message has an id in the form of each dialect,
+// and any of them will do. The id is looked up among the caller's own messages, so two senders may
+// use the same text as an id.
 class Names final : public dialect::Lookup {
  public:
   Names(const core::Tables& tables, const Principal& caller) : t_(tables), caller_(caller) {}
@@ -31,23 +31,24 @@ class Names final : public dialect::Lookup {
 
   enum class First : uint8_t { received, sent };
 
-  // By id in any form, or by place: `17`. Fails only where it could mean several that wait.
-  // What the engine does not know is the caller's own of that id, as far as this can tell.
+  // The message with this id, in any form, or with this seq: `17`. Fails only where the id could
+  // mean several messages that wait. An id that the engine does not know counts as one of the
+  // caller's own messages.
   std::expected<core::Target, base::Error> target(std::string_view text,
                                                   First first = First::received) const;
 
  private:
   std::expected<core::MessageRef, base::Error> received(
       std::string_view id, std::span<const std::string_view> from) const;
-  // What a scatter or a pipeline asks of the caller under this name without giving it a task.
+  // The message by which a scatter or a pipeline asks the caller under this name. It is no task.
   core::MessageRef asked(const core::TaskReport& report) const;
 
   const core::Tables& t_;
   const Principal& caller_;
 };
 
-// `there is no "sma" here; the nearest name is "sam"`, for one who wrote to nobody. Of a crowd it
-// looks at a part, so that a name costs the server no more than that.
+// `there is no "sma" here; the nearest name is "sam"`, for a message to a name that nobody has.
+// Looks at 500 names at most, so that a wrong name costs the server little.
 std::string no_such_name(const core::Tables& tables, std::string_view name);
 
 }  // namespace parley::edge

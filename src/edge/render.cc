@@ -8,7 +8,7 @@
 #include "base/trace.h"
 #include "core/topics/broker_topics.h"
 #include "dialect/inbox/inbox.h"
-#include "edge/mask.h"
+#include "edge/redact.h"
 #include "lib/json.h"
 
 namespace parley::edge {
@@ -29,6 +29,7 @@ std::string_view resolution_name(core::Resolution resolution) {
 
 }  // namespace
 
+// A subject was written to be read first, so it is the preview where there is one.
 std::string preview_of(const core::Envelope& envelope) {
   if (!envelope.subject.empty()) {
     return std::string(base::cut(envelope.subject, preview_bytes));
@@ -47,6 +48,7 @@ std::string_view kind_name(core::PrincipalKind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
+// The broker's own messages have no principal as their sender.
 static std::string_view sender_kind_name(const core::Envelope& envelope) {
   return envelope.sender == core::broker_sender ? "broker" : kind_name(envelope.sender_kind);
 }
@@ -63,6 +65,8 @@ const dialect::Codec& codec_of(core::Dialect dialect) {
 
 std::string id_text(node::Broker& broker, core::WorkspaceId workspace, const core::Message& message,
                     core::Dialect reader) {
+  // Only a message that was named by its sender has another id than its uuid: for the others the
+  // record need not be read.
   if (message.named && reader != core::Dialect::flow) {
     if (const auto envelope = envelope_at(broker, workspace, message.seq)) {
       return dialect::id_in(reader, *envelope);
@@ -81,7 +85,7 @@ std::string rough_duration(base::Duration duration) {
   return base::format_duration(base::rough(duration));
 }
 
-// Whether it gets messages, and what it has used of its day.
+// The breaker, which says whether the agent gets messages, and what it used of its budget today.
 static void render_limits(const core::Rules& rules, const core::Agent& agent, base::Time now,
                           JsonWriter& out) {
   const core::Breaker::State state = agent.breaker.state(now, rules.breaker_pause);
@@ -99,7 +103,7 @@ static void render_limits(const core::Rules& rules, const core::Agent& agent, ba
   out.key("resets").time(core::Budget::day_ends(now)).end_object();
 }
 
-// What it said last is old when nothing was heard of it since.
+// An agent that is there again may still have "offline" as its last status: that is not shown.
 std::string_view agent_status(const core::Agent& agent) {
   if (agent.is_offline()) {
     return "offline";
@@ -132,6 +136,7 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
     }
     out.end_array();
   }
+  // The members of the profile are copied as the client wrote them.
   lib::JsonSlice member;
   for (lib::JsonSlices members(agent.profile); members.next(member);) {
     out.raw_key(member.key).raw(member.value);
@@ -165,6 +170,7 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
 void render_topic(const core::Tables& tables, std::string_view name, core::AgentRef viewer,
                   JsonWriter& out) {
   const core::TopicRef ref = tables.topics.find(name);
+  // A pattern of names has no entry of its own.
   const core::Topic none;
   const core::Topic& topic = ref == core::none ? none : tables.topics[ref];
   const auto& patterns = tables.topics.wildcards().by_pattern();
@@ -199,6 +205,7 @@ void render_dead_letter(const core::Tables& tables, const core::DeadLetter& lett
   out.key("reason").text(core::reason_name(letter.reason));
   out.key("failed_at").time(letter.failed_at).key("sender").text(letter.sender);
   out.key("receiver").text(letter.receiver);
+  // The notice leaves the outbox when it is sent.
   const bool is_owed = tables.outbox.find(letter.notice) != nullptr;
   out.key("sender_told").boolean(letter.notice != 0 && !is_owed);
   out.key("retry_count").number(letter.retry_count).key("last_error").text(letter.last_error);
@@ -242,6 +249,7 @@ void render_delivery(const core::Tables& tables, core::DeliveryRef ref, JsonWrit
   out.end_object();
 }
 
+// Who subscribes to a topic is not for every publisher to know.
 bool sees_receivers(const core::Tables& tables, const Principal& caller,
                     const core::Message& message) {
   return message.topic == core::none || sees_subscribers(tables, caller);
@@ -278,7 +286,7 @@ void render_deliveries(const core::Tables& tables, const Principal& caller, core
        d = tables.messages.delivery(d).sibling) {
     refs.push_back(d);
   }
-  std::ranges::reverse(refs);
+  std::ranges::reverse(refs);  // the newest delivery is the first of its message
   out.array();
   for (const core::DeliveryRef d : refs) {
     render_delivery(tables, d, out);
@@ -355,12 +363,12 @@ void render_summary(const core::Envelope& envelope, const core::Message& message
   out.key("from").text(envelope.sender).key("sender_kind");
   out.plain(sender_kind_name(envelope));
   out.key("type").text(codec_of(reader).type(envelope));
-  const bool inbox = reader == core::Dialect::inbox;  // has nothing beyond high
+  const bool inbox = reader == core::Dialect::inbox;  // its highest priority is `high`
   out.key("priority")
       .text(priority_name(inbox ? std::min(message.priority, core::Priority::high)
                                 : message.priority));
   out.key("preview");
-  if (inbox && core::asks(envelope.kind)) {  // as its reader finds it in the content
+  if (inbox && core::asks(envelope.kind)) {  // the title that the reader finds in the content
     out.text(base::cut(dialect::inbox_title(envelope), preview_bytes));
   } else {
     out.text(preview_of(envelope));
@@ -372,7 +380,7 @@ void render_notification(const core::Envelope& envelope, const core::Message& me
                          core::Dialect reader, std::string_view redirected_from, JsonWriter& out) {
   out.object();
   render_summary(envelope, message, reader, out);
-  // Inbox has one word for what asks.
+  // The dialect inbox has one type for tasks and questions, so a question is marked.
   if (reader == core::Dialect::inbox && message.kind == core::Kind::query && !message.is_task) {
     out.key("question").boolean(true);
   }
@@ -394,6 +402,7 @@ std::string traceparent_of(const core::Envelope& envelope) {
 
 std::string_view redirected_from(const core::Tables& tables, core::MessageRef message,
                                  core::AgentRef receiver) {
+  // Redirected deliveries are rare: mostly no look-up is needed.
   return tables.messages.redirected().empty()
              ? std::string_view{}
              : redirected_from(tables, tables.messages.delivery_to(message, receiver));
@@ -480,6 +489,7 @@ std::expected<core::Envelope, Error> envelope_at(node::Broker& broker, core::Wor
   if (send == nullptr || entry->workspace != workspace) {
     return std::unexpected(Error{Code::not_found, "there is no message at this place", {}});
   }
+  // The machine gives the number when it applies the entry, so the record does not have it.
   if (send->envelope.sequence_number == 0) {
     const core::Messages& messages = broker.machine().find(workspace)->tables().messages;
     const core::MessageRef ref = messages.find(seq);
@@ -513,12 +523,13 @@ std::expected<std::string, Error> malformed_text(node::Broker& broker, core::Wor
   std::string text;
   if (const auto* malformed = std::get_if<core::Malformed>(&entry->command)) {
     JsonWriter(text).text(malformed->text);
-  } else {  // it was a message to the edge, but not to the machine
+  } else {
+    // The edge could read it as a message, and the machine refused it as malformed.
     const auto message = message_text(broker, workspace, seq, core::Dialect::flow, {});
     if (!message) {
       return message;
     }
-    JsonWriter(text).text(masked(*message));
+    JsonWriter(text).text(redacted(*message));
   }
   return text;
 }

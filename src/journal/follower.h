@@ -16,17 +16,17 @@ namespace parley::journal {
 // Reads the records of a journal's directory in order while a FileJournal keeps writing it, by
 // files of its own: for a thread beside the node's. Takes no lock and changes nothing.
 //
-// What it reads must not be trimmed: whoever follows holds the trimming back. What it is told to
-// read up to must be applied, so that its bytes are in the files.
+// The records that it reads must not be trimmed: whoever follows holds the trimming back. The
+// records up to `upto` must be applied by the node, so that their bytes are in the files.
 class Follower {
  public:
   // The disk is the machine's own when null; else it outlives the follower.
   explicit Follower(std::string directory, Disk* disk = nullptr);
 
-  // Hands out the records after `after` up to and with `upto`, in order, without a gap. Going on
-  // where the last call ended is quick; records between are passed over, and an earlier place is
-  // searched from the begin of its segment. An error when a
-  // record is not there or damaged; those before it have been handed out.
+  // Hands out the records after `after` up to and with `upto`, in order, without a gap. It is quick
+  // when it goes on where the last call ended. Records in between are read and passed over; an
+  // earlier place is searched from the beginning of its segment. An error when a record is missing
+  // or damaged; the records before it have been handed out.
   std::expected<void, Error> read(Seq after, Seq upto,
                                   const std::function<void(const Record&)>& visit);
 

@@ -33,7 +33,7 @@ struct Record {
 using ReadRecords = std::function<std::expected<void, Error>(
     Seq after, Seq upto, const std::function<void(const Record&)>& visit)>;
 
-// The state of a machine after the record `seq`, as opaque bytes; empty where `make` is to make it.
+// The state of a machine after the record `seq`, as opaque bytes; empty until `make` has made it.
 struct Snapshot {
   Seq seq;
   std::string state;
@@ -46,7 +46,7 @@ struct Snapshot {
   // stored. None: it is stored as it is.
   std::function<std::expected<void, Error>(const Snapshot&)> check = {};
 
-  // What is owed before it is stored: makes the state and checks it, as far as that was asked for.
+  // Makes the state and checks it, where `make` and `check` are there. Before it is stored.
   std::expected<void, Error> complete(std::optional<Snapshot> older, const ReadRecords& read) {
     if (make) {
       auto made = make(std::move(older), read);

@@ -18,6 +18,8 @@ Error not_there(Seq seq) {
 
 }  // namespace
 
+// A record leaves the log when all journals have trimmed it. One that some journal keeps is then in
+// `kept_`, for `fetch`.
 void MemoryLog::free_trimmed() {
   Seq everywhere = last();
   for (const MemoryJournal* journal : journals_) {
@@ -42,8 +44,7 @@ MemoryJournal::MemoryJournal(MemoryLog& log) : log_(log), trimmed_(log.freed_) {
 
 MemoryJournal::~MemoryJournal() { std::erase(log_.journals_, this); }
 
-std::expected<void, Error> MemoryJournal::append(std::span<const std::string_view> payloads,
-                                                 Sync) {
+std::expected<void, Error> MemoryJournal::append(std::span<const std::string_view> payloads, Sync) {
   log_.last_time_ = std::max(log_.last_time_, log_.clock_.now());
   for (const std::string_view payload : payloads) {
     log_.records_.push_back({log_.last_time_, std::string(payload)});
@@ -66,6 +67,7 @@ std::expected<void, Error> MemoryJournal::read(Seq after, size_t bytes_max,
 }
 
 std::expected<std::string, Error> MemoryJournal::fetch(Seq seq) {
+  // What other journals keep is not for this one: each behaves as if it were alone.
   const bool mine = seq > trimmed_ || std::ranges::binary_search(keep_, seq);
   if (mine && seq > log_.freed_ && seq <= log_.last()) {
     return log_.records_[seq.n - log_.freed_.n - 1].payload;

@@ -39,31 +39,31 @@ constexpr Prefix v4_prefix(uint8_t a, uint8_t b, uint8_t c, unsigned bits) {
 constexpr Prefix mapped{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, v4_bits};
 constexpr Prefix translated{{0, 0x64, 0xff, 0x9b}, v4_bits};  // NAT64: 64:ff9b::/96
 
-// What IANA has set aside of version 4.
+// The networks of version 4 that IANA has set aside: a webhook there could reach our own machines.
 constexpr auto v4_special = std::to_array<Prefix>({
-    v4_prefix(0, 0, 0, 8),         // this network
-    v4_prefix(10, 0, 0, 8),        // private
-    v4_prefix(100, 64, 0, 10),     // shared by a provider
-    v4_prefix(127, 0, 0, 8),       // loopback
-    v4_prefix(169, 254, 0, 16),    // of a link, metadata
-    v4_prefix(172, 16, 0, 12),     // private
-    v4_prefix(192, 0, 0, 24),      // protocol assignments
-    v4_prefix(192, 0, 2, 24),      // documentation
-    v4_prefix(192, 88, 99, 24),    // a tunnel's relays
-    v4_prefix(192, 168, 0, 16),    // private
-    v4_prefix(198, 18, 0, 15),     // benchmarks
-    v4_prefix(198, 51, 100, 24),   // documentation
-    v4_prefix(203, 0, 113, 24),    // documentation
-    v4_prefix(224, 0, 0, 3),       // groups, reserved, everyone
+    v4_prefix(0, 0, 0, 8),        // this network
+    v4_prefix(10, 0, 0, 8),       // private
+    v4_prefix(100, 64, 0, 10),    // shared by a provider
+    v4_prefix(127, 0, 0, 8),      // loopback
+    v4_prefix(169, 254, 0, 16),   // of a link, metadata
+    v4_prefix(172, 16, 0, 12),    // private
+    v4_prefix(192, 0, 0, 24),     // protocol assignments
+    v4_prefix(192, 0, 2, 24),     // documentation
+    v4_prefix(192, 88, 99, 24),   // a tunnel's relays
+    v4_prefix(192, 168, 0, 16),   // private
+    v4_prefix(198, 18, 0, 15),    // benchmarks
+    v4_prefix(198, 51, 100, 24),  // documentation
+    v4_prefix(203, 0, 113, 24),   // documentation
+    v4_prefix(224, 0, 0, 3),      // groups, reserved, everyone
 });
 
-// Of version 6 only 2000::/3 is public, without these.
+// Of version 6 only 2000::/3 is public, without these networks.
 constexpr Prefix v6_public{{0x20}, 3};
 constexpr auto v6_special = std::to_array<Prefix>({
-    {{0x20, 0x01, 0x00}, 23},             // protocol assignments, Teredo
-    {{0x20, 0x01, 0x0d, 0xb8}, 32},       // documentation
-    {{0x20, 0x02}, 16},                   // 6to4
-    {{0x3f, 0xff, 0x00}, 20},             // documentation
+    {{0x20, 0x01, 0x00}, 23},        // protocol assignments, Teredo
+    {{0x20, 0x01, 0x0d, 0xb8}, 32},  // documentation
+    {{0x20, 0x02}, 16},              // 6to4
+    {{0x3f, 0xff, 0x00}, 20},        // documentation
 });
 
 }  // namespace
@@ -82,6 +82,7 @@ std::optional<IpAddress> IpAddress::parse(std::string_view text) {
     return std::nullopt;
   }
   std::memcpy(address.bytes.data(), &six, sizeof six);
+  // An address behind NAT64 leads to one of version 4, and is judged as that.
   if (begins_with(address.bytes, translated.bytes, translated.bits)) {
     std::copy_n(mapped.bytes.begin(), v4_at, address.bytes.begin());
   }

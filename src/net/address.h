@@ -12,26 +12,26 @@ struct sockaddr;
 
 namespace parley::net {
 
-// An address of the Internet Protocol, of either version: one of version 4 stands in the last four
-// bytes, as ::ffff:192.0.2.1 does. So does one that is written in another way but leads there.
+// An address of the Internet Protocol, of either version. An address of version 4 is in the last
+// four bytes, as in ::ffff:192.0.2.1, and so is one of version 6 that leads to one of version 4.
 struct IpAddress {
   std::array<uint8_t, 16> bytes{};
 
   static std::optional<IpAddress> parse(std::string_view text);
-  // none for another family.
+  // None for an address of another family.
   static std::optional<IpAddress> of(const sockaddr& address);
 
   bool is_v4() const;
   bool is_loopback() const;
-  // Whether it is one of the whole Internet: not of this machine, a private network, a link (where
-  // clouds keep their metadata), a group, a test or a tunnel.
+  // Whether it belongs to the public Internet: not to this machine, a private network, a link
+  // (where clouds keep their metadata), a multicast group, a test network or a tunnel.
   bool is_public() const;
   std::string text() const;
 
   bool operator==(const IpAddress&) const = default;
 };
 
-// Addresses that begin alike: 10.0.0.0/8, fd00::/8, or one alone.
+// Addresses that begin with the same bits, such as 10.0.0.0/8 or fd00::/8, or a single address.
 struct Network {
   IpAddress first;
   unsigned bits = 128;  // of the 16 bytes

@@ -2,92 +2,65 @@
 // The writing half of http.h; apart from Beast, which only reads.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <ctime>
 #include <iterator>
 
+#include "base/text.h"
 #include "net/http.h"
 
 namespace parley::net {
 
 namespace {
 
+struct Reason {
+  int status;
+  std::string_view phrase;
+};
+
 std::string_view reason_phrase(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 201:
-      return "Created";
-    case 202:
-      return "Accepted";
-    case 204:
-      return "No Content";
-    case 301:
-      return "Moved Permanently";
-    case 302:
-      return "Found";
-    case 303:
-      return "See Other";
-    case 304:
-      return "Not Modified";
-    case 307:
-      return "Temporary Redirect";
-    case 308:
-      return "Permanent Redirect";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 406:
-      return "Not Acceptable";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 410:
-      return "Gone";
-    case 411:
-      return "Length Required";
-    case 412:
-      return "Precondition Failed";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 421:
-      return "Misdirected Request";
-    case 422:
-      return "Unprocessable Content";
-    case 426:
-      return "Upgrade Required";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 502:
-      return "Bad Gateway";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 505:
-      return "HTTP Version Not Supported";
-    case 507:
-      return "Insufficient Storage";
-    default:
-      return "Status";
-  }
+  // The first is by far the most frequent, so the search is not worth an order or a tree.
+  static constexpr auto reasons = std::to_array<Reason>({
+      {200, "OK"},
+      {201, "Created"},
+      {202, "Accepted"},
+      {204, "No Content"},
+      {301, "Moved Permanently"},
+      {302, "Found"},
+      {303, "See Other"},
+      {304, "Not Modified"},
+      {307, "Temporary Redirect"},
+      {308, "Permanent Redirect"},
+      {400, "Bad Request"},
+      {401, "Unauthorized"},
+      {403, "Forbidden"},
+      {404, "Not Found"},
+      {405, "Method Not Allowed"},
+      {406, "Not Acceptable"},
+      {408, "Request Timeout"},
+      {409, "Conflict"},
+      {410, "Gone"},
+      {411, "Length Required"},
+      {412, "Precondition Failed"},
+      {413, "Content Too Large"},
+      {415, "Unsupported Media Type"},
+      {421, "Misdirected Request"},
+      {422, "Unprocessable Content"},
+      {426, "Upgrade Required"},
+      {429, "Too Many Requests"},
+      {431, "Request Header Fields Too Large"},
+      {500, "Internal Server Error"},
+      {501, "Not Implemented"},
+      {502, "Bad Gateway"},
+      {503, "Service Unavailable"},
+      {504, "Gateway Timeout"},
+      {505, "HTTP Version Not Supported"},
+      {507, "Insufficient Storage"},
+  });
+  const auto* const found = std::ranges::find(reasons, status, &Reason::status);
+  return found == reasons.end() ? "Status" : found->phrase;
 }
 
 void append_number(std::string& out, size_t number, int base) {
@@ -96,6 +69,7 @@ void append_number(std::string& out, size_t number, int base) {
   out.append(digits.data(), end);
 }
 
+// A line break in a value would begin a header of its own.
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   out += name;
   out += ": ";
@@ -105,6 +79,7 @@ void append_field(std::string& out, std::string_view name, std::string_view valu
   out += "\r\n";
 }
 
+// Not lib/json: this folder knows only HTTP, and problems are all the JSON that it writes.
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
@@ -211,18 +186,7 @@ Response problem(const Error& error) {
 }
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  };
-  if (a.size() != b.size()) {
-    return false;
-  }
-  for (size_t at = 0; at < a.size(); ++at) {
-    if (lower(a[at]) != lower(b[at])) {
-      return false;
-    }
-  }
-  return true;
+  return std::ranges::equal(a, b, {}, base::to_lower, base::to_lower);
 }
 
 bool list_holds(std::string_view list, std::string_view token) {

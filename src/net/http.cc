@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace parley::net {
 
@@ -31,8 +32,6 @@ std::string_view view(BeastView text) { return {text.data(), text.size()}; }
 
 // What the body's string keeps between requests: a longer one gives its memory back at once.
 constexpr size_t body_kept_max = 16 * 1024;
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 bool is_token_char(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -53,10 +52,10 @@ struct Piece {
   uint32_t size = 0;
 };
 
-// The parts of the header, kept in one string: no allocation per field.
+// The fields of the header, kept in one string, so that a field needs no allocation.
 class Head {
  public:
-  // Keeps the room of an ordinary head for the next one, and no more.
+  // Keeps the memory of an ordinary head for the next one, and no more.
   void clear() {
     constexpr size_t text_kept = 4096;
     constexpr size_t fields_kept = 64;
@@ -78,7 +77,7 @@ class Head {
   void add_field(std::string_view name, std::string_view value) {
     const Piece name_piece = add(name);
     for (size_t at = name_piece.at; at < text_.size(); ++at) {
-      text_[at] = lower(text_[at]);
+      text_[at] = base::to_lower(text_[at]);
     }
     fields_.emplace_back(name_piece, add(value));
   }
@@ -111,7 +110,7 @@ class Head {
   std::vector<std::pair<Piece, Piece>> fields_;
 };
 
-// Beast's parser, which calls back with each part, put over our own storage.
+// Beast's parser, which calls back with each part; this stores the parts in our own way.
 template <bool is_request>
 class Sink final : public http::basic_parser<is_request> {
  public:
@@ -134,7 +133,8 @@ class Sink final : public http::basic_parser<is_request> {
       ec = http::error::bad_transfer_encoding;
       return;
     }
-    // RFC 9110, 8.6 lets `4, 4` and a second equal field pass for one. We need not.
+    // RFC 9110, 8.6 allows to accept `4, 4` and a second equal field. We refuse them: two lengths
+    // are how requests are smuggled past proxies.
     if (is_request && field == http::field::content_length &&
         (view(value).find(',') != std::string_view::npos || std::exchange(has_length_, true))) {
       ec = http::error::bad_content_length;
@@ -175,7 +175,7 @@ class Sink final : public http::basic_parser<is_request> {
 // (5.2). Beast joins such lines, and waits for more where one ends with LF alone.
 class LineCheck {
  public:
-  // `bytes` is the header from where Beast stands. False when a line is wrong.
+  // `bytes` is the part of the header that Beast has not taken yet. False when a line is wrong.
   bool look(std::string_view bytes) {
     while (!at_end_ && seen_ < bytes.size()) {
       if (at_line_) {
@@ -200,7 +200,7 @@ class LineCheck {
     }
     return true;
   }
-  // Beast has taken these; the others come again.
+  // Beast has taken these bytes; the others come again.
   void took(std::string_view taken) {
     if (!taken.empty()) {
       before_ = taken.back();
@@ -212,11 +212,11 @@ class LineCheck {
   size_t seen_ = 0;  // bytes at the front that were looked at
   char before_ = '\0';
   bool at_line_ = false;  // the next byte is the first of a line
-  bool at_end_ = false;  // a line that begins with CR is the header's last
+  bool at_end_ = false;   // a line that begins with CR is the header's last
 };
 
-// Feeds a Sink and holds it to the limits. Beast's own limit of the header holds only for what is
-// put at once, so that a header in many small parts would have none: we count.
+// Feeds a Sink and enforces the limits. Beast's own limit of the header counts only the bytes of
+// one call, so a header in many small parts would have no limit: we count ourselves.
 template <bool is_request>
 class Reader {
  public:
@@ -261,8 +261,8 @@ class Reader {
       bytes.remove_prefix(taken);
       header_taken_ += in_header ? taken : 0;
       const bool waits = ec == http::error::need_more;
-      // What the parser could not take yet is part of a header, of a chunk's header or a trailer,
-      // and so is what it took without a body coming of it.
+      // Bytes that the parser could not take yet belong to the header, to the header of a chunk or
+      // to a trailer. So do bytes that it took without making the body longer.
       const bool is_body = body.size() > body_before;
       const size_t header_bytes = (in_header ? header_taken_
                                    : is_body ? 0

@@ -10,7 +10,8 @@ namespace {
 
 constexpr Duration sweep_max = base::seconds(1);
 
-// How often the times of all connections are looked at: fine enough for the shortest of them.
+// How often the times of all connections are checked: an eighth of the shortest limit, so that none
+// is overrun by much.
 Duration sweep_interval(const Server::Limits& limits) {
   const Duration shortest =
       std::min({limits.request_timeout, limits.idle_timeout, limits.ping_interval});
@@ -35,12 +36,14 @@ Peers::Peer* Peers::find(ConnectionId id) const {
   return found == peers_.end() ? nullptr : found->second.get();
 }
 
+// Only this may be called on other threads, so only `posted_` is locked.
 void Peers::post(std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   posted_.push_back(std::move(work));
 }
 
 void Peers::run_posted() {
+  // Run without the lock: the work may post again.
   std::vector<std::function<void()>> work;
   {
     const std::lock_guard lock(mutex_);
@@ -72,9 +75,9 @@ void Peers::sweep() {
   }
 }
 
-// Drops the connections that are dead, and tells the handler: here, where nobody works with them.
-// Each may leave a thousand calls behind that wait, so the rest of many is left to the next turn,
-// which comes at once.
+// Drops the connections that are dead, and tells the handler. Here no function further up the stack
+// works with one of them. The handler may have a thousand calls to cancel for each, so when there
+// are many, the rest is left to the next turn, which comes at once.
 void Peers::reap() {
   std::vector<ConnectionId> gone;
   gone.swap(dead_);
@@ -95,8 +98,8 @@ void Peers::reap() {
 }
 
 void Peers::flush() {
-  // What becomes dirty by this is seen to in the next turn, which comes at once; and so is the rest
-  // when ten thousand have something to write.
+  // A connection that becomes dirty meanwhile is for the next turn, which comes at once. So is the
+  // rest when very many have something to write. The clock is read for every eighth only.
   constexpr size_t looks_every = 8;
   std::vector<ConnectionId> work;
   work.swap(dirty_);
@@ -113,7 +116,7 @@ void Peers::flush() {
   }
 }
 
-void Peers::note_cut(Peer& peer) {
+void Peers::mark_cut(Peer& peer) {
   if (peer.connection.is_cut_short() && !std::exchange(peer.is_cut, true)) {
     cut_.push_back(peer.connection.id());
   }
@@ -130,7 +133,7 @@ void Peers::resume_cut() {
     if (Peer* each = find(work[n])) {
       each->is_cut = false;
       each->connection.resume();
-      note_cut(*each);
+      mark_cut(*each);
       mark_dirty(*each);
     }
   }
@@ -146,14 +149,15 @@ void Peers::flush(Peer& peer) {
     end(peer);
   }
   connection.end_of_turn();
-  note_death(peer);
+  mark_dead(peer);
   if (connection.wants_input() && !peer.waits_to_read) {
     if (!connection.kept().empty()) {
       connection.resume();
-      note_cut(peer);
+      mark_cut(peer);
       mark_dirty(peer);
     }
-    // Not while it is paused: then it must come here again, for what it keeps.
+    // A connection that paused again must not wait for bytes: it has to come here once more, for
+    // those that it keeps.
     if (connection.wants_input()) {
       read_on(peer);
     }
@@ -164,10 +168,10 @@ void Peers::mark_dirty(Peer& peer) {
   if (!std::exchange(peer.is_dirty, true)) {
     dirty_.push_back(peer.connection.id());
   }
-  note_death(peer);
+  mark_dead(peer);
 }
 
-void Peers::note_death(Peer& peer) {
+void Peers::mark_dead(Peer& peer) {
   if (peer.connection.phase() == Connection::Phase::dead && !std::exchange(peer.is_dead, true)) {
     dead_.push_back(peer.connection.id());
   }
@@ -183,7 +187,7 @@ void Peers::close_all(uint16_t code, std::string_view reason) {
 void Peers::fail_all() {
   for (const auto& [id, peer] : peers_) {
     peer->connection.fail();
-    note_death(*peer);
+    mark_dead(*peer);
   }
   while (!dead_.empty()) {
     reap();

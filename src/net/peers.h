@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "net/connection.h"
+#include "net/connection/connection.h"
 #include "net/server.h"
 
 namespace parley::net {
@@ -49,9 +49,10 @@ class Peers : public Server {
   virtual void end(Peer& peer) = 0;
   // From now on what comes in is read.
   virtual void wait_to_read(Peer& peer) = 0;
-  // The same after a pause: what came in before may be at hand without a further sign.
+  // The same after a pause: bytes that came in before may be at hand without a further event.
   virtual void read_on(Peer& peer) { wait_to_read(peer); }
-  // Whether the rest of what there is to write, or to drop, is left to the next turn.
+  // Whether writing, or dropping dead connections, has taken so long that the rest is left to the
+  // next turn.
   virtual bool is_too_long(Time /*began*/) const { return false; }
   virtual Time time_of_work() const { return {}; }
 
@@ -64,9 +65,9 @@ class Peers : public Server {
   bool is_idle() const { return dirty_.empty() && dead_.empty() && cut_.empty(); }
   // Goes on with the connections for which the turn before was too short, in their order.
   void resume_cut();
-  // After bytes were fed: sees to what the turn was too short for.
-  void note_cut(Peer& peer);
-  // Of the times of all connections.
+  // After bytes were fed: remembers the connection if the turn was too short for all of them.
+  void mark_cut(Peer& peer);
+  // When the times of all connections are checked next.
   Time next_sweep() const { return next_sweep_; }
   void sweep();
   void reap();
@@ -80,14 +81,15 @@ class Peers : public Server {
  private:
   void run_posted();
   void flush(Peer& peer);
-  void note_death(Peer& peer);
-  // Calls `act` with the connection, if it is there, and sees to what it has to write.
+  void mark_dead(Peer& peer);
+  // Calls `act` with the connection, if it is there, and marks it as one that may have something to
+  // write.
   template <class Act>
   void with(ConnectionId id, const Act& act);
 
   std::unordered_map<ConnectionId, std::unique_ptr<Peer>> peers_;
   ConnectionId last_id_ = 0;
-  std::vector<ConnectionId> dirty_;  // have something to write, or an end to be seen to
+  std::vector<ConnectionId> dirty_;  // have something to write, or have ended
   std::vector<ConnectionId> dead_;   // to be dropped
   std::vector<ConnectionId> cut_;    // have more to be read than the turn had time for
   Duration sweep_interval_;

@@ -21,7 +21,7 @@ using base::Time;
 // One accepted socket; never used again for another.
 using ConnectionId = uint64_t;
 
-// One who asks, as the handler counts them; 0: nobody that it knows.
+// The number that the handler gives a caller; 0: a caller who is not known.
 using CallerId = uint64_t;
 
 // One request on a connection, until it is answered. Pipelined requests are answered in any order;
@@ -36,7 +36,7 @@ struct Exchange {
 // A whole request. The views are good only during the call.
 struct Request {
   std::string_view method;
-  std::string_view path;   // decoded as far as to tell segments: still percent-encoded
+  std::string_view path;   // still percent-encoded, so that its segments can be told apart
   std::string_view query;  // without the `?`
   std::string_view body;
   bool wants_websocket = false;  // a valid upgrade request
@@ -53,10 +53,10 @@ struct Response {
   std::vector<Report> reports{};  // told when it was written, or lost
 };
 
-// How long a turn took, from when something was there to do.
+// How long a turn of the loop took, from when there was something to do.
 struct Turn {
   Duration took;
-  Duration cpu;  // of it, time of the processor
+  Duration cpu;  // processor time
 };
 
 // What a server calls, all on its thread. It may call the server back from within.
@@ -64,29 +64,28 @@ class Handler {
  public:
   virtual ~Handler() = default;
 
-  // The head of a request; its body is empty. Says who asks: only from one who is known is a body
-  // taken. That of another stays unread: `on_request` follows without it, and the connection ends
-  // with the answer. What the server holds is bounded for all together who are not known, and for
-  // each one who is. Asked again now and then while the body comes in: who is not the same any more
-  // is like one who is not known.
+  // The head of a request; its body is empty. Returns the caller. The body of a caller who is not
+  // known stays unread: `on_request` follows without it, and the connection ends with the answer.
+  // The bytes that the server holds are bounded for all unknown callers together, and for each
+  // known one. Called again while the body comes in: another caller then counts as not known.
   virtual CallerId on_head(const Request& head) = 0;
   // A whole request. Answer it by `respond`, `start_stream` or `accept_websocket`, now or later.
   virtual void on_request(const Exchange& exchange, const Request& request) = 0;
-  // A whole text or binary message of a WebSocket; text is valid UTF-8. The view is good only
-  // during the call.
+  // A whole message of a WebSocket; text is valid UTF-8. The view is good only during the call.
   virtual void on_message(ConnectionId connection, std::string_view text) = 0;
   // The connection is gone, however it ended. Nothing more comes of it. Only for connections of
   // which a request was seen; never from within a call of the server.
   virtual void on_closed(ConnectionId connection) = 0;
-  // A stream or WebSocket has room again: what was buffered has left down to half of the mark.
+  // A stream or WebSocket has room again: its output has shrunk to half of `buffered_max`.
   virtual void on_drained(ConnectionId connection) = 0;
   // Once per turn of the loop, after all ready sockets were read: do the work, answer. Returns
   // when the next turn is due even if nothing comes in. Turns also come without need, at least
   // one a second.
   virtual Time on_turn() = 0;
-  // Whether `on_turn` had not the time for all that there was: then nothing is read until it has.
+  // Whether `on_turn` had too little time for its work: then nothing is read until it has caught
+  // up.
   virtual bool is_behind() const { return false; }
-  // At the end of each turn, when what could be written is.
+  // At the end of each turn, after writing.
   virtual void on_turn_ended(const Turn& /*turn*/) {}
 };
 
@@ -105,12 +104,14 @@ class Server {
     size_t body_bytes_max = 2 * 1024 * 1024;
     size_t message_bytes_max = 2 * 1024 * 1024;  // of a WebSocket
     size_t pipelined_max = 1'024;                // unanswered requests; then reading pauses
-    size_t buffered_max = 1024 * 1024;  // output of one connection: the mark; then it pauses too
-    // Bytes held, in and out, for all connections together whose caller is not known. Beyond it a
-    // connection that holds more than an even share of them is refused.
+    size_t buffered_max =
+        1024 * 1024;  // bytes of output of one connection; then reading pauses too
+    // Bytes of input and output held for all connections together whose caller is not known. Beyond
+    // it a connection that holds more than an even share is refused.
     size_t unauthenticated_bytes_max = 32 * 1024 * 1024;
-    // Bytes held of requests and messages of one caller that are not whole, on all its connections.
-    // Beyond it the one that grows is refused; a caller that sends one at a time never is.
+    // Bytes held of one caller's requests and messages that are not whole, on all its connections.
+    // Beyond it the request that grows is refused; a caller that sends one at a time is never
+    // refused.
     size_t unfinished_bytes_per_principal_max = 16 * 1024 * 1024;
     // From the first byte to the last of a request, and from the connection to its first request.
     Duration request_timeout = base::seconds(30);
@@ -133,8 +134,8 @@ class Server {
   // Answers the upgrade, with the subprotocol if there is one: from here on the connection is a
   // WebSocket. A request that wants none is answered 426.
   virtual void accept_websocket(const Exchange& exchange, std::string_view protocol = {}) = 0;
-  // A text message on a WebSocket, which must be UTF-8, or the next part of a stream. Buffered
-  // until the turn ends.
+  // A text message on a WebSocket, in UTF-8, or the next part of a stream. Leaves when the turn
+  // ends.
   virtual void send(ConnectionId connection, std::string_view bytes,
                     std::vector<Report> reports = {}) = 0;
   // Bytes of the connection that wait to be written.

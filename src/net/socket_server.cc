@@ -13,18 +13,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <ctime>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <optional>
 
 #include "base/check.h"
-#include "net/connection.h"
-#include "net/stream.h"
+#include "net/connection/connection.h"
+#include "net/socket_stream.h"
 
 namespace parley::net {
 
@@ -124,11 +124,11 @@ class Loop final : public SocketServer {
  private:
   // A connection and its socket.
   struct SocketPeer final : Peer {
-    SocketPeer(ConnectionId id, Surroundings& around, tcp::socket&& accepted, Stream&& made)
+    SocketPeer(ConnectionId id, Surroundings& around, tcp::socket&& accepted, SocketStream&& made)
         : Peer(id, around), socket(std::move(accepted)), stream(std::move(made)) {}
 
     tcp::socket socket;
-    Stream stream;
+    SocketStream stream;
   };
   static SocketPeer& of(Peer& peer) { return static_cast<SocketPeer&>(peer); }
 
@@ -164,7 +164,7 @@ class Loop final : public SocketServer {
   base::Clock& turn_clock_;
   std::vector<char> read_buffer_;
   size_t read_bytes_ = 0;  // in this turn
-  Time began_;  // of the turn; 0 while it waits
+  Time began_;             // of the turn; 0 while it waits
   Time due_{};
   int64_t date_second_ = -1;
   bool accepting_ = false;
@@ -278,7 +278,7 @@ void Loop::accepted(tcp::socket&& socket) {
   const int fd = socket.native_handle();
   set_options(fd, around_.limits.ping_interval);
   Peer& peer = add(std::make_unique<SocketPeer>(next_id(), around_, std::move(socket),
-                                                tls_ ? Stream(fd, *tls_) : Stream(fd)));
+                                                tls_ ? SocketStream(fd, *tls_) : SocketStream(fd)));
   if (is_over) {
     peer.connection.refuse({Code::overloaded,
                             fmt::format("{} connections are open, no more are allowed; close some "
@@ -380,16 +380,18 @@ void Loop::write(Peer& peer) {
   while (!connection.output().empty() && connection.phase() != Connection::Phase::dead) {
     const lib::IoResult result = of(peer).stream.write(connection.output());
     switch (result.status) {
-      case Stream::Status::done:
+      case SocketStream::Status::done:
         connection.wrote(result.bytes);
         break;
-      case Stream::Status::wants_write:
+      case SocketStream::Status::wants_write:
         wait_to_write(of(peer));
         return;
-      case Stream::Status::wants_read:  // TLS: reading goes on by itself and then marks it dirty
+      case SocketStream::Status::wants_read:
+        // TLS must read before it can write. Reading goes on by itself, and marks the peer dirty
+        // then.
         return;
-      case Stream::Status::ended:
-      case Stream::Status::failed:
+      case SocketStream::Status::ended:
+      case SocketStream::Status::failed:
         connection.fail();
         return;
     }
@@ -450,34 +452,34 @@ void Loop::read(SocketPeer& peer) {
   // until it has not.
   const std::string& kept = connection.kept();
   size_t size = kept.size();
-  lib::IoResult result{Stream::Status::done, 0};
+  lib::IoResult result{SocketStream::Status::done, 0};
   do {
     result = peer.stream.read(read_buffer_.data() + size, read_buffer_.size() - size);
     size += result.bytes;
-  } while (peer.stream.is_tls() && result.status == Stream::Status::done &&
+  } while (peer.stream.is_tls() && result.status == SocketStream::Status::done &&
            size < read_buffer_.size());
   if (size > kept.size()) {
     read_bytes_ += size - kept.size();
     std::ranges::copy(kept, read_buffer_.begin());
     connection.feed(std::span(read_buffer_).first(size));
-    note_cut(peer);
+    mark_cut(peer);
   }
   switch (result.status) {
-    case Stream::Status::done:
-    case Stream::Status::wants_read:
+    case SocketStream::Status::done:
+    case SocketStream::Status::wants_read:
       break;
-    case Stream::Status::wants_write:
+    case SocketStream::Status::wants_write:
       wait_to_write(peer);
       break;
-    case Stream::Status::ended:
+    case SocketStream::Status::ended:
       connection.input_ended();
       break;
-    case Stream::Status::failed:
+    case SocketStream::Status::failed:
       connection.fail();
       break;
   }
   if (connection.wants_input()) {
-    if (peer.stream.is_tls() && result.status == Stream::Status::done) {
+    if (peer.stream.is_tls() && result.status == SocketStream::Status::done) {
       asio::post(context_, [this, id = connection.id()] {
         if (Peer* const found = find(id)) {
           read(of(*found));

@@ -10,8 +10,8 @@
 
 namespace parley::net {
 
-// A server over sockets, plain or with TLS; its thread is that of `run`. A turn reads all ready
-// sockets, until nothing is ready or 1 MiB came in.
+// A server over sockets, plain or with TLS; its thread is that of `run`. A turn reads the ready
+// sockets until nothing is ready, 1 MiB came in or 1.5 ms have passed.
 class SocketServer : public Peers {
  public:
   struct Options {

@@ -13,9 +13,12 @@ namespace parley::net {
 namespace {
 
 constexpr size_t control_payload_max = 125;
-constexpr size_t room_kept_max = 64 * 1024;  // for the next message
+// Memory that a connection keeps for its next message.
+constexpr size_t room_kept_max = 64 * 1024;
+// Values of the seven length bits that say: the length follows, in two or in eight bytes.
 constexpr uint8_t length_16 = 126;
 constexpr uint8_t length_64 = 127;
+// The bits that no byte of ASCII has.
 constexpr uint64_t high_bits = 0x8080808080808080;
 
 uint8_t byte(char c) { return static_cast<uint8_t>(c); }
@@ -57,7 +60,7 @@ bool Utf8::feed(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
     if (need_ == 0) {
-      // Most text is ASCII: eight bytes at a time.
+      // Most text is ASCII, so eight bytes are looked at together.
       uint64_t word = 0;
       while (at + sizeof word <= text.size()) {
         std::memcpy(&word, text.data() + at, sizeof word);
@@ -77,7 +80,8 @@ bool Utf8::feed(std::string_view text) {
         return false;  // a continuation, an overlong form, or beyond U+10FFFF
       }
       need_ = lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
-      // The second byte tells overlong forms, surrogates and what is beyond U+10FFFF.
+      // The bounds of the second byte exclude overlong forms, surrogates and what is beyond
+      // U+10FFFF.
       low_ = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
       high_ = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
       continue;
@@ -94,13 +98,14 @@ bool Utf8::feed(std::string_view text) {
 }
 
 bool apply_mask(std::span<char> bytes, uint32_t mask, size_t at) {
-  // Turned so that its first byte in memory is the one that meets the first byte.
+  // The mask is turned so that its first byte in memory is the one for the first of the bytes.
   static_assert(std::endian::native == std::endian::little);
   const uint32_t turned = std::rotr(mask, static_cast<int>(8 * (at % 4)));
   const uint64_t wide = uint64_t{turned} << 32 | turned;
   char* p = bytes.data();
   char* const end = p + bytes.size();
   uint64_t seen = 0;
+  // Four words at a time, which the compiler makes one vector operation.
   for (; end - p >= 32; p += 32) {
     uint64_t words[4];
     std::memcpy(words, p, sizeof words);
@@ -190,6 +195,7 @@ FrameReader::Event FrameReader::next(std::span<char>& bytes) {
     }
     const bool is_control = header.opcode >= 0x8;
     const size_t there = bytes.size() - header.size;
+    // A control frame is taken whole: it has at most 125 bytes, and may come within a message.
     if (is_control && there < header.length) {
       return {};
     }
@@ -199,6 +205,7 @@ FrameReader::Event FrameReader::next(std::span<char>& bytes) {
       bytes = bytes.subspan(payload.size());
       return control_frame(header, payload);
     }
+    // The usual case: the whole message is there, and is not copied.
     if (header.fin && !in_message_ && there >= header.length) {
       const std::span<char> payload = bytes.first(static_cast<size_t>(header.length));
       bytes = bytes.subspan(payload.size());
@@ -228,7 +235,7 @@ bool FrameReader::parse_header(std::span<const char> bytes, Header& header, Even
   header.masked = (byte(bytes[1]) & 0x80) != 0;
   header.length = byte(bytes[1]) & 0x7f;
   header.size = 2;
-  // Before the rest is there: what cannot become valid is refused at once.
+  // A frame that cannot become valid is refused before the rest of its header is there.
   event = check_header(header);
   if (event.kind == Kind::failed) {
     return false;
@@ -346,7 +353,8 @@ FrameReader::Event FrameReader::whole_message(const Header& header, std::span<ch
   return {Kind::text, 0, data};
 }
 
-// Moves what is there of the frame's payload to the message. False when it is not UTF-8.
+// Moves the part of the frame's payload that is there to the message. False when it is not UTF-8:
+// RFC 6455, 8.1 lets a text fail before all of it is there.
 bool FrameReader::take_part(std::span<char>& bytes) {
   const auto size = static_cast<size_t>(std::min<uint64_t>(remaining_, bytes.size()));
   const std::span<char> part = bytes.first(size);
@@ -389,14 +397,14 @@ void FrameReader::heard() {
 
 void FrameReader::trim() {
   heard();
-  if (!in_message()) {  // what grows would be copied again and again
+  if (!in_message()) {  // a message that grows would be copied again and again
     message_.shrink_to_fit();
   }
 }
 
 std::string websocket_accept(std::string_view key) {
   std::string text(key);
-  text += "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+  text += "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";  // the same for everyone: RFC 6455, 1.3
   return lib::sha1_base64(text);
 }
 

@@ -91,9 +91,9 @@ class FrameReader {
   bool in_message() const { return in_message_ || remaining_ > 0; }
   // Bytes of a message that is not whole.
   size_t held_bytes() const { return delivered_ ? 0 : message_.size(); }
-  // The message that `next` gave was heard: the room of a large one is given back.
+  // The message that `next` gave is not used any more: the memory of a large one is given back.
   void heard();
-  // Gives back room that no message uses now. Not while what `next` gave is used.
+  // Gives back memory that no message uses now. Not while a message that `next` gave is in use.
   void trim();
 
  private:

@@ -7,10 +7,10 @@
 
 namespace parley::net {
 
-// Goes with bytes to a connection and tells once what became of them: all of them were handed to
-// the system, or they never will be. Destroying the last copy without `end(true)` tells that they
-// were lost. Handed to the system is not read by the peer: nothing but the peer could say that. On
-// the server's thread.
+// Goes with bytes to a connection and reports once what became of them: either all of them were
+// handed to the operating system, or they never will be. Destroying the last copy without
+// `end(true)` reports that they were lost. Bytes that the system has may still not reach the peer:
+// only the peer could say that. On the server's thread.
 class WriteReport {
  public:
   using Ended = std::function<void(bool is_written)>;

@@ -16,7 +16,7 @@
 #include "dialect/dialect.h"
 #include "edge/api/call.h"
 #include "edge/mcp/limits.h"
-#include "edge/mcp/notes.h"
+#include "edge/mcp/tables/saved_sessions.h"
 #include "edge/names.h"
 #include "edge/render.h"
 #include "edge/telemetry/metrics.h"
@@ -32,7 +32,7 @@ namespace parley::edge {
 
 namespace mcp {
 class Host;
-struct Offer;
+struct Features;
 class Server;
 }  // namespace mcp
 class McpHost;
@@ -48,11 +48,11 @@ class Api final : public net::Handler {
     view::Runner* view = nullptr;    // null: old messages cannot be found
     std::vector<Gauge> gauges;       // for /metrics, beside what is known here
     mcp::Limits mcp{};
-    std::optional<lib::SecretKey> mcp_key{};  // none: MCP sessions end with the process
-    std::unique_ptr<mcp::Notes> mcp_notes{};  // null: also what they leave behind does
+    std::optional<lib::SecretKey> mcp_key{};             // none: MCP sessions end with the process
+    std::unique_ptr<mcp::SavedSessions> mcp_sessions{};  // null: also what they leave behind does
     // What a program of the tests adds; nothing in the one that is released. First: what is offered
     // at /mcp beside Parley's tools. Second: who asks without a token, if anyone may.
-    std::function<mcp::Offer(mcp::Server&)> mcp_more{};
+    std::function<mcp::Features(mcp::Server&)> mcp_more{};
     std::function<std::optional<Principal>(const core::Machine&, const net::Request&)> guest{};
     Webhooks::Options webhooks{};
   };

@@ -10,7 +10,7 @@
 #include "base/trace.h"
 #include "core/dead_letters/dead_letter_acts.h"
 #include "edge/api/api.h"
-#include "edge/mask.h"
+#include "edge/redact.h"
 #include "edge/render.h"
 #include "lib/crypto.h"
 
@@ -323,7 +323,7 @@ void Api::keep_malformed(const Principal& caller, std::string_view text, const E
     return;
   }
   const uint64_t bytes_max = t.rules.malformed_bytes_max;
-  const std::string kept(base::cut(masked(text, bytes_max), bytes_max));
+  const std::string kept(base::cut(redacted(text, bytes_max), bytes_max));
   std::string what = error.field.empty() ? error.detail : error.field + ": " + error.detail;
   what = base::cut(what, t.rules.reason_bytes_max);  // the field may be named as its sender liked
   broker_.ask(

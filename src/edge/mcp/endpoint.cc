@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /mcp of the API: joins the protocol to the HTTP server and the broker.
+// The endpoint /mcp of the API: joins the MCP server to the HTTP server and the broker.
 #include <array>
 
 #include "edge/api/api.h"
@@ -48,12 +48,12 @@ void Api::start_mcp() {
       mcp::Server::Options{.version = options_.version,
                            .limits = options_.mcp,
                            .key = options_.mcp_key.value_or(lib::random_key()),
-                           .notes = std::move(options_.mcp_notes)});
+                           .saved_sessions = std::move(options_.mcp_sessions)});
   options_.gauges.push_back({"parley_mcp_sessions", "MCP sessions, of the older versions.",
                              [this] { return static_cast<double>(mcp_->sessions()); }});
   options_.gauges.push_back({"parley_mcp_streams", "MCP requests and streams that are open.",
                              [this] { return static_cast<double>(mcp_->streams()); }});
-  mcp_->add(mcp::parley_offer(*this, broker_, *mcp_));
+  mcp_->add(mcp::parley_features(*this, broker_, *mcp_));
   if (options_.mcp_more) {
     mcp_->add(options_.mcp_more(*mcp_));
   }

@@ -41,23 +41,25 @@ std::string resource_item(std::string_view uri, std::string_view mime, std::stri
   return out;
 }
 
-// A tool that always says the same.
+// A tool that always gives the same result.
 Tool fixed(std::string name, std::string description, Result result) {
   return {.name = std::move(name),
           .title = {},
           .description = std::move(description),
-          .act = [result = std::move(result)](const Ask& ask) { ask.run.done(result); }};
+          .handler = [result = std::move(result)](const CallContext& context) {
+            context.call.done(result);
+          }};
 }
 
 // Does the steps one after the other, with a pause between, then ends the call.
-void in_steps(Server& server, const Run& run, std::vector<std::function<void()>> steps,
+void in_steps(Server& server, const CallHandle& call, std::vector<std::function<void()>> steps,
               Result result) {
   for (size_t n = 0; n < steps.size(); ++n) {
     const auto at = server.now() + base::Duration{pause.us * static_cast<int64_t>(n)};
     server.waits().add(at, std::move(steps[n]));
   }
   const auto end = server.now() + base::Duration{pause.us * static_cast<int64_t>(steps.size())};
-  server.waits().add(end, [run, result = std::move(result)] { run.done(result); });
+  server.waits().add(end, [call, result = std::move(result)] { call.done(result); });
 }
 
 constexpr std::string_view schema_2020_12 =
@@ -72,8 +74,8 @@ constexpr std::string_view schema_2020_12 =
     R"("then":{"required":["phone"]},"else":{"required":["email"]},)"
     R"("additionalProperties":false})";
 
-void add_plain_tools(Offer& offer) {
-  auto& tools = offer.tools;
+void add_plain_tools(Features& features) {
+  auto& tools = features.tools;
   tools.push_back(fixed("test_simple_text", "Returns text",
                         tool_text("This is a simple text response for testing.")));
   tools.push_back(fixed("test_image_content", "Returns an image",
@@ -101,54 +103,54 @@ void add_plain_tools(Offer& offer) {
   tools.push_back(std::move(header));
 }
 
-void add_stepping_tools(Offer& offer, Server& server) {
-  offer.tools.push_back({.name = "test_tool_with_progress",
-                         .title = {},
-                         .description = "Reports progress",
-                         .act = [&server](const Ask& ask) {
-                           std::vector<std::function<void()>> steps;
-                           for (const int done : {0, 50, 100}) {
-                             steps.emplace_back(
-                                 [run = ask.run, done] { run.progress(done, 100, "Working"); });
-                           }
-                           in_steps(server, ask.run, std::move(steps), tool_text("Done."));
-                         }});
-  const auto logging = [&server](const Ask& ask) {
+void add_stepping_tools(Features& features, Server& server) {
+  features.tools.push_back(
+      {.name = "test_tool_with_progress",
+       .title = {},
+       .description = "Reports progress",
+       .handler = [&server](const CallContext& context) {
+         std::vector<std::function<void()>> steps;
+         for (const int done : {0, 50, 100}) {
+           steps.emplace_back([call = context.call, done] { call.progress(done, 100, "Working"); });
+         }
+         in_steps(server, context.call, std::move(steps), tool_text("Done."));
+       }});
+  const auto logging = [&server](const CallContext& context) {
     std::vector<std::function<void()>> steps;
     for (const std::string_view text : {R"("Tool execution started")", R"("Tool processing data")",
                                         R"("Tool execution completed")"}) {
-      steps.emplace_back([run = ask.run, text] { run.log(Level::info, "fixtures", text); });
+      steps.emplace_back([call = context.call, text] { call.log(Level::info, "fixtures", text); });
     }
-    in_steps(server, ask.run, std::move(steps), tool_text("Logged."));
+    in_steps(server, context.call, std::move(steps), tool_text("Logged."));
   };
-  offer.tools.push_back({.name = "test_tool_with_logging",
-                         .title = {},
-                         .description = "Logs three times",
-                         .act = logging});
-  offer.tools.push_back({.name = "test_logging_tool",
-                         .title = {},
-                         .description = "Logs where the client asked for it",
-                         .act = logging});
-  offer.tools.push_back({.name = "test_reconnection",
-                         .title = {},
-                         .description = "Closes the stream before it answers",
-                         .act = [&server](const Ask& ask) {
-                           std::vector<std::function<void()>> steps = {
-                               [run = ask.run] { run.hang_up(); }, [] {}};
-                           in_steps(server, ask.run, std::move(steps),
-                                    tool_text("Reconnection test completed successfully."));
-                         }});
-  const auto change = [&](std::string name, Notice::Kind list) {
-    offer.tools.push_back({.name = std::move(name),
-                           .title = {},
-                           .description = "Says that a list has changed",
-                           .act = [&server, list](const Ask& ask) {
-                             server.list_changed(list);
-                             ask.run.done(tool_text("Changed."));
-                           }});
+  features.tools.push_back({.name = "test_tool_with_logging",
+                            .title = {},
+                            .description = "Logs three times",
+                            .handler = logging});
+  features.tools.push_back({.name = "test_logging_tool",
+                            .title = {},
+                            .description = "Logs where the client asked for it",
+                            .handler = logging});
+  features.tools.push_back({.name = "test_reconnection",
+                            .title = {},
+                            .description = "Closes the stream before it answers",
+                            .handler = [&server](const CallContext& context) {
+                              std::vector<std::function<void()>> steps = {
+                                  [call = context.call] { call.hang_up(); }, [] {}};
+                              in_steps(server, context.call, std::move(steps),
+                                       tool_text("Reconnection test completed successfully."));
+                            }});
+  const auto change = [&](std::string name, ChangeNotice::Kind list) {
+    features.tools.push_back({.name = std::move(name),
+                              .title = {},
+                              .description = "Says that a list has changed",
+                              .handler = [&server, list](const CallContext& context) {
+                                server.list_changed(list);
+                                context.call.done(tool_text("Changed."));
+                              }});
   };
-  change("test_trigger_tool_change", Notice::Kind::tools);
-  change("test_trigger_prompt_change", Notice::Kind::prompts);
+  change("test_trigger_tool_change", ChangeNotice::Kind::tools);
+  change("test_trigger_prompt_change", ChangeNotice::Kind::prompts);
 }
 
 Result blob(std::string_view uri, std::string_view mime, std::string_view data) {
@@ -159,40 +161,42 @@ Result blob(std::string_view uri, std::string_view mime, std::string_view data) 
   return {std::move(out)};
 }
 
-void add_resources(Offer& offer) {
+void add_resources(Features& features) {
   const auto fixed_resource = [](std::string uri, std::string name, std::string mime,
                                  Result result) {
-    return Resource{
-        .uri = std::move(uri),
-        .name = name,
-        .title = {},
-        .description = "For testing: " + name,
-        .mime_type = std::move(mime),
-        .read = [result = std::move(result)](const Ask& ask) { ask.run.done(result); }};
+    return Resource{.uri = std::move(uri),
+                    .name = name,
+                    .title = {},
+                    .description = "For testing: " + name,
+                    .mime_type = std::move(mime),
+                    .read = [result = std::move(result)](const CallContext& context) {
+                      context.call.done(result);
+                    }};
   };
-  offer.resources.push_back(
+  features.resources.push_back(
       fixed_resource("test://static-text", "Static text", "text/plain",
                      resource_text("test://static-text", "text/plain",
                                    "This is the content of the static text resource.")));
-  offer.resources.push_back(fixed_resource("test://static-binary", "Static binary", "image/png",
-                                           blob("test://static-binary", "image/png", png)));
+  features.resources.push_back(fixed_resource("test://static-binary", "Static binary", "image/png",
+                                              blob("test://static-binary", "image/png", png)));
   Resource watched =
       fixed_resource("test://watched-resource", "Watched", "text/plain",
                      resource_text("test://watched-resource", "text/plain", "Watch this."));
   watched.subscribable = true;
-  offer.resources.push_back(std::move(watched));
-  offer.templates.push_back({.uri = "test://template/{id}/data",
-                             .name = "Template",
-                             .title = {},
-                             .description = "For testing: a template",
-                             .read = [](const Ask& ask) {
-                               const std::string id(*ask.arguments.find("id").as_string());
-                               std::string data;
-                               JsonWriter out(data);
-                               out.object().key("id").text(id).key("templateTest").boolean(true);
-                               out.key("data").text("Data for ID: " + id).end_object();
-                               ask.run.done(resource_text(ask.uri, "application/json", data));
-                             }});
+  features.resources.push_back(std::move(watched));
+  features.templates.push_back({.uri = "test://template/{id}/data",
+                                .name = "Template",
+                                .title = {},
+                                .description = "For testing: a template",
+                                .read = [](const CallContext& context) {
+                                  const std::string id(*context.arguments.find("id").as_string());
+                                  std::string data;
+                                  JsonWriter out(data);
+                                  out.object().key("id").text(id).key("templateTest").boolean(true);
+                                  out.key("data").text("Data for ID: " + id).end_object();
+                                  context.call.done(
+                                      resource_text(context.uri, "application/json", data));
+                                }});
 }
 
 std::string user_message(std::string_view item) {
@@ -201,78 +205,79 @@ std::string user_message(std::string_view item) {
 
 Result messages(std::string_view items) { return {"\"messages\":[" + std::string(items) + "]"}; }
 
-std::string argument(const Ask& ask, std::string_view name) {
-  const lib::Json value = ask.arguments.find(name);
+std::string argument(const CallContext& context, std::string_view name) {
+  const lib::Json value = context.arguments.find(name);
   return std::string(value ? value.as_string().value_or("") : std::string_view{});
 }
 
-void add_prompts(Offer& offer) {
-  offer.prompts.push_back({.name = "test_simple_prompt",
-                           .title = {},
-                           .description = "A prompt",
-                           .arguments = {},
-                           .get = [](const Ask& ask) {
-                             ask.run.done(
-                                 prompt_text("A prompt", "This is a simple prompt for testing."));
-                           }});
-  offer.prompts.push_back({.name = "test_prompt_with_arguments",
-                           .title = {},
-                           .description = "A prompt with arguments",
-                           .arguments = {{"arg1", "The first", true}, {"arg2", "The second", true}},
-                           .get =
-                               [](const Ask& ask) {
-                                 ask.run.done(prompt_text("A prompt with arguments",
-                                                          "Prompt with arguments: arg1='" +
-                                                              argument(ask, "arg1") + "', arg2='" +
-                                                              argument(ask, "arg2") + "'"));
-                               },
-                           .complete =
-                               [](const Client&, std::string_view, std::string_view value) {
-                                 std::vector<std::string> fitting;
-                                 for (const std::string_view word : {"paris", "park", "party"}) {
-                                   if (word.starts_with(value)) {
-                                     fitting.emplace_back(word);
-                                   }
-                                 }
-                                 return fitting;
-                               }});
-  offer.prompts.push_back(
+void add_prompts(Features& features) {
+  features.prompts.push_back(
+      {.name = "test_simple_prompt",
+       .title = {},
+       .description = "A prompt",
+       .arguments = {},
+       .get = [](const CallContext& context) {
+         context.call.done(prompt_text("A prompt", "This is a simple prompt for testing."));
+       }});
+  features.prompts.push_back(
+      {.name = "test_prompt_with_arguments",
+       .title = {},
+       .description = "A prompt with arguments",
+       .arguments = {{"arg1", "The first", true}, {"arg2", "The second", true}},
+       .get =
+           [](const CallContext& context) {
+             context.call.done(prompt_text("A prompt with arguments",
+                                           "Prompt with arguments: arg1='" +
+                                               argument(context, "arg1") + "', arg2='" +
+                                               argument(context, "arg2") + "'"));
+           },
+       .complete =
+           [](const Client&, std::string_view, std::string_view value) {
+             std::vector<std::string> fitting;
+             for (const std::string_view word : {"paris", "park", "party"}) {
+               if (word.starts_with(value)) {
+                 fitting.emplace_back(word);
+               }
+             }
+             return fitting;
+           }});
+  features.prompts.push_back(
       {.name = "test_prompt_with_embedded_resource",
        .title = {},
        .description = "A prompt with a resource",
        .arguments = {{"resourceUri", "The resource", true}},
-       .get = [](const Ask& ask) {
-         ask.run.done(messages(
-             user_message(resource_item(argument(ask, "resourceUri"), "text/plain",
+       .get = [](const CallContext& context) {
+         context.call.done(messages(
+             user_message(resource_item(argument(context, "resourceUri"), "text/plain",
                                         "Embedded resource content for testing.")) +
              "," + user_message(text_item("Please process the embedded resource above."))));
        }});
-  offer.prompts.push_back(
+  features.prompts.push_back(
       {.name = "test_prompt_with_image",
        .title = {},
        .description = "A prompt with an image",
        .arguments = {},
-       .get = [](const Ask& ask) {
-         ask.run.done(messages(user_message(data_item("image", "image/png", png)) + "," +
-                               user_message(text_item("Please analyze the image above."))));
+       .get = [](const CallContext& context) {
+         context.call.done(messages(user_message(data_item("image", "image/png", png)) + "," +
+                                    user_message(text_item("Please analyze the image above."))));
        }});
 }
 
 }  // namespace
 
-void add_content_fixtures(Offer& offer, Server& server) {
-  add_plain_tools(offer);
-  add_stepping_tools(offer, server);
-  add_resources(offer);
-  add_prompts(offer);
+void add_content_fixtures(Features& features, Server& server) {
+  add_plain_tools(features);
+  add_stepping_tools(features, server);
+  add_resources(features);
+  add_prompts(features);
 }
 
-Offer fixtures(Server& server) {
-  Offer offer;
-  offer.lists_change = true;
-  add_content_fixtures(offer, server);
-  add_asking_fixtures(offer);
-  return offer;
+Features fixtures(Server& server) {
+  Features features;
+  features.lists_change = true;
+  add_content_fixtures(features, server);
+  add_asking_fixtures(features);
+  return features;
 }
 
 }  // namespace parley::edge::mcp

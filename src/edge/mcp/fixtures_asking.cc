@@ -47,28 +47,29 @@ std::string content_in(std::string_view answer) {
   return std::string(content ? content.raw() : "{}");
 }
 
-std::string argument(const Ask& ask, std::string_view name, std::string_view otherwise) {
-  const Json value = ask.arguments.find(name);
+std::string argument(const CallContext& context, std::string_view name,
+                     std::string_view otherwise) {
+  const Json value = context.arguments.find(name);
   return std::string(value ? value.as_string().value_or(otherwise) : otherwise);
 }
 
-Tool asking(std::string name, std::string description, Act act) {
+Tool asking(std::string name, std::string description, Handler handler) {
   return {.name = std::move(name),
           .title = {},
           .description = std::move(description),
-          .act = std::move(act)};
+          .handler = std::move(handler)};
 }
 
 // Asks by the form, then answers `begin`ACTION`middle`CONTENT`end`.
-Act form_tool(std::string message, std::string schema, std::string begin, std::string middle,
-              std::string end) {
-  return [=](const Ask& ask) {
-    const std::string_view answer = ask.answer("form");
+Handler form_tool(std::string message, std::string schema, std::string begin, std::string middle,
+                  std::string end) {
+  return [=](const CallContext& context) {
+    const std::string_view answer = context.answer("form");
     if (answer.empty()) {
-      ask.run.ask({form("form", argument(ask, "message", message), schema)});
+      context.call.ask({form("form", argument(context, "message", message), schema)});
       return;
     }
-    ask.run.done(
+    context.call.done(
         tool_text(begin + text_in(answer, {"action"}) + middle + content_in(answer) + end));
   };
 }
@@ -94,143 +95,150 @@ constexpr std::string_view enums_schema =
     R"({"const":"value1","title":"First Choice"},{"const":"value2","title":"Second Choice"},)"
     R"({"const":"value3","title":"Third Choice"}]}}},"required":[]})";
 
-void add_legacy_tools(Offer& offer) {
-  offer.tools.push_back(asking("test_sampling", "Asks the client's model", [](const Ask& ask) {
-    const std::string_view answer = ask.answer("model");
-    if (answer.empty()) {
-      ask.run.ask({sampling("model", argument(ask, "prompt", "Hello"), 100)});
-      return;
-    }
-    ask.run.done(tool_text("LLM response: " + text_in(answer, {"content", "text"})));
-  }));
-  offer.tools.back().input_schema =
-      R"({"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]})";
-  offer.tools.push_back(asking("test_elicitation", "Asks the user",
-                               form_tool("Who are you?", std::string(user_schema),
-                                         "User response: action=", ", content=", "")));
-  offer.tools.back().input_schema =
-      R"({"type":"object","properties":{"message":{"type":"string"}},"required":["message"]})";
-  offer.tools.push_back(asking("test_elicitation_sep1034_defaults", "Asks the user, with defaults",
-                               form_tool("Please check these", std::string(defaults_schema),
-                                         "Elicitation completed: action=", ", content=", "")));
-  offer.tools.push_back(asking("test_elicitation_sep1330_enums", "Asks the user to choose",
-                               form_tool("Please choose", std::string(enums_schema),
-                                         "Elicitation completed: action=", ", content=", "")));
-}
-
-void add_single_questions(Offer& offer) {
-  const auto greet = [](const Ask& ask) {
-    const std::string name = text_in(ask.answer("user_name"), {"content", "name"});
-    if (name.empty()) {
-      ask.run.ask({form("user_name", "What is your name?", name_schema)});
-      return;
-    }
-    ask.run.done(tool_text("Hello, " + name + "!"));
-  };
-  offer.tools.push_back(asking("test_input_required_result_elicitation", "Asks for a name", greet));
-  offer.tools.push_back(asking("test_streaming_elicitation", "Asks for a name", greet));
-  offer.tools.push_back(
-      asking("test_input_required_result_sampling", "Asks the client's model", [](const Ask& ask) {
-        const std::string text = text_in(ask.answer("capital_question"), {"content", "text"});
-        if (text.empty()) {
-          ask.run.ask({sampling("capital_question", "What is the capital of France?", 100)});
-          return;
-        }
-        ask.run.done(tool_text(text));
-      }));
-  offer.tools.push_back(
-      asking("test_input_required_result_list_roots", "Asks for the roots", [](const Ask& ask) {
-        const std::string_view answer = ask.answer("client_roots");
+void add_legacy_tools(Features& features) {
+  features.tools.push_back(
+      asking("test_sampling", "Asks the client's model", [](const CallContext& context) {
+        const std::string_view answer = context.answer("model");
         if (answer.empty()) {
-          ask.run.ask({roots("client_roots")});
+          context.call.ask({sampling("model", argument(context, "prompt", "Hello"), 100)});
           return;
         }
-        ask.run.done(tool_text("Roots: " + std::string(answer)));
+        context.call.done(tool_text("LLM response: " + text_in(answer, {"content", "text"})));
       }));
-  const auto with_state = [](const Ask& ask) {
-    if (ask.answer("confirm").empty() || ask.state != "confirming") {
-      ask.run.ask({form("confirm", "Please confirm", confirm_schema)}, "confirming");
-      return;
-    }
-    ask.run.done(tool_text("state-ok"));
-  };
-  offer.tools.push_back(asking("test_input_required_result_request_state",
-                               "Asks, and knows its state again", with_state));
-  offer.tools.push_back(asking("test_input_required_result_tampered_state",
-                               "Asks, and takes no other state", with_state));
+  features.tools.back().input_schema =
+      R"({"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]})";
+  features.tools.push_back(asking("test_elicitation", "Asks the user",
+                                  form_tool("Who are you?", std::string(user_schema),
+                                            "User response: action=", ", content=", "")));
+  features.tools.back().input_schema =
+      R"({"type":"object","properties":{"message":{"type":"string"}},"required":["message"]})";
+  features.tools.push_back(asking("test_elicitation_sep1034_defaults",
+                                  "Asks the user, with defaults",
+                                  form_tool("Please check these", std::string(defaults_schema),
+                                            "Elicitation completed: action=", ", content=", "")));
+  features.tools.push_back(asking("test_elicitation_sep1330_enums", "Asks the user to choose",
+                                  form_tool("Please choose", std::string(enums_schema),
+                                            "Elicitation completed: action=", ", content=", "")));
 }
 
-void add_several_questions(Offer& offer) {
-  offer.tools.push_back(asking(
-      "test_input_required_result_multiple_inputs", "Asks for three things", [](const Ask& ask) {
-        if (ask.answer("user_name").empty() || ask.answer("greeting").empty() ||
-            ask.answer("client_roots").empty()) {
-          ask.run.ask({form("user_name", "What is your name?", name_schema),
-                       sampling("greeting", "Generate a greeting", 50), roots("client_roots")},
-                      "asked");
+void add_single_questions(Features& features) {
+  const auto greet = [](const CallContext& context) {
+    const std::string name = text_in(context.answer("user_name"), {"content", "name"});
+    if (name.empty()) {
+      context.call.ask({form("user_name", "What is your name?", name_schema)});
+      return;
+    }
+    context.call.done(tool_text("Hello, " + name + "!"));
+  };
+  features.tools.push_back(
+      asking("test_input_required_result_elicitation", "Asks for a name", greet));
+  features.tools.push_back(asking("test_streaming_elicitation", "Asks for a name", greet));
+  features.tools.push_back(asking(
+      "test_input_required_result_sampling", "Asks the client's model",
+      [](const CallContext& context) {
+        const std::string text = text_in(context.answer("capital_question"), {"content", "text"});
+        if (text.empty()) {
+          context.call.ask({sampling("capital_question", "What is the capital of France?", 100)});
           return;
         }
-        ask.run.done(tool_text(text_in(ask.answer("greeting"), {"content", "text"}) + ", " +
-                               text_in(ask.answer("user_name"), {"content", "name"})));
+        context.call.done(tool_text(text));
       }));
-  offer.tools.push_back(
-      asking("test_input_required_result_multi_round", "Asks twice", [](const Ask& ask) {
-        if (ask.answer("step1").empty()) {
-          ask.run.ask({form("step1", "Step 1: What is your name?", name_schema)}, "round 1");
-        } else if (ask.answer("step2").empty()) {
-          ask.run.ask({form("step2", "Step 2: What is your favorite color?", color_schema)},
-                      "round 2");
+  features.tools.push_back(asking("test_input_required_result_list_roots", "Asks for the roots",
+                                  [](const CallContext& context) {
+                                    const std::string_view answer = context.answer("client_roots");
+                                    if (answer.empty()) {
+                                      context.call.ask({roots("client_roots")});
+                                      return;
+                                    }
+                                    context.call.done(tool_text("Roots: " + std::string(answer)));
+                                  }));
+  const auto with_state = [](const CallContext& context) {
+    if (context.answer("confirm").empty() || context.state != "confirming") {
+      context.call.ask({form("confirm", "Please confirm", confirm_schema)}, "confirming");
+      return;
+    }
+    context.call.done(tool_text("state-ok"));
+  };
+  features.tools.push_back(asking("test_input_required_result_request_state",
+                                  "Asks, and knows its state again", with_state));
+  features.tools.push_back(asking("test_input_required_result_tampered_state",
+                                  "Asks, and takes no other state", with_state));
+}
+
+void add_several_questions(Features& features) {
+  features.tools.push_back(asking(
+      "test_input_required_result_multiple_inputs", "Asks for three things",
+      [](const CallContext& context) {
+        if (context.answer("user_name").empty() || context.answer("greeting").empty() ||
+            context.answer("client_roots").empty()) {
+          context.call.ask({form("user_name", "What is your name?", name_schema),
+                            sampling("greeting", "Generate a greeting", 50), roots("client_roots")},
+                           "asked");
+          return;
+        }
+        context.call.done(tool_text(text_in(context.answer("greeting"), {"content", "text"}) +
+                                    ", " +
+                                    text_in(context.answer("user_name"), {"content", "name"})));
+      }));
+  features.tools.push_back(asking(
+      "test_input_required_result_multi_round", "Asks twice", [](const CallContext& context) {
+        if (context.answer("step1").empty()) {
+          context.call.ask({form("step1", "Step 1: What is your name?", name_schema)}, "round 1");
+        } else if (context.answer("step2").empty()) {
+          context.call.ask({form("step2", "Step 2: What is your favorite color?", color_schema)},
+                           "round 2");
         } else {
-          ask.run.done(tool_text(text_in(ask.answer("step1"), {"content", "name"}) + " likes " +
-                                 text_in(ask.answer("step2"), {"content", "color"})));
+          context.call.done(tool_text(text_in(context.answer("step1"), {"content", "name"}) +
+                                      " likes " +
+                                      text_in(context.answer("step2"), {"content", "color"})));
         }
       }));
-  offer.tools.push_back(
+  features.tools.push_back(
       asking("test_input_required_result_capabilities", "Asks for what the client can do",
-             [](const Ask& ask) {
+             [](const CallContext& context) {
                std::vector<Question> questions;
-               if (ask.client.can.elicitation && ask.answer("user_name").empty()) {
+               if (context.client.can.elicitation && context.answer("user_name").empty()) {
                  questions.push_back(form("user_name", "What is your name?", name_schema));
                }
-               if (ask.client.can.sampling && ask.answer("greeting").empty()) {
+               if (context.client.can.sampling && context.answer("greeting").empty()) {
                  questions.push_back(sampling("greeting", "Generate a greeting", 50));
                }
                if (questions.empty()) {
-                 ask.run.done(tool_text("Nothing is left to ask."));
+                 context.call.done(tool_text("Nothing is left to ask."));
                } else {
-                 ask.run.ask(std::move(questions));
+                 context.call.ask(std::move(questions));
                }
              }));
-  offer.tools.push_back(
-      asking("test_missing_capability", "Needs a client that samples", [](const Ask& ask) {
-        if (ask.answer("greeting").empty()) {
-          ask.run.ask({sampling("greeting", "Generate a greeting", 50)});
+  features.tools.push_back(asking(
+      "test_missing_capability", "Needs a client that samples", [](const CallContext& context) {
+        if (context.answer("greeting").empty()) {
+          context.call.ask({sampling("greeting", "Generate a greeting", 50)});
           return;
         }
-        ask.run.done(tool_text("Sampled."));
+        context.call.done(tool_text("Sampled."));
       }));
 }
 
 }  // namespace
 
-void add_asking_fixtures(Offer& offer) {
-  add_legacy_tools(offer);
-  add_single_questions(offer);
-  add_several_questions(offer);
-  offer.prompts.push_back(
+void add_asking_fixtures(Features& features) {
+  add_legacy_tools(features);
+  add_single_questions(features);
+  add_several_questions(features);
+  features.prompts.push_back(
       {.name = "test_input_required_result_prompt",
        .title = {},
        .description = "A prompt that asks for its context",
        .arguments = {},
-       .get = [](const Ask& ask) {
-         const std::string context = text_in(ask.answer("user_context"), {"content", "context"});
-         if (context.empty()) {
-           ask.run.ask({form("user_context", "What context should the prompt use?",
-                             R"({"type":"object","properties":{"context":{"type":"string"}},)"
-                             R"("required":["context"]})")});
+       .get = [](const CallContext& context) {
+         const std::string given = text_in(context.answer("user_context"), {"content", "context"});
+         if (given.empty()) {
+           context.call.ask({form("user_context", "What context should the prompt use?",
+                                  R"({"type":"object","properties":{"context":{"type":"string"}},)"
+                                  R"("required":["context"]})")});
            return;
          }
-         ask.run.done(prompt_text("A prompt with a context", "Use this context: " + context));
+         context.call.done(prompt_text("A prompt with a context", "Use this context: " + given));
        }});
 }
 

@@ -263,13 +263,14 @@ TEST_F(McpServer, TheSessionsOwnStreamGoesOnWithAnotherConnection) {
 // An id of an event is good in one life of the broker: its numbers do not begin anew.
 TEST_F(McpServer, SubscriptionsOutliveTheServer) {
   const lib::SecretKey key = lib::random_key();
-  const std::string path = testing::TempDir() + "mcp_notes_" + std::to_string(::getpid());
+  const std::string path = testing::TempDir() + "mcp_sessions_" + std::to_string(::getpid());
   std::filesystem::remove(path);
   const auto start = [&] {
     auto made = std::make_unique<Server>(
         wire_, clock_,
-        Server::Options{
-            .version = {}, .key = key, .notes = std::move(*Notes::open(path, clock_.now(), {}))});
+        Server::Options{.version = {},
+                        .key = key,
+                        .saved_sessions = std::move(*SavedSessions::open(path, clock_.now(), {}))});
     made->add(fixtures(*made));
     return made;
   };
@@ -311,7 +312,7 @@ TEST_F(McpServer, ASubscriberHearsOfItsOwnSpelling) {
                               .name = "thread",
                               .title = {},
                               .description = {},
-                              .read = [](const Ask&) {},
+                              .read = [](const CallContext&) {},
                               .subscribable = true}}});
   const Headers session = begin();
   post(session, subscribe_text("test://threads/feature:login"));
@@ -336,7 +337,7 @@ class McpFewSubscriptions : public McpServer {
                                 .name = "another",
                                 .title = {},
                                 .description = {},
-                                .read = [](const Ask&) {},
+                                .read = [](const CallContext&) {},
                                 .subscribable = true}}});
   }
 };
@@ -476,7 +477,7 @@ class McpAnyOrder : public McpServer {
     EXPECT_EQ(server_.streams(), 0u);
     EXPECT_EQ(server_.sessions(), 0u);
     EXPECT_FALSE(server_.has_subscribers());
-    EXPECT_TRUE(std::ranges::all_of(waiting_, &mcp::Run::is_over));
+    EXPECT_TRUE(std::ranges::all_of(waiting_, &mcp::CallHandle::is_over));
   }
   void TestBody() override {}
 
@@ -524,28 +525,28 @@ TEST(McpSteps, InAnyOrderLeaveNothing) {
 }
 
 TEST(McpNotes, TheLastOfASessionCounts) {
-  const std::string path = testing::TempDir() + "mcp_notes_last_" + std::to_string(::getpid());
+  const std::string path = testing::TempDir() + "mcp_sessions_last_" + std::to_string(::getpid());
   std::filesystem::remove(path);
   const Principal ana{.name = "ana"};
   const base::Time now{1'000'000};
-  const auto open = [&](base::Time at) { return std::move(*Notes::open(path, at, {})); };
+  const auto open = [&](base::Time at) { return std::move(*SavedSessions::open(path, at, {})); };
   {
-    const auto notes = open(now);
-    notes->keep("one", ana, {.level = "debug", .uris = {"a://b"}}, now);
-    notes->keep("two", ana, {.is_ended = true}, now);
-    notes->keep("three", ana, {.uris = {"c"}}, now);
-    notes->keep("three", ana, {}, now);
-    notes->keep("four", ana, {}, now);
+    const auto saved_sessions = open(now);
+    saved_sessions->keep("one", ana, {.level = "debug", .uris = {"a://b"}}, now);
+    saved_sessions->keep("two", ana, {.is_ended = true}, now);
+    saved_sessions->keep("three", ana, {.uris = {"c"}}, now);
+    saved_sessions->keep("three", ana, {}, now);
+    saved_sessions->keep("four", ana, {}, now);
   }
   std::ofstream(path, std::ios::app) << R"({"session":"cut of)";
-  const auto notes = open(now);
-  EXPECT_EQ(notes->size(), 2u);
-  ASSERT_NE(notes->find("one"), nullptr);
-  EXPECT_EQ(notes->find("one")->level, "debug");
-  EXPECT_EQ(notes->find("one")->uris, std::vector<std::string>{"a://b"});
-  ASSERT_NE(notes->find("two"), nullptr);
-  EXPECT_TRUE(notes->find("two")->is_ended);
-  EXPECT_EQ(notes->find("three"), nullptr);
+  const auto saved_sessions = open(now);
+  EXPECT_EQ(saved_sessions->size(), 2u);
+  ASSERT_NE(saved_sessions->find("one"), nullptr);
+  EXPECT_EQ(saved_sessions->find("one")->level, "debug");
+  EXPECT_EQ(saved_sessions->find("one")->uris, std::vector<std::string>{"a://b"});
+  ASSERT_NE(saved_sessions->find("two"), nullptr);
+  EXPECT_TRUE(saved_sessions->find("two")->is_ended);
+  EXPECT_EQ(saved_sessions->find("three"), nullptr);
   // An id of a session is in no file.
   std::ifstream file(path);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -556,69 +557,72 @@ TEST(McpNotes, TheLastOfASessionCounts) {
 
 TEST(McpNotes, AFileThatCannotBeWrittenIsATroubleOfTheStorage) {
   const std::string path =
-      testing::TempDir() + "mcp_notes_nowhere_" + std::to_string(::getpid()) + "/notes";
-  const auto notes = Notes::open(path, {}, {});
-  ASSERT_FALSE(notes);
-  EXPECT_EQ(notes.error().code, base::Code::storage_failed);
-  EXPECT_TRUE(has(notes.error().detail, "cannot write " + path)) << notes.error().detail;
+      testing::TempDir() + "mcp_sessions_nowhere_" + std::to_string(::getpid()) + "/sessions";
+  const auto saved_sessions = SavedSessions::open(path, {}, {});
+  ASSERT_FALSE(saved_sessions);
+  EXPECT_EQ(saved_sessions.error().code, base::Code::storage_failed);
+  EXPECT_TRUE(has(saved_sessions.error().detail, "cannot write " + path))
+      << saved_sessions.error().detail;
 }
 
 TEST(McpNotes, AreBoundedForEachPrincipalAndInAll) {
-  const std::string path = testing::TempDir() + "mcp_notes_bound_" + std::to_string(::getpid());
+  const std::string path = testing::TempDir() + "mcp_sessions_bound_" + std::to_string(::getpid());
   std::filesystem::remove(path);
-  const auto notes =
-      std::move(*Notes::open(path, {}, {.bytes_per_principal_max = 2'000, .bytes_max = 5'000}));
+  const auto saved_sessions = std::move(
+      *SavedSessions::open(path, {}, {.bytes_per_principal_max = 2'000, .bytes_max = 5'000}));
   const auto keep = [&](std::string_view owner, int n) {
-    notes->keep(std::string(owner) + std::to_string(n), {.name = std::string(owner)},
-                {.is_ended = true}, {});
+    saved_sessions->keep(std::string(owner) + std::to_string(n), {.name = std::string(owner)},
+                         {.is_ended = true}, {});
   };
   keep("bob", 0);
   for (int n = 0; n < 20'000; ++n) {
     keep("ana", n);
   }
-  EXPECT_EQ(notes->find("ana0"), nullptr);
-  EXPECT_NE(notes->find("ana19999"), nullptr);
-  EXPECT_NE(notes->find("bob0"), nullptr);
-  EXPECT_LE(notes->size(), 40u);
-  notes->settle();
+  EXPECT_EQ(saved_sessions->find("ana0"), nullptr);
+  EXPECT_NE(saved_sessions->find("ana19999"), nullptr);
+  EXPECT_NE(saved_sessions->find("bob0"), nullptr);
+  EXPECT_LE(saved_sessions->size(), 40u);
+  saved_sessions->settle();
   EXPECT_LE(std::filesystem::file_size(path), 2u << 20);
   for (int n = 0; n < 100; ++n) {
     keep("c" + std::to_string(n), n);
   }
-  EXPECT_EQ(notes->find("bob0"), nullptr);
-  EXPECT_LE(notes->size(), 100u);
+  EXPECT_EQ(saved_sessions->find("bob0"), nullptr);
+  EXPECT_LE(saved_sessions->size(), 100u);
   std::filesystem::remove(path);
 }
 
 // Whoever keeps a note does not wait until 16 MiB are written: another thread writes them.
 TEST(McpNotes, AreTheSameAfterTheFileWasWrittenAnew) {
-  const std::string path = testing::TempDir() + "mcp_notes_anew_" + std::to_string(::getpid());
+  const std::string path = testing::TempDir() + "mcp_sessions_anew_" + std::to_string(::getpid());
   std::filesystem::remove(path);
   const auto name = [](int n) { return "session " + std::to_string(n); };
   const std::string long_uri = "a://" + std::string(1'000, 'a');
-  const auto note = [&](int n) { return Note{.uris = {long_uri, name(n)}}; };
-  const auto open = [&] { return std::move(*Notes::open(path, {}, {.life = base::hours(1)})); };
+  const auto note = [&](int n) { return SavedSession{.uris = {long_uri, name(n)}}; };
+  const auto open = [&] {
+    return std::move(*SavedSessions::open(path, {}, {.life = base::hours(1)}));
+  };
   constexpr int rounds = 20'000;
   constexpr int sessions = 300;
   {
-    const auto notes = open();
+    const auto saved_sessions = open();
     for (int n = 0; n < rounds; ++n) {
-      notes->keep(name(n % sessions), {.name = "ana"}, note(n), {});
+      saved_sessions->keep(name(n % sessions), {.name = "ana"}, note(n), {});
       if (n % 1'000 == 999) {
-        notes->settle();
+        saved_sessions->settle();
       }
     }
     EXPECT_LE(std::filesystem::file_size(path), size_t{3} << 20) << "of more than 20 MB";
-    notes->keep(name(1), {.name = "ana"}, {.is_ended = true}, {});
+    saved_sessions->keep(name(1), {.name = "ana"}, {.is_ended = true}, {});
   }
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
-  const auto notes = open();
-  EXPECT_EQ(notes->size(), size_t{sessions});
-  EXPECT_TRUE(notes->find(name(1))->is_ended);
+  const auto saved_sessions = open();
+  EXPECT_EQ(saved_sessions->size(), size_t{sessions});
+  EXPECT_TRUE(saved_sessions->find(name(1))->is_ended);
   for (int n = rounds - sessions; n < rounds; ++n) {
     if (n % sessions != 1) {
-      ASSERT_NE(notes->find(name(n % sessions)), nullptr) << n;
-      EXPECT_EQ(notes->find(name(n % sessions))->uris.back(), name(n)) << n;
+      ASSERT_NE(saved_sessions->find(name(n % sessions)), nullptr) << n;
+      EXPECT_EQ(saved_sessions->find(name(n % sessions))->uris.back(), name(n)) << n;
     }
   }
   std::filesystem::remove(path);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 2025-11-25 and older: a client begins a session, and the server may ask it back.
+#include "edge/mcp/legacy.h"
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -7,7 +8,6 @@
 
 #include "base/text.h"
 #include "edge/api/call.h"
-#include "edge/mcp/server.h"
 #include "lib/json_writer.h"
 #include "net/http.h"
 
@@ -21,131 +21,25 @@ using lib::JsonWriter;
 constexpr int not_acceptable = 406;
 constexpr int gone = 410;
 
-Fault no_session(bool named) {
-  return {invalid_request,
-          named
-              ? "there is no such session, or it has ended: begin one with initialize"
-              : "send the header Mcp-Session-Id that initialize gave, or a request of 2026-07-28"};
-}
-
-// JSON-RPC's batches were in 2025-03-26, and nothing said against them before.
+// Batches of JSON-RPC were part of 2025-03-26, and no older version forbids them.
 bool takes_batches(Version version) { return version <= Version::v2025_03_26; }
 
-}  // namespace
-
-Session* Server::find_session(const Request& request) {
-  std::string id(request.http.header("mcp-session-id"));
-  const bool is_old_transport = id.empty();
-  if (is_old_transport) {
-    const Call call{request.exchange, request.http, {}, {}};
-    id = call.parameter("sessionId").value_or("");
-  }
-  Session* session = sessions_.find(id);
-  if (session == nullptr && !is_old_transport) {
-    session = revive(id, request.principal);
-  }
-  // Another's session is none: whoever has its id still needs the token. Nor is one of the other
-  // transport.
-  if (session == nullptr || session->is_old_transport != is_old_transport ||
-      session->client.principal.workspace != request.principal.workspace ||
-      session->client.principal.name != request.principal.name) {
-    refuse(request.exchange, id.empty() ? 400 : session_gone, no_session(!id.empty()));
-    return nullptr;
-  }
-  if (session->client.principal.ref != request.principal.ref ||
-      !host_.is_current(session->client.principal)) {
-    // Its token was replaced, or its agent was removed and is there anew: what the former holder
-    // began here ends. Messages and tasks are the name's, and stay.
-    end_session(*session, Ending::may_return);
-    session = revive(id, request.principal);
-    if (session == nullptr) {
-      refuse(request.exchange, session_gone, no_session(true));
-      return nullptr;
-    }
-  }
-  session->used = now();
-  session->client.principal = request.principal;
-  return session;
-}
-
-// A session that is not in memory, as it was when it left.
-Session* Server::revive(std::string_view id, const Principal& principal) {
-  const Note* const note = options_.notes->find(id);
-  auto known =
-      note != nullptr && note->is_ended ? std::nullopt : sessions_.unseal(id, principal, now());
-  Session* const session = known ? add_session(std::move(*known)) : nullptr;
-  if (session == nullptr || note == nullptr) {
-    return session;
-  }
-  session->level = find_level(note->level).value_or(session->level);
-  for (const std::string& uri : note->uris) {
-    const auto found = catalog_.resource(uri);
-    if (found && found->resource->subscribable) {
-      subscriptions_.add(session->number, principal, found->uri, uri);
-      // Meanwhile it may have changed, and nobody looked.
-      subscriptions_.note(session->number, {Notice::Kind::updated, uri});
-      notices_due_ = true;
-    }
-  }
-  return session;
-}
-
-// What must be known of the session when it is not in memory.
-void Server::keep_note(const Session& session, bool is_ended) {
-  if (session.is_old_transport) {
-    return;  // which ends with its connection
-  }
-  Note note{.is_ended = is_ended};
-  if (!is_ended) {
-    note.level = session.level == Session{}.level ? "" : name_of(session.level);
-    note.uris = subscriptions_.of(session.number);
-  }
-  options_.notes->keep(session.id, session.client.principal, std::move(note), now());
-}
-
-// None when there is no room for it.
-Session* Server::add_session(Session begun) {
-  const Sessions::Room room = sessions_.room_for(begun.client.principal);
-  if (!room.is_there) {
-    return nullptr;
-  }
-  if (room.leaves != nullptr) {
-    end_session(*room.leaves, Ending::may_return);
-  }
-  begun.number = ++last_number_;
-  begun.used = now();
-  return &sessions_.add(std::move(begun));
-}
-
-void Server::end_session(Session& session, Ending ending) {
-  if (ending == Ending::for_good) {
-    keep_note(session, true);
-  }
-  const std::set<uint64_t> streams = session.streams;
-  for (const uint64_t number : streams) {
-    if (Stream* const stream = streams_.find(number)) {
-      end_stream(*stream, session_gone);
-    }
-  }
-  subscriptions_.forget(session.number);
-  sessions_.erase(session);
-}
-
-namespace {
-
+// The name is a part of the session's id, which is in a header of every request.
 constexpr size_t client_name_bytes_max = 128;
 
-// What `initialize` says of the client.
-void take_client(Session& session, const Message& message) {
+// Reads what `initialize` says of the client. A version that is not known is answered with the
+// newest one, which the client takes or leaves.
+void take_client(McpSession& session, const RpcMessage& message) {
   const auto wanted = find_version(message.text_param("protocolVersion").value_or(""));
   session.version = wanted && *wanted <= newest_legacy ? *wanted : newest_legacy;
   session.client.era = Era::legacy;
-  session.client.can = read_abilities(message.param("capabilities"));
+  session.client.can = read_capabilities(message.param("capabilities"));
   const Json info = message.param("clientInfo");
   const Json name = info && info.is_object() ? info.find("name") : Json();
   session.client.name = base::cut(name ? name.as_string().value_or("") : "", client_name_bytes_max);
 }
 
+// The result of `initialize`.
 std::string greeting(const Catalog& catalog, Version version, std::string_view server_info) {
   std::string members;
   JsonWriter out(members);
@@ -158,37 +52,56 @@ std::string greeting(const Catalog& catalog, Version version, std::string_view s
   return members;
 }
 
+// An id as Transport::event_id makes it: `s7-3` or `7-3`.
+struct EventId {
+  bool is_own = false;  // of the session's own stream: `of` is the number of the session
+  uint64_t of = 0;      // else the number of the stream
+  uint64_t number = 0;
+};
+
+std::optional<EventId> read_event_id(std::string_view text) {
+  const bool is_own = text.starts_with('s');
+  text.remove_prefix(is_own ? 1 : 0);
+  const size_t dash = std::min(text.find('-'), text.size());
+  const auto of = parse_number(text.substr(0, dash));
+  const auto number = parse_number(text.substr(std::min(dash + 1, text.size())));
+  return of && number ? std::optional(EventId{is_own, *of, *number}) : std::nullopt;
+}
+
 }  // namespace
 
-void Server::initialize(const Request& request, const Message& message) {
+void LegacyProtocol::initialize(const HttpRequest& request, const RpcMessage& message) {
   if (!message.text_param("protocolVersion")) {
-    refuse(request.exchange, 400, {invalid_params, "protocolVersion is missing"}, message.id);
+    transport_.refuse(request.exchange, 400, {invalid_params, "protocolVersion is missing"},
+                      message.id);
     return;
   }
-  Session begun;
+  McpSession begun;
   begun.client.principal = request.principal;
   take_client(begun, message);
-  begun.id = sessions_.seal(begun, now());
-  const Session* const session = add_session(std::move(begun));
+  begun.id = state_.sessions.seal(begun, state_.now());
+  const McpSession* const session = sessions_.add(std::move(begun));
   if (session == nullptr) {
-    refuse(request.exchange, too_many,
-           {limit_reached,
-            "too many sessions are in use (mcp.sessions_per_principal_max, "
-            "mcp.sessions_max); end some with DELETE"},
-           message.id);
+    transport_.refuse(request.exchange, too_many,
+                      {limit_reached,
+                       "too many sessions are in use (mcp.sessions_per_principal_max, "
+                       "mcp.sessions_max); end some with DELETE"},
+                      message.id);
     return;
   }
   net::Response response = json_response(
-      200, result_text(message.id, greeting(catalog_, session->version, server_info())));
+      200,
+      result_text(message.id, greeting(state_.catalog, session->version, state_.server_info())));
   response.headers.emplace_back("Mcp-Session-Id", session->id);
-  host_.respond(request.exchange, std::move(response));
+  state_.host.respond(request.exchange, std::move(response));
 }
 
 // The messages of a body, one or several. None when they cannot be taken: then the client was told.
-std::optional<std::vector<Message>> Server::read_messages(const Request& request,
-                                                          const Session& session, Json body) {
-  const auto refused = [&](const Fault& fault, std::string_view id = "null") {
-    refuse(request.exchange, 400, fault, id);
+std::optional<std::vector<RpcMessage>> LegacyProtocol::read_messages(const HttpRequest& request,
+                                                                     const McpSession& session,
+                                                                     Json body) {
+  const auto refused = [&](const RpcError& error, std::string_view id = "null") {
+    transport_.refuse(request.exchange, 400, error, id);
     return std::nullopt;
   };
   const std::string_view header = request.http.header("mcp-protocol-version");
@@ -205,58 +118,61 @@ std::optional<std::vector<Message>> Server::read_messages(const Request& request
   }
   for (const Json each : body.elements()) {
     bodies.push_back(each);
-    if (bodies.size() > options_.limits.batch_max) {
-      return refused({limit_reached, "a batch has at most " +
-                                         std::to_string(options_.limits.batch_max) + " messages"});
+    if (bodies.size() > state_.options.limits.batch_max) {
+      return refused(
+          {limit_reached,
+           "a batch has at most " + std::to_string(state_.options.limits.batch_max) + " messages"});
     }
   }
   if (bodies.empty()) {
     return refused({invalid_request, "a batch has at least one message"});
   }
-  std::vector<Message> messages;
+  std::vector<RpcMessage> messages;
   for (const Json each : bodies) {
     const auto message = read_message(each);
     if (!message) {
-      return refused(message.error().fault, message.error().id);
+      return refused(message.error().error, message.error().id);
     }
     messages.push_back(*message);
   }
   return messages;
 }
 
-void Server::post_legacy(const Request& request, Json body) {
+void LegacyProtocol::post(const HttpRequest& request, Json body) {
+  // The old transport has its session in the URL.
   const bool has_session = !request.http.header("mcp-session-id").empty() ||
                            request.http.query.find("sessionId=") != std::string_view::npos;
   if (body.is_object() && !has_session) {
     const auto message = read_message(body);
-    if (message && message->kind == Message::Kind::request && message->method == "initialize") {
+    if (message && message->kind == RpcMessage::Kind::request && message->method == "initialize") {
       initialize(request, *message);
       return;
     }
   }
-  Session* const session = find_session(request);
+  McpSession* const session = sessions_.find(request);
   const auto messages = session != nullptr ? read_messages(request, *session, body) : std::nullopt;
   if (!messages) {
     return;
   }
-  const auto requests =
-      static_cast<size_t>(std::ranges::count(*messages, Message::Kind::request, &Message::kind));
-  Stream* stream = nullptr;
+  const auto requests = static_cast<size_t>(
+      std::ranges::count(*messages, RpcMessage::Kind::request, &RpcMessage::kind));
+  ResponseStream* stream = nullptr;
   if (session->is_old_transport) {
-    stream = streams_.find(session->stream);
+    stream = state_.streams.find(session->stream);
   } else if (requests > 0) {
-    if (!has_room(request, Stream::Kind::post)) {
+    if (!transport_.has_room(request, ResponseStream::Kind::post)) {
       return;
     }
-    stream = &open(Stream::Kind::post, request, session);
+    stream = &transport_.open(ResponseStream::Kind::post, request, session);
     stream->unanswered = requests;
     stream->is_batch = !body.is_object();
   }
+  // Nothing is to be answered here, or the answers go to the stream of the old transport.
   if (stream == nullptr || session->is_old_transport) {
-    host_.respond(request.exchange, {.status = 202, .content_type = {}});
+    state_.host.respond(request.exchange, {.status = 202, .content_type = {}});
   }
-  for (const Message& message : *messages) {
-    if (stream != nullptr || message.kind != Message::Kind::request) {
+  for (const RpcMessage& message : *messages) {
+    if (stream != nullptr || message.kind != RpcMessage::Kind::request) {
       receive(*session, stream, message);
     }
   }
@@ -264,99 +180,109 @@ void Server::post_legacy(const Request& request, Json body) {
 
 // A message of a session. `stream` is there for a request, and may be gone for what comes after
 // the last of them.
-void Server::receive(Session& session, Stream* stream, const Message& message) {
-  if (message.kind == Message::Kind::response) {
-    receive_response(session, message);
-    return;
+void LegacyProtocol::receive(McpSession& session, ResponseStream* stream,
+                             const RpcMessage& message) {
+  switch (message.kind) {
+    case RpcMessage::Kind::response:
+      calls_.take_response(session, message);
+      break;
+    case RpcMessage::Kind::notification:
+      receive_notification(session, message);
+      break;
+    case RpcMessage::Kind::request:
+      receive_request(session, *stream, message);
+      break;
   }
-  if (message.kind == Message::Kind::notification) {
-    const Json id = message.param("requestId");
-    if (message.method == "notifications/cancelled" && id) {
-      const auto at = session.runs.find(id.raw());
-      if (Running* const run = at != session.runs.end() ? find_run(at->second) : nullptr) {
-        cancel(*run);
-      }
+}
+
+// Of all notifications only a cancellation does something.
+void LegacyProtocol::receive_notification(const McpSession& session, const RpcMessage& message) {
+  const Json id = message.param("requestId");
+  if (message.method == "notifications/cancelled" && id) {
+    if (const auto at = session.calls.find(id.raw()); at != session.calls.end()) {
+      calls_.cancel(at->second);
     }
-    return;
   }
-  if (session.runs.contains(message.id)) {
-    // Else neither of the two could be cancelled, nor could the client tell their answers apart.
-    answer(*stream,
-           error_text(message.id, {invalid_request, "a request with this id is not answered yet"}));
+}
+
+void LegacyProtocol::receive_request(McpSession& session, ResponseStream& stream,
+                                     const RpcMessage& message) {
+  if (session.calls.contains(message.id)) {
+    // With two calls of one id neither could be cancelled, nor could the client tell their answers
+    // apart.
+    transport_.answer(stream, error_text(message.id, {invalid_request,
+                                                      "a request with this id is not answered "
+                                                      "yet"}));
   } else if (message.method == "ping") {
-    answer(*stream, result_text(message.id, ""));
+    transport_.answer(stream, result_text(message.id, ""));
   } else if (message.method == "logging/setLevel") {
-    const auto level = find_level(message.text_param("level").value_or(""));
-    session.level = level.value_or(session.level);
-    keep_note(session);
-    answer(*stream, level ? result_text(message.id, "")
-                          : error_text(message.id, {invalid_params,
-                                                    "level is debug, info, notice, "
-                                                    "warning, error, critical, "
-                                                    "alert or emergency"}));
+    set_level(session, stream, message);
   } else if (message.method == "resources/subscribe" || message.method == "resources/unsubscribe") {
-    subscribe(session, *stream, message);
-  } else if (message.method == "initialize") {
-    if (!session.is_old_transport) {
-      answer(*stream, error_text(message.id, {invalid_request, "the session has begun already"}));
-      return;
-    }
+    subscribe(session, stream, message);
+  } else if (message.method != "initialize") {
+    dispatch(session, stream, message);
+  } else if (session.is_old_transport) {
+    // The old transport has a session from its GET on; `initialize` says who the client is.
     take_client(session, message);
-    answer(*stream, result_text(message.id, greeting(catalog_, session.version, server_info())));
+    transport_.answer(stream, result_text(message.id, greeting(state_.catalog, session.version,
+                                                               state_.server_info())));
   } else {
-    Client client = session.client;
-    const auto text = [&](std::string_view key) {
-      const Json value = message.meta(key);
-      return std::string(value ? value.as_string().value_or("") : std::string_view{});
-    };
-    client.traceparent = text("traceparent");
-    client.tracestate = text("tracestate");
-    dispatch(*stream, message, client, session.version);
+    transport_.answer(stream,
+                      error_text(message.id, {invalid_request, "the session has begun already"}));
   }
 }
 
-// The client's answer to a question. With the last one the call goes on.
-void Server::receive_response(Session& session, const Message& message) {
-  const auto number = parse_number(message.id);
-  const auto asked = number ? session.asked.extract(*number) : decltype(session.asked.extract(0)){};
-  Running* const run = asked ? find_run(asked.mapped().run) : nullptr;
-  if (run == nullptr) {
-    return;  // nobody asked, or the call is over
-  }
-  if (message.result) {
-    run->answers[asked.mapped().key] = message.result.raw();
-  } else {
-    // It could not be asked, or would not answer: as if its user had turned away.
-    run->answers[asked.mapped().key] = R"({"action":"cancel"})";
-  }
-  if (--run->questions == 0) {
-    const auto arguments = again_.parse(run->arguments);
-    act(*run, arguments ? *arguments : Json());
-  }
+void LegacyProtocol::set_level(McpSession& session, ResponseStream& stream,
+                               const RpcMessage& message) {
+  const auto level = find_level(message.text_param("level").value_or(""));
+  session.level = level.value_or(session.level);
+  sessions_.save(session);
+  transport_.answer(stream, level ? result_text(message.id, "")
+                                  : error_text(message.id, {invalid_params,
+                                                            "level is debug, info, notice, "
+                                                            "warning, error, critical, "
+                                                            "alert or emergency"}));
 }
 
-void Server::subscribe(Session& session, Stream& stream, const Message& message) {
+void LegacyProtocol::dispatch(const McpSession& session, ResponseStream& stream,
+                              const RpcMessage& message) {
+  Client client = session.client;
+  const auto text = [&](std::string_view key) {
+    const Json value = message.meta(key);
+    return std::string(value ? value.as_string().value_or("") : std::string_view{});
+  };
+  client.traceparent = text("traceparent");
+  client.tracestate = text("tracestate");
+  methods_.dispatch(stream, message, client, session.version);
+}
+
+void LegacyProtocol::subscribe(McpSession& session, ResponseStream& stream,
+                               const RpcMessage& message) {
   const auto uri = message.text_param("uri");
-  const auto found = uri ? catalog_.resource(*uri) : std::nullopt;
-  const auto refused = [&](const Fault& fault) { answer(stream, error_text(message.id, fault)); };
+  const auto found = uri ? state_.catalog.resource(*uri) : std::nullopt;
+  const auto refused = [&](const RpcError& error) {
+    transport_.answer(stream, error_text(message.id, error));
+  };
   if (message.method == "resources/unsubscribe") {
-    subscriptions_.remove(session.number, uri.value_or(""));
+    state_.subscriptions.remove(session.number, uri.value_or(""));
   } else if (!found || !found->resource->subscribable) {
     return refused({invalid_params, "there is no such resource to subscribe to"});
-  } else if (uri->size() > options_.limits.uri_bytes_max) {
-    return refused({invalid_params,
-                    "uri has at most " + std::to_string(options_.limits.uri_bytes_max) + " bytes"});
-  } else if (!subscriptions_.has(session.number, *uri) &&
-             subscriptions_.count(session.number) >= options_.limits.subscriptions_max) {
+  } else if (uri->size() > state_.options.limits.uri_bytes_max) {
+    return refused(
+        {invalid_params,
+         "uri has at most " + std::to_string(state_.options.limits.uri_bytes_max) + " bytes"});
+  } else if (!state_.subscriptions.has(session.number, *uri) &&
+             state_.subscriptions.count(session.number) >=
+                 state_.options.limits.subscriptions_max) {
     return refused({limit_reached, "too many subscriptions (mcp.subscriptions_max)"});
   } else {
-    subscriptions_.add(session.number, session.client.principal, found->uri, *uri);
+    state_.subscriptions.add(session.number, session.client.principal, found->uri, *uri);
   }
-  keep_note(session);
-  answer(stream, result_text(message.id, ""));
+  sessions_.save(session);
+  transport_.answer(stream, result_text(message.id, ""));
 }
 
-void Server::get(const Request& request) {
+void LegacyProtocol::get(const HttpRequest& request) {
   const bool has_id = !request.http.header("mcp-session-id").empty();
   const std::string_view header = request.http.header("mcp-protocol-version");
   if (!has_id && takes_events(request.http) &&
@@ -365,98 +291,76 @@ void Server::get(const Request& request) {
     return;
   }
   if (!has_id) {
-    net::Response response =
-        json_response(405, error_text("null", {invalid_request,
-                                               "without a session of 2025-11-25 "
-                                               "or older only POST is taken"}));
-    response.headers.emplace_back("Allow", "POST");
-    host_.respond(request.exchange, std::move(response));
+    refuse_method(request, "without a session of 2025-11-25 or older only POST is taken");
     return;
   }
-  Session* const session = find_session(request);
+  McpSession* const session = sessions_.find(request);
   if (session == nullptr) {
     return;
   }
   if (!takes_events(request.http)) {
-    refuse(request.exchange, not_acceptable, {invalid_request, "send `Accept: text/event-stream`"});
+    transport_.refuse(request.exchange, not_acceptable,
+                      {invalid_request, "send `Accept: text/event-stream`"});
     return;
   }
   const std::string_view last_event = request.http.header("last-event-id");
   if (!last_event.empty()) {
     resume(request, *session, last_event);
-  } else if (Stream* const stream = open_own(request, *session)) {
-    begin_events(*stream);
+  } else if (ResponseStream* const stream = open_own(request, *session)) {
+    transport_.begin_events(*stream);
   }
 }
 
 // The session's own stream. A message goes to one stream only, so the newest takes the place of
 // the one before. None: there is no room, and the client was told.
-Stream* Server::open_own(const Request& request, Session& session) {
-  if (Stream* const before = streams_.find(session.stream)) {
-    end_stream(*before, session_gone);
-  } else if (!has_room(request, Stream::Kind::get)) {
+ResponseStream* LegacyProtocol::open_own(const HttpRequest& request, McpSession& session) {
+  if (ResponseStream* const before = state_.streams.find(session.stream)) {
+    transport_.end(*before, session_gone);
+  } else if (!transport_.has_room(request, ResponseStream::Kind::get)) {
     return nullptr;
   }
-  Stream& stream = open(Stream::Kind::get, request, &session);
+  ResponseStream& stream = transport_.open(ResponseStream::Kind::get, request, &session);
   session.stream = stream.number;
-  notices_due_ = true;
+  state_.notices_due = true;
   return &stream;
 }
 
 // HTTP+SSE of 2024-11-05: this stream says where to send requests, and has all the answers.
-void Server::open_old_transport(const Request& request) {
-  if (!has_room(request, Stream::Kind::get)) {
+void LegacyProtocol::open_old_transport(const HttpRequest& request) {
+  if (!transport_.has_room(request, ResponseStream::Kind::get)) {
     return;
   }
-  Session begun;
+  McpSession begun;
   begun.client.principal = request.principal;
   begun.is_old_transport = true;
   begun.version = Version::v2024_11_05;
   begun.id = base::format_uuid(lib::random_uuid());
-  Session* const session = add_session(std::move(begun));
+  McpSession* const session = sessions_.add(std::move(begun));
   if (session == nullptr) {
-    refuse(request.exchange, too_many, {limit_reached, "too many sessions are in use"});
+    transport_.refuse(request.exchange, too_many, {limit_reached, "too many sessions are in use"});
     return;
   }
-  begin_events(*open_own(request, *session));
-  host_.send(request.exchange.connection,
-             "event: endpoint\ndata: " + std::string(request.http.path) +
-                 "?sessionId=" + session->id + "\n\n");
+  transport_.begin_events(*open_own(request, *session));
+  state_.host.send(request.exchange.connection,
+                   "event: endpoint\ndata: " + std::string(request.http.path) +
+                       "?sessionId=" + session->id + "\n\n");
 }
-
-namespace {
-
-// An id that event_id made.
-struct EventId {
-  bool is_own = false;  // of the session's own stream: the number is the session's
-  uint64_t of = 0;
-  uint64_t number = 0;
-};
-
-std::optional<EventId> read_event_id(std::string_view text) {
-  const bool is_own = text.starts_with('s');
-  text.remove_prefix(is_own ? 1 : 0);
-  const size_t dash = std::min(text.find('-'), text.size());
-  const auto of = parse_number(text.substr(0, dash));
-  const auto number = parse_number(text.substr(std::min(dash + 1, text.size())));
-  return of && number ? std::optional(EventId{is_own, *of, *number}) : std::nullopt;
-}
-
-}  // namespace
 
 // The client comes back for what it missed of a stream, by the id of the last event it got.
-void Server::resume(const Request& request, Session& session, std::string_view last_event) {
+void LegacyProtocol::resume(const HttpRequest& request, McpSession& session,
+                            std::string_view last_event) {
   const EventId had = read_event_id(last_event).value_or(EventId{});
-  Stream* stream = had.is_own ? nullptr : streams_.find(had.of);
+  ResponseStream* stream = had.is_own ? nullptr : state_.streams.find(had.of);
   if (stream != nullptr &&
-      (stream->session != session.number || stream->kind != Stream::Kind::post)) {
+      (stream->session != session.number || stream->kind != ResponseStream::Kind::post)) {
     stream = nullptr;
   }
-  // What the session told before it left memory is gone, and what is kept came after that.
+  // Another number of a session: the client has an event of before the session left memory. Those
+  // events are gone, and all that are kept came later.
   const bool is_of_before = had.is_own && had.of != session.number;
   Outgoing missed;
   bool is_kept = false;
-  for (const Kept& event : session.kept) {
+  for (const KeptEvent& event : session.kept) {
     if (event.stream == (had.is_own ? 0 : had.of)) {
       is_kept = true;
       if (is_of_before || event.number > had.number) {
@@ -470,39 +374,44 @@ void Server::resume(const Request& request, Session& session, std::string_view l
     if (stream == nullptr) {
       return;
     }
-    send_head(*stream);  // no priming: the client has an id
+    transport_.resume_events(*stream);  // no priming: the client has an id
   } else if (stream != nullptr) {
     if (stream->exchange) {
-      hang_up(*stream);
+      transport_.hang_up(*stream);
     }
-    streams_.attach(*stream, request.exchange);
-    send_head(*stream);
+    state_.streams.attach(*stream, request.exchange);
+    transport_.resume_events(*stream);
   } else if (had.of != 0 && is_kept) {
-    start_events(request.exchange);
+    transport_.start_events(request.exchange);
   } else {
-    // No stream would ever bring it. A client that got one would wait, and have two of its own.
-    refuse(request.exchange, gone,
-           {invalid_request, "there is nothing behind this Last-Event-ID: the call is over"});
+    // The call is over and its events are gone. A stream for them would stay empty for ever.
+    transport_.refuse(
+        request.exchange, gone,
+        {invalid_request, "there is nothing behind this Last-Event-ID: the call is over"});
     return;
   }
-  host_.send(request.exchange.connection, missed.text, std::move(missed.reports));
+  state_.host.send(request.exchange.connection, missed.text, std::move(missed.reports));
   if (stream == nullptr) {
-    host_.close(request.exchange.connection);
+    state_.host.close(request.exchange.connection);
   }
 }
 
-void Server::delete_session(const Request& request) {
+void LegacyProtocol::delete_session(const HttpRequest& request) {
   if (request.http.header("mcp-session-id").empty()) {
-    net::Response response =
-        json_response(405, error_text("null", {invalid_request, "there is no session to end"}));
-    response.headers.emplace_back("Allow", "POST");
-    host_.respond(request.exchange, std::move(response));
+    refuse_method(request, "there is no session to end");
     return;
   }
-  if (Session* const session = find_session(request)) {
-    end_session(*session, Ending::for_good);
-    host_.respond(request.exchange, {.status = 204, .content_type = {}});
+  if (McpSession* const session = sessions_.find(request)) {
+    sessions_.end(*session, LegacySessions::Ending::for_good);
+    state_.host.respond(request.exchange, {.status = 204, .content_type = {}});
   }
+}
+
+void LegacyProtocol::refuse_method(const HttpRequest& request, std::string_view why) {
+  net::Response response =
+      json_response(405, error_text("null", {invalid_request, std::string(why)}));
+  response.headers.emplace_back("Allow", "POST");
+  state_.host.respond(request.exchange, std::move(response));
 }
 
 }  // namespace parley::edge::mcp

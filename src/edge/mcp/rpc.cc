@@ -19,15 +19,18 @@ constexpr std::array<std::string_view, 6> versions = {"2024-10-07", "2024-11-05"
                                                       "2025-06-18", "2025-11-25", "2026-07-28"};
 constexpr std::array<std::string_view, 8> levels = {"debug", "info",     "notice", "warning",
                                                     "error", "critical", "alert",  "emergency"};
+// An id is kept for as long as its call takes.
 constexpr size_t id_bytes_max = 256;
 
+// JSON-RPC also allows null, which the Model Context Protocol forbids.
 bool is_id(Json id) {
   return id && id.raw().size() <= id_bytes_max &&
          (id.kind() == JsonKind::string || id.kind() == JsonKind::number);
 }
 
+// The answer has the id of the request where that can be read.
 std::unexpected<Unreadable> unreadable(Json id, std::string message) {
-  Unreadable wrong{.fault = {invalid_request, std::move(message)}};
+  Unreadable wrong{.error = {invalid_request, std::move(message)}};
   if (is_id(id)) {
     wrong.id = id.raw();
   }
@@ -56,29 +59,29 @@ std::optional<Level> find_level(std::string_view name) {
   return at ? std::optional(static_cast<Level>(*at)) : std::nullopt;
 }
 
-Json Message::given_param(std::string_view name) const {
+Json RpcMessage::given_param(std::string_view name) const {
   const Json value = param(name);
   return value && value.is_null() ? Json() : value;
 }
 
-std::optional<std::string_view> Message::text_param(std::string_view name) const {
+std::optional<std::string_view> RpcMessage::text_param(std::string_view name) const {
   const Json value = param(name);
   return value ? value.as_string() : std::nullopt;
 }
 
-Json Message::meta(std::string_view name) const {
+Json RpcMessage::meta(std::string_view name) const {
   const Json meta = param("_meta");
   return meta && meta.is_object() ? meta.find(name) : Json();
 }
 
-std::expected<Message, Unreadable> read_message(Json json) {
+std::expected<RpcMessage, Unreadable> read_message(Json json) {
   if (!json.is_object()) {
     return unreadable({}, "a message is a JSON object");
   }
   const Json id = json.find("id");
   const Json method = json.find("method");
   const Json version = json.find("jsonrpc");
-  Message message;
+  RpcMessage message;
   if (!version || version.as_string() != "2.0") {
     return unreadable(id, "jsonrpc must be \"2.0\"");
   }
@@ -87,6 +90,7 @@ std::expected<Message, Unreadable> read_message(Json json) {
   }
   message.id = id ? id.raw() : std::string_view{};
   message.params = json.find("params");
+  // Some clients write null for parameters that they leave out.
   if (message.params && message.params.is_null()) {
     message.params = {};
   }
@@ -97,11 +101,11 @@ std::expected<Message, Unreadable> read_message(Json json) {
     if (!method.as_string()) {
       return unreadable(id, "method is a string");
     }
-    message.kind = id ? Message::Kind::request : Message::Kind::notification;
+    message.kind = id ? RpcMessage::Kind::request : RpcMessage::Kind::notification;
     message.method = *method.as_string();
     return message;
   }
-  message.kind = Message::Kind::response;
+  message.kind = RpcMessage::Kind::response;
   message.result = json.find("result");
   const Json error = json.find("error");
   const bool has_one = static_cast<bool>(message.result) != static_cast<bool>(error);
@@ -113,15 +117,15 @@ std::expected<Message, Unreadable> read_message(Json json) {
   return message;
 }
 
-Abilities read_abilities(Json capabilities) {
-  Abilities can;
+ClientCapabilities read_capabilities(Json capabilities) {
+  ClientCapabilities can;
   if (!capabilities || !capabilities.is_object()) {
     return can;
   }
   if (const Json elicitation = capabilities.find("elicitation");
       elicitation && elicitation.is_object()) {
     can.elicitation_url = static_cast<bool>(elicitation.find("url"));
-    // Said without a kind it is a form, as before there were kinds.
+    // A client that names no kind takes forms: they are older than the kinds.
     can.elicitation = elicitation.find("form") || !can.elicitation_url;
   }
   can.sampling = static_cast<bool>(capabilities.find("sampling"));
@@ -135,6 +139,7 @@ void append_canonical(std::string& out, Json value) {
     for (const lib::JsonMember member : value.members()) {
       members.push_back(member);
     }
+    // Stable, so that members of the same name keep their order.
     std::ranges::stable_sort(members, {}, &lib::JsonMember::key);
     out += '{';
     for (const lib::JsonMember& member : members) {
@@ -166,13 +171,13 @@ std::string result_text(std::string_view id, std::string_view members) {
   return text;
 }
 
-std::string error_text(std::string_view id, const Fault& fault) {
+std::string error_text(std::string_view id, const RpcError& error) {
   std::string text;
   JsonWriter out(text);
   out.object().key("jsonrpc").plain("2.0").key("id").raw(id).key("error").object();
-  out.key("code").number(fault.code).key("message").text(fault.message);
-  if (!fault.data.empty()) {
-    out.key("data").raw(fault.data);
+  out.key("code").number(error.code).key("message").text(error.message);
+  if (!error.data.empty()) {
+    out.key("data").raw(error.data);
   }
   out.end_object().end_object();
   return text;

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "edge/tools/offer.h"
+#include "edge/tools/features.h"
 #include "lib/json.h"
 
 namespace parley::edge::mcp {
@@ -31,16 +31,16 @@ inline constexpr int invalid_request = -32600;
 inline constexpr int method_not_found = -32601;
 inline constexpr int header_mismatch = -32020;
 inline constexpr int unsupported_version = -32022;
-// Ours: beside what JSON-RPC and the protocol reserve.
+// Our own, outside of the ranges that JSON-RPC and the protocol reserve.
 inline constexpr int limit_reached = -31000;
 
-// By which a request says of itself that it is of the modern era.
+// The key in `_meta` by which a request says that it is of the modern era.
 inline constexpr std::string_view version_key = "io.modelcontextprotocol/protocolVersion";
-// How long a client may use what is the same for everyone without asking again.
+// Members of a result that is the same for everyone: how long a client may use it without asking.
 inline constexpr std::string_view public_cache = R"(,"ttlMs":300000,"cacheScope":"public")";
 
-// The views are good as long as the document.
-struct Message {
+// One message of JSON-RPC. The views are good as long as the document.
+struct RpcMessage {
   enum class Kind : uint8_t { request, notification, response };
 
   Kind kind = Kind::notification;
@@ -50,21 +50,22 @@ struct Message {
   lib::Json result;         // of a response; no value where there is an error instead
 
   lib::Json param(std::string_view name) const { return params ? params.find(name) : lib::Json(); }
-  // The same, and none where it is null: for what may be left out.
+  // The same, and none where it is null: for a parameter that may be left out.
   lib::Json given_param(std::string_view name) const;
   // A string among the parameters; none where it is not there or of another kind.
   std::optional<std::string_view> text_param(std::string_view name) const;
   lib::Json meta(std::string_view name) const;
 };
 
+// Why a message could not be read, and the id for the answer.
 struct Unreadable {
   std::string id = "null";  // as JSON
-  Fault fault;
+  RpcError error;
 };
-std::expected<Message, Unreadable> read_message(lib::Json json);
+std::expected<RpcMessage, Unreadable> read_message(lib::Json json);
 
 // Whether the client said in `capabilities` that it can.
-Abilities read_abilities(lib::Json capabilities);
+ClientCapabilities read_capabilities(lib::Json capabilities);
 
 std::optional<Level> find_level(std::string_view name);
 std::string_view name_of(Level level);
@@ -73,7 +74,7 @@ std::string_view name_of(Level level);
 void append_canonical(std::string& out, lib::Json value);
 
 std::string result_text(std::string_view id, std::string_view members);
-std::string error_text(std::string_view id, const Fault& fault);
+std::string error_text(std::string_view id, const RpcError& error);
 std::string request_text(uint64_t id, std::string_view method, std::string_view params);
 std::string notification_text(std::string_view method, std::string_view params);
 

@@ -62,9 +62,9 @@ class McpServer : public testing::Test {
     server_.add({.tools = {{.name = "wait",
                             .title = {},
                             .description = "Waits until the test says so",
-                            .act = [this](const Ask& ask) {
-                              ask.run.on_cancel([this] { ++cancelled_; });
-                              waiting_.push_back(ask.run);
+                            .handler = [this](const CallContext& context) {
+                              context.call.on_cancel([this] { ++cancelled_; });
+                              waiting_.push_back(context.call);
                             }}}});
   }
 
@@ -147,7 +147,7 @@ class McpServer : public testing::Test {
   Principal caller_{.ref = 1, .name = "ana", .kind = core::PrincipalKind::agent};
   Server server_;
   net::ConnectionId connection_ = 0;
-  std::vector<mcp::Run> waiting_;
+  std::vector<mcp::CallHandle> waiting_;
   int cancelled_ = 0;
 };
 

@@ -18,12 +18,12 @@ constexpr std::array<double, 14> seconds_bounds = {
     0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10};
 constexpr std::array<double, 9> entries_bounds = {1, 4, 16, 64, 256, 1'024, 4'096, 16'384, 65'536};
 
-// How long messages take, from a local push to an hour in a queue; in milliseconds, as collab has
-// it, and in seconds, as Prometheus wants it.
+// How long messages take, from a local push to an hour in a queue: in milliseconds, as collab
+// defines its metrics, and in seconds, as Prometheus recommends.
 constexpr std::array<double, 16> ms_bounds = {0.5,    1,       2.5,       5,        10,    25,
                                               50,     100,     250,       1'000,    5'000, 10'000,
                                               30'000, 300'000, 1'800'000, 3'600'000};
-// Of turns of the loop: 5 ms is what none may take.
+// For turns of the loop, of which none may take 5 ms.
 constexpr std::array<double, 11> turn_bounds = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
                                                 0.01,   0.025,   0.05,   0.1,   0.5};
 constexpr auto long_seconds_bounds = [] {
@@ -35,7 +35,7 @@ constexpr auto long_seconds_bounds = [] {
 double seconds_of(int64_t us) { return static_cast<double>(us) / 1e6; }
 double ms_of(base::Duration duration) { return static_cast<double>(duration.us) / 1e3; }
 
-// The sender's dialect has the word for a type.
+// The name of a type is that of the sender's dialect.
 std::string_view type_word(core::Dialect dialect, core::Kind kind) {
   constexpr std::array<std::string_view, static_cast<size_t>(core::kind_last) + 1> words = {
       "notification",     "request",         "query",        "response",
@@ -67,20 +67,6 @@ double cpu_seconds() {
 }
 
 }  // namespace
-
-void Histogram::add(double value) {
-  ++counts_[static_cast<size_t>(std::ranges::lower_bound(bounds_, value) - bounds_.begin())];
-  sum_ += value;
-}
-
-void Histogram::add(const Histogram& other) {
-  std::ranges::transform(counts_, other.counts_, counts_.begin(), std::plus{});
-  sum_ += other.sum_;
-}
-
-bool Histogram::empty() const {
-  return std::ranges::all_of(counts_, [](uint64_t count) { return count == 0; });
-}
 
 Metrics::Metrics(std::vector<Route> routes, std::string_view version)
     : routes_(std::move(routes)),
@@ -166,7 +152,7 @@ void Metrics::count_effect(const core::Machine& machine, const core::Entry& entr
     const core::DeadLetter* letter =
         machine.find(dead->workspace)->tables().dead_letters.find(dead->id);
     if (letter != nullptr) {
-      // Names that are nobody's would use up the room for those that are someone's.
+      // A receiver that does not exist is not named: such names would use up the room for agents.
       const bool is_senders = dead->reason == core::Reason::receiver_not_found ||
                               dead->reason == core::Reason::malformed;
       count_error(core::reason_name(dead->reason), is_senders ? letter->sender : letter->receiver);
@@ -185,7 +171,7 @@ void Metrics::count_error(std::string_view type, std::string_view agent) {
   ++errors_[{std::string(type), std::string(agent)}];
 }
 
-// What is for moderators alone counts as what it looks like to everyone else.
+// A private flag is for moderators alone, so it counts as the notification that others see.
 Metrics::Traffic& Metrics::traffic(core::Dialect dialect, core::Kind kind) {
   const core::Kind shown = kind == core::Kind::private_flag ? core::Kind::notification : kind;
   return traffic_[static_cast<size_t>(dialect) * kinds + static_cast<size_t>(shown)];

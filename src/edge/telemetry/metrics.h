@@ -15,46 +15,27 @@
 #include "base/error.h"
 #include "core/machine/machine.h"
 #include "core/model/effect.h"
+#include "edge/telemetry/histogram.h"
 #include "lib/prometheus.h"
 #include "net/server.h"
 
 namespace parley::edge {
 
-// A value that is asked for when it is wanted; a total if its name ends so.
+// A value that is read when someone asks for the metrics; a counter if its name ends with `_total`.
 struct Gauge {
   std::string name;
   std::string help;
   std::function<double()> value;
 };
 
-// Over 150 lines: every counter that there is, in one place.
-// How many values were up to each bound, in one bucket more for those beyond.
-class Histogram {
- public:
-  explicit Histogram(std::span<const double> bounds)
-      : bounds_(bounds), counts_(bounds.size() + 1) {}
-
-  void add(double value);
-  void add(const Histogram& other);
-  bool empty() const;
-  // The sum and the bounds are divided by `scale`; `bounds` are those, divided.
-  lib::MetricRegistry::Buckets buckets() const { return {bounds_, counts_, sum_}; }
-  lib::MetricRegistry::Buckets buckets(std::span<const double> bounds, double scale) const {
-    return {bounds, counts_, sum_ / scale};
-  }
-
- private:
-  std::span<const double> bounds_;
-  std::vector<uint64_t> counts_;  // by bound, not cumulative
-  double sum_ = 0;
-};
-
-// Counts what the broker does, in plain numbers, and tells a registry when someone asks. Labels are
-// words of ours: routes, states, codes, types; never names that users choose, but for errors_total,
-// which names the first `named_agents_max` agents. On the server's thread.
+// Counts what the broker does, in plain numbers, and copies them to a registry when someone asks.
+// Labels are words of ours, such as routes, states, codes and types, and never names that users
+// choose, but for errors_total, which names the first `named_agents_max` agents. On the server's
+// thread.
 class Metrics {
  public:
-  // The labels of the routes, by their number; what fits none has the number after the last.
+  // The labels of the routes, by their number. A request that fits no route has the number after
+  // the last.
   struct Route {
     std::string_view method;
     std::string_view pattern;
@@ -66,20 +47,20 @@ class Metrics {
   void applied(const core::Machine& machine, const core::Entry& entry, const core::Outcome& outcome,
                std::span<const core::Effect> effects);
   void refused(base::Code code) { ++refused_[static_cast<size_t>(code)]; }
-  // A message that did not even become a command: counts as the error of its sender.
+  // A message that was refused before it became a command counts as an error of its sender.
   void refused_message(base::Code code, std::string_view agent) {
     count_error(base::info(code).name, agent);
   }
   void stepped(uint64_t entries, base::Duration took);
-  // A turn of the loop; `stored` of it the journal took to write and sync.
+  // A turn of the loop ended; the journal's writes and syncs took `stored` of it.
   void turned(const net::Turn& turn, base::Duration stored);
-  // A call of an MCP tool, which is one of ours, has ended; the outcome in a word.
+  // A call of an MCP tool has ended. The tool is one of ours, and the outcome is one word.
   void tool_called(std::string_view tool, std::string_view outcome) {
     ++tool_calls_[{std::string(tool), std::string(outcome)}];
   }
 
   void asked(const net::Exchange& exchange, size_t route, base::Time now);
-  // Counts once for each that was asked.
+  // Counts the first answer to a request that was `asked`.
   void answered(const net::Exchange& exchange, int status, base::Time now);
   void gone(net::ConnectionId connection);
 
@@ -91,14 +72,15 @@ class Metrics {
     size_t route;
     base::Time at;
   };
-  // What waits in all inboxes.
+  // The deliveries that wait in all inboxes.
   struct Depth {
     uint64_t open = 0;
     std::array<uint64_t, core::priority_count> by_priority{};
     base::Time oldest = base::time_max;
   };
 
-  // What the protocol counts by type; kept by dialect and kind, which give the type its word.
+  // The counters by type of message. They are kept by dialect and kind, which give the type its
+  // name.
   struct Traffic {
     std::array<uint64_t, core::priority_count> sent{};
     uint64_t received = 0;

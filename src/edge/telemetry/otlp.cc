@@ -18,10 +18,11 @@ namespace {
 using lib::JsonWriter;
 using view::Span;
 
+// A message is read again whenever one of its deliveries ends; its spans are exported once.
 constexpr size_t recent_max = 200'000;
 constexpr base::Duration retry_max = base::seconds(30);
-constexpr base::Duration farewell_request = base::seconds(1);
-constexpr std::chrono::seconds farewell{2};
+constexpr base::Duration last_request_timeout = base::seconds(1);
+constexpr std::chrono::seconds stop_timeout{2};
 
 // OTLP counts nanoseconds and writes 64-bit numbers as strings.
 std::string nanoseconds(base::Time time) { return std::to_string(time.us) + "000"; }
@@ -75,7 +76,7 @@ void write_span(const Span& span, JsonWriter& out) {
     out.end_object();
   }
   out.end_array().key("status").object();
-  // Where nothing failed it is left unset: that all is well is not ours to say.
+  // Where nothing failed the status is left unset: only an application says that all is well.
   if (span.failed) {
     out.key("code").number(status_error);
     if (!span.error.empty()) {
@@ -85,7 +86,7 @@ void write_span(const Span& span, JsonWriter& out) {
   out.end_object().end_object();
 }
 
-// A collector's own path, or the one that OTLP has for traces.
+// Adds the path that OTLP has for traces, unless the endpoint has a path of its own.
 std::string with_path(std::string endpoint) {
   const size_t scheme = endpoint.find("://");
   const size_t slash = endpoint.find('/', scheme == endpoint.npos ? 0 : scheme + 3);
@@ -96,6 +97,7 @@ std::string with_path(std::string endpoint) {
   return endpoint;
 }
 
+// The statuses that the OTLP specification calls retryable, and 408.
 bool is_worth_a_retry(int status) {
   return status == 408 || status == 429 || status == 502 || status == 503 || status == 504;
 }
@@ -130,7 +132,7 @@ SpanExporter::~SpanExporter() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
-    stop_by_ = std::chrono::steady_clock::now() + farewell;
+    stop_by_ = std::chrono::steady_clock::now() + stop_timeout;
   }
   changed_.notify_all();
   thread_.join();
@@ -157,6 +159,7 @@ void SpanExporter::folded(const view::Facts& facts) {
 
 void SpanExporter::run() {
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10);
+  // Telemetry must not take time from the broker: the thread runs when a processor is idle.
   const sched_param none{};
   (void)::pthread_setschedparam(::pthread_self(), SCHED_IDLE, &none);
   auto reader = view::Reader::open(options_.history);
@@ -182,17 +185,18 @@ void SpanExporter::run() {
         before = job.message;
       }
       if (batch.spans.size() >= options_.batch_spans) {
-        bring(batch);
+        send(batch);
       }
     }
-    bring(batch);
+    send(batch);
   }
 }
 
-// Takes all there is when it is time to, or enough for a batch; false when this was the last time.
+// Takes all jobs when the interval is over or there are enough for a batch. False: this was the
+// last time.
 bool SpanExporter::wait(std::deque<Job>& jobs) {
   std::unique_lock lock(mutex_);
-  // A message has three spans at least as soon as one receiver took it.
+  // A message that one receiver took has at least three spans.
   const size_t enough = std::max<size_t>(options_.batch_spans / 3, 1);
   changed_.wait_for(lock, std::chrono::microseconds(options_.interval.us),
                     [&] { return stop_ || jobs_.size() >= enough; });
@@ -200,7 +204,7 @@ bool SpanExporter::wait(std::deque<Job>& jobs) {
   return !stop_;
 }
 
-// False when it was told to stop meanwhile.
+// False when the exporter is to stop.
 bool SpanExporter::pause(base::Duration duration) {
   std::unique_lock lock(mutex_);
   return !changed_.wait_for(lock, std::chrono::microseconds(duration.us), [&] { return stop_; });
@@ -224,7 +228,7 @@ void SpanExporter::read(view::Reader& reader, const Job& job, Batch& batch) {
   }
   ++batch.messages;
   for (Span& span : view::spans_of(*traced)) {
-    // One who began the trace may have said that it is not to be recorded.
+    // Whoever began the trace may have asked not to record it.
     if (span.sampled && span.end && is_new(span.id)) {
       batch.spans.push_back(std::move(span));
     }
@@ -243,7 +247,7 @@ bool SpanExporter::is_new(uint64_t span) {
   return true;
 }
 
-void SpanExporter::bring(Batch& batch) {
+void SpanExporter::send(Batch& batch) {
   const Batch whole = std::exchange(batch, {});
   if (whole.spans.empty()) {
     return;
@@ -254,8 +258,8 @@ void SpanExporter::bring(Batch& batch) {
   base::Duration delay = options_.retry_first;
   bool stopping = !pause(base::Duration{});
   for (unsigned attempt = 1;; ++attempt) {
-    const auto answer =
-        client_.request("POST", "", text, headers, stopping ? farewell_request : options_.timeout);
+    const auto answer = client_.request("POST", "", text, headers,
+                                        stopping ? last_request_timeout : options_.timeout);
     if (answer && answer->status >= 200 && answer->status < 300) {
       exported_.fetch_add(whole.spans.size(), std::memory_order_relaxed);
       return;

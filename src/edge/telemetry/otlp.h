@@ -23,10 +23,11 @@ namespace parley::edge {
 // The spans of messages as OTLP/HTTP JSON: one request with all of them.
 std::string otlp_text(const std::vector<view::Span>& spans, std::string_view version);
 
-// Brings the spans of each message, once no receiver has it open any more, to a collector. On a
-// thread of its own with a low priority, behind the history: never on the way of a message. What
-// does not fit into its queue, or what the collector does not take in spite of retries, is dropped
-// and counted. A span may come twice: after a restart, or when a dead letter is tried again.
+// Sends the spans of each message to a collector once no receiver has it open any more. Works on a
+// thread of its own with a low priority, behind the history, so no message waits for it. Messages
+// that do not fit into its queue, or that the collector does not take in spite of retries, are
+// dropped and counted. A span may come twice: after a restart, or when a dead letter is tried
+// again.
 class SpanExporter {
  public:
   struct Options {
@@ -43,11 +44,12 @@ class SpanExporter {
     unsigned attempts_max = 5;
   };
   explicit SpanExporter(Options options);
-  ~SpanExporter();  // brings what it can in two seconds
+  // Sends what it can within two seconds.
+  ~SpanExporter();
   SpanExporter(const SpanExporter&) = delete;
   SpanExporter& operator=(const SpanExporter&) = delete;
 
-  // What is in the history now. Any thread; never waits for the collector.
+  // These facts are in the history now. Any thread may call it; it never waits for the collector.
   void folded(const view::Facts& facts);
 
   uint64_t exported() const { return exported_.load(std::memory_order_relaxed); }  // spans
@@ -70,7 +72,7 @@ class SpanExporter {
   bool pause(base::Duration duration);
   bool is_over();
   void read(view::Reader& reader, const Job& job, Batch& batch);
-  void bring(Batch& batch);
+  void send(Batch& batch);
   bool is_new(uint64_t span);
 
   const Options options_;
@@ -85,7 +87,7 @@ class SpanExporter {
   bool stop_ = false;
   std::chrono::steady_clock::time_point stop_by_{};
 
-  std::unordered_set<uint64_t> recent_;  // the thread's: spans that were exported lately
+  std::unordered_set<uint64_t> recent_;  // spans exported lately; only the thread uses it
   std::deque<uint64_t> order_;           // oldest first
   std::thread thread_;
 };

@@ -22,7 +22,7 @@ std::string joined(const Words& words) {
 
 }  // namespace
 
-// Null stands for absence: models write it for what they leave out.
+// Null counts as absent: models write it for arguments that they leave out.
 Json Arguments::find(std::string_view name) {
   known_.push_back(name);
   const Json value = object_ ? object_.find(name) : Json();
@@ -30,6 +30,7 @@ Json Arguments::find(std::string_view name) {
 }
 
 void Arguments::blame(std::string_view name, std::string_view what) {
+  // The first mistake is enough: the others may come of it.
   if (problem_.empty()) {
     problem_ = quoted(name) + " " + std::string(what);
   }

@@ -11,22 +11,25 @@
 
 namespace parley::edge::mcp {
 
-// The arguments of a call, asked for one by one. A model reads what was wrong and calls again, so
-// the first fault is kept in its words: which argument, what it should be.
+// Reads the arguments of a call one by one. A model reads what was wrong and calls again, so the
+// first mistake is kept in words for a model: which argument, and what it should be.
 class Arguments {
  public:
   explicit Arguments(lib::Json object) : object_(object) {}
 
-  std::string text(std::string_view name);  // must be there
+  // Text that must be there.
+  std::string text(std::string_view name);
+  // Empty where it is not there.
   std::string optional_text(std::string_view name);
-  // The first word where it is not there.
+  // One of the words; the first of them where it is not there.
   std::string word(std::string_view name, std::initializer_list<std::string_view> words);
   uint64_t number(std::string_view name, uint64_t fallback, uint64_t min, uint64_t max);
   std::vector<std::string> texts(std::string_view name);
-  // Text as it is, anything else as JSON text; must be there.
+  // Text as it is, anything else as JSON text. It must be there.
   std::string content(std::string_view name);
 
-  // What was wrong, also an argument that nobody asked for; empty when all is well.
+  // What was wrong; empty when all is well. An argument that was never read is a mistake too, so
+  // this comes last.
   std::string problem() const;
 
  private:

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "edge/api/call.h"
 #include "lib/crypto.h"
 #include "lib/json_writer.h"
@@ -21,6 +21,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+// The properties of a tool's schema that a client must repeat in headers, for proxies to route by.
 std::vector<Catalog::HeaderParam> header_params(const std::string& schema) {
   std::vector<Catalog::HeaderParam> params;
   lib::JsonDocument document;
@@ -93,25 +94,26 @@ std::string list_text(std::string_view key, const All& all, const Write& write) 
 
 }  // namespace
 
-void Catalog::add(Offer offer) {
-  for (Tool& tool : offer.tools) {
+void Catalog::add(Features features) {
+  for (Tool& tool : features.tools) {
     std::vector<HeaderParam> headers = header_params(tool.input_schema);
     const KnownTool& known = tools_.emplace_back(KnownTool{std::move(tool), std::move(headers)});
     tools_by_name_.emplace(known.tool.name, &known);
   }
-  for (Resource& resource : offer.resources) {
+  for (Resource& resource : features.resources) {
     const Resource& known = resources_.emplace_back(std::move(resource));
     resources_by_uri_.emplace(known.uri, &known);
   }
-  std::ranges::move(offer.templates, std::back_inserter(templates_));
-  std::ranges::move(offer.prompts, std::back_inserter(prompts_));
-  if (!offer.instructions.empty()) {
-    instructions_.append(instructions_.empty() ? "" : "\n").append(offer.instructions);
+  std::ranges::move(features.templates, std::back_inserter(templates_));
+  std::ranges::move(features.prompts, std::back_inserter(prompts_));
+  if (!features.instructions.empty()) {
+    instructions_.append(instructions_.empty() ? "" : "\n").append(features.instructions);
   }
-  lists_change_ = lists_change_ || offer.lists_change;
+  lists_change_ = lists_change_ || features.lists_change;
   write_lists();
 }
 
+// The lists are the same for everyone, so they are written once and not for each request.
 void Catalog::write_lists() {
   tools_list_ = list_text("tools", tools_, [](JsonWriter& out, const KnownTool& known) {
     write_tool(out, known.tool);
@@ -182,6 +184,7 @@ std::string Catalog::capabilities(Version version) const {
     out.end_object();
   }
   out.key("logging").object().end_object();
+  // Older versions complete too, but have no capability to say so.
   if (version >= Version::v2025_03_26) {
     out.key("completions").object().end_object();
   }
@@ -205,6 +208,7 @@ std::optional<TemplateMatch> match_template(std::string_view pattern, std::strin
     if (close == std::string_view::npos) {
       break;
     }
+    // A variable is one segment: a slash within it must be percent-encoded.
     const size_t end = std::min(uri.find_first_of("/?#"), uri.size());
     const auto value = percent_decoded(uri.substr(0, end), false);
     if (!value || value->empty()) {
@@ -237,12 +241,13 @@ std::optional<std::string> header_value(std::string_view text) {
 
 namespace {
 
-Fault mismatch(std::string_view header, std::string_view body) {
+RpcError mismatch(std::string_view header, std::string_view body) {
   return {header_mismatch, "the header " + std::string(header) +
                                " must be there and say the same as " + std::string(body) +
                                " in the body"};
 }
 
+// Whether a header says what the body says.
 bool same_value(std::string_view header, Json value) {
   if (const auto text = value.as_string()) {
     return header == *text;
@@ -250,7 +255,7 @@ bool same_value(std::string_view header, Json value) {
   if (value.kind() != lib::JsonKind::number) {
     return header == value.raw();
   }
-  // 1.0 and 1 are one number.
+  // Numbers are compared by their value: 1.0 and 1 are the same.
   lib::JsonDocument document;
   const auto number = document.parse(header);
   return number && number->kind() == lib::JsonKind::number &&
@@ -259,8 +264,8 @@ bool same_value(std::string_view header, Json value) {
 
 }  // namespace
 
-std::optional<Fault> check_headers(const net::Request& request, const Message& message,
-                                   const std::vector<Catalog::HeaderParam>* headers) {
+std::optional<RpcError> check_headers(const net::Request& request, const RpcMessage& message,
+                                      const std::vector<Catalog::HeaderParam>* headers) {
   if (request.header("mcp-method") != message.method) {
     return mismatch("Mcp-Method", "method");
   }

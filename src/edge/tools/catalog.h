@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "edge/mcp/rpc.h"
-#include "edge/tools/offer.h"
+#include "edge/tools/features.h"
 #include "net/server.h"
 
 namespace parley::edge::mcp {
@@ -33,7 +33,7 @@ class Catalog {
   };
 
   Catalog() { write_lists(); }
-  void add(Offer offer);
+  void add(Features features);
 
   std::optional<FoundTool> tool(std::string_view name) const;
   const Prompt* prompt(std::string_view name) const;
@@ -78,8 +78,8 @@ std::optional<TemplateMatch> match_template(std::string_view pattern, std::strin
 
 // What the modern era wants in headers: method and name as in the body, and the parameters that a
 // tool names. None: all is well. `headers`: of the tool that is called, or null.
-std::optional<Fault> check_headers(const net::Request& request, const Message& message,
-                                   const std::vector<Catalog::HeaderParam>* headers);
+std::optional<RpcError> check_headers(const net::Request& request, const RpcMessage& message,
+                                      const std::vector<Catalog::HeaderParam>* headers);
 
 // A header's value as it was meant: `=?base64?…?=` is decoded. None where that is no base64.
 std::optional<std::string> header_value(std::string_view text);

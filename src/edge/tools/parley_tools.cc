@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names, texts and schemas of what Parley offers. Every word here is paid for by each agent in
-// each conversation: docs/reference/tools.md has the sum, which a test counts and
-// holds under 2,500 tokens.
+// The names, texts and schemas of Parley's features. Each agent pays for every word here in each
+// conversation: docs/reference/tools.md has the sum, which a test counts and holds under 2,500
+// tokens.
 #include "edge/tools/parley_tools.h"
 
 #include <memory>
 
 #include "edge/tools/prompts.h"
 #include "edge/tools/resources.h"
-#include "edge/tools/shape.h"
+#include "edge/tools/schema.h"
 #include "edge/tools/tools.h"
 
 namespace parley::edge::mcp {
@@ -30,12 +30,12 @@ constexpr std::string_view repeatable =
     R"({"destructiveHint":false,"idempotentHint":true,"openWorldHint":false})";
 constexpr std::string_view settles = R"({"idempotentHint":true,"openWorldHint":false})";
 
-// What comes back, as `shape` reads it. Each names all that its tool may say; a test holds every
-// answer to that.
+// The results, in the short form that `schema_of` reads. Each names all that its tool may answer; a
+// test holds every answer to that.
 constexpr std::string_view inbox_out =
     "!count# shown# more? !notifications[!id !from human? !type question? priority preview "
     "timestamp threadId]";
-// The notifications as there: twice the words would say no more.
+// The notifications are those of checkInbox: to describe them twice would cost words for nothing.
 constexpr std::string_view waited_out = "!count# shown# more? !timedOut? !notifications[]";
 constexpr std::string_view message_out =
     "!id !from to !type !content threadId priority createdAt question? note state session "
@@ -58,7 +58,7 @@ constexpr std::string_view status_out =
     "!tasks[!taskId title from to !state silentFor threadId] !broker{status version}";
 constexpr std::string_view settled_out = "!id !outcome";
 
-using Method = void (Desk::*)(const Ask&);
+using Method = void (Tools::*)(const CallContext&);
 
 struct Row {
   std::string_view name;
@@ -75,12 +75,12 @@ constexpr Row rows[] = {
     {"checkInbox", "Check inbox",
      "List what waits for you, most urgent first, as short notifications. Settles nothing. Call it "
      "at the start of every work cycle, after each task, and every 5 minutes in long work.",
-     R"("limit":{"type":"integer"})", "", inbox_out, reads, &Desk::check_inbox},
+     R"("limit":{"type":"integer"})", "", inbox_out, reads, &Tools::check_inbox},
     {"readMessage", "Read message",
      "The whole message. A task is then yours for 30 minutes (status keeps it) until you send its "
      "result or ackMessage, else it comes again; other types are settled by reading.",
      R"("messageId":{"type":"string","description":"id from checkInbox"})", R"("messageId")",
-     message_out, repeatable, &Desk::read_message},
+     message_out, repeatable, &Tools::read_message},
     {"sendMessage", "Send message",
      "Send to one agent or human. Content is text, or JSON as text; by type: task {taskId, title, "
      "description, acceptanceCriteria[], context}, directors only; result {taskId, status: "
@@ -90,40 +90,40 @@ constexpr Row rows[] = {
      R"("to":{"type":"string"},"content":{"type":"string"},"type":{"enum":["task","result",)"
      R"("status","error"]},"priority":{"enum":["high","normal","low"]},"threadId":{"type":)"
      R"("string","description":"to go on in a conversation"})",
-     R"("to","content","type")", receipt_out, adds, &Desk::send_message},
+     R"("to","content","type")", receipt_out, adds, &Tools::send_message},
     {"waitForMessage", "Wait for message",
      "Block until there is mail or the time is over, then list it as checkInbox does. Call it when "
      "idle or when you need an answer.",
      R"("seconds":{"type":"integer","description":"1-300, default 30"})", "", waited_out, reads,
-     &Desk::wait_for_message},
+     &Tools::wait_for_message},
     {"ackMessage", "Settle message",
      "Say that a message you read is done, or give it back: retry delivers it again later, reject "
      "refuses it for good and tells the sender.",
      R"("messageId":{"type":"string"},"outcome":{"enum":["done","retry","reject"],"default":)"
      R"("done"},"reason":{"type":"string"})",
-     R"("messageId")", settled_out, settles, &Desk::ack_message},
+     R"("messageId")", settled_out, settles, &Tools::ack_message},
     {"request", "Ask and wait",
      "Ask any agent a question and wait for the answer; it gives no task. If none comes in time, "
      "answered is false and a late answer arrives in your inbox.",
      R"("to":{"type":"string"},"content":{"type":"string"},"seconds":{"type":"integer",)"
      R"("description":"1-300, default 30"},"priority":{"enum":["critical","high","normal","low"]},)"
      R"("threadId":{"type":"string"})",
-     R"("to","content")", answer_out, adds, &Desk::request},
+     R"("to","content")", answer_out, adds, &Tools::request},
     {"publish", "Publish",
      "Tell all who subscribe to a topic such as build.failed; * reaches every agent that is there.",
      R"("topic":{"type":"string"},"content":{"type":"string"},"priority":{"enum":["critical",)"
      R"("high","normal","low"]})",
-     R"("topic","content")", published_out, adds, &Desk::publish},
+     R"("topic","content")", published_out, adds, &Tools::publish},
     {"findAgents", "Find agents",
      "Agents and humans you can write to, with role, capabilities, availability and how much waits "
      "for each. Call it before you choose whom to ask.",
      R"("capability":{"type":"string"},"role":{"type":"string"},"name":{"type":"string",)"
      R"("description":"part of the id"})",
-     "", agents_out, reads, &Desk::find_agents},
+     "", agents_out, reads, &Tools::find_agents},
     {"getThread", "Get thread",
      "The newest messages of a conversation, oldest first: who, when, how each begins and stands.",
      R"("threadId":{"type":"string"},"limit":{"type":"integer","description":"1-100, default 20"})",
-     R"("threadId")", thread_out, reads, &Desk::get_thread},
+     R"("threadId")", thread_out, reads, &Tools::get_thread},
     {"session", "Shared session",
      "Context that several agents share: list, get, start (participants, text: the task), invite, "
      "write down what you decide, find or make (artifact), pause, resume, complete or fail it. "
@@ -131,20 +131,20 @@ constexpr Row rows[] = {
      R"("action":{"enum":["list","get","start","invite","decide","find","artifact","pause",)"
      R"("resume","complete","fail"]},"sessionId":{"type":"string"},"text":{"type":"string"},)"
      R"("participants":{"type":"array","items":{"type":"string"}},"version":{"type":"integer"})",
-     R"("action")", session_out, adds, &Desk::session},
+     R"("action")", session_out, adds, &Tools::session},
     {"askHuman", "Ask a human",
      "Ask a human and wait: your own user where the client can ask, else the human in `to` "
      "(human:NAME). Call it before what cannot be undone, or when only a person can decide.",
      R"("question":{"type":"string"},"options":{"type":"array","items":{"type":"string"}},"to":)"
      R"({"type":"string"},"seconds":{"type":"integer","description":"1-600, default 120"})",
-     R"("question")", human_out, adds, &Desk::ask_human},
+     R"("question")", human_out, adds, &Tools::ask_human},
     {"status", "Status",
      "Who you are, what waits, unfinished tasks you gave or have (silentFor: nothing heard of it), "
      "and whether the broker is well.",
-     "", "", status_out, reads, &Desk::status},
+     "", "", status_out, reads, &Tools::status},
 };
 
-Tool tool_of(const Row& row, const std::shared_ptr<Desk>& desk) {
+Tool tool_of(const Row& row, const std::shared_ptr<Tools>& tools) {
   std::string input = R"({"type":"object","properties":{)";
   input.append(row.input).append("}");
   if (!row.required.empty()) {
@@ -155,24 +155,26 @@ Tool tool_of(const Row& row, const std::shared_ptr<Desk>& desk) {
           .title = std::string(row.title),
           .description = std::string(row.description),
           .input_schema = std::move(input),
-          .output_schema = shape(row.output),
+          .output_schema = schema_of(row.output),
           .annotations = std::string(row.annotations),
-          .act = [desk, method = row.method](const Ask& ask) { ((*desk).*method)(ask); }};
+          .handler = [tools, method = row.method](const CallContext& context) {
+            ((*tools).*method)(context);
+          }};
 }
 
 }  // namespace
 
-Offer parley_offer(Api& api, node::Broker& broker, Server& server) {
-  const auto desk = std::make_shared<Desk>(api, server);
-  Offer offer;
-  offer.instructions = instructions;
+Features parley_features(Api& api, node::Broker& broker, Server& server) {
+  const auto tools = std::make_shared<Tools>(api, server);
+  Features features;
+  features.instructions = instructions;
   for (const Row& row : rows) {
-    offer.tools.push_back(tool_of(row, desk));
+    features.tools.push_back(tool_of(row, tools));
   }
-  add_resources(broker, desk, offer);
-  add_prompts(broker, offer);
+  add_resources(broker, tools, features);
+  add_prompts(broker, features);
   watch_resources(broker, server);
-  return offer;
+  return features;
 }
 
 }  // namespace parley::edge::mcp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "edge/tools/offer.h"
+#include "edge/tools/features.h"
 
 namespace parley::edge {
 class Api;
@@ -12,8 +12,10 @@ class Broker;
 
 namespace parley::edge::mcp {
 
-// What Parley itself offers: the tools by which an agent talks to the others, what it can look at,
-// and prompts to begin with. Each call is a request to the API in the caller's name.
-Offer parley_offer(Api& api, node::Broker& broker, Server& server);
+class Server;
+
+// Parley's own features: the tools by which an agent talks to the others, the resources that it can
+// read, and prompts to begin with. Each call becomes a request to the API in the caller's name.
+Features parley_features(Api& api, node::Broker& broker, Server& server);
 
 }  // namespace parley::edge::mcp

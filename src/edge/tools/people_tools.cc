@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tools about others: who is there, what was said, what is shared, and asking a human.
+// The tools about other agents and people: who is there, what was said, sessions, asking a human.
 #include <algorithm>
 #include <utility>
 
-#include "base/ascii.h"
+#include "base/text.h"
 #include "edge/api/call.h"
 #include "edge/tools/tools.h"
 #include "lib/json_writer.h"
@@ -36,7 +36,7 @@ constexpr std::string_view agents_shown = "50";
 constexpr uint64_t thread_limit = 20;
 constexpr std::string_view tasks_shown = "20";
 
-// Who can be written to.
+// Agents and humans can be written to; admins cannot.
 Query people_query() {
   Query query;
   query.add("kind", "agent,human").add("limit", agents_shown);
@@ -54,25 +54,25 @@ std::string joined(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void Desk::find_agents(const Ask& ask) {
-  Arguments arguments(ask.arguments);
+void Tools::find_agents(const CallContext& context) {
+  Arguments arguments(context.arguments);
   const std::string capability = arguments.optional_text("capability");
   const std::string role = arguments.optional_text("role");
   const std::string name = arguments.optional_text("name");
-  if (!accepted(arguments, ask.run)) {
+  if (!accepted(arguments, context.call)) {
     return;
   }
   Query query = people_query();
   query.add("capability", capability).add("role", role).add("name", name);
-  answer(caller_of(ask), {.path = "/v1/agents", .query = query.text()}, agents_reply);
+  answer(caller_of(context), {.path = "/v1/agents", .query = query.text()}, agents_reply);
 }
 
-void Desk::get_thread(const Ask& ask) {
-  Arguments arguments(ask.arguments);
+void Tools::get_thread(const CallContext& context) {
+  Arguments arguments(context.arguments);
   const std::string id = arguments.text("threadId");
   const uint64_t limit = arguments.number("limit", thread_limit, 1, 100);
-  if (accepted(arguments, ask.run)) {
-    answer(caller_of(ask),
+  if (accepted(arguments, context.call)) {
+    answer(caller_of(context),
            {.path = "/v1/threads/" + percent_encoded(id),
             .query = "limit=" + std::to_string(limit),
             .dialect = "inbox"},
@@ -80,8 +80,8 @@ void Desk::get_thread(const Ask& ask) {
   }
 }
 
-// What is wanted of a session; empty, or 0, for what was not given.
-struct Desk::SessionCall {
+// The arguments of the tool `session`; empty or 0 where one was not given.
+struct Tools::SessionCall {
   std::string action;
   std::string id;
   std::string text;
@@ -102,9 +102,9 @@ struct Desk::SessionCall {
   }
 };
 
-// Few names are easier to choose from: one tool for all that a session can do.
-void Desk::session(const Ask& ask) {
-  Arguments arguments(ask.arguments);
+// A model chooses more easily among few tools: one does all that can be done with a session.
+void Tools::session(const CallContext& context) {
+  Arguments arguments(context.arguments);
   const SessionCall wanted{
       .action = arguments.word("action", {"list", "get", "start", "invite", "decide", "find",
                                           "artifact", "pause", "resume", "complete", "fail"}),
@@ -112,17 +112,17 @@ void Desk::session(const Ask& ask) {
       .text = arguments.optional_text("text"),
       .participants = arguments.texts("participants"),
       .version = arguments.number("version", 0, 1, UINT64_MAX)};
-  if (!accepted(arguments, ask.run)) {
+  if (!accepted(arguments, context.call)) {
     return;
   }
   if (const std::string problem = wanted.problem(); !problem.empty()) {
-    ask.run.done(tool_error("BAD_ARGUMENTS: " + problem));
+    context.call.done(tool_error("BAD_ARGUMENTS: " + problem));
     return;
   }
-  answer(caller_of(ask), session_inner(wanted), session_reply);
+  answer(caller_of(context), session_inner(wanted), session_reply);
 }
 
-Desk::Inner Desk::session_inner(const SessionCall& wanted) {
+Tools::Inner Tools::session_inner(const SessionCall& wanted) {
   Inner inner{.path = "/v1/sessions"};
   JsonWriter body(inner.body);
   if (wanted.action == "list") {
@@ -169,20 +169,20 @@ Desk::Inner Desk::session_inner(const SessionCall& wanted) {
   return inner;
 }
 
-// The client's own user where it can ask them; else, or when one is named, a human of the
-// workspace, by a message that they answer in their own time.
-void Desk::ask_human(const Ask& ask) {
-  Arguments arguments(ask.arguments);
+// Asks the client's own user where the client can; else, or when a human is named, sends a message
+// to a human of the workspace, who answers in their own time.
+void Tools::ask_human(const CallContext& context) {
+  Arguments arguments(context.arguments);
   std::string question = arguments.text("question");
   const std::string to = arguments.optional_text("to");
   const std::vector<std::string> options = arguments.texts("options");
   const uint64_t seconds = arguments.number("seconds", human_seconds, 1, human_seconds_max);
-  if (!accepted(arguments, ask.run)) {
+  if (!accepted(arguments, context.call)) {
     return;
   }
-  if (!ask.answer("answer").empty() ||
-      (to.empty() && ask.client.can.elicitation && ask.run.can_ask())) {
-    ask_user(ask, question, options, seconds);
+  if (!context.answer("answer").empty() ||
+      (to.empty() && context.client.can.elicitation && context.call.can_ask())) {
+    ask_user(context, question, options, seconds);
     return;
   }
   if (!options.empty()) {
@@ -191,13 +191,13 @@ void Desk::ask_human(const Ask& ask) {
       question.append("\n- ").append(option);
     }
   }
-  ask_by_mail(caller_of(ask), to, question, seconds);
+  ask_by_mail(caller_of(context), to, question, seconds);
 }
 
-// What the user said, if it is an answer: where there are options, one of them. It guards what
-// cannot be undone, so nothing else counts as one.
-void Desk::ask_user(const Ask& ask, const std::string& question,
-                    const std::vector<std::string>& options, uint64_t seconds) {
+// Asks the user by a form, or takes the answer. Where there are options, only one of them counts as
+// an answer: agents ask before they do what cannot be undone.
+void Tools::ask_user(const CallContext& context, const std::string& question,
+                     const std::vector<std::string>& options, uint64_t seconds) {
   const auto unanswered = [](std::string_view why) {
     std::string text;
     JsonWriter out(text);
@@ -205,7 +205,7 @@ void Desk::ask_user(const Ask& ask, const std::string& question,
     out.key("note").text("the user gave no answer: " + std::string(why)).end_object();
     return tool_json(text);
   };
-  const std::string_view given = ask.answer("answer");
+  const std::string_view given = context.answer("answer");
   if (given.empty()) {
     std::string schema;
     JsonWriter out(schema);
@@ -219,13 +219,14 @@ void Desk::ask_user(const Ask& ask, const std::string& question,
       out.end_array();
     }
     out.end_object().end_object().key("required").array().plain("answer").end_array().end_object();
-    // A client of the modern era calls again when it likes; one of the older waits here.
+    // In the legacy era the call waits here for the answer, so it needs an end. In the modern era
+    // the call ends with the question, and this does nothing.
     server_.waits().add(server_.now() + base::seconds(static_cast<int64_t>(seconds)),
-                        [run = ask.run, seconds, unanswered] {
-                          run.done(unanswered("none within " + std::to_string(seconds) + " s"));
+                        [call = context.call, seconds, unanswered] {
+                          call.done(unanswered("none within " + std::to_string(seconds) + " s"));
                         });
-    keep_telling(ask.run, seconds, "waiting for the user");
-    ask.run.ask({form("answer", question, schema)});
+    keep_telling(context.call, seconds, "waiting for the user");
+    context.call.ask({form("answer", question, schema)});
     return;
   }
   lib::JsonDocument document;
@@ -233,114 +234,115 @@ void Desk::ask_user(const Ask& ask, const std::string& question,
   const std::string action = reply ? text_of(*reply, "action") : std::string();
   const std::string answer = reply ? text_of(reply->find("content"), "answer") : std::string();
   if (action != "accept") {
-    ask.run.done(unanswered(action.empty() ? "cancel" : action));
+    context.call.done(unanswered(action.empty() ? "cancel" : action));
   } else if (answer.empty()) {
-    ask.run.done(unanswered("what came back has no text in `answer`"));
+    context.call.done(unanswered("what came back has no text in `answer`"));
   } else if (!options.empty() && std::ranges::find(options, answer) == options.end()) {
-    ask.run.done(unanswered("what came back is none of the options"));
+    context.call.done(unanswered("what came back is none of the options"));
   } else {
     std::string text;
     JsonWriter out(text);
     out.object().key("answered").boolean(true).key("from").plain("user");
     out.key("answer").text(answer).end_object();
-    ask.run.done(tool_json(text));
+    context.call.done(tool_json(text));
   }
 }
 
-void Desk::ask_by_mail(const Caller& caller, const std::string& to, const std::string& text,
-                       uint64_t seconds) {
+void Tools::ask_by_mail(const Caller& caller, const std::string& to, const std::string& text,
+                        uint64_t seconds) {
   Query humans;
   humans.add("kind", "human");
-  call(caller, {.path = "/v1/agents", .query = humans.text()},
-       [this, caller, to, text, seconds](const net::Response&, Json answer) {
-         std::vector<std::string> names;
-         const Json found = answer.find("agents");
-         for (const Json each : found ? found.elements() : Json::Elements{}) {
-           names.push_back(text_of(each, "id"));
-         }
-         const std::string name = to.empty() && names.size() == 1 ? names.front()
-                                  : to.starts_with("human:")      ? to
-                                                                  : "human:" + to;
-         if (std::ranges::find(names, name) != names.end()) {
-           question(caller,
-                    composed({.type = "request",
-                              .to = name,
-                              .content = text,
-                              .priority = "high",
-                              .response_timeout = "1h"}),
-                    seconds, name, human_reply);
-           return;
-         }
-         caller.run.done(tool_error(
-             names.empty() ? "NO_HUMAN: no human is registered here. Someone with the admin token "
-                             "adds one by `parley human add NAME`."
-             : to.empty()  ? "BAD_ARGUMENTS: say in `to` which human: " + joined(names)
-                           : "RECEIVER_NOT_FOUND: there is no " + name + "; there are " +
-                                joined(names) + ". For an agent use request."));
-       });
+  call_api(
+      caller, {.path = "/v1/agents", .query = humans.text()},
+      [this, caller, to, text, seconds](const net::Response&, Json answer) {
+        std::vector<std::string> names;
+        const Json found = answer.find("agents");
+        for (const Json each : found ? found.elements() : Json::Elements{}) {
+          names.push_back(text_of(each, "id"));
+        }
+        const std::string name = to.empty() && names.size() == 1 ? names.front()
+                                 : to.starts_with("human:")      ? to
+                                                                 : "human:" + to;
+        if (std::ranges::find(names, name) != names.end()) {
+          question(caller,
+                   composed({.type = "request",
+                             .to = name,
+                             .content = text,
+                             .priority = "high",
+                             .response_timeout = "1h"}),
+                   seconds, name, human_reply);
+          return;
+        }
+        caller.call.done(tool_error(
+            names.empty() ? "NO_HUMAN: no human is registered here. Someone with the admin token "
+                            "adds one by `parley human add NAME`."
+            : to.empty()  ? "BAD_ARGUMENTS: say in `to` which human: " + joined(names)
+                          : "RECEIVER_NOT_FOUND: there is no " + name + "; there are " +
+                               joined(names) + ". For an agent use request."));
+      });
 }
 
-void Desk::status(const Ask& ask) {
-  Arguments arguments(ask.arguments);
-  if (!accepted(arguments, ask.run)) {
+void Tools::status(const CallContext& context) {
+  Arguments arguments(context.arguments);
+  if (!accepted(arguments, context.call)) {
     return;
   }
-  const Caller caller = caller_of(ask);
+  const Caller caller = caller_of(context);
   const std::string& me = caller.principal.name;
   Query unfinished;
   unfinished.add("agent", me).add("unfinished", "true").add("limit", tasks_shown);
   const Inner tasks{.path = "/v1/tasks", .query = unfinished.text(), .dialect = "inbox"};
-  call(caller, {.path = "/v1/agents/" + percent_encoded(me)},
-       [this, caller, tasks](const net::Response&, Json self) {
-         std::string text = R"({"you":)" + self_reply(self);
-         for (const std::string_view box : {"inbox", "outbox"}) {
-           text.append(box == "inbox" ? R"(,"waitingForYou":)" : R"(,"sentAndUnsettled":)");
-           text.append(std::to_string(number_of(self.find(box), "unsettled")));
-         }
-         call(caller, tasks, [this, caller, text](const net::Response&, Json found) {
-           const std::string so_far = text + R"(,"tasks":)" + tasks_reply(found);
-           answer(caller, {.path = "/v1/health"}, [so_far](Json health) {
-             std::string whole = so_far + R"(,"broker":)";
-             JsonWriter out(whole);
-             out.object().key("status").text(text_of(health, "status"));
-             out.key("version").text(text_of(health, "version")).end_object();
-             return whole + "}";
+  call_api(caller, {.path = "/v1/agents/" + percent_encoded(me)},
+           [this, caller, tasks](const net::Response&, Json self) {
+             std::string text = R"({"you":)" + self_reply(self);
+             for (const std::string_view box : {"inbox", "outbox"}) {
+               text.append(box == "inbox" ? R"(,"waitingForYou":)" : R"(,"sentAndUnsettled":)");
+               text.append(std::to_string(number_of(self.find(box), "unsettled")));
+             }
+             call_api(caller, tasks, [this, caller, text](const net::Response&, Json found) {
+               const std::string so_far = text + R"(,"tasks":)" + tasks_reply(found);
+               answer(caller, {.path = "/v1/health"}, [so_far](Json health) {
+                 std::string whole = so_far + R"(,"broker":)";
+                 JsonWriter out(whole);
+                 out.object().key("status").text(text_of(health, "status"));
+                 out.key("version").text(text_of(health, "version")).end_object();
+                 return whole + "}";
+               });
+             });
            });
-         });
-       });
 }
 
-void Desk::read(const Ask& ask, const Inner& inner, Write write) {
-  const Fault missing = resource_not_found(ask);
-  call(
-      caller_of(ask), inner,
-      [run = ask.run, uri = std::string(ask.uri), write = std::move(write)](const net::Response&,
-                                                                            Json body) {
-        run.done(resource_text(uri, "application/json", write(body)));
+void Tools::read(const CallContext& context, const Inner& inner, Write write) {
+  const RpcError missing = resource_not_found(context);
+  call_api(
+      caller_of(context), inner,
+      [call = context.call, uri = std::string(context.uri), write = std::move(write)](
+          const net::Response&, Json body) {
+        call.done(resource_text(uri, "application/json", write(body)));
       },
-      [run = ask.run, missing](Json problem) {
+      [call = context.call, missing](Json problem) {
         const std::string code = text_of(problem, "code");
         const bool is_missing = code == "NOT_FOUND" || code == "FORBIDDEN";
-        run.fail(is_missing ? missing : Fault{internal_error, refusal(problem), {}});
+        call.fail(is_missing ? missing : RpcError{internal_error, refusal(problem), {}});
         return true;
       });
 }
 
-void Desk::read_inbox(const Ask& ask) {
-  read(ask, {.path = "/v1/inbox", .dialect = "inbox"},
+void Tools::read_inbox(const CallContext& context) {
+  read(context, {.path = "/v1/inbox", .dialect = "inbox"},
        [](Json inbox) { return inbox_reply(inbox, false); });
 }
 
-void Desk::read_thread(const Ask& ask) {
-  read(ask,
-       {.path = "/v1/threads/" + percent_encoded(text_of(ask.arguments, "id")),
+void Tools::read_thread(const CallContext& context) {
+  read(context,
+       {.path = "/v1/threads/" + percent_encoded(text_of(context.arguments, "id")),
         .query = "limit=100",
         .dialect = "inbox"},
        thread_reply);
 }
 
-void Desk::read_agents(const Ask& ask) {
-  read(ask, {.path = "/v1/agents", .query = people_query().text()}, agents_reply);
+void Tools::read_agents(const CallContext& context) {
+  read(context, {.path = "/v1/agents", .query = people_query().text()}, agents_reply);
 }
 
 }  // namespace parley::edge::mcp

@@ -42,56 +42,58 @@ constexpr std::string_view director =
     "5. askHuman before what cannot be undone, and when a decision is not yours.\n"
     "6. When all is done, sum up what was done, what was not, and where the artifacts are.";
 
-std::string argument(const Ask& ask, std::string_view name) { return text_of(ask.arguments, name); }
+std::string argument(const CallContext& context, std::string_view name) {
+  return text_of(context.arguments, name);
+}
 
 }  // namespace
 
-void add_prompts(node::Broker& broker, Offer& offer) {
+void add_prompts(node::Broker& broker, Features& features) {
   const Complete agents = [&broker](const Client& client, std::string_view argument,
                                     std::string_view begin) {
     return argument == "goal" || argument == "work" ? std::vector<std::string>()
                                                     : names_of_agents(broker, client, begin);
   };
-  offer.prompts.push_back(
+  features.prompts.push_back(
       {.name = "join_as_specialist",
        .title = "Join as a specialist",
        .description = "Take tasks from your inbox, do them, report results.",
        .arguments = {{"director", "whose tasks come first; any if left out", false}},
        .get =
-           [](const Ask& ask) {
+           [](const CallContext& context) {
              std::string text(specialist);
-             if (const std::string name = argument(ask, "director"); !name.empty()) {
+             if (const std::string name = argument(context, "director"); !name.empty()) {
                text.append("\nYour director is ")
                    .append(name)
                    .append(
                        ": its tasks come first. Begin by telling it, with a status, that you are "
                        "ready.");
              }
-             ask.run.done(prompt_text("How a specialist works", text));
+             context.call.done(prompt_text("How a specialist works", text));
            },
        .complete = agents});
-  offer.prompts.push_back(
+  features.prompts.push_back(
       {.name = "run_as_director",
        .title = "Run as a director",
        .description = "Split a goal into tasks, hand them to specialists, follow them up.",
        .arguments = {{"goal", "what is to be reached", true}},
        .get =
-           [](const Ask& ask) {
-             ask.run.done(
+           [](const CallContext& context) {
+             context.call.done(
                  prompt_text("How a director works",
-                             std::string(director) + "\n\nThe goal: " + argument(ask, "goal")));
+                             std::string(director) + "\n\nThe goal: " + argument(context, "goal")));
            },
        .complete = agents});
-  offer.prompts.push_back(
+  features.prompts.push_back(
       {.name = "hand_over",
        .title = "Hand work over",
        .description = "Give what you are doing to another agent, with all that it needs.",
        .arguments = {{"to", "the agent that takes it", true}, {"work", "what it is about", false}},
        .get =
-           [](const Ask& ask) {
-             const std::string to = argument(ask, "to");
-             const std::string work = argument(ask, "work");
-             ask.run.done(prompt_text(
+           [](const CallContext& context) {
+             const std::string to = argument(context, "to");
+             const std::string work = argument(context, "work");
+             context.call.done(prompt_text(
                  "How work is handed over",
                  "Hand " + (work.empty() ? "the work you are doing" : work) + " over to " + to +
                      " by Parley.\n1. Write down for someone who knows nothing of it: the goal, "

@@ -14,10 +14,10 @@ constexpr std::string_view inbox_uri = "parley://inbox";
 constexpr std::string_view agents_uri = "parley://agents";
 constexpr std::string_view threads_uri = "parley://threads/";
 constexpr size_t names_max = 1'000;
-constexpr size_t threads_max = 10'000;  // looked at
+constexpr size_t threads_max = 10'000;  // a completion looks at no more
 constexpr std::string_view availability_topic = "agent.availability_changed";
 
-// Open ones that the caller takes part in.
+// The names of open threads that the caller takes part in.
 std::vector<std::string> threads_of(const node::Broker& broker, const Client& client,
                                     std::string_view begin) {
   std::vector<std::string> names;
@@ -42,7 +42,7 @@ std::vector<std::string> threads_of(const node::Broker& broker, const Client& cl
   return names;
 }
 
-// Whose view of the thread has changed: its sender's and its receivers'.
+// A message changes the thread for its sender and its receivers.
 void tell_thread(const core::Tables& tables, core::WorkspaceId id, const core::Entry& entry,
                  const core::Receipt& receipt, Server& server) {
   const auto& envelope = std::get<core::Send>(entry.command).envelope;
@@ -80,25 +80,27 @@ std::vector<std::string> names_of_agents(const node::Broker& broker, const Clien
   return names;
 }
 
-void add_resources(node::Broker& broker, const std::shared_ptr<Desk>& desk, Offer& offer) {
-  offer.resources.push_back({.uri = std::string(inbox_uri),
-                             .name = "inbox",
-                             .title = "Your inbox",
-                             .description = "What waits for you, most urgent first.",
-                             .read = [desk](const Ask& ask) { desk->read_inbox(ask); },
-                             .subscribable = true});
-  offer.resources.push_back({.uri = std::string(agents_uri),
-                             .name = "agents",
-                             .title = "Agents and humans",
-                             .description = "Who is there, what they can do, how busy they are.",
-                             .read = [desk](const Ask& ask) { desk->read_agents(ask); },
-                             .subscribable = true});
-  offer.templates.push_back(
+void add_resources(node::Broker& broker, const std::shared_ptr<Tools>& tools, Features& features) {
+  features.resources.push_back(
+      {.uri = std::string(inbox_uri),
+       .name = "inbox",
+       .title = "Your inbox",
+       .description = "What waits for you, most urgent first.",
+       .read = [tools](const CallContext& context) { tools->read_inbox(context); },
+       .subscribable = true});
+  features.resources.push_back(
+      {.uri = std::string(agents_uri),
+       .name = "agents",
+       .title = "Agents and humans",
+       .description = "Who is there, what they can do, how busy they are.",
+       .read = [tools](const CallContext& context) { tools->read_agents(context); },
+       .subscribable = true});
+  features.templates.push_back(
       {.uri = std::string(threads_uri) + "{id}",
        .name = "thread",
        .title = "A conversation",
        .description = "Its messages as a tree, for those who take part in it.",
-       .read = [desk](const Ask& ask) { desk->read_thread(ask); },
+       .read = [tools](const CallContext& context) { tools->read_thread(context); },
        .complete = [&broker](const Client& client, std::string_view,
                              std::string_view begin) { return threads_of(broker, client, begin); },
        .subscribable = true});
@@ -108,6 +110,7 @@ void watch_resources(node::Broker& broker, Server& server) {
   broker.observe([&broker, &server](const core::Entry& entry, const core::Outcome& outcome,
                                     std::span<const core::Effect> effects) {
     const core::Workspace* workspace = broker.machine().find(entry.workspace);
+    // This runs for every entry, so it costs nothing where nobody subscribes.
     if (!server.has_subscribers() || workspace == nullptr || !outcome) {
       return;
     }
@@ -126,6 +129,7 @@ void watch_resources(node::Broker& broker, Server& server) {
     }
     if (const auto* send = std::get_if<core::Send>(&entry.command)) {
       tell_thread(tables, entry.workspace, entry, *outcome, server);
+      // The broker publishes changes of presence on this topic.
       const auto& to = send->envelope.receivers;
       if (std::ranges::find(to, availability_topic) != to.end()) {
         server.updated(entry.workspace, {}, agents_uri);

@@ -12,7 +12,7 @@
 namespace parley::edge::mcp {
 
 // The inbox, threads and agents as resources, and what changes them as updates.
-void add_resources(node::Broker& broker, const std::shared_ptr<Desk>& desk, Offer& offer);
+void add_resources(node::Broker& broker, const std::shared_ptr<Tools>& tools, Features& features);
 void watch_resources(node::Broker& broker, Server& server);
 
 // Names of agents and humans of the client's workspace that begin so, in order: for completion.

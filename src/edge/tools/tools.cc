@@ -16,7 +16,7 @@ using lib::JsonWriter;
 constexpr uint64_t wait_seconds_max = 300;
 constexpr uint64_t wait_seconds = 30;
 constexpr uint64_t inbox_limit = 20;
-constexpr uint64_t tell_every = 5;                 // seconds
+constexpr uint64_t progress_seconds = 5;           // between two notifications of progress
 constexpr std::string_view answer_timeout = "1h";  // then a question is over, and its asker told
 
 std::string path_to(std::string_view collection, std::string_view id, std::string_view below = {}) {
@@ -27,10 +27,10 @@ std::string wait_query(uint64_t seconds) { return "wait=" + std::to_string(secon
 
 }  // namespace
 
-bool accepted(const Arguments& arguments, const Run& run) {
+bool accepted(const Arguments& arguments, const CallHandle& call) {
   const std::string problem = arguments.problem();
   if (!problem.empty()) {
-    run.done(tool_error("BAD_ARGUMENTS: " + problem));
+    call.done(tool_error("BAD_ARGUMENTS: " + problem));
   }
   return problem.empty();
 }
@@ -53,14 +53,14 @@ std::string composed(const Draft& draft) {
   return text;
 }
 
-Desk::Caller Desk::caller_of(const Ask& ask) {
-  return {.run = ask.run,
-          .principal = ask.client.principal,
-          .traceparent = ask.client.traceparent,
-          .tracestate = ask.client.tracestate};
+Tools::Caller Tools::caller_of(const CallContext& context) {
+  return {.call = context.call,
+          .principal = context.client.principal,
+          .traceparent = context.client.traceparent,
+          .tracestate = context.client.tracestate};
 }
 
-void Desk::call(const Caller& caller, const Inner& inner, Use use, Refused refused) {
+void Tools::call_api(const Caller& caller, const Inner& inner, Use use, Refused refused) {
   Api::Inner request{
       .method = inner.method, .path = inner.path, .query = inner.query, .body = inner.body};
   const auto add = [&request](std::string_view name, std::string_view value) {
@@ -74,113 +74,114 @@ void Desk::call(const Caller& caller, const Inner& inner, Use use, Refused refus
   add("tracestate", caller.tracestate);
   const uint64_t number =
       api_.ask_inside(caller.principal, request,
-                      [run = caller.run, to = caller.to, use = std::move(use),
+                      [call = caller.call, to = caller.to, use = std::move(use),
                        refused = std::move(refused)](const net::Response& response) {
                         lib::JsonDocument document;
                         const auto body = document.parse(response.body);
                         if (!body) {
-                          run.fail({internal_error, "the broker's answer cannot be read", {}});
+                          call.fail({internal_error, "the broker's answer cannot be read", {}});
                         } else if (response.status < 400) {
                           use(response, *body);
                         } else if (!refused || !refused(*body)) {
-                          run.done(tool_error(refusal(*body, to)));
+                          call.done(tool_error(refusal(*body, to)));
                         }
                       });
-  // One that was answered at once may have gone on to the next request, which is what waits now.
+  // A request that was answered at once may have led to the next one, whose undoing is set already.
   if (api_.is_asked_inside(number)) {
-    caller.run.on_cancel([this, number] { api_.stop_inside(number); });
+    caller.call.on_cancel([this, number] { api_.stop_inside(number); });
   }
 }
 
-void Desk::answer(const Caller& caller, const Inner& inner, Write write) {
-  call(caller, inner,
-       [run = caller.run, write = std::move(write)](const net::Response&, Json body) {
-         run.done(tool_json(write(body)));
-       });
+void Tools::answer(const Caller& caller, const Inner& inner, Write write) {
+  call_api(caller, inner,
+           [call = caller.call, write = std::move(write)](const net::Response&, Json body) {
+             call.done(tool_json(write(body)));
+           });
 }
 
-void Desk::keep_telling(const Run& run, uint64_t seconds, std::string what, uint64_t passed) {
-  if (!run.tells_progress()) {
+void Tools::keep_telling(const CallHandle& call, uint64_t seconds, std::string what,
+                         uint64_t passed) {
+  if (!call.tells_progress()) {
     return;
   }
-  const base::Time next = server_.now() + base::seconds(tell_every);
-  server_.waits().add(next, [this, run, seconds, what = std::move(what), passed]() mutable {
-    const uint64_t now = passed + tell_every;
-    run.progress(static_cast<double>(now), static_cast<double>(seconds), what);
-    keep_telling(run, seconds, std::move(what), now);
+  const base::Time next = server_.now() + base::seconds(progress_seconds);
+  server_.waits().add(next, [this, call, seconds, what = std::move(what), passed]() mutable {
+    const uint64_t now = passed + progress_seconds;
+    call.progress(static_cast<double>(now), static_cast<double>(seconds), what);
+    keep_telling(call, seconds, std::move(what), now);
   });
 }
 
-void Desk::check_inbox(const Ask& ask) {
-  Arguments arguments(ask.arguments);
+void Tools::check_inbox(const CallContext& context) {
+  Arguments arguments(context.arguments);
   const uint64_t limit = arguments.number("limit", inbox_limit, 1, 100);
-  if (accepted(arguments, ask.run)) {
-    answer(caller_of(ask),
+  if (accepted(arguments, context.call)) {
+    answer(caller_of(context),
            {.path = "/v1/inbox", .query = "limit=" + std::to_string(limit), .dialect = "inbox"},
            [](Json inbox) { return inbox_reply(inbox, false); });
   }
 }
 
-void Desk::wait_for_message(const Ask& ask) {
-  Arguments arguments(ask.arguments);
+void Tools::wait_for_message(const CallContext& context) {
+  Arguments arguments(context.arguments);
   const uint64_t seconds = arguments.number("seconds", wait_seconds, 1, wait_seconds_max);
-  if (!accepted(arguments, ask.run)) {
+  if (!accepted(arguments, context.call)) {
     return;
   }
-  keep_telling(ask.run, seconds, "no mail yet");
-  answer(caller_of(ask),
+  keep_telling(context.call, seconds, "no mail yet");
+  answer(caller_of(context),
          {.path = "/v1/inbox",
           .query = "limit=" + std::to_string(inbox_limit) + "&" + wait_query(seconds),
           .dialect = "inbox"},
          [](Json inbox) { return inbox_reply(inbox, true); });
 }
 
-void Desk::read_message(const Ask& ask) {
-  Arguments arguments(ask.arguments);
+void Tools::read_message(const CallContext& context) {
+  Arguments arguments(context.arguments);
   const std::string id = arguments.text("messageId");
-  if (!accepted(arguments, ask.run)) {
+  if (!accepted(arguments, context.call)) {
     return;
   }
-  call(caller_of(ask), {.path = path_to("messages", id), .dialect = "inbox"},
-       [run = ask.run](const net::Response& response, Json message) {
-         std::string_view provenance;
-         std::string_view delivery;
-         for (const auto& [name, value] : response.headers) {
-           provenance = name == "Parley-Provenance" ? std::string_view(value) : provenance;
-           delivery = name == "Parley-Delivery" ? std::string_view(value) : delivery;
-         }
-         run.done(tool_json(message_reply(message, provenance, delivery)));
-       });
+  call_api(caller_of(context), {.path = path_to("messages", id), .dialect = "inbox"},
+           [call = context.call](const net::Response& response, Json message) {
+             std::string_view provenance;
+             std::string_view delivery;
+             for (const auto& [name, value] : response.headers) {
+               provenance = name == "Parley-Provenance" ? std::string_view(value) : provenance;
+               delivery = name == "Parley-Delivery" ? std::string_view(value) : delivery;
+             }
+             call.done(tool_json(message_reply(message, provenance, delivery)));
+           });
 }
 
-void Desk::send_message(const Ask& ask) {
-  // The dialect itself says what is wrong with a message.
-  Arguments arguments(ask.arguments);
+void Tools::send_message(const CallContext& context) {
+  // Only the presence of the arguments is checked here: the dialect says what is wrong with them.
+  Arguments arguments(context.arguments);
   for (const std::string_view name : {"to", "type", "content"}) {
     (void)arguments.content(name);
   }
   for (const std::string_view name : {"priority", "threadId"}) {
     (void)arguments.optional_text(name);
   }
-  if (accepted(arguments, ask.run)) {
-    call(caller_of(ask),
-         {.method = "POST",
-          .path = "/v1/messages",
-          .body = std::string(ask.arguments.raw()),
-          .dialect = "inbox"},
-         [run = ask.run](const net::Response&, Json receipt) {
-           const std::string nobody = undelivered(receipt);
-           run.done(nobody.empty() ? tool_json(receipt_reply(receipt)) : tool_error(nobody));
-         });
+  if (accepted(arguments, context.call)) {
+    call_api(caller_of(context),
+             {.method = "POST",
+              .path = "/v1/messages",
+              .body = std::string(context.arguments.raw()),
+              .dialect = "inbox"},
+             [call = context.call](const net::Response&, Json receipt) {
+               const std::string nobody = undelivered(receipt);
+               call.done(nobody.empty() ? tool_json(receipt_reply(receipt)) : tool_error(nobody));
+             });
   }
 }
 
-void Desk::ack_message(const Ask& ask) {
-  Arguments arguments(ask.arguments);
+void Tools::ack_message(const CallContext& context) {
+  Arguments arguments(context.arguments);
   const std::string id = arguments.text("messageId");
   const std::string outcome = arguments.word("outcome", {"done", "retry", "reject"});
   const std::string reason = arguments.optional_text("reason");
-  if (!accepted(arguments, ask.run)) {
+  if (!accepted(arguments, context.call)) {
     return;
   }
   const std::string_view path = outcome == "done"    ? "/ack"
@@ -190,7 +191,8 @@ void Desk::ack_message(const Ask& ask) {
   if (outcome != "done") {
     JsonWriter(body).object().key("reason").text(reason).end_object();
   }
-  answer(caller_of(ask), {.method = "POST", .path = path_to("messages", id, path), .body = body},
+  answer(caller_of(context),
+         {.method = "POST", .path = path_to("messages", id, path), .body = body},
          [id, outcome](Json) {
            std::string text;
            JsonWriter(text).object().key("id").text(id).key("outcome").text(outcome).end_object();
@@ -198,24 +200,23 @@ void Desk::ack_message(const Ask& ask) {
          });
 }
 
-// Sends a request and waits for its answer. One that does not come in time is no failure: it will
-// be in the inbox.
-void Desk::question(const Caller& caller, std::string body, uint64_t seconds,
-                    std::string_view asked, Write write) {
-  keep_telling(caller.run, seconds, "waiting for " + std::string(asked));
-  call(
+// An answer that does not come in time is no failure: it will be in the inbox.
+void Tools::question(const Caller& caller, std::string body, uint64_t seconds,
+                     std::string_view asked, Write write) {
+  keep_telling(caller.call, seconds, "waiting for " + std::string(asked));
+  call_api(
       caller,
       {.method = "POST",
        .path = "/v1/messages",
        .query = "lenient=true&" + wait_query(seconds),
        .body = std::move(body),
        .dialect = "flow"},
-      [run = caller.run, write = std::move(write)](const net::Response& response, Json answered) {
+      [call = caller.call, write = std::move(write)](const net::Response& response, Json answered) {
         Result result = tool_json(write(answered));
         result.reports = response.reports;
-        run.done(result);
+        call.done(result);
       },
-      [run = caller.run](Json problem) {
+      [call = caller.call](Json problem) {
         if (text_of(problem, "code") != "TIMEOUT") {
           return false;
         }
@@ -225,21 +226,21 @@ void Desk::question(const Caller& caller, std::string body, uint64_t seconds,
         out.text(text_of(problem, "detail") +
                  "; a late answer comes to your inbox: use waitForMessage or checkInbox");
         out.end_object();
-        run.done(tool_json(text));
+        call.done(tool_json(text));
         return true;
       });
 }
 
-void Desk::request(const Ask& ask) {
-  Arguments arguments(ask.arguments);
+void Tools::request(const CallContext& context) {
+  Arguments arguments(context.arguments);
   const std::string to = arguments.text("to");
   const std::string content = arguments.content("content");
   const std::string priority = arguments.word("priority", {"normal", "high", "low", "critical"});
   const std::string thread = arguments.optional_text("threadId");
   const uint64_t seconds = arguments.number("seconds", wait_seconds, 1, wait_seconds_max);
-  if (accepted(arguments, ask.run)) {
-    // A query: it gives no task, so anyone may ask anyone.
-    question(caller_of(ask),
+  if (accepted(arguments, context.call)) {
+    // A query gives no task, so anyone may ask anyone.
+    question(caller_of(context),
              composed({.type = "query",
                        .to = to,
                        .content = content,
@@ -250,18 +251,19 @@ void Desk::request(const Ask& ask) {
   }
 }
 
-void Desk::publish(const Ask& ask) {
-  Arguments arguments(ask.arguments);
+void Tools::publish(const CallContext& context) {
+  Arguments arguments(context.arguments);
   const std::string prefix = "topic:";
   const std::string topic = arguments.text("topic");
   const std::string content = arguments.content("content");
   const std::string priority = arguments.word("priority", {"normal", "high", "low", "critical"});
-  if (!accepted(arguments, ask.run)) {
+  if (!accepted(arguments, context.call)) {
     return;
   }
-  // A name without a dot would be taken for an agent's; with one, a broadcast goes to the topic.
+  // A receiver without a dot would count as an agent's name, so it gets the prefix of a topic. A
+  // broadcast to a name with a dot goes to the topic.
   const bool is_plain = topic != "*" && topic.find('.') == topic.npos && !topic.starts_with(prefix);
-  Caller caller = caller_of(ask);
+  Caller caller = caller_of(context);
   caller.to = "topic";
   answer(caller,
          {.method = "POST",

@@ -7,48 +7,48 @@
 #include <vector>
 
 #include "edge/api/api.h"
-#include "edge/mcp/replies.h"
 #include "edge/mcp/server.h"
 #include "edge/tools/arguments.h"
-#include "edge/tools/offer.h"
+#include "edge/tools/features.h"
+#include "edge/tools/replies.h"
 
 namespace parley::edge::mcp {
 
 // Carries out the calls of Parley's tools: each is one request to the API, or a few, in the
 // caller's name, and a short answer made of what came back.
-class Desk {
+class Tools {
  public:
-  Desk(Api& api, Server& server) : api_(api), server_(server) {}
+  Tools(Api& api, Server& server) : api_(api), server_(server) {}
 
-  void check_inbox(const Ask& ask);
-  void read_message(const Ask& ask);
-  void send_message(const Ask& ask);
-  void wait_for_message(const Ask& ask);
-  void ack_message(const Ask& ask);
-  void request(const Ask& ask);
-  void publish(const Ask& ask);
-  void find_agents(const Ask& ask);
-  void get_thread(const Ask& ask);
-  void session(const Ask& ask);
-  void ask_human(const Ask& ask);
-  void status(const Ask& ask);
+  void check_inbox(const CallContext& context);
+  void read_message(const CallContext& context);
+  void send_message(const CallContext& context);
+  void wait_for_message(const CallContext& context);
+  void ack_message(const CallContext& context);
+  void request(const CallContext& context);
+  void publish(const CallContext& context);
+  void find_agents(const CallContext& context);
+  void get_thread(const CallContext& context);
+  void session(const CallContext& context);
+  void ask_human(const CallContext& context);
+  void status(const CallContext& context);
 
-  void read_inbox(const Ask& ask);
-  void read_thread(const Ask& ask);
-  void read_agents(const Ask& ask);
+  void read_inbox(const CallContext& context);
+  void read_thread(const CallContext& context);
+  void read_agents(const CallContext& context);
 
  private:
-  // Who asks, kept for as long as the call takes.
+  // The caller of a tool, kept for as long as the call takes.
   struct Caller {
-    Run run;
+    CallHandle call;
     Principal principal;
     std::string traceparent;
     std::string tracestate;
     std::string_view to = "to";  // what the tool calls a receiver
   };
-  static Caller caller_of(const Ask& ask);
+  static Caller caller_of(const CallContext& context);
 
-  // What is asked of the API. `dialect` is that of the body and of the answer.
+  // A request to the API. `dialect` is that of the body and of the answer.
   struct Inner {
     std::string_view method = "GET";
     std::string path;
@@ -57,31 +57,32 @@ class Desk {
     std::string_view dialect{};
     std::string if_match{};
   };
-  // The answer of the API, which is no refusal, as JSON.
+  // Takes the answer of the API, as JSON, when it is no refusal.
   using Use = std::function<void(const net::Response&, lib::Json)>;
-  // Hears of a refusal; true when it took care of it.
+  // Takes a refusal; false: the call ends with the refusal as an error.
   using Refused = std::function<bool(lib::Json problem)>;
-  void call(const Caller& caller, const Inner& inner, Use use, Refused refused = {});
-  // The same, ending the tool's call with the object that `write` makes of the answer.
+  void call_api(const Caller& caller, const Inner& inner, Use use, Refused refused = {});
+  // The same; the call ends with the object that `write` makes of the answer.
   using Write = std::function<std::string(lib::Json)>;
   void answer(const Caller& caller, const Inner& inner, Write write);
 
   struct SessionCall;
   static Inner session_inner(const SessionCall& wanted);
 
-  // Reads a resource.
-  void read(const Ask& ask, const Inner& inner, Write write);
+  // Ends the reading of a resource with the object that `write` makes of the answer.
+  void read(const CallContext& context, const Inner& inner, Write write);
 
-  // `asked` is who.
+  // Sends a request and waits for its answer; `asked` names the receiver for the progress texts.
   void question(const Caller& caller, std::string body, uint64_t seconds, std::string_view asked,
                 Write write);
-  void ask_user(const Ask& ask, const std::string& question,
+  void ask_user(const CallContext& context, const std::string& question,
                 const std::vector<std::string>& options, uint64_t seconds);
   // To the human of this name, or to the only one there is.
   void ask_by_mail(const Caller& caller, const std::string& to, const std::string& text,
                    uint64_t seconds);
-  // While a call waits the client hears of it from time to time.
-  void keep_telling(const Run& run, uint64_t seconds, std::string what, uint64_t passed = 0);
+  // While a call waits, the client gets a notification of its progress every few seconds.
+  void keep_telling(const CallHandle& call, uint64_t seconds, std::string what,
+                    uint64_t passed = 0);
 
   Api& api_;
   Server& server_;
@@ -99,6 +100,6 @@ struct Draft {
 std::string composed(const Draft& draft);
 
 // True when the arguments are fine; else the call is over.
-bool accepted(const Arguments& arguments, const Run& run);
+bool accepted(const Arguments& arguments, const CallHandle& call);
 
 }  // namespace parley::edge::mcp

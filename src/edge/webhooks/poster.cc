@@ -103,78 +103,83 @@ bool Poster::post(Request request, Done done) {
   if (stopping_ || waiting_ >= options_.queue_max) {
     return false;
   }
-  const auto lane = lanes_.try_emplace(std::string(origin_of(request.url))).first;
-  lane->second.jobs.push_back({std::move(request), std::move(done)});
+  const auto origin = origins_.try_emplace(std::string(origin_of(request.url))).first;
+  origin->second.jobs.push_back({std::move(request), std::move(done)});
   ++waiting_;
-  get_ready(lane);
-  call_thread();
+  make_ready(origin);
+  wake_thread();
   return true;
 }
 
-// Someone is there for each turn, as far as there may be. One that was called before may not have
-// begun: it is idle still, and so is the turn that it will take.
-void Poster::call_thread() {
-  if (fresh_.size() + doubtful_.size() > idle_ && threads_.size() < options_.threads) {
+// Starts a thread if more origins are ready than threads are idle. A thread that was just started
+// counts as idle until it has taken its request. Where nobody has a webhook there are no threads.
+void Poster::wake_thread() {
+  if (ready_.size() + ready_retries_.size() > idle_ && threads_.size() < options_.threads) {
     ++idle_;
-    threads_.emplace_back([this] { run(); });  // where nobody has a webhook there are none
+    threads_.emplace_back([this] { run(); });
   }
   changed_.notify_one();
 }
 
-// Gives the lane its turn, if it has something to do and may.
-void Poster::get_ready(Lanes::iterator lane) {
-  if (!lane->second.is_ready && !lane->second.jobs.empty() &&
-      lane->second.busy < options_.per_origin) {
-    lane->second.is_ready = true;
-    (lane->second.jobs.front().request.failed_before ? doubtful_ : fresh_).push_back(lane);
+// Lets the origin take its turn, if it has a request that may begin. The turn is that of its first
+// request: an origin that fails waits among the retries.
+void Poster::make_ready(OriginQueues::iterator origin) {
+  if (!origin->second.is_ready && !origin->second.jobs.empty() &&
+      origin->second.busy < options_.per_origin) {
+    origin->second.is_ready = true;
+    (origin->second.jobs.front().request.failed_before ? ready_retries_ : ready_).push_back(origin);
   }
 }
 
-// The turns of which one may begin; null when none may.
-std::deque<Poster::Lanes::iterator>* Poster::next_turns() {
-  if (!fresh_.empty()) {
-    return &fresh_;
+// The origins of which the first may begin; null when none may. Retries never take all threads, so
+// receivers that hang until the timeout cannot hold up those that answer.
+std::deque<Poster::OriginQueues::iterator>* Poster::next_ready() {
+  if (!ready_.empty()) {
+    return &ready_;
   }
-  const size_t doubtful_max = std::max<size_t>(options_.threads / 2, 1);
-  return !doubtful_.empty() && doubtful_busy_ < doubtful_max ? &doubtful_ : nullptr;
+  const size_t retries_max = std::max<size_t>(options_.threads / 2, 1);
+  return !ready_retries_.empty() && retries_busy_ < retries_max ? &ready_retries_ : nullptr;
 }
 
 void Poster::run() {
+  // The loop that serves everyone goes first.
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 5);
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || next_turns() != nullptr; });
+    changed_.wait(lock, [this] { return stopping_ || next_ready() != nullptr; });
     --idle_;
     if (stopping_) {
       return;
     }
-    std::deque<Lanes::iterator>& turns = *next_turns();
-    const bool is_doubtful = &turns == &doubtful_;
-    const Lanes::iterator lane = turns.front();
-    turns.pop_front();
-    const Job job = std::move(lane->second.jobs.front());
-    lane->second.jobs.pop_front();
-    lane->second.is_ready = false;
+    std::deque<OriginQueues::iterator>& ready = *next_ready();
+    const bool is_retry = &ready == &ready_retries_;
+    const OriginQueues::iterator origin = ready.front();
+    ready.pop_front();
+    const Job job = std::move(origin->second.jobs.front());
+    origin->second.jobs.pop_front();
+    origin->second.is_ready = false;
     --waiting_;
-    ++lane->second.busy;
-    doubtful_busy_ += is_doubtful ? 1 : 0;
-    get_ready(lane);
-    call_thread();
+    ++origin->second.busy;
+    retries_busy_ += is_retry ? 1 : 0;
+    make_ready(origin);
+    wake_thread();
     lock.unlock();
-    job.done(bring(job.request));
+    job.done(send(job.request));
     lock.lock();
-    --lane->second.busy;
-    doubtful_busy_ -= is_doubtful ? 1 : 0;
-    get_ready(lane);
-    if (lane->second.busy == 0 && lane->second.jobs.empty()) {
-      lanes_.erase(lane);
+    --origin->second.busy;
+    retries_busy_ -= is_retry ? 1 : 0;
+    make_ready(origin);
+    if (origin->second.busy == 0 && origin->second.jobs.empty()) {
+      origins_.erase(origin);
     }
     ++idle_;
-    changed_.notify_one();  // what could not begin may now
+    changed_.notify_one();  // a request that could not begin may now
   }
 }
 
-Poster::Result Poster::bring(const Request& request) const {
+// The address is checked when the connection is made, not before: a name may mean another one by
+// then.
+Poster::Result Poster::send(const Request& request) const {
   const auto [origin, path] = parts_of(request.url);
   const bool is_tls = origin.starts_with("https://");
   net::Client client({.url = std::string(origin),

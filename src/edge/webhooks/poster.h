@@ -32,8 +32,8 @@ struct Reach {
 // Scheme, host and port of a URL, as they stand there.
 std::string_view origin_of(std::string_view url);
 
-// Brings requests to where they go, on threads of its own. One who is slow holds up nobody else:
-// few at a time go to one origin, the origins take turns, and what failed before has no more than
+// Sends requests on threads of its own. A slow receiver holds up nobody else: few requests at a
+// time go to one origin, the origins take turns, and requests that failed before have no more than
 // half of the threads. Follows no redirect and reads little of an answer.
 class Poster {
  public:
@@ -61,7 +61,8 @@ class Poster {
   using Done = std::function<void(Result)>;
 
   explicit Poster(Options options);
-  ~Poster();  // what waits is left; what is under way ends
+  // Drops the requests that wait, and ends those that are under way.
+  ~Poster();
   Poster(const Poster&) = delete;
   Poster& operator=(const Poster&) = delete;
 
@@ -73,30 +74,30 @@ class Poster {
     Request request;
     Done done;
   };
-  // What goes to one origin, in order.
-  struct Lane {
+  // The requests to one origin, in order.
+  struct OriginQueue {
     std::deque<Job> jobs;
-    size_t busy = 0;
-    bool is_ready = false;  // has its turn in one of `ready_`
+    size_t busy = 0;        // requests that are under way
+    bool is_ready = false;  // is in `ready_` or `ready_retries_`
   };
-  using Lanes = std::map<std::string, Lane, std::less<>>;
+  using OriginQueues = std::map<std::string, OriginQueue, std::less<>>;
 
   void run();
-  std::deque<Lanes::iterator>* next_turns();
-  void get_ready(Lanes::iterator lane);
-  void call_thread();
-  Result bring(const Request& request) const;
+  std::deque<OriginQueues::iterator>* next_ready();
+  void make_ready(OriginQueues::iterator origin);
+  void wake_thread();
+  Result send(const Request& request) const;
 
   const Options options_;
-  const int stop_;  // can be read from the end on
+  const int stop_;  // an eventfd; readable once the poster ends, which interrupts the requests
   std::mutex mutex_;
   std::condition_variable changed_;
-  Lanes lanes_;
-  std::deque<Lanes::iterator> fresh_;     // lanes whose next job may begin
-  std::deque<Lanes::iterator> doubtful_;  // the same, where that failed before
-  size_t waiting_ = 0;                    // jobs
-  size_t idle_ = 0;                       // threads
-  size_t doubtful_busy_ = 0;
+  OriginQueues origins_;
+  std::deque<OriginQueues::iterator> ready_;          // origins whose next request may begin
+  std::deque<OriginQueues::iterator> ready_retries_;  // the same, where that request failed before
+  size_t waiting_ = 0;                                // requests
+  size_t idle_ = 0;                                   // threads
+  size_t retries_busy_ = 0;  // threads that send a request which failed before
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

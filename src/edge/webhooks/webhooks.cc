@@ -80,6 +80,7 @@ void Webhooks::applied(const core::Entry& entry, const core::Outcome& outcome,
   }
 }
 
+// The agent was registered, changed or removed: former failures do not count any more.
 void Webhooks::begin_anew(const Key& key) {
   if (const auto at = states_.find(key); at != states_.end()) {
     waits_.remove(at->second.timer);
@@ -101,7 +102,7 @@ const core::Agent* Webhooks::find(const Key& key, core::AgentRef& ref) const {
   return agent.webhook.url.empty() ? nullptr : &agent;
 }
 
-// Mail waits, and nobody is there who would see it.
+// Whether mail waits, and the agent has neither a stream nor a poll that would get it.
 bool Webhooks::is_asleep(const Key& key) const {
   core::AgentRef ref = core::none;
   const core::Agent* const agent = find(key, ref);
@@ -120,6 +121,7 @@ void Webhooks::wake(core::WorkspaceId workspace, core::AgentRef ref) {
     state.more = true;
     return;
   }
+  // New mail does not hasten a retry.
   if (state.phase == State::Phase::scheduled && state.failures > 0) {
     return;
   }
@@ -133,7 +135,8 @@ void Webhooks::wake(core::WorkspaceId workspace, core::AgentRef ref) {
   const Time now = hooks_.now();
   Time due = now;
   if (!is_asleep(key)) {
-    due = now + options_.again_after;  // who is there sees it, unless its connection is dead
+    // The agent will get its mail by itself, unless its connection is dead: that is checked later.
+    due = now + options_.again_after;
   } else if (state.begun.us != 0) {
     due = state.begun + (agent.seen > state.begun ? pause_min : options_.again_after);
   }
@@ -170,10 +173,12 @@ void Webhooks::fire(const Key& key) {
   if (agent->seen > state.begun) {
     state.reminders = 0;
   }
-  if (state.failures == 0 || state.id.empty()) {  // one id is one event, to the byte
+  // A retry has the same id and the same bytes, so that the receiver can tell repeated requests.
+  if (state.failures == 0 || state.id.empty()) {
     state.id = base::format_uuid(lib::random_uuid());
     state.event = event_of(key, *agent, state);
   }
+  // After a rotation both secrets sign for a while, so that the receiver can change at any time.
   std::vector<core::WebhookSecret> secrets = {agent->webhook.secret};
   if (agent->webhook.former != core::WebhookSecret{} &&
       now < agent->webhook.rotated + options_.secret_overlap) {
@@ -206,7 +211,7 @@ void Webhooks::fire(const Key& key) {
 void Webhooks::finish(const Key& key, uint64_t number, Time begun, const Poster::Result& result) {
   const auto at = states_.find(key);
   if (at == states_.end() || at->second.number != number) {
-    return;  // it was set anew meanwhile
+    return;  // the webhook was set again or removed meanwhile
   }
   State& state = at->second;
   const Time now = hooks_.now();
@@ -234,7 +239,7 @@ void Webhooks::finish(const Key& key, uint64_t number, Time begun, const Poster:
   }
   const int64_t doubled = options_.retry_first.us << std::min<uint64_t>(state.failures - 1, 20);
   const base::Duration pause{std::min(doubled, options_.retry_max.us)};
-  // Some sooner than others, so that those of one receiver that was away do not come all at once.
+  // Random, so that the retries for many agents of one receiver do not come all at once.
   const base::Duration spread{
       static_cast<int64_t>(lib::random_u64() % static_cast<uint64_t>(pause.us / 4 + 1))};
   schedule(key, state, now + std::max(result.retry_after.value_or(pause), pause) + spread);
@@ -257,7 +262,7 @@ void Webhooks::on_success(const Key& key, State& state, Time begun) {
   if (more) {
     wake(key.first, ref);
   }
-  // Whoever was told may have died of it: the mail waits, and nobody else says so.
+  // The receiver may have failed after it answered. The mail still waits, so it gets a reminder.
   if (state.phase == State::Phase::idle && agent->seen <= begun) {
     const int64_t doubled = options_.again_after.us << std::min(state.reminders++, 20u);
     const int64_t longest = std::max(options_.remind_max.us, options_.again_after.us);
@@ -271,7 +276,8 @@ void Webhooks::warn(const Key& key, const std::string& what) const {
   }
 }
 
-// CloudEvents 1.0, structured. What was sent, and by whom, is for the inbox to say.
+// An event of CloudEvents 1.0 in structured mode. It says nothing of the messages: whoever gets it
+// reads the inbox with a token.
 std::string Webhooks::event_of(const Key& key, const core::Agent& agent, const State& state) const {
   std::string text;
   lib::JsonWriter out(text);

@@ -24,13 +24,13 @@ std::string secret_text(const core::WebhookSecret& secret);
 net::Headers signed_headers(std::string_view id, base::Time now, std::string_view body,
                             std::span<const core::WebhookSecret> secrets);
 
-// Wakes agents that have a webhook: when mail waits and the agent neither has a stream nor polls,
-// its URL is told that there is some, never what. One request at a time for an agent. While it does
-// nothing, it is told again when more mail comes, not before `again_after`, and reminded without,
-// with pauses that double.
+// Wakes agents that have a webhook: when mail waits and the agent neither has a stream nor polls, a
+// request to its URL says that there is mail, never what it says. One request at a time for an
+// agent. While the agent does nothing, more mail makes another request, not before `again_after`,
+// and reminders follow with pauses that double.
 //
-// What came of it is not part of the machine's state: after a restart, mail that waits wakes again.
-// On the server's thread but for the requests themselves.
+// The outcome of requests is not part of the machine's state: after a restart, mail that waits
+// makes requests again. On the server's thread but for the requests themselves.
 class Webhooks {
  public:
   struct Options {
@@ -38,12 +38,13 @@ class Webhooks {
     base::Duration again_after = base::minutes(1);
     base::Duration retry_first = base::seconds(1);  // doubles, up to retry_max
     base::Duration retry_max = base::minutes(5);
-    uint64_t failures_max = 10;  // in a row; then it rests until its agent is heard of
+    uint64_t failures_max = 10;  // in a row; then the webhook rests until its agent is active
     base::Duration secret_overlap = base::hours(24);
     base::Duration remind_max = base::hours(1);
     std::string version;
-    std::function<void(const std::string&)> warn{};  // hears when one begins to fail, or to rest
-    // Brings a request; false when too many wait. Empty: a Poster does.
+    // Gets a line for the log when a webhook begins to fail, rests or works again.
+    std::function<void(const std::string&)> warn{};
+    // Sends a request; false when too many wait. Empty: a Poster does.
     std::function<bool(Poster::Request, Poster::Done)> bring{};
   };
   struct Hooks {
@@ -56,14 +57,14 @@ class Webhooks {
 
   const Reach& reach() const { return options_.poster.reach; }
 
-  // Mail that waited before this began.
+  // Wakes agents whose mail waited before the broker started.
   void start();
-  // What happened: for each entry, on the path of every message.
+  // Called for each entry that was applied, so it must be quick.
   void applied(const core::Entry& entry, const core::Outcome& outcome,
                std::span<const core::Effect> effects);
 
-  // The URL and how it goes, as a JSON object; never the secret. For an admin also what is known of
-  // the network.
+  // The URL and the state of the webhook as a JSON object, without the secret. For an admin with
+  // the details of network failures.
   void render(core::WorkspaceId workspace, const core::Agent& agent, bool for_admin,
               lib::JsonWriter& out) const;
 
@@ -79,17 +80,17 @@ class Webhooks {
     Waits::Id timer = 0;
     base::Time due;       // of `scheduled`
     uint64_t number = 0;  // of the request under way
-    std::string id;       // of the event; the same while it is tried again, as is
-    std::string event;
-    base::Time begun;  // the request that succeeded last
+    std::string id;       // of the event; a request that is tried again has the same one
+    std::string event;    // its body
+    base::Time begun;     // when the request was sent that succeeded last
     base::Time succeeded;
     base::Time attempted;
     uint64_t failures = 0;   // in a row
-    unsigned reminders = 0;  // since the agent was heard of
+    unsigned reminders = 0;  // since the agent was active
     std::string error;
     std::string detail;  // for admins
     bool disabled = false;
-    bool gone = false;  // its owner wants no more of them, until it is set again
+    bool gone = false;  // the receiver answered 410: no more requests until it is set again
     bool more = false;  // mail came while a request was under way
   };
 

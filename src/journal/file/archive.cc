@@ -16,11 +16,12 @@ namespace parley::journal {
 
 namespace {
 
-// Zeros go past the kernel's cache, piece by piece: they cost no copying, and no sync of the
-// appending waits for more than a piece of them.
+// Zeros are written past the kernel's cache and in pieces: that costs no copying, and a sync of the
+// appending thread waits for no more than one piece.
 constexpr size_t zero_piece_bytes = size_t{1} << 20;
 
 constexpr int snapshots_nice = 10;
+// After so many records the snapshot thread looks whether the journal is being closed.
 constexpr uint64_t records_per_read_max = 4'096;
 
 Result write_zeros(const File& file, uint64_t bytes) {
@@ -28,6 +29,7 @@ Result write_zeros(const File& file, uint64_t bytes) {
     return reserved;
   }
   const auto piece = static_cast<size_t>(std::min<uint64_t>(zero_piece_bytes, bytes));
+  // Direct writing needs memory that begins at a block.
   const std::string memory(piece + block_bytes, '\0');
   const size_t past = reinterpret_cast<uintptr_t>(memory.data()) % block_bytes;
   const size_t aligned_at = (block_bytes - past) % block_bytes;
@@ -59,7 +61,7 @@ Archive::Archive(Disk& disk, Options options, Recovered&& recovered)
   if (options_.background) {
     housekeeper_ = std::thread([this] { run(&Archive::keep_house); });
     snapshots_keeper_ = std::thread([this] {
-      // On Linux this is the thread's own. It has time: the loop and the view have less.
+      // On Linux this is the priority of the thread alone. A snapshot can wait; the loop cannot.
       (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), snapshots_nice);
       run(&Archive::keep_snapshots);
     });
@@ -107,7 +109,8 @@ void Archive::add(Segment segment) {
 }
 
 std::expected<std::vector<Archive::Place>, Error> Archive::places(Seq seq) {
-  // Opened under the mutex: the housekeeper renames and removes under it as well.
+  // The files are opened under the mutex, because the housekeeper renames and removes them under
+  // it.
   const std::lock_guard lock(mutex_);
   std::vector<const Segment*> holders;
   const auto after = logs_.upper_bound(seq);
@@ -179,7 +182,7 @@ std::optional<Error> Archive::take_trouble() {
   return std::exchange(trouble_, std::nullopt);
 }
 
-// Notifies only when something was done: the two threads would wake each other for ever.
+// Notifies only when something was done: else the two threads would wake each other for ever.
 void Archive::run(Work work) {
   Lock lock(mutex_);
   while (true) {
@@ -206,7 +209,7 @@ void Archive::wake(Lock& lock) {
   }
 }
 
-// Does one piece of work, without the mutex; false when there is none.
+// Does one piece of work, mostly without the mutex; false when there is none.
 bool Archive::keep_house(Lock& lock) {
   is_keeping_house_ = true;
   bool worked = true;
@@ -228,7 +231,7 @@ bool Archive::keep_house(Lock& lock) {
   return worked;
 }
 
-// Likewise: makes and stores the snapshot that waits.
+// The same for the other thread: makes and stores the snapshot that waits.
 bool Archive::keep_snapshots(Lock& lock) {
   auto snapshot = std::exchange(snapshot_waiting_, std::nullopt);
   if (!snapshot) {
@@ -243,7 +246,7 @@ bool Archive::keep_snapshots(Lock& lock) {
 void Archive::store(Snapshot& snapshot, Lock& lock) {
   const Seq older = snapshots_.empty() ? Seq{} : snapshots_.back();
   lock.unlock();
-  // What cannot be restored must not take the place of what can, nor of the records.
+  // A snapshot that cannot be restored must not replace one that can, nor the records.
   auto written = complete(snapshot);
   if (written) {
     written = write_snapshot(disk_, options_.directory, snapshot);
@@ -256,13 +259,14 @@ void Archive::store(Snapshot& snapshot, Lock& lock) {
     save_failure_ = written.error();
     return;
   }
+  // Two are kept: when the newest turns out damaged, the older one and the records make the state.
   snapshots_ = {older, snapshot.seq};
   if (older == Seq{} || older == snapshot.seq) {
     snapshots_.erase(snapshots_.begin());
   }
 }
 
-// Reads a part at a time, so that it ends soon when the journal is closed.
+// Reads the records in parts, so that the work ends soon when the journal is closed.
 std::expected<void, Error> Archive::complete(Snapshot& snapshot) {
   if (!snapshot.make) {
     return snapshot.complete({}, {});
@@ -304,7 +308,7 @@ bool Archive::is_stopping() {
   return stopping_;
 }
 
-// By the directory, not by what we know of: damaged ones that were passed over go as well.
+// Goes by the directory and not by `snapshots_`, so that damaged ones that were passed over go too.
 void Archive::remove_old_snapshots(Seq newest, Seq older) {
   const auto listing = list_journal(disk_, options_.directory);
   if (!listing) {
@@ -318,7 +322,8 @@ void Archive::remove_old_snapshots(Seq newest, Seq older) {
 }
 
 void Archive::give_back(const Trim& trim, Lock& lock) {
-  // Carried ones first: of a record that is there twice, after a crash, that copy is kept.
+  // After a crash a record may be there twice. Carried segments come first, so that their copy is
+  // the one that is kept.
   std::vector<Segment*> trimmed;
   for (auto& [path, segment] : carried_) {
     trimmed.push_back(&segment);
@@ -349,8 +354,9 @@ void Archive::give_back(const Trim& trim, Lock& lock) {
   retire(done, lock);
 }
 
-// Brings `live` of each segment up to date. A segment is read only once: what later trims keep is
-// a part of what earlier ones kept. One that cannot be read is left alone, and left out.
+// Brings `live` of each segment up to date. A segment is read only once: the records that a later
+// trim keeps are among those that the earlier ones kept. A segment that cannot be read stays as it
+// is, and is left out of the result.
 std::vector<const Segment*> Archive::survey_all(const Trim& trim, std::vector<Segment*> segments) {
   std::vector<bool> claimed(trim.keep.size(), false);
   std::vector<const Segment*> surveyed;
@@ -380,9 +386,9 @@ std::vector<const Segment*> Archive::survey_all(const Trim& trim, std::vector<Se
   return surveyed;
 }
 
-// Makes spares of the files, or removes them. A spare counts only once its new name is durable:
-// else a power loss could show the old name over the bytes of its next life. Only the renaming is
-// under the mutex, because removing a large file takes milliseconds.
+// Makes spares of the files, or removes them. A spare is used only once its new name is durable:
+// else a power loss could bring back the old name, with bytes that were written under the new one.
+// Only the renaming is under the mutex, because removing a large file takes milliseconds.
 void Archive::retire(const std::vector<const Segment*>& segments, Lock& lock) {
   std::vector<std::string> spares;
   std::vector<std::string> doomed;
@@ -392,7 +398,7 @@ void Archive::retire(const std::vector<const Segment*>& segments, Lock& lock) {
                           segment->file_bytes == options_.segment_bytes &&
                           spares_.size() + spares.size() < spares_max;
     const std::string next =
-        reusable ? options_.directory + "/" + spare_name(fresh_salt()) : path + ".tmp";
+        reusable ? options_.directory + "/" + spare_name(new_salt()) : path + ".tmp";
     if (const int done = disk_.rename(path, next); done < 0) {
       trouble_ = storage_error("rename", path, -done);
       continue;
@@ -420,9 +426,9 @@ void Archive::retire(const std::vector<const Segment*>& segments, Lock& lock) {
   spares_.insert(spares_.end(), spares.begin(), spares.end());
 }
 
-// For the thread that appends: it waits neither for zeros nor for a sync.
+// For the appending thread, which waits neither for zeros nor for a sync.
 std::expected<std::string, Error> Archive::reserve_file(uint64_t bytes) {
-  std::string path = options_.directory + "/" + spare_name(fresh_salt()) + ".tmp";
+  std::string path = options_.directory + "/" + spare_name(new_salt()) + ".tmp";
   const auto file = File::open(disk_, path, OpenMode::create);
   const Result done = file ? file->reserve(bytes) : Result(std::unexpected(file.error()));
   if (!done) {
@@ -432,9 +438,10 @@ std::expected<std::string, Error> Archive::reserve_file(uint64_t bytes) {
   return path;
 }
 
-// A file of zeros, durable with its name.
+// Makes a file of zeros that is durable, and so is its name. Appending to it changes no metadata,
+// so each sync is one write of the disk.
 std::expected<std::string, Error> Archive::make_file(uint64_t bytes) {
-  const std::string path = options_.directory + "/" + spare_name(fresh_salt());
+  const std::string path = options_.directory + "/" + spare_name(new_salt());
   const std::string temporary = path + ".tmp";
   Result done;
   {

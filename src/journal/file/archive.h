@@ -32,14 +32,14 @@ class Archive {
 
   Archive(Disk& disk, Options options, Recovered&& recovered);
 
-  // Stores a snapshot that was handed over, but for one that would have to be made; one that is
-  // being made is dropped between its steps. Drops other work, and ends the threads.
+  // Stores a snapshot that was handed over whole. One that must be made is dropped, also while it
+  // is being made. Drops other work, and ends the threads.
   ~Archive();
 
-  // The path of a file that can become a segment: zeros or the bytes of an earlier life. It is
-  // the caller's, to sync and to name. Takes a spare; where none is ready it makes a file whose
-  // space is reserved but not written, which takes no time and is slower to append to.
-  // storage_full when there is no space.
+  // The path of a file that can become a segment: it holds zeros, or bytes of a former segment. The
+  // caller syncs and renames it. Takes a spare; where none is ready, makes a file whose space is
+  // reserved but not written, which is quick but makes appending slower. storage_full when there is
+  // no space.
   std::expected<std::string, Error> take_file(uint64_t bytes);
 
   // Asks for a spare to be made if there is none.
@@ -67,7 +67,7 @@ class Archive {
   // Waits until nothing is left to do.
   void settle();
 
-  // What last went wrong behind the scenes, other than with a snapshot; each failure once.
+  // The last failure of the threads, other than of a snapshot; each is returned once.
   std::optional<Error> take_trouble();
 
  private:

@@ -43,10 +43,10 @@ int flags_of(OpenMode mode) {
 }  // namespace
 
 int RealDisk::open(const std::string& path, OpenMode mode) {
-  // Only the owner may read it: the records are other people's messages.
+  // Only the owner may read the files: the records are other people's messages.
   const int fd = retry_interrupted([&] { return ::open(path.c_str(), flags_of(mode), 0600); });
   if (fd >= 0 && mode == OpenMode::create_raw) {
-    // Refused by file systems that live in memory; then it is written as any other.
+    // File systems in memory refuse this; then the file is written like any other.
     (void)::fcntl(fd, F_SETFL, O_DIRECT);
   }
   return fd;
@@ -75,7 +75,8 @@ int RealDisk::reserve(int fd, uint64_t size) {
 }
 
 int RealDisk::sync(int fd) {
-  // Not retried on any other error: the kernel may have dropped the pages and would then say yes.
+  // Never retried after another error: the kernel may have dropped the pages, and would report
+  // success.
   return retry_interrupted([&] { return ::fdatasync(fd); });
 }
 

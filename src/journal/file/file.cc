@@ -44,6 +44,27 @@ class Stopwatch {
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
+// Damage in one place is told only where no other place has the record: a segment that was being
+// given back may be read half.
+std::expected<std::string, Error> fetch_from(const std::vector<Archive::Place>& places, Seq seq) {
+  std::optional<Error> damage;
+  for (const Archive::Place& place : places) {
+    SegmentReader reader(place.file, place.header, 2 * block_bytes);
+    const auto lookup = look_up(reader, place.extent, seq);
+    if (!lookup) {
+      return std::unexpected(storage_error("read", place.path, lookup.error()));
+    }
+    if (lookup->found) {
+      return std::string(lookup->found->record.payload);
+    }
+    if (lookup->damaged_at) {
+      damage = damaged_error(place.path, *lookup->damaged_at,
+                             "record " + std::to_string(seq.n) + " cannot be reached");
+    }
+  }
+  return std::unexpected(damage ? *damage : not_there(seq, "it was trimmed"));
+}
+
 // The lock ends with the process, however it ends; the pid in the file is only for the message.
 std::expected<File, Error> take_lock(Disk& disk, const std::string& directory) {
   const std::string path = directory + "/lock";
@@ -291,7 +312,7 @@ std::expected<void, Error> FileJournal::roll(uint64_t batch_bytes) {
   if (!path) {
     return std::unexpected(path.error());
   }
-  const SegmentHeader header{SegmentKind::log, active_.last.next(), fresh_salt(), bytes,
+  const SegmentHeader header{SegmentKind::log, active_.last.next(), new_salt(), bytes,
                              active_.last_time};
   if (auto activated = activate(*path, header); !activated) {
     return std::unexpected(poison(activated.error()));
@@ -348,7 +369,7 @@ std::expected<void, Error> FileJournal::read(Seq after, size_t bytes_max, const 
   };
   for (Seq from = after.next(); from <= active_.last && left > 0;) {
     if (from >= former_.first) {
-      from = read_batch(from >= batch_.first ? batch_ : former_, from, left, hand_out);
+      from = (from >= batch_.first ? batch_ : former_).read(from, left, hand_out);
       continue;
     }
     const auto reached = read_file(from, left, hand_out);
@@ -359,22 +380,6 @@ std::expected<void, Error> FileJournal::read(Seq after, size_t bytes_max, const 
     from = *reached;
   }
   return {};
-}
-
-Seq FileJournal::read_batch(const Batch& batch, Seq from, const size_t& left, const Visit& visit) {
-  // The visitor may ask for the journal's state. Then a pending batch may come to count, and take
-  // the place of this one: its bytes stay where they are, its seed does not.
-  const uint32_t seed = batch.seed;
-  for (std::string_view rest = batch.records(); !rest.empty() && left > 0;) {
-    const auto head = decode_head(rest, seed);
-    CHECK(head.has_value());
-    if (head->place.seq == from) {
-      visit({from, head->place.time, rest.substr(record_header_bytes, head->payload_bytes)});
-      from = from.next();
-    }
-    rest.remove_prefix(static_cast<size_t>(head->bytes()));
-  }
-  return from;
 }
 
 // Hands out records of the one segment that holds `from`; returns the first that it did not.
@@ -439,7 +444,7 @@ std::optional<std::string> FileJournal::fetch_from_memory(Seq seq) const {
   }
   std::string payload;
   size_t left = 1;
-  read_batch(seq >= batch_.first ? batch_ : former_, seq, left, [&](const Record& record) {
+  (seq >= batch_.first ? batch_ : former_).read(seq, left, [&](const Record& record) {
     payload = record.payload;
     left = 0;
   });
@@ -486,26 +491,6 @@ bool FileJournal::has_fetched() { return fetcher_ ? fetcher_->has_some() : Journ
 
 std::vector<Fetched> FileJournal::take_fetched() {
   return fetcher_ ? fetcher_->take() : Journal::take_fetched();
-}
-
-std::expected<std::string, Error> FileJournal::fetch_from(const std::vector<Archive::Place>& places,
-                                                          Seq seq) {
-  std::optional<Error> damage;
-  for (const Archive::Place& place : places) {
-    SegmentReader reader(place.file, place.header, 2 * block_bytes);
-    const auto lookup = look_up(reader, place.extent, seq);
-    if (!lookup) {
-      return std::unexpected(storage_error("read", place.path, lookup.error()));
-    }
-    if (lookup->found) {
-      return std::string(lookup->found->record.payload);
-    }
-    if (lookup->damaged_at) {
-      damage = damaged_error(place.path, *lookup->damaged_at,
-                             "record " + std::to_string(seq.n) + " cannot be reached");
-    }
-  }
-  return std::unexpected(damage ? *damage : not_there(seq, "it was trimmed"));
 }
 
 // A snapshot must never be ahead of the records: they are synced first, if they are not yet. Not

@@ -11,6 +11,7 @@
 
 #include "base/time.h"
 #include "journal/file/archive.h"
+#include "journal/file/batch.h"
 #include "journal/file/disk.h"
 #include "journal/file/fetcher.h"
 #include "journal/file/recovery.h"
@@ -20,7 +21,6 @@
 
 namespace parley::journal {
 
-// Over 150 lines: the appending, the reading and what is kept of both.
 // A journal in a directory of segment files, for one process at a time: docs/journal-format.md.
 // A batch is one write and, with Sync::yes, one sync; `append` finishes at once, but for batches
 // that are synced behind it. A write or sync that fails makes every later append fail with
@@ -87,8 +87,8 @@ class FileJournal final : public Journal {
   // Waits until no batch is pending and the archive's threads have nothing left to do.
   void settle();
 
-  // What last went wrong behind the scenes, other than with a snapshot; each failure once. The
-  // journal goes on: there is no spare ready, or space that was not given back.
+  // The last failure of the archive's threads, other than of a snapshot; each is returned once. The
+  // journal goes on: no spare is ready, or space was not given back.
   std::optional<Error> take_trouble();
 
  private:
@@ -104,15 +104,11 @@ class FileJournal final : public Journal {
   std::expected<void, Error> sync_active();
   Error poison(Error error);
 
-  // Both end when nothing is `left`, which `visit` counts down.
+  // Ends when nothing is `left`, which `visit` counts down.
   using Visit = std::function<void(const Record&)>;
-  struct Batch;
-  static Seq read_batch(const Batch& batch, Seq from, const size_t& left, const Visit& visit);
   std::expected<Seq, Error> read_file(Seq from, const size_t& left, const Visit& visit);
   std::expected<std::vector<Archive::Place>, Error> places_of(Seq seq);
   std::optional<std::string> fetch_from_memory(Seq seq) const;
-  static std::expected<std::string, Error> fetch_from(const std::vector<Archive::Place>& places,
-                                                      Seq seq);
 
   std::unique_ptr<Disk> own_disk_;
   Disk& disk_;
@@ -130,28 +126,19 @@ class FileJournal final : public Journal {
   Seq trimmed_;  // the records up to here cannot be read in order
   std::optional<Error> failed_;
 
-  // A batch as it lies in the file, with the zeros behind it.
-  struct Batch {
-    std::string bytes;
-    size_t records_bytes = 0;
-    Seq first;
-    uint32_t seed = 0;
-
-    std::string_view records() const { return std::string_view(bytes).substr(0, records_bytes); }
-  };
-  // Reading back what was stored just now touches no disk. Two, as a small batch may be stored
-  // before the large one ahead of it was read.
+  // The newest batches stay in memory, so that reading them back touches no disk. There are two,
+  // because a small batch may be stored before the large one ahead of it was read.
   Batch batch_;   // the newest that counts
   Batch former_;  // the one before it
   Batch coming_;  // the one that is being stored
 
   base::Duration stored_for_;
-  bool pending_ = false;  // the scribe makes `coming_`; `active_`, `synced_` stay
-  bool lost_ = false;     // the scribe could not store it
+  bool pending_ = false;  // the sync thread makes `coming_`; `active_`, `synced_` stay
+  bool lost_ = false;     // the sync thread could not store it
   size_t behind_bytes_min_ = 0;
   std::unique_ptr<Fetcher> fetcher_;
-  std::unique_ptr<SyncThread>
-      sync_thread_;  // last, so that all it works with is there as long as it is
+  // Last, so that all that it works with lives as long as it does.
+  std::unique_ptr<SyncThread> sync_thread_;
 };
 
 }  // namespace parley::journal

@@ -20,6 +20,7 @@ constexpr std::string_view magic = "PRLYSEG\n";
 constexpr uint32_t format_version = 1;
 constexpr uint16_t record_kind_plain = 1;
 
+// The bytes of the header, as they lie on disk.
 struct HeaderLayout {
   std::array<char, 8> magic;
   uint32_t version;
@@ -34,6 +35,8 @@ struct HeaderLayout {
 static_assert(sizeof(HeaderLayout) == 64);
 constexpr size_t header_crc_at = 60;
 
+// The bytes of a record before its payload. `crc` covers all that follows it, padding included;
+// `head_check` covers the head alone, so that a search can tell a head from a payload at once.
 struct RecordLayout {
   uint32_t crc;
   uint32_t length;
@@ -47,6 +50,7 @@ static_assert(sizeof(RecordLayout) == record_header_bytes);
 constexpr size_t record_crc_bytes = 4;
 constexpr size_t head_check_at = 30;
 
+// Enough for any seq, so that names sort as numbers do.
 std::string twenty_digits(uint64_t n) {
   const std::string digits = std::to_string(n);
   return std::string(20 - digits.size(), '0') + digits;
@@ -110,7 +114,7 @@ std::expected<SegmentHeader, std::string> decode_header(std::string_view block) 
   return SegmentHeader{kind, Seq{layout.base}, layout.salt, layout.bytes, Time{layout.time_us}};
 }
 
-uint64_t fresh_salt() {
+uint64_t new_salt() {
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
 }
@@ -132,6 +136,7 @@ std::optional<Seq> parse_snapshot_name(std::string_view name) {
     const std::string_view digits = name.substr(prefix.size());
     std::from_chars(digits.data(), digits.data() + digits.size(), seq.n);
   }
+  // One comparison checks the digits, their number and the end of the name.
   return snapshot_name(seq) == name ? std::optional(seq) : std::nullopt;
 }
 
@@ -142,6 +147,7 @@ uint64_t record_bytes(uint64_t payload_bytes) {
 void append_record(std::string& out, uint32_t seed, const RecordPlace& place,
                    std::string_view payload) {
   CHECK(payload.size() <= payload_bytes_max);
+  // A record cannot prove its own sync, so the floor is below it.
   CHECK(place.seq > place.floor);
   CHECK(place.seq.n - place.floor.n <= UINT32_MAX);
   const size_t begin = out.size();

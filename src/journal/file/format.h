@@ -42,7 +42,7 @@ std::string encode_header(const SegmentHeader& header);
 std::expected<SegmentHeader, std::string> decode_header(std::string_view block);
 
 // Unpredictable, so that no payload can pretend to be a record of the segment that holds it.
-uint64_t fresh_salt();
+uint64_t new_salt();
 
 std::string log_name(Seq base);
 std::string carried_name(Seq base, uint64_t salt);

@@ -24,7 +24,7 @@ FileReport report_of(const Segment& segment) {
   return report;
 }
 
-// The newest log segment may end in a torn batch, which is no damage.
+// The newest log segment may end in a batch that was torn by a power loss: that is no damage.
 void inspect_tail(Disk& disk, const Segment& newest, FileReport& report) {
   const auto file = File::open(disk, newest.path, OpenMode::read);
   if (!file) {
@@ -79,7 +79,8 @@ FileReport inspect_snapshot(Disk& disk, const std::string& directory, Seq seq) {
   return report;
 }
 
-// Breaks in the log behind the newest whole snapshot are lost records.
+// Finds records that are lost: breaks in the log after the newest whole snapshot. Breaks before it
+// are what a trim leaves.
 std::optional<Error> find_gap(const std::vector<FileReport>& files) {
   Seq snapshot;
   for (const FileReport& file : files) {
@@ -151,6 +152,7 @@ std::expected<void, Error> visit_records(
       const std::string path = directory + "/" + name;
       const auto segment =
           load_segment(disk, path, [&](const StoredRecord& stored) { visit(path, stored); });
+      // Goes on after a failure: a dump should show as much as can be read.
       if (!segment && !first_failure) {
         first_failure = segment.error();
       }

@@ -101,7 +101,7 @@ std::expected<void, Error> write_carried(Disk& disk, Sources& sources, std::span
 std::expected<Segment, Error> make_carried(Disk& disk, const std::string& directory,
                                            Sources& sources, std::span<const Move> moves) {
   Segment segment;
-  segment.header = {SegmentKind::carried, moves.front().record.seq, fresh_salt(), block_bytes, {}};
+  segment.header = {SegmentKind::carried, moves.front().record.seq, new_salt(), block_bytes, {}};
   for (const Move& move : moves) {
     segment.header.bytes += move.record.bytes;
     segment.live.push_back(
@@ -125,6 +125,7 @@ std::expected<Segment, Error> make_carried(Disk& disk, const std::string& direct
   return segment;
 }
 
+// All live records by their seq, each once. Stable: of two copies the first segment's is taken.
 std::vector<Move> moves_in_order(const std::vector<const Segment*>& segments) {
   std::vector<Move> moves;
   for (const Segment* segment : segments) {
@@ -180,8 +181,8 @@ std::vector<const Segment*> choose_for_merging(std::vector<const Segment*> segme
   for (const Segment* segment : segments) {
     const uint64_t own = segment->live_bytes();
     const bool weak = own * 2 < segment->header.bytes;
-    // A small carried segment joins what is merged anyway, else there would be ever more of them.
-    // Doubling in size each time, a record is copied about as often as the doublings take.
+    // A small carried segment joins the merge, else there would be ever more of them. The merged
+    // segment is at least twice as large, so a record is copied only as often as a size can double.
     const bool small = segment->header.kind == SegmentKind::carried && own <= live;
     if (weak || small) {
       chosen.push_back(segment);
@@ -189,7 +190,7 @@ std::vector<const Segment*> choose_for_merging(std::vector<const Segment*> segme
       taken += segment->header.bytes;
     }
   }
-  // A header takes a block: for a few small records merging may give nothing back.
+  // The header of the new segment takes a block, so merging a few small records may win nothing.
   return live + block_bytes < taken ? chosen : std::vector<const Segment*>{};
 }
 
@@ -210,6 +211,7 @@ std::expected<std::vector<Segment>, Error> merge(Disk& disk, const std::string& 
     auto segment =
         make_carried(disk, directory, sources, std::span(moves).subspan(begin, end - begin));
     if (!segment) {
+      // The old segments stay, so those that were made already are not needed.
       for (const Segment& made : merged) {
         disk.remove(made.path);
       }

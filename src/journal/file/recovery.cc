@@ -19,9 +19,9 @@ bool all_zero(std::string_view bytes) {
   return bytes.find_first_not_of('\0') == std::string_view::npos;
 }
 
-// Overwrites with zeros whatever is not zero from `from` to the end of the segment, and makes the
-// file as long as it should be. Stale records of a torn batch could otherwise follow on a new
-// record of the right length and be taken for its successors.
+// Overwrites with zeros whatever is not zero behind the last valid record, and makes the file as
+// long as it should be. Otherwise, when a new record happens to end where an old one of the torn
+// batch begins, the old one would count as its successor.
 std::expected<void, Error> clear_after(Disk& disk, const Segment& segment) {
   const auto file = File::open(disk, segment.path, OpenMode::read_write);
   if (!file) {
@@ -43,14 +43,17 @@ std::expected<void, Error> clear_after(Disk& disk, const Segment& segment) {
     }
     at += size;
   }
-  // Also without a cut: after a crash of the process the last batch may be in memory only.
+  // Synced also when nothing was cut: after a crash of the process the last batch may be only in
+  // the kernel's memory.
   if (const auto synced = file->sync(); !synced) {
     return std::unexpected(storage_error("sync", segment.path, synced.error()));
   }
   return {};
 }
 
-// Decides between a torn tail, which is cut, and damage, which is refused.
+// Decides between a torn tail, which is cut, and damage, which is refused. It is damage when
+// something proves that the missing record was stored: a later record whose floor is at or above
+// it, or a snapshot.
 std::expected<void, Error> settle_tail(Disk& disk, Recovered& found, Seq snapshot) {
   Segment& newest = *found.newest;
   const Seq expected = newest.last.next();
@@ -111,8 +114,9 @@ std::expected<std::vector<Segment>, Error> load_all(Disk& disk, const std::strin
   return segments;
 }
 
-// Follows the log from its oldest segment; where it breaks, what lies before the break can only
-// be fetched. Sets `readable_after` to the last break.
+// Follows the log from its oldest segment. A trim may have taken segments out of the middle: the
+// records before such a break can be fetched one by one, but not be read in order. Sets
+// `readable_after` to the last break.
 std::expected<void, Error> connect(Disk& disk, const std::vector<Segment>& logs, Recovered& found) {
   CHECK(!logs.empty());
   found.readable_after = Seq{logs.front().header.base.n - 1};
@@ -175,7 +179,7 @@ std::expected<void, Error> remove_temporary(Disk& disk, const std::string& direc
   return {};
 }
 
-// A spare is of use when it has the size of the segments made now.
+// Keeps the spares that have the size of the segments made now, and removes the others.
 void sort_spares(Disk& disk, const std::string& directory, const Listing& listing,
                  uint64_t segment_bytes, Recovered& found) {
   for (const std::string& name : listing.spares) {

@@ -10,15 +10,16 @@ namespace parley::journal {
 
 namespace {
 
+// With a mark for every so many bytes, a look-up reads one or two blocks.
 constexpr uint64_t index_step_bytes = 4096;
 
-// A log has no gaps; a carried segment has, but only upwards.
+// The seqs of a log have no gaps. Those of a carried segment have, but they ascend.
 bool follows(const Segment& segment, Seq seq) {
   return segment.header.kind == SegmentKind::log ? seq == segment.last.next() : seq > segment.last;
 }
 
-// Searches one buffer at 8-byte steps. Nearly all steps end at the comparison of the seq, so that
-// a search through a whole segment takes milliseconds.
+// Searches one buffer for heads of records, which begin at multiples of 8 bytes. Nearly all steps
+// end at the comparison of the seq, so a search through a whole segment takes milliseconds.
 struct Search {
   uint32_t seed;
   Seq least;
@@ -153,9 +154,10 @@ std::expected<Segment, Error> load_segment(Disk& disk, const std::string& path,
 }
 
 std::expected<Aftermath, int> search_after(SegmentReader& reader, uint64_t from, Seq expected) {
-  // Records that were lost take 32 bytes at least each, which bounds the seqs that can follow.
+  // Each record that was lost took at least 32 bytes, which bounds the seqs that can follow.
   const Seq most{expected.n + reader.header().bytes / record_header_bytes};
   Search search{reader.seed(), expected, most, {}};
+  // The pieces overlap by a head, so that none is missed between two of them.
   constexpr size_t step = read_ahead_bytes - record_header_bytes;
   for (uint64_t at = from; at < reader.header().bytes; at += step) {
     const auto chunk = reader.bytes(at, read_ahead_bytes);

@@ -36,15 +36,19 @@ bool SimulatedDisk::has_power() const {
   return !calls_left_ || *calls_left_ > 0;
 }
 
+// Decides what the disk holds after a power loss, in two steps: which names survived, and which
+// sectors of the files behind them.
 void SimulatedDisk::restart(uint64_t seed) {
   const std::lock_guard lock(mutex_);
   std::mt19937_64 random(seed);
-  // Names survive up to some point, as with a file system that journals them, or any of them do.
+  // Either the names survive up to some point, as in a file system that journals them, or any of
+  // them.
   const bool ordered = random() % 2 == 0;
   const size_t point = random() % (unsynced_names_.size() + 1);
   bool survives = false;
   for (size_t i = 0; i < unsynced_names_.size(); ++i) {
     const bool second_of_pair = i > 0 && unsynced_names_[i - 1].first_of_pair;
+    // Both halves of a rename survive, or none.
     if (!second_of_pair) {
       survives = ordered ? i < point : random() % 2 == 0;
     }
@@ -54,6 +58,7 @@ void SimulatedDisk::restart(uint64_t seed) {
   }
   unsynced_names_.clear();
   names_ = durable_names_;
+  // From nothing to all, so that the extremes come up too.
   const uint64_t kept_of_four = random() % 5;
   for (auto& [path, inode] : names_) {
     const bool size_survives = random() % 4 < kept_of_four;
@@ -145,7 +150,7 @@ void SimulatedDisk::close(int fd) {
   const std::lock_guard lock(mutex_);
   const auto found = handles_.find(fd);
   if (found == handles_.end()) {
-    return;  // From before a restart.
+    return;  // opened before a restart
   }
   if (found->second.inode->locked_by == fd) {
     found->second.inode->locked_by = -1;
@@ -220,6 +225,8 @@ int SimulatedDisk::sync(int fd) {
   if (number == 0) {
     handle.inode->durable = handle.inode->current;
   }
+  // A sync that failed drops its pages, as kernels do: asking again would get a yes. When the power
+  // goes during the sync, any of the sectors may have reached the disk.
   if (!power_goes) {
     handle.inode->dirty.clear();
   }
@@ -245,7 +252,7 @@ int SimulatedDisk::rename(const std::string& from, const std::string& to) {
   if (const int number = trouble(Call::rename, from); number != 0) {
     return -number;
   }
-  const InodePtr inode = found->second;
+  const InodePtr inode = found->second;  // `found` is not valid after the first change
   set_name(to, inode, true);
   set_name(from, nullptr);
   return 0;
@@ -296,7 +303,8 @@ bool SimulatedDisk::fits(const Inode& inode, size_t end) const {
   return used <= *capacity_;
 }
 
-// Counts the call, takes the power when its time has come, and picks the fault that was asked for.
+// Counts the call, takes the power away when its time has come, and returns the error that a test
+// asked for, or 0.
 int SimulatedDisk::trouble(Call call, const std::string& path) {
   ++changing_calls_;
   if (calls_left_) {

@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view magic = "PRLYSNP\n";
 constexpr uint32_t format_version = 1;
 
+// The bytes before the state.
 struct Layout {
   std::array<char, 8> magic;
   uint32_t version;
@@ -63,6 +64,7 @@ std::expected<void, Error> write_snapshot(Disk& disk, const std::string& directo
   if (!done) {
     disk.remove(temporary);
   } else {
+    // Without this a power loss could bring back the old name.
     done = as_result(disk.sync_directory(directory));
   }
   if (!done) {
@@ -92,6 +94,7 @@ std::expected<Snapshot, Error> read_snapshot(Disk& disk, const std::string& dire
   if (!state) {
     return std::unexpected(storage_error("read", path, state.error()));
   }
+  // All fields can be computed from what was read, so one comparison checks them all.
   const Layout wanted = layout_of(snapshot);
   if (std::memcmp(&layout, &wanted, sizeof layout) != 0) {
     return std::unexpected(damaged_error(path, 0, "the snapshot fails its checksum"));

@@ -48,6 +48,7 @@ void SyncThread::run() {
     }
     const Work work = std::exchange(work_, nullptr);
     lock.unlock();
+    // `outcome_` needs no lock: the owner reads it only when `busy_` is false.
     outcome_ = work();
     busy_.store(false, std::memory_order_release);
     busy_.notify_one();

@@ -15,7 +15,7 @@
 
 namespace parley::journal {
 
-// Bytes on their way into a file. What it refers to stays as it is until they are stored.
+// Bytes on their way into a file. The file, the path and the bytes stay until they are stored.
 struct Storing {
   const File& file;
   const std::string& path;
@@ -29,13 +29,13 @@ std::expected<void, base::Error> store(const Storing& storing);
 // A thread that stores one batch while its owner goes on. One thread owns it and calls it.
 class SyncThread {
  public:
-  // Stores a batch. What it refers to stays as it is until it is done.
+  // Stores a batch, whose bytes stay as they are until it is done.
   using Work = std::function<std::expected<void, base::Error>()>;
 
-  // `done` is called on the scribe's thread, after `busy` has become false.
+  // `done` is called on the sync thread, after `busy` has become false.
   explicit SyncThread(std::function<void()> done);
 
-  // Stores what was begun first.
+  // Finishes the batch that was begun.
   ~SyncThread();
   SyncThread(const SyncThread&) = delete;
   SyncThread& operator=(const SyncThread&) = delete;
@@ -57,7 +57,7 @@ class SyncThread {
   Work work_;              // under mutex_; empty: none waits
   bool stopping_ = false;  // under mutex_
   std::atomic<bool> busy_ = false;
-  std::expected<void, base::Error> outcome_;  // the scribe's while it is busy
+  std::expected<void, base::Error> outcome_;  // written by the thread while it is busy
 
   std::thread thread_;  // last, so that all else is there when it starts
 };

@@ -40,9 +40,9 @@ std::optional<Duration> ClientResponse::retry_after() const {
   return good ? std::optional(base::seconds(std::min(seconds, longest))) : std::nullopt;
 }
 
-class Client::Session {
+class Client::State {
  public:
-  explicit Session(Place place) : place_(std::move(place)), url_(Url::parse(place_.url)) {
+  explicit State(Place place) : place_(std::move(place)), url_(Url::parse(place_.url)) {
     if (url_) {
       url_->is_broker = place_.is_broker;
     }
@@ -72,8 +72,8 @@ class Client::Session {
   std::optional<Dialed> dialed_;
 };
 
-std::string Client::Session::head(std::string_view method, std::string_view path, size_t body_size,
-                                  const Headers& headers) const {
+std::string Client::State::head(std::string_view method, std::string_view path, size_t body_size,
+                                const Headers& headers) const {
   std::string out = fmt::format("{} {}{} HTTP/1.1\r\nHost: {}\r\n", method, url_->prefix, path,
                                 url_->authority());
   if (!place_.token.empty()) {
@@ -94,11 +94,11 @@ std::string Client::Session::head(std::string_view method, std::string_view path
   return out;
 }
 
-std::expected<ClientResponse, Error> Client::Session::request(std::string_view method,
-                                                              std::string_view path,
-                                                              std::string_view body,
-                                                              const Headers& headers,
-                                                              Duration timeout) {
+std::expected<ClientResponse, Error> Client::State::request(std::string_view method,
+                                                            std::string_view path,
+                                                            std::string_view body,
+                                                            const Headers& headers,
+                                                            Duration timeout) {
   if (!url_) {
     return std::unexpected(url_.error());
   }
@@ -128,6 +128,8 @@ std::expected<ClientResponse, Error> Client::Session::request(std::string_view m
       return std::move(*response);
     }
     dialed_.reset();
+    // The broker may close a kept connection just when a request leaves. Then nobody saw the
+    // request, if no byte came back; but only what changes nothing is sent again on that guess.
     if (!is_kept || !may_repeat || !response.error().is_silent ||
         response.error().error.code == Code::timeout) {
       return std::unexpected(response.error().error);
@@ -135,7 +137,7 @@ std::expected<ClientResponse, Error> Client::Session::request(std::string_view m
   }
 }
 
-std::expected<ClientResponse, Client::Session::Failure> Client::Session::exchange(
+std::expected<ClientResponse, Client::State::Failure> Client::State::exchange(
     std::string_view bytes, bool to_head, const Deadline& deadline) {
   auto written = write(bytes, deadline);
   auto response = read_response(to_head, deadline);
@@ -148,8 +150,8 @@ std::expected<ClientResponse, Client::Session::Failure> Client::Session::exchang
   return response;
 }
 
-std::expected<void, Client::Session::Failure> Client::Session::write(std::string_view bytes,
-                                                                     const Deadline& deadline) {
+std::expected<void, Client::State::Failure> Client::State::write(std::string_view bytes,
+                                                                 const Deadline& deadline) {
   while (!bytes.empty()) {
     size_t count = 0;
     switch (dialed_->try_write(bytes, count)) {
@@ -160,6 +162,8 @@ std::expected<void, Client::Session::Failure> Client::Session::write(std::string
         if (!dialed_->wait(true, deadline)) {
           return std::unexpected(Failure{no_answer_in_time(*url_), true});
         }
+        // Bytes come in before the request has left: an early answer, such as 413, or the end. Over
+        // TLS they may be something else.
         if (!url_->is_tls && dialed_->is_stale()) {
           return std::unexpected(Failure{connection_lost(*url_), false});
         }
@@ -171,7 +175,7 @@ std::expected<void, Client::Session::Failure> Client::Session::write(std::string
   return {};
 }
 
-std::expected<ClientResponse, Client::Session::Failure> Client::Session::read_response(
+std::expected<ClientResponse, Client::State::Failure> Client::State::read_response(
     bool to_head, const Deadline& deadline) {
   std::array<char, 64 * 1024> buffer;
   size_t kept = 0;
@@ -228,7 +232,7 @@ std::expected<ClientResponse, Client::Session::Failure> Client::Session::read_re
 
 Client::Client(std::string url, std::string token)
     : Client(Place{.url = std::move(url), .token = std::move(token), .trusted_file = {}}) {}
-Client::Client(Place place) : session_(std::make_unique<Session>(std::move(place))) {}
+Client::Client(Place place) : state_(std::make_unique<State>(std::move(place))) {}
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 Client::~Client() = default;
@@ -236,7 +240,7 @@ Client::~Client() = default;
 std::expected<ClientResponse, Error> Client::request(std::string_view method, std::string_view path,
                                                      std::string_view body, const Headers& headers,
                                                      Duration timeout) {
-  return session_->request(method, path, body, headers, timeout);
+  return state_->request(method, path, body, headers, timeout);
 }
 
 }  // namespace parley::net

@@ -60,8 +60,8 @@ class Client {
                                                      base::Duration timeout = base::seconds(30));
 
  private:
-  class Session;
-  std::unique_ptr<Session> session_;
+  class State;
+  std::unique_ptr<State> state_;
 };
 
 // A WebSocket that the caller waits for. Fast enough to load a broker: messages gather until they
@@ -88,9 +88,9 @@ class WebSocketClient {
                                          base::Duration timeout);
 
  private:
-  class Session;
-  explicit WebSocketClient(std::unique_ptr<Session> session);
-  std::unique_ptr<Session> session_;
+  class State;
+  explicit WebSocketClient(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace parley::net

@@ -52,6 +52,7 @@ int connect_to(const addrinfo& address, const Deadline& deadline) {
     ::close(fd);
     return -error;
   }
+  // Without this a small request could wait for the acknowledgement of the one before it.
   const int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return fd;
@@ -141,7 +142,7 @@ std::expected<Url, Error> Url::parse(std::string_view text) {
 }
 
 Deadline::Deadline(base::Duration timeout, int stop)
-    // A year stands for any longer time: adding more to a point in time could overflow.
+    // A year stands for any longer time: adding more to the present could overflow.
     : at_(std::chrono::steady_clock::now() +
           std::chrono::microseconds(std::clamp<int64_t>(timeout.us, 0, base::hours(8760).us))),
       stop_(stop) {}
@@ -150,7 +151,7 @@ bool Deadline::wait(int fd, short events) const {
   std::array<pollfd, 2> wanted = {{{fd, events, 0}, {stop_, POLLIN, 0}}};
   int ready = 0;
   do {
-    ready = ::poll(wanted.data(), wanted.size(), left_ms());  // it leaves out a negative one
+    ready = ::poll(wanted.data(), wanted.size(), left_ms());  // ignores a negative descriptor
   } while (ready < 0 && errno == EINTR);
   return ready > 0 && wanted[0].revents != 0;
 }
@@ -199,8 +200,8 @@ std::expected<Dialed, Error> Dialed::connect(const Url& url, const std::string& 
   int fd = -EADDRNOTAVAIL;
   std::string refused;
   bool was_tried = false;
-  // What is asked here is what is connected to: a name that has another address a moment later
-  // gains nothing.
+  // The address that is checked is the one that is connected to, so a name cannot change its
+  // address in between (DNS rebinding).
   for (const addrinfo* each = addresses->get(); each != nullptr && fd < 0; each = each->ai_next) {
     const auto address = IpAddress::of(*each->ai_addr);
     if (admits && (!address || !admits(*address))) {
@@ -234,33 +235,33 @@ std::expected<void, Error> Dialed::handshake(const Url& url, const Deadline& dea
   while (true) {
     const lib::IoResult result = stream_->tls()->handshake();
     switch (result.status) {
-      case Stream::Status::done:
+      case SocketStream::Status::done:
         return {};
-      case Stream::Status::wants_read:
-      case Stream::Status::wants_write: {
-        const bool to_write = result.status == Stream::Status::wants_write;
+      case SocketStream::Status::wants_read:
+      case SocketStream::Status::wants_write: {
+        const bool to_write = result.status == SocketStream::Status::wants_write;
         if (!deadline.wait(fd_, to_write ? POLLOUT : POLLIN)) {
           return std::unexpected(no_answer_in_time(url));
         }
         break;
       }
-      case Stream::Status::ended:
-      case Stream::Status::failed:
+      case SocketStream::Status::ended:
+      case SocketStream::Status::failed:
         return refuse(Code::unavailable,
                       fmt::format("no TLS with {}: {}", url.text, stream_->tls()->failure()));
     }
   }
 }
 
-static Dialed::Outcome outcome_of(Stream::Status status) {
+static Dialed::Outcome outcome_of(SocketStream::Status status) {
   switch (status) {
-    case Stream::Status::done:
+    case SocketStream::Status::done:
       return Dialed::Outcome::done;
-    case Stream::Status::wants_read:
-    case Stream::Status::wants_write:
+    case SocketStream::Status::wants_read:
+    case SocketStream::Status::wants_write:
       return Dialed::Outcome::nothing;
-    case Stream::Status::ended:
-    case Stream::Status::failed:
+    case SocketStream::Status::ended:
+    case SocketStream::Status::failed:
       break;
   }
   return Dialed::Outcome::ended;
@@ -269,7 +270,7 @@ static Dialed::Outcome outcome_of(Stream::Status status) {
 Dialed::Outcome Dialed::try_read(char* to, size_t size, size_t& bytes) {
   const lib::IoResult result = stream_->read(to, size);
   bytes = result.bytes;
-  read_wants_write_ = result.status == Stream::Status::wants_write;
+  read_wants_write_ = result.status == SocketStream::Status::wants_write;
   return outcome_of(result.status);
 }
 
@@ -279,6 +280,7 @@ Dialed::Outcome Dialed::try_write(std::string_view from, size_t& bytes) {
   return outcome_of(result.status);
 }
 
+// TLS may have to write, such as for new keys, before it can read.
 bool Dialed::wait(bool to_write, const Deadline& deadline) {
   return deadline.wait(fd_, to_write || read_wants_write_ ? POLLIN | POLLOUT : POLLIN);
 }

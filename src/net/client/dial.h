@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "net/address.h"
-#include "net/stream.h"
+#include "net/socket_stream.h"
 
 namespace parley::net {
 
@@ -72,7 +72,7 @@ class Dialed {
 
   int fd_ = -1;
   std::optional<lib::TlsContext> context_;
-  std::optional<Stream> stream_;
+  std::optional<SocketStream> stream_;
   bool read_wants_write_ = false;
 };
 

@@ -17,11 +17,11 @@ namespace parley::net {
 
 namespace {
 
-// The body has no limit here: a stream goes on for as long as it is wanted. The caller takes it out
-// part by part, and limits what it keeps.
+// The body has no limit here: a stream goes on for as long as it is wanted. The caller takes the
+// body out part by part, and limits what it keeps.
 constexpr ResponseParser::Limits limits{.header_bytes_max = 64 * 1024,
                                         .body_bytes_max = std::numeric_limits<size_t>::max()};
-// Read at once before the caller gets to look at it.
+// So much is read before the caller gets to look at it.
 constexpr size_t turn_bytes_max = size_t{1} << 20;
 
 bool is_interim(const ResponseParser& parser) {
@@ -138,7 +138,8 @@ std::expected<Fetch, Error> Fetch::start(const Place& place, std::string_view me
   if (!dialed) {
     return std::unexpected(dialed.error());
   }
-  // A peer whose machine is gone says nothing; a stream would wait for it for ever.
+  // A peer whose machine is gone sends nothing, and a stream would wait for ever. The system asks
+  // such a peer now and then, and ends the connection.
   const int on = 1;
   ::setsockopt(dialed->fd(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   Fetch fetch(std::make_unique<Exchange>(std::move(*url), std::move(*dialed), std::move(bytes)));

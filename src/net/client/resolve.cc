@@ -18,8 +18,9 @@ namespace {
 using base::Code;
 using base::Error;
 
+// Each question that the resolver has not answered has a thread, also when nobody waits for it.
 constexpr int asked_max = 64;
-std::atomic<int> asked = 0;  // questions that the resolver has not answered
+std::atomic<int> asked = 0;
 
 int look_up(const std::string& host, const std::string& port, int flags, Addresses& addresses) {
   addrinfo hints{};
@@ -31,7 +32,7 @@ int look_up(const std::string& host, const std::string& port, int flags, Address
   return failed;
 }
 
-// Shared by the one who asks and the thread that finds out, whoever is longer there.
+// Shared by the caller and the thread that asks the resolver: either may end first.
 struct Question {
   explicit Question(const Url& url) : host(url.host), port(url.port) {}
   ~Question() { ::close(answered); }
@@ -61,7 +62,7 @@ std::unexpected<Error> not_found(const Url& url, const char* why) {
 }  // namespace
 
 std::expected<Addresses, Error> find_addresses(const Url& url, const Deadline& deadline) {
-  Addresses plain;  // an address asks nobody
+  Addresses plain;  // a host that is an address needs no resolver
   if (look_up(url.host, url.port, AI_NUMERICHOST, plain) == 0) {
     return plain;
   }

@@ -19,11 +19,12 @@ namespace {
 using base::Code;
 
 constexpr size_t read_bytes_max = 256 * 1024;
-// What may come in, unasked for, while we send.
+// So much may come in while we send and nobody reads.
 constexpr size_t unread_bytes_max = 64 * 1024 * 1024;
 constexpr size_t message_bytes_max = 64 * 1024 * 1024;
 
-// Sixteen bytes that no other connection uses, as base64; no secret.
+// Sixteen random bytes as base64. No secret: the answer to them shows that the server speaks
+// WebSocket.
 std::string make_key(std::random_device& random) {
   constexpr std::string_view digits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -37,9 +38,9 @@ std::string make_key(std::random_device& random) {
 
 }  // namespace
 
-class WebSocketClient::Session {
+class WebSocketClient::State {
  public:
-  Session(Url url, Dialed dialed, uint64_t seed)
+  State(Url url, Dialed dialed, uint64_t seed)
       : url_(std::move(url)),
         dialed_(std::move(dialed)),
         masks_(seed),
@@ -55,7 +56,7 @@ class WebSocketClient::Session {
   std::expected<std::optional<std::string_view>, Error> receive(const Deadline& deadline);
 
  private:
-  // The key of a mask must not be known to who wrote the text; see RFC 6455, 10.3.
+  // The author of a text must not be able to guess its mask: RFC 6455, 10.3.
   uint32_t next_mask() {
     masks_ = base::mix64(masks_, ++mask_count_);
     return static_cast<uint32_t>(masks_ >> 16);
@@ -74,10 +75,10 @@ class WebSocketClient::Session {
   std::optional<Error> closed_;
 };
 
-std::expected<void, Error> WebSocketClient::Session::upgrade(const Place& place,
-                                                             std::string_view path,
-                                                             const std::string& key,
-                                                             const Deadline& deadline) {
+std::expected<void, Error> WebSocketClient::State::upgrade(const Place& place,
+                                                           std::string_view path,
+                                                           const std::string& key,
+                                                           const Deadline& deadline) {
   out_ = fmt::format(
       "GET {}{} HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
       "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {}\r\n",
@@ -121,7 +122,7 @@ std::expected<void, Error> WebSocketClient::Session::upgrade(const Place& place,
       Error{Code::unavailable, fmt::format("{} is no WebSocket server", url_.text), {}});
 }
 
-std::expected<bool, Error> WebSocketClient::Session::read() {
+std::expected<bool, Error> WebSocketClient::State::read() {
   if (in_at_ > 0) {
     in_.erase(0, in_at_);
     in_at_ = 0;
@@ -143,7 +144,7 @@ std::expected<bool, Error> WebSocketClient::Session::read() {
   return count > 0;
 }
 
-std::expected<void, Error> WebSocketClient::Session::flush(const Deadline& deadline) {
+std::expected<void, Error> WebSocketClient::State::flush(const Deadline& deadline) {
   size_t at = 0;
   std::expected<void, Error> result;
   while (at < out_.size() && result) {
@@ -168,10 +169,10 @@ std::expected<void, Error> WebSocketClient::Session::flush(const Deadline& deadl
   return result;
 }
 
-std::expected<std::optional<std::string_view>, Error> WebSocketClient::Session::receive(
+std::expected<std::optional<std::string_view>, Error> WebSocketClient::State::receive(
     const Deadline& deadline) {
   while (!closed_) {
-    // First what is there: the peer may have said why it closes.
+    // What is there comes first: the peer may have said why it closes.
     std::span<char> bytes = std::span(in_).subspan(in_at_);
     const FrameReader::Event event = frames_.next(bytes);
     in_at_ = in_.size() - bytes.size();
@@ -200,7 +201,7 @@ std::expected<std::optional<std::string_view>, Error> WebSocketClient::Session::
                         {}};
         break;
       case FrameReader::Kind::need_more: {
-        // What could not be sent in time stays for the next call.
+        // Bytes that could not be sent in time stay for the next call.
         auto sent = flush(deadline);
         if (!sent && sent.error().code != Code::timeout) {
           return std::unexpected(sent.error());
@@ -233,36 +234,36 @@ std::expected<WebSocketClient, Error> WebSocketClient::connect(const Place& plac
   }
   std::random_device random;
   const uint64_t seed = uint64_t{random()} << 32 | random();
-  auto session = std::make_unique<Session>(std::move(*url), std::move(*dialed), seed);
-  if (auto upgraded = session->upgrade(place, path, make_key(random), deadline); !upgraded) {
+  auto state = std::make_unique<State>(std::move(*url), std::move(*dialed), seed);
+  if (auto upgraded = state->upgrade(place, path, make_key(random), deadline); !upgraded) {
     return std::unexpected(upgraded.error());
   }
-  return WebSocketClient(std::move(session));
+  return WebSocketClient(std::move(state));
 }
 
-WebSocketClient::WebSocketClient(std::unique_ptr<Session> session) : session_(std::move(session)) {}
+WebSocketClient::WebSocketClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
 WebSocketClient::WebSocketClient(WebSocketClient&&) noexcept = default;
 WebSocketClient& WebSocketClient::operator=(WebSocketClient&&) noexcept = default;
 WebSocketClient::~WebSocketClient() = default;
 
-void WebSocketClient::send(std::string_view text) { session_->append(Opcode::text, text); }
+void WebSocketClient::send(std::string_view text) { state_->append(Opcode::text, text); }
 
 std::expected<void, Error> WebSocketClient::flush(Duration timeout) {
-  return session_->flush(Deadline(timeout));
+  return state_->flush(Deadline(timeout));
 }
 
 std::expected<std::optional<std::string_view>, Error> WebSocketClient::receive(Duration timeout) {
-  return session_->receive(Deadline(timeout));
+  return state_->receive(Deadline(timeout));
 }
 
 std::expected<void, Error> WebSocketClient::close(uint16_t code, std::string_view reason,
                                                   Duration timeout) {
   const Deadline deadline(timeout);
-  session_->append(Opcode::close, close_payload(code, reason));
+  state_->append(Opcode::close, close_payload(code, reason));
   while (true) {
-    auto message = session_->receive(deadline);
+    auto message = state_->receive(deadline);
     if (!message) {
-      // That is how the peer's close frame, or its end, shows.
+      // The peer's close frame, or the end of the connection, is an error of `receive`.
       return {};
     }
     if (!*message) {

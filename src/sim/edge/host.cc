@@ -53,7 +53,8 @@ std::expected<void, Error> Host::start() {
   if (auto done = prepare(*life); !done) {
     return done;
   }
-  auto notes = edge::mcp::Notes::open(directory_ + "/mcp.sessions", setting_.clock.now(), {});
+  auto notes =
+      edge::mcp::SavedSessions::open(directory_ + "/mcp.sessions", setting_.clock.now(), {});
   if (!notes) {
     return std::unexpected(notes.error());
   }
@@ -61,7 +62,7 @@ std::expected<void, Error> Host::start() {
   options.version = "sim";
   options.view = life->view.get();
   options.mcp_key = mcp_key_;
-  options.mcp_notes = std::move(*notes);
+  options.mcp_sessions = std::move(*notes);
   options.webhooks.bring = bring_;
   options.webhooks.poster.reach.allowed.push_back(*net::Network::parse("127.0.0.0/8"));
   life->api = std::make_unique<edge::Api>(*life->broker, setting_.clock, std::move(options));

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "edge/mcp/server_state.h"
+#include "edge/mcp/transport.h"
+
+namespace parley::edge::mcp {
+
+// The life of the sessions of the legacy era: how one begins, is found by a request, leaves memory,
+// comes back and ends. A part of Server.
+class LegacySessions {
+ public:
+  LegacySessions(ServerState& state, Transport& transport) : state_(state), transport_(transport) {}
+
+  // The session that the request names. Nullptr when it has none: then the client was told.
+  McpSession* find(const HttpRequest& request);
+  // Nullptr when there is no room for it.
+  McpSession* add(McpSession begun);
+  // Saves what must be known of the session when it is not in memory.
+  void save(const McpSession& session, bool is_ended = false);
+  enum class Ending : uint8_t { for_good, may_return };
+  void end(McpSession& session, Ending ending);
+  // Sessions that nobody uses leave memory, and come back when they are used again.
+  void end_idle(base::Time now);
+
+ private:
+  McpSession* restore(std::string_view id, const Principal& principal);
+
+  ServerState& state_;
+  Transport& transport_;
+};
+
+}  // namespace parley::edge::mcp

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+
+#include "net/connection/answer_queue.h"
+#include "net/connection/held_bytes.h"
+#include "net/connection/output_buffer.h"
+#include "net/server.h"
+
+namespace parley::net {
+
+// What all connections of a server share. `now` counts from any moment, by a clock nobody sets.
+struct Surroundings {
+  Server::Limits limits;
+  Handler* handler = nullptr;
+  Time now;
+  std::string date;                  // for the Date header
+  size_t unauthenticated_bytes = 0;  // held for connections whose caller is not known
+  // Of each caller who is known: bytes of requests and messages that are not whole. No entry: none.
+  std::unordered_map<CallerId, size_t> unfinished_bytes{};
+  // Ends the reading of a turn: what else came in is left to the next one. Empty: all is read.
+  std::function<bool()> turn_is_over{};
+};
+
+// open: takes requests or messages. closing: takes nothing more; once the output has left, the
+// server ends its side, and waits for the peer to end its own. dead: to be dropped at once.
+enum class ConnectionPhase : uint8_t { open, closing, dead };
+
+// What both protocols of a connection use: its output, the account of its caller, its times. A part
+// of Connection, which has one.
+struct ConnectionState {
+  ConnectionState(ConnectionId number, Surroundings& shared)
+      : id(number), around(shared), active(shared.now), progress(shared.now) {}
+
+  size_t buffered() const { return output.size() + answers.queued_bytes(); }
+  // So much waits to be written that nothing more is read.
+  bool is_full() const { return buffered() > around.limits.buffered_max; }
+
+  // Appends behind all answers. From the mark on the handler is to hold back.
+  template <class Append>
+  void append_last(const Append& append) {
+    answers.append_last(append);
+    over_mark = over_mark || is_full();
+  }
+
+  void begin_closing() {
+    phase = ConnectionPhase::closing;
+    closing_since = around.now;
+    answers.clear();
+  }
+
+  ConnectionId id;
+  Surroundings& around;
+  ConnectionPhase phase = ConnectionPhase::open;
+  bool over_mark = false;        // above `buffered_max`, and not yet below half of it
+  bool request_pending = false;  // a part of a request or message is there, since:
+  Time request_began;
+  Time active;    // bytes came in, or the last answer left
+  Time progress;  // the output was empty or became shorter
+  Time closing_since;
+  OutputBuffer output;
+  AnswerQueue answers{output, around.limits.pipelined_max};
+  HeldBytes held{around};
+};
+
+}  // namespace parley::net
