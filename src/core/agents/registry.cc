@@ -47,7 +47,7 @@ bool is_name(std::string_view text, const Rules& rules) {
   return !text.empty() && text.size() <= rules.name_bytes_max;
 }
 
-std::expected<void, Error> check_webhook(const Tables& t, const Register& c, AgentRef found) {
+Checked check_webhook(const Tables& t, const Register& c, AgentRef found) {
   if (c.webhook.size() > t.rules.webhook_bytes_max) {
     return refuse(Code::limit_reached,
                   "the URL of a webhook has at most " + std::to_string(t.rules.webhook_bytes_max) +
@@ -73,28 +73,36 @@ void change_dialect(Context& context, AgentRef ref, Dialect dialect) {
   context.dispatch.pump(ref);
 }
 
-// What is wrong with what is said of the principal, whoever says it.
-std::expected<void, Error> check_registration(const Tables& t, const Register& c) {
-  if (!is_name(c.name, t.rules)) {
+// What no principal may be called: it means something else where names are used.
+Checked check_name(const Tables& t, std::string_view name) {
+  if (!is_name(name, t.rules)) {
     return too_long("a name", t.rules.name_bytes_max, "/id");
   }
-  if (c.name == "*") {
+  if (name == "*") {
     return refuse(Code::bad_request, "\"*\" means everyone and is no agent's name", "/id");
   }
-  if (!base::is_plain_name(c.name)) {
+  if (!base::is_plain_name(name)) {
     return refuse(Code::bad_request,
                   "a name has no control or invisible characters and no space at its ends", "/id");
   }
-  if (c.name.starts_with("topic:") || c.name == "broadcast") {
-    return refuse(Code::bad_request, quoted(c.name) + " is a word for other receivers", "/id");
+  if (name.starts_with("topic:") || name == "broadcast") {
+    return refuse(Code::bad_request, quoted(name) + " is a word for other receivers", "/id");
   }
-  if (c.name == broker_sender) {
-    return refuse(Code::bad_request, quoted(c.name) + " is the broker's own name; choose another",
+  if (name == broker_sender) {
+    return refuse(Code::bad_request, quoted(name) + " is the broker's own name; choose another",
                   "/id");
   }
-  if (broker_topics::is_own_topic(c.name)) {
-    return refuse(Code::bad_request, quoted(c.name) + " is a topic of the broker's; choose another",
+  if (broker_topics::is_own_topic(name)) {
+    return refuse(Code::bad_request, quoted(name) + " is a topic of the broker's; choose another",
                   "/id");
+  }
+  return {};
+}
+
+// What is wrong with what is said of the principal, whoever says it.
+Checked check_registration(const Tables& t, const Register& c) {
+  if (auto good = check_name(t, c.name); !good) {
+    return good;
   }
   if (c.kind == PrincipalKind::unknown) {
     return refuse(Code::bad_request, "an agent, a human or an admin can be registered", "/kind");

@@ -76,6 +76,23 @@ uint64_t notices_of(const Session& session, SessionAct act, std::string_view by)
   return 0;
 }
 
+Checked check_newcomer(const Tables& t, const Session& session, std::string_view name) {
+  const AgentRef ref = t.agents.find(name);
+  if (ref == none || !t.agents[ref].is_registered()) {
+    return refuse(Code::receiver_not_found, "no principal is named " + quoted_start(name),
+                  "/agent");
+  }
+  if (session.has(name)) {
+    return refuse(Code::conflict, quoted_start(name) + " takes part already", "/agent");
+  }
+  if (session.participants.size() >= t.rules.session_participants_max) {
+    return refuse(Code::limit_reached, "the session has " +
+                                           std::to_string(session.participants.size()) +
+                                           " participants already (session.participants_max)");
+  }
+  return {};
+}
+
 Checked check_change(const ConstContext& context, const Session& session, const ChangeSession& c) {
   const Tables& t = context.t;
   const bool manages = may_administer(context, Right::maintainer).has_value() ||
@@ -131,23 +148,7 @@ Checked check_change(const ConstContext& context, const Session& session, const 
     return refuse(Code::conflict,
                   "the coordinator stays to the end; complete the session, or let it fail");
   }
-  if (c.act != SessionAct::add_participant) {
-    return {};
-  }
-  const AgentRef ref = t.agents.find(c.subject);
-  if (ref == none || !t.agents[ref].is_registered()) {
-    return refuse(Code::receiver_not_found, "no principal is named " + quoted_start(c.subject),
-                  "/agent");
-  }
-  if (session.has(c.subject)) {
-    return refuse(Code::conflict, quoted_start(c.subject) + " takes part already", "/agent");
-  }
-  if (session.participants.size() >= t.rules.session_participants_max) {
-    return refuse(Code::limit_reached, "the session has " +
-                                           std::to_string(session.participants.size()) +
-                                           " participants already (session.participants_max)");
-  }
-  return {};
+  return c.act == SessionAct::add_participant ? check_newcomer(t, session, c.subject) : Checked();
 }
 
 // What an agent does to sessions is told to others whether they want it or not, so it is limited as
