@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "dialect/iso8601.h"
+#include "edge/api/context.h"
 #include "edge/render.h"
 #include "lib/json_writer.h"
 #include "net/websocket.h"
@@ -31,6 +32,10 @@ int hex_value(char c) {
 std::unexpected<Error> bad_parameter(std::string_view name, const std::string& wanted) {
   return std::unexpected(
       Error{Code::bad_request, "the parameter " + std::string(name) + " must be " + wanted, {}});
+}
+
+std::unexpected<Error> wrong(std::string detail, std::string field) {
+  return std::unexpected(Error{Code::bad_request, std::move(detail), std::move(field)});
 }
 
 }  // namespace
@@ -95,8 +100,45 @@ std::vector<std::string_view> path_segments(std::string_view path) {
   return segments;
 }
 
-std::optional<std::string> Call::parameter(std::string_view name) const {
-  std::string_view rest = request.query;
+void Asker::respond(net::Response response) const {
+  context->respond(exchange, std::move(response));
+}
+
+void Asker::refuse(const Error& error) const { context->refuse(exchange, error); }
+
+bool Asker::is_still_good() const { return context->is_still_good(*this); }
+
+void Asker::ask(core::Command command, node::Broker::Done done) const {
+  context->broker.ask(caller.workspace, caller.name, std::move(command), std::move(done));
+}
+
+node::Broker::Done Asker::reply(std::string body) const {
+  return context->reply(exchange, std::move(body));
+}
+
+const core::Tables& Asker::tables() const { return context->tables(caller.workspace); }
+
+node::Broker& Asker::broker() const { return context->broker; }
+
+base::Time Asker::now() const { return context->clock.now(); }
+
+bool Call::require(bool allowed, std::string_view who) const {
+  if (!allowed) {
+    refuse(Error{Code::forbidden, std::string(who) + " may do this", {}});
+  }
+  return allowed;
+}
+
+std::expected<lib::Json, Error> Call::body_object() const {
+  auto parsed = context->document.parse(request.body.empty() ? "{}" : request.body);
+  if (parsed && !parsed->is_object()) {
+    return std::unexpected(Error{Code::bad_request, "the body must be a JSON object", {}});
+  }
+  return parsed;
+}
+
+std::optional<std::string> query_value(std::string_view query, std::string_view name) {
+  std::string_view rest = query;
   while (!rest.empty()) {
     const size_t ampersand = std::min(rest.find('&'), rest.size());
     const std::string_view pair = rest.substr(0, ampersand);
@@ -107,6 +149,10 @@ std::optional<std::string> Call::parameter(std::string_view name) const {
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::string> Call::parameter(std::string_view name) const {
+  return query_value(request.query, name);
 }
 
 std::expected<bool, Error> Call::flag(std::string_view name) const {
@@ -154,6 +200,38 @@ std::expected<base::Time, Error> Call::time(std::string_view name, base::Time fa
   return bad_parameter(name, "a time in UTC such as 2026-11-15T21:06:53Z");
 }
 
+std::expected<dialect::Codec, Error> Call::codec() const {
+  const std::string_view wanted = request.header("parley-dialect");
+  const dialect::Codec* codec =
+      wanted.empty() ? dialect::find_codec(caller.dialect) : dialect::find_codec(wanted);
+  if (codec == nullptr) {
+    return std::unexpected(Error{
+        Code::unsupported_dialect,
+        "the dialect " + std::string(wanted.empty() ? dialect::name_of(caller.dialect) : wanted) +
+            " cannot be spoken yet; add the header `Parley-Dialect: flow`",
+        {}});
+  }
+  return *codec;
+}
+
+std::expected<core::Dialect, Error> Call::wanted_dialect() const {
+  const std::string_view header = request.header("parley-dialect");
+  const auto name =
+      header.empty() ? parameter("dialect") : parameter("dialect").value_or(std::string(header));
+  if (!name) {
+    return caller.dialect;
+  }
+  if (const dialect::Codec* codec = dialect::find_codec(*name)) {
+    return codec->dialect;
+  }
+  return std::unexpected(
+      Error{Code::unsupported_dialect, "no message can be written in the dialect " + *name, {}});
+}
+
+std::expected<core::Target, Error> Call::target(Names::First first) const {
+  return Names(tables(), caller).target(arguments[0], first);
+}
+
 std::optional<Error> unknown_member(lib::Json body, std::initializer_list<std::string_view> known) {
   for (const lib::JsonMember& member : body.members()) {
     if (std::ranges::find(known, member.key) == known.end()) {
@@ -180,6 +258,62 @@ std::expected<uint64_t, Error> tokens_member(lib::Json object, std::string_view 
                                std::string(key) + " is a whole number: what was used since the "
                                                   "last report",
                                std::string(place) + std::string(key)});
+}
+
+std::expected<std::string_view, Error> text_member(lib::Json body, std::string_view key,
+                                                   std::string_view fallback) {
+  const lib::Json value = body.find(key);
+  if (!value || value.is_null()) {
+    return fallback;
+  }
+  if (const auto text = value.as_string()) {
+    return *text;
+  }
+  return wrong(std::string(key) + " must be a string", "/" + std::string(key));
+}
+
+std::expected<std::vector<std::string_view>, Error> texts_member(lib::Json body,
+                                                                 std::string_view key) {
+  std::vector<std::string_view> texts;
+  const lib::Json value = body.find(key);
+  if (!value || value.is_null()) {
+    return texts;
+  }
+  if (value.kind() != lib::JsonKind::array) {
+    return wrong(std::string(key) + " must be an array of strings", "/" + std::string(key));
+  }
+  for (const lib::Json element : value.elements()) {
+    const auto text = element.as_string();
+    if (!text) {
+      return wrong(std::string(key) + " must be an array of strings", "/" + std::string(key));
+    }
+    texts.push_back(*text);
+  }
+  return texts;
+}
+
+std::expected<void, Error> check_status(core::Dialect dialect, std::string_view status) {
+  constexpr auto words =
+      std::to_array<std::string_view>({"", "idle", "working", "waiting", "offline"});
+  if (dialect != core::Dialect::collab || std::ranges::find(words, status) != words.end()) {
+    return {};
+  }
+  return wrong("the status of a collab agent is one of idle, working, waiting, offline", "/status");
+}
+
+std::expected<std::string, Error> said_member(lib::Json body, std::string_view key,
+                                              std::string_view before) {
+  const lib::Json value = body.find(key);
+  if (!value || value.is_null()) {
+    return std::string(value ? std::string_view{} : before);
+  }
+  const auto text = value.as_string();
+  return text ? std::expected<std::string, Error>(std::string(*text))
+              : wrong(std::string(key) + " must be a string", "/" + std::string(key));
+}
+
+std::string_view standing_status(const core::Agent& agent) {
+  return agent.status == "offline" ? std::string_view{} : agent.status;
 }
 
 std::optional<Duration> duration_member(lib::Json object, std::string_view key) {

@@ -12,23 +12,51 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "core/model/command.h"
+#include "dialect/dialect.h"
+#include "edge/names.h"
 #include "edge/principal.h"
 #include "lib/json.h"
 #include "net/server.h"
+#include "node/broker.h"
 
 namespace parley::edge {
 
 using base::Duration;
 using base::Error;
 
+class Context;
+
+// Who made a request, and the way to answer it: a value that stays good after the handler, for
+// answers that come later.
+struct Asker {
+  Context* context;
+  net::Exchange exchange;
+  Principal caller;
+
+  void respond(net::Response response) const;
+  void refuse(const Error& error) const;
+  // False when the caller's token is good no more; it was told that then.
+  bool is_still_good() const;
+  // Commands in the caller's name.
+  void ask(core::Command command, node::Broker::Done done) const;
+  // Answers with `body`, or refuses, when the outcome of a command is there.
+  node::Broker::Done reply(std::string body = "{}") const;
+
+  const core::Tables& tables() const;
+  node::Broker& broker() const;
+  base::Time now() const;
+};
+
 // One authenticated request on its way through a handler. The views are good only during the call
 // of the handler; what comes later keeps copies.
-struct Call {
-  net::Exchange exchange;
+struct Call : Asker {
   const net::Request& request;
-  Principal caller;
   std::vector<std::string> arguments;  // of the path, decoded: {id} in /v1/messages/{id}
   core::Via via = core::Via::http;
+
+  const Asker& asker() const { return *this; }
+  bool require(bool allowed, std::string_view who) const;
+  std::expected<lib::Json, Error> body_object() const;
 
   // A parameter of the query, decoded; none when it is not there.
   std::optional<std::string> parameter(std::string_view name) const;
@@ -40,7 +68,17 @@ struct Call {
   std::expected<Duration, Error> duration(std::string_view name, Duration fallback,
                                           Duration max) const;
   std::expected<base::Time, Error> time(std::string_view name, base::Time fallback) const;
+
+  // The dialect of the body: the caller's own, or that of the header.
+  std::expected<dialect::Codec, Error> codec() const;
+  // In which dialect the caller wants to read: its own, or that of the parameter or the header.
+  std::expected<core::Dialect, Error> wanted_dialect() const;
+  // The message that the path names.
+  std::expected<core::Target, Error> target(Names::First first = {}) const;
 };
+
+// A parameter of a query, decoded; none when it is not there.
+std::optional<std::string> query_value(std::string_view query, std::string_view name);
 
 // `%41` and, in a query, `+`; none when the text is not well-formed, or not UTF-8 then.
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space);
@@ -52,6 +90,13 @@ std::vector<std::string_view> path_segments(std::string_view path);
 
 // Decimal digits; none for anything else.
 std::optional<uint64_t> parse_number(std::string_view text);
+
+// The text in a member; `fallback` where it is not there, or null.
+std::expected<std::string_view, Error> text_member(lib::Json body, std::string_view key,
+                                                   std::string_view fallback);
+// The texts in an array; none where it is not there, or null.
+std::expected<std::vector<std::string_view>, Error> texts_member(lib::Json body,
+                                                                 std::string_view key);
 
 // The duration in a member: none when it is there and is no duration, zero when it is not there.
 std::optional<Duration> duration_member(lib::Json object, std::string_view key);

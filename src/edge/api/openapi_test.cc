@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "edge/api/api.h"
+#include "edge/api/route.h"
 #include "lib/json.h"
 
 namespace parley::edge {
@@ -57,7 +57,7 @@ class OpenApi : public ::testing::Test {
   }
 };
 
-std::string name_of(const Api::Route& route) {
+std::string name_of(const Route& route) {
   return std::string(route.method) + " " + std::string(route.pattern);
 }
 
@@ -65,7 +65,7 @@ TEST_F(OpenApi, DescribesTheRoutesAndNoOthers) {
   std::set<std::string> described;
   each_operation([&](const std::string& name, Json) { described.insert(name); });
   std::set<std::string> served;
-  for (const Api::Route& route : Api::routes()) {
+  for (const Route& route : all_routes()) {
     EXPECT_TRUE(served.insert(name_of(route)).second) << name_of(route) << " twice";
   }
   EXPECT_EQ(described, served);
@@ -73,8 +73,8 @@ TEST_F(OpenApi, DescribesTheRoutesAndNoOthers) {
 
 TEST_F(OpenApi, SaysWhichOperationsNeedNoToken) {
   std::set<std::string> open;
-  for (const Api::Route& route : Api::routes()) {
-    if (route.open) {
+  for (const Route& route : all_routes()) {
+    if (route.who == Who::anyone) {
       open.insert(name_of(route));
     }
   }

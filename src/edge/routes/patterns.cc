@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scatter-gather, pipelines and escalations over HTTP.
+// Scatter-gather and pipelines over HTTP.
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "base/text.h"
-#include "edge/api/api.h"
+#include "edge/api/context.h"
+#include "edge/api/receipt.h"
+#include "edge/api/submission.h"
 #include "edge/render.h"
+#include "edge/routes/routes.h"
+#include "lib/json_writer.h"
 
 namespace parley::edge {
 
@@ -16,7 +19,6 @@ using base::Code;
 using lib::Json;
 using lib::JsonWriter;
 
-constexpr uint64_t escalations_listed_max = 1'000;
 // In the order of core::Strategy.
 constexpr std::array<std::string_view, 4> strategies = {"all", "any", "majority", "quorum"};
 
@@ -224,23 +226,21 @@ auto find_for(const Principal& caller, const core::Target& target, const Map& al
   return visible ? &at->second : nullptr;
 }
 
-}  // namespace
-
 // Sends one message in a pattern. `later` are the stages after the first.
-void Api::submit_pattern(Call& call, const std::vector<std::string>& receivers,
-                         std::optional<core::Gathering> gathering,
-                         const std::vector<std::string>& later, Json body) {
-  const auto codec = codec_for(call);
+void submit_pattern(Call& call, const std::vector<std::string>& receivers,
+                    std::optional<core::Gathering> gathering, const std::vector<std::string>& later,
+                    Json body) {
+  const auto codec = call.codec();
   const auto lenient = call.flag("lenient");
   const auto message = message_in(body, receivers.front());
   if (!codec || !lenient || !message) {
-    refuse(call.exchange, !codec ? codec.error() : !lenient ? lenient.error() : message.error());
+    call.refuse(!codec ? codec.error() : !lenient ? lenient.error() : message.error());
     return;
   }
   lib::JsonDocument document;
   const auto parsed = document.parse(*message);
   if (!parsed) {
-    refuse(call.exchange, parsed.error());
+    call.refuse(parsed.error());
     return;
   }
   Submission submission{.lenient = *lenient,
@@ -250,165 +250,96 @@ void Api::submit_pattern(Call& call, const std::vector<std::string>& receivers,
   submission.tracestate = call.request.header("tracestate");
   submission.gathering = gathering;
   submission.later_stages = {later.begin(), later.end()};
-  submit(call.caller, *codec, *parsed, submission,
-         [this, exchange = call.exchange, caller = call.caller](const core::Outcome& outcome,
-                                                                std::span<const core::Effect>) {
-           if (outcome) {
-             respond(exchange, json_response(202, receipt_text(caller, *outcome)));
-           } else {
-             refuse(exchange, outcome.error());
-           }
-         });
+  call.context->submissions->submit(
+      call.caller, *codec, *parsed, submission,
+      [asker = call.asker()](const core::Outcome& outcome, std::span<const core::Effect>) {
+        if (outcome) {
+          asker.respond(json_response(202, receipt_text(asker.broker(), asker.caller, *outcome)));
+        } else {
+          asker.refuse(outcome.error());
+        }
+      });
 }
 
-void Api::scatter(Call& call) {
-  const auto body = body_object(call);
+void scatter(Call& call) {
+  const auto body = call.body_object();
   const auto receivers = body ? names_in(*body, "receivers") : std::unexpected(body.error());
   const auto gathering = receivers ? gathering_in(*body) : std::unexpected(receivers.error());
   if (!gathering) {
-    refuse(call.exchange, gathering.error());
+    call.refuse(gathering.error());
     return;
   }
   submit_pattern(call, *receivers, *gathering, {}, *body);
 }
 
-void Api::show_scatter(Call& call) {
-  const auto target = target_of(call, Names::First::sent);
+void show_scatter(Call& call) {
+  const auto target = call.target(Names::First::sent);
   if (!target) {
-    refuse(call.exchange, target.error());
+    call.refuse(target.error());
     return;
   }
-  const core::Patterns& patterns = tables(call).patterns;
+  const core::Patterns& patterns = call.tables().patterns;
   const core::Gather* const found = find_for(
       call.caller, *target, patterns.gathers(),
       [&](std::string_view owner, const auto& id) { return patterns.find_gather(owner, id); });
   if (found == nullptr) {
-    refuse(call.exchange, Error{Code::not_found, "there is no such scatter of yours", {}});
+    call.refuse(Error{Code::not_found, "there is no such scatter of yours", {}});
     return;
   }
-  respond(call.exchange, json_response(200, gather_text(tables(call), *found)));
+  call.respond(json_response(200, gather_text(call.tables(), *found)));
 }
 
-void Api::start_pipeline(Call& call) {
-  const auto body = body_object(call);
+void start_pipeline(Call& call) {
+  const auto body = call.body_object();
   const auto stages = body ? names_in(*body, "stages") : std::unexpected(body.error());
   if (!stages) {
-    refuse(call.exchange, stages.error());
+    call.refuse(stages.error());
     return;
   }
   if (stages->size() < 2) {
-    refuse(call.exchange,
-           Error{Code::bad_request, "a pipeline has two stages or more; for one, send a request",
-                 "/stages"});
+    call.refuse(Error{Code::bad_request,
+                      "a pipeline has two stages or more; for one, send a request", "/stages"});
     return;
   }
   submit_pattern(call, {stages->front()}, std::nullopt, {stages->begin() + 1, stages->end()},
                  *body);
 }
 
-void Api::show_pipeline(Call& call) {
-  const auto target = target_of(call, Names::First::sent);
+void show_pipeline(Call& call) {
+  const auto target = call.target(Names::First::sent);
   if (!target) {
-    refuse(call.exchange, target.error());
+    call.refuse(target.error());
     return;
   }
-  const core::Patterns& patterns = tables(call).patterns;
+  const core::Patterns& patterns = call.tables().patterns;
   const core::Pipeline* const found = find_for(
       call.caller, *target, patterns.pipelines(),
       [&](std::string_view owner, const auto& id) { return patterns.find_pipeline(owner, id); });
   if (found == nullptr) {
-    refuse(call.exchange, Error{Code::not_found, "there is no such pipeline of yours", {}});
+    call.refuse(Error{Code::not_found, "there is no such pipeline of yours", {}});
     return;
   }
-  respond(call.exchange, json_response(200, pipeline_text(tables(call), *found)));
+  call.respond(json_response(200, pipeline_text(call.tables(), *found)));
 }
 
-void Api::render_escalation(const Call& call, const core::Escalation& escalation, JsonWriter& out) {
-  out.object().key("id").number(escalation.id);
-  out.key("state").plain(escalation.is_open() ? "open" : "resolved");
-  out.key("cause").plain(core::cause_name(escalation.cause));
-  const core::Tables& t = tables(call);
-  const core::MessageRef about_ref = t.messages.find(escalation.about);
-  const bool named =
-      about_ref == core::none || sees_receivers(t, call.caller, t.messages.message(about_ref));
-  out.key("agent").text(escalation.agent).key("receiver");
-  out.text(named ? escalation.receiver : t.topics[t.messages.message(about_ref).topic].name);
-  out.key("why").text(escalation.why).key("since").time(escalation.since);
-  out.key("message").object().key("seq").number(escalation.about.n);
-  if (const auto about = envelope_at(broker_, call.caller.workspace, escalation.about)) {
-    out.key("id").uuid(about->id).key("from").text(about->sender);
-    out.key("type").text(about->type).key("thread").text(about->thread);
-  }
-  out.end_object();
-  if (!escalation.is_open()) {
-    out.key("resolution").text(escalation.resolution);
-    out.key("resolved_by").text(escalation.resolved_by);
-    out.key("resolved_at").time(escalation.resolved_at);
-  }
-  out.end_object();
-}
+}  // namespace
 
-// Maintainers see all, an agent those that it waits for.
-void Api::list_escalations(Call& call) {
-  const auto limit = call.count("limit", 100, escalations_listed_max);
-  const auto from = call.time("from", base::Time{});
-  const auto to = call.time("to", base::time_max);
-  const auto state = call.parameter("state").value_or("all");
-  if (!limit || !from || !to) {
-    refuse(call.exchange, !limit ? limit.error() : !from ? from.error() : to.error());
-    return;
-  }
-  if (state != "all" && state != "open" && state != "resolved") {
-    refuse(call.exchange,
-           Error{Code::bad_request, "the parameter state is open, resolved or all", {}});
-    return;
-  }
-  const core::Tables& t = tables(call);
-  const std::vector<core::AgentRef> stewards = t.agents.stewards();
-  const bool sees_all =
-      call.caller.is_maintainer() || std::ranges::find(stewards, call.caller.ref) != stewards.end();
-  std::vector<const core::Escalation*> found;
-  uint64_t open = 0;
-  for (const auto& [id, escalation] : t.escalations.all()) {
-    const bool visible = sees_all || escalation.agent == call.caller.name;
-    const bool in_time = escalation.since >= *from && escalation.since < *to;
-    open += visible && escalation.is_open() ? 1 : 0;
-    if (visible && in_time && (state == "all" || (state == "open") == escalation.is_open())) {
-      found.push_back(&escalation);
-    }
-  }
-  std::string text;
-  JsonWriter out(text);
-  out.object().key("count").number(uint64_t{found.size()}).key("open").number(open);
-  out.key("escalations").array();
-  for (size_t at = found.size(); at > 0 && found.size() - at < *limit; --at) {
-    render_escalation(call, *found[at - 1], out);
-  }
-  out.end_array().end_object();
-  respond(call.exchange, json_response(200, std::move(text)));
-}
-
-void Api::resolve_escalation(Call& call) {
-  const auto body = body_object(call);
-  const Json resolution = body ? body->find("resolution") : Json();
-  if (!body || !resolution || !resolution.as_string()) {
-    refuse(call.exchange, body ? Error{Code::bad_request,
-                                       "resolution says what was decided, a string", "/resolution"}
-                               : body.error());
-    return;
-  }
-  const auto id = parse_number(call.arguments[0]);
-  if (!id) {
-    refuse(call.exchange,
-           Error{Code::not_found,
-                 "there is no escalation \"" + std::string(base::cut(call.arguments[0], 64)) +
-                     "\"; they have numbers, as GET /v1/escalations lists them",
-                 {}});
-    return;
-  }
-  broker_.ask(call.caller.workspace, call.caller.name,
-              core::ResolveEscalation{.id = *id, .resolution = *resolution.as_string()},
-              reply_done(call.exchange));
+std::span<const Route> pattern_routes() {
+  static const std::vector<Route> routes = {
+      {"POST",
+       "/v1/scatter",
+       scatter,
+       {query::flag("lenient")},
+       body_of({"receivers", "message", "strategy", "quorum", "timeout", "on_partial"})},
+      {"GET", "/v1/scatter/{}", show_scatter},
+      {"POST",
+       "/v1/pipelines",
+       start_pipeline,
+       {query::flag("lenient")},
+       body_of({"stages", "message"})},
+      {"GET", "/v1/pipelines/{}", show_pipeline},
+  };
+  return routes;
 }
 
 }  // namespace parley::edge
