@@ -65,12 +65,28 @@ std::string_view words_for(Who who) {
   return {};
 }
 
-void handle(const Route& route, Call& call) {
-  if (may_use(route.who, call.caller)) {
-    route.handler(call);
-  } else {
+// Lets the handler have the call, if it is one that the route takes.
+void handle(Call& call) {
+  const Route& route = call.route;
+  if (!may_use(route.who, call.caller)) {
     call.refuse(Error{Code::forbidden, std::string(words_for(route.who)) + " may do this", {}});
+    return;
   }
+  auto query = read_query(route, call.request.query);
+  if (!query) {
+    call.refuse(query.error());
+    return;
+  }
+  call.query = std::move(*query);
+  if (route.body.kind != Body::Kind::own) {
+    const auto body = read_body(route, call.request.body, call.context->document);
+    if (!body) {
+      call.refuse(body.error());
+      return;
+    }
+    call.body = *body;
+  }
+  route.handler(call);
 }
 
 }  // namespace
@@ -174,8 +190,9 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
     if (route->who != Who::anyone) {
       context_.signs_of_life->note(*caller);
     }
-    Call call{{&context_, exchange, std::move(*caller)}, request, std::move(found.arguments)};
-    handle(*route, call);
+    Call call{
+        {&context_, exchange, std::move(*caller)}, request, *route, std::move(found.arguments)};
+    handle(call);
   } else if (found.allowed.empty()) {
     context_.refuse(exchange,
                     Error{Code::not_found, "there is nothing at this path; see /openapi.json", {}});
@@ -239,14 +256,15 @@ uint64_t Api::ask_inside(const Principal& caller, const Inner& inner,
     return std::string_view{};
   };
   const net::Exchange exchange = context_.inside.add(std::move(answered));
+  const Asker asker{&context_, exchange, caller};
   Match found = find_route(request);
-  Call call{{&context_, exchange, caller}, request, std::move(found.arguments), core::Via::mcp};
-  if (!call.is_still_good()) {
+  if (!asker.is_still_good()) {
     // A call of several requests: its caller was removed between two of them.
   } else if (found.route == nullptr || found.route->is_stream) {
-    call.refuse(Error{Code::not_found, "there is nothing at this path", {}});
+    asker.refuse(Error{Code::not_found, "there is nothing at this path", {}});
   } else {
-    handle(*found.route, call);
+    Call call{asker, request, *found.route, std::move(found.arguments), core::Via::mcp};
+    handle(call);
   }
   return exchange.number;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/check.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "dialect/iso8601.h"
@@ -27,11 +28,6 @@ int hex_value(char c) {
     return c - 'a' + 10;
   }
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-std::unexpected<Error> bad_parameter(std::string_view name, const std::string& wanted) {
-  return std::unexpected(
-      Error{Code::bad_request, "the parameter " + std::string(name) + " must be " + wanted, {}});
 }
 
 std::unexpected<Error> wrong(std::string detail, std::string field) {
@@ -129,14 +125,6 @@ bool Call::require(bool allowed, std::string_view who) const {
   return allowed;
 }
 
-std::expected<lib::Json, Error> Call::body_object() const {
-  auto parsed = context->document.parse(request.body.empty() ? "{}" : request.body);
-  if (parsed && !parsed->is_object()) {
-    return std::unexpected(Error{Code::bad_request, "the body must be a JSON object", {}});
-  }
-  return parsed;
-}
-
 std::optional<std::string> query_value(std::string_view query, std::string_view name) {
   std::string_view rest = query;
   while (!rest.empty()) {
@@ -152,13 +140,15 @@ std::optional<std::string> query_value(std::string_view query, std::string_view 
 }
 
 std::optional<std::string> Call::parameter(std::string_view name) const {
-  return query_value(request.query, name);
+  CHECK(std::ranges::find(route.parameters, name, &Parameter::name) != route.parameters.end());
+  const auto at = query.find(name);
+  return at == query.end() ? std::nullopt : std::optional(at->second);
 }
 
 std::expected<bool, Error> Call::flag(std::string_view name) const {
   const std::optional<std::string> text = parameter(name);
   if (text && *text != "true" && *text != "false") {
-    return bad_parameter(name, "true or false");
+    return std::unexpected(bad_parameter(name, "true or false"));
   }
   return text == "true";
 }
@@ -171,7 +161,7 @@ std::expected<uint64_t, Error> Call::count(std::string_view name, uint64_t fallb
   }
   const std::optional<uint64_t> value = parse_number(*text);
   if (!value || *value > max) {
-    return bad_parameter(name, "a whole number up to " + std::to_string(max));
+    return std::unexpected(bad_parameter(name, "a whole number up to " + std::to_string(max)));
   }
   return *value;
 }
@@ -184,7 +174,8 @@ std::expected<Duration, Error> Call::duration(std::string_view name, Duration fa
   }
   const std::optional<Duration> value = base::parse_duration(*text);
   if (!value || *value > max) {
-    return bad_parameter(name, "a duration such as 30s, up to " + base::format_duration(max));
+    return std::unexpected(
+        bad_parameter(name, "a duration such as 30s, up to " + base::format_duration(max)));
   }
   return *value;
 }
@@ -197,7 +188,7 @@ std::expected<base::Time, Error> Call::time(std::string_view name, base::Time fa
   if (const std::optional<base::Time> value = dialect::parse_time(*text)) {
     return *value;
   }
-  return bad_parameter(name, "a time in UTC such as 2026-11-15T21:06:53Z");
+  return std::unexpected(bad_parameter(name, "a time in UTC such as 2026-11-15T21:06:53Z"));
 }
 
 std::expected<dialect::Codec, Error> Call::codec() const {
@@ -232,13 +223,15 @@ std::expected<core::Target, Error> Call::target(Names::First first) const {
   return Names(tables(), caller).target(arguments[0], first);
 }
 
-std::optional<Error> unknown_member(lib::Json body, std::initializer_list<std::string_view> known) {
+std::optional<Error> unknown_member(lib::Json body, std::span<const std::string_view> known) {
   for (const lib::JsonMember& member : body.members()) {
     if (std::ranges::find(known, member.key) == known.end()) {
       const std::string name(base::cut(member.key, 64));
       return Error{Code::bad_request,
-                   "there is no member \"" + name + "\" here; the nearest is \"" +
-                       std::string(base::nearest(name, known)) + "\"",
+                   "there is no member \"" + name + "\" here; " +
+                       (known.empty()
+                            ? "this path takes no body"
+                            : "the nearest is \"" + std::string(base::nearest(name, known)) + "\""),
                    "/" + name};
     }
   }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <expected>
-#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "core/model/command.h"
 #include "dialect/dialect.h"
+#include "edge/api/route.h"
 #include "edge/names.h"
 #include "edge/principal.h"
 #include "lib/json.h"
@@ -51,12 +52,15 @@ struct Asker {
 // of the handler; what comes later keeps copies.
 struct Call : Asker {
   const net::Request& request;
+  const Route& route;
   std::vector<std::string> arguments;  // of the path, decoded: {id} in /v1/messages/{id}
   core::Via via = core::Via::http;
+  Query query{};
+  lib::Json body{};  // unless the handler reads it
 
   const Asker& asker() const { return *this; }
   bool require(bool allowed, std::string_view who) const;
-  std::expected<lib::Json, Error> body_object() const;
+  std::expected<lib::Json, Error> body_object() const { return body; }
 
   // A parameter of the query, decoded; none when it is not there.
   std::optional<std::string> parameter(std::string_view name) const;
@@ -115,9 +119,9 @@ std::expected<std::string, Error> said_member(lib::Json body, std::string_view k
 // What stays of a status when the agent is heard of: all but `offline`.
 std::string_view standing_status(const core::Agent& agent);
 
-// A member that is none of these, as an error that names the nearest; for bodies in which a typing
-// error would change what is done.
-std::optional<Error> unknown_member(lib::Json body, std::initializer_list<std::string_view> known);
+// A member that is none of these, as an error that names the nearest: a typing error would change
+// what is done.
+std::optional<Error> unknown_member(lib::Json body, std::span<const std::string_view> known);
 
 // `queue`, `redirect`, `fail`; empty: as the rules say.
 std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text);

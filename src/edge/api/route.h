@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <initializer_list>
-#include <span>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/time.h"
+#include "lib/json.h"
 #include "net/server.h"
 
 namespace parley::edge {
@@ -37,14 +40,20 @@ constexpr Parameter duration(std::string_view name, base::Duration max = {INT64_
 
 }  // namespace query
 
-// The members that a body may have. A free one is for the handler to judge.
+// What a route takes as its body.
 struct Body {
+  enum class Kind : uint8_t {
+    members,  // an object with these members and no others; none: also no body at all
+    object,   // with whatever members
+    own,      // the handler reads it
+  };
+  Kind kind = Kind::members;
   std::vector<std::string_view> members{};
-  bool is_free = false;
 };
 
-inline Body body_of(std::initializer_list<std::string_view> names) { return {names}; }
-inline Body free_body() { return {{}, true}; }
+inline Body body_of(std::initializer_list<std::string_view> names) {
+  return {Body::Kind::members, names};
+}
 
 // Who may use a route. The machine refuses some of what this lets pass.
 enum class Who : uint8_t {
@@ -77,5 +86,21 @@ struct Match {
   std::string allowed{};
 };
 Match find_route(const net::Request& request);
+
+// The parameters of a query, decoded, by the names that its route has for them.
+using Query = std::map<std::string_view, std::string>;
+
+// Reads a query as the route takes it. Fails with bad_request, and names the parameter, where one
+// is unknown, not well formed, of another type or beyond its bound, or there twice: a typing error
+// must not change what is done.
+std::expected<Query, base::Error> read_query(const Route& route, std::string_view text);
+
+// What is wrong with a parameter that must be something else.
+base::Error bad_parameter(std::string_view name, std::string_view wanted);
+
+// Reads a body as the route takes it. Fails with bad_request, and names the member, where it has
+// one that is unknown.
+std::expected<lib::Json, base::Error> read_body(const Route& route, std::string_view text,
+                                                lib::JsonDocument& document);
 
 }  // namespace parley::edge

@@ -69,9 +69,9 @@ std::span<const Route> mcp_routes() {
     call.context->mcp->on_request(call.exchange, call.request, call.caller);
   };
   static const std::vector<Route> routes = {
-      {"POST", "/mcp", answer, {}, free_body(), Who::principal, true},
-      {"GET", "/mcp", answer, {}, free_body(), Who::principal, true},
-      {"DELETE", "/mcp", answer, {}, free_body(), Who::principal, true},
+      {"POST", "/mcp", answer, {query::text("sessionId")}, {Body::Kind::own}, Who::principal, true},
+      {"GET", "/mcp", answer, {}, {Body::Kind::own}, Who::principal, true},
+      {"DELETE", "/mcp", answer, {}, {Body::Kind::own}, Who::principal, true},
   };
   return routes;
 }

@@ -120,10 +120,6 @@ void take_lock(Call& call) {
   const auto body = call.body_object();
   const auto wait = call.duration("wait", Duration{}, call.tables().rules.lock_wait_max);
   const auto lease = body ? duration_member(*body, "lease") : std::nullopt;
-  if (const auto unknown = body ? unknown_member(*body, {"lease", "fence"}) : std::nullopt) {
-    call.refuse(*unknown);
-    return;
-  }
   const lib::Json fenced = body ? body->find("fence") : lib::Json();
   const auto fence = fenced ? fenced.as_uint64() : std::nullopt;
   if (fenced && !fence) {

@@ -246,7 +246,7 @@ std::span<const Route> message_routes() {
        send,
        {query::duration("wait", wait_max), query::flag("lenient"), query::text("session"),
         query::text("on_unavailable")},
-       free_body()},
+       {Body::Kind::own}},
       {"GET", "/v1/messages/{}", show_message, {query::text("dialect")}},
       {"GET", "/v1/messages/{}/delivery", show_delivery},
   };

@@ -53,7 +53,7 @@ void change_rules(Call& call) {
 std::span<const Route> rule_routes() {
   static const std::vector<Route> routes = {
       {"GET", "/v1/rules", show_rules},
-      {"PATCH", "/v1/rules", change_rules, {}, free_body()},
+      {"PATCH", "/v1/rules", change_rules, {}, {Body::Kind::object}},
   };
   return routes;
 }
