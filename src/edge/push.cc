@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
+#include "edge/api/commands.h"
 #include "edge/api/context.h"
+#include "edge/api/members.h"
+#include "edge/api/receipt.h"
 #include "edge/api/submission.h"
 #include "edge/events.h"
 #include "edge/render.h"
@@ -49,18 +52,16 @@ std::optional<core::ResumeMark> parse_mark(std::string_view text) {
 // What the client saw of a former stream. What it names itself must be a mark. What a browser keeps
 // and sends in a header by itself may be anything: then nothing counts as seen, and all is offered.
 std::expected<core::ResumeMark, Error> mark_after(const Call& call, std::string_view last_event) {
-  const std::optional<std::string> after = call.parameter("after");
+  const auto after = call.parameter("after");
   const auto named = after ? parse_mark(*after) : std::nullopt;
   if (!after || named) {
     // It comes back by itself with the URL that it began with.
     return parse_mark(last_event).value_or(named.value_or(core::ResumeMark{}));
   }
   return std::unexpected(
-      Error{Code::bad_request,
-            "the parameter after must be a mark, such as 12-5: the `mark` of the last message that "
-            "you saw, or the id of its event. A seq is none: messages do not come in the order of "
-            "the log",
-            {}});
+      bad_parameter("after",
+                    "a mark, such as 12-5: the `mark` of the last message that you saw, or the id "
+                    "of its event. A seq is none: messages do not come in the order of the log"));
 }
 
 }  // namespace
@@ -68,22 +69,26 @@ std::expected<core::ResumeMark, Error> mark_after(const Call& call, std::string_
 void Pushes::open(const Call& call, Push::Kind kind) {
   const bool is_events = kind == Push::Kind::events;
   const uint64_t window_max = call.tables().rules.window_max;
-  auto window = call.count("window", std::min(window_default, window_max), window_max);
-  if (is_events && window && *window == 0) {  // it cannot send: nothing would be left to do
-    window = std::unexpected(
-        Error{Code::bad_request, "the parameter window must be at least 1 here", {}});
-  }
+  const uint64_t window = call.number("window", std::min(window_default, window_max));
   // A browser that connects again says in a header what it had last.
   const auto after =
       mark_after(call, is_events ? call.request.header("last-event-id") : std::string_view{});
   const auto dialect = call.wanted_dialect();
-  if (!window || !after || !dialect) {
-    call.refuse(!window ? window.error() : !after ? after.error() : dialect.error());
+  if (window > window_max) {
+    call.refuse(bad_parameter("window", "a whole number up to " + std::to_string(window_max)));
+    return;
+  }
+  if (is_events && window == 0) {  // it cannot send: nothing would be left to do
+    call.refuse(bad_parameter("window", "at least 1 here"));
+    return;
+  }
+  if (!after || !dialect) {
+    call.refuse(!after ? after.error() : dialect.error());
     return;
   }
   start(call,
         std::make_unique<Push>(context_, call.exchange.connection, call.caller, *dialect, kind),
-        {.window = static_cast<uint32_t>(*window), .after = *after});
+        {.window = static_cast<uint32_t>(window), .after = *after});
 }
 
 void Pushes::start(const Call& call, std::unique_ptr<Push> push,
@@ -415,8 +420,8 @@ void Push::operation(Json op) {
     }
   }
   const Json ref_value = op.find("ref");
-  const std::string_view ref = ref_value && ref_value.raw().size() <= 64 ? ref_value.raw() : "";
-  const std::string_view name = op.find("op") ? op.find("op").as_string().value_or("") : "";
+  const std::string_view ref = ref_value.raw().size() <= 64 ? ref_value.raw() : "";
+  const std::string_view name = op.find("op").as_string().value_or("");
   if (name == "send") {
     op_send(op, ref);
   } else if (name == "ack" || name == "nack" || name == "reject" || name == "extend") {
@@ -435,49 +440,31 @@ void Push::operation(Json op) {
 
 void Push::op_send(Json op, std::string_view ref) {
   const dialect::Codec* codec = dialect::find_codec(dialect_);
-  const Json message = op.find("message");
-  if (!message || codec == nullptr) {
-    reply_error(ref, codec == nullptr
-                         ? Error{Code::unsupported_dialect, "this dialect has no codec yet", {}}
-                         : Error{Code::bad_request, "send needs a message", "/message"});
-    return;
+  Members members(op);
+  if (!members.find("message")) {
+    members.blame("message", "send needs a message");
   }
-  const Json key = op.find("idempotency_key");
-  const Json lenient = op.find("lenient");
-  const Json policy = op.find("on_unavailable");
-  const auto on_unavailable =
-      parse_on_unavailable(policy ? policy.as_string().value_or("no text") : std::string_view{});
+  const auto on_unavailable = parse_on_unavailable(members.text("on_unavailable"));
   if (!on_unavailable) {
-    reply_error(ref, on_unavailable.error());
-    return;
+    members.blame(on_unavailable.error());
   }
-  for (const std::string_view name : {"session", "idempotency_key"}) {
-    const Json value = op.find(name);
-    if (value && !value.is_null() && !value.as_string()) {
-      reply_error(ref, Error{Code::bad_request, std::string(name) + " is a string",
-                             "/" + std::string(name)});
-      return;
-    }
+  const std::string_view traceparent = members.text("traceparent");
+  const Submission submission{
+      .via = core::Via::websocket,
+      .lenient = members.flag("lenient", false),
+      .idempotency_key = members.text("idempotency_key"),
+      .session = members.text("session"),
+      .traceparent = traceparent,
+      .tracestate = members.text("tracestate"),
+      .on_unavailable = on_unavailable.value_or(core::OnUnavailable::by_rules)};
+  if (codec == nullptr) {
+    reply_error(ref, Error{Code::unsupported_dialect, "this dialect has no codec yet", {}});
+  } else if (members.error()) {
+    reply_error(ref, *members.error());
+  } else {
+    context_.submissions->submit(owner_, *codec, members.find("message"), submission,
+                                 answer_to(ref, Answered::with_receipt));
   }
-  if (lenient && !lenient.is_null() && !lenient.as_bool()) {
-    reply_error(ref, Error{Code::bad_request, "lenient is true or false", "/lenient"});
-    return;
-  }
-  const auto text = [&op](std::string_view name) {
-    const Json value = op.find(name);
-    return value ? value.as_string().value_or("") : std::string_view{};
-  };
-  const std::string_view traceparent = text("traceparent");
-  context_.submissions->submit(
-      owner_, *codec, message,
-      {.via = core::Via::websocket,
-       .lenient = lenient && lenient.as_bool() == true,
-       .idempotency_key = key ? key.as_string().value_or("") : std::string_view{},
-       .session = text("session"),
-       .traceparent = traceparent,
-       .tracestate = traceparent.empty() ? std::string_view{} : text("tracestate"),
-       .on_unavailable = *on_unavailable},
-      answer_to(ref, Answered::always));
 }
 
 void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
@@ -491,36 +478,13 @@ void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
     }
     return;
   }
-  core::Target target;
-  const Json id = op.find("id");
-  const Json seq = op.find("seq");
-  if (const auto place = seq ? seq.as_uint64() : std::nullopt) {
-    target.seq = base::Seq{*place};
-  } else if (const auto parsed = target_in(id)) {
-    target = *parsed;
+  const auto target = target_in(op);
+  auto command = target ? settle_command(name, *target, op) : std::unexpected(target.error());
+  if (command) {
+    ask(std::move(*command), answer_to(ref, Answered::if_it_has_ref));
   } else {
-    reply_error(ref, parsed.error());
-    return;
+    reply_error(ref, command.error());
   }
-  const Json reason_value = op.find("reason");
-  const std::string_view reason = reason_value ? reason_value.as_string().value_or("") : "";
-  const auto duration = duration_member(op, name == "extend" ? "lease" : "retry_after");
-  if (!duration) {
-    reply_error(ref, Error{Code::bad_request, "a duration is written as 500ms, 30s, 5m or 1h",
-                           name == "extend" ? "/lease" : "/retry_after"});
-    return;
-  }
-  core::Command command = core::Ack{.target = target};
-  if (name == "nack") {
-    const Json failed = op.find("failed");
-    command = core::Nack{target, *duration, reason, !failed || failed.as_bool().value_or(true)};
-  } else if (name == "reject") {
-    command = core::Reject{target, reason};
-  } else if (name == "extend") {
-    command = core::Extend{target, *duration};
-  }
-  context_.broker.ask(owner_.workspace, owner_.name, std::move(command),
-                      answer_to(ref, Answered::if_it_has_ref));
 }
 
 // Everything that this stream pushed up to a place, in order of delivery.
@@ -530,8 +494,7 @@ void Push::op_ack_upto(Json upto, std::string_view ref) {
     reply_error(ref, mark.error());
     return;
   }
-  context_.broker.ask(owner_.workspace, owner_.name, core::Ack{.stream = stream_, .upto = *mark},
-                      answer_to(ref, Answered::if_it_has_ref));
+  ask(core::Ack{.stream = stream_, .upto = *mark}, answer_to(ref, Answered::if_it_has_ref));
 }
 
 // Only what was pushed can be acknowledged, not what the machine handed out and a slow reader has
@@ -592,43 +555,44 @@ std::expected<core::ResumeMark, Error> Push::mark_in(Json upto) const {
             "/upto"});
 }
 
-// The message that an operation names in `id`.
-std::expected<core::Target, Error> Push::target_in(Json id) const {
-  const auto text = id ? id.as_string() : std::nullopt;
+// The message that an operation names, by `seq` or `id`.
+std::expected<core::Target, Error> Push::target_in(Json op) const {
+  if (const auto place = op.find("seq").as_uint64()) {
+    return core::Target{.seq = base::Seq{*place}, .id = {}};
+  }
+  const auto text = op.find("id").as_string();
   if (!text || text->empty()) {
     return std::unexpected(
         Error{Code::bad_request, "a message is named by `id`, a string, or by `seq`", {}});
   }
-  return Names(context_.tables(owner_.workspace), owner_).target(*text);
+  return Names(tables(), owner_).target(*text);
 }
 
 void Push::op_subscribe(Json op, std::string_view ref, bool subscribe) {
-  const Json topic = op.find("topic");
-  const std::string_view name = topic ? topic.as_string().value_or("") : "";
-  core::Command command = core::Subscribe{.topic = name};
-  if (!subscribe) {
-    command = core::Unsubscribe{.topic = name};
+  Members members(op);
+  const std::string_view topic = members.text("topic");
+  if (members.error()) {
+    reply_error(ref, *members.error());
+    return;
   }
-  context_.broker.ask(owner_.workspace, owner_.name, std::move(command),
-                      answer_to(ref, Answered::always));
+  core::Command command = core::Subscribe{.topic = topic};
+  if (!subscribe) {
+    command = core::Unsubscribe{.topic = topic};
+  }
+  ask(std::move(command), answer_to(ref, Answered::always));
 }
 
 void Push::op_heartbeat(Json op, std::string_view ref) {
-  const core::Agent& before = context_.tables(owner_.workspace).agents[owner_.ref];
-  const auto status = said_member(op, "status", standing_status(before));
-  const auto task = said_member(op, "currentTask", before.task);
-  const auto tokens = tokens_member(op, "tokens");
-  if (!status || !task || !tokens) {
-    reply_error(ref, !status ? status.error() : !task ? task.error() : tokens.error());
-    return;
+  const auto command = heartbeat_command(tables().agents[owner_.ref], op);
+  if (command) {
+    ask(*command, answer_to(ref, Answered::if_it_has_ref));
+  } else {
+    reply_error(ref, command.error());
   }
-  if (auto good = check_status(owner_.dialect, *status); !good) {
-    reply_error(ref, good.error());
-    return;
-  }
-  context_.broker.ask(owner_.workspace, owner_.name,
-                      core::Heartbeat{.status = *status, .task = *task, .tokens = *tokens},
-                      answer_to(ref, Answered::if_it_has_ref));
+}
+
+void Push::ask(core::Command command, node::Broker::Done done) {
+  context_.broker.ask(owner_.workspace, owner_.name, std::move(command), std::move(done));
 }
 
 // Replies when the outcome is there, if the connection still is.
@@ -636,75 +600,47 @@ node::Broker::Done Push::answer_to(std::string_view ref, Answered when) {
   return [&context = context_, connection = connection_, ref = std::string(ref), when](
              const core::Outcome& outcome, std::span<const core::Effect>) {
     Push* const push = context.pushes->find(connection);
-    if (push != nullptr && (when == Answered::always || !outcome || !ref.empty())) {
-      push->reply(ref, outcome);
+    if (push != nullptr && (when != Answered::if_it_has_ref || !outcome || !ref.empty())) {
+      push->reply(ref, outcome, when == Answered::with_receipt);
     }
   };
 }
 
-void Push::reply(std::string_view ref, const core::Outcome& outcome) {
+// A send is answered with the receipt that it gets over HTTP, but for the list of recipients.
+void Push::reply(std::string_view ref, const core::Outcome& outcome, bool with_receipt) {
   if (!outcome) {
     reply_error(ref, outcome.error());
     return;
   }
   text_.assign(R"({"ref":)").append(ref.empty() ? "null" : ref);
   text_.append(R"(,"ok":true)");
-  if (outcome->message.n != 0) {
+  if (with_receipt) {
+    Principal sender = owner_;
+    sender.dialect = dialect_;
+    const std::string receipt =
+        receipt_text(context_.broker, sender, *outcome, Recipients::counted);
+    text_.append(",").append(receipt, 1, receipt.size() - 2);  // without its braces
+    append_redirection(outcome->message);
+  } else if (outcome->message.n != 0) {
     text_.append(R"(,"seq":)").append(std::to_string(outcome->message.n));
   }
-  if (outcome->number != 0) {  // of a send
-    append_sent(outcome->message);
-  }
-  if (outcome->delay.us > 0) {
-    text_.append(R"(,"state":"queued","delay":")");
-    text_.append(rough_duration(outcome->delay)).append("\"");
-  }
-  if (outcome->duplicate) {
-    text_.append(R"(,"duplicate":true)");
-  }
-  if (outcome->skipped) {
-    text_.append(R"(,"skipped":true)");
-  }
-  append_warnings(*outcome);
   text_.append(R"(,"count":)").append(std::to_string(outcome->count)).append("}");
   send_text(text_);
 }
 
-void Push::append_warnings(const core::Receipt& receipt) {
-  const core::Messages& messages = tables().messages;
-  const bool is_sent = receipt.number != 0 && !receipt.skipped;
-  const core::MessageRef ref = is_sent ? messages.find(receipt.message) : core::none;
-  const bool some_dead = ref != core::none && messages.message(ref).dead_letters > 0;
-  std::string_view before = R"(,"warnings":[)";
-  for (const std::string& warning :
-       {receipt.skipped || receipt.has_no_task ? task_warning(tables(), receipt) : std::string(),
-        std::string(some_dead ? "not every receiver could be reached" : ""),
-        is_sent ? unfit_warning(tables(), receipt) : std::string()}) {
-    if (!warning.empty()) {
-      text_.append(std::exchange(before, ","));
-      lib::append_json_string(text_, warning);
-    }
-  }
-  text_.append(before == "," ? "]" : "");
-}
-
-// What the sender may not know yet: the id, and who got it in another's place.
-void Push::append_sent(base::Seq seq) {
+// Who got it in another's place, where that is the only receiver.
+void Push::append_redirection(base::Seq seq) {
   const core::Tables& t = tables();
-  const core::Messages& messages = t.messages;
-  if (const core::MessageRef ref = messages.find(seq); ref != core::none) {
-    const core::Message& message = messages.message(ref);
-    text_.append(R"(,"id":)");
-    lib::append_json_string(text_, id_text(context_.broker, owner_.workspace, message, dialect_));
-    if (message.delivery_count == 1) {
-      const core::AgentRef receiver = messages.delivery(message.deliveries).receiver;
-      if (const auto away = redirected_from(t, ref, receiver); !away.empty()) {
-        text_.append(R"(,"receiver":)");
-        lib::append_json_string(text_, t.agents[receiver].name);
-        text_.append(R"(,"redirected_from":)");
-        lib::append_json_string(text_, away);
-      }
-    }
+  const core::MessageRef ref = t.messages.find(seq);
+  if (ref == core::none || t.messages.message(ref).delivery_count != 1) {
+    return;
+  }
+  const core::AgentRef receiver = t.messages.delivery(t.messages.message(ref).deliveries).receiver;
+  if (const auto away = redirected_from(t, ref, receiver); !away.empty()) {
+    text_.append(R"(,"receiver":)");
+    lib::append_json_string(text_, t.agents[receiver].name);
+    text_.append(R"(,"redirected_from":)");
+    lib::append_json_string(text_, away);
   }
 }
 

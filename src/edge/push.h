@@ -39,7 +39,7 @@ class Push final : public node::Receiver {
   // What was posted, or read for it, is there now.
   void end_post() { is_posted_ = false; }
   void end_warming() { is_warming_ = false; }
-  void reply(std::string_view ref, const core::Outcome& outcome);
+  void reply(std::string_view ref, const core::Outcome& outcome, bool with_receipt);
 
   void deliver(const core::Deliver& delivery, const core::Envelope* envelope) override;
   void stream_closed() override;
@@ -53,8 +53,6 @@ class Push final : public node::Receiver {
   };
 
   bool is_welcome();
-  void append_sent(base::Seq seq);
-  void append_warnings(const core::Receipt& receipt);
   void push_later();
   bool is_held(const Waiting& waiting) const;
   void warm_up();
@@ -64,15 +62,17 @@ class Push final : public node::Receiver {
   const core::Tables& tables() const;
   void operation(lib::Json op);
   void op_send(lib::Json op, std::string_view ref);
-  std::expected<core::Target, base::Error> target_in(lib::Json id) const;
+  std::expected<core::Target, base::Error> target_in(lib::Json op) const;
   void op_settle(lib::Json op, std::string_view ref, std::string_view name);
   void op_ack_upto(lib::Json upto, std::string_view ref);
   std::expected<core::ResumeMark, base::Error> mark_in(lib::Json upto) const;
   void op_heartbeat(lib::Json op, std::string_view ref);
   void op_subscribe(lib::Json op, std::string_view ref, bool subscribe);
   // Whether success is answered also where the operation has no `ref`. Refusals always are.
-  enum class Answered : uint8_t { always, if_it_has_ref };
+  enum class Answered : uint8_t { always, with_receipt, if_it_has_ref };
+  void ask(core::Command command, node::Broker::Done done);
   node::Broker::Done answer_to(std::string_view ref, Answered when);
+  void append_redirection(base::Seq seq);
   void reply_error(std::string_view ref, const base::Error& error);
   void send_text(std::string_view text);
 

@@ -30,10 +30,6 @@ int hex_value(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-std::unexpected<Error> wrong(std::string detail, std::string field) {
-  return std::unexpected(Error{Code::bad_request, std::move(detail), std::move(field)});
-}
-
 }  // namespace
 
 std::optional<uint64_t> parse_number(std::string_view text) {
@@ -118,13 +114,6 @@ node::Broker& Asker::broker() const { return context->broker; }
 
 base::Time Asker::now() const { return context->clock.now(); }
 
-bool Call::require(bool allowed, std::string_view who) const {
-  if (!allowed) {
-    refuse(Error{Code::forbidden, std::string(who) + " may do this", {}});
-  }
-  return allowed;
-}
-
 std::optional<std::string> query_value(std::string_view query, std::string_view name) {
   std::string_view rest = query;
   while (!rest.empty()) {
@@ -139,56 +128,28 @@ std::optional<std::string> query_value(std::string_view query, std::string_view 
   return std::nullopt;
 }
 
-std::optional<std::string> Call::parameter(std::string_view name) const {
+std::optional<std::string_view> Call::parameter(std::string_view name) const {
   CHECK(std::ranges::find(route.parameters, name, &Parameter::name) != route.parameters.end());
   const auto at = query.find(name);
-  return at == query.end() ? std::nullopt : std::optional(at->second);
+  return at == query.end() ? std::nullopt : std::optional<std::string_view>(at->second);
 }
 
-std::expected<bool, Error> Call::flag(std::string_view name) const {
-  const std::optional<std::string> text = parameter(name);
-  if (text && *text != "true" && *text != "false") {
-    return std::unexpected(bad_parameter(name, "true or false"));
-  }
-  return text == "true";
+std::string Call::text(std::string_view name, std::string_view fallback) const {
+  return std::string(parameter(name).value_or(fallback));
 }
 
-std::expected<uint64_t, Error> Call::count(std::string_view name, uint64_t fallback,
-                                           uint64_t max) const {
-  const std::optional<std::string> text = parameter(name);
-  if (!text) {
-    return fallback;
-  }
-  const std::optional<uint64_t> value = parse_number(*text);
-  if (!value || *value > max) {
-    return std::unexpected(bad_parameter(name, "a whole number up to " + std::to_string(max)));
-  }
-  return *value;
+bool Call::flag(std::string_view name) const { return parameter(name) == "true"; }
+
+uint64_t Call::number(std::string_view name, uint64_t fallback) const {
+  return parse_number(text(name)).value_or(fallback);
 }
 
-std::expected<Duration, Error> Call::duration(std::string_view name, Duration fallback,
-                                              Duration max) const {
-  const std::optional<std::string> text = parameter(name);
-  if (!text) {
-    return fallback;
-  }
-  const std::optional<Duration> value = base::parse_duration(*text);
-  if (!value || *value > max) {
-    return std::unexpected(
-        bad_parameter(name, "a duration such as 30s, up to " + base::format_duration(max)));
-  }
-  return *value;
+Duration Call::duration(std::string_view name) const {
+  return base::parse_duration(text(name)).value_or(Duration{});
 }
 
-std::expected<base::Time, Error> Call::time(std::string_view name, base::Time fallback) const {
-  const std::optional<std::string> text = parameter(name);
-  if (!text) {
-    return fallback;
-  }
-  if (const std::optional<base::Time> value = dialect::parse_time(*text)) {
-    return *value;
-  }
-  return std::unexpected(bad_parameter(name, "a time in UTC such as 2026-11-15T21:06:53Z"));
+base::Time Call::time(std::string_view name, base::Time fallback) const {
+  return dialect::parse_time(text(name)).value_or(fallback);
 }
 
 std::expected<dialect::Codec, Error> Call::codec() const {
@@ -207,121 +168,20 @@ std::expected<dialect::Codec, Error> Call::codec() const {
 
 std::expected<core::Dialect, Error> Call::wanted_dialect() const {
   const std::string_view header = request.header("parley-dialect");
-  const auto name =
-      header.empty() ? parameter("dialect") : parameter("dialect").value_or(std::string(header));
-  if (!name) {
+  const std::string_view name = parameter("dialect").value_or(header);
+  if (header.empty() && !parameter("dialect")) {
     return caller.dialect;
   }
-  if (const dialect::Codec* codec = dialect::find_codec(*name)) {
+  if (const dialect::Codec* codec = dialect::find_codec(name)) {
     return codec->dialect;
   }
-  return std::unexpected(
-      Error{Code::unsupported_dialect, "no message can be written in the dialect " + *name, {}});
+  return std::unexpected(Error{Code::unsupported_dialect,
+                               "no message can be written in the dialect " + std::string(name),
+                               {}});
 }
 
 std::expected<core::Target, Error> Call::target(Names::First first) const {
   return Names(tables(), caller).target(arguments[0], first);
-}
-
-std::optional<Error> unknown_member(lib::Json body, std::span<const std::string_view> known) {
-  for (const lib::JsonMember& member : body.members()) {
-    if (std::ranges::find(known, member.key) == known.end()) {
-      const std::string name(base::cut(member.key, 64));
-      return Error{Code::bad_request,
-                   "there is no member \"" + name + "\" here; " +
-                       (known.empty()
-                            ? "this path takes no body"
-                            : "the nearest is \"" + std::string(base::nearest(name, known)) + "\""),
-                   "/" + name};
-    }
-  }
-  return std::nullopt;
-}
-
-std::expected<uint64_t, Error> tokens_member(lib::Json object, std::string_view key,
-                                             std::string_view place) {
-  const lib::Json value = object ? object.find(key) : lib::Json();
-  if (!value || value.is_null()) {
-    return 0;
-  }
-  if (const auto tokens = value.as_uint64()) {
-    return *tokens;
-  }
-  return std::unexpected(Error{Code::bad_request,
-                               std::string(key) + " is a whole number: what was used since the "
-                                                  "last report",
-                               std::string(place) + std::string(key)});
-}
-
-std::expected<std::string_view, Error> text_member(lib::Json body, std::string_view key,
-                                                   std::string_view fallback) {
-  const lib::Json value = body.find(key);
-  if (!value || value.is_null()) {
-    return fallback;
-  }
-  if (const auto text = value.as_string()) {
-    return *text;
-  }
-  return wrong(std::string(key) + " must be a string", "/" + std::string(key));
-}
-
-std::expected<std::vector<std::string_view>, Error> texts_member(lib::Json body,
-                                                                 std::string_view key) {
-  std::vector<std::string_view> texts;
-  const lib::Json value = body.find(key);
-  if (!value || value.is_null()) {
-    return texts;
-  }
-  if (value.kind() != lib::JsonKind::array) {
-    return wrong(std::string(key) + " must be an array of strings", "/" + std::string(key));
-  }
-  for (const lib::Json element : value.elements()) {
-    const auto text = element.as_string();
-    if (!text) {
-      return wrong(std::string(key) + " must be an array of strings", "/" + std::string(key));
-    }
-    texts.push_back(*text);
-  }
-  return texts;
-}
-
-std::expected<void, Error> check_status(core::Dialect dialect, std::string_view status) {
-  constexpr auto words =
-      std::to_array<std::string_view>({"", "idle", "working", "waiting", "offline"});
-  if (dialect != core::Dialect::collab || std::ranges::find(words, status) != words.end()) {
-    return {};
-  }
-  return wrong("the status of a collab agent is one of idle, working, waiting, offline", "/status");
-}
-
-std::expected<std::string, Error> said_member(lib::Json body, std::string_view key,
-                                              std::string_view before) {
-  const lib::Json value = body.find(key);
-  if (!value || value.is_null()) {
-    return std::string(value ? std::string_view{} : before);
-  }
-  const auto text = value.as_string();
-  return text ? std::expected<std::string, Error>(std::string(*text))
-              : wrong(std::string(key) + " must be a string", "/" + std::string(key));
-}
-
-std::string_view standing_status(const core::Agent& agent) {
-  return agent.status == "offline" ? std::string_view{} : agent.status;
-}
-
-std::optional<Duration> duration_member(lib::Json object, std::string_view key) {
-  const lib::Json value = object.find(key);
-  return value ? base::parse_duration(value.as_string().value_or("")) : std::optional(Duration{});
-}
-
-std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text) {
-  constexpr std::array<std::string_view, 4> words = {"", "queue", "redirect", "fail"};
-  const auto at = std::ranges::find(words, text);
-  if (at == words.end()) {
-    return std::unexpected(
-        Error{Code::bad_request, "on_unavailable is queue, redirect or fail", "/on_unavailable"});
-  }
-  return static_cast<core::OnUnavailable>(at - words.begin());
 }
 
 net::Response problem(const Error& error) {

@@ -59,19 +59,15 @@ struct Call : Asker {
   lib::Json body{};  // unless the handler reads it
 
   const Asker& asker() const { return *this; }
-  bool require(bool allowed, std::string_view who) const;
-  std::expected<lib::Json, Error> body_object() const { return body; }
 
-  // A parameter of the query, decoded; none when it is not there.
-  std::optional<std::string> parameter(std::string_view name) const;
-  // `true`, `false`, or not there.
-  std::expected<bool, Error> flag(std::string_view name) const;
-  // Errors name the parameter. `fallback` where it is not there.
-  std::expected<uint64_t, Error> count(std::string_view name, uint64_t fallback,
-                                       uint64_t max) const;
-  std::expected<Duration, Error> duration(std::string_view name, Duration fallback,
-                                          Duration max) const;
-  std::expected<base::Time, Error> time(std::string_view name, base::Time fallback) const;
+  // A parameter of the query; nothing, or what stands for it, where it is not there. Only for what
+  // the row of the route names, which has seen to it that it is well formed.
+  std::optional<std::string_view> parameter(std::string_view name) const;
+  std::string text(std::string_view name, std::string_view fallback = {}) const;
+  bool flag(std::string_view name) const;
+  uint64_t number(std::string_view name, uint64_t fallback) const;
+  Duration duration(std::string_view name) const;
+  base::Time time(std::string_view name, base::Time fallback) const;
 
   // The dialect of the body: the caller's own, or that of the header.
   std::expected<dialect::Codec, Error> codec() const;
@@ -94,37 +90,6 @@ std::vector<std::string_view> path_segments(std::string_view path);
 
 // Decimal digits; none for anything else.
 std::optional<uint64_t> parse_number(std::string_view text);
-
-// The text in a member; `fallback` where it is not there, or null.
-std::expected<std::string_view, Error> text_member(lib::Json body, std::string_view key,
-                                                   std::string_view fallback);
-// The texts in an array; none where it is not there, or null.
-std::expected<std::vector<std::string_view>, Error> texts_member(lib::Json body,
-                                                                 std::string_view key);
-
-// The duration in a member: none when it is there and is no duration, zero when it is not there.
-std::optional<Duration> duration_member(lib::Json object, std::string_view key);
-
-// A number of tokens that an agent reports; 0 when it reports none.
-std::expected<uint64_t, Error> tokens_member(lib::Json object, std::string_view key,
-                                             std::string_view place = "/");
-
-// What an agent may say of how it is; each dialect has its words.
-std::expected<void, Error> check_status(core::Dialect dialect, std::string_view status);
-
-// What a heartbeat says in `key`: what it said before where that is left out, nothing where it is
-// null.
-std::expected<std::string, Error> said_member(lib::Json body, std::string_view key,
-                                              std::string_view before);
-// What stays of a status when the agent is heard of: all but `offline`.
-std::string_view standing_status(const core::Agent& agent);
-
-// A member that is none of these, as an error that names the nearest: a typing error would change
-// what is done.
-std::optional<Error> unknown_member(lib::Json body, std::span<const std::string_view> known);
-
-// `queue`, `redirect`, `fail`; empty: as the rules say.
-std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text);
 
 // The answer to what went wrong: RFC 9457.
 net::Response problem(const Error& error);

@@ -52,12 +52,16 @@ void render_unreached(const core::Tables& t, core::MessageRef ref, JsonWriter& o
   }
 }
 
-void render_recipients(const core::Tables& t, const Principal& caller, const core::Receipt& receipt,
-                       JsonWriter& out) {
+void render_recipients(const core::Tables& t, const Principal& caller,
+                       const core::Receipt& receipt, Recipients shown, JsonWriter& out) {
   const core::MessageRef ref = t.messages.find(receipt.message);
   // A task that was reassigned meanwhile has more of them than it was sent to.
   const uint64_t recipients =
       ref == core::none ? receipt.count : t.messages.message(ref).delivery_count;
+  if (shown == Recipients::counted) {
+    out.key("recipient_count").number(recipients);
+    return;
+  }
   out.key("recipients");
   if (ref != core::none && recipients <= recipients_listed_max) {
     render_deliveries(t, caller, ref, out);
@@ -97,7 +101,7 @@ void render_receiver_warnings(const core::Tables& t, const Principal& caller, co
 }  // namespace
 
 std::string receipt_text(node::Broker& broker, const Principal& caller,
-                         const core::Receipt& receipt) {
+                         const core::Receipt& receipt, Recipients recipients) {
   const core::Tables& t = broker.machine().find(caller.workspace)->tables();
   const core::MessageRef ref = t.messages.find(receipt.message);
   std::string text;
@@ -125,7 +129,7 @@ std::string receipt_text(node::Broker& broker, const Principal& caller,
   if (receipt.number != 0) {
     out.key("sequence_number").number(receipt.number);
   }
-  render_recipients(t, caller, receipt, out);
+  render_recipients(t, caller, receipt, recipients, out);
   out.key("warnings").array();
   for (const std::string& warning : {task_warning(t, receipt), untold, unfit_warning(t, receipt)}) {
     if (!warning.empty()) {
@@ -148,6 +152,19 @@ std::string receipt_text(node::Broker& broker, const Principal& caller,
   }
   out.end_array().end_object();
   return text;
+}
+
+node::Broker::Done reply_receipt(const Asker& asker, core::Dialect dialect) {
+  return [asker, dialect](const core::Outcome& outcome, std::span<const core::Effect>) {
+    if (!outcome) {
+      asker.refuse(outcome.error());
+      return;
+    }
+    Principal sender = asker.caller;
+    sender.dialect = dialect;
+    asker.respond(
+        json_response(202, receipt_text(asker.broker(), sender, *outcome, Recipients::listed)));
+  };
 }
 
 }  // namespace parley::edge

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "dialect/iso8601.h"
 #include "edge/api/call.h"
+#include "edge/api/members.h"
 #include "edge/routes/routes.h"
 
 namespace parley::edge {

@@ -9,7 +9,9 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "dialect/inbox/inbox.h"
+#include "edge/api/commands.h"
 #include "edge/api/context.h"
+#include "edge/api/members.h"
 #include "edge/mask.h"
 #include "edge/render.h"
 #include "lib/crypto.h"
@@ -68,6 +70,21 @@ node::Broker::Done in_words_of(const dialect::Codec& codec, node::Broker::Done d
 }
 
 }  // namespace
+
+std::expected<Submission, Error> submission_of(const Call& call) {
+  const auto on_unavailable =
+      parse_on_unavailable(call.parameter("on_unavailable").value_or(std::string_view{}));
+  if (!on_unavailable) {
+    return std::unexpected(on_unavailable.error());
+  }
+  return Submission{.via = call.via,
+                    .lenient = call.flag("lenient"),
+                    .idempotency_key = call.request.header("idempotency-key"),
+                    .session = call.parameter("session").value_or(std::string_view{}),
+                    .traceparent = call.request.header("traceparent"),
+                    .tracestate = call.request.header("tracestate"),
+                    .on_unavailable = *on_unavailable};
+}
 
 std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
                                                      const dialect::Codec& codec, Json message,
@@ -186,12 +203,10 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
     done = in_ids_of(caller, codec.dialect, dialect::id_in(codec.dialect, command->envelope),
                      std::move(done));
   }
-  const Json metadata = message.is_object() ? message.find("metadata") : Json();
-  const auto tokens = metadata && metadata.is_object()
-                          ? tokens_member(metadata, "tokens_used", "/metadata/")
-                          : std::expected<uint64_t, Error>(0);
-  if (command && !tokens) {
-    command = std::unexpected(tokens.error());
+  Members metadata(message.find("metadata"), "/metadata/");
+  const uint64_t tokens = metadata.tokens("tokens_used");
+  if (command && metadata.error()) {
+    command = std::unexpected(*metadata.error());
   }
   if (command) {
     if (auto good = check_reply_to(caller, codec, command->envelope); !good) {
@@ -208,7 +223,7 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
     }
     command->gathering = submission.gathering;
     command->later_stages = submission.later_stages;
-    command->tokens = *tokens;
+    command->tokens = tokens;
     command->on_unavailable = submission.on_unavailable;
     command->wait = submission.wait;
     context_.broker.ask(caller.workspace, caller.name, std::move(*command), std::move(done));

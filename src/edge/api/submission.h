@@ -9,7 +9,7 @@
 
 #include "core/model/command.h"
 #include "dialect/dialect.h"
-#include "edge/principal.h"
+#include "edge/api/call.h"
 #include "lib/json.h"
 #include "node/broker.h"
 
@@ -33,6 +33,9 @@ struct Submission {
   core::OnUnavailable on_unavailable = core::OnUnavailable::by_rules;
   base::Duration wait{};  // how long its caller blocks for the answer
 };
+
+// What a request asks for beside its message, in its query and its headers.
+std::expected<Submission, base::Error> submission_of(const Call& call);
 
 // Makes commands of messages: checks them, and adds what follows from the messages before.
 class Submissions {

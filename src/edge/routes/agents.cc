@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "edge/api/commands.h"
 #include "edge/api/context.h"
+#include "edge/api/members.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "edge/webhooks/webhooks.h"
@@ -63,47 +65,27 @@ std::expected<void, Error> check_role(core::Dialect dialect, std::string_view ro
                "/role");
 }
 
-std::expected<void, Error> check_profile(std::string_view key, Json value) {
-  const std::string pointer = "/" + std::string(key);
+void check_profile(std::string_view key, Members& body) {
   if (key == "supportedActions") {
-    bool texts = value.kind() == lib::JsonKind::array;
-    if (texts) {
-      for (const Json element : value.elements()) {
-        texts = texts && element.as_string().has_value();
-      }
-    }
-    return texts ? std::expected<void, Error>{}
-                 : wrong("supportedActions must be an array of strings", pointer);
+    (void)body.texts(key);
+  } else if (key != "scope") {  // which is the dialect's own matter
+    (void)body.text(key);
   }
-  if (key == "scope") {
-    return {};  // the dialect's own matter
-  }
-  const auto text = value.as_string();
-  if (!text) {
-    return wrong(std::string(key) + " must be a string", pointer);
-  }
-  return {};
 }
 
 // What an agent says of itself beyond what the machine acts on: the members of `body` that are
 // there, else those of `before`. A null takes one away.
-std::expected<std::string, Error> profile_of(Json body, std::string_view before) {
+std::string profile_of(Members& body, std::string_view before) {
   constexpr std::array<std::string_view, 4> keys = {"name", "supportedActions", "spawner", "scope"};
   std::string text;
   JsonWriter out(text);
   out.object();
   bool any = false;
   for (const std::string_view key : keys) {
-    std::string_view value;
-    if (const Json given = body.find(key)) {
-      if (given.is_null()) {
-        continue;
-      }
-      if (auto good = check_profile(key, given); !good) {
-        return std::unexpected(good.error());
-      }
-      value = given.raw();
-    } else {
+    const Json given = body.find(key);
+    std::string_view value = given.is_null() ? std::string_view{} : given.raw();
+    check_profile(key, body);
+    if (!given) {
       lib::JsonSlice member;
       for (lib::JsonSlices members(before); members.next(member);) {
         value = member.key == "\"" + std::string(key) + "\"" ? member.value : value;
@@ -124,8 +106,7 @@ struct WantedWebhook {
   core::WebhookSecret secret{};  // a new one, for one who has none, moves or wants another
 };
 
-std::expected<WantedWebhook, Error> webhook_member(Json body, const core::Agent* before,
-                                                   const Reach& reach) {
+WantedWebhook webhook_in(Members& body, const core::Agent* before, const Reach& reach) {
   WantedWebhook wanted;
   wanted.url = before == nullptr ? std::string_view{} : std::string_view(before->webhook.url);
   const bool has_secret = !wanted.url.empty();
@@ -134,17 +115,18 @@ std::expected<WantedWebhook, Error> webhook_member(Json body, const core::Agent*
     return given ? WantedWebhook{} : wanted;
   }
   const Json url = given.is_object() ? given.find("url") : given;
-  const Json rotate = given.is_object() ? given.find("rotate_secret") : Json();
+  const Json rotate = given.find("rotate_secret");
   if ((url && !url.as_string()) || (rotate && !rotate.as_bool()) || (!url && !has_secret)) {
-    return wrong("webhook is a URL, or an object with url and rotate_secret", "/webhook");
+    body.blame("webhook", "webhook is a URL, or an object with url and rotate_secret");
+    return wanted;
   }
-  wanted.url = url ? *url.as_string() : wanted.url;
-  if (auto good = reach.check(wanted.url); !good) {
-    return std::unexpected(good.error());
+  wanted.url = url.as_string().value_or(wanted.url);
+  if (const auto good = reach.check(wanted.url); !good) {
+    body.blame(good.error());
   }
   // Who got it until now must not be able to speak to another in the broker's name.
   const bool moves = has_secret && origin_of(wanted.url) != origin_of(before->webhook.url);
-  if (!has_secret || moves || (rotate && *rotate.as_bool())) {
+  if (!has_secret || moves || rotate.as_bool().value_or(false)) {
     wanted.secret = lib::random_key();
   }
   return wanted;
@@ -166,112 +148,82 @@ std::string credentials_text(std::string_view name, std::string_view token,
   return text;
 }
 
-void update_agent(Call& call, Json body, const std::string& name) {
+// What is asked for of an agent. What the body leaves out stays as it was `before`; null: it is
+// new.
+core::Register registration(Members& body, const core::Agent* before, const Reach& reach) {
+  core::Register command;
+  const core::Dialect spoken = before == nullptr ? core::Dialect::flow : before->dialect;
+  const auto dialect = parse_dialect(body.text("dialect", dialect::name_of(spoken)));
+  if (!dialect) {
+    body.blame(dialect.error());
+  }
+  command.dialect = dialect.value_or(core::Dialect::flow);
+  // Not `? "" : before->role`: that is a temporary string, which the view would outlive.
+  command.role =
+      body.text("role", before == nullptr ? std::string_view{} : std::string_view(before->role));
+  command.capabilities = body.texts("capabilities");
+  if (before != nullptr && !body.find("capabilities")) {
+    command.capabilities.assign(before->capabilities.begin(), before->capabilities.end());
+  }
+  command.subscriptions = body.texts("subscriptions");
+  const WantedWebhook webhook = webhook_in(body, before, reach);
+  command.webhook = webhook.url;
+  command.webhook_secret = webhook.secret;
+  if (const auto good = check_role(command.dialect, command.role); !good) {
+    body.blame(good.error());
+  }
+  return command;
+}
+
+void add_agent(Call& call) {
+  Members body(call.body);
+  const std::string name(body.needed_text("id", "an agent has an id, a string"));
+  if (std::ranges::equal(std::string_view("human:"), std::string_view(name).substr(0, 6),
+                         [](char a, char b) { return a == (b | 0x20) || a == b; })) {
+    body.blame("id", "names with human: are for people; use POST /v1/humans");
+  }
   const core::AgentRef found = call.tables().agents.find(name);
   // One whose removal is on its way is gone before this is heard.
   const bool is_new = found == core::none || !call.tables().agents[found].is_registered() ||
                       call.context->removing.contains({call.caller.workspace, name});
   const core::Agent* before = is_new ? nullptr : &call.tables().agents[found];
-  core::Register command;
-  command.name = name;
-  const auto dialect = text_member(
-      body, "dialect", dialect::name_of(before == nullptr ? core::Dialect::flow : before->dialect));
-  // Not `? "" : before->role`: that is a temporary string, which the view would outlive.
-  const auto role = text_member(
-      body, "role", before == nullptr ? std::string_view{} : std::string_view(before->role));
-  auto capabilities = texts_member(body, "capabilities");
-  if (capabilities && !body.find("capabilities") && before != nullptr) {
-    capabilities->assign(before->capabilities.begin(), before->capabilities.end());
-  }
-  const auto profile =
+  core::Register command = registration(body, before, call.context->webhooks->reach());
+  const std::string profile =
       profile_of(body, before == nullptr ? std::string_view{} : std::string_view(before->profile));
-  const auto subscriptions = texts_member(body, "subscriptions");
-  const auto webhook = webhook_member(body, before, call.context->webhooks->reach());
-  const auto parsed = dialect ? parse_dialect(*dialect) : std::unexpected(dialect.error());
-  std::expected<void, Error> good;
-  if (!parsed) {
-    good = std::unexpected(parsed.error());
-  } else if (!role) {
-    good = std::unexpected(role.error());
-  } else if (!capabilities) {
-    good = std::unexpected(capabilities.error());
-  } else if (!subscriptions) {
-    good = std::unexpected(subscriptions.error());
-  } else if (!profile) {
-    good = std::unexpected(profile.error());
-  } else if (!webhook) {
-    good = std::unexpected(webhook.error());
-  } else {
-    good = check_role(*parsed, *role);
-  }
-  if (!good) {
-    call.refuse(good.error());
+  const bool rotate = body.flag("rotate_token", false);
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
-  command.dialect = *parsed;
-  command.role = *role;
-  command.capabilities = *capabilities;
-  command.profile = *profile;
-  command.webhook = webhook->url;
-  command.webhook_secret = webhook->secret;
-  command.subscriptions = *subscriptions;
-  const bool rotate = body.find("rotate_token") && body.find("rotate_token").as_bool() == true;
+  command.name = name;
+  command.profile = profile;
   const std::string token = is_new || rotate ? lib::random_token() : std::string();
   if (!token.empty()) {
     command.token = lib::sha256(token);
     command.only_token = rotate;
   }
-  call.ask(std::move(command), [asker = call.asker(), made = !token.empty(),
-                                text = credentials_text(name, token, webhook->secret)](
-                                   const core::Outcome& outcome, std::span<const core::Effect>) {
-    if (outcome) {
-      asker.respond(json_response(made ? 201 : 200, text));
-    } else {
-      asker.refuse(outcome.error());
-    }
-  });
-}
-
-void add_agent(Call& call) {
-  const auto body = call.body_object();
-  if (!body) {
-    call.refuse(body.error());
-    return;
-  }
-  const auto name = text_member(*body, "id", "");
-  if (!name || name->empty()) {
-    call.refuse(name ? Error{Code::bad_request, "an agent has an id", "/id"} : name.error());
-    return;
-  }
-  if (std::ranges::equal(std::string_view("human:"), name->substr(0, 6),
-                         [](char a, char b) { return a == (b | 0x20) || a == b; })) {
-    call.refuse(
-        Error{Code::bad_request, "names with human: are for people; use POST /v1/humans", "/id"});
-    return;
-  }
-  update_agent(call, *body, std::string(*name));
+  std::string text = credentials_text(name, token, command.webhook_secret);
+  call.ask(std::move(command),
+           [asker = call.asker(), made = !token.empty(), text = std::move(text)](
+               const core::Outcome& outcome, std::span<const core::Effect>) {
+             if (outcome) {
+               asker.respond(json_response(made ? 201 : 200, text));
+             } else {
+               asker.refuse(outcome.error());
+             }
+           });
 }
 
 void heartbeat(Call& call) {
-  const auto body = call.body_object();
   const core::Agent& before = call.tables().agents[call.caller.ref];
-  const auto status =
-      body ? said_member(*body, "status", standing_status(before)) : std::unexpected(body.error());
-  const auto task =
-      body ? said_member(*body, "currentTask", before.task) : std::unexpected(body.error());
-  const auto tokens = body ? tokens_member(*body, "tokens") : std::unexpected(body.error());
-  if (!status || !task || !tokens) {
-    call.refuse(!status ? status.error() : !task ? task.error() : tokens.error());
-    return;
+  const auto command = heartbeat_command(before, call.body);
+  if (call.arguments[0] != call.caller.name) {
+    call.refuse(Error{Code::forbidden, "only the agent itself may do this", {}});
+  } else if (!command) {
+    call.refuse(command.error());
+  } else {
+    call.ask(*command, call.reply());
   }
-  if (!call.require(call.arguments[0] == call.caller.name, "only the agent itself")) {
-    return;
-  }
-  if (auto good = check_status(call.caller.dialect, *status); !good) {
-    call.refuse(good.error());
-    return;
-  }
-  call.ask(core::Heartbeat{.status = *status, .task = *task, .tokens = *tokens}, call.reply());
 }
 
 bool holds(std::string_view text, std::string_view part) {
@@ -305,10 +257,9 @@ AgentParts shown_of(const core::Tables& t, const Principal& caller, core::AgentR
 // than what it is shown.
 void list_agents(Call& call) {
   const core::Tables& t = call.tables();
-  const auto limit = call.count("limit", agents_max, agents_max);
-  const auto kinds = parse_kinds(call.parameter("kind").value_or(""));
-  const std::string part = call.parameter("name").value_or("");
-  const std::string after = call.parameter("after").value_or("");
+  const auto kinds = parse_kinds(call.text("kind"));
+  const std::string part = call.text("name");
+  const std::string after = call.text("after");
   const auto capability = call.parameter("capability");
   const auto role = call.parameter("role");
   const auto status = call.parameter("status");
@@ -316,11 +267,8 @@ void list_agents(Call& call) {
   const auto dialect = name ? parse_dialect(*name) : core::Dialect::flow;
   const auto good =
       name && dialect ? check_status(*dialect, status.value_or("")) : std::expected<void, Error>{};
-  if (!dialect || !good || !limit || !kinds) {
-    call.refuse(!dialect ? dialect.error()
-                : !good  ? good.error()
-                : !limit ? limit.error()
-                         : kinds.error());
+  if (!dialect || !good || !kinds) {
+    call.refuse(!dialect ? dialect.error() : !good ? good.error() : kinds.error());
     return;
   }
   std::vector<core::AgentRef> found;
@@ -336,7 +284,7 @@ void list_agents(Call& call) {
       found.push_back(t.agents.find(agent.name));
     }
   });
-  const size_t shown = std::min<size_t>(found.size(), *limit);
+  const size_t shown = std::min<size_t>(found.size(), call.number("limit", agents_max));
   std::ranges::partial_sort(
       found, found.begin() + static_cast<std::ptrdiff_t>(shown), {},
       [&](core::AgentRef ref) -> const std::string& { return t.agents[ref].name; });

@@ -32,16 +32,12 @@ base::Error no_such_letter(std::string_view id) {
 }
 
 void list_dead_letters(Call& call) {
-  const auto limit = call.count("limit", 100, list_max);
-  if (!limit) {
-    call.refuse(limit.error());
-    return;
-  }
+  const uint64_t limit = call.number("limit", 100);
   const core::Tables& t = call.tables();
   const auto state = call.parameter("state");
   const bool pending_only = state == "pending";
   if (state && !pending_only) {
-    call.refuse(Error{Code::bad_request, "the parameter state must be pending", {}});
+    call.refuse(bad_parameter("state", "pending"));
     return;
   }
   const auto count = std::ranges::count_if(t.dead_letters.all(), [pending_only](const auto& item) {
@@ -53,7 +49,7 @@ void list_dead_letters(Call& call) {
   out.key("dropped").number(t.dead_letters_dropped).key("dead_letters").array();
   uint64_t listed = 0;
   for (auto at = t.dead_letters.all().rbegin(); at != t.dead_letters.all().rend(); ++at) {
-    if (listed == *limit) {
+    if (listed == limit) {
       break;
     }
     if (!pending_only || at->second.resolution == core::Resolution::pending) {

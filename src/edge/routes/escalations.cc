@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "edge/api/context.h"
+#include "edge/api/members.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/json_writer.h"
@@ -13,7 +14,6 @@ namespace parley::edge {
 namespace {
 
 using base::Code;
-using lib::Json;
 using lib::JsonWriter;
 
 constexpr uint64_t escalations_listed_max = 1'000;
@@ -45,16 +45,12 @@ void render_escalation(const Call& call, const core::Escalation& escalation, Jso
 
 // Maintainers see all, an agent those that it waits for.
 void list_escalations(Call& call) {
-  const auto limit = call.count("limit", 100, escalations_listed_max);
-  const auto from = call.time("from", base::Time{});
-  const auto to = call.time("to", base::time_max);
-  const auto state = call.parameter("state").value_or("all");
-  if (!limit || !from || !to) {
-    call.refuse(!limit ? limit.error() : !from ? from.error() : to.error());
-    return;
-  }
+  const uint64_t limit = call.number("limit", 100);
+  const base::Time from = call.time("from", base::Time{});
+  const base::Time to = call.time("to", base::time_max);
+  const std::string state = call.text("state", "all");
   if (state != "all" && state != "open" && state != "resolved") {
-    call.refuse(Error{Code::bad_request, "the parameter state is open, resolved or all", {}});
+    call.refuse(bad_parameter("state", "open, resolved or all"));
     return;
   }
   const core::Tables& t = call.tables();
@@ -65,7 +61,7 @@ void list_escalations(Call& call) {
   uint64_t open = 0;
   for (const auto& [id, escalation] : t.escalations.all()) {
     const bool visible = sees_all || escalation.agent == call.caller.name;
-    const bool in_time = escalation.since >= *from && escalation.since < *to;
+    const bool in_time = escalation.since >= from && escalation.since < to;
     open += visible && escalation.is_open() ? 1 : 0;
     if (visible && in_time && (state == "all" || (state == "open") == escalation.is_open())) {
       found.push_back(&escalation);
@@ -75,7 +71,7 @@ void list_escalations(Call& call) {
   JsonWriter out(text);
   out.object().key("count").number(uint64_t{found.size()}).key("open").number(open);
   out.key("escalations").array();
-  for (size_t at = found.size(); at > 0 && found.size() - at < *limit; --at) {
+  for (size_t at = found.size(); at > 0 && found.size() - at < limit; --at) {
     render_escalation(call, *found[at - 1], out);
   }
   out.end_array().end_object();
@@ -83,12 +79,11 @@ void list_escalations(Call& call) {
 }
 
 void resolve_escalation(Call& call) {
-  const auto body = call.body_object();
-  const Json resolution = body ? body->find("resolution") : Json();
-  if (!body || !resolution || !resolution.as_string()) {
-    call.refuse(
-        body ? Error{Code::bad_request, "resolution says what was decided, a string", "/resolution"}
-             : body.error());
+  Members body(call.body);
+  const auto resolution =
+      body.needed_text("resolution", "resolution says what was decided, a string");
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
   const auto id = parse_number(call.arguments[0]);
@@ -99,7 +94,7 @@ void resolve_escalation(Call& call) {
                       {}});
     return;
   }
-  call.ask(core::ResolveEscalation{.id = *id, .resolution = *resolution.as_string()}, call.reply());
+  call.ask(core::ResolveEscalation{.id = *id, .resolution = resolution}, call.reply());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // People, who have tokens and rights of their own.
 #include "edge/api/context.h"
+#include "edge/api/members.h"
 #include "edge/routes/routes.h"
 #include "lib/crypto.h"
 #include "lib/json_writer.h"
@@ -9,28 +10,23 @@ namespace parley::edge {
 
 namespace {
 
-using base::Code;
-using lib::Json;
 using lib::JsonWriter;
 
 void add_human(Call& call) {
-  const auto body = call.body_object();
-  const auto name = body ? text_member(*body, "name", "") : std::unexpected(body.error());
-  const auto rights = body ? texts_member(*body, "rights") : std::unexpected(body.error());
-  if (!name || name->empty() || !rights) {
-    call.refuse(!name     ? name.error()
-                : !rights ? rights.error()
-                          : Error{Code::bad_request, "a human has a name", "/name"});
+  Members body(call.body);
+  const std::string_view name = body.needed_text("name", "a human has a name, a string");
+  const std::vector<std::string_view> rights = body.texts("rights");
+  const bool rotate = body.flag("rotate_token", false);
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
-  const std::string id = "human:" + std::string(*name);
+  const std::string id = "human:" + std::string(name);
   const core::AgentRef found = call.tables().agents.find(id);
   const bool is_new = found == core::none || !call.tables().agents[found].is_registered();
-  const Json rotating = body->find("rotate_token");
-  const bool rotate = rotating && rotating.as_bool() == true;
   const std::string token = is_new || rotate ? lib::random_token() : std::string();
-  core::Register command{.name = id, .kind = core::PrincipalKind::human, .rights = *rights};
-  if (!is_new && !body->find("rights")) {
+  core::Register command{.name = id, .kind = core::PrincipalKind::human, .rights = rights};
+  if (!is_new && !body.find("rights")) {
     command.rights = core::right_words(call.tables().agents[found].rights);
   }
   if (!token.empty()) {

@@ -64,22 +64,22 @@ void answer_inbox(const Asker& asker, uint64_t limit) {
 }
 
 void inbox(Call& call) {
-  const auto limit = call.count("limit", 100, inbox_max);
-  const auto wait = call.duration("wait", Duration{}, wait_max);
+  const uint64_t limit = call.number("limit", 100);
+  const Duration wait = call.duration("wait");
   const auto dialect = call.wanted_dialect();
-  if (!limit || !wait || !dialect) {
-    call.refuse(!limit ? limit.error() : !wait ? wait.error() : dialect.error());
+  if (!dialect) {
+    call.refuse(dialect.error());
     return;
   }
   Asker reader = call;
   reader.caller.dialect = *dialect;
-  if (wait->us == 0 || call.tables().agents[call.caller.ref].inbox.first() != core::none) {
-    answer_inbox(reader, *limit);
+  if (wait.us == 0 || call.tables().agents[call.caller.ref].inbox.first() != core::none) {
+    answer_inbox(reader, limit);
     return;
   }
   Context& context = *call.context;
   const auto timer = std::make_shared<Waits::Id>(0);
-  const auto answer = [reader, limit = *limit] {
+  const auto answer = [reader, limit] {
     reader.context->waiting->remove(reader.exchange);
     answer_inbox(reader, limit);
   };
@@ -88,7 +88,7 @@ void inbox(Call& call) {
         context.waits.remove(*timer);
         answer();
       });
-  *timer = context.waits.add(call.now() + *wait, [&context, waiter, answer] {
+  *timer = context.waits.add(call.now() + wait, [&context, waiter, answer] {
     context.broker.forget(waiter);
     answer();
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "edge/api/context.h"
+#include "edge/api/members.h"
 #include "edge/api/waiting.h"
 #include "edge/routes/routes.h"
 #include "edge/signs_of_life.h"
@@ -32,18 +33,14 @@ std::string lock_text(const core::Lock& lock) {
 }
 
 void list_locks(Call& call) {
-  const auto limit = call.count("limit", 100, list_max);
-  if (!limit) {
-    call.refuse(limit.error());
-    return;
-  }
+  const uint64_t limit = call.number("limit", 100);
   const core::Locks& locks = call.tables().locks;
   std::string text;
   JsonWriter out(text);
   out.object().key("count").number(uint64_t{locks.size()}).key("locks").array();
   uint64_t listed = 0;
   for (const auto& [name, lock] : locks.all()) {
-    if (listed++ == *limit) {
+    if (listed++ == limit) {
       break;
     }
     render_lock(lock, out);
@@ -117,29 +114,27 @@ void await_lock(const Asker& asker, const std::string& name, base::Seq place) {
 }
 
 void take_lock(Call& call) {
-  const auto body = call.body_object();
-  const auto wait = call.duration("wait", Duration{}, call.tables().rules.lock_wait_max);
-  const auto lease = body ? duration_member(*body, "lease") : std::nullopt;
-  const lib::Json fenced = body ? body->find("fence") : lib::Json();
-  const auto fence = fenced ? fenced.as_uint64() : std::nullopt;
-  if (fenced && !fence) {
-    call.refuse(
-        Error{Code::bad_request, "fence is a whole number: that of the hold, or 0", "/fence"});
-    return;
+  Members body(call.body);
+  const Duration lease = body.duration("lease");
+  const auto fence = body.number("fence", "fence is a whole number: that of the hold, or 0");
+  if (lease.us == 0 && body.find("lease").as_string()) {
+    body.blame(
+        "lease",
+        "lease is a duration of more than zero such as 30s or 5m; leave it out for the usual "
+        "one");
   }
-  const bool no_time = body && body->find("lease") && lease == Duration{};
-  if (!body || !wait || !lease || no_time) {
-    call.refuse(!body   ? body.error()
-                : !wait ? wait.error()
-                        : Error{Code::bad_request,
-                                "lease is a duration of more than zero such as 30s or "
-                                "5m; leave it out for the usual one",
-                                "/lease"});
+  const Duration wait = call.duration("wait");
+  if (const Duration max = call.tables().rules.lock_wait_max; wait > max) {
+    body.blame(
+        bad_parameter("wait", "a duration such as 30s, up to " + base::format_duration(max)));
+  }
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
   call.ask(core::TakeLock{.name = call.arguments[0],
-                          .lease = *lease,
-                          .wait = *wait,
+                          .lease = lease,
+                          .wait = wait,
                           .fence = fence ? std::optional(base::Seq{*fence}) : std::nullopt},
            [asker = call.asker(), name = call.arguments[0]](const core::Outcome& outcome,
                                                             std::span<const core::Effect>) {
@@ -154,16 +149,15 @@ void take_lock(Call& call) {
 }
 
 void release_lock(Call& call) {
-  const auto fence = call.count("fence", 0, UINT64_MAX);
-  if (!fence || (*fence == 0 && call.parameter("fence"))) {
-    call.refuse(fence ? Error{Code::bad_request,
-                              "the parameter fence is the number that came with the "
-                              "lock; leave it out to release whatever you hold",
-                              {}}
-                      : fence.error());
+  const uint64_t fence = call.number("fence", 0);
+  if (fence == 0 && call.parameter("fence")) {
+    call.refuse(
+        bad_parameter("fence",
+                      "the number that came with the lock; leave it out to release whatever "
+                      "you hold"));
     return;
   }
-  call.ask(core::ReleaseLock{.name = call.arguments[0], .fence = base::Seq{*fence}},
+  call.ask(core::ReleaseLock{.name = call.arguments[0], .fence = base::Seq{fence}},
            [asker = call.asker(), name = call.arguments[0]](const core::Outcome& outcome,
                                                             std::span<const core::Effect>) {
              if (outcome) {

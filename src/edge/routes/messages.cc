@@ -43,18 +43,23 @@ Asker speaking(Asker asker, const dialect::Codec& codec) {
   return asker;
 }
 
-void send_batch(Call& call, Json messages) {
-  const auto codec = call.codec();
-  const auto lenient = call.flag("lenient");
-  const auto on_unavailable = parse_on_unavailable(call.parameter("on_unavailable").value_or(""));
-  if (!codec || !lenient || !on_unavailable) {
-    call.refuse(!codec ? codec.error() : !lenient ? lenient.error() : on_unavailable.error());
-    return;
-  }
-  if (call.parameter("wait") || !call.request.header("idempotency-key").empty()) {
+// Answers with the answer to the question that was sent.
+node::Broker::Done reply_answer(const Asker& asker, Duration wait) {
+  return [asker, wait](const core::Outcome& outcome, std::span<const core::Effect>) {
+    if (outcome) {
+      asker.context->blocked->await_answer(asker, outcome->message, wait);
+    } else {
+      asker.refuse(outcome.error());
+    }
+  };
+}
+
+void send_batch(Call& call, const dialect::Codec& codec, const Submission& submission,
+                Json messages) {
+  if (call.parameter("wait") || !submission.idempotency_key.empty()) {
     call.refuse(Error{Code::bad_request,
-                      "wait and Idempotency-Key are for one message; in a batch each has "
-                      "its own idempotency_key",
+                      "wait and Idempotency-Key are for one message; in a batch each has its own "
+                      "idempotency_key",
                       {}});
     return;
   }
@@ -69,22 +74,15 @@ void send_batch(Call& call, Json messages) {
     return;
   }
   batch->results.resize(batch->left);
-  const std::string session = call.parameter("session").value_or("");
-  const Submission submission{.via = call.via,
-                              .lenient = *lenient,
-                              .idempotency_key = {},
-                              .session = session,
-                              .traceparent = call.request.header("traceparent"),
-                              .tracestate = call.request.header("tracestate"),
-                              .on_unavailable = *on_unavailable};
   size_t at = 0;
   for (const Json message : messages.elements()) {
     call.context->submissions->submit(
-        call.caller, *codec, message, submission,
-        [batch, at, asker = speaking(call, *codec)](const core::Outcome& outcome,
-                                                    std::span<const core::Effect>) {
-          batch->results[at] = outcome ? receipt_text(asker.broker(), asker.caller, *outcome)
-                                       : asker.context->problem_text(outcome.error());
+        call.caller, codec, message, submission,
+        [batch, at, asker = speaking(call, codec)](const core::Outcome& outcome,
+                                                   std::span<const core::Effect>) {
+          batch->results[at] =
+              outcome ? receipt_text(asker.broker(), asker.caller, *outcome, Recipients::listed)
+                      : asker.context->problem_text(outcome.error());
           if (--batch->left == 0) {
             asker.respond(json_response(202, joined(*batch)));
           }
@@ -93,52 +91,23 @@ void send_batch(Call& call, Json messages) {
   }
 }
 
-void send_one(Call& call, Json message) {
-  const auto wait = call.duration("wait", Duration{}, wait_max);
-  const auto lenient = call.flag("lenient");
-  const auto codec = call.codec();
-  const std::string session = call.parameter("session").value_or("");
-  const auto on_unavailable = parse_on_unavailable(call.parameter("on_unavailable").value_or(""));
-  if (!wait || !codec || !lenient || !on_unavailable) {
-    call.refuse(!wait      ? wait.error()
-                : !codec   ? codec.error()
-                : !lenient ? lenient.error()
-                           : on_unavailable.error());
-    return;
-  }
-  call.context->submissions->submit(
-      call.caller, *codec, message,
-      {.via = call.via,
-       .lenient = *lenient,
-       .idempotency_key = call.request.header("idempotency-key"),
-       .session = session,
-       .traceparent = call.request.header("traceparent"),
-       .tracestate = call.request.header("tracestate"),
-       .on_unavailable = *on_unavailable,
-       .wait = *wait},
-      [asker = speaking(call, *codec), wait = *wait](const core::Outcome& outcome,
-                                                     std::span<const core::Effect>) {
-        if (!outcome) {
-          asker.refuse(outcome.error());
-        } else if (wait.us > 0) {
-          asker.context->blocked->await_answer(asker, outcome->message, wait);
-        } else {
-          asker.respond(json_response(202, receipt_text(asker.broker(), asker.caller, *outcome)));
-        }
-      });
-}
-
 void send(Call& call) {
-  const auto parsed = call.context->document.parse(call.request.body);
-  if (!parsed) {
-    call.refuse(parsed.error());
+  const auto message = call.context->document.parse(call.request.body);
+  const auto codec = call.codec();
+  auto submission = submission_of(call);
+  if (!message || !codec || !submission) {
+    call.refuse(!message ? message.error() : !codec ? codec.error() : submission.error());
     return;
   }
-  if (parsed->kind() == lib::JsonKind::array) {
-    send_batch(call, *parsed);
-  } else {
-    send_one(call, *parsed);
+  if (message->kind() == lib::JsonKind::array) {
+    send_batch(call, *codec, *submission, *message);
+    return;
   }
+  submission->wait = call.duration("wait");
+  call.context->submissions->submit(call.caller, *codec, *message, *submission,
+                                    submission->wait.us == 0
+                                        ? reply_receipt(call, codec->dialect)
+                                        : reply_answer(speaking(call, *codec), submission->wait));
 }
 
 void show_message(Call& call) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "edge/api/context.h"
+#include "edge/api/members.h"
 #include "edge/api/receipt.h"
 #include "edge/api/submission.h"
 #include "edge/render.h"
@@ -22,76 +23,61 @@ using lib::JsonWriter;
 // In the order of core::Strategy.
 constexpr std::array<std::string_view, 4> strategies = {"all", "any", "majority", "quorum"};
 
-std::unexpected<Error> bad(std::string detail, std::string field) {
-  return std::unexpected(Error{Code::bad_request, std::move(detail), std::move(field)});
-}
-
-// The names in an array of strings.
-std::expected<std::vector<std::string>, Error> names_in(Json body, const std::string& key) {
-  const Json list = body.find(key);
-  std::vector<std::string> names;
-  if (list && list.kind() == lib::JsonKind::array) {
-    for (const Json name : list.elements()) {
-      if (!name.as_string()) {
-        return bad("a name is a string", "/" + key);
-      }
-      names.emplace_back(*name.as_string());
-    }
-  }
+// The names in an array of strings, of which there must be one.
+std::vector<std::string_view> names_in(Members& body, const std::string& key) {
+  std::vector<std::string_view> names = body.texts(key);
   if (names.empty()) {
-    return bad(key + " is an array with the names of the agents", "/" + key);
+    body.blame(key, key + " is an array with the names of the agents");
   }
   return names;
 }
 
 // `all`, `any`, `majority`, `quorum` with the member quorum, or `quorum(N)`.
-std::expected<core::Gathering, Error> gathering_in(Json body) {
-  core::Gathering gathering;
-  const Json strategy = body.find("strategy");
-  std::string_view word = strategy ? strategy.as_string().value_or("") : "all";
-  std::optional<uint64_t> quorum;
-  if (const Json number = body.find("quorum")) {
-    quorum = number.as_uint64().value_or(0);
-  }
+void read_strategy(Members& body, core::Gathering& gathering) {
+  std::string_view word = body.text("strategy", "all");
+  std::optional<uint64_t> quorum =
+      body.number("quorum", "the strategy quorum needs a quorum of 1 or more");
   if (word.starts_with("quorum(") && word.ends_with(")")) {
     quorum = parse_number(word.substr(7, word.size() - 8)).value_or(0);
     word = "quorum";
   }
   const auto* const found = std::ranges::find(strategies, word);
   if (found == strategies.end()) {
-    return bad("a strategy is all, any, majority or quorum(N)", "/strategy");
+    body.blame("strategy", "a strategy is all, any, majority or quorum(N)");
+    return;
   }
   gathering.strategy = static_cast<core::Strategy>(found - strategies.begin());
-  if (gathering.strategy == core::Strategy::quorum && (!quorum || *quorum == 0)) {
-    return bad("the strategy quorum needs a quorum of 1 or more", "/quorum");
+  if (gathering.strategy == core::Strategy::quorum && quorum.value_or(0) == 0) {
+    body.blame("quorum", "the strategy quorum needs a quorum of 1 or more");
   }
   gathering.quorum = static_cast<uint32_t>(std::min<uint64_t>(quorum.value_or(0), UINT32_MAX));
-  const auto window = duration_member(body, "timeout");
-  if (!window) {
-    return bad("timeout is a duration such as 30s or 5m", "/timeout");
-  }
-  gathering.window = *window;
-  const Json partial = body.find("on_partial");
+}
+
+core::Gathering gathering_in(Members& body) {
   constexpr std::array<std::string_view, 3> endings = {"proceed_with_available", "fail",
                                                        "extend_timeout"};
-  const auto* const ending =
-      std::ranges::find(endings, partial ? partial.as_string().value_or("") : endings.front());
+  core::Gathering gathering;
+  read_strategy(body, gathering);
+  gathering.window = body.duration("timeout");
+  const auto* const ending = std::ranges::find(endings, body.text("on_partial", endings.front()));
   if (ending == endings.end()) {
-    return bad("on_partial is proceed_with_available, fail or extend_timeout", "/on_partial");
+    body.blame("on_partial", "on_partial is proceed_with_available, fail or extend_timeout");
+  } else {
+    gathering.on_partial = static_cast<core::OnPartial>(ending - endings.begin());
   }
-  gathering.on_partial = static_cast<core::OnPartial>(ending - endings.begin());
   return gathering;
 }
 
 // The message as it is sent to the first receiver: `receiver` and `type` may be left out.
-std::expected<std::string, Error> message_in(Json body, const std::string& receiver) {
+std::string message_in(Members& body, std::string_view receiver) {
   const Json message = body.find("message");
-  if (!message || !message.is_object()) {
-    return bad("message is the message to send, an object", "/message");
+  if (!message.is_object()) {
+    body.blame("message", "message is the message to send, an object");
+    return {};
   }
   const Json type = message.find("type");
   if (type && type.as_string() != "request" && type.as_string() != "query") {
-    return bad("what is to be answered is a request or a query", "/message/type");
+    body.blame("message/type", "what is to be answered is a request or a query");
   }
   std::string text = "{";
   if (!message.find("receiver")) {
@@ -226,50 +212,46 @@ auto find_for(const Principal& caller, const core::Target& target, const Map& al
   return visible ? &at->second : nullptr;
 }
 
-// Sends one message in a pattern. `later` are the stages after the first.
-void submit_pattern(Call& call, const std::vector<std::string>& receivers,
-                    std::optional<core::Gathering> gathering, const std::vector<std::string>& later,
-                    Json body) {
+// Sends the message of a pattern, to its first receiver as it is written.
+void submit_pattern(Call& call, Members& body, std::string_view receiver, Submission pattern) {
+  const std::string text = message_in(body, receiver);
   const auto codec = call.codec();
-  const auto lenient = call.flag("lenient");
-  const auto message = message_in(body, receivers.front());
-  if (!codec || !lenient || !message) {
-    call.refuse(!codec ? codec.error() : !lenient ? lenient.error() : message.error());
+  auto submission = submission_of(call);
+  if (body.error() || !codec || !submission) {
+    call.refuse(body.error() ? *body.error() : !codec ? codec.error() : submission.error());
     return;
   }
+  submission->receivers = std::move(pattern.receivers);
+  submission->gathering = pattern.gathering;
+  submission->later_stages = std::move(pattern.later_stages);
   lib::JsonDocument document;
-  const auto parsed = document.parse(*message);
-  if (!parsed) {
-    call.refuse(parsed.error());
+  const auto message = document.parse(text);
+  if (!message) {
+    call.refuse(message.error());
     return;
   }
-  Submission submission{.lenient = *lenient,
-                        .idempotency_key = call.request.header("idempotency-key")};
-  submission.receivers = {receivers.begin(), receivers.end()};
-  submission.traceparent = call.request.header("traceparent");
-  submission.tracestate = call.request.header("tracestate");
-  submission.gathering = gathering;
-  submission.later_stages = {later.begin(), later.end()};
-  call.context->submissions->submit(
-      call.caller, *codec, *parsed, submission,
-      [asker = call.asker()](const core::Outcome& outcome, std::span<const core::Effect>) {
-        if (outcome) {
-          asker.respond(json_response(202, receipt_text(asker.broker(), asker.caller, *outcome)));
-        } else {
-          asker.refuse(outcome.error());
-        }
-      });
+  call.context->submissions->submit(call.caller, *codec, *message, *submission,
+                                    reply_receipt(call, codec->dialect));
 }
 
 void scatter(Call& call) {
-  const auto body = call.body_object();
-  const auto receivers = body ? names_in(*body, "receivers") : std::unexpected(body.error());
-  const auto gathering = receivers ? gathering_in(*body) : std::unexpected(receivers.error());
-  if (!gathering) {
-    call.refuse(gathering.error());
-    return;
+  Members body(call.body);
+  std::vector<std::string_view> receivers = names_in(body, "receivers");
+  const std::string_view first = receivers.empty() ? std::string_view{} : receivers.front();
+  submit_pattern(call, body, first,
+                 {.receivers = std::move(receivers), .gathering = gathering_in(body)});
+}
+
+void start_pipeline(Call& call) {
+  Members body(call.body);
+  const std::vector<std::string_view> stages = names_in(body, "stages");
+  if (stages.size() < 2) {
+    body.blame("stages", "a pipeline has two stages or more; for one, send a request");
   }
-  submit_pattern(call, *receivers, *gathering, {}, *body);
+  const std::string_view first = stages.empty() ? std::string_view{} : stages.front();
+  Submission pattern{.receivers = {first}};
+  pattern.later_stages.assign(stages.begin() + (stages.empty() ? 0 : 1), stages.end());
+  submit_pattern(call, body, first, std::move(pattern));
 }
 
 void show_scatter(Call& call) {
@@ -287,22 +269,6 @@ void show_scatter(Call& call) {
     return;
   }
   call.respond(json_response(200, gather_text(call.tables(), *found)));
-}
-
-void start_pipeline(Call& call) {
-  const auto body = call.body_object();
-  const auto stages = body ? names_in(*body, "stages") : std::unexpected(body.error());
-  if (!stages) {
-    call.refuse(stages.error());
-    return;
-  }
-  if (stages->size() < 2) {
-    call.refuse(Error{Code::bad_request,
-                      "a pipeline has two stages or more; for one, send a request", "/stages"});
-    return;
-  }
-  submit_pattern(call, {stages->front()}, std::nullopt, {stages->begin() + 1, stages->end()},
-                 *body);
 }
 
 void show_pipeline(Call& call) {
@@ -329,13 +295,13 @@ std::span<const Route> pattern_routes() {
       {"POST",
        "/v1/scatter",
        scatter,
-       {query::flag("lenient")},
+       {query::flag("lenient"), query::text("session"), query::text("on_unavailable")},
        body_of({"receivers", "message", "strategy", "quorum", "timeout", "on_partial"})},
       {"GET", "/v1/scatter/{}", show_scatter},
       {"POST",
        "/v1/pipelines",
        start_pipeline,
-       {query::flag("lenient")},
+       {query::flag("lenient"), query::text("session"), query::text("on_unavailable")},
        body_of({"stages", "message"})},
       {"GET", "/v1/pipelines/{}", show_pipeline},
   };

@@ -27,13 +27,8 @@ void show_rules(Call& call) {
 }
 
 void change_rules(Call& call) {
-  const auto body = call.body_object();
-  if (!body) {
-    call.refuse(body.error());
-    return;
-  }
   core::SetRules command;
-  for (const lib::JsonMember member : body->members()) {
+  for (const lib::JsonMember member : call.body.members()) {
     // A number may be written as one, and several texts as a list.
     std::string& text =
         call.context->texts.emplace_back(member.value.as_string().value_or(member.value.raw()));

@@ -77,8 +77,7 @@ struct Wanted {
   uint64_t limit = 0;
 
   // As the query says, where these name the ends of the time.
-  static std::expected<Wanted, Error> of(const Call& call, std::string_view from,
-                                         std::string_view to);
+  static Wanted of(const Call& call, std::string_view from, std::string_view to);
 };
 
 struct SearchPage {
@@ -90,23 +89,14 @@ struct SearchPage {
   base::Seq next;
 };
 
-std::expected<Wanted, Error> Wanted::of(const Call& call, std::string_view from,
-                                        std::string_view to) {
-  const auto limit = call.count("limit", 100, list_max);
-  const auto cursor = call.count("cursor", 0, INT64_MAX);
-  const auto begin = call.time(from, {});
-  const auto end = call.time(to, base::time_max);
-  if (!limit || !cursor) {
-    return std::unexpected(!limit ? limit.error() : cursor.error());
-  }
-  if (!begin || !end) {
-    return std::unexpected(!begin ? begin.error() : end.error());
-  }
+Wanted Wanted::of(const Call& call, std::string_view from, std::string_view to) {
   Wanted wanted;
-  wanted.from = *begin;
-  wanted.to = *end;
-  wanted.before = *cursor == 0 ? wanted.before : base::Seq{*cursor};
-  wanted.limit = *limit;
+  wanted.from = call.time(from, {});
+  wanted.to = call.time(to, base::time_max);
+  if (const uint64_t cursor = call.number("cursor", 0); cursor != 0) {
+    wanted.before = base::Seq{cursor};
+  }
+  wanted.limit = call.number("limit", 100);
   return wanted;
 }
 
@@ -188,24 +178,16 @@ void list(const Asker& asker, Wanted wanted) {
 }
 
 void outbox(Call& call) {
-  auto wanted = Wanted::of(call, "since", "until");
-  if (!wanted) {
-    call.refuse(wanted.error());
-    return;
-  }
-  wanted->sent_only = true;
-  list(call, std::move(*wanted));
+  Wanted wanted = Wanted::of(call, "since", "until");
+  wanted.sent_only = true;
+  list(call, std::move(wanted));
 }
 
 void search(Call& call) {
-  auto wanted = Wanted::of(call, "from", "to");
-  if (!wanted) {
-    call.refuse(wanted.error());
-    return;
-  }
-  wanted->thread = call.parameter("thread").value_or("");
-  wanted->agent = call.parameter("agent").value_or("");
-  list(call, std::move(*wanted));
+  Wanted wanted = Wanted::of(call, "from", "to");
+  wanted.thread = call.text("thread");
+  wanted.agent = call.text("agent");
+  list(call, std::move(wanted));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/model/entry.h"
 #include "edge/api/context.h"
 #include "edge/api/listing.h"
+#include "edge/api/members.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/crypto.h"
@@ -205,41 +206,19 @@ std::optional<Error> fault_in(Json body, SessionAct act, const Principal& caller
   if (!(body.members().begin() != body.members().end())) {
     return Error{Code::bad_request, "an entry is an object with something in it", {}};
   }
-  const Json decision = body.find("decision");
-  if (act == SessionAct::add_decision && (!decision || decision.as_string().value_or("").empty())) {
+  if (act == SessionAct::add_decision && body.find("decision").as_string().value_or("").empty()) {
     return Error{Code::bad_request, "decision says what was decided, a string", "/decision"};
   }
   return std::nullopt;
 }
 
-std::expected<std::vector<std::string>, Error> participants_in(Json body) {
-  const Json list = body.find("participants");
-  std::vector<std::string> names;
-  if (!list) {
-    return names;
-  }
-  for (const Json name : list.elements()) {
-    names.emplace_back(name.as_string().value_or(""));
-  }
-  if (list.kind() != lib::JsonKind::array ||
-      std::ranges::find(names, std::string()) != names.end()) {
-    return std::unexpected(Error{Code::bad_request,
-                                 "participants is an array with the names of principals",
-                                 "/participants"});
-  }
-  return names;
-}
-
 void list_sessions(Call& call) {
-  const auto limit = call.count("limit", 100, list_max);
-  const std::string status = call.parameter("status").value_or("");
+  const uint64_t limit = call.number("limit", 100);
+  const std::string status = call.text("status");
   constexpr std::array<std::string_view, 5> statuses = {"", "active", "paused", "completed",
                                                         "failed"};
-  if (!limit || std::ranges::find(statuses, status) == statuses.end()) {
-    call.refuse(limit ? Error{Code::bad_request,
-                              "the parameter status is active, paused, completed or failed",
-                              {}}
-                      : limit.error());
+  if (std::ranges::find(statuses, status) == statuses.end()) {
+    call.refuse(bad_parameter("status", "active, paused, completed or failed"));
     return;
   }
   const core::Tables& t = call.tables();
@@ -253,7 +232,7 @@ void list_sessions(Call& call) {
   std::string text;
   JsonWriter out(text);
   out.object().key("count").number(uint64_t{found.size()}).key("sessions").array();
-  for (size_t n = 0; n < std::min<size_t>(found.size(), *limit); ++n) {
+  for (size_t n = 0; n < std::min<size_t>(found.size(), limit); ++n) {
     out.object();
     render_head(t, *found[found.size() - 1 - n], out);
     out.end_object();
@@ -306,11 +285,7 @@ void show_session(Call& call) {
   if (session == nullptr) {
     return;
   }
-  const auto after = call.count("after", 0, UINT64_MAX - 1);
-  if (!after) {
-    call.refuse(after.error());
-    return;
-  }
+  const uint64_t after = call.number("after", 0);
   // The ids of its messages come first: what else is in their records is not needed. Then as many
   // entries as an answer has.
   std::vector<base::Seq> records;
@@ -320,7 +295,7 @@ void show_session(Call& call) {
   const size_t messages = records.size();
   records.push_back(session->began);
   for (const core::SessionChange& change : session->entries) {
-    if (change.version > *after) {
+    if (change.version > after) {
       records.push_back(change.seq);
     }
   }
@@ -346,7 +321,7 @@ void show_session(Call& call) {
              read->bytes += record ? record->size() : 0;
              return read->bytes < 2 * entries_bytes_max;
            },
-       .answer = [read, after = *after, id = session->id,
+       .answer = [read, after, id = session->id,
                   asker = call.asker()] { return session_response(asker, id, after, read->ids); }});
 }
 
@@ -378,30 +353,26 @@ void answer_change(const Asker& asker, const std::string& id, int status,
 }
 
 void start_session(Call& call) {
-  const auto body = call.body_object();
-  const auto names = body ? participants_in(*body) : std::unexpected(body.error());
-  if (!names) {
-    call.refuse(names.error());
+  Members body(call.body);
+  const std::vector<std::string_view> names = body.texts("participants");
+  if (std::ranges::find(names, std::string_view()) != names.end()) {
+    body.blame("participants", "participants is an array with the names of principals");
+  }
+  const bool has_id = !body.find("id").is_null() && body.find("id");
+  const std::string id =
+      has_id ? std::string(body.text("id")) : base::format_uuid(lib::random_uuid());
+  core::StartSession command{.id = id,
+                             .coordinator = body.text("coordinator"),
+                             .participants = {names.begin(), names.end()},
+                             .task = body.find("task").raw()};
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
-  const Json id = body->find("id");
-  const Json coordinator = body->find("coordinator");
-  const Json task = body->find("task");
-  if ((id && !id.as_string()) || (coordinator && !coordinator.as_string())) {
-    call.refuse(Error{Code::bad_request, "id and coordinator are strings",
-                      id && !id.as_string() ? "/id" : "/coordinator"});
-    return;
-  }
-  const std::string name =
-      id ? std::string(*id.as_string()) : base::format_uuid(lib::random_uuid());
-  core::StartSession command{.id = name,
-                             .coordinator = coordinator ? *coordinator.as_string() : "",
-                             .participants = {names->begin(), names->end()},
-                             .task = task ? task.raw() : std::string_view{}};
-  call.ask(std::move(command), [asker = call.asker(), name](const core::Outcome& outcome,
-                                                            std::span<const core::Effect>) {
-    answer_change(asker, name, 201, outcome);
-  });
+  call.ask(std::move(command),
+           [asker = call.asker(), id](const core::Outcome& outcome, std::span<const core::Effect>) {
+             answer_change(asker, id, 201, outcome);
+           });
 }
 
 void change_session(Call& call, core::ChangeSession command, int status) {
@@ -422,13 +393,11 @@ void change_session(Call& call, core::ChangeSession command, int status) {
 }
 
 void add_entry(Call& call, SessionAct act) {
-  const auto body = call.body_object();
-  const auto fault = body ? fault_in(*body, act, call.caller) : std::optional(body.error());
-  if (fault) {
+  if (const auto fault = fault_in(call.body, act, call.caller)) {
     call.refuse(*fault);
     return;
   }
-  change_session(call, {.id = {}, .act = act, .body = body->raw()}, 201);
+  change_session(call, {.id = {}, .act = act, .body = call.body.raw()}, 201);
 }
 
 void add_decision(Call& call) { add_entry(call, SessionAct::add_decision); }
@@ -436,15 +405,13 @@ void add_artifact(Call& call) { add_entry(call, SessionAct::add_artifact); }
 void add_finding(Call& call) { add_entry(call, SessionAct::add_finding); }
 
 void add_participant(Call& call) {
-  const auto body = call.body_object();
-  const Json agent = body ? body->find("agent") : Json();
-  if (!body || !agent || !agent.as_string()) {
-    call.refuse(body ? Error{Code::bad_request, "agent is who is to take part, a string", "/agent"}
-                     : body.error());
+  Members body(call.body);
+  const auto agent = body.needed_text("agent", "agent is who is to take part, a string");
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
-  change_session(
-      call, {.id = {}, .act = SessionAct::add_participant, .subject = *agent.as_string()}, 201);
+  change_session(call, {.id = {}, .act = SessionAct::add_participant, .subject = agent}, 201);
 }
 
 void remove_participant(Call& call) {
@@ -453,11 +420,6 @@ void remove_participant(Call& call) {
 }
 
 void set_session_status(Call& call) {
-  const auto body = call.body_object();
-  if (!body) {
-    call.refuse(body.error());
-    return;
-  }
   constexpr std::array<std::pair<std::string_view, SessionAct>, 4> acts = {
       {{"paused", SessionAct::pause},
        {"active", SessionAct::resume},
@@ -466,22 +428,18 @@ void set_session_status(Call& call) {
   if (find_session(call) == nullptr) {
     return;
   }
-  const Json status = body->find("status");
-  const Json summary = body->find("summary");
-  const auto* const act = std::ranges::find(acts, status ? status.as_string().value_or("") : "",
-                                            &std::pair<std::string_view, SessionAct>::first);
-  if (act == acts.end() || (summary && !summary.as_string())) {
-    call.refuse(
-        act == acts.end()
-            ? Error{Code::bad_request, "status is paused, active, completed or failed", "/status"}
-            : Error{Code::bad_request, "summary says how it ended, a string", "/summary"});
+  Members body(call.body);
+  const auto* const act =
+      std::ranges::find(acts, body.text("status"), &std::pair<std::string_view, SessionAct>::first);
+  const std::string_view summary = body.text("summary");
+  if (act == acts.end()) {
+    body.blame("status", "status is paused, active, completed or failed");
+  }
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
-  change_session(call,
-                 {.id = {},
-                  .act = act->second,
-                  .subject = summary ? *summary.as_string() : std::string_view{}},
-                 200);
+  change_session(call, {.id = {}, .act = act->second, .subject = summary}, 200);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "dialect/inbox/inbox.h"
 #include "edge/api/context.h"
 #include "edge/api/listing.h"
+#include "edge/api/members.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/json_writer.h"
@@ -18,7 +19,6 @@ namespace parley::edge {
 namespace {
 
 using base::Code;
-using lib::Json;
 using lib::JsonWriter;
 
 constexpr uint64_t list_max = 1'000;
@@ -149,11 +149,10 @@ std::vector<const core::Task*> tasks_named(const core::Tables& t, const Principa
 }
 
 void show_task(Call& call) {
-  const std::vector<const core::Task*> found =
-      tasks_named(call.tables(), call.caller,
-                  {.id = std::string(call.arguments[0]),
-                   .director = call.parameter("director").value_or(""),
-                   .thread = call.parameter("thread").value_or("")});
+  const std::vector<const core::Task*> found = tasks_named(call.tables(), call.caller,
+                                                           {.id = std::string(call.arguments[0]),
+                                                            .director = call.text("director"),
+                                                            .thread = call.text("thread")});
   if (found.empty()) {
     call.refuse(Error{Code::not_found,
                       "you take part in no such task; tasks that are over are forgotten after "
@@ -167,22 +166,18 @@ void show_task(Call& call) {
 }
 
 void list_tasks(Call& call) {
-  const auto limit = call.count("limit", 100, list_max);
-  const auto silent = call.flag("silent");
-  const auto unfinished = call.flag("unfinished");
+  const uint64_t limit = call.number("limit", 100);
+  const bool silent = call.flag("silent");
+  const bool unfinished = call.flag("unfinished");
   const auto state = call.parameter("state");
   const auto agent = call.parameter("agent");
   const auto is_state = [&](core::TaskState each) { return core::task_state_name(each) == *state; };
-  if (!limit || !silent || !unfinished) {
-    call.refuse(!limit ? limit.error() : !silent ? silent.error() : unfinished.error());
-    return;
-  }
   if (state && std::ranges::none_of(all_states(), is_state)) {
     std::string words;
     for (const core::TaskState each : all_states()) {
       words.append(words.empty() ? "" : ", ").append(core::task_state_name(each));
     }
-    call.refuse(Error{Code::bad_request, "the parameter state is one of " + words, {}});
+    call.refuse(bad_parameter("state", "one of " + words));
     return;
   }
   const core::Tables& t = call.tables();
@@ -196,13 +191,13 @@ void list_tasks(Call& call) {
   const auto made = std::make_shared<Made>();
   std::vector<base::Seq> given;
   const auto& all = t.tasks.all();
-  for (auto at = all.rbegin(); at != all.rend() && given.size() < *limit; ++at) {
+  for (auto at = all.rbegin(); at != all.rend() && given.size() < limit; ++at) {
     const core::Task& task = at->second;
     const bool wanted =
         may_see(task, call.caller) && (!state || core::task_state_name(task.state) == *state) &&
         (!agent || task.director == *agent || task.specialist == *agent) &&
-        (!*silent || silence_of(t, task, now).us > 0) &&
-        (!*unfinished ||
+        (!silent || silence_of(t, task, now).us > 0) &&
+        (!unfinished ||
          (task.state != core::TaskState::completed && task.state != core::TaskState::acknowledged));
     if (wanted) {
       made->tasks.push_back(at->first);
@@ -232,23 +227,15 @@ void list_tasks(Call& call) {
 }
 
 void reassign_task(Call& call) {
-  const auto body = call.body_object();
-  if (!body) {
-    call.refuse(body.error());
+  Members body(call.body);
+  const auto to = body.needed_text("to", "`to` names the agent that gets the task");
+  const TaskName name{.id = call.arguments[0],
+                      .director = std::string(body.text("director")),
+                      .thread = std::string(body.text("thread"))};
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
-  const auto text_in = [&](std::string_view key) {
-    const Json value = body->find(key);
-    return value ? value.as_string().value_or("") : std::string_view{};
-  };
-  const std::string to(text_in("to"));
-  if (to.empty()) {
-    call.refuse(Error{Code::bad_request, "`to` names the agent that gets the task", "/to"});
-    return;
-  }
-  const TaskName name{.id = std::string(call.arguments[0]),
-                      .director = std::string(text_in("director")),
-                      .thread = std::string(text_in("thread"))};
   call.ask(
       core::ReassignTask{
           .task = name.id, .to = to, .director = name.director, .thread = name.thread},

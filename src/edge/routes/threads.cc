@@ -155,14 +155,8 @@ void answer_threads(const Asker& asker, const ThreadFilter& filter,
 }
 
 void list_threads(Call& call) {
-  const auto limit = call.count("limit", 100, list_max);
-  if (!limit) {
-    call.refuse(limit.error());
-    return;
-  }
-  const ThreadFilter filter{call.parameter("correlation_id").value_or(""),
-                            call.parameter("agent").value_or(""),
-                            call.parameter("state").value_or(""), *limit};
+  const ThreadFilter filter{call.text("correlation_id"), call.text("agent"), call.text("state"),
+                            call.number("limit", 100)};
   constexpr std::array<std::string_view, 5> states = {"", "created", "active", "resolved",
                                                       "closed"};
   if (std::ranges::find(states, filter.state) == states.end()) {
@@ -252,13 +246,12 @@ void answer_thread(const Asker& asker, const ThreadTree& tree) {
 // Whoever takes part sees the whole of it, as do those who look after all. Others get the answer
 // that one gets who asks for what is not there.
 void show_thread(Call& call) {
-  const auto limit = call.count("limit", tree_max, tree_max);
   const auto dialect = call.wanted_dialect();
-  if (!limit || !dialect) {
-    call.refuse(!limit ? limit.error() : dialect.error());
+  if (!dialect) {
+    call.refuse(dialect.error());
     return;
   }
-  const uint64_t wanted = std::max<uint64_t>(*limit, 1);
+  const uint64_t wanted = std::max<uint64_t>(call.number("limit", tree_max), 1);
   Principal reads = call.caller;
   reads.dialect = *dialect;
   const core::Tables& t = call.tables();

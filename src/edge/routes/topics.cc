@@ -18,23 +18,19 @@ using lib::JsonWriter;
 constexpr uint64_t topics_max = 1'000;
 
 void subscribe(Call& call) {
-  const std::string agent = call.parameter("agent").value_or("");
+  const std::string agent = call.text("agent");
   call.ask(core::Subscribe{.topic = call.arguments[0], .agent = agent}, call.reply());
 }
 
 void unsubscribe(Call& call) {
-  const std::string agent = call.parameter("agent").value_or("");
+  const std::string agent = call.text("agent");
   call.ask(core::Unsubscribe{.topic = call.arguments[0], .agent = agent}, call.reply());
 }
 
 void list_topics(Call& call) {
   const core::Tables& t = call.tables();
-  const auto limit = call.count("limit", topics_max, topics_max);
-  if (!limit) {
-    call.refuse(limit.error());
-    return;
-  }
-  const std::string after = call.parameter("after").value_or("");
+  const uint64_t limit = call.number("limit", topics_max);
+  const std::string after = call.text("after");
   std::string text;
   JsonWriter out(text);
   const bool sees_all = sees_subscribers(t, call.caller);
@@ -49,9 +45,9 @@ void list_topics(Call& call) {
   }
   auto next = names.upper_bound(after);
   const auto rest = static_cast<uint64_t>(std::ranges::distance(next, names.end()));
-  out.object().key("count").number(rest).key("more").boolean(rest > *limit);
+  out.object().key("count").number(rest).key("more").boolean(rest > limit);
   out.key("topics").array();
-  for (uint64_t shown = 0; next != names.end() && shown < *limit; ++next, ++shown) {
+  for (uint64_t shown = 0; next != names.end() && shown < limit; ++next, ++shown) {
     render_topic(t, *next, sees_all ? core::none : call.caller.ref, out);
   }
   out.end_array().end_object();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workspaces, which know nothing of each other.
 #include "edge/api/context.h"
+#include "edge/api/members.h"
 #include "edge/routes/routes.h"
 #include "lib/crypto.h"
 #include "lib/json_writer.h"
@@ -12,16 +13,16 @@ namespace {
 using lib::JsonWriter;
 
 void add_workspace(Call& call) {
-  const auto body = call.body_object();
-  const auto name = body ? text_member(*body, "name", "") : std::unexpected(body.error());
-  if (!name) {
-    call.refuse(name.error());
+  Members body(call.body);
+  const std::string_view name = body.text("name");
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
   const std::string token = lib::random_token();
   std::string text;
-  JsonWriter(text).object().key("name").text(*name).key("token").text(token).end_object();
-  call.ask(core::AddWorkspace{.name = *name, .admin_token = lib::sha256(token)},
+  JsonWriter(text).object().key("name").text(name).key("token").text(token).end_object();
+  call.ask(core::AddWorkspace{.name = name, .admin_token = lib::sha256(token)},
            [asker = call.asker(), text = std::move(text)](const core::Outcome& outcome,
                                                           std::span<const core::Effect>) {
              if (outcome) {
