@@ -21,6 +21,7 @@ std::string describe(lib::Json value) {
       return "an object";
     case JsonKind::array:
       return "an array";
+    case JsonKind::none:
     case JsonKind::null:
     case JsonKind::boolean:
     case JsonKind::number:

@@ -40,8 +40,7 @@ std::optional<Principal> authenticate(const core::Machine& machine,
     const core::AgentRef ref = agents.find_token(hash);
     if (ref != core::none) {
       const core::Agent& agent = agents[ref];
-      return Principal{id, ref, agent.name, agent.kind, agent.dialect, agent.rights,
-                       hash};
+      return Principal{id, ref, agent.name, agent.kind, agent.dialect, agent.rights, hash};
     }
   }
   return std::nullopt;
@@ -49,8 +48,13 @@ std::optional<Principal> authenticate(const core::Machine& machine,
 
 bool sees_subscribers(const core::Tables& tables, const Principal& caller) {
   const std::vector<core::AgentRef> stewards = tables.agents.stewards();
-  return caller.is_maintainer() ||
-         std::ranges::find(stewards, caller.ref) != stewards.end();
+  return caller.is_maintainer() || std::ranges::find(stewards, caller.ref) != stewards.end();
+}
+
+bool takes_part(const core::Task& task, const Principal& caller) {
+  return task.director == caller.name || task.specialist == caller.name ||
+         std::ranges::any_of(task.moves,
+                             [&](const core::TaskMove& move) { return move.from == caller.name; });
 }
 
 bool is_current(const core::Machine& machine, const Principal& principal) {

@@ -32,6 +32,9 @@ struct Principal {
 // else learns it, the publisher of a message neither: it is told counts.
 bool sees_subscribers(const core::Tables& tables, const Principal& caller);
 
+// Whether the caller gave the task, has it, or had it.
+bool takes_part(const core::Task& task, const Principal& caller);
+
 // Whether the token is still good, and still this principal's: connections stay, agents go.
 bool is_current(const core::Machine& machine, const Principal& principal);
 

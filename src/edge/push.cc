@@ -3,8 +3,14 @@
 
 #include <algorithm>
 
+#include "edge/api/commands.h"
+#include "edge/api/context.h"
+#include "edge/api/members.h"
+#include "edge/api/receipt.h"
+#include "edge/api/submission.h"
 #include "edge/events.h"
 #include "edge/render.h"
+#include "edge/routes/routes.h"
 #include "lib/json_writer.h"
 
 namespace parley::edge {
@@ -20,7 +26,7 @@ constexpr uint64_t window_default = 64;
 // One frame is one turn of the loop, and all of its answers must fit into the output.
 constexpr uint64_t operations_max = 1'000;
 constexpr size_t operation_members_max = 64;  // the message inside has a limit of its own
-constexpr size_t batch_max = 128;  // messages that are pushed to one stream at once
+constexpr size_t batch_max = 128;             // messages that are pushed to one stream at once
 constexpr uint16_t policy_violation = 1008;
 constexpr uint16_t going_away = 1001;
 
@@ -46,63 +52,51 @@ std::optional<core::ResumeMark> parse_mark(std::string_view text) {
 // What the client saw of a former stream. What it names itself must be a mark. What a browser keeps
 // and sends in a header by itself may be anything: then nothing counts as seen, and all is offered.
 std::expected<core::ResumeMark, Error> mark_after(const Call& call, std::string_view last_event) {
-  const std::optional<std::string> after = call.parameter("after");
+  const auto after = call.parameter("after");
   const auto named = after ? parse_mark(*after) : std::nullopt;
   if (!after || named) {
     // It comes back by itself with the URL that it began with.
     return parse_mark(last_event).value_or(named.value_or(core::ResumeMark{}));
   }
   return std::unexpected(
-      Error{Code::bad_request,
-            "the parameter after must be a mark, such as 12-5: the `mark` of the last message that "
-            "you saw, or the id of its event. A seq is none: messages do not come in the order of "
-            "the log",
-            {}});
+      bad_parameter("after",
+                    "a mark, such as 12-5: the `mark` of the last message that you saw, or the id "
+                    "of its event. A seq is none: messages do not come in the order of the log"));
 }
 
 }  // namespace
 
-void Api::open_events(Call& call) { Push::open(*this, call, Push::Kind::events); }
-
-void Api::open_socket(Call& call) {
-  if (!call.request.wants_websocket) {
-    server_->accept_websocket(call.exchange);  // which refuses it, and says how to ask
-    metrics_.refused(Code::upgrade_required);
-    metrics_.answered(call.exchange, upgrade_required, clock_.now());
-    return;
-  }
-  Push::open(*this, call, Push::Kind::websocket);
-}
-
-void Push::open(Api& api, const Call& call, Kind kind) {
-  const bool is_events = kind == Kind::events;
-  const uint64_t window_max = api.tables(call).rules.window_max;
-  auto window = call.count("window", std::min(window_default, window_max), window_max);
-  if (is_events && window && *window == 0) {  // it cannot send: nothing would be left to do
-    window = std::unexpected(
-        Error{Code::bad_request, "the parameter window must be at least 1 here", {}});
-  }
+void Pushes::open(const Call& call, Push::Kind kind) {
+  const bool is_events = kind == Push::Kind::events;
+  const uint64_t window_max = call.tables().rules.window_max;
+  const uint64_t window = call.number("window", std::min(window_default, window_max));
   // A browser that connects again says in a header what it had last.
-  const auto after = mark_after(
-      call, is_events ? call.request.header("last-event-id") : std::string_view{});
-  const auto dialect = Api::wanted_dialect(call);
-  if (!window || !after || !dialect) {
-    api.refuse(call.exchange, !window  ? window.error()
-                              : !after ? after.error()
-                                       : dialect.error());
+  const auto after =
+      mark_after(call, is_events ? call.request.header("last-event-id") : std::string_view{});
+  const auto dialect = call.wanted_dialect();
+  if (window > window_max) {
+    call.refuse(bad_parameter("window", "a whole number up to " + std::to_string(window_max)));
     return;
   }
-  api.start_push(call,
-                 std::make_unique<Push>(api, call.exchange.connection, call.caller, *dialect, kind),
-                 {.window = static_cast<uint32_t>(*window), .after = *after});
+  if (is_events && window == 0) {  // it cannot send: nothing would be left to do
+    call.refuse(bad_parameter("window", "at least 1 here"));
+    return;
+  }
+  if (!after || !dialect) {
+    call.refuse(!after ? after.error() : dialect.error());
+    return;
+  }
+  start(call,
+        std::make_unique<Push>(context_, call.exchange.connection, call.caller, *dialect, kind),
+        {.window = static_cast<uint32_t>(window), .after = *after});
 }
 
-void Api::start_push(const Call& call, std::unique_ptr<Push> push,
-                     const node::Broker::Opening& opening) {
+void Pushes::start(const Call& call, std::unique_ptr<Push> push,
+                   const node::Broker::Opening& opening) {
   const net::Exchange exchange = call.exchange;
   const auto [at, is_new] = pushes_.try_emplace(exchange.connection, std::move(push));
   if (!is_new) {  // pipelined: when the first is allowed, nothing behind it is answered
-    refuse(exchange, Error{Code::conflict, "a stream is being opened on this connection", {}});
+    call.refuse(Error{Code::conflict, "a stream is being opened on this connection", {}});
     return;
   }
   if (opening.window == 0) {  // for those who only send
@@ -110,7 +104,7 @@ void Api::start_push(const Call& call, std::unique_ptr<Push> push,
     return;
   }
   // Refused at once, the Push is gone when this returns.
-  const core::StreamId stream = broker_.open(
+  const core::StreamId stream = context_.broker.open(
       call.caller.workspace, call.caller.name, opening, *at->second,
       [this, exchange](const core::Outcome& outcome, std::span<const core::Effect>) {
         on_opened(exchange, outcome);
@@ -122,7 +116,7 @@ void Api::start_push(const Call& call, std::unique_ptr<Push> push,
 
 // A client that is refused must be told so by the status: it would take the end of a stream for a
 // lost connection, and come back for ever.
-void Api::on_opened(const net::Exchange& exchange, const core::Outcome& outcome) {
+void Pushes::on_opened(const net::Exchange& exchange, const core::Outcome& outcome) {
   const auto at = pushes_.find(exchange.connection);
   if (at == pushes_.end()) {
     return;  // it hung up
@@ -132,12 +126,36 @@ void Api::on_opened(const net::Exchange& exchange, const core::Outcome& outcome)
     return;
   }
   pushes_.erase(at);
-  refuse(exchange, outcome.error());
+  context_.refuse(exchange, outcome.error());
 }
 
-Push::Push(Api& api, net::ConnectionId connection, Principal owner, core::Dialect dialect,
+Push* Pushes::find(net::ConnectionId connection) {
+  const auto at = pushes_.find(connection);
+  return at == pushes_.end() ? nullptr : at->second.get();
+}
+
+void Pushes::on_message(net::ConnectionId connection, std::string_view text) {
+  if (Push* const push = find(connection)) {
+    push->on_message(text);
+  }
+}
+
+void Pushes::on_drained(net::ConnectionId connection) {
+  if (Push* const push = find(connection)) {
+    push->push_waiting();
+  }
+}
+
+void Pushes::on_closed(net::ConnectionId connection) {
+  if (const auto at = pushes_.find(connection); at != pushes_.end()) {
+    at->second->close();
+    pushes_.erase(at);
+  }
+}
+
+Push::Push(Context& context, net::ConnectionId connection, Principal owner, core::Dialect dialect,
            Kind kind)
-    : api_(api),
+    : context_(context),
       connection_(connection),
       owner_(std::move(owner)),
       kind_(kind),
@@ -145,49 +163,46 @@ Push::Push(Api& api, net::ConnectionId connection, Principal owner, core::Dialec
 
 void Push::begin(const net::Exchange& exchange) {
   if (kind_ == Kind::websocket) {
-    api_.server_->accept_websocket(exchange);
+    context_.server->accept_websocket(exchange);
   } else {
     net::Response head;
     head.content_type = "text/event-stream";
     head.headers.emplace_back("Cache-Control", "no-store");
-    api_.server_->start_stream(exchange, head);
+    context_.server->start_stream(exchange, head);
   }
-  api_.metrics_.answered(exchange, kind_ == Kind::websocket ? switching_protocols : 200,
-                         api_.clock_.now());
+  context_.metrics.answered(exchange, kind_ == Kind::websocket ? switching_protocols : 200,
+                            context_.clock.now());
   if (const core::StreamRef ref = tables().streams.find(stream_); ref != core::none) {
     pushed_ = {tables().streams[ref].number, 0};
   }
   // What it saw before is known by the marks of this stream from now on. An event without data
   // changes nothing for a browser but the id that it sends when it comes back.
   if (!after_.is_none()) {
-    send_text(kind_ == Kind::websocket
-                  ? R"({"op":"resumed","mark":")" + mark_text(pushed_) + "\"}"
-                  : "id: " + mark_text(pushed_) + "\n\n");
+    send_text(kind_ == Kind::websocket ? R"({"op":"resumed","mark":")" + mark_text(pushed_) + "\"}"
+                                       : "id: " + mark_text(pushed_) + "\n\n");
   }
 }
 
-const core::Tables& Push::tables() const {
-  return api_.broker_.machine().find(owner_.workspace)->tables();
-}
+const core::Tables& Push::tables() const { return context_.tables(owner_.workspace); }
 
 void Push::close() {
   if (stream_ != core::stream_none) {
-    api_.broker_.close(owner_.workspace, stream_);
+    context_.broker.close(owner_.workspace, stream_);
   }
 }
 
 void Push::stream_closed() {
-  api_.server_->close(connection_, going_away,
-                      is_current(api_.broker_.machine(), owner_)
-                          ? "another connection resumed this stream"
-                          : "the agent was removed");
+  context_.server->close(connection_, going_away,
+                         is_current(context_.broker.machine(), owner_)
+                             ? "another connection resumed this stream"
+                             : "the agent was removed");
 }
 
 bool Push::is_welcome() {
-  if (is_current(api_.broker_.machine(), owner_)) {
+  if (is_current(context_.broker.machine(), owner_)) {
     return true;
   }
-  api_.server_->close(connection_, policy_violation, "the token is not valid any more");
+  context_.server->close(connection_, policy_violation, "the token is not valid any more");
   return false;
 }
 
@@ -199,13 +214,13 @@ void Push::deliver(const core::Deliver& delivery, const core::Envelope* envelope
   if (!is_held(next)) {
     return;  // the entry that ended its lease has settled it as well
   }
-  if (const base::Seq entry = api_.broker_.machine().seq(); entry != newest_entry_) {
+  if (const base::Seq entry = context_.broker.machine().seq(); entry != newest_entry_) {
     newest_entry_ = entry;
     pushed_of_entry_ = 0;
   }
-  const bool is_at_hand = envelope != nullptr || api_.broker_.is_warm(next.message);
+  const bool is_at_hand = envelope != nullptr || context_.broker.is_warm(next.message);
   if (waiting_.empty() && is_at_hand && pushed_of_entry_ < batch_max &&
-      api_.server_->has_room(connection_)) {
+      context_.server->has_room(connection_)) {
     ++pushed_of_entry_;
     push(next, envelope);
     return;
@@ -218,12 +233,8 @@ void Push::deliver(const core::Deliver& delivery, const core::Envelope* envelope
   }
 }
 
-void Push::on_drained() { push_waiting(); }
-
-// The first `looked_for` of them were read from the journal just now, as far as that was possible:
-// what is not in memory is not waited for again.
 void Push::push_waiting(size_t looked_for) {
-  for (size_t pushed = 0; !waiting_.empty() && api_.server_->has_room(connection_);) {
+  for (size_t pushed = 0; !waiting_.empty() && context_.server->has_room(connection_);) {
     if (pushed == batch_max) {
       push_later();
       return;
@@ -234,7 +245,7 @@ void Push::push_waiting(size_t looked_for) {
       looked_for -= std::min<size_t>(looked_for, 1);
       continue;
     }
-    if (looked_for == 0 && !api_.broker_.is_warm(next.message)) {
+    if (looked_for == 0 && !context_.broker.is_warm(next.message)) {
       warm_up();
       return;
     }
@@ -251,10 +262,10 @@ void Push::push_later() {
   if (std::exchange(is_posted_, true)) {
     return;
   }
-  api_.server_->post([&api = api_, connection = connection_] {
-    if (const auto at = api.pushes_.find(connection); at != api.pushes_.end()) {
-      at->second->is_posted_ = false;
-      at->second->push_waiting();
+  context_.server->post([&context = context_, connection = connection_] {
+    if (Push* const push = context.pushes->find(connection)) {
+      push->end_post();
+      push->push_waiting();
     }
   });
 }
@@ -288,17 +299,17 @@ void Push::warm_up() {
     const core::MessageRef ref = messages.find(next.back());
     bytes += ref == core::none ? 0 : messages.message(ref).whole_bytes;
   }
-  api_.broker_.warm(next, [&api = api_, connection = connection_, count = next.size()] {
-    if (const auto at = api.pushes_.find(connection); at != api.pushes_.end()) {
-      at->second->is_warming_ = false;
-      at->second->push_waiting(count);
+  context_.broker.warm(next, [&context = context_, connection = connection_, count = next.size()] {
+    if (Push* const push = context.pushes->find(connection)) {
+      push->end_warming();
+      push->push_waiting(count);
     }
   });
 }
 
-// Makes `api_.rendered_` this message for this receiver. False when there is nothing to push.
+// Makes `rendered` this message for this receiver. False when there is nothing to push.
 bool Push::render(const Waiting& waiting, const core::Envelope* envelope) {
-  Rendered& rendered = api_.rendered_;
+  Rendered& rendered = context_.pushes->rendered;
   const core::Tables& t = tables();
   const base::Seq message = waiting.message;
   if (!is_held(waiting)) {
@@ -310,7 +321,7 @@ bool Push::render(const Waiting& waiting, const core::Envelope* envelope) {
   if (rendered.serves(message, codec->dialect, owner_.name, away)) {
     return true;
   }
-  auto shown = envelope == nullptr ? envelope_at(api_.broker_, owner_.workspace, message)
+  auto shown = envelope == nullptr ? envelope_at(context_.broker, owner_.workspace, message)
                                    : std::expected<core::Envelope, Error>(*envelope);
   if (!shown) {
     give_back(message);  // the journal has reported why
@@ -340,9 +351,9 @@ bool Push::render(const Waiting& waiting, const core::Envelope* envelope) {
 // What cannot be read is not pushed: an ack of all up to a later one must not cover it.
 void Push::give_back(base::Seq message) {
   const Duration delay = std::min<Duration>(base::seconds(1), tables().rules.nack_delay_max);
-  api_.broker_.ask(owner_.workspace, owner_.name,
-                   core::Nack{{.seq = message, .id = {}}, delay, "the broker could not read it"},
-                   [](const core::Outcome&, std::span<const core::Effect>) {});
+  context_.broker.ask(owner_.workspace, owner_.name,
+                      core::Nack{{.seq = message, .id = {}}, delay, "the broker could not read it"},
+                      [](const core::Outcome&, std::span<const core::Effect>) {});
 }
 
 void Push::push(const Waiting& waiting, const core::Envelope* envelope) {
@@ -353,7 +364,7 @@ void Push::push(const Waiting& waiting, const core::Envelope* envelope) {
   text_.assign(R"({"op":"message","seq":)").append(std::to_string(waiting.message.n));
   text_.append(R"(,"attempt":)").append(std::to_string(waiting.attempt));
   text_.append(R"(,"mark":")").append(mark).append("\"");
-  text_.append(api_.rendered_.text);
+  text_.append(context_.pushes->rendered.text);
   text_ += '}';
   pushed_ = waiting.mark;
   if (kind_ == Kind::events) {
@@ -365,13 +376,13 @@ void Push::push(const Waiting& waiting, const core::Envelope* envelope) {
   }
 }
 
-void Push::send_text(std::string_view text) { api_.server_->send(connection_, text); }
+void Push::send_text(std::string_view text) { context_.server->send(connection_, text); }
 
 void Push::on_message(std::string_view text) {
   if (!is_welcome()) {
     return;
   }
-  const auto parsed = api_.document_.parse(text);
+  const auto parsed = context_.document.parse(text);
   if (!parsed) {
     reply_error("", parsed.error());
     return;
@@ -409,8 +420,8 @@ void Push::operation(Json op) {
     }
   }
   const Json ref_value = op.find("ref");
-  const std::string_view ref = ref_value && ref_value.raw().size() <= 64 ? ref_value.raw() : "";
-  const std::string_view name = op.find("op") ? op.find("op").as_string().value_or("") : "";
+  const std::string_view ref = ref_value.raw().size() <= 64 ? ref_value.raw() : "";
+  const std::string_view name = op.find("op").as_string().value_or("");
   if (name == "send") {
     op_send(op, ref);
   } else if (name == "ack" || name == "nack" || name == "reject" || name == "extend") {
@@ -429,48 +440,31 @@ void Push::operation(Json op) {
 
 void Push::op_send(Json op, std::string_view ref) {
   const dialect::Codec* codec = dialect::find_codec(dialect_);
-  const Json message = op.find("message");
-  if (!message || codec == nullptr) {
-    reply_error(ref, codec == nullptr
-                         ? Error{Code::unsupported_dialect, "this dialect has no codec yet", {}}
-                         : Error{Code::bad_request, "send needs a message", "/message"});
-    return;
+  Members members(op);
+  if (!members.find("message")) {
+    members.blame("message", "send needs a message");
   }
-  const Json key = op.find("idempotency_key");
-  const Json lenient = op.find("lenient");
-  const Json policy = op.find("on_unavailable");
-  const auto on_unavailable =
-      parse_on_unavailable(policy ? policy.as_string().value_or("no text") : std::string_view{});
+  const auto on_unavailable = parse_on_unavailable(members.text("on_unavailable"));
   if (!on_unavailable) {
-    reply_error(ref, on_unavailable.error());
-    return;
+    members.blame(on_unavailable.error());
   }
-  for (const std::string_view name : {"session", "idempotency_key"}) {
-    const Json value = op.find(name);
-    if (value && !value.is_null() && !value.as_string()) {
-      reply_error(ref, Error{Code::bad_request, std::string(name) + " is a string",
-                             "/" + std::string(name)});
-      return;
-    }
+  const std::string_view traceparent = members.text("traceparent");
+  const Submission submission{
+      .via = core::Via::websocket,
+      .lenient = members.flag("lenient", false),
+      .idempotency_key = members.text("idempotency_key"),
+      .session = members.text("session"),
+      .traceparent = traceparent,
+      .tracestate = members.text("tracestate"),
+      .on_unavailable = on_unavailable.value_or(core::OnUnavailable::by_rules)};
+  if (codec == nullptr) {
+    reply_error(ref, Error{Code::unsupported_dialect, "this dialect has no codec yet", {}});
+  } else if (members.error()) {
+    reply_error(ref, *members.error());
+  } else {
+    context_.submissions->submit(owner_, *codec, members.find("message"), submission,
+                                 answer_to(ref, Answered::with_receipt));
   }
-  if (lenient && !lenient.is_null() && !lenient.as_bool()) {
-    reply_error(ref, Error{Code::bad_request, "lenient is true or false", "/lenient"});
-    return;
-  }
-  const auto text = [&op](std::string_view name) {
-    const Json value = op.find(name);
-    return value ? value.as_string().value_or("") : std::string_view{};
-  };
-  const std::string_view traceparent = text("traceparent");
-  api_.submit(owner_, *codec, message,
-              {.via = core::Via::websocket,
-               .lenient = lenient && lenient.as_bool() == true,
-               .idempotency_key = key ? key.as_string().value_or("") : std::string_view{},
-               .session = text("session"),
-               .traceparent = traceparent,
-               .tracestate = traceparent.empty() ? std::string_view{} : text("tracestate"),
-               .on_unavailable = *on_unavailable},
-              answer_to(ref, Answered::always));
 }
 
 void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
@@ -484,36 +478,13 @@ void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
     }
     return;
   }
-  core::Target target;
-  const Json id = op.find("id");
-  const Json seq = op.find("seq");
-  if (const auto place = seq ? seq.as_uint64() : std::nullopt) {
-    target.seq = base::Seq{*place};
-  } else if (const auto parsed = target_in(id)) {
-    target = *parsed;
+  const auto target = target_in(op);
+  auto command = target ? settle_command(name, *target, op) : std::unexpected(target.error());
+  if (command) {
+    ask(std::move(*command), answer_to(ref, Answered::if_it_has_ref));
   } else {
-    reply_error(ref, parsed.error());
-    return;
+    reply_error(ref, command.error());
   }
-  const Json reason_value = op.find("reason");
-  const std::string_view reason = reason_value ? reason_value.as_string().value_or("") : "";
-  const auto duration = duration_member(op, name == "extend" ? "lease" : "retry_after");
-  if (!duration) {
-    reply_error(ref, Error{Code::bad_request, "a duration is written as 500ms, 30s, 5m or 1h",
-                           name == "extend" ? "/lease" : "/retry_after"});
-    return;
-  }
-  core::Command command = core::Ack{.target = target};
-  if (name == "nack") {
-    const Json failed = op.find("failed");
-    command = core::Nack{target, *duration, reason, !failed || failed.as_bool().value_or(true)};
-  } else if (name == "reject") {
-    command = core::Reject{target, reason};
-  } else if (name == "extend") {
-    command = core::Extend{target, *duration};
-  }
-  api_.broker_.ask(owner_.workspace, owner_.name, std::move(command),
-                   answer_to(ref, Answered::if_it_has_ref));
 }
 
 // Everything that this stream pushed up to a place, in order of delivery.
@@ -523,8 +494,7 @@ void Push::op_ack_upto(Json upto, std::string_view ref) {
     reply_error(ref, mark.error());
     return;
   }
-  api_.broker_.ask(owner_.workspace, owner_.name, core::Ack{.stream = stream_, .upto = *mark},
-                   answer_to(ref, Answered::if_it_has_ref));
+  ask(core::Ack{.stream = stream_, .upto = *mark}, answer_to(ref, Answered::if_it_has_ref));
 }
 
 // Only what was pushed can be acknowledged, not what the machine handed out and a slow reader has
@@ -536,14 +506,15 @@ std::expected<core::ResumeMark, Error> Push::mark_in(Json upto) const {
     const core::DeliveryRef ref =
         message == core::none ? core::none : t.messages.delivery_to(message, owner_.ref);
     const core::StreamRef stream = t.streams.find(stream_);
-    const bool is_held = ref != core::none && stream != core::none &&
-                         t.messages.delivery(ref).stream == stream;
+    const bool is_held =
+        ref != core::none && stream != core::none && t.messages.delivery(ref).stream == stream;
     const core::ResumeMark held = is_held ? t.messages.delivery(ref).mark : core::ResumeMark{};
     if (!held.is_none() && held.number == 0) {
       return std::unexpected(Error{Code::not_delivered,
                                    "the message came on an earlier connection, and what came there "
                                    "has one place here: acknowledge it by its id, or all of that "
-                                   "with the mark " + mark_text(held),
+                                   "with the mark " +
+                                       mark_text(held),
                                    "/upto"});
     }
     if (is_held && t.messages.delivery(ref).may_be_known) {
@@ -584,129 +555,126 @@ std::expected<core::ResumeMark, Error> Push::mark_in(Json upto) const {
             "/upto"});
 }
 
-// The message that an operation names in `id`.
-std::expected<core::Target, Error> Push::target_in(Json id) const {
-  const auto text = id ? id.as_string() : std::nullopt;
+// The message that an operation names, by `seq` or `id`.
+std::expected<core::Target, Error> Push::target_in(Json op) const {
+  if (const auto place = op.find("seq").as_uint64()) {
+    return core::Target{.seq = base::Seq{*place}, .id = {}};
+  }
+  const auto text = op.find("id").as_string();
   if (!text || text->empty()) {
     return std::unexpected(
         Error{Code::bad_request, "a message is named by `id`, a string, or by `seq`", {}});
   }
-  return Names(api_.broker_.machine().find(owner_.workspace)->tables(), owner_).target(*text);
+  return Names(tables(), owner_).target(*text);
 }
 
 void Push::op_subscribe(Json op, std::string_view ref, bool subscribe) {
-  const Json topic = op.find("topic");
-  const std::string_view name = topic ? topic.as_string().value_or("") : "";
-  core::Command command = core::Subscribe{.topic = name};
-  if (!subscribe) {
-    command = core::Unsubscribe{.topic = name};
+  Members members(op);
+  const std::string_view topic = members.text("topic");
+  if (members.error()) {
+    reply_error(ref, *members.error());
+    return;
   }
-  api_.broker_.ask(owner_.workspace, owner_.name, std::move(command),
-                   answer_to(ref, Answered::always));
+  core::Command command = core::Subscribe{.topic = topic};
+  if (!subscribe) {
+    command = core::Unsubscribe{.topic = topic};
+  }
+  ask(std::move(command), answer_to(ref, Answered::always));
 }
 
 void Push::op_heartbeat(Json op, std::string_view ref) {
-  const core::Agent& before =
-      api_.broker_.machine().find(owner_.workspace)->tables().agents[owner_.ref];
-  const auto status = said_member(op, "status", standing_status(before));
-  const auto task = said_member(op, "currentTask", before.task);
-  const auto tokens = tokens_member(op, "tokens");
-  if (!status || !task || !tokens) {
-    reply_error(ref, !status ? status.error() : !task ? task.error() : tokens.error());
-    return;
+  const auto command = heartbeat_command(tables().agents[owner_.ref], op);
+  if (command) {
+    ask(*command, answer_to(ref, Answered::if_it_has_ref));
+  } else {
+    reply_error(ref, command.error());
   }
-  if (auto good = check_status(owner_.dialect, *status); !good) {
-    reply_error(ref, good.error());
-    return;
-  }
-  api_.broker_.ask(owner_.workspace, owner_.name,
-                   core::Heartbeat{.status = *status, .task = *task, .tokens = *tokens},
-                   answer_to(ref, Answered::if_it_has_ref));
+}
+
+void Push::ask(core::Command command, node::Broker::Done done) {
+  context_.broker.ask(owner_.workspace, owner_.name, std::move(command), std::move(done));
 }
 
 // Replies when the outcome is there, if the connection still is.
 node::Broker::Done Push::answer_to(std::string_view ref, Answered when) {
-  return [&api = api_, connection = connection_, ref = std::string(ref), when](
+  return [&context = context_, connection = connection_, ref = std::string(ref), when](
              const core::Outcome& outcome, std::span<const core::Effect>) {
-    const auto at = api.pushes_.find(connection);
-    if (at != api.pushes_.end() && (when == Answered::always || !outcome || !ref.empty())) {
-      at->second->reply(ref, outcome);
+    Push* const push = context.pushes->find(connection);
+    if (push != nullptr && (when != Answered::if_it_has_ref || !outcome || !ref.empty())) {
+      push->reply(ref, outcome, when == Answered::with_receipt);
     }
   };
 }
 
-void Push::reply(std::string_view ref, const core::Outcome& outcome) {
+// A send is answered with the receipt that it gets over HTTP, but for the list of recipients.
+void Push::reply(std::string_view ref, const core::Outcome& outcome, bool with_receipt) {
   if (!outcome) {
     reply_error(ref, outcome.error());
     return;
   }
   text_.assign(R"({"ref":)").append(ref.empty() ? "null" : ref);
   text_.append(R"(,"ok":true)");
-  if (outcome->message.n != 0) {
+  if (with_receipt) {
+    Principal sender = owner_;
+    sender.dialect = dialect_;
+    const std::string receipt =
+        receipt_text(context_.broker, sender, *outcome, Recipients::counted);
+    text_.append(",").append(receipt, 1, receipt.size() - 2);  // without its braces
+    append_redirection(outcome->message);
+  } else if (outcome->message.n != 0) {
     text_.append(R"(,"seq":)").append(std::to_string(outcome->message.n));
   }
-  if (outcome->number != 0) {  // of a send
-    append_sent(outcome->message);
-  }
-  if (outcome->delay.us > 0) {
-    text_.append(R"(,"state":"queued","delay":")");
-    text_.append(rough_duration(outcome->delay)).append("\"");
-  }
-  if (outcome->duplicate) {
-    text_.append(R"(,"duplicate":true)");
-  }
-  if (outcome->skipped) {
-    text_.append(R"(,"skipped":true)");
-  }
-  append_warnings(*outcome);
   text_.append(R"(,"count":)").append(std::to_string(outcome->count)).append("}");
   send_text(text_);
 }
 
-void Push::append_warnings(const core::Receipt& receipt) {
-  const core::Messages& messages = tables().messages;
-  const bool is_sent = receipt.number != 0 && !receipt.skipped;
-  const core::MessageRef ref = is_sent ? messages.find(receipt.message) : core::none;
-  const bool some_dead = ref != core::none && messages.message(ref).dead_letters > 0;
-  std::string_view before = R"(,"warnings":[)";
-  for (const std::string& warning :
-       {receipt.skipped || receipt.has_no_task ? task_warning(tables(), receipt) : std::string(),
-        std::string(some_dead ? "not every receiver could be reached" : ""),
-        is_sent ? unfit_warning(tables(), receipt) : std::string()}) {
-    if (!warning.empty()) {
-      text_.append(std::exchange(before, ","));
-      lib::append_json_string(text_, warning);
-    }
-  }
-  text_.append(before == "," ? "]" : "");
-}
-
-// What the sender may not know yet: the id, and who got it in another's place.
-void Push::append_sent(base::Seq seq) {
+// Who got it in another's place, where that is the only receiver.
+void Push::append_redirection(base::Seq seq) {
   const core::Tables& t = tables();
-  const core::Messages& messages = t.messages;
-  if (const core::MessageRef ref = messages.find(seq); ref != core::none) {
-    const core::Message& message = messages.message(ref);
-    text_.append(R"(,"id":)");
-    lib::append_json_string(text_,
-                            id_text(api_.broker_, owner_.workspace, message, dialect_));
-    if (message.delivery_count == 1) {
-      const core::AgentRef receiver = messages.delivery(message.deliveries).receiver;
-      if (const auto away = redirected_from(t, ref, receiver); !away.empty()) {
-        text_.append(R"(,"receiver":)");
-        lib::append_json_string(text_, t.agents[receiver].name);
-        text_.append(R"(,"redirected_from":)");
-        lib::append_json_string(text_, away);
-      }
-    }
+  const core::MessageRef ref = t.messages.find(seq);
+  if (ref == core::none || t.messages.message(ref).delivery_count != 1) {
+    return;
+  }
+  const core::AgentRef receiver = t.messages.delivery(t.messages.message(ref).deliveries).receiver;
+  if (const auto away = redirected_from(t, ref, receiver); !away.empty()) {
+    text_.append(R"(,"receiver":)");
+    lib::append_json_string(text_, t.agents[receiver].name);
+    text_.append(R"(,"redirected_from":)");
+    lib::append_json_string(text_, away);
   }
 }
 
 void Push::reply_error(std::string_view ref, const Error& error) {
   std::string text = R"({"ref":)";
   text.append(ref.empty() ? "null" : ref).append(R"(,"ok":false,"error":)");
-  text.append(api_.problem_text(error)).append("}");
+  text.append(context_.problem_text(error)).append("}");
   send_text(text);
+}
+
+namespace {
+
+void open_events(Call& call) { call.context->pushes->open(call, Push::Kind::events); }
+
+void open_socket(Call& call) {
+  if (!call.request.wants_websocket) {
+    call.context->server->accept_websocket(call.exchange);  // which refuses it, and says how to ask
+    call.context->metrics.refused(Code::upgrade_required);
+    call.context->metrics.answered(call.exchange, upgrade_required, call.now());
+    return;
+  }
+  call.context->pushes->open(call, Push::Kind::websocket);
+}
+
+}  // namespace
+
+std::span<const Route> stream_routes() {
+  const std::vector<Parameter> parameters = {query::text("dialect"), query::number("window"),
+                                             query::text("after")};
+  static const std::vector<Route> routes = {
+      {"GET", "/v1/stream", open_events, parameters, {}, Who::principal, true},
+      {"GET", "/v1/ws", open_socket, parameters, {}, Who::principal, true},
+  };
+  return routes;
 }
 
 }  // namespace parley::edge

@@ -3,9 +3,13 @@
 
 #include <deque>
 #include <expected>
+#include <memory>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 
-#include "edge/api/api.h"
+#include "edge/api/call.h"
+#include "edge/render.h"
 
 namespace parley::edge {
 
@@ -16,10 +20,8 @@ class Push final : public node::Receiver {
  public:
   enum class Kind : uint8_t { events, websocket };
 
-  Push(Api& api, net::ConnectionId connection, Principal owner, core::Dialect dialect, Kind kind);
-
-  // Opens one on the connection of the call, as its parameters say, or refuses.
-  static void open(Api& api, const Call& call, Kind kind);
+  Push(Context& context, net::ConnectionId connection, Principal owner, core::Dialect dialect,
+       Kind kind);
 
   // Answers the request that asked for it: from now on messages come.
   void begin(const net::Exchange& exchange);
@@ -31,7 +33,13 @@ class Push final : public node::Receiver {
   void close();
 
   void on_message(std::string_view text);
-  void on_drained();
+  // Pushes what waits, as far as there is room. The first `looked_for` of them were read from the
+  // journal just now, as far as that was possible: what is not in memory is not waited for again.
+  void push_waiting(size_t looked_for = 0);
+  // What was posted, or read for it, is there now.
+  void end_post() { is_posted_ = false; }
+  void end_warming() { is_warming_ = false; }
+  void reply(std::string_view ref, const core::Outcome& outcome, bool with_receipt);
 
   void deliver(const core::Deliver& delivery, const core::Envelope* envelope) override;
   void stream_closed() override;
@@ -45,9 +53,6 @@ class Push final : public node::Receiver {
   };
 
   bool is_welcome();
-  void append_sent(base::Seq seq);
-  void append_warnings(const core::Receipt& receipt);
-  void push_waiting(size_t looked_for = 0);
   void push_later();
   bool is_held(const Waiting& waiting) const;
   void warm_up();
@@ -57,20 +62,21 @@ class Push final : public node::Receiver {
   const core::Tables& tables() const;
   void operation(lib::Json op);
   void op_send(lib::Json op, std::string_view ref);
-  std::expected<core::Target, base::Error> target_in(lib::Json id) const;
+  std::expected<core::Target, base::Error> target_in(lib::Json op) const;
   void op_settle(lib::Json op, std::string_view ref, std::string_view name);
   void op_ack_upto(lib::Json upto, std::string_view ref);
   std::expected<core::ResumeMark, base::Error> mark_in(lib::Json upto) const;
   void op_heartbeat(lib::Json op, std::string_view ref);
   void op_subscribe(lib::Json op, std::string_view ref, bool subscribe);
   // Whether success is answered also where the operation has no `ref`. Refusals always are.
-  enum class Answered : uint8_t { always, if_it_has_ref };
+  enum class Answered : uint8_t { always, with_receipt, if_it_has_ref };
+  void ask(core::Command command, node::Broker::Done done);
   node::Broker::Done answer_to(std::string_view ref, Answered when);
-  void reply(std::string_view ref, const core::Outcome& outcome);
+  void append_redirection(base::Seq seq);
   void reply_error(std::string_view ref, const base::Error& error);
   void send_text(std::string_view text);
 
-  Api& api_;
+  Context& context_;
   net::ConnectionId connection_;
   Principal owner_;
   Kind kind_;
@@ -84,6 +90,32 @@ class Push final : public node::Receiver {
   base::Seq newest_entry_;      // that handed something out
   size_t pushed_of_entry_ = 0;  // messages of that entry that did not wait for the next turn
   std::string text_;            // the frame being made; its memory serves again
+};
+
+// All of them, each by its connection.
+class Pushes {
+ public:
+  explicit Pushes(Context& context) : context_(context) {}
+
+  // Opens one on the connection of the call, as its parameters say, or refuses. The request is
+  // answered when the stream is open, or was refused.
+  void open(const Call& call, Push::Kind kind);
+  // Null when its client is gone.
+  Push* find(net::ConnectionId connection);
+
+  void on_message(net::ConnectionId connection, std::string_view text);
+  void on_drained(net::ConnectionId connection);
+  void on_closed(net::ConnectionId connection);
+
+  // The message that was rendered last, for whichever of them.
+  Rendered rendered;
+
+ private:
+  void start(const Call& call, std::unique_ptr<Push> push, const node::Broker::Opening& opening);
+  void on_opened(const net::Exchange& exchange, const core::Outcome& outcome);
+
+  Context& context_;
+  std::unordered_map<net::ConnectionId, std::unique_ptr<Push>> pushes_;
 };
 
 }  // namespace parley::edge

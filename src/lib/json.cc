@@ -151,6 +151,9 @@ std::optional<double> Json::as_double() const {
 }
 
 std::string_view Json::raw() const {
+  if (!*this) {
+    return {};
+  }
   const char* start = tape_->text + tape_->starts[token_];
   if (is_container()) {
     return {start, tape_->text + tape_->starts[tape_->closes[token_]] + 1};

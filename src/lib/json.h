@@ -14,7 +14,7 @@
 
 namespace parley::lib {
 
-enum class JsonKind : uint8_t { null, boolean, number, string, array, object };
+enum class JsonKind : uint8_t { none, null, boolean, number, string, array, object };
 
 // What JsonDocument shares with its values: simdjson's tape (one word per value, see its
 // doc/tape.md) and, for each token of the text, where it starts and which one closes it.
@@ -26,15 +26,22 @@ struct JsonTape {
   const uint32_t* closes = nullptr;  // for a token that opens an object or array: its end
 };
 
+// The tape of no value: its word has no tag, so that it is of no kind.
+inline constexpr uint64_t json_no_word = 0;
+inline constexpr JsonTape json_no_tape{.words = &json_no_word};
+
 // A value in a JsonDocument: two words, passed by value. It and every text from it are valid until
-// the document parses again or goes. A default one is no value: only `operator bool` may be called.
+// the document parses again or goes.
+//
+// A default one is no value, as is the member that an object does not have. It is false and of no
+// kind, and may be asked everything: it has no members, no elements and no text, and is not null.
 class Json {
  public:
   class Members;
   class Elements;
 
   Json() = default;
-  explicit operator bool() const { return tape_ != nullptr; }
+  explicit operator bool() const { return tape_ != &json_no_tape; }
 
   JsonKind kind() const;
   bool is_object() const { return tag() == '{'; }
@@ -47,7 +54,7 @@ class Json {
   std::optional<double> as_double() const;
   std::optional<std::string_view> as_string() const;  // unescaped
 
-  // The exact text of the value in the source, without the space around it.
+  // The exact text of the value in the source, without the space around it. Empty for no value.
   std::string_view raw() const;
 
   // The member `key` of an object, the first where there are several. No value when there is none
@@ -74,7 +81,7 @@ class Json {
   uint32_t word_after() const;
   uint32_t token_after() const { return (is_container() ? tape_->closes[token_] : token_) + 1; }
 
-  const JsonTape* tape_ = nullptr;
+  const JsonTape* tape_ = &json_no_tape;
   uint32_t word_ = 0;
   uint32_t token_ = 0;
 };
@@ -164,6 +171,8 @@ inline JsonKind Json::kind() const {
       return JsonKind::boolean;
     case 'n':
       return JsonKind::null;
+    case 0:
+      return JsonKind::none;
     default:
       return JsonKind::number;
   }

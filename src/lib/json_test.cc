@@ -83,6 +83,31 @@ TEST(Json, IteratesInTheOrderOfTheSource) {
   }
 }
 
+TEST(Json, NoValueMayBeAskedEverything) {
+  JsonDocument document;
+  const auto parsed = document.parse(R"({"a":{"b":1}})");
+  ASSERT_TRUE(parsed);
+  for (const Json none : {Json(), parsed->find("x"), parsed->find("x").find("y"),
+                          parsed->find("a").find("b").find("c")}) {
+    EXPECT_FALSE(none);
+    EXPECT_EQ(none.kind(), JsonKind::none);
+    EXPECT_FALSE(none.is_object());
+    EXPECT_FALSE(none.is_null());
+    EXPECT_EQ(none.as_bool(), std::nullopt);
+    EXPECT_EQ(none.as_int64(), std::nullopt);
+    EXPECT_EQ(none.as_uint64(), std::nullopt);
+    EXPECT_EQ(none.as_double(), std::nullopt);
+    EXPECT_EQ(none.as_string(), std::nullopt);
+    EXPECT_EQ(none.raw(), "");
+    for (const JsonMember& member : none.members()) {
+      ADD_FAILURE() << member.key;
+    }
+    for (const Json element : none.elements()) {
+      ADD_FAILURE() << element.raw();
+    }
+  }
+}
+
 TEST(Json, FindsTheFirstOfDuplicates) {
   JsonDocument document;
   const auto root = document.parse(R"({"a":1,"a":2})");

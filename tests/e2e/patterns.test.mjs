@@ -375,6 +375,22 @@ describe('patterns', () => {
     });
   });
 
+  it('takes beside its message what a message takes', async () => {
+    await broker.addAgent('out');
+    const { json: session } = await ana.call('POST', '/v1/sessions', { body: { participants: ['bo'] } });
+    const scattered = await ana.call('POST', `/v1/scatter?lenient=true&session=${session.id}&on_unavailable=queue`,
+      { body: { receivers: ['bo'], message: { payload: { content_type: 'text', body: 'in it?' } } } });
+    assert.equal(scattered.status, 202, scattered.text);
+    const { json: shown } = await ana.call('GET', `/v1/sessions/${session.id}`);
+    assert.deepEqual(shown.messageLog.map(({ seq }) => seq), [scattered.json.seq]);
+    const outside = await ana.call('POST', `/v1/pipelines?lenient=true&session=${session.id}`,
+      { body: { stages: ['out', 'bo'], message: { payload: { content_type: 'text', body: 'in it?' } } } });
+    assert.equal(outside.json.code, 'NOT_A_PARTICIPANT', outside.text);
+    const wrong = await ana.call('POST', '/v1/scatter?lenient=true&on_unavailable=often',
+      { body: { receivers: ['bo'], message: { payload: { content_type: 'text', body: 'x' } } } });
+    assert.deepEqual([wrong.status, wrong.json.field], [400, '/on_unavailable']);
+  });
+
   it('says what is wrong with a pattern', async () => {
     const bad = async (path, body, status, field) => {
       const { json } = await post(ana, path, body);

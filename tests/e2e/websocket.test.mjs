@@ -83,6 +83,32 @@ describe('a WebSocket', () => {
   });
   after(() => broker.remove());
 
+  it('reads an operation as HTTP reads a body, and gives the same receipt', async () => {
+    const talk = await Talk.open(ana, '?window=0');
+    const told = await talk.send('bo', { n: 'told' });
+    const posted = (await ana.send('bo', { n: 'posted' })).json;
+    const same = Object.keys(posted).filter((key) => key !== 'recipients');
+    assert.deepEqual(Object.keys(told).filter((key) => !['ref', 'ok', 'count'].includes(key)).sort(), same.sort());
+    assert.deepEqual([told.state, told.recipient_count, told.warnings, told.count], ['accepted', 1, [], 1]);
+    for (const [op, members, field] of [
+      ['nack', { reason: 5 }, '/reason'],
+      ['nack', { failed: 'no' }, '/failed'],
+      ['nack', { retry_after: 'soon' }, '/retry_after'],
+      ['reject', { reason: [] }, '/reason'],
+      ['extend', { lease: 7 }, '/lease'],
+      ['subscribe', { topic: 5 }, '/topic'],
+      ['send', { message: message('ana', 'bo', {}), traceparent: 5 }, '/traceparent'],
+    ]) {
+      const { ok, error } = await talk.ask({ op, seq: told.seq, ...members });
+      assert.deepEqual([op, ok, error?.code, error?.field], [op, false, 'BAD_REQUEST', field]);
+    }
+    await talk.close();
+    const held = await Talk.open(bo);
+    await held.until(() => held.mail.length === 2);
+    for (const { message: { id } } of held.mail) await held.ask({ op: 'ack', id });
+    await held.close();
+  });
+
   it('holds a long conversation in both directions', async () => {
     const count = 5000;
     const talks = [await Talk.open(ana, '?window=512'), await Talk.open(bo, '?window=512')];

@@ -5,9 +5,11 @@
 #include <array>
 #include <charconv>
 
+#include "base/check.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "dialect/iso8601.h"
+#include "edge/api/context.h"
 #include "edge/render.h"
 #include "lib/json_writer.h"
 #include "net/websocket.h"
@@ -26,11 +28,6 @@ int hex_value(char c) {
     return c - 'a' + 10;
   }
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-std::unexpected<Error> bad_parameter(std::string_view name, const std::string& wanted) {
-  return std::unexpected(
-      Error{Code::bad_request, "the parameter " + std::string(name) + " must be " + wanted, {}});
 }
 
 }  // namespace
@@ -95,8 +92,30 @@ std::vector<std::string_view> path_segments(std::string_view path) {
   return segments;
 }
 
-std::optional<std::string> Call::parameter(std::string_view name) const {
-  std::string_view rest = request.query;
+void Asker::respond(net::Response response) const {
+  context->respond(exchange, std::move(response));
+}
+
+void Asker::refuse(const Error& error) const { context->refuse(exchange, error); }
+
+bool Asker::is_still_good() const { return context->is_still_good(*this); }
+
+void Asker::ask(core::Command command, node::Broker::Done done) const {
+  context->broker.ask(caller.workspace, caller.name, std::move(command), std::move(done));
+}
+
+node::Broker::Done Asker::reply(std::string body) const {
+  return context->reply(exchange, std::move(body));
+}
+
+const core::Tables& Asker::tables() const { return context->tables(caller.workspace); }
+
+node::Broker& Asker::broker() const { return context->broker; }
+
+base::Time Asker::now() const { return context->clock.now(); }
+
+std::optional<std::string> query_value(std::string_view query, std::string_view name) {
+  std::string_view rest = query;
   while (!rest.empty()) {
     const size_t ampersand = std::min(rest.find('&'), rest.size());
     const std::string_view pair = rest.substr(0, ampersand);
@@ -109,92 +128,60 @@ std::optional<std::string> Call::parameter(std::string_view name) const {
   return std::nullopt;
 }
 
-std::expected<bool, Error> Call::flag(std::string_view name) const {
-  const std::optional<std::string> text = parameter(name);
-  if (text && *text != "true" && *text != "false") {
-    return bad_parameter(name, "true or false");
-  }
-  return text == "true";
+std::optional<std::string_view> Call::parameter(std::string_view name) const {
+  CHECK(std::ranges::find(route.parameters, name, &Parameter::name) != route.parameters.end());
+  const auto at = query.find(name);
+  return at == query.end() ? std::nullopt : std::optional<std::string_view>(at->second);
 }
 
-std::expected<uint64_t, Error> Call::count(std::string_view name, uint64_t fallback,
-                                           uint64_t max) const {
-  const std::optional<std::string> text = parameter(name);
-  if (!text) {
-    return fallback;
-  }
-  const std::optional<uint64_t> value = parse_number(*text);
-  if (!value || *value > max) {
-    return bad_parameter(name, "a whole number up to " + std::to_string(max));
-  }
-  return *value;
+std::string Call::text(std::string_view name, std::string_view fallback) const {
+  return std::string(parameter(name).value_or(fallback));
 }
 
-std::expected<Duration, Error> Call::duration(std::string_view name, Duration fallback,
-                                              Duration max) const {
-  const std::optional<std::string> text = parameter(name);
-  if (!text) {
-    return fallback;
-  }
-  const std::optional<Duration> value = base::parse_duration(*text);
-  if (!value || *value > max) {
-    return bad_parameter(name, "a duration such as 30s, up to " + base::format_duration(max));
-  }
-  return *value;
+bool Call::flag(std::string_view name) const { return parameter(name) == "true"; }
+
+uint64_t Call::number(std::string_view name, uint64_t fallback) const {
+  return parse_number(text(name)).value_or(fallback);
 }
 
-std::expected<base::Time, Error> Call::time(std::string_view name, base::Time fallback) const {
-  const std::optional<std::string> text = parameter(name);
-  if (!text) {
-    return fallback;
-  }
-  if (const std::optional<base::Time> value = dialect::parse_time(*text)) {
-    return *value;
-  }
-  return bad_parameter(name, "a time in UTC such as 2026-11-15T21:06:53Z");
+Duration Call::duration(std::string_view name) const {
+  return base::parse_duration(text(name)).value_or(Duration{});
 }
 
-std::optional<Error> unknown_member(lib::Json body, std::initializer_list<std::string_view> known) {
-  for (const lib::JsonMember& member : body.members()) {
-    if (std::ranges::find(known, member.key) == known.end()) {
-      const std::string name(base::cut(member.key, 64));
-      return Error{Code::bad_request,
-                   "there is no member \"" + name + "\" here; the nearest is \"" +
-                       std::string(base::nearest(name, known)) + "\"",
-                   "/" + name};
-    }
-  }
-  return std::nullopt;
+base::Time Call::time(std::string_view name, base::Time fallback) const {
+  return dialect::parse_time(text(name)).value_or(fallback);
 }
 
-std::expected<uint64_t, Error> tokens_member(lib::Json object, std::string_view key,
-                                             std::string_view place) {
-  const lib::Json value = object ? object.find(key) : lib::Json();
-  if (!value || value.is_null()) {
-    return 0;
+std::expected<dialect::Codec, Error> Call::codec() const {
+  const std::string_view wanted = request.header("parley-dialect");
+  const dialect::Codec* codec =
+      wanted.empty() ? dialect::find_codec(caller.dialect) : dialect::find_codec(wanted);
+  if (codec == nullptr) {
+    return std::unexpected(Error{
+        Code::unsupported_dialect,
+        "the dialect " + std::string(wanted.empty() ? dialect::name_of(caller.dialect) : wanted) +
+            " cannot be spoken yet; add the header `Parley-Dialect: flow`",
+        {}});
   }
-  if (const auto tokens = value.as_uint64()) {
-    return *tokens;
-  }
-  return std::unexpected(Error{Code::bad_request,
-                               std::string(key) + " is a whole number: what was used since the "
-                                                  "last report",
-                               std::string(place) + std::string(key)});
+  return *codec;
 }
 
-std::optional<Duration> duration_member(lib::Json object, std::string_view key) {
-  const lib::Json value = object.find(key);
-  return value ? base::parse_duration(value.as_string().value_or("")) : std::optional(Duration{});
+std::expected<core::Dialect, Error> Call::wanted_dialect() const {
+  const std::string_view header = request.header("parley-dialect");
+  const std::string_view name = parameter("dialect").value_or(header);
+  if (header.empty() && !parameter("dialect")) {
+    return caller.dialect;
+  }
+  if (const dialect::Codec* codec = dialect::find_codec(name)) {
+    return codec->dialect;
+  }
+  return std::unexpected(Error{Code::unsupported_dialect,
+                               "no message can be written in the dialect " + std::string(name),
+                               {}});
 }
 
-std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text) {
-  constexpr std::array<std::string_view, 4> words = {"", "queue", "redirect", "fail"};
-  const auto at = std::ranges::find(words, text);
-  if (at == words.end()) {
-    return std::unexpected(
-        Error{Code::bad_request, "on_unavailable is queue, redirect or fail", "/on_unavailable"});
-  }
-  return static_cast<core::OnUnavailable>(at - words.begin());
+std::expected<core::Target, Error> Call::target(Names::First first) const {
+  return Names(tables(), caller).target(arguments[0], first);
 }
 
 net::Response problem(const Error& error) {

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
-#include "edge/api/api.h"
+#include "edge/api/call.h"
+#include "edge/api/route.h"
 #include "lib/json.h"
 
 namespace parley::edge {
@@ -39,6 +41,19 @@ class OpenApi : public ::testing::Test {
     }
   }
 
+  // What a `$ref` within the document leads to.
+  Json resolved(Json value) const {
+    const auto ref = value.find("$ref").as_string();
+    if (!ref) {
+      return value;
+    }
+    Json at = description_;
+    for (const std::string_view step : path_segments(ref->substr(1))) {
+      at = at.find(step);
+    }
+    return at;
+  }
+
   lib::JsonDocument document_;
   Json description_;
 
@@ -57,7 +72,7 @@ class OpenApi : public ::testing::Test {
   }
 };
 
-std::string name_of(const Api::Route& route) {
+std::string name_of(const Route& route) {
   return std::string(route.method) + " " + std::string(route.pattern);
 }
 
@@ -65,7 +80,7 @@ TEST_F(OpenApi, DescribesTheRoutesAndNoOthers) {
   std::set<std::string> described;
   each_operation([&](const std::string& name, Json) { described.insert(name); });
   std::set<std::string> served;
-  for (const Api::Route& route : Api::routes()) {
+  for (const Route& route : all_routes()) {
     EXPECT_TRUE(served.insert(name_of(route)).second) << name_of(route) << " twice";
   }
   EXPECT_EQ(described, served);
@@ -73,8 +88,8 @@ TEST_F(OpenApi, DescribesTheRoutesAndNoOthers) {
 
 TEST_F(OpenApi, SaysWhichOperationsNeedNoToken) {
   std::set<std::string> open;
-  for (const Api::Route& route : Api::routes()) {
-    if (route.open) {
+  for (const Route& route : all_routes()) {
+    if (route.who == Who::anyone) {
       open.insert(name_of(route));
     }
   }
@@ -82,6 +97,84 @@ TEST_F(OpenApi, SaysWhichOperationsNeedNoToken) {
     const Json security = operation.find("security");
     EXPECT_EQ(static_cast<bool>(security), open.contains(name)) << name;
   });
+}
+
+// `integer up to 500`, `text`: what the description and the table both say of a parameter.
+std::string words_of(const Parameter& parameter) {
+  switch (parameter.type) {
+    case Parameter::Type::text:
+    case Parameter::Type::duration:
+      return "text";
+    case Parameter::Type::flag:
+      return "flag";
+    case Parameter::Type::time:
+      return "time";
+    case Parameter::Type::number:
+      // JSON has no larger bound that all readers can hold.
+      return parameter.max > 1'000'000 ? "integer"
+                                       : "integer up to " + std::to_string(parameter.max);
+  }
+  return {};
+}
+
+std::string words_of(Json schema) {
+  if (schema.find("type").as_string() == "integer") {
+    const Json max = schema.find("maximum");
+    return max ? "integer up to " + std::string(max.raw()) : "integer";
+  }
+  if (schema.find("enum").raw() == R"(["true", "false"])") {
+    return "flag";
+  }
+  return schema.find("format").as_string() == "date-time" ? "time" : "text";
+}
+
+TEST_F(OpenApi, DescribesTheParametersOfEachRouteAndNoOthers) {
+  using Parameters = std::set<std::pair<std::string, std::string>>;
+  std::map<std::string, Parameters> described;
+  each_operation([&](const std::string& name, Json operation) {
+    for (const Json parameter : operation.find("parameters").elements()) {
+      const Json named = resolved(parameter);
+      if (named.find("in").as_string() == "query") {
+        described[name].emplace(named.find("name").as_string().value_or(""),
+                                words_of(named.find("schema")));
+      }
+    }
+  });
+  for (const Route& route : all_routes()) {
+    Parameters taken;
+    for (const Parameter& parameter : route.parameters) {
+      taken.emplace(parameter.name, words_of(parameter));
+    }
+    EXPECT_EQ(described[name_of(route)], taken) << name_of(route);
+  }
+}
+
+TEST_F(OpenApi, DescribesTheMembersOfEachBodyAndNoOthers) {
+  std::map<std::string, Json> bodies;
+  each_operation([&](const std::string& name, Json operation) {
+    bodies[name] = resolved(
+        operation.find("requestBody").find("content").find("application/json").find("schema"));
+  });
+  for (const Route& route : all_routes()) {
+    const Json body = bodies[name_of(route)];
+    const bool is_closed = body.find("additionalProperties").as_bool() == false;
+    std::set<std::string_view> described;
+    for (const lib::JsonMember member : body.find("properties").members()) {
+      described.insert(member.key);
+    }
+    switch (route.body.kind) {
+      case Body::Kind::members:
+        EXPECT_EQ(described,
+                  std::set<std::string_view>(route.body.members.begin(), route.body.members.end()))
+            << name_of(route);
+        EXPECT_EQ(is_closed, !route.body.members.empty()) << name_of(route);
+        break;
+      case Body::Kind::object:
+      case Body::Kind::own:
+        EXPECT_FALSE(is_closed) << name_of(route);
+        break;
+    }
+  }
 }
 
 TEST_F(OpenApi, NamesOnlyErrorsThatThereAreAndAllOfThem) {

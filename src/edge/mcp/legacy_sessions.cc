@@ -27,8 +27,7 @@ McpSession* LegacySessions::find(const HttpRequest& request) {
   std::string id(request.http.header("mcp-session-id"));
   const bool is_old_transport = id.empty();
   if (is_old_transport) {
-    const Call call{request.exchange, request.http, {}, {}};
-    id = call.parameter("sessionId").value_or("");
+    id = query_value(request.http.query, "sessionId").value_or("");
   }
   McpSession* session = state_.sessions.find(id);
   if (session == nullptr && !is_old_transport) {

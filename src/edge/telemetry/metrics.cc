@@ -365,7 +365,10 @@ void Metrics::measure_depth(const core::Machine& machine) {
   }
 }
 
-void Metrics::tell_state(const core::Machine& machine, base::Time now) {
+namespace {
+
+// What all workspaces hold together.
+struct Holdings {
   uint64_t agents = 0;
   uint64_t messages = 0;
   uint64_t topics = 0;
@@ -386,74 +389,83 @@ void Metrics::tell_state(const core::Machine& machine, base::Time now) {
   uint64_t locks = 0;
   uint64_t edges = 0;
   std::array<uint64_t, 3> breakers{};
+};
+
+void add(const core::Tables& t, base::Time now, Holdings& sum) {
+  sum.throttled += t.messages.throttled();
+  t.agents.each([&](const core::Agent& agent) {
+    const auto breaker = agent.breaker.state(now, t.rules.breaker_pause);
+    sum.breakers[static_cast<size_t>(breaker)] += agent.is_registered() ? 1 : 0;
+    const bool is_there =
+        agent.is_registered() && agent.kind == core::PrincipalKind::agent && !agent.is_offline();
+    sum.present += is_there ? 1 : 0;
+  });
+  sum.agents += t.agents.registered();
+  sum.messages += t.messages.size();
+  sum.topics += t.topics.by_name().size();
+  sum.streams += t.streams.size();
+  sum.dropped += t.dead_letters_dropped;
+  sum.owed += t.outbox.size();
+  sum.unsent += t.outbox.dropped + t.outbox.refused;
+  sum.unheard += t.broadcasts.unheard;
+  sum.alerts += t.dead_letters.alerts();
+  sum.threads += t.threads.size();
+  sum.active += t.threads.count(core::Threads::Standing::active);
+  sum.waiting += t.patterns.waits().size();
+  sum.escalated += t.escalations.open();
+  sum.sessions += t.sessions.live();
+  sum.locks += t.locks.size();
+  sum.edges += t.waits.size();
+  for (const auto& [number, letter] : t.dead_letters.all()) {
+    sum.pending += letter.resolution == core::Resolution::pending ? 1 : 0;
+  }
+}
+
+}  // namespace
+
+void Metrics::tell_state(const core::Machine& machine, base::Time now) {
+  Holdings sum;
   for (const auto& [id, workspace] : machine.workspaces()) {
-    const core::Tables& t = workspace.tables();
-    throttled += t.messages.throttled();
-    t.agents.each([&](const core::Agent& agent) {
-      const auto breaker = agent.breaker.state(now, t.rules.breaker_pause);
-      breakers[static_cast<size_t>(breaker)] += agent.is_registered() ? 1 : 0;
-      const bool is_there =
-          agent.is_registered() && agent.kind == core::PrincipalKind::agent && !agent.is_offline();
-      present += is_there ? 1 : 0;
-    });
-    agents += t.agents.registered();
-    messages += t.messages.size();
-    topics += t.topics.by_name().size();
-    streams += t.streams.size();
-    dropped += t.dead_letters_dropped;
-    owed += t.outbox.size();
-    unsent += t.outbox.dropped + t.outbox.refused;
-    unheard += t.broadcasts.unheard;
-    alerts += t.dead_letters.alerts();
-    threads += t.threads.size();
-    active += t.threads.count(core::Threads::Standing::active);
-    waiting += t.patterns.waits().size();
-    escalated += t.escalations.open();
-    sessions += t.sessions.live();
-    locks += t.locks.size();
-    edges += t.waits.size();
-    for (const auto& [number, letter] : t.dead_letters.all()) {
-      pending += letter.resolution == core::Resolution::pending ? 1 : 0;
-    }
+    add(workspace.tables(), now, sum);
   }
   measure_depth(machine);
   tell_depth(now);
   const auto gauge = [this](const char* name, const char* help, uint64_t value) {
     registry_.gauge(name, help, static_cast<double>(value));
   };
-  gauge("active_agents", "Registered agents that are not offline.", present);
+  gauge("active_agents", "Registered agents that are not offline.", sum.present);
   gauge("parley_workspaces", "Workspaces.", machine.workspaces().size());
-  gauge("parley_agents", "Registered agents, people and admins.", agents);
-  gauge("parley_topics", "Topics.", topics);
-  gauge("parley_streams", "Open streams that messages are pushed to.", streams);
-  gauge("parley_messages", "Messages that the engine knows, settled ones included.", messages);
-  gauge("parley_throttled", "Messages that wait for a rate limit.", throttled);
-  for (size_t n = 0; n < breakers.size(); ++n) {
+  gauge("parley_agents", "Registered agents, people and admins.", sum.agents);
+  gauge("parley_topics", "Topics.", sum.topics);
+  gauge("parley_streams", "Open streams that messages are pushed to.", sum.streams);
+  gauge("parley_messages", "Messages that the engine knows, settled ones included.", sum.messages);
+  gauge("parley_throttled", "Messages that wait for a rate limit.", sum.throttled);
+  for (size_t n = 0; n < sum.breakers.size(); ++n) {
     registry_.gauge(
         "parley_breakers", "Circuit breakers of receivers, by state.",
-        static_cast<double>(breakers[n]),
+        static_cast<double>(sum.breakers[n]),
         {{"state", std::string(core::breaker_name(static_cast<core::Breaker::State>(n)))}});
   }
-  gauge("parley_dead_letters_pending", "Dead letters that nobody has resolved.", pending);
+  gauge("parley_dead_letters_pending", "Dead letters that nobody has resolved.", sum.pending);
   registry_.counter("parley_dead_letters_dropped_total", "Dead letters that had to go for others.",
-                    static_cast<double>(dropped));
-  gauge("parley_notices_owed", "Messages of the broker's own that it has still to send.", owed);
+                    static_cast<double>(sum.dropped));
+  gauge("parley_notices_owed", "Messages of the broker's own that it has still to send.", sum.owed);
   registry_.counter("parley_notices_unsent_total", "Messages of the broker's own that it gave up.",
-                    static_cast<double>(unsent));
+                    static_cast<double>(sum.unsent));
   registry_.counter("parley_broadcasts_unheard_total",
                     "Deliveries of broadcasts that were not persisted and not acknowledged.",
-                    static_cast<double>(unheard));
+                    static_cast<double>(sum.unheard));
   registry_.counter("parley_dead_letter_alerts_total",
                     "Times that many dead letters in a short time raised an alarm.",
-                    static_cast<double>(alerts));
+                    static_cast<double>(sum.alerts));
   gauge("parley_threads", "Conversations that the engine remembers, closed ones included.",
-        threads);
-  gauge("parley_threads_active", "Conversations with a request that is not answered.", active);
-  gauge("parley_requests_waiting", "Requests and roll calls that someone waits for.", waiting);
-  gauge("parley_sessions", "Sessions that are not over.", sessions);
-  gauge("parley_locks", "Locks that someone holds.", locks);
-  gauge("parley_waits", "Requests whose sender counts as waiting for their receiver.", edges);
-  gauge("parley_escalations_open", "Escalations that no human has resolved.", escalated);
+        sum.threads);
+  gauge("parley_threads_active", "Conversations with a request that is not answered.", sum.active);
+  gauge("parley_requests_waiting", "Requests and roll calls that someone waits for.", sum.waiting);
+  gauge("parley_sessions", "Sessions that are not over.", sum.sessions);
+  gauge("parley_locks", "Locks that someone holds.", sum.locks);
+  gauge("parley_waits", "Requests whose sender counts as waiting for their receiver.", sum.edges);
+  gauge("parley_escalations_open", "Escalations that no human has resolved.", sum.escalated);
   gauge("parley_seq", "Place of the newest entry of the journal.", machine.seq().n);
 }
 

@@ -37,6 +37,8 @@ bool is_a(Json value, std::string_view type) {
       return type == "boolean";
     case JsonKind::null:
       return type == "null";
+    case JsonKind::none:
+      return false;
     case JsonKind::number:
       return type == "number" || (type == "integer" && is_whole(value));
   }

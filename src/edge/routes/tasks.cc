@@ -7,15 +7,18 @@
 #include <tuple>
 
 #include "dialect/inbox/inbox.h"
-#include "edge/api/api.h"
+#include "edge/api/context.h"
+#include "edge/api/listing.h"
+#include "edge/api/members.h"
 #include "edge/render.h"
+#include "edge/routes/routes.h"
+#include "lib/json_writer.h"
 
 namespace parley::edge {
 
 namespace {
 
 using base::Code;
-using lib::Json;
 using lib::JsonWriter;
 
 constexpr uint64_t list_max = 1'000;
@@ -26,12 +29,6 @@ std::vector<core::TaskState> all_states() {
     states.push_back(static_cast<core::TaskState>(n));
   }
   return states;
-}
-
-bool takes_part(const core::Task& task, const Principal& caller) {
-  return task.director == caller.name || task.specialist == caller.name ||
-         std::ranges::any_of(task.moves,
-                             [&](const core::TaskMove& move) { return move.from == caller.name; });
 }
 
 bool may_see(const core::Task& task, const Principal& caller) {
@@ -151,48 +148,40 @@ std::vector<const core::Task*> tasks_named(const core::Tables& t, const Principa
   return found;
 }
 
-}  // namespace
-
-void Api::show_task(Call& call) {
-  const std::vector<const core::Task*> found =
-      tasks_named(tables(call), call.caller,
-                  {.id = std::string(call.arguments[0]),
-                   .director = call.parameter("director").value_or(""),
-                   .thread = call.parameter("thread").value_or("")});
+void show_task(Call& call) {
+  const std::vector<const core::Task*> found = tasks_named(call.tables(), call.caller,
+                                                           {.id = std::string(call.arguments[0]),
+                                                            .director = call.text("director"),
+                                                            .thread = call.text("thread")});
   if (found.empty()) {
-    refuse(call.exchange,
-           Error{Code::not_found,
-                 "you take part in no such task; tasks that are over are forgotten after "
-                 "task.retention",
-                 {}});
+    call.refuse(Error{Code::not_found,
+                      "you take part in no such task; tasks that are over are forgotten after "
+                      "task.retention",
+                      {}});
     return;
   }
   const std::span others = std::span(found).subspan(1);
-  respond(call.exchange, json_response(200, task_text(broker_, call.caller, *found.front(), others,
-                                                      clock_.now())));
+  call.respond(json_response(
+      200, task_text(call.broker(), call.caller, *found.front(), others, call.now())));
 }
 
-void Api::list_tasks(Call& call) {
-  const auto limit = call.count("limit", 100, list_max);
-  const auto silent = call.flag("silent");
-  const auto unfinished = call.flag("unfinished");
+void list_tasks(Call& call) {
+  const uint64_t limit = call.number("limit", 100);
+  const bool silent = call.flag("silent");
+  const bool unfinished = call.flag("unfinished");
   const auto state = call.parameter("state");
   const auto agent = call.parameter("agent");
   const auto is_state = [&](core::TaskState each) { return core::task_state_name(each) == *state; };
-  if (!limit || !silent || !unfinished) {
-    refuse(call.exchange, !limit ? limit.error() : !silent ? silent.error() : unfinished.error());
-    return;
-  }
   if (state && std::ranges::none_of(all_states(), is_state)) {
     std::string words;
     for (const core::TaskState each : all_states()) {
       words.append(words.empty() ? "" : ", ").append(core::task_state_name(each));
     }
-    refuse(call.exchange, Error{Code::bad_request, "the parameter state is one of " + words, {}});
+    call.refuse(bad_parameter("state", "one of " + words));
     return;
   }
-  const core::Tables& t = tables(call);
-  const base::Time now = clock_.now();
+  const core::Tables& t = call.tables();
+  const base::Time now = call.now();
   struct Made {
     std::deque<base::Seq> tasks{};  // by when they began
     uint64_t listed = 0;
@@ -202,13 +191,13 @@ void Api::list_tasks(Call& call) {
   const auto made = std::make_shared<Made>();
   std::vector<base::Seq> given;
   const auto& all = t.tasks.all();
-  for (auto at = all.rbegin(); at != all.rend() && given.size() < *limit; ++at) {
+  for (auto at = all.rbegin(); at != all.rend() && given.size() < limit; ++at) {
     const core::Task& task = at->second;
     const bool wanted =
         may_see(task, call.caller) && (!state || core::task_state_name(task.state) == *state) &&
         (!agent || task.director == *agent || task.specialist == *agent) &&
-        (!*silent || silence_of(t, task, now).us > 0) &&
-        (!*unfinished ||
+        (!silent || silence_of(t, task, now).us > 0) &&
+        (!unfinished ||
          (task.state != core::TaskState::completed && task.state != core::TaskState::acknowledged));
     if (wanted) {
       made->tasks.push_back(at->first);
@@ -216,106 +205,69 @@ void Api::list_tasks(Call& call) {
     }
   }
   made->out.object().key("tasks").array();
-  list(call.exchange, call.caller,
-       {.records = std::move(given),
-        .each =
-            [this, made, now, caller = call.caller](base::Seq) {
-              const auto& known = broker_.machine().find(caller.workspace)->tables().tasks.all();
-              const auto task = known.find(made->tasks.front());
-              made->tasks.pop_front();
-              if (task != known.end()) {
-                ++made->listed;
-                made->out.object();
-                render_task(broker_, caller, task->second, now, made->out);
-                made->out.end_object();
-              }
-              return true;
-            },
-        .answer =
-            [made] {
-              made->out.end_array().key("count").number(made->listed).end_object();
-              return json_response(200, std::move(made->text));
-            }});
+  list(call, {.records = std::move(given),
+              .each =
+                  [made, now, asker = call.asker()](base::Seq) {
+                    const auto& known = asker.tables().tasks.all();
+                    const auto task = known.find(made->tasks.front());
+                    made->tasks.pop_front();
+                    if (task != known.end()) {
+                      ++made->listed;
+                      made->out.object();
+                      render_task(asker.broker(), asker.caller, task->second, now, made->out);
+                      made->out.end_object();
+                    }
+                    return true;
+                  },
+              .answer =
+                  [made] {
+                    made->out.end_array().key("count").number(made->listed).end_object();
+                    return json_response(200, std::move(made->text));
+                  }});
 }
 
-void Api::reassign_task(Call& call) {
-  const auto body = body_object(call);
-  if (!body) {
-    refuse(call.exchange, body.error());
+void reassign_task(Call& call) {
+  Members body(call.body);
+  const auto to = body.needed_text("to", "`to` names the agent that gets the task");
+  const TaskName name{.id = call.arguments[0],
+                      .director = std::string(body.text("director")),
+                      .thread = std::string(body.text("thread"))};
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
-  const auto text_in = [&](std::string_view key) {
-    const Json value = body->find(key);
-    return value ? value.as_string().value_or("") : std::string_view{};
+  call.ask(
+      core::ReassignTask{
+          .task = name.id, .to = to, .director = name.director, .thread = name.thread},
+      [asker = call.asker(), name](const core::Outcome& outcome, std::span<const core::Effect>) {
+        if (!outcome) {
+          asker.refuse(outcome.error());
+          return;
+        }
+        const core::Tables& t = asker.tables();
+        const core::Task* const moved = t.tasks.find(outcome->message);
+        std::vector<const core::Task*> others = tasks_named(t, asker.caller, name);
+        std::erase(others, moved);
+        asker.respond(json_response(
+            200, moved == nullptr
+                     ? std::string("{}")
+                     : task_text(asker.broker(), asker.caller, *moved, others, asker.now())));
+      });
+}
+
+}  // namespace
+
+std::span<const Route> task_routes() {
+  static const std::vector<Route> routes = {
+      {"GET",
+       "/v1/tasks",
+       list_tasks,
+       {query::text("state"), query::text("agent"), query::flag("silent"),
+        query::flag("unfinished"), query::number("limit", list_max)}},
+      {"GET", "/v1/tasks/{}", show_task, {query::text("director"), query::text("thread")}},
+      {"POST", "/v1/tasks/{}/reassign", reassign_task, {}, body_of({"to", "director", "thread"})},
   };
-  const std::string to(text_in("to"));
-  if (to.empty()) {
-    refuse(call.exchange,
-           Error{Code::bad_request, "`to` names the agent that gets the task", "/to"});
-    return;
-  }
-  const TaskName name{.id = std::string(call.arguments[0]),
-                      .director = std::string(text_in("director")),
-                      .thread = std::string(text_in("thread"))};
-  broker_.ask(call.caller.workspace, call.caller.name,
-              core::ReassignTask{
-                  .task = name.id, .to = to, .director = name.director, .thread = name.thread},
-              [this, exchange = call.exchange, caller = call.caller, name](
-                  const core::Outcome& outcome, std::span<const core::Effect>) {
-                if (!outcome) {
-                  refuse(exchange, outcome.error());
-                  return;
-                }
-                const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
-                const core::Task* const moved = t.tasks.find(outcome->message);
-                std::vector<const core::Task*> others = tasks_named(t, caller, name);
-                std::erase(others, moved);
-                respond(exchange,
-                        json_response(200, moved == nullptr ? std::string("{}")
-                                                            : task_text(broker_, caller, *moved,
-                                                                        others, clock_.now())));
-              });
-}
-
-// What is asked of an inbox agent in another dialect may name its task in the body. The agent
-// reports by that, so the task has that name. A query gives no task.
-void Api::name_task(const Principal& caller, core::Envelope& envelope) {
-  if (!envelope.task.empty() || envelope.dialect == core::Dialect::inbox ||
-      !core::asks(envelope.kind) || envelope.kind == core::Kind::query ||
-      envelope.receivers.size() != 1) {
-    return;
-  }
-  const core::Agents& agents = broker_.machine().find(caller.workspace)->tables().agents;
-  const core::AgentRef ref = agents.find(envelope.receivers.front());
-  if (ref != core::none && agents[ref].is_registered() &&
-      agents[ref].dialect == core::Dialect::inbox) {
-    envelope.task = texts_.emplace_back(dialect::inbox_task(envelope));
-  }
-}
-
-// IN-06: the conversation of the task that the message names; empty when its sender has none.
-std::string_view Api::task_thread(const Principal& caller, const core::Envelope& envelope) {
-  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
-  const core::Task* found =
-      core::asks(envelope.kind)
-          ? nullptr
-          : t.tasks.find(core::TaskReport{envelope.task, caller.name, {}, envelope.receivers});
-  if (found == nullptr) {
-    std::tuple<bool, bool> best{};
-    for (const core::Task* const task : t.tasks.named(envelope.task)) {
-      const auto& to = envelope.receivers;
-      const bool between =
-          task->director == caller.name || std::ranges::find(to, task->director) != to.end();
-      const std::tuple rank(between, task->is_open());
-      // The newest of equals.
-      if (takes_part(*task, caller) && (found == nullptr || rank >= best)) {
-        found = task;
-        best = rank;
-      }
-    }
-  }
-  return found == nullptr ? std::string_view{}
-                          : std::string_view(texts_.emplace_back(found->thread));
+  return routes;
 }
 
 }  // namespace parley::edge

@@ -9,9 +9,13 @@
 #include <optional>
 
 #include "core/model/entry.h"
-#include "edge/api/api.h"
+#include "edge/api/context.h"
+#include "edge/api/listing.h"
+#include "edge/api/members.h"
 #include "edge/render.h"
+#include "edge/routes/routes.h"
 #include "lib/crypto.h"
+#include "lib/json_writer.h"
 
 namespace parley::edge {
 
@@ -202,47 +206,22 @@ std::optional<Error> fault_in(Json body, SessionAct act, const Principal& caller
   if (!(body.members().begin() != body.members().end())) {
     return Error{Code::bad_request, "an entry is an object with something in it", {}};
   }
-  const Json decision = body.find("decision");
-  if (act == SessionAct::add_decision && (!decision || decision.as_string().value_or("").empty())) {
+  if (act == SessionAct::add_decision && body.find("decision").as_string().value_or("").empty()) {
     return Error{Code::bad_request, "decision says what was decided, a string", "/decision"};
   }
   return std::nullopt;
 }
 
-std::expected<std::vector<std::string>, Error> participants_in(Json body) {
-  const Json list = body.find("participants");
-  std::vector<std::string> names;
-  if (!list) {
-    return names;
-  }
-  for (const Json name : list.elements()) {
-    names.emplace_back(name.as_string().value_or(""));
-  }
-  if (list.kind() != lib::JsonKind::array ||
-      std::ranges::find(names, std::string()) != names.end()) {
-    return std::unexpected(Error{Code::bad_request,
-                                 "participants is an array with the names of principals",
-                                 "/participants"});
-  }
-  return names;
-}
-
-}  // namespace
-
-void Api::list_sessions(Call& call) {
-  const auto limit = call.count("limit", 100, list_max);
-  const std::string status = call.parameter("status").value_or("");
+void list_sessions(Call& call) {
+  const uint64_t limit = call.number("limit", 100);
+  const std::string status = call.text("status");
   constexpr std::array<std::string_view, 5> statuses = {"", "active", "paused", "completed",
                                                         "failed"};
-  if (!limit || std::ranges::find(statuses, status) == statuses.end()) {
-    refuse(call.exchange, limit
-                              ? Error{Code::bad_request,
-                                      "the parameter status is active, paused, completed or failed",
-                                      {}}
-                              : limit.error());
+  if (std::ranges::find(statuses, status) == statuses.end()) {
+    call.refuse(bad_parameter("status", "active, paused, completed or failed"));
     return;
   }
-  const core::Tables& t = tables(call);
+  const core::Tables& t = call.tables();
   std::vector<const Session*> found;
   for (const auto& [began, session] : t.sessions.all()) {
     if (may_see(call.caller, session) &&
@@ -253,91 +232,42 @@ void Api::list_sessions(Call& call) {
   std::string text;
   JsonWriter out(text);
   out.object().key("count").number(uint64_t{found.size()}).key("sessions").array();
-  for (size_t n = 0; n < std::min<size_t>(found.size(), *limit); ++n) {
+  for (size_t n = 0; n < std::min<size_t>(found.size(), limit); ++n) {
     out.object();
     render_head(t, *found[found.size() - 1 - n], out);
     out.end_object();
   }
   out.end_array().end_object();
-  respond(call.exchange, json_response(200, std::move(text)));
+  call.respond(json_response(200, std::move(text)));
 }
 
-const Session* Api::find_session(Call& call) {
-  const Session* const session = tables(call).sessions.find(call.arguments[0]);
+const Session* find_session(Call& call) {
+  const Session* const session = call.tables().sessions.find(call.arguments[0]);
   if (session == nullptr || !may_see(call.caller, *session)) {
-    refuse(call.exchange,
-           Error{Code::not_found, "there is no session of this id in which you take part", {}});
+    call.refuse(
+        Error{Code::not_found, "there is no session of this id in which you take part", {}});
     return nullptr;
   }
   return session;
 }
 
-void Api::show_session(Call& call) {
-  const Session* const session = find_session(call);
-  if (session == nullptr) {
-    return;
-  }
-  const auto after = call.count("after", 0, UINT64_MAX - 1);
-  if (!after) {
-    refuse(call.exchange, after.error());
-    return;
-  }
-  // The ids of its messages come first: what else is in their records is not needed. Then as many
-  // entries as an answer has.
-  std::vector<base::Seq> records;
-  if (call.caller.dialect != core::Dialect::flow) {
-    std::ranges::transform(session->log, std::back_inserter(records), &core::SessionMessage::seq);
-  }
-  const size_t messages = records.size();
-  records.push_back(session->began);
-  for (const core::SessionChange& change : session->entries) {
-    if (change.version > *after) {
-      records.push_back(change.seq);
-    }
-  }
-  struct Read {
-    size_t messages_left;
-    size_t bytes = 0;
-    MessageIds ids{};
-  };
-  const auto read = std::make_shared<Read>(Read{.messages_left = messages});
-  list(call.exchange, call.caller,
-       {.records = std::move(records),
-        .each =
-            [this, read, caller = call.caller](base::Seq seq) {
-              if (read->messages_left > 0) {
-                --read->messages_left;
-                if (const auto envelope = envelope_at(broker_, caller.workspace, seq)) {
-                  read->ids[seq] = dialect::id_in(caller.dialect, *envelope);
-                }
-                return true;
-              }
-              const auto record = broker_.record(seq);
-              read->bytes += record ? record->size() : 0;
-              return read->bytes < 2 * entries_bytes_max;
-            },
-        .answer = [this, read, after = *after, id = session->id,
-                   caller =
-                       call.caller] { return session_response(caller, id, after, read->ids); }});
-}
-
-net::Response Api::session_response(const Principal& caller, const std::string& id, uint64_t after,
-                                    const std::map<base::Seq, std::string>& ids) {
-  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+net::Response session_response(const Asker& asker, const std::string& id, uint64_t after,
+                               const std::map<base::Seq, std::string>& ids) {
+  const core::Tables& t = asker.tables();
   const Session* const session = t.sessions.find(id);
-  if (session == nullptr || !may_see(caller, *session)) {
+  if (session == nullptr || !may_see(asker.caller, *session)) {
     return problem(Error{Code::not_found, "the session is forgotten", {}});
   }
-  const Page page{after, end_of_page(broker_, *session, after)};
+  const Page page{after, end_of_page(asker.broker(), *session, after)};
   std::string text;
   JsonWriter out(text);
   out.object();
   render_head(t, *session, out);
   out.key("context").object();
-  render_task(broker_, *session, out);
-  render_entries(broker_, *session, SessionAct::add_decision, "decisions", page, out);
-  render_entries(broker_, *session, SessionAct::add_artifact, "artifacts", page, out);
-  render_entries(broker_, *session, SessionAct::add_finding, "findings", page, out);
+  render_task(asker.broker(), *session, out);
+  render_entries(asker.broker(), *session, SessionAct::add_decision, "decisions", page, out);
+  render_entries(asker.broker(), *session, SessionAct::add_artifact, "artifacts", page, out);
+  render_entries(asker.broker(), *session, SessionAct::add_finding, "findings", page, out);
   out.end_object();
   if (page.upto != UINT64_MAX) {
     out.key("next").number(page.upto);
@@ -350,19 +280,64 @@ net::Response Api::session_response(const Principal& caller, const std::string& 
   return response;
 }
 
+void show_session(Call& call) {
+  const Session* const session = find_session(call);
+  if (session == nullptr) {
+    return;
+  }
+  const uint64_t after = call.number("after", 0);
+  // The ids of its messages come first: what else is in their records is not needed. Then as many
+  // entries as an answer has.
+  std::vector<base::Seq> records;
+  if (call.caller.dialect != core::Dialect::flow) {
+    std::ranges::transform(session->log, std::back_inserter(records), &core::SessionMessage::seq);
+  }
+  const size_t messages = records.size();
+  records.push_back(session->began);
+  for (const core::SessionChange& change : session->entries) {
+    if (change.version > after) {
+      records.push_back(change.seq);
+    }
+  }
+  struct Read {
+    size_t messages_left;
+    size_t bytes = 0;
+    MessageIds ids{};
+  };
+  const auto read = std::make_shared<Read>(Read{.messages_left = messages});
+  list(
+      call,
+      {.records = std::move(records),
+       .each =
+           [read, asker = call.asker()](base::Seq seq) {
+             if (read->messages_left > 0) {
+               --read->messages_left;
+               if (const auto envelope = envelope_at(asker.broker(), asker.caller.workspace, seq)) {
+                 read->ids[seq] = dialect::id_in(asker.caller.dialect, *envelope);
+               }
+               return true;
+             }
+             const auto record = asker.broker().record(seq);
+             read->bytes += record ? record->size() : 0;
+             return read->bytes < 2 * entries_bytes_max;
+           },
+       .answer = [read, after, id = session->id,
+                  asker = call.asker()] { return session_response(asker, id, after, read->ids); }});
+}
+
 // Says which version came of a change; of one that was too late, which version there is.
-void Api::answer_change(const net::Exchange& exchange, const Principal& caller,
-                        const std::string& id, int status, const core::Outcome& outcome) {
-  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+void answer_change(const Asker& asker, const std::string& id, int status,
+                   const core::Outcome& outcome) {
+  const core::Tables& t = asker.tables();
   const Session* const session = t.sessions.find(id);
   if (!outcome) {
-    metrics_.refused(outcome.error().code);
+    asker.context->metrics.refused(outcome.error().code);
     net::Response response = problem(outcome.error());
     if (outcome.error().code == Code::version_conflict && session != nullptr) {
       response = problem(outcome.error(), "version", session->version);
       response.headers.emplace_back("ETag", etag(session->version));
     }
-    respond(exchange, std::move(response));
+    asker.respond(std::move(response));
     return;
   }
   std::string text;
@@ -374,97 +349,77 @@ void Api::answer_change(const net::Exchange& exchange, const Principal& caller,
   out.end_object();
   net::Response response = json_response(status, std::move(text));
   response.headers.emplace_back("ETag", etag(outcome->number));
-  respond(exchange, std::move(response));
+  asker.respond(std::move(response));
 }
 
-void Api::start_session(Call& call) {
-  const auto body = body_object(call);
-  const auto names = body ? participants_in(*body) : std::unexpected(body.error());
-  if (!names) {
-    refuse(call.exchange, names.error());
+void start_session(Call& call) {
+  Members body(call.body);
+  const std::vector<std::string_view> names = body.texts("participants");
+  if (std::ranges::find(names, std::string_view()) != names.end()) {
+    body.blame("participants", "participants is an array with the names of principals");
+  }
+  const bool has_id = !body.find("id").is_null() && body.find("id");
+  const std::string id =
+      has_id ? std::string(body.text("id")) : base::format_uuid(lib::random_uuid());
+  core::StartSession command{.id = id,
+                             .coordinator = body.text("coordinator"),
+                             .participants = {names.begin(), names.end()},
+                             .task = body.find("task").raw()};
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
-  if (const auto unknown = unknown_member(*body, {"id", "coordinator", "participants", "task"})) {
-    refuse(call.exchange, *unknown);
-    return;
-  }
-  const Json id = body->find("id");
-  const Json coordinator = body->find("coordinator");
-  const Json task = body->find("task");
-  if ((id && !id.as_string()) || (coordinator && !coordinator.as_string())) {
-    refuse(call.exchange, Error{Code::bad_request, "id and coordinator are strings",
-                                id && !id.as_string() ? "/id" : "/coordinator"});
-    return;
-  }
-  const std::string name =
-      id ? std::string(*id.as_string()) : base::format_uuid(lib::random_uuid());
-  core::StartSession command{.id = name,
-                             .coordinator = coordinator ? *coordinator.as_string() : "",
-                             .participants = {names->begin(), names->end()},
-                             .task = task ? task.raw() : std::string_view{}};
-  broker_.ask(call.caller.workspace, call.caller.name, std::move(command),
-              [this, exchange = call.exchange, caller = call.caller, name](
-                  const core::Outcome& outcome, std::span<const core::Effect>) {
-                answer_change(exchange, caller, name, 201, outcome);
-              });
+  call.ask(std::move(command),
+           [asker = call.asker(), id](const core::Outcome& outcome, std::span<const core::Effect>) {
+             answer_change(asker, id, 201, outcome);
+           });
 }
 
-void Api::change_session(Call& call, core::ChangeSession command, int status) {
+void change_session(Call& call, core::ChangeSession command, int status) {
   if (find_session(call) == nullptr) {
     return;
   }
   const auto version = version_in(call);
   if (!version) {
-    refuse(call.exchange, version.error());
+    call.refuse(version.error());
     return;
   }
   command.id = call.arguments[0];
   command.version = *version;
-  broker_.ask(call.caller.workspace, call.caller.name, command,
-              [this, exchange = call.exchange, caller = call.caller, id = call.arguments[0],
-               status](const core::Outcome& outcome, std::span<const core::Effect>) {
-                answer_change(exchange, caller, id, status, outcome);
-              });
+  call.ask(command, [asker = call.asker(), id = call.arguments[0], status](
+                        const core::Outcome& outcome, std::span<const core::Effect>) {
+    answer_change(asker, id, status, outcome);
+  });
 }
 
-void Api::add_entry(Call& call, SessionAct act) {
-  const auto body = body_object(call);
-  const auto fault = body ? fault_in(*body, act, call.caller) : std::optional(body.error());
-  if (fault) {
-    refuse(call.exchange, *fault);
+void add_entry(Call& call, SessionAct act) {
+  if (const auto fault = fault_in(call.body, act, call.caller)) {
+    call.refuse(*fault);
     return;
   }
-  change_session(call, {.id = {}, .act = act, .body = body->raw()}, 201);
+  change_session(call, {.id = {}, .act = act, .body = call.body.raw()}, 201);
 }
 
-void Api::add_decision(Call& call) { add_entry(call, SessionAct::add_decision); }
-void Api::add_artifact(Call& call) { add_entry(call, SessionAct::add_artifact); }
-void Api::add_finding(Call& call) { add_entry(call, SessionAct::add_finding); }
+void add_decision(Call& call) { add_entry(call, SessionAct::add_decision); }
+void add_artifact(Call& call) { add_entry(call, SessionAct::add_artifact); }
+void add_finding(Call& call) { add_entry(call, SessionAct::add_finding); }
 
-void Api::add_participant(Call& call) {
-  const auto body = body_object(call);
-  const Json agent = body ? body->find("agent") : Json();
-  if (!body || !agent || !agent.as_string()) {
-    refuse(call.exchange,
-           body ? Error{Code::bad_request, "agent is who is to take part, a string", "/agent"}
-                : body.error());
+void add_participant(Call& call) {
+  Members body(call.body);
+  const auto agent = body.needed_text("agent", "agent is who is to take part, a string");
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
-  change_session(
-      call, {.id = {}, .act = SessionAct::add_participant, .subject = *agent.as_string()}, 201);
+  change_session(call, {.id = {}, .act = SessionAct::add_participant, .subject = agent}, 201);
 }
 
-void Api::remove_participant(Call& call) {
+void remove_participant(Call& call) {
   change_session(
       call, {.id = {}, .act = SessionAct::remove_participant, .subject = call.arguments[1]}, 200);
 }
 
-void Api::set_session_status(Call& call) {
-  const auto body = body_object(call);
-  if (!body) {
-    refuse(call.exchange, body.error());
-    return;
-  }
+void set_session_status(Call& call) {
   constexpr std::array<std::pair<std::string_view, SessionAct>, 4> acts = {
       {{"paused", SessionAct::pause},
        {"active", SessionAct::resume},
@@ -473,27 +428,42 @@ void Api::set_session_status(Call& call) {
   if (find_session(call) == nullptr) {
     return;
   }
-  if (const auto unknown = unknown_member(*body, {"status", "summary"})) {
-    refuse(call.exchange, *unknown);
+  Members body(call.body);
+  const auto* const act =
+      std::ranges::find(acts, body.text("status"), &std::pair<std::string_view, SessionAct>::first);
+  const std::string_view summary = body.text("summary");
+  if (act == acts.end()) {
+    body.blame("status", "status is paused, active, completed or failed");
+  }
+  if (body.error()) {
+    call.refuse(*body.error());
     return;
   }
-  const Json status = body->find("status");
-  const Json summary = body->find("summary");
-  const auto* const act = std::ranges::find(acts, status ? status.as_string().value_or("") : "",
-                                            &std::pair<std::string_view, SessionAct>::first);
-  if (act == acts.end() || (summary && !summary.as_string())) {
-    refuse(
-        call.exchange,
-        act == acts.end()
-            ? Error{Code::bad_request, "status is paused, active, completed or failed", "/status"}
-            : Error{Code::bad_request, "summary says how it ended, a string", "/summary"});
-    return;
-  }
-  change_session(call,
-                 {.id = {},
-                  .act = act->second,
-                  .subject = summary ? *summary.as_string() : std::string_view{}},
-                 200);
+  change_session(call, {.id = {}, .act = act->second, .subject = summary}, 200);
+}
+
+}  // namespace
+
+std::span<const Route> session_routes() {
+  static const std::vector<Route> routes = {
+      {"GET",
+       "/v1/sessions",
+       list_sessions,
+       {query::text("status"), query::number("limit", list_max)}},
+      {"POST",
+       "/v1/sessions",
+       start_session,
+       {},
+       body_of({"id", "coordinator", "participants", "task"})},
+      {"GET", "/v1/sessions/{}", show_session, {query::number("after", UINT64_MAX - 1)}},
+      {"POST", "/v1/sessions/{}/participants", add_participant, {}, body_of({"agent"})},
+      {"DELETE", "/v1/sessions/{}/participants/{}", remove_participant},
+      {"POST", "/v1/sessions/{}/decisions", add_decision, {}, {Body::Kind::object}},
+      {"POST", "/v1/sessions/{}/artifacts", add_artifact, {}, {Body::Kind::object}},
+      {"POST", "/v1/sessions/{}/findings", add_finding, {}, {Body::Kind::object}},
+      {"POST", "/v1/sessions/{}/status", set_session_status, {}, body_of({"status", "summary"})},
+  };
+  return routes;
 }
 
 }  // namespace parley::edge

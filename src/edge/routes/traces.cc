@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace of a message, drawn from the history.
-#include "view/traces.h"
+#include <array>
+
 #include "base/trace.h"
-#include "edge/api/api.h"
+#include "edge/api/context.h"
+#include "edge/api/history.h"
 #include "edge/render.h"
+#include "edge/routes/routes.h"
+#include "lib/json_writer.h"
+#include "view/traces.h"
 
 namespace parley::edge {
 
@@ -117,26 +122,24 @@ std::expected<std::optional<view::Trace>, Error> find(Reader& reader, const Read
   return view::find_trace(reader, viewer, message);
 }
 
-}  // namespace
-
-void Api::show_trace(Call& call) {
+void show_trace(Call& call) {
   const auto trace = base::parse_trace_id(call.arguments[0]);
   const auto message = trace ? std::expected<core::Target, Error>(core::Target{.id = *trace})
-                             : target_of(call, Names::First::received);
+                             : call.target(Names::First::received);
   if (!message) {
-    refuse(call.exchange, Error{Code::bad_request,
-                                "a trace is named by its 32 digits, or by a message of it: " +
-                                    message.error().detail,
-                                {}});
+    call.refuse(
+        Error{Code::bad_request,
+              "a trace is named by its 32 digits, or by a message of it: " + message.error().detail,
+              {}});
     return;
   }
-  ask_history(
-      call.exchange, call.caller,
-      [this, exchange = call.exchange, caller = call.caller, trace, message = *message,
-       sees_all = sees_subscribers(tables(call), call.caller)](
+  call.context->history->ask(
+      call,
+      [asker = call.asker(), trace, message = *message,
+       sees_all = sees_subscribers(call.tables(), call.caller)](
           Reader& reader) -> std::expected<Questions::Answer, Error> {
-        Reader::Viewer viewer{caller.workspace, caller.name};
-        if (caller.is_maintainer()) {
+        Reader::Viewer viewer{asker.caller.workspace, asker.caller.name};
+        if (asker.caller.is_maintainer()) {
           viewer.principal.reset();
         }
         auto found = find(reader, viewer, trace, message);
@@ -144,18 +147,25 @@ void Api::show_trace(Call& call) {
           return std::unexpected(found.error());
         }
         if (!*found || (*found)->messages.empty()) {
-          return [this, exchange] {
-            refuse(exchange,
-                   Error{Code::not_found, "there is no such trace in which you take part", {}});
+          return [asker] {
+            asker.refuse(
+                Error{Code::not_found, "there is no such trace in which you take part", {}});
           };
         }
         if (!sees_all) {
-          hide_subscribers(**found, caller.name);
+          hide_subscribers(**found, asker.caller.name);
         }
-        return [this, exchange, text = trace_text(**found)] {
-          respond(exchange, json_response(200, text));
-        };
+        return [asker, text = trace_text(**found)] { asker.respond(json_response(200, text)); };
       });
+}
+
+}  // namespace
+
+std::span<const Route> trace_routes() {
+  static const std::vector<Route> routes = {
+      {"GET", "/v1/traces/{}", show_trace},
+  };
+  return routes;
 }
 
 }  // namespace parley::edge

@@ -2,12 +2,16 @@
 // Conversations: how they stand is told by the engine while it remembers them, what was said in
 // them by the history.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <set>
 
-#include "edge/api/api.h"
+#include "edge/api/context.h"
+#include "edge/api/history.h"
 #include "edge/render.h"
+#include "edge/routes/routes.h"
+#include "lib/json_writer.h"
 
 namespace parley::edge {
 
@@ -86,16 +90,14 @@ bool may_read(const core::Tables& t, const Principal& caller, base::Seq seq, boo
          (ref != core::none && t.messages.delivery_to(ref, caller.ref) != core::none);
 }
 
-}  // namespace
-
-struct Api::ThreadFilter {
+struct ThreadFilter {
   std::string correlation;
   std::string agent;
   std::string state;
   uint64_t limit = 0;
 };
 
-struct Api::ThreadTree {
+struct ThreadTree {
   struct Item {
     view::StoredMessage message;
     Reader::Receivers receivers;
@@ -107,53 +109,12 @@ struct Api::ThreadTree {
   std::optional<view::StoredThread> stored;
 };
 
-void Api::list_threads(Call& call) {
-  const auto limit = call.count("limit", 100, list_max);
-  if (!limit) {
-    refuse(call.exchange, limit.error());
-    return;
-  }
-  const ThreadFilter filter{call.parameter("correlation_id").value_or(""),
-                            call.parameter("agent").value_or(""),
-                            call.parameter("state").value_or(""), *limit};
-  constexpr std::array<std::string_view, 5> states = {"", "created", "active", "resolved",
-                                                      "closed"};
-  if (std::ranges::find(states, filter.state) == states.end()) {
-    refuse(call.exchange, Error{Code::bad_request,
-                                "the parameter state must be created, active, resolved or closed",
-                                {}});
-    return;
-  }
-  // Those that the engine has forgotten are found by what links them, and are closed.
-  const bool wants_old = !filter.correlation.empty() && filter.agent.empty() &&
-                         (filter.state.empty() || filter.state == "closed");
-  if (!wants_old || options_.view == nullptr) {
-    answer_threads(call.exchange, call.caller, filter, {});
-    return;
-  }
-  ask_history(call.exchange, call.caller,
-              [this, exchange = call.exchange, caller = call.caller,
-               filter](Reader& reader) -> std::expected<Questions::Answer, Error> {
-                Reader::Viewer viewer{caller.workspace, caller.name};
-                if (caller.is_maintainer()) {
-                  viewer.principal.reset();
-                }
-                auto old = reader.correlated(viewer, filter.correlation, filter.limit);
-                if (!old) {
-                  return std::unexpected(old.error());
-                }
-                return [this, exchange, caller, filter, old = std::move(*old)] {
-                  answer_threads(exchange, caller, filter, old);
-                };
-              });
-}
-
-void Api::answer_threads(const net::Exchange& exchange, const Principal& caller,
-                         const ThreadFilter& filter, const std::vector<view::StoredThread>& old) {
-  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+void answer_threads(const Asker& asker, const ThreadFilter& filter,
+                    const std::vector<view::StoredThread>& old) {
+  const core::Tables& t = asker.tables();
   const core::AgentRef agent = t.agents.find(filter.agent);
   const auto is_wanted = [&](const core::Thread& thread) {
-    return (caller.is_maintainer() || takes_part(thread, caller.ref)) &&
+    return (asker.caller.is_maintainer() || takes_part(thread, asker.caller.ref)) &&
            (filter.agent.empty() || (agent != core::none && takes_part(thread, agent))) &&
            (filter.state.empty() || core::state_name(thread.state()) == filter.state) &&
            (filter.correlation.empty() || thread.is_about(filter.correlation));
@@ -190,70 +151,43 @@ void Api::answer_threads(const net::Exchange& exchange, const Principal& caller,
     out.end_object();
   }
   out.end_array().end_object();
-  respond(exchange, json_response(200, std::move(text)));
+  asker.respond(json_response(200, std::move(text)));
 }
 
-// Whoever takes part sees the whole of it, as do those who look after all. Others get the answer
-// that one gets who asks for what is not there.
-void Api::show_thread(Call& call) {
-  const auto limit = call.count("limit", tree_max, tree_max);
-  const auto dialect = wanted_dialect(call);
-  if (!limit || !dialect) {
-    refuse(call.exchange, !limit ? limit.error() : dialect.error());
+void list_threads(Call& call) {
+  const ThreadFilter filter{call.text("correlation_id"), call.text("agent"), call.text("state"),
+                            call.number("limit", 100)};
+  constexpr std::array<std::string_view, 5> states = {"", "created", "active", "resolved",
+                                                      "closed"};
+  if (std::ranges::find(states, filter.state) == states.end()) {
+    call.refuse(Error{
+        Code::bad_request, "the parameter state must be created, active, resolved or closed", {}});
     return;
   }
-  const uint64_t wanted = std::max<uint64_t>(*limit, 1);
-  Principal reads = call.caller;
-  reads.dialect = *dialect;
-  const core::Tables& t = tables(call);
-  const core::ThreadRef ref = t.threads.find(call.arguments[0]);
-  const bool allowed = call.caller.is_maintainer() ||
-                       (ref != core::none && takes_part(t.threads[ref], call.caller.ref));
-  ask_history(call.exchange, call.caller,
-              [this, exchange = call.exchange, caller = reads, name = call.arguments[0], wanted,
-               allowed](Reader& reader) -> std::expected<Questions::Answer, Error> {
-                Reader::Viewer viewer{caller.workspace, caller.name};
-                Reader::Search search{.thread = name, .limit = allowed ? wanted : 1};
-                if (allowed) {
-                  viewer.principal.reset();
-                }
-                auto page = reader.search(viewer, search);
-                // One who only heard a part of it, by a topic, is no stranger either.
-                if (page && !allowed && !page->messages.empty()) {
-                  viewer.principal.reset();
-                  search.limit = wanted;
-                  page = reader.search(viewer, search);
-                }
-                if (!page) {
-                  return std::unexpected(page.error());
-                }
-                if (page->messages.empty()) {
-                  return [this, exchange] { refuse(exchange, no_such_thread()); };
-                }
-                const auto tree = std::make_shared<ThreadTree>();
-                tree->name = name;
-                tree->more = page->next.n != 0 && page->messages.size() == wanted;
-                std::ranges::reverse(page->messages);
-                for (view::StoredMessage& message : page->messages) {
-                  auto receivers = reader.receivers(message.seq, receivers_max);
-                  const auto party = reader.is_party({caller.workspace, caller.name}, message.seq);
-                  if (!receivers || !party) {
-                    return std::unexpected(!receivers ? receivers.error() : party.error());
-                  }
-                  tree->items.push_back({std::move(message), std::move(*receivers), *party});
-                }
-                auto stored = reader.thread(caller.workspace, name);
-                if (!stored) {
-                  return std::unexpected(stored.error());
-                }
-                tree->stored = std::move(*stored);
-                return [this, exchange, caller, tree] { answer_thread(exchange, caller, *tree); };
-              });
+  // Those that the engine has forgotten are found by what links them, and are closed.
+  const bool wants_old = !filter.correlation.empty() && filter.agent.empty() &&
+                         (filter.state.empty() || filter.state == "closed");
+  if (!wants_old || call.context->view == nullptr) {
+    answer_threads(call, filter, {});
+    return;
+  }
+  call.context->history->ask(
+      call,
+      [asker = call.asker(), filter](Reader& reader) -> std::expected<Questions::Answer, Error> {
+        Reader::Viewer viewer{asker.caller.workspace, asker.caller.name};
+        if (asker.caller.is_maintainer()) {
+          viewer.principal.reset();
+        }
+        auto old = reader.correlated(viewer, filter.correlation, filter.limit);
+        if (!old) {
+          return std::unexpected(old.error());
+        }
+        return [asker, filter, old = std::move(*old)] { answer_threads(asker, filter, old); };
+      });
 }
 
-void Api::answer_thread(const net::Exchange& exchange, const Principal& caller,
-                        const ThreadTree& tree) {
-  const core::Tables& t = broker_.machine().find(caller.workspace)->tables();
+void answer_thread(const Asker& asker, const ThreadTree& tree) {
+  const core::Tables& t = asker.tables();
   std::string text;
   JsonWriter out(text);
   out.object();
@@ -282,9 +216,9 @@ void Api::answer_thread(const net::Exchange& exchange, const Principal& caller,
       continue;  // written by a newer version
     }
     const core::Envelope& e = *envelopes[n];
-    out.object().key("id").text(dialect::id_in(caller.dialect, e));
+    out.object().key("id").text(dialect::id_in(asker.caller.dialect, e));
     out.key("seq").number(tree.items[n].message.seq.n);
-    out.key("type").text(codec_of(caller.dialect).type(e)).key("sender").text(e.sender);
+    out.key("type").text(codec_of(asker.caller.dialect).type(e)).key("sender").text(e.sender);
     out.key("receivers").array();
     for (const std::string_view receiver : e.receivers) {
       out.text(receiver);
@@ -292,26 +226,102 @@ void Api::answer_thread(const net::Exchange& exchange, const Principal& caller,
     out.end_array().key("timestamp").time(tree.items[n].message.time);
     if (!e.in_reply_to.is_none()) {
       out.key("in_reply_to");
-      e.question.empty() || caller.dialect == core::Dialect::flow ? out.uuid(e.in_reply_to)
-                                                                  : out.text(e.question);
+      e.question.empty() || asker.caller.dialect == core::Dialect::flow ? out.uuid(e.in_reply_to)
+                                                                        : out.text(e.question);
     }
     out.key("state").plain(state_of(t, tree.items[n].message.seq, tree.items[n].receivers));
-    if (may_read(t, caller, tree.items[n].message.seq, tree.items[n].was_party)) {
+    if (may_read(t, asker.caller, tree.items[n].message.seq, tree.items[n].was_party)) {
       out.key("preview").text(preview_of(e));
     }
     out.key("children").array();
     for (const size_t child : children[n]) {
-      out.text(dialect::id_in(caller.dialect, *envelopes[child]));
+      out.text(dialect::id_in(asker.caller.dialect, *envelopes[child]));
     }
     out.end_array().end_object();
   }
   out.end_array().end_object();
-  respond(exchange, json_response(200, std::move(text)));
+  asker.respond(json_response(200, std::move(text)));
 }
 
-void Api::close_thread(Call& call) {
-  broker_.ask(call.caller.workspace, call.caller.name, core::CloseThread{call.arguments[0]},
-              reply_done(call.exchange, R"({"state":"closed"})"));
+// Whoever takes part sees the whole of it, as do those who look after all. Others get the answer
+// that one gets who asks for what is not there.
+void show_thread(Call& call) {
+  const auto dialect = call.wanted_dialect();
+  if (!dialect) {
+    call.refuse(dialect.error());
+    return;
+  }
+  const uint64_t wanted = std::max<uint64_t>(call.number("limit", tree_max), 1);
+  Principal reads = call.caller;
+  reads.dialect = *dialect;
+  const core::Tables& t = call.tables();
+  const core::ThreadRef ref = t.threads.find(call.arguments[0]);
+  const bool allowed = call.caller.is_maintainer() ||
+                       (ref != core::none && takes_part(t.threads[ref], call.caller.ref));
+  call.context->history->ask(
+      call,
+      [asker = Asker{call.context, call.exchange, reads}, name = call.arguments[0], wanted,
+       allowed](Reader& reader) -> std::expected<Questions::Answer, Error> {
+        Reader::Viewer viewer{asker.caller.workspace, asker.caller.name};
+        Reader::Search search{.thread = name, .limit = allowed ? wanted : 1};
+        if (allowed) {
+          viewer.principal.reset();
+        }
+        auto page = reader.search(viewer, search);
+        // One who only heard a part of it, by a topic, is no stranger either.
+        if (page && !allowed && !page->messages.empty()) {
+          viewer.principal.reset();
+          search.limit = wanted;
+          page = reader.search(viewer, search);
+        }
+        if (!page) {
+          return std::unexpected(page.error());
+        }
+        if (page->messages.empty()) {
+          return [asker] { asker.refuse(no_such_thread()); };
+        }
+        const auto tree = std::make_shared<ThreadTree>();
+        tree->name = name;
+        tree->more = page->next.n != 0 && page->messages.size() == wanted;
+        std::ranges::reverse(page->messages);
+        for (view::StoredMessage& message : page->messages) {
+          auto receivers = reader.receivers(message.seq, receivers_max);
+          const auto party =
+              reader.is_party({asker.caller.workspace, asker.caller.name}, message.seq);
+          if (!receivers || !party) {
+            return std::unexpected(!receivers ? receivers.error() : party.error());
+          }
+          tree->items.push_back({std::move(message), std::move(*receivers), *party});
+        }
+        auto stored = reader.thread(asker.caller.workspace, name);
+        if (!stored) {
+          return std::unexpected(stored.error());
+        }
+        tree->stored = std::move(*stored);
+        return [asker, tree] { answer_thread(asker, *tree); };
+      });
+}
+
+void close_thread(Call& call) {
+  call.ask(core::CloseThread{call.arguments[0]}, call.reply(R"({"state":"closed"})"));
+}
+
+}  // namespace
+
+std::span<const Route> thread_routes() {
+  static const std::vector<Route> routes = {
+      {"GET",
+       "/v1/threads",
+       list_threads,
+       {query::text("correlation_id"), query::text("agent"), query::text("state"),
+        query::number("limit", list_max)}},
+      {"GET",
+       "/v1/threads/{}",
+       show_thread,
+       {query::number("limit", tree_max), query::text("dialect")}},
+      {"POST", "/v1/threads/{}/close", close_thread},
+  };
+  return routes;
 }
 
 }  // namespace parley::edge

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "edge/api/call.h"
+#include "edge/waits.h"
+#include "node/broker.h"
+
+namespace parley::edge {
+
+// The calls that block for the answer to a question.
+class BlockedCalls {
+ public:
+  explicit BlockedCalls(Context& context) : context_(context) {}
+
+  // Answers when the answer comes, or when the time is over. Whoever hangs up before waits no more.
+  void await_answer(const Asker& asker, base::Seq question, Duration wait);
+
+ private:
+  struct Blocked {
+    Asker asker;
+    base::Seq question;
+    std::string id;         // of the question, as its caller knows it
+    std::string receivers;  // of the question, in words
+    Waits::Id timer = 0;
+  };
+  using AnswerKey = std::tuple<core::WorkspaceId, core::AgentRef, base::Seq>;
+  struct AnswerWait {
+    node::Broker::Waiter waiter;
+    std::vector<Blocked> calls;  // never empty
+  };
+  // By which reading its reader holds a message. A retry of a dead letter counts the attempts anew,
+  // so the time belongs to it.
+  struct Hold {
+    uint16_t attempts = 0;
+    base::Time since;
+    bool is_pushed = false;  // a stream has it as well
+    bool operator==(const Hold&) const = default;
+  };
+
+  void block(Blocked blocked, Duration wait);
+  // None when it does not block any more.
+  std::optional<Blocked> stop_blocking(const AnswerKey& key, const net::Exchange& exchange);
+  void hang_up(const AnswerKey& key, const net::Exchange& exchange);
+  void end_blocking(const AnswerKey& key, const node::Broker::Answer& answer);
+  void end_stale(std::vector<Blocked>& calls);
+  void refuse_unanswered(const Blocked& blocked);
+  void refuse_late(const Blocked& blocked, const std::string& within);
+  std::string time_given(const Blocked& blocked);
+  // To calls of one principal.
+  void give_answer(std::vector<Blocked> calls, base::Seq answer);
+  void show_answer(const std::vector<Blocked>& calls, base::Seq answer);
+  std::expected<net::Response, Error> answer_response(const Blocked& blocked, base::Seq answer);
+  Error not_shown(const Blocked& blocked, base::Seq answer, const Error& refusal) const;
+  // For a message that its reader holds: acknowledges it in its name once the response that shows
+  // it was written. Where it never is, the message is given back.
+  net::Report ack_when_written(const Principal& caller, base::Seq message);
+  // None when it is not read, or the caller's token is good no more.
+  std::optional<Hold> hold_of(const Principal& caller, base::Seq message) const;
+  void give_back(const Principal& caller, base::Seq message, const Hold& hold);
+
+  Context& context_;
+  std::map<AnswerKey, AnswerWait> blocked_;
+  // Callbacks that the server keeps check this: the calls may be gone.
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+};
+
+}  // namespace parley::edge

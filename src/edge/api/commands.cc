@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/api/commands.h"
+
+#include <algorithm>
+#include <array>
+
+#include "edge/api/members.h"
+
+namespace parley::edge {
+
+using base::Code;
+using base::Error;
+using lib::Json;
+
+namespace {
+
+// What stays of a status when the agent is heard of: all but `offline`.
+std::string_view standing_status(const core::Agent& agent) {
+  return agent.status == "offline" ? std::string_view{} : std::string_view(agent.status);
+}
+
+}  // namespace
+
+std::expected<core::Command, Error> settle_command(std::string_view act, const core::Target& target,
+                                                   Json body) {
+  Members members(body);
+  core::Command command = core::Ack{.target = target};
+  if (act == "nack") {
+    command = core::Nack{.target = target,
+                         .delay = members.duration("retry_after"),
+                         .reason = members.text("reason"),
+                         .failed = members.flag("failed", true)};
+  } else if (act == "reject") {
+    command = core::Reject{target, members.text("reason")};
+  } else if (act == "extend") {
+    command = core::Extend{target, members.duration("lease")};
+  }
+  if (members.error()) {
+    return std::unexpected(*members.error());
+  }
+  return command;
+}
+
+std::expected<core::Heartbeat, Error> heartbeat_command(const core::Agent& before, Json body) {
+  Members members(body);
+  const core::Heartbeat command{.status = members.said("status", standing_status(before)),
+                                .task = members.said("currentTask", before.task),
+                                .tokens = members.tokens("tokens")};
+  if (const auto good = check_status(before.dialect, command.status); !good) {
+    members.blame(good.error());
+  }
+  if (members.error()) {
+    return std::unexpected(*members.error());
+  }
+  return command;
+}
+
+std::expected<void, Error> check_status(core::Dialect dialect, std::string_view status) {
+  constexpr auto words =
+      std::to_array<std::string_view>({"", "idle", "working", "waiting", "offline"});
+  if (dialect != core::Dialect::collab || std::ranges::find(words, status) != words.end()) {
+    return {};
+  }
+  return std::unexpected(
+      Error{Code::bad_request,
+            "the status of a collab agent is one of idle, working, waiting, offline", "/status"});
+}
+
+std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text) {
+  constexpr std::array<std::string_view, 4> words = {"", "queue", "redirect", "fail"};
+  const auto at = std::ranges::find(words, text);
+  if (at == words.end()) {
+    return std::unexpected(
+        Error{Code::bad_request, "on_unavailable is queue, redirect or fail", "/on_unavailable"});
+  }
+  return static_cast<core::OnUnavailable>(at - words.begin());
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/api/context.h"
+
+#include "edge/api/blocked.h"
+#include "edge/api/history.h"
+#include "edge/api/route.h"
+#include "edge/api/submission.h"
+#include "edge/api/waiting.h"
+#include "edge/push.h"
+#include "edge/signs_of_life.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+
+std::vector<Metrics::Route> route_labels() {
+  std::vector<Metrics::Route> labels;
+  for (const Route& route : all_routes()) {
+    labels.push_back({route.method, route.pattern});
+  }
+  return labels;
+}
+
+}  // namespace
+
+Context::Context(node::Broker& broker_used, base::Clock& clock_used, Options options)
+    : broker(broker_used),
+      clock(clock_used),
+      view(options.view),
+      version(std::move(options.version)),
+      metrics(route_labels(), version),
+      gauges(std::move(options.gauges)),
+      signs_of_life(std::make_unique<SignsOfLife>(*this)),
+      waiting(std::make_unique<WaitingCalls>(*this)),
+      blocked(std::make_unique<BlockedCalls>(*this)),
+      submissions(std::make_unique<Submissions>(*this)),
+      history(std::make_unique<History>(*this)),
+      pushes(std::make_unique<Pushes>(*this)) {}
+
+Context::~Context() = default;
+
+void Context::respond(const net::Exchange& exchange, net::Response response) {
+  waiting->remove(exchange);
+  if (exchange.connection == InsideCalls::connection) {
+    inside.answer(exchange.number, std::move(response));
+    return;
+  }
+  metrics.answered(exchange, response.status, clock.now());
+  server->respond(exchange, response);
+}
+
+void Context::refuse(const net::Exchange& exchange, const Error& error, const Header& header) {
+  metrics.refused(error.code);
+  net::Response response = problem(error);
+  if (!header.first.empty()) {
+    response.headers.push_back(header);
+  }
+  respond(exchange, std::move(response));
+}
+
+void Context::refuse_token(const net::Exchange& exchange, std::string_view why) {
+  refuse(exchange, Error{Code::unauthorized, std::string(why), {}}, {"WWW-Authenticate", "Bearer"});
+}
+
+bool Context::is_still_good(const Asker& asker) {
+  const bool good = is_current(broker.machine(), asker.caller);
+  if (!good) {
+    refuse_token(asker.exchange,
+                 "your token is good no more: you were removed, or got another one, after you "
+                 "asked; ask again with the token that you have now");
+  }
+  return good;
+}
+
+std::string Context::problem_text(const Error& error) {
+  metrics.refused(error.code);
+  return problem(error).body;
+}
+
+node::Broker::Done Context::reply(const net::Exchange& exchange, std::string body) {
+  return [this, exchange, body = std::move(body)](const core::Outcome& outcome,
+                                                  std::span<const core::Effect>) mutable {
+    if (outcome) {
+      respond(exchange, json_response(200, std::move(body)));
+    } else {
+      refuse(exchange, outcome.error());
+    }
+  };
+}
+
+const core::Tables& Context::tables(core::WorkspaceId workspace) const {
+  return broker.machine().find(workspace)->tables();
+}
+
+}  // namespace parley::edge

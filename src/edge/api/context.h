@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "dialect/dialect.h"
+#include "edge/api/call.h"
+#include "edge/api/inside.h"
+#include "edge/telemetry/metrics.h"
+#include "edge/waits.h"
+#include "lib/json.h"
+#include "net/server.h"
+#include "node/broker.h"
+
+namespace parley::view {
+class Runner;
+}
+
+namespace parley::edge {
+
+namespace mcp {
+class Server;
+}
+class BlockedCalls;
+class History;
+class Pushes;
+class SignsOfLife;
+class Submissions;
+class WaitingCalls;
+class Webhooks;
+
+// What the handlers of the API share: the broker, how a request is answered, and the parts that
+// keep something between two requests. Api owns it, and it is there as long as the server runs. On
+// the server's thread.
+class Context {
+ public:
+  struct Options {
+    std::string version;
+    view::Runner* view = nullptr;  // null: old messages cannot be found
+    std::vector<Gauge> gauges;
+  };
+  Context(node::Broker& broker, base::Clock& clock, Options options);
+  ~Context();
+
+  // Answers a request, once; one whose client is gone as well.
+  void respond(const net::Exchange& exchange, net::Response response);
+  using Header = std::pair<std::string, std::string>;
+  void refuse(const net::Exchange& exchange, const Error& error, const Header& header = {});
+  void refuse_token(const net::Exchange& exchange, std::string_view why);
+  // For what is told some time after it was asked for: false when the caller's token is good no
+  // more. It is told that then, and nothing else: its name may be another's by now.
+  bool is_still_good(const Asker& asker);
+  // Answers with `body`, or refuses, when the outcome is there.
+  node::Broker::Done reply(const net::Exchange& exchange, std::string body);
+  // What is wrong, as JSON, for answers that are made of several.
+  std::string problem_text(const Error& error);
+
+  const core::Tables& tables(core::WorkspaceId workspace) const;
+
+  node::Broker& broker;
+  base::Clock& clock;
+  view::Runner* const view;
+  const std::string version;
+  net::Server* server = nullptr;  // there when the first request comes
+  Metrics metrics;
+  std::vector<Gauge> gauges;  // for /metrics, beside what is known there
+  Waits waits;
+  lib::JsonDocument document;  // the body of the request that is handled now
+  dialect::Texts texts;        // what commands refer to until the end of the turn
+  InsideCalls inside;
+  // Principals whose removal was asked for and is not told yet.
+  std::multiset<std::pair<core::WorkspaceId, std::string>> removing;
+  const std::unique_ptr<SignsOfLife> signs_of_life;
+  const std::unique_ptr<WaitingCalls> waiting;
+  const std::unique_ptr<BlockedCalls> blocked;
+  const std::unique_ptr<Submissions> submissions;
+  const std::unique_ptr<History> history;
+  const std::unique_ptr<Pushes> pushes;
+  Webhooks* webhooks = nullptr;  // these two are Api's
+  mcp::Server* mcp = nullptr;
+};
+
+}  // namespace parley::edge

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "core/model/entry.h"
+#include "edge/api/call.h"
+#include "view/runner.h"
+
+namespace parley::edge {
+
+// Asks the view on behalf of callers, each of whom finds there what it did itself.
+class History {
+ public:
+  explicit History(Context& context);
+
+  void applied(const core::Entry& entry);
+
+  // Asks when what the caller did is in the view, and lets the answer be told if its token is still
+  // good. The question runs on another thread: it must not touch the broker.
+  void ask(const Asker& asker, view::Questions::Ask ask);
+
+ private:
+  Context& context_;
+  base::Seq started_;                                // what was there when this began
+  std::unordered_map<uint64_t, base::Seq> written_;  // by workspace and principal: its newest entry
+};
+
+}  // namespace parley::edge

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/api/submission.h"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "base/trace.h"
+#include "core/dead_letters/dead_letter_acts.h"
+#include "dialect/inbox/inbox.h"
+#include "edge/api/commands.h"
+#include "edge/api/context.h"
+#include "edge/api/members.h"
+#include "edge/redact.h"
+#include "edge/render.h"
+#include "lib/crypto.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using lib::Json;
+
+constexpr size_t causes_max = 16;
+
+// The trace that its sender names beside the message, where the message names none itself.
+void join_trace(std::string_view traceparent, std::string_view tracestate,
+                core::Envelope& envelope) {
+  if (traceparent.empty() || !envelope.trace_id.is_none()) {
+    return;
+  }
+  if (const auto parent = base::parse_traceparent(traceparent)) {
+    envelope.trace_id = parent->trace_id;
+    envelope.parent_span_id = parent->span_id;
+    envelope.trace_sampled = parent->sampled;
+    envelope.tracestate = base::is_tracestate(tracestate) ? tracestate : std::string_view{};
+  }
+}
+
+// A trace begins with this message and has its id: a UUID is as good as random. An id that is made
+// of the sender's own words may come again, so there the time is in it as well.
+void begin_trace(base::Time now, core::Envelope& envelope) {
+  envelope.trace_id = envelope.id;
+  if (!envelope.native_id.empty()) {
+    const uint64_t salt = base::hash64(envelope.sender, static_cast<uint64_t>(now.us));
+    const uint64_t high = base::mix64(envelope.id.high(), salt);
+    const uint64_t low = base::mix64(envelope.id.low(), high);
+    std::memcpy(envelope.trace_id.bytes.data(), &high, sizeof high);
+    std::memcpy(envelope.trace_id.bytes.data() + sizeof high, &low, sizeof low);
+  }
+}
+
+// The sender hears of a field in its own words.
+node::Broker::Done in_words_of(const dialect::Codec& codec, node::Broker::Done done) {
+  if (codec.dialect == core::Dialect::flow) {
+    return done;  // the machine's words are flow's
+  }
+  return [field = codec.field, done = std::move(done)](
+             const core::Outcome& outcome, std::span<const core::Effect> effects) mutable {
+    if (outcome || outcome.error().field.empty()) {
+      done(outcome, effects);
+      return;
+    }
+    Error error = outcome.error();
+    error.field = field(error.field);
+    done(std::unexpected(std::move(error)), effects);
+  };
+}
+
+}  // namespace
+
+std::expected<Submission, Error> submission_of(const Call& call) {
+  const auto on_unavailable =
+      parse_on_unavailable(call.parameter("on_unavailable").value_or(std::string_view{}));
+  if (!on_unavailable) {
+    return std::unexpected(on_unavailable.error());
+  }
+  return Submission{.via = call.via,
+                    .lenient = call.flag("lenient"),
+                    .idempotency_key = call.request.header("idempotency-key"),
+                    .session = call.parameter("session").value_or(std::string_view{}),
+                    .traceparent = call.request.header("traceparent"),
+                    .tracestate = call.request.header("tracestate"),
+                    .on_unavailable = *on_unavailable};
+}
+
+std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
+                                                     const dialect::Codec& codec, Json message,
+                                                     const Submission& submission) {
+  dialect::DecodeContext context;
+  context.sender = caller.name;
+  context.received = context_.clock.now();
+  // Asking the system for randomness costs more than all the rest, and most messages have an id.
+  if (spare_id_.is_none()) {
+    spare_id_ = lib::random_uuid();
+  }
+  context.fallback_id = spare_id_;
+  context.lenient = submission.lenient;
+  context.derive = &lib::derived_id;
+  const Names lookup(context_.tables(caller.workspace), caller);
+  context.lookup = &lookup;
+  const core::Rules& rules = context_.tables(caller.workspace).rules;
+  context.bytes_max = codec.dialect == core::Dialect::collab  ? rules.collab_message_bytes_max
+                      : codec.dialect == core::Dialect::inbox ? rules.inbox_content_bytes
+                                                              : 0;
+  auto envelope = codec.decode(message, context, context_.texts);
+  if (!envelope) {
+    return std::unexpected(envelope.error());
+  }
+  if (envelope->id == spare_id_) {
+    spare_id_ = {};
+  }
+  if (!submission.idempotency_key.empty()) {
+    envelope->idempotency_key = dialect::key_of(lib::derived_id, submission.idempotency_key);
+  }
+  if (envelope->session.empty()) {
+    envelope->session = submission.session;
+  }
+  envelope->via = submission.via;
+  envelope->sender_kind = caller.kind;
+  join_trace(submission.traceparent, submission.tracestate, *envelope);
+  const base::MessageId cause = add_causes(caller, *envelope);
+  if (envelope->trace_id.is_none()) {
+    begin_trace(context.received, *envelope);
+  }
+  name_task(caller, *envelope);
+  if (envelope->thread.empty() && !envelope->task.empty()) {
+    envelope->thread = task_thread(caller, *envelope);
+  }
+  if (envelope->thread.empty()) {
+    // A message without a conversation begins one of its own.
+    context_.texts.push_back(base::format_uuid(envelope->id));
+    envelope->thread = context_.texts.back();
+  }
+  return core::Send{.envelope = std::move(*envelope), .cause = cause};
+}
+
+// The message that this one answers, or that it names as its cause, has causes of its own: they
+// all stand behind this one. Only what the sender received counts, so that no one can lend itself
+// another's authority. Says which message it is.
+base::MessageId Submissions::add_causes(const Principal& caller, core::Envelope& envelope) {
+  const core::Tables& t = context_.tables(caller.workspace);
+  base::MessageId cause = envelope.in_reply_to;
+  if (cause.is_none() && !envelope.causation.empty()) {
+    cause = Names(t, caller).find_received(envelope.causation, {}).value_or(base::MessageId{});
+  }
+  const core::MessageRef ref =
+      cause.is_none() ? core::none : t.messages.find_received(caller.ref, cause);
+  if (ref == core::none) {
+    return cause;
+  }
+  const auto before = envelope_at(context_.broker, caller.workspace, t.messages.message(ref).seq);
+  if (!before) {
+    return cause;
+  }
+  take_from_cause(*before, envelope);
+  if (!envelope.in_reply_to.is_none()) {
+    envelope.question = context_.texts.emplace_back(before->native_id);
+  }
+  if (envelope.kind == core::Kind::response) {
+    follow_question(caller, *before, envelope);
+  }
+  const auto add = [&](std::string_view name) {
+    auto& causes = envelope.on_behalf_of;
+    if (causes.size() < causes_max && name != caller.name &&
+        std::ranges::find(causes, name) == causes.end()) {
+      context_.texts.emplace_back(name);
+      causes.push_back(context_.texts.back());
+    }
+  };
+  std::ranges::for_each(before->on_behalf_of, add);
+  add(before->sender);
+  return cause;
+}
+
+// What goes on from one message to those that it causes: the conversation, the trace, and along a
+// chain (CO-05) the correlation.
+void Submissions::take_from_cause(const core::Envelope& cause, core::Envelope& envelope) {
+  const auto keep = [this](std::string_view text) {
+    return std::string_view(context_.texts.emplace_back(text));
+  };
+  if (envelope.thread.empty()) {
+    envelope.thread = keep(cause.thread);
+  }
+  if (envelope.correlation.empty() && !envelope.causation.empty() && !cause.correlation.empty()) {
+    envelope.correlation = keep(cause.correlation);
+  }
+  if (envelope.trace_id.is_none() && !cause.trace_id.is_none()) {
+    envelope.trace_id = cause.trace_id;
+    envelope.parent_span_id = base::message_span(cause.id, cause.sender);
+    envelope.trace_sampled = cause.trace_sampled;
+    envelope.tracestate = cause.tracestate.empty() ? std::string_view{} : keep(cause.tracestate);
+  }
+}
+
+void Submissions::submit(const Principal& caller, const dialect::Codec& codec, Json message,
+                         const Submission& submission, node::Broker::Done done) {
+  auto command = decode(caller, codec, message, submission);
+  done = in_words_of(codec, std::move(done));
+  if (command && asks(command->envelope.kind) && codec.dialect != core::Dialect::flow) {
+    done = in_ids_of(caller, codec.dialect, dialect::id_in(codec.dialect, command->envelope),
+                     std::move(done));
+  }
+  Members metadata(message.find("metadata"), "/metadata/");
+  const uint64_t tokens = metadata.tokens("tokens_used");
+  if (command && metadata.error()) {
+    command = std::unexpected(*metadata.error());
+  }
+  if (command) {
+    if (auto good = check_reply_to(caller, codec, command->envelope); !good) {
+      command = std::unexpected(good.error());
+    }
+  }
+  if (!command) {
+    context_.metrics.refused_message(command.error().code, caller.name);
+  }
+  if (command) {
+    core::Envelope& envelope = command->envelope;
+    if (!submission.receivers.empty()) {
+      envelope.receivers = submission.receivers;
+    }
+    command->gathering = submission.gathering;
+    command->later_stages = submission.later_stages;
+    command->tokens = tokens;
+    command->on_unavailable = submission.on_unavailable;
+    command->wait = submission.wait;
+    context_.broker.ask(caller.workspace, caller.name, std::move(*command), std::move(done));
+  } else if (message.is_object() && command.error().code != Code::sender_mismatch) {
+    keep_malformed(caller, message.raw(), command.error(), std::move(done));
+  } else {
+    done(std::unexpected(command.error()), {});
+  }
+}
+
+// The sender hears what is wrong once the dead letter is there. Beyond the limit none is asked for,
+// so that a flood of nonsense costs no disk.
+void Submissions::keep_malformed(const Principal& caller, std::string_view text, const Error& error,
+                                 node::Broker::Done done) {
+  const core::Tables& t = context_.tables(caller.workspace);
+  if (!core::keeps_malformed(t, caller.ref, context_.clock.now())) {
+    done(std::unexpected(error), {});
+    return;
+  }
+  const uint64_t bytes_max = t.rules.malformed_bytes_max;
+  const std::string kept(base::cut(redacted(text, bytes_max), bytes_max));
+  std::string what = error.field.empty() ? error.detail : error.field + ": " + error.detail;
+  what = base::cut(what, t.rules.reason_bytes_max);  // the field may be named as its sender liked
+  context_.broker.ask(
+      caller.workspace, caller.name, core::Malformed{.text = kept, .error = what},
+      [error, done = std::move(done)](const core::Outcome&, std::span<const core::Effect>) mutable {
+        done(std::unexpected(error), {});
+      });
+}
+
+// A response goes where the question says, else to whoever asked; an agent that says itself whom it
+// is for is followed but for that. It is said in the session in which it was asked, as long as
+// those whom it concerns take part. In collab it is a part of the chain that the question is of.
+void Submissions::follow_question(const Principal& caller, const core::Envelope& question,
+                                  core::Envelope& response) {
+  auto& receivers = response.receivers;
+  if (receivers.empty()) {
+    receivers.push_back(context_.texts.emplace_back(question.sender));
+  }
+  if (!question.reply_to.empty() &&
+      std::ranges::find(receivers, question.reply_to) == receivers.end()) {
+    const std::string_view reply_to = context_.texts.emplace_back(question.reply_to);
+    const auto asker = std::ranges::find(receivers, question.sender);
+    if (asker != receivers.end()) {
+      *asker = reply_to;
+    } else {
+      receivers.push_back(reply_to);
+    }
+  }
+  if (response.task.empty() && !question.task.empty()) {
+    response.task = context_.texts.emplace_back(question.task);
+  }
+  if (response.dialect == core::Dialect::collab && response.correlation.empty()) {
+    response.correlation = context_.texts.emplace_back(question.correlation);
+  }
+  const core::Session* const session =
+      response.session.empty() && !question.session.empty()
+          ? context_.tables(caller.workspace).sessions.find(question.session)
+          : nullptr;
+  const auto takes_part = [session](std::string_view name) { return session->has(name); };
+  if (session != nullptr && takes_part(caller.name) && std::ranges::all_of(receivers, takes_part)) {
+    response.session = context_.texts.emplace_back(question.session);
+  }
+}
+
+// An answer to nobody would be lost, and the request would count as answered.
+std::expected<void, Error> Submissions::check_reply_to(const Principal& caller,
+                                                       const dialect::Codec& codec,
+                                                       const core::Envelope& envelope) const {
+  const core::Tables& t = context_.tables(caller.workspace);
+  const core::AgentRef ref =
+      envelope.reply_to.empty() ? caller.ref : t.agents.find(envelope.reply_to);
+  if (ref != core::none && t.agents[ref].is_registered()) {
+    return {};
+  }
+  return std::unexpected(Error{Code::receiver_not_found,
+                               "answers are to go to \"" +
+                                   std::string(base::cut(envelope.reply_to, 256)) +
+                                   "\", and no principal has this name",
+                               std::string(codec.field("/reply_to"))});
+}
+
+// Names the requests of a circle by the ids that the sender's dialect has for them; the one that
+// was refused by `own`.
+node::Broker::Done Submissions::in_ids_of(const Principal& caller, core::Dialect reader,
+                                          std::string own, node::Broker::Done done) {
+  return [this, workspace = caller.workspace, reader, own = std::move(own), done = std::move(done)](
+             const core::Outcome& outcome, std::span<const core::Effect> effects) mutable {
+    if (outcome || outcome.error().code != Code::deadlock) {
+      done(outcome, effects);
+      return;
+    }
+    const core::Tables& t = context_.tables(workspace);
+    Error error = outcome.error();
+    size_t at = 0;
+    for (const std::string& from : error.cycle) {
+      constexpr size_t uuid_bytes = 36;
+      at = error.detail.find("\" (", at);
+      const auto id = at == error.detail.npos
+                          ? std::nullopt
+                          : base::parse_uuid(error.detail.substr(at += 3, uuid_bytes));
+      if (!id) {
+        break;
+      }
+      const core::AgentRef sender = t.agents.find(from);
+      const core::MessageRef ref =
+          sender == core::none ? core::none : t.messages.find_sent(sender, *id);
+      error.detail.replace(
+          at, uuid_bytes,
+          ref == core::none ? own
+                            : id_text(context_.broker, workspace, t.messages.message(ref), reader));
+    }
+    done(std::unexpected(std::move(error)), effects);
+  };
+}
+
+// What is asked of an inbox agent in another dialect may name its task in the body. The agent
+// reports by that, so the task has that name. A query gives no task.
+void Submissions::name_task(const Principal& caller, core::Envelope& envelope) {
+  if (!envelope.task.empty() || envelope.dialect == core::Dialect::inbox ||
+      !core::asks(envelope.kind) || envelope.kind == core::Kind::query ||
+      envelope.receivers.size() != 1) {
+    return;
+  }
+  const core::Agents& agents = context_.tables(caller.workspace).agents;
+  const core::AgentRef ref = agents.find(envelope.receivers.front());
+  if (ref != core::none && agents[ref].is_registered() &&
+      agents[ref].dialect == core::Dialect::inbox) {
+    envelope.task = context_.texts.emplace_back(dialect::inbox_task(envelope));
+  }
+}
+
+// IN-06: the conversation of the task that the message names; empty when its sender has none.
+std::string_view Submissions::task_thread(const Principal& caller, const core::Envelope& envelope) {
+  const core::Tables& t = context_.tables(caller.workspace);
+  const core::Task* found =
+      core::asks(envelope.kind)
+          ? nullptr
+          : t.tasks.find(core::TaskReport{envelope.task, caller.name, {}, envelope.receivers});
+  if (found == nullptr) {
+    std::tuple<bool, bool> best{};
+    for (const core::Task* const task : t.tasks.named(envelope.task)) {
+      const auto& to = envelope.receivers;
+      const bool between =
+          task->director == caller.name || std::ranges::find(to, task->director) != to.end();
+      const std::tuple rank(between, task->is_open());
+      // The newest of equals.
+      if (takes_part(*task, caller) && (found == nullptr || rank >= best)) {
+        found = task;
+        best = rank;
+      }
+    }
+  }
+  return found == nullptr ? std::string_view{}
+                          : std::string_view(context_.texts.emplace_back(found->thread));
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/command.h"
+#include "dialect/dialect.h"
+#include "edge/api/call.h"
+#include "lib/json.h"
+#include "node/broker.h"
+
+namespace parley::edge {
+
+class Context;
+
+// How a message came in, and what its sender asked for beside it.
+struct Submission {
+  core::Via via = core::Via::http;
+  bool lenient = false;  // fills in id, sender, conversation and timestamp
+  std::string_view idempotency_key;
+  std::string_view session{};  // that it is in, where the message itself does not say
+  // Where the message itself has none.
+  std::string_view traceparent;
+  std::string_view tracestate;
+  // Of a pattern: in place of the message's own receiver, and what core::Send has beside it.
+  std::vector<std::string_view> receivers{};
+  std::optional<core::Gathering> gathering{};
+  std::vector<std::string_view> later_stages{};
+  core::OnUnavailable on_unavailable = core::OnUnavailable::by_rules;
+  base::Duration wait{};  // how long its caller blocks for the answer
+};
+
+// What a request asks for beside its message, in its query and its headers.
+std::expected<Submission, base::Error> submission_of(const Call& call);
+
+// Makes commands of messages: checks them, and adds what follows from the messages before.
+class Submissions {
+ public:
+  explicit Submissions(Context& context) : context_(context) {}
+
+  // Checks a message and sends it. What is wrong with it is told, and kept as a dead letter.
+  void submit(const Principal& caller, const dialect::Codec& codec, lib::Json message,
+              const Submission& submission, node::Broker::Done done);
+
+ private:
+  std::expected<core::Send, base::Error> decode(const Principal& caller,
+                                                const dialect::Codec& codec, lib::Json message,
+                                                const Submission& submission);
+  base::MessageId add_causes(const Principal& caller, core::Envelope& envelope);
+  void take_from_cause(const core::Envelope& cause, core::Envelope& envelope);
+  void follow_question(const Principal& caller, const core::Envelope& question,
+                       core::Envelope& response);
+  void name_task(const Principal& caller, core::Envelope& envelope);
+  std::string_view task_thread(const Principal& caller, const core::Envelope& envelope);
+  std::expected<void, base::Error> check_reply_to(const Principal& caller,
+                                                  const dialect::Codec& codec,
+                                                  const core::Envelope& envelope) const;
+  node::Broker::Done in_ids_of(const Principal& caller, core::Dialect reader, std::string own,
+                               node::Broker::Done done);
+  void keep_malformed(const Principal& caller, std::string_view text, const base::Error& error,
+                      node::Broker::Done done);
+
+  Context& context_;
+  base::MessageId spare_id_;  // for the next message that brings none
+};
+
+}  // namespace parley::edge

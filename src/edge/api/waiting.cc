@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/api/waiting.h"
+
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "edge/api/context.h"
+
+namespace parley::edge {
+
+void WaitingCalls::add(const Asker& asker, std::function<void()> undo) {
+  calls_[asker.exchange] = {asker.caller, std::move(undo)};
+}
+
+void WaitingCalls::hang_up(const net::Exchange& exchange) {
+  if (const auto waiting = calls_.extract(exchange)) {
+    waiting.mapped().undo();
+  }
+}
+
+void WaitingCalls::hang_up_all(net::ConnectionId connection) {
+  auto at = calls_.lower_bound(net::Exchange{connection, 0});
+  while (at != calls_.end() && at->first.connection == connection) {
+    const std::function<void()> undo = std::move(at->second.undo);
+    at = calls_.erase(at);
+    undo();
+  }
+}
+
+void WaitingCalls::applied(const core::Entry& entry, const core::Outcome& outcome) {
+  if (outcome && (std::holds_alternative<core::Unregister>(entry.command) ||
+                  std::holds_alternative<core::Register>(entry.command))) {
+    looks_again_ = stale_from_.value_or(net::Exchange{}) != net::Exchange{};
+    stale_from_ = stale_from_.value_or(net::Exchange{});
+  }
+}
+
+// XD-04: whoever waits with a token that is good no more waits for nothing. Some are looked at in a
+// turn: a client may have a thousand calls that wait on each of its connections. One that gets what
+// it waited for before it is looked at is asked for its token then.
+void WaitingCalls::end_stale() {
+  constexpr size_t looked_at_max = 1'000;
+  constexpr size_t ended_max = 100;
+  if (!stale_from_) {
+    return;
+  }
+  std::vector<net::Exchange> stale;
+  size_t looked_at = 0;
+  auto at = calls_.lower_bound(*stale_from_);
+  for (; at != calls_.end() && looked_at < looked_at_max && stale.size() < ended_max; ++at) {
+    ++looked_at;
+    if (!is_current(context_.broker.machine(), at->second.caller)) {
+      stale.push_back(at->first);
+    }
+  }
+  if (at != calls_.end()) {
+    stale_from_ = at->first;
+  } else {
+    stale_from_ =
+        std::exchange(looks_again_, false) ? std::optional(net::Exchange{}) : std::nullopt;
+  }
+  for (const net::Exchange& exchange : stale) {
+    if (const auto waiting = calls_.extract(exchange)) {
+      waiting.mapped().undo();
+      (void)context_.is_still_good({&context_, exchange, waiting.mapped().caller});
+    }
+  }
+}
+
+}  // namespace parley::edge

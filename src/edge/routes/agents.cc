@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// Agents: who is there, what they say of themselves, and what they are allowed.
+#include <algorithm>
+#include <array>
+
+#include "edge/api/commands.h"
+#include "edge/api/context.h"
+#include "edge/api/members.h"
+#include "edge/render.h"
+#include "edge/routes/routes.h"
+#include "edge/webhooks/webhooks.h"
+#include "lib/crypto.h"
+#include "lib/json_writer.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using lib::Json;
+using lib::JsonWriter;
+
+constexpr uint64_t agents_max = 1'000;
+
+struct Roles {
+  core::Dialect dialect;
+  std::vector<std::string_view> names;  // the empty one: no role is one
+};
+
+const std::array<Roles, 5>& known_roles() {
+  static const std::array<Roles, 5> roles = {{
+      {core::Dialect::flow, {"", "orchestrator"}},
+      {core::Dialect::collab, {"coordinator", "worker", "specialist", "observer"}},
+      {core::Dialect::inbox, {"director", "specialist"}},
+      {core::Dialect::superprompt, {"orchestrator", "worker"}},
+      {core::Dialect::squad, {"main", "subagent", "council", "reviewer", "cron"}},
+  }};
+  return roles;
+}
+
+std::unexpected<Error> wrong(std::string detail, std::string field) {
+  return std::unexpected(Error{Code::bad_request, std::move(detail), std::move(field)});
+}
+
+std::expected<core::Dialect, Error> parse_dialect(std::string_view name) {
+  for (const Roles& roles : known_roles()) {
+    if (dialect::name_of(roles.dialect) == name) {
+      return roles.dialect;
+    }
+  }
+  return wrong("dialect is flow, collab, inbox, superprompt or squad", "/dialect");
+}
+
+std::expected<void, Error> check_role(core::Dialect dialect, std::string_view role) {
+  const Roles& roles = known_roles()[static_cast<size_t>(dialect)];
+  if (std::ranges::find(roles.names, role) != roles.names.end()) {
+    return {};
+  }
+  std::string wanted;
+  for (const std::string_view name : roles.names) {
+    wanted.append(wanted.empty() ? "" : ", ").append(name.empty() ? "none" : name);
+  }
+  return wrong("an agent that speaks " + std::string(dialect::name_of(dialect)) +
+                   " has one of the roles " + wanted,
+               "/role");
+}
+
+void check_profile(std::string_view key, Members& body) {
+  if (key == "supportedActions") {
+    (void)body.texts(key);
+  } else if (key != "scope") {  // which is the dialect's own matter
+    (void)body.text(key);
+  }
+}
+
+// What an agent says of itself beyond what the machine acts on: the members of `body` that are
+// there, else those of `before`. A null takes one away.
+std::string profile_of(Members& body, std::string_view before) {
+  constexpr std::array<std::string_view, 4> keys = {"name", "supportedActions", "spawner", "scope"};
+  std::string text;
+  JsonWriter out(text);
+  out.object();
+  bool any = false;
+  for (const std::string_view key : keys) {
+    const Json given = body.find(key);
+    std::string_view value = given.is_null() ? std::string_view{} : given.raw();
+    check_profile(key, body);
+    if (!given) {
+      lib::JsonSlice member;
+      for (lib::JsonSlices members(before); members.next(member);) {
+        value = member.key == "\"" + std::string(key) + "\"" ? member.value : value;
+      }
+    }
+    if (!value.empty()) {
+      out.key(key).raw(value);
+      any = true;
+    }
+  }
+  out.end_object();
+  return any ? text : std::string();
+}
+
+// What a registration says of the webhook: a URL, or an object with it; null takes it away.
+struct WantedWebhook {
+  std::string_view url;
+  core::WebhookSecret secret{};  // a new one, for one who has none, moves or wants another
+};
+
+WantedWebhook webhook_in(Members& body, const core::Agent* before, const Reach& reach) {
+  WantedWebhook wanted;
+  wanted.url = before == nullptr ? std::string_view{} : std::string_view(before->webhook.url);
+  const bool has_secret = !wanted.url.empty();
+  const Json given = body.find("webhook");
+  if (!given || given.is_null()) {
+    return given ? WantedWebhook{} : wanted;
+  }
+  const Json url = given.is_object() ? given.find("url") : given;
+  const Json rotate = given.find("rotate_secret");
+  if ((url && !url.as_string()) || (rotate && !rotate.as_bool()) || (!url && !has_secret)) {
+    body.blame("webhook", "webhook is a URL, or an object with url and rotate_secret");
+    return wanted;
+  }
+  wanted.url = url.as_string().value_or(wanted.url);
+  if (const auto good = reach.check(wanted.url); !good) {
+    body.blame(good.error());
+  }
+  // Who got it until now must not be able to speak to another in the broker's name.
+  const bool moves = has_secret && origin_of(wanted.url) != origin_of(before->webhook.url);
+  if (!has_secret || moves || rotate.as_bool().value_or(false)) {
+    wanted.secret = lib::random_key();
+  }
+  return wanted;
+}
+
+// What is shown once.
+std::string credentials_text(std::string_view name, std::string_view token,
+                             const core::WebhookSecret& secret) {
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("id").text(name);
+  if (!token.empty()) {
+    out.key("token").text(token);
+  }
+  if (secret != core::WebhookSecret{}) {
+    out.key("webhook_secret").text(secret_text(secret));
+  }
+  out.end_object();
+  return text;
+}
+
+// What is asked for of an agent. What the body leaves out stays as it was `before`; null: it is
+// new.
+core::Register registration(Members& body, const core::Agent* before, const Reach& reach) {
+  core::Register command;
+  const core::Dialect spoken = before == nullptr ? core::Dialect::flow : before->dialect;
+  const auto dialect = parse_dialect(body.text("dialect", dialect::name_of(spoken)));
+  if (!dialect) {
+    body.blame(dialect.error());
+  }
+  command.dialect = dialect.value_or(core::Dialect::flow);
+  // Not `? "" : before->role`: that is a temporary string, which the view would outlive.
+  command.role =
+      body.text("role", before == nullptr ? std::string_view{} : std::string_view(before->role));
+  command.capabilities = body.texts("capabilities");
+  if (before != nullptr && !body.find("capabilities")) {
+    command.capabilities.assign(before->capabilities.begin(), before->capabilities.end());
+  }
+  command.subscriptions = body.texts("subscriptions");
+  const WantedWebhook webhook = webhook_in(body, before, reach);
+  command.webhook = webhook.url;
+  command.webhook_secret = webhook.secret;
+  if (const auto good = check_role(command.dialect, command.role); !good) {
+    body.blame(good.error());
+  }
+  return command;
+}
+
+void add_agent(Call& call) {
+  Members body(call.body);
+  const std::string name(body.needed_text("id", "an agent has an id, a string"));
+  if (std::ranges::equal(std::string_view("human:"), std::string_view(name).substr(0, 6),
+                         [](char a, char b) { return a == (b | 0x20) || a == b; })) {
+    body.blame("id", "names with human: are for people; use POST /v1/humans");
+  }
+  const core::AgentRef found = call.tables().agents.find(name);
+  // One whose removal is on its way is gone before this is heard.
+  const bool is_new = found == core::none || !call.tables().agents[found].is_registered() ||
+                      call.context->removing.contains({call.caller.workspace, name});
+  const core::Agent* before = is_new ? nullptr : &call.tables().agents[found];
+  core::Register command = registration(body, before, call.context->webhooks->reach());
+  const std::string profile =
+      profile_of(body, before == nullptr ? std::string_view{} : std::string_view(before->profile));
+  const bool rotate = body.flag("rotate_token", false);
+  if (body.error()) {
+    call.refuse(*body.error());
+    return;
+  }
+  command.name = name;
+  command.profile = profile;
+  const std::string token = is_new || rotate ? lib::random_token() : std::string();
+  if (!token.empty()) {
+    command.token = lib::sha256(token);
+    command.only_token = rotate;
+  }
+  std::string text = credentials_text(name, token, command.webhook_secret);
+  call.ask(std::move(command),
+           [asker = call.asker(), made = !token.empty(), text = std::move(text)](
+               const core::Outcome& outcome, std::span<const core::Effect>) {
+             if (outcome) {
+               asker.respond(json_response(made ? 201 : 200, text));
+             } else {
+               asker.refuse(outcome.error());
+             }
+           });
+}
+
+void heartbeat(Call& call) {
+  const core::Agent& before = call.tables().agents[call.caller.ref];
+  const auto command = heartbeat_command(before, call.body);
+  if (call.arguments[0] != call.caller.name) {
+    call.refuse(Error{Code::forbidden, "only the agent itself may do this", {}});
+  } else if (!command) {
+    call.refuse(command.error());
+  } else {
+    call.ask(*command, call.reply());
+  }
+}
+
+bool holds(std::string_view text, std::string_view part) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; };
+  return part.empty() || !std::ranges::search(text, part, {}, lower, lower).empty();
+}
+
+// `agent`, or `agent,human`.
+std::expected<std::vector<core::PrincipalKind>, Error> parse_kinds(std::string_view text) {
+  std::vector<core::PrincipalKind> kinds;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (word != "agent" && word != "human" && word != "admin") {
+      return wrong("kind is agent, human or admin, or several of them with commas", {});
+    }
+    kinds.push_back(word == "agent"   ? core::PrincipalKind::agent
+                    : word == "human" ? core::PrincipalKind::human
+                                      : core::PrincipalKind::admin);
+  }
+  return kinds;
+}
+
+AgentParts shown_of(const core::Tables& t, const Principal& caller, core::AgentRef agent) {
+  const bool is_own = agent == caller.ref;
+  return {.webhook = is_own || caller.is_admin(),
+          .subscriptions = is_own || sees_subscribers(t, caller)};
+}
+
+// Chosen and cut before anything is written, so that a large workspace costs its reader no more
+// than what it is shown.
+void list_agents(Call& call) {
+  const core::Tables& t = call.tables();
+  const auto kinds = parse_kinds(call.text("kind"));
+  const std::string part = call.text("name");
+  const std::string after = call.text("after");
+  const auto capability = call.parameter("capability");
+  const auto role = call.parameter("role");
+  const auto status = call.parameter("status");
+  const auto name = call.parameter("dialect");
+  const auto dialect = name ? parse_dialect(*name) : core::Dialect::flow;
+  const auto good =
+      name && dialect ? check_status(*dialect, status.value_or("")) : std::expected<void, Error>{};
+  if (!dialect || !good || !kinds) {
+    call.refuse(!dialect ? dialect.error() : !good ? good.error() : kinds.error());
+    return;
+  }
+  std::vector<core::AgentRef> found;
+  t.agents.each([&](const core::Agent& agent) {
+    const bool wanted = agent.is_registered() && agent.name > after &&
+                        (kinds->empty() || std::ranges::find(*kinds, agent.kind) != kinds->end()) &&
+                        (!capability || std::ranges::find(agent.capabilities, *capability) !=
+                                            agent.capabilities.end()) &&
+                        (!role || agent.role == *role) &&
+                        (!status || agent_status(agent) == *status) &&
+                        (!name || agent.dialect == *dialect) && holds(agent.name, part);
+    if (wanted) {
+      found.push_back(t.agents.find(agent.name));
+    }
+  });
+  const size_t shown = std::min<size_t>(found.size(), call.number("limit", agents_max));
+  std::ranges::partial_sort(
+      found, found.begin() + static_cast<std::ptrdiff_t>(shown), {},
+      [&](core::AgentRef ref) -> const std::string& { return t.agents[ref].name; });
+  std::string text;
+  JsonWriter out(text);
+  const auto webhook = [&](const core::Agent& agent) {
+    call.context->webhooks->render(call.caller.workspace, agent, call.caller.is_admin(), out);
+  };
+  out.object().key("count").number(uint64_t{found.size()});
+  out.key("more").boolean(found.size() > shown).key("agents").array();
+  for (size_t n = 0; n < shown; ++n) {
+    render_agent(t, found[n], call.now(), shown_of(t, call.caller, found[n]), out, webhook);
+  }
+  out.end_array().end_object();
+  call.respond(json_response(200, std::move(text)));
+}
+
+void show_agent(Call& call) {
+  const core::Tables& t = call.tables();
+  const core::AgentRef ref = t.agents.find(call.arguments[0]);
+  if (ref == core::none || !t.agents[ref].is_registered()) {
+    call.refuse(Error{Code::not_found, "no principal has this name", {}});
+    return;
+  }
+  std::string text;
+  JsonWriter out(text);
+  render_agent(
+      t, ref, call.now(), shown_of(t, call.caller, ref), out, [&](const core::Agent& agent) {
+        call.context->webhooks->render(call.caller.workspace, agent, call.caller.is_admin(), out);
+      });
+  call.respond(json_response(200, std::move(text)));
+}
+
+void remove_agent(Call& call) {
+  const std::pair key{call.caller.workspace, call.arguments[0]};
+  call.context->removing.insert(key);
+  call.ask(core::Unregister{.name = key.second},
+           [&context = *call.context, key, done = call.reply()](
+               const core::Outcome& outcome, std::span<const core::Effect> effects) mutable {
+             context.removing.erase(context.removing.find(key));
+             done(outcome, effects);
+           });
+}
+
+void reset_agent(Call& call) {
+  call.ask(core::ResetLimits{.name = call.arguments[0]}, call.reply());
+}
+
+}  // namespace
+
+std::span<const Route> agent_routes() {
+  static const std::vector<Route> routes = {
+      {"POST",
+       "/v1/agents",
+       add_agent,
+       {},
+       body_of({"id", "dialect", "role", "capabilities", "subscriptions", "name",
+                "supportedActions", "spawner", "scope", "webhook", "rotate_token"})},
+      {"GET",
+       "/v1/agents",
+       list_agents,
+       {query::text("capability"), query::text("role"), query::text("dialect"), query::text("name"),
+        query::text("kind"), query::text("after"), query::number("limit", agents_max),
+        query::text("status")}},
+      {"GET", "/v1/agents/{}", show_agent},
+      {"DELETE", "/v1/agents/{}", remove_agent},
+      {"POST",
+       "/v1/agents/{}/heartbeat",
+       heartbeat,
+       {},
+       body_of({"status", "currentTask", "tokens"})},
+      {"POST", "/v1/agents/{}/reset", reset_agent},
+  };
+  return routes;
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// People, who have tokens and rights of their own.
+#include "edge/api/context.h"
+#include "edge/api/members.h"
+#include "edge/routes/routes.h"
+#include "lib/crypto.h"
+#include "lib/json_writer.h"
+
+namespace parley::edge {
+
+namespace {
+
+using lib::JsonWriter;
+
+void add_human(Call& call) {
+  Members body(call.body);
+  const std::string_view name = body.needed_text("name", "a human has a name, a string");
+  const std::vector<std::string_view> rights = body.texts("rights");
+  const bool rotate = body.flag("rotate_token", false);
+  if (body.error()) {
+    call.refuse(*body.error());
+    return;
+  }
+  const std::string id = "human:" + std::string(name);
+  const core::AgentRef found = call.tables().agents.find(id);
+  const bool is_new = found == core::none || !call.tables().agents[found].is_registered();
+  const std::string token = is_new || rotate ? lib::random_token() : std::string();
+  core::Register command{.name = id, .kind = core::PrincipalKind::human, .rights = rights};
+  if (!is_new && !body.find("rights")) {
+    command.rights = core::right_words(call.tables().agents[found].rights);
+  }
+  if (!token.empty()) {
+    command.token = lib::sha256(token);
+    command.only_token = rotate;
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("id").text(id);
+  if (!token.empty()) {
+    out.key("token").text(token);
+  }
+  out.end_object();
+  call.ask(std::move(command),
+           [asker = call.asker(), text = std::move(text), made = !token.empty()](
+               const core::Outcome& outcome, std::span<const core::Effect>) {
+             if (outcome) {
+               asker.respond(json_response(made ? 201 : 200, text));
+             } else {
+               asker.refuse(outcome.error());
+             }
+           });
+}
+
+}  // namespace
+
+std::span<const Route> human_routes() {
+  static const std::vector<Route> routes = {
+      {"POST", "/v1/humans", add_human, {}, body_of({"name", "rights", "rotate_token"})},
+  };
+  return routes;
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sending messages over HTTP, and looking at one of them.
+#include <memory>
+#include <optional>
+
+#include "edge/api/blocked.h"
+#include "edge/api/context.h"
+#include "edge/api/receipt.h"
+#include "edge/api/submission.h"
+#include "edge/render.h"
+#include "edge/routes/routes.h"
+#include "edge/routes/search.h"
+#include "lib/json_writer.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using lib::Json;
+using lib::JsonWriter;
+
+constexpr uint64_t batch_max = 1'000;
+constexpr Duration wait_max = base::minutes(10);
+
+// The outcomes of a batch, as they come in; the answer leaves with the last.
+struct BatchAnswer {
+  std::vector<std::string> results;
+  size_t left = 0;
+};
+
+std::string joined(const BatchAnswer& batch) {
+  std::string text = "{\"results\":[";
+  for (size_t n = 0; n < batch.results.size(); ++n) {
+    text.append(n == 0 ? "" : ",").append(batch.results[n]);
+  }
+  return text + "]}";
+}
+
+// One who speaks another dialect in this call is answered in it.
+Asker speaking(Asker asker, const dialect::Codec& codec) {
+  asker.caller.dialect = codec.dialect;
+  return asker;
+}
+
+// Answers with the answer to the question that was sent.
+node::Broker::Done reply_answer(const Asker& asker, Duration wait) {
+  return [asker, wait](const core::Outcome& outcome, std::span<const core::Effect>) {
+    if (outcome) {
+      asker.context->blocked->await_answer(asker, outcome->message, wait);
+    } else {
+      asker.refuse(outcome.error());
+    }
+  };
+}
+
+void send_batch(Call& call, const dialect::Codec& codec, const Submission& submission,
+                Json messages) {
+  if (call.parameter("wait") || !submission.idempotency_key.empty()) {
+    call.refuse(Error{Code::bad_request,
+                      "wait and Idempotency-Key are for one message; in a batch each has its own "
+                      "idempotency_key",
+                      {}});
+    return;
+  }
+  const auto batch = std::make_shared<BatchAnswer>();
+  for (const Json message : messages.elements()) {
+    (void)message;
+    ++batch->left;
+  }
+  if (batch->left == 0 || batch->left > batch_max) {
+    call.refuse(Error{
+        Code::bad_request, "a batch has 1 to " + std::to_string(batch_max) + " messages", {}});
+    return;
+  }
+  batch->results.resize(batch->left);
+  size_t at = 0;
+  for (const Json message : messages.elements()) {
+    call.context->submissions->submit(
+        call.caller, codec, message, submission,
+        [batch, at, asker = speaking(call, codec)](const core::Outcome& outcome,
+                                                   std::span<const core::Effect>) {
+          batch->results[at] =
+              outcome ? receipt_text(asker.broker(), asker.caller, *outcome, Recipients::listed)
+                      : asker.context->problem_text(outcome.error());
+          if (--batch->left == 0) {
+            asker.respond(json_response(202, joined(*batch)));
+          }
+        });
+    ++at;
+  }
+}
+
+void send(Call& call) {
+  const auto message = call.context->document.parse(call.request.body);
+  const auto codec = call.codec();
+  auto submission = submission_of(call);
+  if (!message || !codec || !submission) {
+    call.refuse(!message ? message.error() : !codec ? codec.error() : submission.error());
+    return;
+  }
+  if (message->kind() == lib::JsonKind::array) {
+    send_batch(call, *codec, *submission, *message);
+    return;
+  }
+  submission->wait = call.duration("wait");
+  call.context->submissions->submit(call.caller, *codec, *message, *submission,
+                                    submission->wait.us == 0
+                                        ? reply_receipt(call, codec->dialect)
+                                        : reply_answer(speaking(call, *codec), submission->wait));
+}
+
+void show_message(Call& call) {
+  const auto target = call.target();
+  const auto dialect = call.wanted_dialect();
+  if (!target || !dialect) {
+    call.refuse(!target ? target.error() : dialect.error());
+    return;
+  }
+  const core::Tables& t = call.tables();
+  core::MessageRef ref = target->seq.n != 0 ? t.messages.find(target->seq)
+                                            : t.messages.find_received(call.caller.ref, target->id);
+  if (ref == core::none && target->seq.n == 0) {
+    ref = t.messages.find_sent(call.caller.ref, target->id);
+  }
+  const bool received =
+      ref != core::none && t.messages.delivery_to(ref, call.caller.ref) != core::none;
+  const bool sent = ref != core::none && t.messages.message(ref).sender == call.caller.ref;
+  if (!received && !sent) {
+    show_old_message(call, *target, call.arguments[0], *dialect);
+    return;
+  }
+  const base::Seq seq = t.messages.message(ref).seq;
+  const auto show = [asker = call.asker(), seq, dialect] {
+    const core::Tables& now = asker.tables();
+    const core::MessageRef message = now.messages.find(seq);
+    dialect::EncodeContext shown = shown_to(asker.caller.name);
+    shown.stands_in =
+        message != core::none && !redirected_from(now, message, asker.caller.ref).empty();
+    const auto text = message_text(asker.broker(), asker.caller.workspace, seq, *dialect, shown);
+    if (!text) {
+      asker.refuse(text.error());
+      return;
+    }
+    net::Response response = json_response(200, *text);
+    add_delivery(now, message, asker.caller.ref, response);
+    const auto envelope = envelope_at(asker.broker(), asker.caller.workspace, seq);
+    if (message != core::none && envelope) {
+      add_provenance(*envelope, now.messages.message(message),
+                     redirected_from(now, message, asker.caller.ref), response);
+    }
+    asker.respond(std::move(response));
+  };
+  if (!received) {
+    show();
+    return;
+  }
+  // `?dialect=` only says how it is written; the header says what its reader speaks.
+  const auto codec = call.codec();
+  call.ask(
+      core::Read{.target = {.seq = seq, .id = {}},
+                 .as = codec ? codec->dialect : call.caller.dialect},
+      [show, asker = call.asker()](const core::Outcome& outcome, std::span<const core::Effect>) {
+        if (outcome) {
+          show();
+        } else {
+          asker.refuse(outcome.error());
+        }
+      });
+}
+
+void show_delivery(Call& call) {
+  const auto target = call.target(Names::First::sent);
+  if (!target) {
+    call.refuse(target.error());
+    return;
+  }
+  const core::Tables& t = call.tables();
+  const core::MessageRef ref = target->seq.n != 0
+                                   ? t.messages.find(target->seq)
+                                   : t.messages.find_sent(call.caller.ref, target->id);
+  if (ref == core::none ||
+      (t.messages.message(ref).sender != call.caller.ref && !call.caller.is_maintainer())) {
+    show_old_delivery(call, *target, call.arguments[0]);
+    return;
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("id").text(
+      id_text(call.broker(), call.caller.workspace, t.messages.message(ref), call.caller.dialect));
+  out.key("seq").number(t.messages.message(ref).seq.n);
+  // One that was kept for a busy first stage went there as another message.
+  const auto pipeline = t.patterns.pipelines().find(t.messages.message(ref).seq);
+  const bool is_pipeline = pipeline != t.patterns.pipelines().end();
+  const core::MessageRef begun =
+      is_pipeline ? t.messages.find(pipeline->second.stages.front().message) : core::none;
+  const core::MessageRef shown = begun == core::none ? ref : begun;
+  render_counts(t, shown, out);
+  out.key("deliveries");
+  render_deliveries(t, call.caller, shown, out);
+  render_request(t, shown, out);
+  if (is_pipeline) {
+    out.key("pipeline").plain(core::pipeline_state_name(pipeline->second.state));
+  }
+  out.end_object();
+  call.respond(json_response(200, std::move(text)));
+}
+
+}  // namespace
+
+std::span<const Route> message_routes() {
+  static const std::vector<Route> routes = {
+      {"POST",
+       "/v1/messages",
+       send,
+       {query::duration("wait", wait_max), query::flag("lenient"), query::text("session"),
+        query::text("on_unavailable")},
+       {Body::Kind::own}},
+      {"GET", "/v1/messages/{}", show_message, {query::text("dialect")}},
+      {"GET", "/v1/messages/{}/delivery", show_delivery},
+  };
+  return routes;
+}
+
+}  // namespace parley::edge

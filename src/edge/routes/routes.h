@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "edge/api/route.h"
+
+namespace parley::edge {
+
+// What each resource gives to the table of routes. A new route is a row in the file of its
+// resource.
+std::span<const Route> agent_routes();
+std::span<const Route> dead_letter_routes();
+std::span<const Route> escalation_routes();
+std::span<const Route> health_routes();
+std::span<const Route> human_routes();
+std::span<const Route> inbox_routes();
+std::span<const Route> lock_routes();
+std::span<const Route> mcp_routes();  // mcp/endpoint.cc
+std::span<const Route> message_routes();
+std::span<const Route> pattern_routes();
+std::span<const Route> rule_routes();
+std::span<const Route> search_routes();
+std::span<const Route> session_routes();
+std::span<const Route> settling_routes();
+std::span<const Route> stream_routes();  // push.cc
+std::span<const Route> task_routes();
+std::span<const Route> thread_routes();
+std::span<const Route> topic_routes();
+std::span<const Route> trace_routes();
+std::span<const Route> workspace_routes();
+
+}  // namespace parley::edge

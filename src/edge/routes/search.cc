@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads that need the view: messages that the engine has forgotten, and look-ups over all of them.
+// What is still in the engine is told as it stands there.
+#include <map>
+#include <memory>
+
+#include "edge/api/context.h"
+#include "edge/api/history.h"
+#include "edge/render.h"
+#include "edge/routes/routes.h"
+#include "edge/routes/search.h"
+#include "lib/json_writer.h"
+#include "view/traces.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using lib::JsonWriter;
+using view::Questions;
+using view::Reader;
+
+constexpr uint64_t list_max = 500;
+constexpr size_t listed_max = 20;  // a message with more receivers is listed without them
+
+// `name` is what the caller wrote: the id, perhaps in the form of its sender.
+std::expected<std::optional<view::StoredMessage>, Error> find(Reader& reader,
+                                                              const Reader::Viewer& viewer,
+                                                              const core::Target& target,
+                                                              const std::string& name) {
+  auto found = target.seq.n != 0 ? reader.find(viewer, target.seq) : reader.find(viewer, target.id);
+  return found && !*found ? reader.find(viewer, name) : found;
+}
+
+// What the engine would have kept of it.
+core::Message header_of(const view::StoredMessage& stored, const core::Envelope& envelope) {
+  core::Message header;
+  header.seq = stored.seq;
+  header.time = stored.time;
+  header.id = envelope.id;
+  header.priority = envelope.priority;
+  header.dialect = envelope.dialect;
+  return header;
+}
+
+net::Response response_of(const view::StoredMessage& stored, const core::Envelope& envelope,
+                          core::Dialect dialect, std::string_view recipient) {
+  net::Response response = json_response(200, {});
+  codec_of(dialect).encode(envelope, shown_to(recipient), response.body);
+  add_provenance(envelope, header_of(stored, envelope), {}, response);
+  return response;
+}
+
+void render_stored(const std::vector<view::StoredDelivery>& deliveries, JsonWriter& out) {
+  out.array();
+  for (const view::StoredDelivery& delivery : deliveries) {
+    out.object().key("receiver").text(delivery.receiver);
+    out.key("state").text(core::state_name(delivery.state)).key("since").time(delivery.time);
+    out.key("attempts").number(uint64_t{delivery.attempts});
+    if (!delivery.last_error.empty()) {
+      out.key("last_error").text(delivery.last_error);
+    }
+    out.end_object();
+  }
+  out.end_array();
+}
+
+// What a list asks for, with texts of its own.
+struct Wanted {
+  std::string thread;
+  std::string agent;
+  bool sent_only = false;
+  base::Time from;
+  base::Time to;
+  base::Seq before{INT64_MAX};
+  uint64_t limit = 0;
+
+  // As the query says, where these name the ends of the time.
+  static Wanted of(const Call& call, std::string_view from, std::string_view to);
+};
+
+struct SearchPage {
+  struct Item {
+    view::StoredMessage message;
+    Reader::Receivers receivers;
+  };
+  std::vector<Item> items;
+  base::Seq next;
+};
+
+Wanted Wanted::of(const Call& call, std::string_view from, std::string_view to) {
+  Wanted wanted;
+  wanted.from = call.time(from, {});
+  wanted.to = call.time(to, base::time_max);
+  if (const uint64_t cursor = call.number("cursor", 0); cursor != 0) {
+    wanted.before = base::Seq{cursor};
+  }
+  wanted.limit = call.number("limit", 100);
+  return wanted;
+}
+
+void answer_list(const Asker& asker, const SearchPage& listing) {
+  const core::Tables& t = asker.tables();
+  const bool sees_all = sees_subscribers(t, asker.caller);
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("count").number(uint64_t{listing.items.size()});
+  if (listing.next.n != 0) {
+    out.key("next").number(listing.next.n);
+  }
+  out.key("messages").array();
+  for (const auto& [stored, receivers] : listing.items) {
+    const auto envelope = envelope_of(stored);
+    if (!envelope) {
+      continue;  // written by a newer version
+    }
+    out.object();
+    render_summary(*envelope, header_of(stored, *envelope), asker.caller.dialect, out);
+    out.key("to").array();
+    for (const std::string_view receiver : envelope->receivers) {
+      out.text(receiver);
+    }
+    out.end_array();
+    // How it stands with each receiver is for its sender, and for those who look after all.
+    if (envelope->sender == asker.caller.name || asker.caller.is_maintainer()) {
+      const core::MessageRef ref = t.messages.find(stored.seq);
+      const bool live = ref != core::none;
+      const uint64_t count = live ? t.messages.message(ref).delivery_count : receivers.count;
+      out.key("recipient_count").number(count);
+      out.key("open").number(live ? t.messages.message(ref).open : receivers.open);
+      out.key("deliveries");
+      const bool named = !live && (sees_all || !view::is_on_topic(*envelope, receivers.listed));
+      if (live && count <= listed_max) {
+        render_deliveries(t, asker.caller, ref, out);
+      } else {
+        render_stored(named ? receivers.listed : std::vector<view::StoredDelivery>{}, out);
+      }
+    }
+    out.end_object();
+  }
+  out.end_array().end_object();
+  asker.respond(json_response(200, std::move(text)));
+}
+
+void list(const Asker& asker, Wanted wanted) {
+  const bool sees_all = sees_subscribers(asker.tables(), asker.caller);
+  asker.context->history->ask(
+      asker,
+      [asker, sees_all,
+       wanted = std::move(wanted)](Reader& reader) -> std::expected<Questions::Answer, Error> {
+        Reader::Viewer viewer{asker.caller.workspace, asker.caller.name};
+        if (asker.caller.is_maintainer() && !wanted.sent_only) {
+          viewer.principal.reset();
+        }
+        auto page = reader.search(viewer, {.thread = wanted.thread,
+                                           .agent = wanted.agent,
+                                           .hides_subscribers = !sees_all,
+                                           .sent_only = wanted.sent_only,
+                                           .from = wanted.from,
+                                           .to = wanted.to,
+                                           .before = wanted.before,
+                                           .limit = wanted.limit});
+        if (!page) {
+          return std::unexpected(page.error());
+        }
+        const auto listing = std::make_shared<SearchPage>();
+        listing->next = page->next;
+        for (view::StoredMessage& message : page->messages) {
+          auto receivers = reader.receivers(message.seq, listed_max);
+          if (!receivers) {
+            return std::unexpected(receivers.error());
+          }
+          listing->items.push_back({std::move(message), std::move(*receivers)});
+        }
+        return [asker, listing] { answer_list(asker, *listing); };
+      });
+}
+
+void outbox(Call& call) {
+  Wanted wanted = Wanted::of(call, "since", "until");
+  wanted.sent_only = true;
+  list(call, std::move(wanted));
+}
+
+void search(Call& call) {
+  Wanted wanted = Wanted::of(call, "from", "to");
+  wanted.thread = call.text("thread");
+  wanted.agent = call.text("agent");
+  list(call, std::move(wanted));
+}
+
+}  // namespace
+
+void show_old_message(const Asker& asker, const core::Target& target, const std::string& name,
+                      core::Dialect dialect) {
+  asker.context->history->ask(
+      asker,
+      [asker, target, name, dialect](Reader& reader) -> std::expected<Questions::Answer, Error> {
+        const auto found = find(reader, {asker.caller.workspace, asker.caller.name}, target, name);
+        if (!found) {
+          return std::unexpected(found.error());
+        }
+        net::Response response =
+            problem(Error{Code::not_found, "no such message was sent to you or by you", {}});
+        if (*found) {
+          const auto envelope = envelope_of(**found);
+          response = envelope ? response_of(**found, *envelope, dialect, asker.caller.name)
+                              : problem(envelope.error());
+        }
+        return [asker, response = std::move(response)] { asker.respond(response); };
+      });
+}
+
+void show_old_delivery(const Asker& asker, const core::Target& target, const std::string& name) {
+  asker.context->history->ask(
+      asker,
+      [asker, target, name, sees_all = sees_subscribers(asker.tables(), asker.caller)](
+          Reader& reader) -> std::expected<Questions::Answer, Error> {
+        Reader::Viewer viewer{asker.caller.workspace, asker.caller.name};
+        if (asker.caller.is_maintainer()) {
+          viewer.principal.reset();
+        }
+        const auto found = find(reader, viewer, target, name);
+        if (!found) {
+          return std::unexpected(found.error());
+        }
+        net::Response response = problem(Error{Code::not_found, "you sent no such message", {}});
+        const auto envelope = *found ? envelope_of(**found) : core::Envelope{};
+        if (*found && envelope &&
+            (envelope->sender == asker.caller.name || asker.caller.is_maintainer())) {
+          const auto deliveries = reader.deliveries((*found)->seq);
+          if (!deliveries) {
+            return std::unexpected(deliveries.error());
+          }
+          response = json_response(200, {});
+          JsonWriter out(response.body);
+          out.object().key("id").text(dialect::id_in(asker.caller.dialect, *envelope));
+          out.key("seq").number((*found)->seq.n);
+          std::map<std::string_view, uint64_t> states;
+          for (const view::StoredDelivery& delivery : *deliveries) {
+            ++states[core::state_name(delivery.state)];
+          }
+          out.key("recipient_count").number(uint64_t{deliveries->size()});
+          render_states(states, out);
+          if (envelope->durability == core::Durability::memory) {
+            out.key("not_persisted").boolean(true);
+          }
+          const bool named = sees_all || !view::is_on_topic(*envelope, *deliveries);
+          out.key("deliveries");
+          render_stored(named ? *deliveries : std::vector<view::StoredDelivery>{}, out);
+          out.end_object();
+        }
+        return [asker, response = std::move(response)] { asker.respond(response); };
+      });
+}
+
+std::span<const Route> search_routes() {
+  static const std::vector<Route> routes = {
+      {"GET",
+       "/v1/messages",
+       search,
+       {query::text("thread"), query::text("agent"), query::time("from"), query::time("to"),
+        query::number("limit", list_max), query::number("cursor", INT64_MAX)}},
+      {"GET",
+       "/v1/outbox",
+       outbox,
+       {query::time("since"), query::time("until"), query::number("limit", list_max),
+        query::number("cursor", INT64_MAX)}},
+  };
+  return routes;
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/signs_of_life.h"
+
+#include <algorithm>
+
+#include "core/agents/presence.h"
+#include "edge/api/context.h"
+#include "edge/api/waiting.h"
+
+namespace parley::edge {
+
+namespace {
+
+// How often a call is written down as a sign of life: several times before silence would count.
+Duration sign_interval(const core::Rules& rules) {
+  const Duration patience = core::presence::patience(rules);
+  return patience.us == 0 ? rules.collab_heartbeat
+                          : Duration{std::max<int64_t>(patience.us / 4, 1)};
+}
+
+}  // namespace
+
+void SignsOfLife::note(const Principal& caller) {
+  const core::Tables& t = context_.tables(caller.workspace);
+  const core::Agent& agent = t.agents[caller.ref];
+  if (agent.kind != core::PrincipalKind::agent || !agent.streams.empty()) {
+    return;
+  }
+  base::Time& signed_at = called_[{caller.workspace, caller.ref}];
+  const base::Time now = context_.clock.now();
+  if (std::max(signed_at, agent.seen) + sign_interval(t.rules) > now && !agent.presence.is_away()) {
+    return;
+  }
+  signed_at = now;
+  context_.broker.ask(caller.workspace, caller.name, core::Heartbeat{.only_seen = true},
+                      [](const core::Outcome&, std::span<const core::Effect>) {});
+}
+
+void SignsOfLife::keep(const Asker& asker) {
+  const core::Tables& t = context_.tables(asker.caller.workspace);
+  context_.waits.add(context_.clock.now() + sign_interval(t.rules), [this, asker] {
+    if (context_.waiting->contains(asker.exchange) &&
+        is_current(context_.broker.machine(), asker.caller)) {
+      note(asker.caller);
+      keep(asker);
+    }
+  });
+}
+
+}  // namespace parley::edge

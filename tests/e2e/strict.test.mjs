@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a route does not take is refused everywhere: a typing error must not change what is done.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Broker } from './harness.mjs';
+
+describe('a request', () => {
+  let broker, ana, operations;
+  before(async () => {
+    broker = await Broker.start();
+    ana = await broker.addAgent('ana');
+    const api = (await broker.call('GET', '/openapi.json')).json;
+    const resolve = (node) => (node?.$ref ? node.$ref.slice(2).split('/').reduce((at, step) => at[step], api) : node);
+    operations = Object.entries(api.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      method: method.toUpperCase(),
+      path: path.replace(/\{\w+\}/g, '7'),
+      parameters: (operation.parameters ?? []).map(resolve).filter((p) => p.in === 'query').map((p) => p.name),
+      body: resolve(operation.requestBody?.content['application/json'].schema),
+    })));
+    assert.ok(operations.length > 50);
+  });
+  after(() => broker.remove());
+
+  // As an admin, who may use every route.
+  async function refused(operation, { query = '', body }, field) {
+    const answer = await broker.call(operation.method, operation.path + query, { body });
+    const what = `${operation.name}${query} ${body ?? ''}: ${answer.text}`;
+    assert.equal(answer.status, 400, what);
+    assert.equal(answer.headers.get('content-type'), 'application/problem+json', what);
+    assert.equal(answer.json.code, 'BAD_REQUEST', what);
+    assert.equal(answer.json.field, field, what);
+    return answer.json.detail;
+  }
+
+  it('with a parameter that its route does not have is refused', async () => {
+    for (const operation of operations) {
+      const detail = await refused(operation, { query: '?unheard_of=1' }, 'unheard_of');
+      const [first] = operation.parameters;
+      assert.match(detail, first ? /the nearest is "/ : /takes none/, operation.name);
+      if (first) assert.match(await refused(operation, { query: `?${first}x=1` }, `${first}x`), new RegExp(`"${first}"`));
+    }
+  });
+
+  it('with a parameter that is not well formed, or there twice, is refused', async () => {
+    for (const operation of operations) {
+      for (const name of operation.parameters) {
+        await refused(operation, { query: `?${name}=%zz` }, name);
+        await refused(operation, { query: `?${name}=%ff` }, name);
+      }
+    }
+    const threads = operations.find(({ name }) => name === 'GET /v1/threads');
+    await refused(threads, { query: '?agent=a&agent=a' }, 'agent');
+  });
+
+  it('with a member that its route does not have is refused', async () => {
+    for (const operation of operations.filter(({ method, body }) => method !== 'GET' && (!body || body.additionalProperties === false))) {
+      if (operation.path === '/mcp') continue;
+      const [first] = Object.keys(operation.body?.properties ?? {});
+      const detail = await refused(operation, { body: { [`${first ?? 'reason'}x`]: 1 } }, `/${first ?? 'reason'}x`);
+      assert.match(detail, first ? new RegExp(`the nearest is "${first}"`) : /takes no body/, operation.name);
+    }
+  });
+
+  it('that names a fence badly does not release the lock', async () => {
+    const { fence } = (await ana.call('PUT', '/v1/locks/kept', { body: {} })).json;
+    for (const query of ['?fence=%zz', '?fense=1', `?fence=${fence}&fence=${fence}`]) {
+      assert.equal((await ana.call('DELETE', `/v1/locks/kept${query}`)).status, 400, query);
+    }
+    assert.equal((await ana.call('GET', '/v1/locks')).json.locks[0].fence, fence);
+    assert.equal((await ana.call('DELETE', `/v1/locks/kept?fence=${fence}`)).status, 200);
+  });
+});
