@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/model/policy.h"
 #include "dialect/collab/collab.h"
 #include "dialect/flow/flow.h"
 #include "dialect/inbox/inbox.h"
@@ -58,20 +59,6 @@ std::string id_in(Dialect dialect, const Envelope& envelope) {
 
 base::Id128 key_of(Derive derive, std::string_view key) { return derive("idempotency", key); }
 
-std::string_view name_of(Dialect dialect) {
-  switch (dialect) {
-    case Dialect::flow:
-      return "flow";
-    case Dialect::collab:
-      return "collab";
-    case Dialect::inbox:
-      return "inbox";
-    case Dialect::superprompt:
-      return "superprompt";
-    case Dialect::squad:
-      return "squad";
-  }
-  return {};
-}
+std::string_view name_of(Dialect dialect) { return core::policy_of(dialect).name; }
 
 }  // namespace parley::dialect

@@ -74,7 +74,8 @@ struct EncodeContext {
   Trace trace = Trace::as_sent;
 };
 
-// A dialect's two pure functions and its limits. A new dialect is one file and one row.
+// A dialect's two pure functions and its limits. A new dialect is a folder here with a row in
+// dialect.cc, and a row of core/model/policy.cc.
 struct Codec {
   Dialect dialect;
   std::string_view name;

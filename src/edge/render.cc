@@ -363,10 +363,10 @@ void render_summary(const core::Envelope& envelope, const core::Message& message
   out.key("from").text(envelope.sender).key("sender_kind");
   out.plain(sender_kind_name(envelope));
   out.key("type").text(codec_of(reader).type(envelope));
-  const bool inbox = reader == core::Dialect::inbox;  // its highest priority is `high`
+  const bool inbox = reader == core::Dialect::inbox;
   out.key("priority")
-      .text(priority_name(inbox ? std::min(message.priority, core::Priority::high)
-                                : message.priority));
+      .text(priority_name(
+          std::min<core::Priority>(message.priority, core::policy_of(reader).priority_max)));
   out.key("preview");
   if (inbox && core::asks(envelope.kind)) {  // the title that the reader finds in the content
     out.text(base::cut(dialect::inbox_title(envelope), preview_bytes));

@@ -159,6 +159,15 @@ static_assert(policies.size() == static_cast<size_t>(dialect_last) + 1);
 
 const Policy& policy_of(Dialect dialect) { return policies[static_cast<size_t>(dialect)]; }
 
+std::string dialect_names() {
+  std::string names;
+  for (size_t n = 0; n < policies.size(); ++n) {
+    names += n == 0 ? "" : n + 1 == policies.size() ? " or " : ", ";
+    names += policies[n].name.value;
+  }
+  return names;
+}
+
 std::optional<Dialect> find_dialect(std::string_view name) {
   for (size_t n = 0; n < policies.size(); ++n) {
     if (policies[n].name.value == name) {

@@ -82,6 +82,9 @@ struct Policy {
 
 const Policy& policy_of(Dialect dialect);
 
+// All names, in words: `flow, collab or inbox`.
+std::string dialect_names();
+
 // The dialect of that name; none when there is no such.
 std::optional<Dialect> find_dialect(std::string_view name);
 

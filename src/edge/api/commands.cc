@@ -56,14 +56,19 @@ std::expected<core::Heartbeat, Error> heartbeat_command(const core::Agent& befor
 }
 
 std::expected<void, Error> check_status(core::Dialect dialect, std::string_view status) {
-  constexpr auto words =
-      std::to_array<std::string_view>({"", "idle", "working", "waiting", "offline"});
-  if (dialect != core::Dialect::collab || std::ranges::find(words, status) != words.end()) {
+  const core::Policy& policy = core::policy_of(dialect);
+  if (policy.statuses.empty() ||
+      std::ranges::find(policy.statuses, status) != policy.statuses.end()) {
     return {};
+  }
+  std::string wanted;
+  for (const std::string_view word : policy.statuses) {
+    wanted.append(wanted.empty() ? "" : ", ").append(word);
   }
   return std::unexpected(
       Error{Code::bad_request,
-            "the status of a collab agent is one of idle, working, waiting, offline", "/status"});
+            "the status of a " + std::string(policy.name.value) + " agent is one of " + wanted,
+            "/status"});
 }
 
 std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text) {

@@ -138,8 +138,8 @@ std::string receipt_text(node::Broker& broker, const Principal& caller,
   }
   render_receiver_warnings(t, caller, ref, out);
   const core::Agent& sender = t.agents[caller.ref];
-  if (caller.dialect == core::Dialect::inbox &&
-      (sender.dialect != core::Dialect::inbox || sender.role.empty())) {
+  if (core::policy_of(caller.dialect).has_task_roles &&
+      (!core::policy_of(sender.dialect).has_task_roles || sender.role.empty())) {
     out.text("you have no role in inbox: you count as a director");
   }
   const auto& pipelines = t.patterns.pipelines();

@@ -103,9 +103,8 @@ std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
   const Names lookup(context_.tables(caller.workspace), caller);
   context.lookup = &lookup;
   const core::Rules& rules = context_.tables(caller.workspace).rules;
-  context.bytes_max = codec.dialect == core::Dialect::collab  ? rules.collab_message_bytes_max
-                      : codec.dialect == core::Dialect::inbox ? rules.inbox_content_bytes
-                                                              : 0;
+  const core::Policy::Number size_max = core::policy_of(codec.dialect).size_max;
+  context.bytes_max = size_max == nullptr ? 0 : rules.*size_max;
   auto envelope = codec.decode(message, context, context_.texts);
   if (!envelope) {
     return std::unexpected(envelope.error());
@@ -344,7 +343,7 @@ node::Broker::Done Submissions::in_ids_of(const Principal& caller, core::Dialect
 // What is asked of an inbox agent in another dialect may name its task in the body. The agent
 // reports by that, so the task has that name. A query gives no task.
 void Submissions::name_task(const Principal& caller, core::Envelope& envelope) {
-  if (!envelope.task.empty() || envelope.dialect == core::Dialect::inbox ||
+  if (!envelope.task.empty() || core::policy_of(envelope.dialect).has_task_roles ||
       !core::asks(envelope.kind) || envelope.kind == core::Kind::query ||
       envelope.receivers.size() != 1) {
     return;
@@ -352,7 +351,7 @@ void Submissions::name_task(const Principal& caller, core::Envelope& envelope) {
   const core::Agents& agents = context_.tables(caller.workspace).agents;
   const core::AgentRef ref = agents.find(envelope.receivers.front());
   if (ref != core::none && agents[ref].is_registered() &&
-      agents[ref].dialect == core::Dialect::inbox) {
+      core::policy_of(agents[ref].dialect).has_task_roles) {
     envelope.task = context_.texts.emplace_back(dialect::inbox_task(envelope));
   }
 }

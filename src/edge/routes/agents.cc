@@ -22,47 +22,28 @@ using lib::JsonWriter;
 
 constexpr uint64_t agents_max = 1'000;
 
-struct Roles {
-  core::Dialect dialect;
-  std::vector<std::string_view> names;  // the empty one: no role is one
-};
-
-const std::array<Roles, 5>& known_roles() {
-  static const std::array<Roles, 5> roles = {{
-      {core::Dialect::flow, {"", "orchestrator"}},
-      {core::Dialect::collab, {"coordinator", "worker", "specialist", "observer"}},
-      {core::Dialect::inbox, {"director", "specialist"}},
-      {core::Dialect::superprompt, {"orchestrator", "worker"}},
-      {core::Dialect::squad, {"main", "subagent", "council", "reviewer", "cron"}},
-  }};
-  return roles;
-}
-
 std::unexpected<Error> wrong(std::string detail, std::string field) {
   return std::unexpected(Error{Code::bad_request, std::move(detail), std::move(field)});
 }
 
 std::expected<core::Dialect, Error> parse_dialect(std::string_view name) {
-  for (const Roles& roles : known_roles()) {
-    if (dialect::name_of(roles.dialect) == name) {
-      return roles.dialect;
-    }
-  }
-  return wrong("dialect is flow, collab, inbox, superprompt or squad", "/dialect");
+  const auto found = core::find_dialect(name);
+  return found ? std::expected<core::Dialect, Error>(*found)
+               : wrong("dialect is " + core::dialect_names(), "/dialect");
 }
 
 std::expected<void, Error> check_role(core::Dialect dialect, std::string_view role) {
-  const Roles& roles = known_roles()[static_cast<size_t>(dialect)];
-  if (std::ranges::find(roles.names, role) != roles.names.end()) {
+  const core::Policy& policy = core::policy_of(dialect);
+  if (std::ranges::find(policy.roles.value, role, &core::Role::name) != policy.roles.value.end()) {
     return {};
   }
   std::string wanted;
-  for (const std::string_view name : roles.names) {
-    wanted.append(wanted.empty() ? "" : ", ").append(name.empty() ? "none" : name);
+  for (const core::Role& each : policy.roles.value) {
+    wanted.append(wanted.empty() ? "" : ", ").append(each.name.empty() ? "none" : each.name);
   }
-  return wrong("an agent that speaks " + std::string(dialect::name_of(dialect)) +
-                   " has one of the roles " + wanted,
-               "/role");
+  return wrong(
+      "an agent that speaks " + std::string(policy.name.value) + " has one of the roles " + wanted,
+      "/role");
 }
 
 void check_profile(std::string_view key, Members& body) {
