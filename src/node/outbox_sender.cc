@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/trace.h"
+#include "core/requests/requests.h"
 
 namespace parley::node {
 

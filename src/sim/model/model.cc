@@ -110,7 +110,8 @@ void Model::renew_ttl(const Step& step, SentMessage& sent) const {
 
 core::Discipline Model::discipline_of(const std::string& receiver) const {
   const auto at = principals.find(receiver);
-  return core::discipline_of(at == principals.end() ? core::Dialect::flow : at->second.dialect);
+  const core::Dialect dialect = at == principals.end() ? core::Dialect::flow : at->second.dialect;
+  return core::policy_of(dialect).discipline;
 }
 
 std::string Model::topic_of(const core::Envelope& e) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/requests/requests.h"
 #include "sim/text.h"
 
 namespace parley::sim {
