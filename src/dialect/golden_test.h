@@ -101,6 +101,7 @@ inline std::string normal_form(lib::Json value) {
     case lib::JsonKind::string:
       writer.text(*value.as_string());
       break;
+    case lib::JsonKind::none:
     case lib::JsonKind::null:
     case lib::JsonKind::boolean:
     case lib::JsonKind::number:
