@@ -63,8 +63,9 @@ describe('sessions', () => {
     const wanted = (await show(dee, 'no-such-session')).text;
     assert.equal((await show(dee, 'secret')).status, 404);
     assert.equal((await show(dee, 'secret')).text, wanted);
-    for (const what of ['decisions', 'status', 'participants']) {
-      const answer = await write(dee, 'secret', what, { decision: 'x', status: 'paused', agent: 'dee' });
+    const bodies = { decisions: { decision: 'x' }, status: { status: 'paused' }, participants: { agent: 'dee' } };
+    for (const [what, body] of Object.entries(bodies)) {
+      const answer = await write(dee, 'secret', what, body);
       assert.deepEqual([answer.status, answer.text], [404, wanted], what);
     }
     assert.deepEqual((await dee.call('GET', '/v1/sessions')).json, { count: 0, sessions: [] });
