@@ -122,9 +122,13 @@ std::string receipt_text(node::Broker& broker, const Principal& caller,
     out.key("skipped").boolean(true);
   }
   std::string untold;
-  if (const auto sent = envelope_at(broker, caller.workspace, receipt.message)) {
-    out.key("thread").text(sent->thread);
-    untold = untold_outcome(t, caller, *sent);
+  // The record is read again only where it says something: over a WebSocket that would cost as much
+  // as all else that is done for a message.
+  if (recipients == Recipients::listed || core::policy_of(caller.dialect).has_task_roles) {
+    if (const auto sent = envelope_at(broker, caller.workspace, receipt.message)) {
+      out.key("thread").text(sent->thread);
+      untold = untold_outcome(t, caller, *sent);
+    }
   }
   if (receipt.number != 0) {
     out.key("sequence_number").number(receipt.number);

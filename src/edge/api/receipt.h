@@ -10,7 +10,7 @@
 namespace parley::edge {
 
 // A frame of a WebSocket has a thousand sends whose answers must fit into its output: there the
-// recipients are counted and not listed.
+// recipients are counted and not listed, and the thread, which its sender named, is left out.
 enum class Recipients : uint8_t { listed, counted };
 
 // What the sender of a message is told, as JSON: what was made of the message, who gets it, and
