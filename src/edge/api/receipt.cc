@@ -122,8 +122,8 @@ std::string receipt_text(node::Broker& broker, const Principal& caller,
     out.key("skipped").boolean(true);
   }
   std::string untold;
-  // The record is read again only where it says something: over a WebSocket that would cost as much
-  // as all else that is done for a message.
+  // Over a WebSocket the record is read again only where a warning may come of it: there a sender
+  // is thousands of messages ahead, and knows the thread that it named.
   if (recipients == Recipients::listed || core::policy_of(caller.dialect).has_task_roles) {
     if (const auto sent = envelope_at(broker, caller.workspace, receipt.message)) {
       out.key("thread").text(sent->thread);
