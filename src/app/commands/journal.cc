@@ -70,18 +70,20 @@ int verify_journal(const std::string& data) {
   return report->sound() ? 0 : 1;
 }
 
-int dump_journal(const std::string& data, uint64_t from, uint64_t to) {
+int dump_journal(const std::string& data, const DumpFilter& filter) {
   journal::RealDisk disk;
   bool good = true;
   const auto visited = journal::visit_records(
       disk, journal_of(data), [&](const std::string& path, const journal::StoredRecord& record) {
-        if (record.record.seq.n < from || record.record.seq.n > to) {
+        if (record.record.seq.n < filter.from || record.record.seq.n > filter.to) {
           return;
         }
         const auto entry =
             core::decode_entry(record.record.seq, record.record.time, record.record.payload);
         if (entry) {
-          std::printf("%s\n", describe(*entry).c_str());
+          if (filter.agent.empty() || concerns(*entry, filter.agent)) {
+            std::printf("%s\n", describe(*entry).c_str());
+          }
         } else {
           good = false;
           std::fprintf(stderr, "parley: %s: %s\n", path.c_str(), entry.error().detail.c_str());
@@ -96,8 +98,7 @@ int dump_journal(const std::string& data, uint64_t from, uint64_t to) {
 void add_journal(Command& app, int& exit_code) {
   struct Options {
     std::string data;
-    uint64_t from = 1;
-    uint64_t to = UINT64_MAX;
+    DumpFilter filter;
   };
   const auto options = std::make_shared<Options>();  // CLI11 copies the closures
   Command* group = app.add_subcommand("journal", "Look into the journal of a stopped broker");
@@ -114,11 +115,15 @@ void add_journal(Command& app, int& exit_code) {
 
   Command* dumping = group->add_subcommand("dump", "Print the records, one a line");
   dumping->add_option("--data", options->data, "The broker's data directory")->type_name("DIR");
-  dumping->add_option("--from", options->from, "The first record to print");
-  dumping->add_option("--to", options->to, "The last record to print");
+  dumping->add_option("--from", options->filter.from, "The first record to print");
+  dumping->add_option("--to", options->filter.to, "The last record to print");
+  dumping
+      ->add_option("--agent", options->filter.agent,
+                   "Only what this principal asked for, or what names it")
+      ->type_name("NAME");
   add_example(*dumping, "parley journal dump --data DIR --from 10");
   dumping->callback([run, options] {
-    run([&](const std::string& data) { return dump_journal(data, options->from, options->to); });
+    run([&](const std::string& data) { return dump_journal(data, options->filter); });
   });
 }
 

@@ -10,7 +10,14 @@ namespace parley::app {
 // Returns the exit code: 0 sound, 1 damaged or unreadable.
 int verify_journal(const std::string& data);
 
-// `parley journal dump --data DIR`: prints the records from `from` to `to`, one a line.
-int dump_journal(const std::string& data, uint64_t from, uint64_t to);
+// Which records are printed.
+struct DumpFilter {
+  uint64_t from = 1;
+  uint64_t to = UINT64_MAX;
+  std::string agent{};  // only those that concern this principal; empty: all
+};
+
+// `parley journal dump --data DIR`: prints the records that the filter lets pass, one a line.
+int dump_journal(const std::string& data, const DumpFilter& filter);
 
 }  // namespace parley::app

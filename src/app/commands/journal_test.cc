@@ -65,17 +65,28 @@ class JournalCommand : public testing::Test {
 
 TEST_F(JournalCommand, DumpPrintsOneLinePerRecord) {
   testing::internal::CaptureStdout();
-  EXPECT_EQ(dump_journal(data_, 1, UINT64_MAX), 0);
+  EXPECT_EQ(dump_journal(data_, {}), 0);
   const std::string out = testing::internal::GetCapturedStdout();
-  EXPECT_NE(out.find("#1 2027-01-15T08:00:00.000Z broker start node \"one\"\n"), std::string::npos)
+  EXPECT_NE(out.find("#1 2027-01-15T08:00:00.000Z broker start node node=\"one\"\n"),
+            std::string::npos)
       << out;
   EXPECT_NE(out.find("#3 2027-01-15T08:00:00.000Z \"ana\" send "), std::string::npos) << out;
-  EXPECT_NE(out.find("to \"bo\", flow \"request\" normal, 11 bytes\n"), std::string::npos) << out;
+  EXPECT_NE(out.find(" receivers=\"bo\" "), std::string::npos) << out;
+  EXPECT_NE(out.find(" type=\"request\" "), std::string::npos) << out;
+  EXPECT_NE(out.find(" body=11 bytes\n"), std::string::npos) << out;
+}
+
+TEST_F(JournalCommand, DumpOfAnAgentPrintsWhatItAskedForAndWhatNamesIt) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(dump_journal(data_, {.agent = "bo"}), 0);
+  const std::string out = testing::internal::GetCapturedStdout();
+  EXPECT_NE(out.find(" \"ana\" send "), std::string::npos) << out;
+  EXPECT_EQ(out.find(" start node "), std::string::npos) << out;
 }
 
 TEST_F(JournalCommand, DumpShowsNoBodiesAndNoControlBytes) {
   testing::internal::CaptureStdout();
-  EXPECT_EQ(dump_journal(data_, 1, UINT64_MAX), 0);
+  EXPECT_EQ(dump_journal(data_, {}), 0);
   const std::string out = testing::internal::GetCapturedStdout();
   EXPECT_EQ(out.find("secret"), std::string::npos) << out;
   EXPECT_EQ(out.find('\x1b'), std::string::npos) << out;
@@ -84,7 +95,7 @@ TEST_F(JournalCommand, DumpShowsNoBodiesAndNoControlBytes) {
 
 TEST_F(JournalCommand, DumpKeepsToTheRange) {
   testing::internal::CaptureStdout();
-  EXPECT_EQ(dump_journal(data_, 2, 2), 0);
+  EXPECT_EQ(dump_journal(data_, {.from = 2, .to = 2}), 0);
   const std::string out = testing::internal::GetCapturedStdout();
   EXPECT_TRUE(out.starts_with("#2 ")) << out;
   EXPECT_EQ(std::ranges::count(out, '\n'), 1) << out;

@@ -2,21 +2,18 @@
 #include "app/text/describe.h"
 
 #include <array>
+#include <optional>
+#include <vector>
 
 #include "app/text/terminal.h"
 #include "core/conversation/sessions.h"
+#include "dialect/dialect.h"
 
 namespace parley::app {
 
 namespace {
 
 using namespace core;
-
-constexpr std::array<std::string_view, 5> dialects = {"flow", "collab", "inbox", "superprompt",
-                                                      "squad"};
-constexpr std::array<std::string_view, 4> kinds = {"unknown", "agent", "human", "admin"};
-constexpr std::array<std::string_view, 4> priorities = {"low", "normal", "high", "critical"};
-constexpr std::array<std::string_view, 4> resolutions = {"pending", "retry", "discard", "escalate"};
 
 // A name in quotes; one that holds control bytes must not rewrite the reader's terminal.
 std::string quoted(std::string_view text) {
@@ -30,124 +27,156 @@ std::string quoted(std::string_view text) {
   return "\"" + printable(escaped) + "\"";
 }
 
-std::string named(const Target& target) {
-  return target.seq.n != 0 ? "#" + std::to_string(target.seq.n) : base::format_uuid(target.id);
+template <size_t count, class E>
+std::string_view word(const std::array<std::string_view, count>& words, E value) {
+  return words[static_cast<size_t>(value)];
 }
 
-std::string named(const StreamId& stream) { return "stream " + std::to_string(stream.number); }
-
-std::string because(std::string_view reason) {
-  return reason.empty() ? std::string() : ": " + quoted(reason);
+std::string_view word_of(Dialect value) { return dialect::name_of(value); }
+std::string_view word_of(SessionAct value) { return session_act_name(value); }
+std::string_view word_of(Strategy value) {
+  static constexpr std::array<std::string_view, 4> words = {"all", "any", "majority", "quorum"};
+  return word(words, value);
+}
+std::string_view word_of(OnPartial value) {
+  static constexpr std::array<std::string_view, 3> words = {"proceed_with_available", "fail",
+                                                            "extend_timeout"};
+  return word(words, value);
+}
+std::string_view word_of(OnUnavailable value) {
+  static constexpr std::array<std::string_view, 4> words = {"by_rules", "queue", "redirect",
+                                                            "fail"};
+  return word(words, value);
+}
+std::string_view word_of(Resolution value) {
+  static constexpr std::array<std::string_view, 4> words = {"pending", "retry", "discard",
+                                                            "escalate"};
+  return word(words, value);
 }
 
-// `, listens to "a.b" "a.c"`
-std::string listens_to(const std::vector<std::string_view>& topics) {
-  std::string text = topics.empty() ? "" : ", listens to";
-  for (const std::string_view topic : topics) {
-    text += " " + quoted(topic);
+std::string text_of(std::string_view value) { return quoted(value); }
+std::string text_of(bool value) { return value ? "yes" : "no"; }
+std::string text_of(Seq value) { return "#" + std::to_string(value.n); }
+std::string text_of(Time value) { return base::format_time(value); }
+std::string text_of(Duration value) { return base::format_duration(value); }
+std::string text_of(const Id128& value) { return base::format_uuid(value); }
+std::string text_of(std::integral auto value) { return std::to_string(value); }
+std::string text_of(const Target& value) {
+  return value.seq.n != 0 ? text_of(value.seq) : text_of(value.id);
+}
+std::string text_of(const StreamId& value) { return std::to_string(value.number); }
+std::string text_of(const ResumeMark& value) {
+  return std::to_string(value.stream) + "-" + std::to_string(value.number);
+}
+std::string text_of(const Gathering& value) {
+  return std::string(word_of(value.strategy)) +
+         (value.strategy == Strategy::quorum ? "(" + std::to_string(value.quorum) + ")" : "") +
+         ", " + base::format_duration(value.window) + ", " + std::string(word_of(value.on_partial));
+}
+std::string text_of(const std::pair<std::string_view, std::string_view>& value) {
+  return std::string(value.first) + ":" + quoted(value.second);
+}
+template <class T>
+std::string text_of(const std::optional<T>& value) {
+  return value ? text_of(*value) : std::string("none");
+}
+template <class T>
+std::string text_of(const std::vector<T>& values) {
+  std::string text;
+  for (const T& value : values) {
+    text += (text.empty() ? "" : ",") + text_of(value);
   }
   return text;
 }
 
-// What a command asks for, in words.
-struct CommandText {
-  std::string operator()(const Tick&) const { return "tick"; }
-  std::string operator()(const StartNode& c) const { return "start node " + quoted(c.node); }
-  std::string operator()(const AddWorkspace& c) const { return "add workspace " + quoted(c.name); }
-  std::string operator()(const SetRules& c) const {
-    std::string text = "set rules";
-    for (const auto& [name, value] : c.values) {
-      text += " " + std::string(name) + "=" + quoted(value);
-    }
-    return text;
+// The bytes of each field, by which one that says nothing is known.
+class FieldBytes {
+ public:
+  void operator()(std::string_view name, const auto& value, auto... form) {
+    Writer out(fields.emplace_back());
+    FieldWriter writer(out);
+    writer(name, value, form...);
   }
-  std::string operator()(const Register& c) const {
-    return "register " + std::string(kinds[static_cast<size_t>(c.kind)]) + " " + quoted(c.name) +
-           " " + std::string(dialects[static_cast<size_t>(c.dialect)]) +
-           (c.role.empty() ? "" : " as " + quoted(c.role)) +
-           (c.token == TokenHash{} ? "" : ", new token") +
-           (c.webhook.empty() ? "" : ", webhook " + quoted(c.webhook)) +
-           (c.webhook_secret == WebhookSecret{} ? "" : ", new secret") +
-           listens_to(c.subscriptions);
-  }
-  std::string operator()(const Unregister& c) const { return "unregister " + quoted(c.name); }
-  std::string operator()(const Subscribe& c) const {
-    return "subscribe " + quoted(c.topic) + (c.agent.empty() ? "" : " for " + quoted(c.agent));
-  }
-  std::string operator()(const Unsubscribe& c) const {
-    return "unsubscribe " + quoted(c.topic) + (c.agent.empty() ? "" : " for " + quoted(c.agent));
-  }
-  std::string operator()(const Send& c) const {
-    const Envelope& e = c.envelope;
-    std::string text = "send " + base::format_uuid(e.id) + " to";
-    for (const std::string_view receiver : e.receivers) {
-      text += " " + quoted(receiver);
-    }
-    return text + ", " + std::string(dialects[static_cast<size_t>(e.dialect)]) + " " +
-           quoted(e.type) + " " + std::string(priorities[static_cast<size_t>(e.priority)]) + ", " +
-           std::to_string(e.body.size()) + " bytes";
-  }
-  std::string operator()(const Read& c) const { return "read " + named(c.target); }
-  std::string operator()(const Take& c) const { return "take " + std::to_string(c.count_max); }
-  std::string operator()(const Ack& c) const {
-    return c.stream == stream_none ? "ack " + named(c.target)
-                                   : "ack up to the mark " + std::to_string(c.upto.stream) + "-" +
-                                         std::to_string(c.upto.number);
-  }
-  std::string operator()(const Nack& c) const {
-    return "nack " + named(c.target) +
-           (c.delay.us == 0 ? "" : " for " + base::format_duration(c.delay)) +
-           (c.failed ? "" : ", no failure") + because(c.reason);
-  }
-  std::string operator()(const Reject& c) const {
-    return "reject " + named(c.target) + because(c.reason);
-  }
-  std::string operator()(const Extend& c) const { return "extend " + named(c.target); }
-  std::string operator()(const OpenStream& c) const {
-    return "open " + named(c.stream) + ", window " + std::to_string(c.window);
-  }
-  std::string operator()(const CloseStream& c) const { return "close " + named(c.stream); }
-  std::string operator()(const ResolveDeadLetter& c) const {
-    return std::string(resolutions[static_cast<size_t>(c.resolution)]) + " dead letter " +
-           std::to_string(c.id);
-  }
-  std::string operator()(const Heartbeat& c) const {
-    return "heartbeat" + (c.status.empty() ? "" : " " + quoted(c.status)) +
-           (c.task.empty() ? "" : " on " + quoted(c.task));
-  }
-  std::string operator()(const ResetLimits& c) const { return "reset " + quoted(c.name); }
-  std::string operator()(const StopWaiting& c) const {
-    return "stop waiting for " + std::to_string(c.message.n);
-  }
-  std::string operator()(const ResolveEscalation& c) const {
-    return "resolve escalation " + std::to_string(c.id) + because(c.resolution);
-  }
-  std::string operator()(const Malformed& c) const {
-    return "malformed message, " + std::to_string(c.text.size()) + " bytes" + because(c.error);
-  }
-  std::string operator()(const StartSession& c) const {
-    return "start session " + quoted(c.id) + " with " + std::to_string(c.participants.size()) +
-           " participants";
-  }
-  std::string operator()(const ChangeSession& c) const {
-    return std::string(session_act_name(c.act)) + " in session " + quoted(c.id) +
-           (c.version == 0 ? "" : " at version " + std::to_string(c.version)) + because(c.subject) +
-           (is_entry(c.act) ? ", " + std::to_string(c.body.size()) + " bytes" : "");
-  }
-  std::string operator()(const TakeLock& c) const {
-    return "take lock " + quoted(c.name) +
-           (c.wait.us == 0 ? "" : ", waits " + base::format_duration(c.wait)) +
-           (!c.fence          ? ""
-            : c.fence->n == 0 ? ", anew"
-                              : ", held since " + std::to_string(c.fence->n));
-  }
-  std::string operator()(const ReleaseLock& c) const { return "release lock " + quoted(c.name); }
-  std::string operator()(const ReassignTask& c) const {
-    return "reassign task " + quoted(c.task) +
-           (c.thread.empty() ? "" : " of thread " + quoted(c.thread)) + " to " + quoted(c.to);
-  }
-  std::string operator()(const CloseThread& c) const { return "close thread " + quoted(c.thread); }
+  void operator()(std::string_view, const Envelope& envelope) { Envelope::fields(envelope, *this); }
+
+  std::vector<std::string> fields;
 };
+
+template <class Record>
+std::vector<std::string> bytes_of(const Record& record) {
+  FieldBytes bytes;
+  Record::fields(record, bytes);
+  return std::move(bytes.fields);
+}
+
+// Writes the fields whose bytes are other than those of a record in which nothing is said.
+class FieldTexts {
+ public:
+  FieldTexts(std::vector<std::string> bytes, std::vector<std::string> usual)
+      : bytes_(std::move(bytes)), usual_(std::move(usual)) {}
+
+  void operator()(std::string_view name, const auto& value, Form form = Form::plain) {
+    if (form == Form::secret) {
+      add(name, "(not shown)");
+    } else if (form == Form::opaque) {
+      if constexpr (std::convertible_to<decltype(value), std::string_view>) {
+        add(name, std::to_string(value.size()) + " bytes");
+      }
+    } else if constexpr (requires { text_of(value); }) {
+      add(name, text_of(value));
+    }
+  }
+  template <Enumerator E>
+  void operator()(std::string_view name, const E& value, E) {
+    add(name, word_of(value));
+  }
+  template <Enumerator E>
+  void operator()(std::string_view name, const std::optional<E>& value, E) {
+    add(name, value ? word_of(*value) : "none");
+  }
+  void operator()(std::string_view, const Envelope& envelope) { Envelope::fields(envelope, *this); }
+
+  std::string text;
+
+ private:
+  void add(std::string_view name, std::string_view value) {
+    if (bytes_[at_] != usual_[at_]) {
+      text += " " + std::string(name) + "=" + std::string(value);
+    }
+    ++at_;
+  }
+
+  std::vector<std::string> bytes_;
+  std::vector<std::string> usual_;
+  size_t at_ = 0;
+};
+
+// Looks for a name among those that a record's fields hold.
+class FieldNames {
+ public:
+  explicit FieldNames(std::string_view name) : name_(name) {}
+
+  void operator()(std::string_view, const auto&, auto...) {}
+  void operator()(std::string_view, const std::string_view& value, Form form) {
+    found = found || (form == Form::agent && value == name_);
+  }
+  void operator()(std::string_view, const std::vector<std::string_view>& values, Form form) {
+    found = found || (form == Form::agent && std::ranges::find(values, name_) != values.end());
+  }
+  void operator()(std::string_view, const Envelope& envelope) { Envelope::fields(envelope, *this); }
+
+  bool found = false;
+
+ private:
+  std::string_view name_;
+};
+
+std::string command_text(const auto& command) {
+  using Record = std::remove_cvref_t<decltype(command)>;
+  FieldTexts texts(bytes_of(command), bytes_of(Record{}));
+  Record::fields(command, texts);
+  return std::string(Record::verb) + texts.text;
+}
 
 }  // namespace
 
@@ -156,7 +185,18 @@ std::string describe(const Entry& entry) {
   const auto workspace = static_cast<uint32_t>(entry.workspace);
   return "#" + std::to_string(entry.seq.n) + " " + base::format_time(entry.time) + " " +
          (workspace == 0 ? "" : "workspace " + std::to_string(workspace) + " ") + actor + " " +
-         std::visit(CommandText{}, entry.command);
+         std::visit([](const auto& command) { return command_text(command); }, entry.command);
+}
+
+bool concerns(const Entry& entry, std::string_view name) {
+  if (entry.actor == name) {
+    return true;
+  }
+  FieldNames names(name);
+  std::visit(
+      [&](const auto& command) { std::remove_cvref_t<decltype(command)>::fields(command, names); },
+      entry.command);
+  return names.found;
 }
 
 }  // namespace parley::app

@@ -9,5 +9,6 @@ namespace parley::app {
 std::string rules_page();
 std::string errors_page();
 std::string configuration_page();
+std::string record_format_page();
 
 }  // namespace parley::app

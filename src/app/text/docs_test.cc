@@ -31,6 +31,10 @@ TEST(Docs, ConfigurationPageSaysWhatTheTablesSay) {
   expect_page("docs/configuration.md", configuration_page());
 }
 
+TEST(Docs, RecordFormatPageSaysWhatTheFieldsSay) {
+  expect_page("docs/record-format.md", record_format_page());
+}
+
 // The words of a line as a shell reads them, up to a comment or an operator.
 std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> words;

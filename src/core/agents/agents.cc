@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <utility>
 
 #include "base/check.h"
 #include "base/hash.h"
@@ -76,6 +78,23 @@ AgentRef Agents::intern(std::string_view name) {
     ref = agents_.add(std::move(agent));
     used_.insert(ref);
     by_name_.insert(hash(name), ref);
+  }
+  return ref;
+}
+
+AgentRef Agents::restore(Agent agent) {
+  const AgentRef ref = intern(agent.name);
+  const PrincipalKind kind = std::exchange(agent.kind, PrincipalKind::unknown);
+  const std::vector<TokenHash> tokens = std::exchange(agent.tokens, {});
+  agents_[ref] = std::move(agent);
+  // These keep the look-ups in step.
+  if (kind != PrincipalKind::unknown) {
+    set_kind(ref, kind);
+  }
+  set_rights(ref, agents_[ref].rights);
+  set_role(ref, std::string(agents_[ref].role));
+  for (const TokenHash& token : tokens) {
+    add_token(ref, token, std::numeric_limits<size_t>::max());
   }
   return ref;
 }

@@ -7,9 +7,6 @@
 
 namespace parley::core {
 
-class Reader;
-class Writer;
-
 // Where an agent wants to be told of mail, and what proves that it is the broker who tells. Whether
 // it was told is no part of the state: mail that waits says enough.
 struct Webhook {
@@ -22,9 +19,14 @@ struct Webhook {
   // receiver can follow.
   void change(const Register& command, Time now);
 
-  void encode(Writer& out) const;
-  void decode(Reader& in);
-
+  static void fields(auto& self, auto& field) {
+    field("url", self.url);
+    if (!self.url.empty()) {
+      field("secret", self.secret);
+      field("former", self.former);
+      field("rotated", self.rotated);
+    }
+  }
   bool operator==(const Webhook&) const = default;
 };
 

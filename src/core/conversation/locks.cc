@@ -84,54 +84,24 @@ Seq Locks::pass_on(std::string_view name, Time now) {
   return next.place;
 }
 
-void Locks::encode(Writer& out) const {
-  out.varint(locks_.size());
-  for (const auto& [name, lock] : locks_) {
-    out.text(name);
-    out.text(lock.owner);
-    out.seq(lock.fence);
-    out.time(lock.since);
-    out.time(lock.ends);
-    out.varint(lock.line.size());
-    for (const Lock::Waiter& waiter : lock.line) {
-      out.seq(waiter.place);
-      out.fixed64(waiter.origin);
-      out.time(waiter.until);
-      out.duration(waiter.lease);
-      out.text(waiter.agent);
-    }
-  }
-}
+void Locks::encode(Writer& out) const { put_rows(locks_, out); }
 
 bool Locks::decode(Reader& in) {
-  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
-    const std::string_view name = in.text();
-    const std::string_view owner = in.text();
-    Seq before = in.seq();
-    const Time since = in.time();
-    const Time ends = in.time();
-    const bool in_order = locks_.empty() || locks_.rbegin()->first < name;
-    if (!in.ok() || !in_order || before.n == 0) {
-      in.fail();
+  get_rows<Lock>(in, [this](Lock lock) {
+    if (lock.fence.n == 0 || (!locks_.empty() && locks_.rbegin()->first >= lock.name)) {
       return false;
     }
-    take(name, owner, before, since, ends);
-    for (size_t waiters = in.count(); waiters > 0; --waiters) {
-      Lock::Waiter waiter;
-      waiter.place = in.seq();
-      waiter.origin = in.fixed64();
-      waiter.until = in.time();
-      waiter.lease = in.duration();
-      waiter.agent = in.text();
-      if (!in.ok() || waiter.place <= before || waiter.agent == owner ||
-          awaited_.contains(waiter.agent)) {
-        in.fail();
+    take(lock.name, lock.owner, lock.fence, lock.since, lock.ends);
+    Seq before = lock.fence;
+    for (Lock::Waiter& waiter : lock.line) {
+      if (waiter.place <= before || waiter.agent == lock.owner || awaited_.contains(waiter.agent)) {
         return false;
       }
       before = waiter.place;
-      wait(name, std::move(waiter));
+      wait(lock.name, std::move(waiter));
     }
-  }
+    return true;
+  });
   return in.ok();
 }
 

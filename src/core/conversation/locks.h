@@ -21,6 +21,13 @@ struct Lock {
     Time until{};
     Duration lease;
     std::string agent;
+    static void fields(auto& self, auto& field) {
+      field("place", self.place);
+      field("origin", self.origin, Form::fixed);
+      field("until", self.until);
+      field("lease", self.lease);
+      field("agent", self.agent);
+    }
     bool operator==(const Waiter&) const = default;
   };
 
@@ -31,6 +38,14 @@ struct Lock {
   Time ends{};
   std::deque<Waiter> line{};  // first come, first served
 
+  static void fields(auto& self, auto& field) {
+    field("name", self.name);
+    field("owner", self.owner);
+    field("fence", self.fence);
+    field("since", self.since);
+    field("ends", self.ends);
+    field("line", self.line);
+  }
   bool operator==(const Lock&) const = default;
 };
 

@@ -10,76 +10,17 @@ namespace parley::core {
 
 namespace {
 
-void encode_change(const SessionChange& change, Writer& out) {
-  out.varint(change.version);
-  out.seq(change.seq);
-  out.time(change.at);
-  out.enumerator(change.act);
-  out.text(change.by);
-  out.text(change.subject);
-}
-
-SessionChange decode_change(Reader& in) {
-  SessionChange change;
-  change.version = in.varint();
-  change.seq = in.seq();
-  change.at = in.time();
-  change.act = in.enumerator(session_act_last);
-  change.by = in.text();
-  change.subject = in.text();
-  return change;
-}
-
-template <class Changes>
-void encode_changes(const Changes& changes, Writer& out) {
-  out.varint(changes.size());
-  for (const SessionChange& change : changes) {
-    encode_change(change, out);
-  }
-}
-
 // Versions rise, and none is beyond the session's own.
 template <class Changes>
-void decode_changes(Changes& changes, uint64_t version, Reader& in) {
+bool versions_rise(const Changes& changes, uint64_t last) {
   uint64_t before = 0;
-  for (size_t left = in.count(13); left > 0 && in.ok(); --left) {
-    changes.push_back(decode_change(in));
-    if (changes.back().version <= before || changes.back().version > version) {
-      in.fail();
+  for (const SessionChange& change : changes) {
+    if (change.version <= before || change.version > last) {
+      return false;
     }
-    before = changes.back().version;
+    before = change.version;
   }
-}
-
-void encode_log(const Session& session, Writer& out) {
-  out.varint(session.messages);
-  out.varint(session.log.size());
-  for (const SessionMessage& message : session.log) {
-    out.seq(message.seq);
-    out.id(message.id);
-    out.time(message.at);
-    out.varint(message.receivers);
-    out.text(message.from);
-    out.text(message.to);
-    out.text(message.type);
-    out.text(message.action);
-  }
-}
-
-void decode_log(Session& session, Reader& in) {
-  session.messages = in.varint();
-  for (size_t left = in.count(30); left > 0 && in.ok(); --left) {
-    SessionMessage message;
-    message.seq = in.seq();
-    message.id = in.id();
-    message.at = in.time();
-    message.receivers = static_cast<uint32_t>(in.varint());
-    message.from = in.text();
-    message.to = in.text();
-    message.type = in.text();
-    message.action = in.text();
-    session.log.push_back(std::move(message));
-  }
+  return true;
 }
 
 }  // namespace
@@ -185,73 +126,23 @@ void Sessions::remove(Seq began) {
   sessions_.erase(found);
 }
 
-void Sessions::encode(Writer& out) const {
-  out.varint(sessions_.size());
-  for (const auto& [began, session] : sessions_) {
-    out.text(session.id);
-    out.seq(began);
-    out.text(session.coordinator);
-    out.varint(session.participants.size());
-    for (const std::string& name : session.participants) {
-      out.text(name);
-    }
-    out.enumerator(session.status);
-    out.boolean(session.warned);
-    out.varint(session.version);
-    out.time(session.started);
-    out.time(session.last_activity);
-    out.time(session.ended);
-    encode_changes(session.entries, out);
-    encode_changes(session.changes, out);
-    encode_log(session, out);
-    out.varint(session.open.size());
-    for (const Seq message : session.open) {
-      out.seq(message);
-    }
-  }
-}
+void Sessions::encode(Writer& out) const { put_rows(sessions_, out); }
 
 bool Sessions::decode(Reader& in) {
   Seq before;
-  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
-    Session session;
-    session.id = in.text();
-    session.began = in.seq();
-    session.coordinator = in.text();
-    session.participants.resize(in.count());
-    for (std::string& name : session.participants) {
-      name = in.text();
-    }
-    session.status = in.enumerator(session_status_last);
-    session.warned = in.boolean();
-    session.version = in.varint();
-    session.started = in.time();
-    session.last_activity = in.time();
-    session.ended = in.time();
-    decode_changes(session.entries, session.version, in);
-    decode_changes(session.changes, session.version, in);
-    decode_log(session, in);
-    std::set<Seq> open;
-    for (size_t messages = in.count(); messages > 0; --messages) {
-      open.insert(in.seq());
-    }
-    const bool good = session.began > before && !session.participants.empty() &&
-                      session.participants.front() == session.coordinator &&
-                      find(session.id) == nullptr && (open.empty() || !session.is_over());
-    if (!in.ok() || !good) {
-      in.fail();
+  get_rows<Session>(in, [&](Session session) {
+    if (session.began <= before || session.participants.empty() ||
+        session.participants.front() != session.coordinator || find(session.id) != nullptr ||
+        (session.is_over() && !session.open.empty()) ||
+        !versions_rise(session.entries, session.version) ||
+        !versions_rise(session.changes, session.version)) {
       return false;
     }
     before = session.began;
-    Session& added = add(std::move(session));
-    for (const Seq message : open) {
-      if (!messages_.emplace(message, added.began).second) {
-        in.fail();
-        return false;
-      }
-    }
-    added.open = std::move(open);
-  }
+    const Session& added = add(std::move(session));
+    return std::ranges::all_of(
+        added.open, [&](Seq message) { return messages_.emplace(message, added.began).second; });
+  });
   return in.ok();
 }
 

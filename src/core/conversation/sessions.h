@@ -31,6 +31,14 @@ struct SessionChange {
   SessionAct act = SessionAct::add_decision;
   std::string by;
   std::string subject{};  // the participant; or what was said when it ended
+  static void fields(auto& self, auto& field) {
+    field("version", self.version);
+    field("seq", self.seq);
+    field("at", self.at);
+    field("act", self.act, session_act_last);
+    field("by", self.by);
+    field("subject", self.subject);
+  }
   bool operator==(const SessionChange&) const = default;
 };
 
@@ -44,6 +52,16 @@ struct SessionMessage {
   std::string to;      // the first of them
   std::string type{};  // the dialect's own word
   std::string action{};
+  static void fields(auto& self, auto& field) {
+    field("seq", self.seq);
+    field("id", self.id);
+    field("at", self.at);
+    field("receivers", self.receivers);
+    field("from", self.from);
+    field("to", self.to);
+    field("type", self.type);
+    field("action", self.action);
+  }
   bool operator==(const SessionMessage&) const = default;
 };
 
@@ -68,6 +86,23 @@ struct Session {
 
   bool is_over() const { return status >= SessionStatus::completed; }
   bool has(std::string_view name) const;
+  static void fields(auto& self, auto& field) {
+    field("id", self.id);
+    field("began", self.began);
+    field("coordinator", self.coordinator);
+    field("participants", self.participants);
+    field("status", self.status, session_status_last);
+    field("warned", self.warned);
+    field("version", self.version);
+    field("started", self.started);
+    field("last_activity", self.last_activity);
+    field("ended", self.ended);
+    field("entries", self.entries);
+    field("changes", self.changes);
+    field("messages", self.messages);
+    field("log", self.log);
+    field("open", self.open);
+  }
   bool operator==(const Session&) const = default;
 };
 

@@ -131,67 +131,18 @@ size_t Tasks::open_of(std::string_view director) const {
   return at == given_.end() ? 0 : at->second;
 }
 
-void Tasks::encode(Writer& out) const {
-  out.varint(tasks_.size());
-  for (const auto& [began, task] : tasks_) {
-    out.seq(began);
-    out.text(task.id);
-    out.text(task.director);
-    out.text(task.specialist);
-    out.text(task.thread);
-    out.seq(task.message);
-    out.seq(task.report);
-    out.seq(task.outcome);
-    out.fixed64(task.content);
-    out.enumerator(task.state);
-    out.time(task.created);
-    out.time(task.changed);
-    out.time(task.heard);
-    out.varint(task.reports);
-    out.varint(task.errors);
-    out.varint(task.moves.size());
-    for (const TaskMove& move : task.moves) {
-      out.time(move.at);
-      out.text(move.from);
-      out.text(move.to);
-      out.text(move.by);
-    }
-  }
-}
+void Tasks::encode(Writer& out) const { put_rows(tasks_, out); }
 
 bool Tasks::decode(Reader& in) {
-  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
-    Task task;
-    task.began = in.seq();
-    task.id = in.text();
-    task.director = in.text();
-    task.specialist = in.text();
-    task.thread = in.text();
-    task.message = in.seq();
-    task.report = in.seq();
-    task.outcome = in.seq();
-    task.content = in.fixed64();
-    task.state = in.enumerator(task_state_last);
-    task.created = in.time();
-    task.changed = in.time();
-    task.heard = in.time();
-    task.reports = static_cast<uint32_t>(in.varint());
-    task.errors = static_cast<uint32_t>(in.varint());
-    task.moves.resize(in.count());
-    for (TaskMove& move : task.moves) {
-      move.at = in.time();
-      move.from = in.text();
-      move.to = in.text();
-      move.by = in.text();
-    }
-    if (!in.ok() || task.began.n == 0 || task.message < task.began || task.id.empty() ||
+  get_rows<Task>(in, [this](Task task) {
+    if (task.began.n == 0 || task.message < task.began || task.id.empty() ||
         tasks_.contains(task.began) || by_message_.contains(task.message) ||
         by_name_.contains({task.id, task.director, task.thread})) {
-      in.fail();
       return false;
     }
     add(std::move(task));
-  }
+    return true;
+  });
   return in.ok();
 }
 

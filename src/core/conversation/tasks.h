@@ -34,6 +34,12 @@ struct TaskMove {
   std::string from;
   std::string to;
   std::string by;
+  static void fields(auto& self, auto& field) {
+    field("at", self.at);
+    field("from", self.from);
+    field("to", self.to);
+    field("by", self.by);
+  }
   bool operator==(const TaskMove&) const = default;
 };
 
@@ -59,6 +65,24 @@ struct Task {
   std::vector<TaskMove> moves{};  // newest last
 
   bool is_open() const { return state <= TaskState::in_progress; }
+  static void fields(auto& self, auto& field) {
+    field("began", self.began);
+    field("id", self.id);
+    field("director", self.director);
+    field("specialist", self.specialist);
+    field("thread", self.thread);
+    field("message", self.message);
+    field("report", self.report);
+    field("outcome", self.outcome);
+    field("content", self.content, Form::fixed);
+    field("state", self.state, task_state_last);
+    field("created", self.created);
+    field("changed", self.changed);
+    field("heard", self.heard);
+    field("reports", self.reports);
+    field("errors", self.errors);
+    field("moves", self.moves);
+  }
   bool operator==(const Task&) const = default;
 };
 

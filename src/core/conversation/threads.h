@@ -55,6 +55,24 @@ struct Thread {
   uint32_t next = none;
   uint32_t older = none;
   uint32_t younger = none;
+
+  static void fields(auto& self, auto& field) {
+    field("name", self.name);
+    field("root", self.root);
+    field("root_id", self.root_id);
+    field("created", self.created);
+    field("changed", self.changed);
+    field("closed", self.closed);
+    field("closed_by", self.closed_by);
+    field("messages", self.messages);
+    field("requests", self.requests);
+    field("pending", self.pending);
+    field("ages", self.ages);
+    field("overdue", self.overdue);
+    field("is_public", self.is_public);
+    field("participants", self.participants, SlotOf::agent);
+    field("correlations", self.correlations);
+  }
 };
 
 // The threads of a workspace that the engine remembers. Knows no rules; who uses it counts the

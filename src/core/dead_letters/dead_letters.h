@@ -57,6 +57,24 @@ struct DeadLetter {
     return resolution == Resolution::pending || resolution == Resolution::escalated;
   }
 
+  static void fields(auto& self, auto& field) {
+    field("id", self.id);
+    field("message", self.message);
+    field("sender", self.sender);
+    field("notice", self.notice);
+    field("receiver", self.receiver);
+    field("reason", self.reason, reason_last);
+    field("failed_at", self.failed_at);
+    field("retry_count", self.retry_count);
+    field("last_error", self.last_error);
+    field("resolution", self.resolution, resolution_last);
+    field("resolved_by", self.resolved_by);
+    field("resolved_at", self.resolved_at);
+    field("tries", self.tries);
+    field("inspected", self.inspected);
+    field("has_original", self.has_original);
+    field("due", self.due);
+  }
   bool operator==(const DeadLetter&) const = default;
 };
 

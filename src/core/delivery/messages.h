@@ -84,6 +84,39 @@ struct Message {
   bool is_memory_only() const {
     return everyone && durability == Durability::memory && !asks(kind) && !watched;
   }
+
+  static void fields(auto& self, auto& field) {
+    field("seq", self.seq);
+    field("time", self.time);
+    field("expires", self.expires);
+    field("ttl", self.ttl);
+    field("timer", self.timer, SlotOf::deadline);
+    field("id", self.id);
+    field("key", self.key);
+    field("answer", self.answer);
+    field("number", self.number);
+    field("content", self.content, Form::fixed);
+    field("sender", self.sender, SlotOf::agent);
+    field("reply_to", self.reply_to, SlotOf::agent_or_none);
+    field("topic", self.topic, SlotOf::topic_or_none);
+    field("thread", self.thread, SlotOf::thread_or_none);
+    field("whole_bytes", self.whole_bytes);
+    field("content_bytes", self.content_bytes);
+    field("priority", self.priority, priority_last);
+    field("kind", self.kind, kind_last);
+    field("dialect", self.dialect, dialect_last);
+    field("durability", self.durability, durability_last);
+    field("retained", self.retained);
+    field("watched", self.watched);
+    field("timed_out", self.timed_out);
+    field("mark", self.mark, mark_last);
+    field("everyone", self.everyone);
+    field("refused", self.refused);
+    field("named", self.named);
+    field("is_task", self.is_task);
+    field("cause", self.cause);
+    field("links", self.links);
+  }
 };
 
 // One message on its way to one receiver.

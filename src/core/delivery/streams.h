@@ -23,6 +23,15 @@ struct Stream {
   ResumeMark after;         // what its client saw before
   uint32_t number = 0;      // its own in the workspace, in its marks
   uint32_t handed_out = 0;  // counted in its marks
+
+  static void fields(auto& self, auto& field) {
+    field("id", self.id);
+    field("agent", self.agent, SlotOf::agent);
+    field("window", self.window);
+    field("after", self.after);
+    field("number", self.number);
+    field("handed_out", self.handed_out);
+  }
 };
 
 class Streams {

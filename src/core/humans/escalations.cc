@@ -45,44 +45,19 @@ void Escalations::resolve(uint64_t id, std::string_view resolution, std::string_
 void Escalations::encode(Writer& out) const {
   out.varint(next_id_);
   out.varint(dropped_);
-  out.varint(escalations_.size());
-  for (const auto& [id, escalation] : escalations_) {
-    out.varint(id);
-    out.enumerator(escalation.cause);
-    out.seq(escalation.about);
-    out.text(escalation.agent);
-    out.text(escalation.receiver);
-    out.text(escalation.why);
-    out.time(escalation.since);
-    out.text(escalation.resolution);
-    out.text(escalation.resolved_by);
-    out.time(escalation.resolved_at);
-  }
+  put_rows(escalations_, out);
 }
 
 bool Escalations::decode(Reader& in) {
   next_id_ = in.varint();
   dropped_ = in.varint();
-  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
-    Escalation escalation;
-    escalation.id = in.varint();
-    escalation.cause = in.enumerator(escalation_cause_last);
-    escalation.about = in.seq();
-    escalation.agent = in.text();
-    escalation.receiver = in.text();
-    escalation.why = in.text();
-    escalation.since = in.time();
-    escalation.resolution = in.text();
-    escalation.resolved_by = in.text();
-    escalation.resolved_at = in.time();
+  get_rows<Escalation>(in, [this](Escalation escalation) {
     const uint64_t id = escalation.id;
     if (!escalation.is_open()) {
       resolved_.insert(id);
     }
-    if (id >= next_id_ || !escalations_.emplace(id, std::move(escalation)).second) {
-      in.fail();
-    }
-  }
+    return id < next_id_ && escalations_.emplace(id, std::move(escalation)).second;
+  });
   return in.ok() && next_id_ > 0;
 }
 

@@ -35,6 +35,18 @@ struct Escalation {
   Time resolved_at{};
 
   bool is_open() const { return resolved_by.empty(); }
+  static void fields(auto& self, auto& field) {
+    field("id", self.id);
+    field("cause", self.cause, escalation_cause_last);
+    field("about", self.about);
+    field("agent", self.agent);
+    field("receiver", self.receiver);
+    field("why", self.why);
+    field("since", self.since);
+    field("resolution", self.resolution);
+    field("resolved_by", self.resolved_by);
+    field("resolved_at", self.resolved_at);
+  }
   bool operator==(const Escalation&) const = default;
 };
 

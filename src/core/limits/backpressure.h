@@ -27,6 +27,13 @@ struct Backpressure {
   uint64_t depth = 0;          // of its queue, as it was told last
   Time until{};                // then none of its limits is used beyond the mark
   std::array<Time, 3> told{};  // by level, when last
+
+  static void fields(auto& self, auto& field) {
+    field("level", self.level, backpressure_last);
+    field("depth", self.depth);
+    field("until", self.until);
+    field("told", self.told);
+  }
 };
 
 }  // namespace parley::core

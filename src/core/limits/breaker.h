@@ -64,13 +64,14 @@ class Breaker {
   uint32_t failures() const { return failures_; }
   Time since() const { return since_; }
 
-  // For snapshots.
+  // As it was left: one that would let a test through is still open.
   State raw_state() const { return state_; }
-  void restore(State state, Reason reason, uint32_t failures, Time since) {
-    state_ = state;
-    reason_ = reason;
-    failures_ = failures;
-    since_ = since;
+
+  static void fields(auto& self, auto& field) {
+    field("state", self.state_, state_last);
+    field("reason", self.reason_, reason_last);
+    field("failures", self.failures_);
+    field("since", self.since_);
   }
 
  private:

@@ -83,35 +83,6 @@ bool Exchange::is_good() const {
          std::find(agents.begin(), agents.begin() + count, 0) == agents.begin() + count;
 }
 
-void encode(const Exchange& exchange, Writer& out) {
-  out.fixed64(exchange.key);
-  out.u8(exchange.count);
-  for (size_t n = 0; n < exchange.count; ++n) {
-    out.fixed64(exchange.agents[n]);
-  }
-  out.u8(exchange.last);
-  out.boolean(exchange.is_ring);
-  out.varint(exchange.turns);
-  out.time(exchange.since);
-}
-
-Exchange decode_exchange(Reader& in) {
-  Exchange exchange;
-  exchange.key = in.fixed64();
-  exchange.count = in.u8();
-  for (size_t n = 0; n < exchange.count && n < Exchange::ring_max; ++n) {
-    exchange.agents[n] = in.fixed64();
-  }
-  exchange.last = in.u8();
-  exchange.is_ring = in.boolean();
-  exchange.turns = in.varint();
-  exchange.since = in.time();
-  if (!exchange.is_good()) {
-    in.fail();
-  }
-  return exchange;
-}
-
 uint32_t Exchanges::find(uint64_t key) const {
   uint32_t found = none;
   by_key_.find(key, [&](uint32_t slot) {

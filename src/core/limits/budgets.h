@@ -35,6 +35,12 @@ struct Budget {
   static Time day_ends(Time now) { return Time{(now.us / day_length.us + 1) * day_length.us}; }
 
   static constexpr Duration day_length = base::hours(24);
+
+  static void fields(auto& self, auto& field) {
+    field("day", self.day);
+    field("messages", self.messages);
+    field("tokens", self.tokens);
+  }
 };
 
 // An exchange in which the same agents have the word, each in its turn: two that answer each other,
@@ -56,16 +62,24 @@ struct Exchange {
   void add(uint64_t from, uint64_t to, Time now);
   bool has(uint64_t agent) const;
   bool is_good() const;
+
+  static void fields(auto& self, auto& field) {
+    field("key", self.key, Form::fixed);
+    field("count", self.count);
+    for (size_t n = 0; n < self.count && n < ring_max; ++n) {
+      field("agent", self.agents[n], Form::fixed);
+    }
+    field("last", self.last);
+    field("is_ring", self.is_ring);
+    field("turns", self.turns);
+    field("since", self.since);
+  }
   bool operator==(const Exchange&) const = default;
 
  private:
   bool has_step(uint64_t from, uint64_t to) const;
   void drop_first(size_t number);
 };
-
-void encode(const Exchange& exchange, Writer& out);
-// Leaves `in` failed when the bytes are none.
-Exchange decode_exchange(Reader& in);
 
 // What one message is part of: by its conversation, by what links conversations, and by the two who
 // speak.

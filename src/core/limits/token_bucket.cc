@@ -72,14 +72,14 @@ void Buckets::sweep(Time now) {
   }
 }
 
-std::vector<std::pair<uint64_t, Time>> Buckets::taken(Time now) const {
-  std::vector<std::pair<uint64_t, Time>> taken;
+std::vector<std::pair<uint64_t, Bucket>> Buckets::taken(Time now) const {
+  std::vector<std::pair<uint64_t, Bucket>> taken;
   entries_.each([&](uint32_t, const Entry& entry) {
     if (entry.bucket.full() > now) {
-      taken.emplace_back(entry.key, entry.bucket.full());
+      taken.emplace_back(entry.key, entry.bucket);
     }
   });
-  std::ranges::sort(taken);
+  std::ranges::sort(taken, {}, &std::pair<uint64_t, Bucket>::first);
   return taken;
 }
 

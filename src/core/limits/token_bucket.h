@@ -52,7 +52,8 @@ class Bucket {
   Time falls_to(Duration part) const { return full_ + Duration{-part.us}; }
 
   Time full() const { return full_; }
-  void restore(Time full) { full_ = full; }
+
+  static void fields(auto& self, auto& field) { field("full", self.full_); }
 
   static constexpr Duration minute = base::minutes(1);
 
@@ -80,6 +81,11 @@ Duration cost_of(uint64_t count, uint64_t per_min);
 struct AgentBuckets {
   Bucket out;
   Bucket in;
+
+  static void fields(auto& self, auto& field) {
+    field("out", self.out);
+    field("in", self.in);
+  }
 };
 
 // The buckets of pairs, of topics, of the channel to everyone and of notices, by the hash of their
@@ -96,7 +102,7 @@ class Buckets {
   size_t size() const { return entries_.size(); }
 
   // Those that are not full, by key.
-  std::vector<std::pair<uint64_t, Time>> taken(Time now) const;
+  std::vector<std::pair<uint64_t, Bucket>> taken(Time now) const;
 
  private:
   struct Entry {

@@ -7,6 +7,8 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "core/model/enumerators.h"
+#include "core/model/fields.h"
 
 namespace parley::core {
 
@@ -15,65 +17,6 @@ using base::Id128;
 using base::MessageId;
 using base::Seq;
 using base::Time;
-
-class Reader;
-class Writer;
-
-// The enumerators below are written into journals: never renumber, never reuse a number.
-
-enum class Dialect : uint8_t { flow = 0, collab = 1, inbox = 2, superprompt = 3, squad = 4 };
-constexpr Dialect dialect_last = Dialect::squad;
-
-// What a message is for, in the words that all dialects share. The dialect's own word is `type`.
-enum class Kind : uint8_t {
-  notification = 0,  // flow notification, collab event, inbox status and error
-  request = 1,       // flow request, collab command, inbox task, task_delegation, handoff
-  query = 2,
-  response = 3,  // flow and collab response, inbox result, task_completion, squad response
-  broadcast = 4,
-  acknowledgement = 5,   // squad ack
-  challenge = 6,         // squad
-  escalation = 7,        // squad
-  approval_request = 8,  // superprompt hitl_approval_request
-  private_flag = 9,      // superprompt coc_violation_flag
-  health_report = 10,    // superprompt agent_health_check
-};
-constexpr Kind kind_last = Kind::health_report;
-// Whether its sender waits for an answer.
-constexpr bool asks(Kind kind) { return kind == Kind::request || kind == Kind::query; }
-
-enum class Priority : uint8_t { low = 0, normal = 1, high = 2, critical = 3 };
-constexpr Priority priority_last = Priority::critical;
-constexpr size_t priority_count = 4;
-
-enum class ContentType : uint8_t { json = 0, text = 1, artifact_ref = 2 };
-constexpr ContentType content_type_last = ContentType::artifact_ref;
-
-enum class Status : uint8_t { unset = 0, success = 1, partial = 2, error = 3, declined = 4 };
-constexpr Status status_last = Status::declined;
-
-enum class OnTimeout : uint8_t { fail = 0, retry = 1, escalate = 2 };
-constexpr OnTimeout on_timeout_last = OnTimeout::escalate;
-
-// Whether a message must survive a crash, or is fire and forget.
-enum class Durability : uint8_t { disk = 0, memory = 1 };
-constexpr Durability durability_last = Durability::memory;
-
-// Who a principal is. What a person says must be told from what an agent says.
-enum class PrincipalKind : uint8_t { unknown = 0, agent = 1, human = 2, admin = 3 };
-constexpr PrincipalKind principal_kind_last = PrincipalKind::admin;
-
-// The edge through which a message came in; the broker's own come through none.
-enum class Via : uint8_t {
-  broker = 0,
-  http = 1,
-  websocket = 2,
-  mcp = 3,
-  a2a = 4,
-  file = 5,
-  webhook = 6,
-};
-constexpr Via via_last = Via::webhook;
 
 // The canonical message: what every dialect is translated into and out of. A plain value whose
 // texts are views: whoever makes one keeps the bytes alive (a request's buffer, a journal record).
@@ -126,6 +69,48 @@ struct Envelope {
   std::string_view body;   // opaque: checked and sliced once, at the edge
   std::string_view extra;  // what the dialect has beyond these fields, kept for the way back
 
+  // In the order of its bytes: see core/model/fields.h.
+  static void fields(auto& self, auto& field) {
+    field("id", self.id);
+    field("dialect", self.dialect, dialect_last);
+    field("kind", self.kind, kind_last);
+    field("priority", self.priority, priority_last);
+    field("content_type", self.content_type, content_type_last);
+    field("status", self.status, status_last);
+    field("durability", self.durability, durability_last);
+    field("on_timeout", self.on_timeout, on_timeout_last);
+    field("requires_ack", self.requires_ack);
+    field("sender", self.sender, Form::agent);
+    field("receivers", self.receivers, Form::agent);
+    field("reply_to", self.reply_to, Form::agent);
+    field("created", self.created);
+    field("ttl", self.ttl);
+    field("response_timeout", self.response_timeout);
+    field("sequence_number", self.sequence_number);
+    field("confidence_ppm", self.confidence_ppm);
+    field("in_reply_to", self.in_reply_to);
+    field("idempotency_key", self.idempotency_key);
+    field("trace_id", self.trace_id);
+    field("parent_span_id", self.parent_span_id, Form::fixed);
+    field("trace_sampled", self.trace_sampled);
+    field("trace_in_message", self.trace_in_message);
+    field("tracestate", self.tracestate);
+    field("native_id", self.native_id);
+    field("question", self.question);
+    field("type", self.type);
+    field("thread", self.thread);
+    field("correlation", self.correlation);
+    field("causation", self.causation);
+    field("session", self.session);
+    field("action", self.action);
+    field("subject", self.subject);
+    field("task", self.task);
+    field("via", self.via, via_last);
+    field("sender_kind", self.sender_kind, principal_kind_last);
+    field("on_behalf_of", self.on_behalf_of, Form::agent);
+    field("body", self.body, Form::opaque);
+    field("extra", self.extra, Form::opaque);
+  }
   bool operator==(const Envelope&) const = default;
 };
 
@@ -136,10 +121,5 @@ struct MessageSizes {
   size_t content = 0;  // its content, as text: inbox
 };
 MessageSizes sizes_of(const Envelope& envelope);
-
-void encode(const Envelope& envelope, Writer& out);
-
-// Leaves `in` failed when the bytes are not an envelope.
-Envelope decode_envelope(Reader& in);
 
 }  // namespace parley::core

@@ -4,8 +4,6 @@
 #include <compare>
 #include <cstdint>
 
-#include "core/model/wire.h"
-
 namespace parley::core {
 
 // A place in what one stream handed out. A client that lost its connection names the last one that
@@ -15,6 +13,10 @@ struct ResumeMark {
   uint32_t stream = 0;  // its number in the workspace; 0: no place at all
   uint32_t number = 0;  // counts from 1; 0: what its client had seen before the stream was opened
 
+  static void fields(auto& self, auto& field) {
+    field("stream", self.stream);
+    field("number", self.number);
+  }
   auto operator<=>(const ResumeMark&) const = default;
   bool is_none() const { return stream == 0; }
   // Whether who saw this place saw that one too, of the same stream.
@@ -22,20 +24,5 @@ struct ResumeMark {
     return stream != 0 && stream == other.stream && number >= other.number;
   }
 };
-
-inline void put(const ResumeMark& mark, Writer& out) {
-  out.varint(mark.stream);
-  out.varint(mark.number);
-}
-
-inline void get(ResumeMark& mark, Reader& in) {
-  for (uint32_t* const part : {&mark.stream, &mark.number}) {
-    const uint64_t value = in.varint();
-    if (value > UINT32_MAX) {
-      in.fail();
-    }
-    *part = static_cast<uint32_t>(value);
-  }
-}
 
 }  // namespace parley::core

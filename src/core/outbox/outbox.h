@@ -43,10 +43,15 @@ std::string_view outbox_kind_name(OutboxKind kind);
 
 // One thing that the message says.
 struct Fact {
+  // Written into snapshots by their place: append only, never reorder.
   using Value = std::variant<std::string, int64_t, Duration, Time, std::vector<std::string>>;
 
   std::string name;
   Value value;
+  static void fields(auto& self, auto& field) {
+    field("name", self.name);
+    field("value", self.value, Form::fixed);  // the place of an alternative is its tag
+  }
   bool operator==(const Fact&) const = default;
 };
 
@@ -62,6 +67,15 @@ struct OutboxItem {
   Priority priority = Priority::normal;
   std::vector<Fact> facts{};
 
+  static void fields(auto& self, auto& field) {
+    field("id", self.id);
+    field("kind", self.kind, outbox_kind_last);
+    field("to", self.to);
+    field("about", self.about);
+    field("since", self.since);
+    field("priority", self.priority, priority_last);
+    field("facts", self.facts);
+  }
   bool operator==(const OutboxItem&) const = default;
 };
 

@@ -194,162 +194,38 @@ Patterns::Due Patterns::next() const {
 }
 
 void Patterns::encode(Writer& out) const {
-  out.varint(waits_.size());
-  for (const auto& [seq, wait] : waits_) {
-    out.seq(seq);
-    out.duration(wait.timeout);
-    out.enumerator(wait.on_timeout);
-    out.varint(wait.retries);
-    out.boolean(wait.is_roll_call);
-    out.boolean(wait.is_receipt);
-    out.boolean(wait.pauses);
-    out.seq(wait.pipeline);
-    out.time(wait.due);
-  }
-  encode_gathers(out);
-  encode_pipelines(out);
-}
-
-void Patterns::encode_gathers(Writer& out) const {
-  out.varint(gathers_.size());
-  for (const auto& [seq, gather] : gathers_) {
-    out.seq(seq);
-    out.id(gather.id);
-    out.text(gather.owner);
-    out.text(gather.task);
-    out.text(gather.thread);
-    core::encode(gather.terms, out);
-    out.enumerator(gather.state);
-    out.boolean(gather.extended);
-    out.time(gather.since);
-    out.time(gather.due);
-    out.time(gather.ended);
-    out.varint(gather.members.size());
-    for (const Gather::Member& member : gather.members) {
-      out.text(member.name);
-      out.seq(member.response);
-      out.enumerator(member.status);
-      out.boolean(member.failed);
-    }
-  }
-}
-
-void Patterns::encode_pipelines(Writer& out) const {
-  out.varint(pipelines_.size());
-  for (const auto& [seq, pipeline] : pipelines_) {
-    out.seq(seq);
-    out.id(pipeline.id);
-    out.text(pipeline.owner);
-    out.text(pipeline.task);
-    out.text(pipeline.thread);
-    out.varint(pipeline.stage);
-    out.enumerator(pipeline.state);
-    out.duration(pipeline.stage_timeout);
-    out.enumerator(pipeline.on_timeout);
-    out.text(pipeline.error);
-    out.text(pipeline.waits_for);
-    out.varint(pipeline.outbox_item);
-    out.time(pipeline.since);
-    out.time(pipeline.due);
-    out.time(pipeline.ended);
-    out.varint(pipeline.stages.size());
-    for (const Pipeline::Stage& stage : pipeline.stages) {
-      out.text(stage.agent);
-      out.seq(stage.message);
-      out.seq(stage.response);
-      out.time(stage.began);
-      out.time(stage.ended);
-    }
-  }
+  put_rows(waits_, out);
+  put_rows(gathers_, out);
+  put_rows(pipelines_, out);
 }
 
 bool Patterns::decode(Reader& in) {
-  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
-    Wait wait;
-    wait.message = in.seq();
-    wait.timeout = in.duration();
-    wait.on_timeout = in.enumerator(on_timeout_last);
-    wait.retries = static_cast<uint32_t>(in.varint());
-    wait.is_roll_call = in.boolean();
-    wait.is_receipt = in.boolean();
-    wait.pauses = in.boolean();
-    wait.pipeline = in.seq();
-    const Time due = in.time();
-    if (!in.ok() || waits_.contains(wait.message)) {
-      in.fail();
+  get_rows<Wait>(in, [this](Wait wait) {
+    if (waits_.contains(wait.message)) {
       return false;
     }
-    add(wait, due);
-  }
-  decode_gathers(in);
-  decode_pipelines(in);
-  return in.ok();
-}
-
-void Patterns::decode_gathers(Reader& in) {
-  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
-    Gather gather;
-    gather.message = in.seq();
-    gather.id = in.id();
-    gather.owner = in.text();
-    gather.task = in.text();
-    gather.thread = in.text();
-    gather.terms = decode_gathering(in);
-    gather.state = in.enumerator(gather_state_last);
-    gather.extended = in.boolean();
-    gather.since = in.time();
-    const Time due = in.time();
-    gather.ended = in.time();
-    gather.members.resize(in.count(4));
-    for (Gather::Member& member : gather.members) {
-      member.name = in.text();
-      member.response = in.seq();
-      member.status = in.enumerator(status_last);
-      member.failed = in.boolean();
+    add(wait, std::exchange(wait.due, {}));
+    return true;
+  });
+  get_rows<Gather>(in, [this](Gather gather) {
+    if (gathers_.contains(gather.message)) {
+      return false;
     }
-    if (!in.ok() || gathers_.contains(gather.message)) {
-      in.fail();
-      return;
-    }
+    const Time due = std::exchange(gather.due, {});
     add(std::move(gather), due);
-  }
-}
-
-void Patterns::decode_pipelines(Reader& in) {
-  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
-    Pipeline pipeline;
-    pipeline.first = in.seq();
-    pipeline.id = in.id();
-    pipeline.owner = in.text();
-    pipeline.task = in.text();
-    pipeline.thread = in.text();
-    pipeline.stage = static_cast<uint32_t>(in.varint());
-    pipeline.state = in.enumerator(pipeline_state_last);
-    pipeline.stage_timeout = in.duration();
-    pipeline.on_timeout = in.enumerator(on_timeout_last);
-    pipeline.error = in.text();
-    pipeline.waits_for = in.text();
-    pipeline.outbox_item = in.varint();
-    pipeline.since = in.time();
-    const Time due = in.time();
-    pipeline.ended = in.time();
-    pipeline.stages.resize(in.count(19));
-    for (Pipeline::Stage& stage : pipeline.stages) {
-      stage.agent = in.text();
-      stage.message = in.seq();
-      stage.response = in.seq();
-      stage.began = in.time();
-      stage.ended = in.time();
-    }
-    if (!in.ok() || pipelines_.contains(pipeline.first) ||
-        pipeline.stage >= pipeline.stages.size() ||
+    return true;
+  });
+  get_rows<Pipeline>(in, [this](Pipeline pipeline) {
+    const Time due = std::exchange(pipeline.due, {});
+    if (pipelines_.contains(pipeline.first) || pipeline.stage >= pipeline.stages.size() ||
         (pipeline.state == PipelineState::running) != (due == base::time_max) ||
         (pipeline.state == PipelineState::paused && pipeline.outbox_item != 0)) {
-      in.fail();
-      return;
+      return false;
     }
     set_due(add(std::move(pipeline)), due);
-  }
+    return true;
+  });
+  return in.ok();
 }
 
 }  // namespace parley::core

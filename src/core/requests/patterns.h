@@ -30,6 +30,18 @@ struct Wait {
   Seq pipeline;             // whose stage it is; none: 0
   Time due{};
   uint32_t timer = none;
+
+  static void fields(auto& self, auto& field) {
+    field("message", self.message);
+    field("timeout", self.timeout);
+    field("on_timeout", self.on_timeout, on_timeout_last);
+    field("retries", self.retries);
+    field("is_roll_call", self.is_roll_call);
+    field("is_receipt", self.is_receipt);
+    field("pauses", self.pauses);
+    field("pipeline", self.pipeline);
+    field("due", self.due);
+  }
 };
 
 // How a scatter-gather stands. Written into snapshots: never renumber.
@@ -45,6 +57,12 @@ struct Gather {
     bool failed = false;  // the request did not reach it
     bool counts() const {
       return response.n != 0 && status != Status::error && status != Status::declined;
+    }
+    static void fields(auto& self, auto& field) {
+      field("name", self.name);
+      field("response", self.response);
+      field("status", self.status, status_last);
+      field("failed", self.failed);
     }
     bool operator==(const Member&) const = default;
   };
@@ -67,6 +85,21 @@ struct Gather {
   size_t good() const;
   // How many could still count.
   size_t possible() const;
+
+  static void fields(auto& self, auto& field) {
+    field("message", self.message);
+    field("id", self.id);
+    field("owner", self.owner);
+    field("task", self.task);
+    field("thread", self.thread);
+    field("terms", self.terms);
+    field("state", self.state, gather_state_last);
+    field("extended", self.extended);
+    field("since", self.since);
+    field("due", self.due);
+    field("ended", self.ended);
+    field("members", self.members);
+  }
 };
 
 // How a pipeline stands. Written into snapshots: never renumber.
@@ -81,6 +114,13 @@ struct Pipeline {
     Seq response{};  // what it made of it
     Time began{};
     Time ended{};
+    static void fields(auto& self, auto& field) {
+      field("agent", self.agent);
+      field("message", self.message);
+      field("response", self.response);
+      field("began", self.began);
+      field("ended", self.ended);
+    }
     bool operator==(const Stage&) const = default;
   };
 
@@ -105,6 +145,25 @@ struct Pipeline {
   bool is_over() const { return state >= PipelineState::completed; }
   // Its first message is kept until the first stage has time.
   bool waits_to_begin() const { return !is_over() && stages.front().message.n == 0; }
+
+  static void fields(auto& self, auto& field) {
+    field("first", self.first);
+    field("id", self.id);
+    field("owner", self.owner);
+    field("task", self.task);
+    field("thread", self.thread);
+    field("stage", self.stage);
+    field("state", self.state, pipeline_state_last);
+    field("stage_timeout", self.stage_timeout);
+    field("on_timeout", self.on_timeout, on_timeout_last);
+    field("error", self.error);
+    field("waits_for", self.waits_for);
+    field("outbox_item", self.outbox_item);
+    field("since", self.since);
+    field("due", self.due);
+    field("ended", self.ended);
+    field("stages", self.stages);
+  }
 };
 
 // Everything that someone waits for, each under the place of its first message, and when it is due.
@@ -166,10 +225,6 @@ class Patterns {
   void unfile(const Gather& gather);
   void unfile(std::string_view agent, std::string_view task, Seq first);
   void set(uint32_t& timer, Time& due, Time at, Seq seq, Kind kind);
-  void encode_gathers(Writer& out) const;
-  void encode_pipelines(Writer& out) const;
-  void decode_gathers(Reader& in);
-  void decode_pipelines(Reader& in);
 
   std::map<Seq, Wait> waits_;
   std::map<Seq, Gather> gathers_;

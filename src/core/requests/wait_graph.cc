@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <ranges>
 
 namespace parley::core {
 
@@ -164,30 +165,18 @@ bool WaitGraph::is_in_order() const {
 
 // Who waits for whom follows from the messages.
 void WaitGraph::encode(Time now, Writer& out) const {
-  out.varint(static_cast<uint64_t>(
-      std::ranges::count_if(edges_, [now](const auto& item) { return item.second.until > now; })));
-  for (const auto& [seq, edge] : edges_) {
-    if (edge.until > now) {
-      out.seq(seq);
-      out.time(edge.until);
-      out.boolean(edge.asks_back);
-      out.fixed64(edge.node);
-      out.seq(edge.carries);
-    }
+  const auto lasts = [now](const auto& item) { return item.second.until > now; };
+  out.varint(static_cast<uint64_t>(std::ranges::count_if(edges_, lasts)));
+  for (const auto& [seq, edge] : edges_ | std::views::filter(lasts)) {
+    put(edge, out);
   }
 }
 
 bool WaitGraph::decode(Messages& messages, Reader& in) {
-  for (size_t left = in.count(); left > 0 && in.ok(); --left) {
-    Edge edge;
-    edge.message = in.seq();
-    edge.until = in.time();
-    edge.asks_back = in.boolean();
-    edge.node = in.fixed64();
-    edge.carries = in.seq();
+  get_rows<Edge>(in, [&](Edge edge) {
     const MessageRef ref = messages.find(edge.message);
     const auto first = edges_.find(edge.carries);
-    if (!in.ok() || ref == none || edges_.contains(edge.message) ||
+    if (ref == none || edges_.contains(edge.message) ||
         (edge.carries.n != 0 && (first == edges_.end() || first->second.carries.n != 0)) ||
         !messages.message(ref).is_direct() || !asks(messages.message(ref).kind)) {
       return false;
@@ -197,7 +186,8 @@ bool WaitGraph::decode(Messages& messages, Reader& in) {
     edge.from = edge.carries.n == 0 ? message.sender : first->second.from;
     edge.to = messages.delivery(message.deliveries).receiver;
     add(edge);
-  }
+    return true;
+  });
   return in.ok();
 }
 

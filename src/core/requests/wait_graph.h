@@ -30,6 +30,13 @@ class WaitGraph {
     uint64_t node = 0;       // whose caller it is that waits; 0: it waits by itself
     Seq carries{};  // whose answer it is to bring: then `from` is who waits for that, and as long
 
+    static void fields(auto& self, auto& field) {
+      field("message", self.message);
+      field("until", self.until);
+      field("asks_back", self.asks_back);
+      field("node", self.node, Form::fixed);
+      field("carries", self.carries);
+    }
     bool operator==(const Edge&) const = default;
   };
 

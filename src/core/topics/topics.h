@@ -37,6 +37,12 @@ struct Topic {
   std::deque<MessageRef> retained;    // oldest first
   Time published;                     // when the newest message came; 0: none since it exists
   uint64_t uses = 0;                  // messages that name it
+
+  static void fields(auto& self, auto& field) {
+    field("name", self.name);
+    field("published", self.published);
+    field("subscribers", self.subscribers, SlotOf::agent);
+  }
 };
 
 // The topics of a workspace and what they retain. Retention has one length for all, so each

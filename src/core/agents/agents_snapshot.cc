@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/agents/agents_snapshot.h"
+
+#include "core/machine/snapshot_fields.h"
+#include "core/machine/tables.h"
+
+namespace parley::core {
+
+void encode_agents(const Tables& t, SnapshotWriter& out) { out.rows(out.agents, t.agents); }
+
+void decode_agents(Tables& t, SnapshotReader& in) {
+  in.rows<Agent>([&](Agent& agent) {
+    if (t.agents.find(agent.name) != none || (!agent.is_registered() && !agent.tokens.empty())) {
+      return false;
+    }
+    if (agent.presence.due.us != 0) {
+      t.silences.emplace(agent.presence.due, agent.name);
+    }
+    in.agents.push_back(t.agents.restore(std::move(agent)));
+    return true;
+  });
+}
+
+}  // namespace parley::core
