@@ -65,6 +65,12 @@ constexpr Time time_max{std::numeric_limits<int64_t>::max()};
 constexpr Time operator+(Time t, Duration d) { return Time{saturating_add(t.us, d.us)}; }
 constexpr Duration operator-(Time a, Time b) { return Duration{saturating_subtract(a.us, b.us)}; }
 
+// The first whole multiple of `unit` after `t`. What need not be exact is due at one, so that many
+// share a tick and an idle broker writes few.
+constexpr Time next_multiple(Time t, Duration unit) {
+  return t.us > time_max.us - unit.us ? time_max : Time{(t.us / unit.us + 1) * unit.us};
+}
+
 // `2026-11-15T21:06:53.042Z`: ISO-8601 in UTC with milliseconds.
 std::string format_time(Time t);
 

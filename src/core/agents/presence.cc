@@ -94,6 +94,10 @@ void forget(Tables& t, AgentRef ref) {
   t.agents[ref].presence = {};
 }
 
+Time due(const Tables& t) {
+  return t.silences.empty() ? base::time_max : t.silences.begin()->first;
+}
+
 void advance(Dispatch& dispatch) {
   Tables& t = dispatch.t;
   for (size_t n = 0; n < due_max && !t.silences.empty() && t.silences.begin()->first <= t.now;

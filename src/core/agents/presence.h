@@ -32,8 +32,9 @@ void unanswered(Dispatch& dispatch, MessageRef request);
 // It is no one any more.
 void forget(Tables& t, AgentRef agent);
 
-// Finds those who are silent for too long, a bounded number of them.
+// Finds those who are silent for too long, a bounded number of them; and when that is due.
 void advance(Dispatch& dispatch);
+Time due(const Tables& t);
 
 // The rules have changed: what is due is looked at anew.
 void begin_anew(Tables& t);

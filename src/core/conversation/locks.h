@@ -97,9 +97,8 @@ class Locks {
     }
   }
 
-  // False when the bytes are none.
   void encode(Writer& out) const;
-  bool decode(Reader& in);
+  bool decode(Reader& in);  // false when the bytes are not what `encode` writes
 
  private:
   std::map<std::string, Lock, std::less<>> locks_;

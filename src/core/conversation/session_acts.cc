@@ -496,22 +496,40 @@ void leave_sessions(Dispatch& dispatch, std::string_view name) {
   }
 }
 
+// When the first ends, is warned of, and is forgotten; time_max: there is none.
+static Time next_session_end(const Tables& t) {
+  const Session* const first = t.sessions.first_live();
+  return first == nullptr ? base::time_max : first->started + t.rules.session_duration_max;
+}
+
+static Time next_session_warning(const Tables& t) {
+  const Session* const first = t.sessions.first_unwarned();
+  return first == nullptr ? base::time_max : session_warned_at(t.rules, first->started);
+}
+
+static Time next_session_gone(const Tables& t) {
+  const Session* const first = t.sessions.first_ended();
+  return first == nullptr ? base::time_max : first->ended + t.rules.session_retention;
+}
+
+Time sessions_due(const Tables& t) {
+  return std::min(next_session_end(t), next_session_warning(t));
+}
+
+Time old_sessions_due(const Tables& t) {
+  return base::next_multiple(next_session_gone(t), base::minutes(1));
+}
+
 void advance_sessions(Dispatch& dispatch) {
   Tables& t = dispatch.t;
-  for (size_t n = 0; n < due_max; ++n) {
+  for (size_t n = 0; n < due_max && next_session_end(t) <= t.now; ++n) {
     const Session* const first = t.sessions.first_live();
-    if (first == nullptr || first->started + t.rules.session_duration_max > t.now) {
-      break;
-    }
     change_session(
         dispatch, t.sessions.at(first->began),
         {.act = SessionAct::fail, .subject = "its time was over (collab.session_duration_max)"});
   }
-  for (size_t n = 0; n < due_max; ++n) {
+  for (size_t n = 0; n < due_max && next_session_warning(t) <= t.now; ++n) {
     const Session* const first = t.sessions.first_unwarned();
-    if (first == nullptr || session_warned_at(t.rules, first->started) > t.now) {
-      return;
-    }
     t.sessions.set_warned(t.sessions.at(first->began));
     for (const std::string& name : first->participants) {
       owe(dispatch, {.kind = OutboxKind::session_warning,
@@ -529,8 +547,8 @@ void advance_sessions(Dispatch& dispatch) {
 void forget_sessions(Tables& t) {
   for (size_t n = 0; n < due_max; ++n) {
     const Session* const first = t.sessions.first_ended();
-    const bool gone = first != nullptr && (t.sessions.size() > t.rules.sessions_max ||
-                                           first->ended + t.rules.session_retention <= t.now);
+    const bool gone = first != nullptr &&
+                      (t.sessions.size() > t.rules.sessions_max || next_session_gone(t) <= t.now);
     if (!gone) {
       return;
     }

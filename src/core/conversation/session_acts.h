@@ -25,9 +25,12 @@ void restore_session_holds(Tables& t);
 // The principal goes from its sessions, of which those that it coordinates fail.
 void leave_sessions(Dispatch& dispatch, std::string_view name);
 
-// Warns of and ends those whose time is over, and forgets old ones: at most `due_max`.
+// Warns of and ends those whose time is over, at most `due_max`; and when that is due.
 void advance_sessions(Dispatch& dispatch);
+Time sessions_due(const Tables& t);
+// Forgets those that ended long ago, at most `due_max`; and when: at whole minutes.
 void forget_sessions(Tables& t);
+Time old_sessions_due(const Tables& t);
 
 Outcome on(Context& context, const StartSession& command);
 Outcome on(Context& context, const ChangeSession& command);

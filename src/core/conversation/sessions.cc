@@ -126,6 +126,15 @@ void Sessions::remove(Seq began) {
   sessions_.erase(found);
 }
 
+void Sessions::add_live(std::vector<Seq>& seqs) const {
+  for (const auto& [began, session] : sessions_) {
+    seqs.push_back(began);
+    for (const SessionChange& entry : session.entries) {
+      seqs.push_back(entry.seq);
+    }
+  }
+}
+
 void Sessions::encode(Writer& out) const { put_rows(sessions_, out); }
 
 bool Sessions::decode(Reader& in) {

@@ -150,9 +150,11 @@ class Sessions {
   size_t led_by(std::string_view coordinator) const;
   void remove(Seq began);
 
-  // False when the bytes are none.
+  // The records that it still needs: what is not named by any table is lost with its segment.
+  void add_live(std::vector<Seq>& seqs) const;
+
   void encode(Writer& out) const;
-  bool decode(Reader& in);
+  bool decode(Reader& in);  // false when the bytes are not what `encode` writes
 
  private:
   void leave(Seq message);

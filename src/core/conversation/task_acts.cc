@@ -599,13 +599,21 @@ void note_task_ended(Dispatch& dispatch, const Delivery& delivery, State state) 
   }
 }
 
+static Time next_task_gone(const Tables& t) {
+  const Task* const first = t.tasks.first_ended();
+  return first == nullptr ? base::time_max : first->changed + t.rules.task_retention;
+}
+
+Time old_tasks_due(const Tables& t) {
+  return base::next_multiple(next_task_gone(t), base::minutes(1));
+}
+
 void forget_tasks(Tables& t) {
   for (size_t n = 0; n < due_max && t.tasks.first_ended() != nullptr; ++n) {
-    const Task& first = *t.tasks.first_ended();
-    if (first.changed + t.rules.task_retention > t.now && t.tasks.size() <= t.rules.tasks_max) {
+    if (next_task_gone(t) > t.now && t.tasks.size() <= t.rules.tasks_max) {
       return;
     }
-    t.tasks.remove(first.began);
+    t.tasks.remove(t.tasks.first_ended()->began);
   }
 }
 

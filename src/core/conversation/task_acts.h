@@ -30,8 +30,9 @@ void set_task(Dispatch& dispatch, Task& task, TaskState state, AgentRef by);
 void renew_tasks(Tables& t, AgentRef specialist);
 // A delivery of a message that gives a task has ended.
 void note_task_ended(Dispatch& dispatch, const Delivery& delivery, State state);
-// Forgets those that ended long ago: at most `due_max`.
+// Forgets those that ended long ago, at most `due_max`; and when: at whole minutes.
 void forget_tasks(Tables& t);
+Time old_tasks_due(const Tables& t);
 
 // Which task is meant must be plain: of several that could go to another none does.
 Checked check(const ConstContext& context, const ReassignTask& command);

@@ -131,6 +131,12 @@ size_t Tasks::open_of(std::string_view director) const {
   return at == given_.end() ? 0 : at->second;
 }
 
+void Tasks::add_live(std::vector<Seq>& seqs) const {
+  for (const auto& [began, task] : tasks_) {
+    seqs.insert(seqs.end(), {task.message, task.report, task.outcome});
+  }
+}
+
 void Tasks::encode(Writer& out) const { put_rows(tasks_, out); }
 
 bool Tasks::decode(Reader& in) {

@@ -130,9 +130,11 @@ class Tasks {
     return ended_.empty() ? nullptr : &tasks_.at(ended_.begin()->second);
   }
 
-  // False when the bytes are none.
+  // The records that it still needs: what is not named by any table is lost with its segment.
+  void add_live(std::vector<Seq>& seqs) const;
+
   void encode(Writer& out) const;
-  bool decode(Reader& in);
+  bool decode(Reader& in);  // false when the bytes are not what `encode` writes
 
  private:
   void file(const Task& task);

@@ -217,13 +217,19 @@ void end_request(Dispatch& dispatch, MessageRef ref) {
   }
 }
 
+Time next_thread_end(const Tables& t) {
+  const ThreadRef oldest = t.threads.oldest();
+  return oldest == none ? base::time_max : t.threads[oldest].created + t.rules.thread_duration_max;
+}
+
+Time threads_due(const Tables& t) {
+  return base::next_multiple(next_thread_end(t), base::seconds(1));
+}
+
 void advance_threads(Dispatch& dispatch) {
   Tables& t = dispatch.t;
-  for (size_t n = 0; n < due_max; ++n) {
+  for (size_t n = 0; n < due_max && next_thread_end(t) <= t.now; ++n) {
     const ThreadRef ref = t.threads.oldest();
-    if (ref == none || t.threads[ref].created + t.rules.thread_duration_max > t.now) {
-      return;
-    }
     if (t.threads[ref].pending > 0) {
       t.threads.set_overdue(ref);
     } else {
@@ -232,20 +238,28 @@ void advance_threads(Dispatch& dispatch) {
   }
 }
 
+// Until when the thread is kept that came first to this standing; time_max: there is none.
+static Time kept_until(const Tables& t, ThreadRef ref) {
+  return ref == none ? base::time_max : t.threads[ref].changed + t.rules.thread_retention;
+}
+
+Time old_threads_due(const Tables& t) {
+  const Time first = std::min(kept_until(t, t.threads.first(Threads::Standing::closed)),
+                              kept_until(t, t.threads.first(Threads::Standing::idle)));
+  return base::next_multiple(first, base::minutes(1));
+}
+
 // Those that are closed go first, then those in which nobody waits for anything. One with a pending
 // request stays.
 void forget_threads(Tables& t) {
   for (size_t n = 0; n < due_max; ++n) {
     const ThreadRef closed = t.threads.first(Threads::Standing::closed);
     const ThreadRef idle = t.threads.first(Threads::Standing::idle);
-    const auto is_old = [&t](ThreadRef ref) {
-      return ref != none && t.threads[ref].changed + t.rules.thread_retention <= t.now;
-    };
     const bool too_many = t.threads.size() > t.rules.threads_max;
-    const ThreadRef gone = too_many         ? (closed != none ? closed : idle)
-                           : is_old(closed) ? closed
-                           : is_old(idle)   ? idle
-                                            : none;
+    const ThreadRef gone = too_many                         ? (closed != none ? closed : idle)
+                           : kept_until(t, closed) <= t.now ? closed
+                           : kept_until(t, idle) <= t.now   ? idle
+                                                            : none;
     if (gone == none) {
       return;
     }

@@ -19,9 +19,14 @@ void enter_thread(Tables& t, ThreadRef ref, const Envelope& e, const Route& rout
 // answered, when nobody watches it any more, and when an unwatched one has no open delivery.
 void end_request(Dispatch& dispatch, MessageRef ref);
 
-// Closes those that are old, and forgets what is closed or idle for long: at most `due_max`.
+// When the oldest that ages has its last moment; time_max: none does.
+Time next_thread_end(const Tables& t);
+// Closes those that are old, at most `due_max`; and when that is due: at whole seconds.
 void advance_threads(Dispatch& dispatch);
+Time threads_due(const Tables& t);
+// Forgets what is closed or idle for long, at most `due_max`; and when: at whole minutes.
 void forget_threads(Tables& t);
+Time old_threads_due(const Tables& t);
 
 Checked check(const ConstContext& context, const CloseThread& command);
 Outcome on(Context& context, const CloseThread& command);

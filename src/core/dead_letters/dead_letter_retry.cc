@@ -22,9 +22,7 @@ constexpr std::string_view system_name = "system";
 
 // Passes are at whole multiples of their distance.
 Time next_pass(const Rules& rules, Time after) {
-  const int64_t distance = rules.dead_letter_pass.us;
-  return after.us > base::time_max.us - distance ? base::time_max
-                                                 : Time{(after.us / distance + 1) * distance};
+  return base::next_multiple(after, rules.dead_letter_pass);
 }
 
 Duration backoff(const Rules& rules, uint32_t tries) {

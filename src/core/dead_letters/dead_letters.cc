@@ -87,6 +87,15 @@ bool DeadLetters::is_alarming(Time now, uint64_t count, Duration window) {
   return true;
 }
 
+// Those of a malformed message, which has no header.
+void DeadLetters::add_live(std::vector<Seq>& seqs) const {
+  for (const auto& [id, letter] : letters_) {
+    if (letter.reason == Reason::malformed && letter.is_open() && letter.has_original) {
+      seqs.push_back(letter.message);
+    }
+  }
+}
+
 void DeadLetters::encode_counts(Writer& out) const {
   out.varint(next_id_);
   out.time(alerted_);

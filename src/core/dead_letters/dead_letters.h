@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/model/command.h"
 
@@ -105,6 +106,9 @@ class DeadLetters {
   const std::map<uint64_t, DeadLetter>& all() const { return letters_; }
   size_t size() const { return letters_.size(); }
   size_t open() const { return letters_.size() - settled_.size(); }
+
+  // The records that it still needs: what is not named by any table is lost with its segment.
+  void add_live(std::vector<Seq>& seqs) const;
 
   // For snapshots: all of it but the letters, and the letters with their ids.
   void encode_counts(Writer& out) const;

@@ -70,6 +70,10 @@ void delivery_due(Dispatch& dispatch, DeliveryRef ref) {
 
 }  // namespace
 
+Time deliveries_due(const Tables& t) {
+  return t.messages.deadlines().empty() ? base::time_max : t.messages.deadlines().first().at;
+}
+
 void advance_deliveries(Dispatch& dispatch) {
   const Deadlines& deadlines = dispatch.t.messages.deadlines();
   const Time now = dispatch.t.now;

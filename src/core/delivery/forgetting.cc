@@ -30,11 +30,20 @@ void forget_message(Tables& t, MessageRef ref) {
 
 }  // namespace
 
+static Time next_message_gone(const Tables& t) {
+  const std::deque<Messages::Remembered>& remembered = t.messages.remembered();
+  return remembered.empty() ? base::time_max : remembered.front().since + t.rules.settled_retention;
+}
+
+Time old_messages_due(const Tables& t) {
+  return base::next_multiple(next_message_gone(t), base::minutes(1));
+}
+
 void forget_messages(Tables& t) {
   std::deque<Messages::Remembered>& remembered = t.messages.remembered();
   for (size_t n = 0; !remembered.empty(); ++n) {
     const bool too_many = remembered.size() > t.rules.settled_max;
-    const bool too_old = remembered.front().since + t.rules.settled_retention <= t.now;
+    const bool too_old = next_message_gone(t) <= t.now;
     if (!too_many && (!too_old || n >= due_max)) {
       return;
     }

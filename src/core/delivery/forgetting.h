@@ -5,7 +5,9 @@
 
 namespace parley::core {
 
-// Drops what is remembered of settled messages beyond its time or number.
+// Drops what is remembered of settled messages beyond its time or number; and when something's time
+// is over: at whole minutes.
 void forget_messages(Tables& t);
+Time old_messages_due(const Tables& t);
 
 }  // namespace parley::core

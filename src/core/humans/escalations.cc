@@ -42,6 +42,14 @@ void Escalations::resolve(uint64_t id, std::string_view resolution, std::string_
   resolved_.insert(id);
 }
 
+void Escalations::add_live(std::vector<Seq>& seqs) const {
+  for (const auto& [id, escalation] : escalations_) {
+    if (escalation.is_open()) {
+      seqs.push_back(escalation.about);
+    }
+  }
+}
+
 void Escalations::encode(Writer& out) const {
   out.varint(next_id_);
   out.varint(dropped_);

@@ -63,6 +63,9 @@ class Escalations {
   size_t open() const { return escalations_.size() - resolved_.size(); }
   uint64_t dropped() const { return dropped_; }
 
+  // The records that it still needs: what is not named by any table is lost with its segment.
+  void add_live(std::vector<Seq>& seqs) const;
+
   void encode(Writer& out) const;
   bool decode(Reader& in);
 

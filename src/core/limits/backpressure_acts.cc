@@ -70,6 +70,10 @@ Duration signal_mark(const Tables& t) {
   return Duration{Bucket::minute.us * static_cast<int64_t>(t.rules.flow_rate_signal) / 100};
 }
 
+Time relief_due(const Tables& t) {
+  return t.pressed.empty() ? base::time_max : t.pressed.begin()->first;
+}
+
 void relieve_all(Dispatch& dispatch) {
   Tables& t = dispatch.t;
   for (size_t n = 0; n < due_max && !t.pressed.empty() && t.pressed.begin()->first <= t.now; ++n) {

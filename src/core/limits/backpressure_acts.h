@@ -16,7 +16,8 @@ void signal_overload(Dispatch& dispatch, AgentRef sender);
 
 // Nothing of the sender's waits for its limits any more: it may go on.
 void relieve(Dispatch& dispatch, AgentRef sender);
-// The same for all whose time has come: at most `due_max`.
+// The same for all whose time has come, at most `due_max`; and when that is due.
 void relieve_all(Dispatch& dispatch);
+Time relief_due(const Tables& t);
 
 }  // namespace parley::core

@@ -4,19 +4,8 @@
 // agent that counts as present again.
 #include <variant>
 
-#include "core/agents/registry.h"
-#include "core/conversation/lock_acts.h"
-#include "core/conversation/session_acts.h"
-#include "core/conversation/task_acts.h"
-#include "core/conversation/thread_acts.h"
-#include "core/dead_letters/dead_letter_acts.h"
-#include "core/delivery/receiving.h"
-#include "core/humans/escalation_acts.h"
-#include "core/limits/admission.h"
-#include "core/machine/rule_acts.h"
-#include "core/machine/send.h"
+#include "core/machine/acts.h"
 #include "core/machine/workspace.h"
-#include "core/topics/subscription_acts.h"
 
 namespace parley::core {
 
@@ -46,8 +35,8 @@ std::optional<Error> refusal(const ConstContext& context, const Send& command) {
                                                                        : std::optional(error);
 }
 
-// By the check that the command's room has. What the others are refused for is rare, or theirs
-// alone to find out.
+// By the check that the command's room has. A command without one is refused seldom, or only its
+// act can find out.
 template <class Command>
 std::optional<Error> refusal(const ConstContext& context, const Command& command) {
   if constexpr (requires { check(context, command); }) {
@@ -62,9 +51,7 @@ std::optional<Error> refusal(const ConstContext& context, const Command& command
 std::optional<Error> Workspace::admit(const Entry& entry) const {
   // What is due would be done first, and may let it pass. A thread's end is due before the full
   // second at which a tick comes for it.
-  const ThreadRef oldest = t_.threads.oldest();
-  const bool ends_thread =
-      oldest != none && t_.threads[oldest].created + t_.rules.thread_duration_max <= entry.time;
+  const bool ends_thread = next_thread_end(t_) <= entry.time;
   if (entry.actor == broker_name || ends_thread || next_deadline() <= entry.time) {
     return std::nullopt;
   }

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "core/model/refusal.h"
 #include "core/model/wire.h"
 
 namespace parley::core {
@@ -17,8 +18,10 @@ using base::Code;
 
 constexpr std::string_view snapshot_magic = "parley snapshot 2\n";
 
-std::unexpected<Error> refuse(Code code, std::string detail) {
-  return std::unexpected(Error{code, std::move(detail), {}});
+// What the machine does itself, for all workspaces.
+bool is_for_machine(const Command& command) {
+  return std::holds_alternative<Tick>(command) || std::holds_alternative<StartNode>(command) ||
+         std::holds_alternative<AddWorkspace>(command);
 }
 
 // A token names one principal in one workspace.
@@ -66,11 +69,9 @@ Outcome Machine::apply(const Entry& entry, std::vector<Effect>& effects) {
 
 std::optional<Error> Machine::admit(const Entry& entry) const {
   const auto at = workspaces_.find(entry.workspace);
-  const bool is_own = std::holds_alternative<Tick>(entry.command) ||
-                      std::holds_alternative<StartNode>(entry.command) ||
-                      std::holds_alternative<AddWorkspace>(entry.command);
   // What is refused before the workspace is asked is not refused for the workspace's reasons.
-  return is_own || at == workspaces_.end() || has_token_of_another(workspaces_, entry)
+  return is_for_machine(entry.command) || at == workspaces_.end() ||
+                 has_token_of_another(workspaces_, entry)
              ? std::nullopt
              : at->second.admit(entry);
 }
@@ -256,37 +257,14 @@ uint64_t Machine::digest() const { return base::hash64(snapshot()); }
 std::vector<Seq> Machine::live() const {
   std::vector<Seq> seqs;
   for (const auto& [id, workspace] : workspaces_) {
-    workspace.tables().messages.each(
-        [&](MessageRef, const Message& message) { seqs.push_back(message.seq); });
-    for (const auto& [number, letter] : workspace.tables().dead_letters.all()) {
-      if (letter.reason == Reason::malformed && letter.is_open() && letter.has_original) {
-        seqs.push_back(letter.message);
-      }
-    }
-    for (const auto& [number, item] : workspace.tables().outbox.all()) {
-      seqs.push_back(item.about);
-    }
-    for (const auto& [first, pipeline] : workspace.tables().patterns.pipelines()) {
-      if (!pipeline.is_over()) {  // what a stage answered is the next one's input
-        seqs.push_back(first);
-        seqs.push_back(pipeline.stages[pipeline.stage].message);
-        seqs.push_back(pipeline.stages[std::max(pipeline.stage, 1u) - 1].response);
-      }
-    }
-    for (const auto& [began, task] : workspace.tables().tasks.all()) {
-      seqs.insert(seqs.end(), {task.message, task.report, task.outcome});
-    }
-    for (const auto& [began, session] : workspace.tables().sessions.all()) {
-      seqs.push_back(began);
-      for (const SessionChange& entry : session.entries) {
-        seqs.push_back(entry.seq);
-      }
-    }
-    for (const auto& [number, escalation] : workspace.tables().escalations.all()) {
-      if (escalation.is_open()) {
-        seqs.push_back(escalation.about);
-      }
-    }
+    const Tables& t = workspace.tables();
+    t.messages.each([&](MessageRef, const Message& message) { seqs.push_back(message.seq); });
+    t.dead_letters.add_live(seqs);
+    t.outbox.add_live(seqs);
+    t.patterns.add_live(seqs);
+    t.tasks.add_live(seqs);
+    t.sessions.add_live(seqs);
+    t.escalations.add_live(seqs);
   }
   std::ranges::sort(seqs);
   const auto repeated = std::ranges::unique(seqs);

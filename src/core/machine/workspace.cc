@@ -4,27 +4,8 @@
 #include <algorithm>
 #include <variant>
 
-#include "core/agents/presence.h"
-#include "core/agents/registry.h"
-#include "core/conversation/lock_acts.h"
-#include "core/conversation/session_acts.h"
-#include "core/conversation/task_acts.h"
-#include "core/conversation/thread_acts.h"
-#include "core/dead_letters/dead_letter_acts.h"
-#include "core/dead_letters/dead_letter_retry.h"
-#include "core/delivery/due.h"
-#include "core/delivery/forgetting.h"
-#include "core/delivery/receiving.h"
-#include "core/delivery/stream_acts.h"
-#include "core/humans/escalation_acts.h"
-#include "core/limits/admission.h"
-#include "core/limits/backpressure_acts.h"
-#include "core/machine/rule_acts.h"
-#include "core/machine/send.h"
+#include "core/machine/acts.h"
 #include "core/machine/snapshot.h"
-#include "core/requests/deadlock.h"
-#include "core/topics/retention.h"
-#include "core/topics/subscription_acts.h"
 
 namespace parley::core {
 
@@ -64,16 +45,6 @@ void forget_old(Dispatch& dispatch) {
 Outcome on(Context&, const Tick&) { return Receipt{}; }
 Outcome on(Context&, const StartNode&) { return Receipt{}; }
 Outcome on(Context&, const AddWorkspace&) { return Receipt{}; }
-
-// Old things are forgotten at whole minutes, and what is closed by its age is closed at whole
-// seconds, so that an idle broker writes few ticks for it.
-Time next_multiple(Time t, int64_t unit) {
-  return t.us > base::time_max.us - unit ? base::time_max : Time{(t.us / unit + 1) * unit};
-}
-
-Time next_minute(Time t) { return next_multiple(t, 60'000'000); }
-
-Time next_second(Time t) { return next_multiple(t, 1'000'000); }
 
 }  // namespace
 
@@ -156,48 +127,12 @@ void Workspace::add_admin(const TokenHash& token, Time now) {
   }
 }
 
+// The rooms of `let_time_pass` and of `forget_old`.
 Time Workspace::next_deadline() const {
-  Time next = base::time_max;
-  if (!t_.messages.deadlines().empty()) {
-    next = t_.messages.deadlines().first().at;
-  }
-  next = std::min(next, t_.patterns.next().at);
-  if (!t_.silences.empty()) {
-    next = std::min(next, t_.silences.begin()->first);
-  }
-  if (!t_.pressed.empty()) {
-    next = std::min(next, t_.pressed.begin()->first);
-  }
-  if (t_.topics.oldest() != none) {
-    next = std::min(next, next_minute(t_.topics.oldest_time() + t_.rules.topic_retention));
-  }
-  if (!t_.messages.remembered().empty()) {
-    next = std::min(
-        next, next_minute(t_.messages.remembered().front().since + t_.rules.settled_retention));
-  }
-  next = std::min(next, t_.dead_letters.next_due_at());
-  next = std::min(next, t_.locks.next_due());
-  if (const Task* const first = t_.tasks.first_ended()) {
-    next = std::min(next, next_minute(first->changed + t_.rules.task_retention));
-  }
-  if (const Session* const first = t_.sessions.first_unwarned()) {
-    next = std::min(next, session_warned_at(t_.rules, first->started));
-  }
-  if (const Session* const first = t_.sessions.first_live()) {
-    next = std::min(next, first->started + t_.rules.session_duration_max);
-  }
-  if (const Session* const first = t_.sessions.first_ended()) {
-    next = std::min(next, next_minute(first->ended + t_.rules.session_retention));
-  }
-  if (const ThreadRef oldest = t_.threads.oldest(); oldest != none) {
-    next = std::min(next, next_second(t_.threads[oldest].created + t_.rules.thread_duration_max));
-  }
-  for (const auto standing : {Threads::Standing::closed, Threads::Standing::idle}) {
-    if (const ThreadRef first = t_.threads.first(standing); first != none) {
-      next = std::min(next, next_minute(t_.threads[first].changed + t_.rules.thread_retention));
-    }
-  }
-  return next;
+  return std::min({relief_due(t_), deliveries_due(t_), threads_due(t_), sessions_due(t_),
+                   t_.locks.next_due(), t_.dead_letters.next_due_at(), t_.patterns.next().at,
+                   presence::due(t_), retained_due(t_), old_threads_due(t_), old_sessions_due(t_),
+                   old_tasks_due(t_), old_messages_due(t_)});
 }
 
 void Workspace::encode(Writer& out) const { core::encode(t_, out); }

@@ -89,6 +89,12 @@ void Outbox::forget(std::string_view to) {
   }
 }
 
+void Outbox::add_live(std::vector<Seq>& seqs) const {
+  for (const auto& [id, item] : outbox_) {
+    seqs.push_back(item.about);
+  }
+}
+
 void Outbox::encode(Writer& out) const {
   out.varint(next_id_);
   out.varint(dropped);

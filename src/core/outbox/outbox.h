@@ -99,6 +99,9 @@ class Outbox {
   uint64_t dropped = 0;  // there were too many
   uint64_t refused = 0;  // they could not be sent
 
+  // The records that it still needs: what is not named by any table is lost with its segment.
+  void add_live(std::vector<Seq>& seqs) const;
+
   void encode(Writer& out) const;
   bool decode(Reader& in);  // false when the bytes are no outbox items
 

@@ -193,6 +193,16 @@ Patterns::Due Patterns::next() const {
   return {first.at, first.seq, static_cast<Kind>(first.slot)};
 }
 
+void Patterns::add_live(std::vector<Seq>& seqs) const {
+  for (const auto& [first, pipeline] : pipelines_) {
+    if (!pipeline.is_over()) {  // what a stage answered is the next one's input
+      seqs.push_back(first);
+      seqs.push_back(pipeline.stages[pipeline.stage].message);
+      seqs.push_back(pipeline.stages[std::max(pipeline.stage, 1u) - 1].response);
+    }
+  }
+}
+
 void Patterns::encode(Writer& out) const {
   put_rows(waits_, out);
   put_rows(gathers_, out);

@@ -214,6 +214,9 @@ class Patterns {
   const std::map<Seq, Gather>& gathers() const { return gathers_; }
   const std::map<Seq, Pipeline>& pipelines() const { return pipelines_; }
 
+  // The records that it still needs: what is not named by any table is lost with its segment.
+  void add_live(std::vector<Seq>& seqs) const;
+
   void encode(Writer& out) const;
   bool decode(Reader& in);
 

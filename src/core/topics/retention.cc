@@ -30,12 +30,18 @@ void retain(Dispatch& dispatch, MessageRef ref) {
   }
 }
 
+static Time next_retention_end(const Tables& t) {
+  return t.topics.oldest() == none ? base::time_max
+                                   : t.topics.oldest_time() + t.rules.topic_retention;
+}
+
+Time retained_due(const Tables& t) {
+  return base::next_multiple(next_retention_end(t), base::minutes(1));
+}
+
 void forget_retained(Dispatch& dispatch) {
-  const Tables& t = dispatch.t;
-  for (size_t n = 0; n < due_max && t.topics.oldest() != none &&
-                     t.topics.oldest_time() + t.rules.topic_retention <= t.now;
-       ++n) {
-    end_retention(dispatch, t.topics.oldest());
+  for (size_t n = 0; n < due_max && next_retention_end(dispatch.t) <= dispatch.t.now; ++n) {
+    end_retention(dispatch, dispatch.t.topics.oldest());
   }
 }
 

@@ -8,7 +8,8 @@ namespace parley::core {
 // Keeps a topic's message for late subscribers, within the topic's limit.
 void retain(Dispatch& dispatch, MessageRef ref);
 
-// Drops what is older than topic_retention: at most `due_max`.
+// Drops what is older than topic_retention, at most `due_max`; and when: at whole minutes.
 void forget_retained(Dispatch& dispatch);
+Time retained_due(const Tables& t);
 
 }  // namespace parley::core
