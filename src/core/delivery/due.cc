@@ -42,7 +42,7 @@ size_t expire_message(Dispatch& dispatch, MessageRef ref, size_t count_max) {
     }
     next = sibling;
   }
-  t.messages.stop_expiry(ref);
+  t.messages.deadlines.stop_expiry(ref);
   return std::max(done, size_t{1});
 }
 
@@ -71,7 +71,7 @@ void delivery_due(Dispatch& dispatch, DeliveryRef ref) {
 }  // namespace
 
 void advance_deliveries(Dispatch& dispatch) {
-  const Deadlines& deadlines = dispatch.t.messages.deadlines();
+  const Deadlines& deadlines = dispatch.t.messages.deadlines.all();
   const Time now = dispatch.t.now;
   for (size_t left = due_max; left > 0 && !deadlines.empty() && deadlines.first().at <= now;) {
     const Deadlines::Due due = deadlines.first();
@@ -89,7 +89,7 @@ void end_broadcasts(Dispatch& dispatch, uint64_t life) {
   size_t left = due_max;
   for (const Seq seq : t.broadcasts.of(life)) {
     const MessageRef ref = t.messages.find(seq);
-    t.messages.set_expiry(ref, t.now);
+    t.messages.deadlines.set_expiry(ref, t.now);
     if (left > 0) {  // the others with the next ticks
       left -= expire_message(dispatch, ref, left);
     }

@@ -4,6 +4,7 @@
 
 #include <deque>
 
+#include "core/delivery/dispatch.h"
 #include "core/requests/deadlock.h"
 
 namespace parley::core {
@@ -31,7 +32,7 @@ void forget_message(Tables& t, MessageRef ref) {
 }  // namespace
 
 void forget_messages(Tables& t) {
-  std::deque<Messages::Remembered>& remembered = t.messages.remembered();
+  std::deque<Remembered>& remembered = t.remembered;
   for (size_t n = 0; !remembered.empty(); ++n) {
     const bool too_many = remembered.size() > t.rules.settled_max;
     const bool too_old = remembered.front().since + t.rules.settled_retention <= t.now;

@@ -411,13 +411,13 @@ void encode_delivery(const Tables& t, const Places& agents, DeliveryRef ref, Wri
   out.u8(delivery.revivals);
   out.boolean(delivery.may_be_known);
   if (!is_final(delivery.state)) {
-    t.messages.put_marks(ref, out);
+    t.messages.marks.encode(ref, out);
     out.boolean(delivery.lost);
   }
-  const auto error = t.messages.last_errors().find(ref);
-  out.text(error == t.messages.last_errors().end() ? std::string_view{} : error->second);
-  const auto away = t.messages.redirected().find(ref);
-  out.text(away == t.messages.redirected().end() ? std::string_view{} : away->second);
+  const std::string* const error = t.messages.notes.last_error(ref);
+  out.text(error == nullptr ? std::string_view{} : *error);
+  const std::string* const away = t.messages.notes.redirected_from(ref);
+  out.text(away == nullptr ? std::string_view{} : *away);
 }
 
 void encode_messages(const Tables& t, const Places& agents, const Places& topics,
@@ -481,11 +481,11 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   Delivery& delivery = t.messages.delivery(ref);
   delivery.state = state;
   if (is_held(state) || state == State::delayed) {
-    t.messages.start_due(ref, in.time());
+    t.messages.deadlines.start_due(ref, in.time());
   }
   if (const Gate gate = state == State::delayed ? in.enumerator(gate_last) : Gate::open;
       gate != Gate::open) {
-    t.messages.throttle(ref, gate, delivery.due);
+    t.messages.gates.hold_up(ref, gate, delivery.due);
   }
   if (!is_final(state) && delivery.gate != Gate::removed && !t.agents[receiver].is_registered()) {
     in.fail();
@@ -495,19 +495,19 @@ void decode_delivery(Tables& t, MessageRef message, const std::vector<AgentRef>&
   delivery.revivals = in.u8();
   delivery.may_be_known = in.boolean();
   if (!is_final(state)) {
-    t.messages.get_marks(ref, in);
+    t.messages.marks.decode(ref, in);
     delivery.lost = in.boolean();
   }
   if (const std::string_view error = in.text(); !error.empty()) {
-    t.messages.last_errors()[ref] = error;
+    t.messages.notes.set_last_error(ref, std::string(error));
   }
   if (const std::string_view away = in.text(); !away.empty()) {
-    t.messages.redirected()[ref] = away;
+    t.messages.notes.set_redirected_from(ref, std::string(away));
   }
   Agent& agent = t.agents[receiver];
   ++agent.uses;
   if (is_final(state)) {
-    t.messages.note_end(ref);
+    t.messages.open.remove(ref);
     return;
   }
   ++agent.inbox.unsettled;
@@ -577,7 +577,7 @@ void decode_message(Tables& t, const std::vector<AgentRef>& agents,
     decode_delivery(t, ref, agents, in);
   }
   if (has_timer) {
-    t.messages.start_expiry(ref);
+    t.messages.deadlines.start_expiry(ref);
   }
 }
 
@@ -615,8 +615,8 @@ void decode_held(Tables& t, const std::vector<StreamRef>& streams, Reader& in) {
 }
 
 void encode_remembered(const Tables& t, Writer& out) {
-  out.varint(t.messages.remembered().size());
-  for (const Messages::Remembered& item : t.messages.remembered()) {
+  out.varint(t.remembered.size());
+  for (const Remembered& item : t.remembered) {
     out.seq(t.messages.message(item.message).seq);
     out.time(item.since);
   }
@@ -628,7 +628,7 @@ void decode_remembered(Tables& t, Reader& in) {
     if (message == none) {
       return in.fail();
     }
-    t.messages.remembered().push_back({message, in.time()});
+    t.remembered.push_back({message, in.time()});
   }
 }
 

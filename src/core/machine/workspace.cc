@@ -49,7 +49,7 @@ void let_time_pass(Dispatch& dispatch, Requests& requests) {
 // Drops what is kept or remembered beyond its time or number, at the end of each entry. Messages go
 // last: the others refer to them.
 void forget_old(Dispatch& dispatch) {
-  for (const AgentRef sender : dispatch.t.messages.take_drained()) {
+  for (const AgentRef sender : dispatch.t.messages.gates.take_drained()) {
     relieve(dispatch, sender);
   }
   forget_dead_letters(dispatch);
@@ -158,8 +158,8 @@ void Workspace::add_admin(const TokenHash& token, Time now) {
 
 Time Workspace::next_deadline() const {
   Time next = base::time_max;
-  if (!t_.messages.deadlines().empty()) {
-    next = t_.messages.deadlines().first().at;
+  if (!t_.messages.deadlines.all().empty()) {
+    next = t_.messages.deadlines.all().first().at;
   }
   next = std::min(next, t_.patterns.next().at);
   if (!t_.silences.empty()) {
@@ -171,9 +171,8 @@ Time Workspace::next_deadline() const {
   if (t_.topics.oldest() != none) {
     next = std::min(next, next_minute(t_.topics.oldest_time() + t_.rules.topic_retention));
   }
-  if (!t_.messages.remembered().empty()) {
-    next = std::min(
-        next, next_minute(t_.messages.remembered().front().since + t_.rules.settled_retention));
+  if (!t_.remembered.empty()) {
+    next = std::min(next, next_minute(t_.remembered.front().since + t_.rules.settled_retention));
   }
   next = std::min(next, t_.dead_letters.next_due_at());
   next = std::min(next, t_.locks.next_due());
