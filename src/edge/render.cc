@@ -160,8 +160,9 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
   }
   out.key("queue_depth").number(agent.inbox.unsettled);
   out.key("inbox").object().key("unsettled").number(agent.inbox.unsettled).end_object();
-  out.key("outbox").object().key("unsettled").number(tables.messages.open_of(ref)).end_object();
-  out.key("throttled").number(tables.messages.throttled_of(ref));
+  const uint64_t unsettled = tables.messages.open.messages_of(ref);
+  out.key("outbox").object().key("unsettled").number(unsettled).end_object();
+  out.key("throttled").number(tables.messages.gates.throttled_of(ref));
   render_limits(tables.rules, agent, now, out);
   out.key("streams").number(uint64_t{agent.streams.size()});
   out.end_object();
@@ -238,13 +239,12 @@ void render_delivery(const core::Tables& tables, core::DeliveryRef ref, JsonWrit
   if (tables.messages.message_of(ref).durability == core::Durability::memory) {
     out.key("not_persisted").boolean(true);
   }
-  const auto away = tables.messages.redirected().find(ref);
-  if (away != tables.messages.redirected().end()) {
-    out.key("redirected_from").text(away->second);
+  const core::DeliveryNotes& notes = tables.messages.notes;
+  if (const std::string* const away = notes.redirected_from(ref); away != nullptr) {
+    out.key("redirected_from").text(*away);
   }
-  const auto error = tables.messages.last_errors().find(ref);
-  if (error != tables.messages.last_errors().end()) {
-    out.key("last_error").text(error->second);
+  if (const std::string* const error = notes.last_error(ref); error != nullptr) {
+    out.key("last_error").text(*error);
   }
   out.end_object();
 }
@@ -403,14 +403,14 @@ std::string traceparent_of(const core::Envelope& envelope) {
 std::string_view redirected_from(const core::Tables& tables, core::MessageRef message,
                                  core::AgentRef receiver) {
   // Redirected deliveries are rare: mostly no look-up is needed.
-  return tables.messages.redirected().empty()
+  return tables.messages.notes.redirected().empty()
              ? std::string_view{}
              : redirected_from(tables, tables.messages.delivery_to(message, receiver));
 }
 
 std::string_view redirected_from(const core::Tables& tables, core::DeliveryRef delivery) {
-  const auto at = tables.messages.redirected().find(delivery);
-  return at == tables.messages.redirected().end() ? std::string_view{} : at->second;
+  const std::string* const from = tables.messages.notes.redirected_from(delivery);
+  return from == nullptr ? std::string_view{} : *from;
 }
 
 void render_provenance(const core::Envelope& envelope, const core::Message& message,
@@ -467,9 +467,8 @@ void add_delivery(const core::Tables& tables, core::MessageRef message, core::Ag
   std::string text;
   JsonWriter out(text);
   out.object().key("state").plain(core::state_name(state));
-  const auto error = tables.messages.last_errors().find(ref);
-  if (error != tables.messages.last_errors().end()) {
-    out.key("note").text(error->second);
+  if (const std::string* const error = tables.messages.notes.last_error(ref); error != nullptr) {
+    out.key("note").text(*error);
   }
   out.end_object();
   response.headers.emplace_back("Parley-Delivery", std::move(text));

@@ -141,11 +141,9 @@ void Facts::add_delivery(const Turn& turn, core::DeliveryRef ref) {
     fact.word |= Fact::finished;
   }
   fact.name = keep_name(turn.tables.agents[delivery.receiver].name);
-  const auto& errors = turn.tables.messages.last_errors();
-  if (!errors.empty()) {
-    if (const auto error = errors.find(ref); error != errors.end()) {
-      fact.error = keep(error->second);
-    }
+  if (const std::string* const error = turn.tables.messages.notes.last_error(ref);
+      error != nullptr) {
+    fact.error = keep(*error);
   }
 }
 

@@ -340,11 +340,11 @@ void deliver_again(Dispatch& dispatch, MessageRef message, AgentRef receiver,
                    const std::string& former) {
   Tables& t = dispatch.t;
   unblock(t, message);
-  std::erase_if(t.messages.remembered(),
-                [message](const Messages::Remembered& item) { return item.message == message; });
+  std::erase_if(t.remembered,
+                [message](const Remembered& item) { return item.message == message; });
   Message& given = t.messages.message(message);
   given.refused = false;  // it is on its way to another than the one who was away
-  t.messages.stop_expiry(message);
+  t.messages.deadlines.stop_expiry(message);
   given.expires = given.ttl.us > 0 ? t.now + given.ttl : base::time_max;
   if (const DeliveryRef before = t.messages.delivery_to(message, receiver); before != none) {
     dispatch.revive(before);
@@ -352,7 +352,7 @@ void deliver_again(Dispatch& dispatch, MessageRef message, AgentRef receiver,
     dispatch.deliver(message, receiver);
   }
   if (former != t.agents[receiver].name) {
-    t.messages.redirected()[t.messages.delivery_to(message, receiver)] = former;
+    t.messages.notes.set_redirected_from(t.messages.delivery_to(message, receiver), former);
   }
 }
 

@@ -132,7 +132,6 @@ class Tasks {
 
   // The records that it still needs: what is not named by any table is lost with its segment.
   void add_live(std::vector<Seq>& seqs) const;
-
   void encode(Writer& out) const;
   bool decode(Reader& in);  // false when the bytes are not what `encode` writes
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/delivery/messages.h"
+#include "core/messages/message.h"
 #include "core/model/envelope.h"
 #include "core/state/index.h"
 #include "core/state/slots.h"

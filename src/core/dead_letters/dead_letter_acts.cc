@@ -19,7 +19,7 @@ using base::Code;
 
 void redirect(Tables& t, DeliveryRef ref, AgentRef stand_in) {
   Delivery& delivery = t.messages.delivery(ref);
-  t.messages.redirected()[ref] = t.agents[delivery.receiver].name;
+  t.messages.notes.set_redirected_from(ref, t.agents[delivery.receiver].name);
   const Seq seq = t.messages.message(delivery.message).seq;
   if (Task* const task = t.tasks.find(seq);
       task != nullptr && task->specialist == t.agents[delivery.receiver].name) {
@@ -27,7 +27,7 @@ void redirect(Tables& t, DeliveryRef ref, AgentRef stand_in) {
   }
   t.agents.use(stand_in);
   t.agents.release(delivery.receiver);
-  t.messages.set_receiver(ref, stand_in);
+  t.messages.open.set_receiver(ref, stand_in);
 }
 
 }  // namespace

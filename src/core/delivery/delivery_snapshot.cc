@@ -2,7 +2,6 @@
 #include "core/delivery/delivery_snapshot.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,10 +57,7 @@ struct DeliveryRow {
   }
 };
 
-std::string text_of(const std::map<DeliveryRef, std::string>& texts, DeliveryRef ref) {
-  const auto at = texts.find(ref);
-  return at == texts.end() ? std::string() : at->second;
-}
+std::string text_or_none(const std::string* text) { return text == nullptr ? "" : *text; }
 
 DeliveryRow row_of(const Messages& messages, DeliveryRef ref) {
   const Delivery& delivery = messages.delivery(ref);
@@ -75,10 +71,10 @@ DeliveryRow row_of(const Messages& messages, DeliveryRef ref) {
           .revivals = delivery.revivals,
           .may_be_known = delivery.may_be_known,
           .mark = delivery.mark,
-          .former_mark = messages.former_mark(ref),
+          .former_mark = messages.marks.former(ref),
           .lost = delivery.lost,
-          .last_error = text_of(messages.last_errors(), ref),
-          .redirected = text_of(messages.redirected(), ref)};
+          .last_error = text_or_none(messages.notes.last_error(ref)),
+          .redirected = text_or_none(messages.notes.redirected_from(ref))};
 }
 
 // Whether there can be such a delivery of the message; then it is there.
@@ -92,26 +88,26 @@ bool add_delivery(Tables& t, MessageRef message, DeliveryRow& row) {
   Delivery& delivery = t.messages.delivery(ref);
   delivery.state = row.state;
   if (row.has_deadline()) {
-    t.messages.start_due(ref, row.due);
+    t.messages.deadlines.start_due(ref, row.due);
   }
   if (row.gate != Gate::open) {
-    t.messages.throttle(ref, row.gate, row.due);
+    t.messages.gates.hold_up(ref, row.gate, row.due);
   }
   delivery.attempts = row.attempts;
   delivery.failures = row.failures;
   delivery.revivals = row.revivals;
   delivery.may_be_known = row.may_be_known;
   delivery.lost = row.lost;
-  t.messages.set_marks(ref, row.mark, row.former_mark);
+  t.messages.marks.set(ref, row.mark, row.former_mark);
   if (!row.last_error.empty()) {
-    t.messages.last_errors()[ref] = std::move(row.last_error);
+    t.messages.notes.set_last_error(ref, std::move(row.last_error));
   }
   if (!row.redirected.empty()) {
-    t.messages.redirected()[ref] = std::move(row.redirected);
+    t.messages.notes.set_redirected_from(ref, std::move(row.redirected));
   }
   ++agent.uses;
   if (is_final(row.state)) {
-    t.messages.note_end(ref);
+    t.messages.open.remove(ref);
     return true;
   }
   ++agent.inbox.unsettled;
@@ -169,7 +165,7 @@ void decode_message(Tables& t, Message& row, SnapshotReader& in) {
   const MessageRef ref = t.messages.find(row.seq);
   in.rows<DeliveryRow>([&](DeliveryRow& delivery) { return add_delivery(t, ref, delivery); });
   if (has_deadline) {
-    t.messages.start_expiry(ref);
+    t.messages.deadlines.start_expiry(ref);
   }
 }
 
@@ -208,8 +204,8 @@ void decode_held(Tables& t, SnapshotReader& in) {
 }
 
 void encode_remembered(const Tables& t, Writer& out) {
-  out.varint(t.messages.remembered().size());
-  for (const Messages::Remembered& item : t.messages.remembered()) {
+  out.varint(t.remembered.size());
+  for (const Remembered& item : t.remembered) {
     out.seq(t.messages.message(item.message).seq);
     out.time(item.since);
   }
@@ -221,7 +217,7 @@ void decode_remembered(Tables& t, Reader& in) {
     if (message == none) {
       return in.fail();
     }
-    t.messages.remembered().push_back({message, in.time()});
+    t.remembered.push_back({message, in.time()});
   }
 }
 

@@ -53,7 +53,7 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, Passage& passage) 
     return false;
   }
   const DeliveryRef ref = t.messages.add_delivery(message, receiver, t.now);
-  t.messages.start_expiry(message);
+  t.messages.deadlines.start_expiry(message);
   t.agents.use(receiver);
   ++agent.inbox.unsettled;
   if (t.load_of(receiver) * 100 >= t.rules.queue_max * t.rules.breaker_queue &&
@@ -80,7 +80,7 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, Passage& passage) 
 
 void Dispatch::deliver_if_there(MessageRef message, AgentRef receiver) {
   const DeliveryRef ref = t.messages.add_delivery(message, receiver, t.now);
-  t.messages.start_expiry(message);
+  t.messages.deadlines.start_expiry(message);
   t.agents.use(receiver);
   ++t.agents[receiver].inbox.unsettled;
   fail_or_try(ref, Gate::presence, Reason::receiver_unavailable);
@@ -112,7 +112,7 @@ StreamRef Dispatch::stream_for(DeliveryRef delivery) const {
   StreamRef best = none;
   for (const StreamRef ref : t.agents[t.messages.delivery(delivery).receiver].streams) {
     const Stream& stream = t.streams[ref];
-    if (!t.messages.mark_before(delivery, stream.after).is_none()) {
+    if (!t.messages.marks.before(delivery, stream.after).is_none()) {
       return ref;
     }
     if (stream.held >= stream.window) {
@@ -164,7 +164,7 @@ void Dispatch::hand_out(DeliveryRef ref, StreamRef stream_ref, State state) {
   Delivery& delivery = t.messages.delivery(ref);
   leave(ref);
   const ResumeMark before =
-      stream_ref == none ? ResumeMark{} : t.messages.mark_before(ref, t.streams[stream_ref].after);
+      stream_ref == none ? ResumeMark{} : t.messages.marks.before(ref, t.streams[stream_ref].after);
   const bool seen = !before.is_none();
   // Who resumes that very stream has not seen what came behind the mark. If another stream pushed
   // it, we cannot know whether the client saw it.
@@ -183,7 +183,7 @@ void Dispatch::hand_out(DeliveryRef ref, StreamRef stream_ref, State state) {
   set_state(ref, state);
   hold(t, ref, default_lease(t.rules, t.agents[delivery.receiver].dialect));
   StreamId stream_id = stream_none;
-  t.messages.set_marks(ref, {});
+  t.messages.marks.set(ref, {});
   if (stream_ref != none) {
     stream_id = t.streams[stream_ref].id;
     delivery.stream = stream_ref;
@@ -208,7 +208,7 @@ void Dispatch::link(DeliveryRef ref, Stream& stream, const ResumeMark& before) {
     stream.handed_out = 0;
   }
   Delivery& delivery = t.messages.delivery(ref);
-  t.messages.set_marks(ref, {stream.number, seen ? 0 : ++stream.handed_out}, before);
+  t.messages.marks.set(ref, {stream.number, seen ? 0 : ++stream.handed_out}, before);
   delivery.prev = seen ? stream.last_seen : stream.last;
   DeliveryRef& place =
       delivery.prev == none ? stream.first : t.messages.delivery(delivery.prev).next;
@@ -258,8 +258,7 @@ void Dispatch::leave(DeliveryRef ref) {
   }
   // Its receiver may have seen it, unless a mark says otherwise when it is handed out again.
   delivery.may_be_known |= is_held(delivery.state);
-  t.messages.stop_due(ref);
-  t.messages.unthrottle(ref);
+  t.messages.gates.let_pass(ref);
 }
 
 void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::string_view error) {
@@ -270,7 +269,7 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
     note_failure(t, delivery.receiver);
   }
   if (!error.empty()) {
-    t.messages.last_errors()[ref] = base::cut(error, t.rules.reason_bytes_max);
+    t.messages.notes.set_last_error(ref, std::string(base::cut(error, t.rules.reason_bytes_max)));
   }
   if (failed && delivery.failures >= t.rules.attempts_max) {
     dead_letter(ref, Reason::receiver_unavailable, error);
@@ -281,10 +280,10 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
     return;
   }
   leave(ref);
-  t.messages.set_marks(ref, {});
+  t.messages.marks.set(ref, {});
   set_state(ref, delay.us > 0 ? State::delayed : State::queued);
   if (delay.us > 0) {
-    t.messages.start_due(ref, t.now + delay);
+    t.messages.deadlines.start_due(ref, t.now + delay);
   }
   line_up(ref);
 }
@@ -330,12 +329,12 @@ void Dispatch::leave_for_removal(DeliveryRef ref) {
   leave(ref);
   set_state(ref, State::delayed);
   t.messages.delivery(ref).changed = since;  // for its sender it waits as before
-  t.messages.throttle(ref, Gate::removed, t.now);
+  t.messages.gates.hold_up(ref, Gate::removed, t.now);
 }
 
 void Dispatch::withdraw(DeliveryRef ref, std::string why) {
   leave(ref);
-  t.messages.last_errors()[ref] = std::move(why);
+  t.messages.notes.set_last_error(ref, std::move(why));
   end(ref, State::dead);
 }
 
@@ -360,7 +359,7 @@ void Dispatch::add_dead_letter(DeliveryRef ref, Reason reason, std::string_view 
   letter.tries = delivery.revivals;
   letter.last_error = base::cut(error, t.rules.reason_bytes_max);
   if (reason == Reason::rejected && !error.empty()) {
-    t.messages.last_errors()[ref] = letter.last_error;
+    t.messages.notes.set_last_error(ref, letter.last_error);
   }
   ++message.dead_letters;
   const uint64_t id = store_dead_letter(*this, std::move(letter));
@@ -374,8 +373,8 @@ void Dispatch::end(DeliveryRef ref, State state) {
   Delivery& delivery = t.messages.delivery(ref);
   Message& message = t.messages.message(delivery.message);
   --t.agents[delivery.receiver].inbox.unsettled;
-  t.messages.note_end(ref);
-  t.messages.set_marks(ref, {});
+  t.messages.open.remove(ref);
+  t.messages.marks.set(ref, {});
   delivery.lost = false;
   set_state(ref, state);
   if (message.watched) {
@@ -395,11 +394,11 @@ void Dispatch::revive(DeliveryRef ref) {
   delivery.attempts = 0;  // but `may_be_known` stays: its receiver may still know its seq
   delivery.failures = 0;
   delivery.revivals = 0;
-  t.messages.last_errors().erase(ref);
-  t.messages.stop_expiry(delivery.message);
+  t.messages.notes.clear_last_error(ref);
+  t.messages.deadlines.stop_expiry(delivery.message);
   message.expires = message.ttl.us > 0 ? t.now + message.ttl : base::time_max;
-  t.messages.note_revival(ref);
-  t.messages.start_expiry(delivery.message);
+  t.messages.open.add(ref);
+  t.messages.deadlines.start_expiry(delivery.message);
   ++t.agents[delivery.receiver].inbox.unsettled;
   if (Task* const task = message.is_task ? t.tasks.find(message.seq) : nullptr;
       task != nullptr && task->specialist == t.agents[delivery.receiver].name) {
@@ -419,7 +418,7 @@ void Dispatch::finish(MessageRef ref) {
   if (message.open > 0 || ref == fanned_out_) {
     return;
   }
-  t.messages.stop_expiry(ref);
+  t.messages.deadlines.stop_expiry(ref);
   t.broadcasts.remove(message.seq);
   if (!message.watched) {
     end_request(*this, ref);
@@ -428,7 +427,7 @@ void Dispatch::finish(MessageRef ref) {
     unblock(t, ref);
   }
   if (!message.retained && message.dead_letters == 0 && !message.watched) {
-    t.messages.remembered().push_back({ref, t.now});
+    t.remembered.push_back({ref, t.now});
     t.sessions.done_with(message.seq);
     t.holds.remove(message.seq);
   }
@@ -436,7 +435,7 @@ void Dispatch::finish(MessageRef ref) {
 
 std::vector<DeliveryRef> unsettled_of(const Tables& t, AgentRef agent) {
   std::vector<std::pair<Seq, DeliveryRef>> found;
-  t.messages.each_open(agent, [&](DeliveryRef ref, const Delivery&) {
+  t.messages.open.each_to(agent, [&](DeliveryRef ref, const Delivery&) {
     found.emplace_back(t.messages.message_of(ref).seq, ref);
   });
   std::ranges::sort(found);

@@ -42,7 +42,7 @@ size_t expire_message(Dispatch& dispatch, MessageRef ref, size_t count_max) {
     }
     next = sibling;
   }
-  t.messages.stop_expiry(ref);
+  t.messages.deadlines.stop_expiry(ref);
   return std::max(done, size_t{1});
 }
 
@@ -71,11 +71,12 @@ void delivery_due(Dispatch& dispatch, DeliveryRef ref) {
 }  // namespace
 
 Time deliveries_due(const Tables& t) {
-  return t.messages.deadlines().empty() ? base::time_max : t.messages.deadlines().first().at;
+  const Deadlines& deadlines = t.messages.deadlines.all();
+  return deadlines.empty() ? base::time_max : deadlines.first().at;
 }
 
 void advance_deliveries(Dispatch& dispatch) {
-  const Deadlines& deadlines = dispatch.t.messages.deadlines();
+  const Deadlines& deadlines = dispatch.t.messages.deadlines.all();
   const Time now = dispatch.t.now;
   for (size_t left = due_max; left > 0 && !deadlines.empty() && deadlines.first().at <= now;) {
     const Deadlines::Due due = deadlines.first();
@@ -93,7 +94,7 @@ void end_broadcasts(Dispatch& dispatch, uint64_t life) {
   size_t left = due_max;
   for (const Seq seq : t.broadcasts.of(life)) {
     const MessageRef ref = t.messages.find(seq);
-    t.messages.set_expiry(ref, t.now);
+    t.messages.deadlines.set_expiry(ref, t.now);
     if (left > 0) {  // the others with the next ticks
       left -= expire_message(dispatch, ref, left);
     }

@@ -4,6 +4,7 @@
 
 #include <deque>
 
+#include "core/delivery/dispatch.h"
 #include "core/requests/deadlock.h"
 
 namespace parley::core {
@@ -31,8 +32,8 @@ void forget_message(Tables& t, MessageRef ref) {
 }  // namespace
 
 static Time next_message_gone(const Tables& t) {
-  const std::deque<Messages::Remembered>& remembered = t.messages.remembered();
-  return remembered.empty() ? base::time_max : remembered.front().since + t.rules.settled_retention;
+  return t.remembered.empty() ? base::time_max
+                              : t.remembered.front().since + t.rules.settled_retention;
 }
 
 Time old_messages_due(const Tables& t) {
@@ -40,7 +41,7 @@ Time old_messages_due(const Tables& t) {
 }
 
 void forget_messages(Tables& t) {
-  std::deque<Messages::Remembered>& remembered = t.messages.remembered();
+  std::deque<Remembered>& remembered = t.remembered;
   for (size_t n = 0; !remembered.empty(); ++n) {
     const bool too_many = remembered.size() > t.rules.settled_max;
     const bool too_old = next_message_gone(t) <= t.now;

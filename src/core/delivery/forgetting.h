@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/delivery/dispatch.h"
+#include "core/messages/message.h"
 
 namespace parley::core {
+
+struct Tables;
+
+// A message that nothing needs any more, in Tables::remembered: who refers to it or repeats it is
+// still understood.
+struct Remembered {
+  MessageRef message;
+  Time since;
+};
 
 // Drops what is remembered of settled messages beyond its time or number; and when something's time
 // is over: at whole minutes.

@@ -135,8 +135,7 @@ void Inbox::end_delay(Messages& messages, Discipline discipline, DeliveryRef ref
   Delivery& delivery = messages.delivery(ref);
   CHECK(delivery.state == State::delayed);
   const bool was_out = stays_out(delivery, discipline);
-  messages.stop_due(ref);
-  messages.unthrottle(ref);
+  messages.gates.let_pass(ref);
   delivery.state = State::queued;
   if (delivery.on_hold) {
     return;
@@ -162,8 +161,7 @@ void Inbox::hurry(Messages& messages, Channel& channel) {
   for (DeliveryRef ref = channel.last; ref != none; ref = messages.delivery(ref).prev) {
     Delivery& delivery = messages.delivery(ref);
     if (delivery.state == State::delayed && urgent_behind) {
-      messages.stop_due(ref);
-      messages.unthrottle(ref);
+      messages.gates.let_pass(ref);
       delivery.state = State::queued;
       --channel.delayed;
     }

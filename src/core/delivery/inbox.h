@@ -8,7 +8,7 @@
 #include <set>
 #include <span>
 
-#include "core/delivery/messages.h"
+#include "core/messages/messages.h"
 #include "core/model/policy.h"
 
 namespace parley::core {

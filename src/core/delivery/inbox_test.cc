@@ -97,7 +97,7 @@ TEST_P(InboxDiscipline, AgreesWithTheModelUnderRandomWork) {
     const auto put = [&](DeliveryRef ref, bool delayed) {
       messages.delivery(ref).state = delayed ? State::delayed : State::queued;
       if (delayed) {
-        messages.start_due(ref, Time{1});
+        messages.deadlines.start_due(ref, Time{1});
       }
       const Message& message = messages.message_of(ref);
       const uint64_t topic = message.topic == none ? 0 : message.topic + 1;
@@ -124,7 +124,7 @@ TEST_P(InboxDiscipline, AgreesWithTheModelUnderRandomWork) {
             std::next(model.items().begin(), static_cast<int>(random.below(model.items().size())))
                 ->first;
         inbox.take(messages, discipline, ref);
-        messages.stop_due(ref);
+        messages.deadlines.stop_due(ref);
         model.items().erase(ref);
         outside.push_back(ref);
       } else if (dice < 8 && outside.size() > 1) {

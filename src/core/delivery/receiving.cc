@@ -96,7 +96,9 @@ Outcome acknowledge_upto(Context& context, const Ack& command) {
 
 }  // namespace
 
-void hold(Tables& t, DeliveryRef ref, Duration lease) { t.messages.start_due(ref, t.now + lease); }
+void hold(Tables& t, DeliveryRef ref, Duration lease) {
+  t.messages.deadlines.start_due(ref, t.now + lease);
+}
 
 Checked check(const ConstContext& context, const Read& command) {
   const auto found = find_delivery(context, command.target);

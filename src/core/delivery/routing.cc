@@ -58,7 +58,8 @@ void deliver_to_route(Context& context, const Route& route, MessageRef message) 
     }
   }
   for (const auto& [stand_in, away] : route.redirected) {
-    t.messages.redirected()[t.messages.delivery_to(message, stand_in)] = t.agents[away].name;
+    t.messages.notes.set_redirected_from(t.messages.delivery_to(message, stand_in),
+                                         t.agents[away].name);
   }
   if (passage.is_paced) {
     signal_backpressure(context.dispatch, message, passage.relief);

@@ -17,9 +17,9 @@ void keep_seen(Dispatch& dispatch, StreamRef stream) {
   Tables& t = dispatch.t;
   std::vector<std::tuple<ResumeMark, Seq, DeliveryRef>> seen;
   const ResumeMark after = t.streams[stream].after;
-  t.messages.each_open(t.streams[stream].agent, [&](DeliveryRef ref, const Delivery& delivery) {
+  t.messages.open.each_to(t.streams[stream].agent, [&](DeliveryRef ref, const Delivery& delivery) {
     const ResumeMark before = delivery.state == State::queued && !delivery.on_hold
-                                  ? t.messages.mark_before(ref, after)
+                                  ? t.messages.marks.before(ref, after)
                                   : ResumeMark{};
     if (!before.is_none()) {
       seen.emplace_back(before, t.messages.message_of(ref).seq, ref);
@@ -46,14 +46,14 @@ void close_stream(Dispatch& dispatch, StreamRef ref, bool failed) {
     const DeliveryRef last = t.streams[ref].last;
     const bool worked_on = failed && last == t.streams[ref].first;
     const ResumeMark mark = t.messages.delivery(last).mark;
-    const ResumeMark former = t.messages.former_mark(last);
+    const ResumeMark former = t.messages.marks.former(last);
     const bool may_be_known = t.messages.delivery(last).may_be_known;
     dispatch.give_back(last, Duration{}, worked_on,
                        worked_on ? "the receiver's connection was lost" : "");
     Delivery& delivery = t.messages.delivery(last);
     delivery.may_be_known = may_be_known;
     if (!is_final(delivery.state)) {
-      t.messages.set_marks(last, mark, former);
+      t.messages.marks.set(last, mark, former);
       delivery.lost = worked_on;
     }
   }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 
-#include "core/delivery/messages.h"
+#include "core/messages/message.h"
 #include "core/model/resume_mark.h"
 
 namespace parley::core {

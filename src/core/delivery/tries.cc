@@ -26,11 +26,11 @@ bool can_take(const Tables& t, const Delivery& delivery) {
 // Those to the receiver that it can take, for which there is room; of all senders where that is
 // none.
 bool take_all(Tables& t, AgentRef receiver, AgentRef sender, Seq before) {
-  if (t.messages.outside_of(receiver) == 0) {
+  if (t.messages.gates.outside_of(receiver) == 0) {
     return false;
   }
   std::vector<DeliveryRef> found;
-  t.messages.each_open(receiver, [&](DeliveryRef ref, const Delivery& delivery) {
+  t.messages.open.each_to(receiver, [&](DeliveryRef ref, const Delivery& delivery) {
     const Message& message = t.messages.message(delivery.message);
     if (is_tried(delivery.gate) && can_take(t, delivery) && message.seq < before &&
         (sender == none || message.sender == sender)) {
@@ -58,7 +58,7 @@ bool try_before(Tables& t, AgentRef receiver, MessageRef newer) {
 // the name counts there until it is a dead letter.
 bool is_tried_again(const Tables& t, Dialect sender, AgentRef receiver) {
   return policy_of(sender).retries_delivery &&
-         t.messages.outside_of(receiver) < t.rules.queue_max &&
+         t.messages.gates.outside_of(receiver) < t.rules.queue_max &&
          retry_pause(t.rules, sender, false, 0).has_value();
 }
 
@@ -72,7 +72,7 @@ void Dispatch::fail_or_try(DeliveryRef ref, Gate gate, Reason reason) {
   const auto pause =
       again ? retry_pause(t.rules, message.dialect, false, delivery.revivals) : std::nullopt;
   if (pause) {
-    t.messages.throttle(ref, gate, t.now + *pause);
+    t.messages.gates.hold_up(ref, gate, t.now + *pause);
     if (is_new) {
       set_state(ref, State::delayed);
       line_up(ref);

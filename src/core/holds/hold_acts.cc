@@ -55,7 +55,7 @@ void keep_seen_of(Dispatch& dispatch, AgentRef agent, const std::vector<Delivery
   std::vector<std::tuple<ResumeMark, Seq, DeliveryRef, StreamRef>> seen;
   for (const DeliveryRef ref : deliveries) {
     const Delivery& delivery = t.messages.delivery(ref);
-    for (const ResumeMark& mark : {delivery.mark, t.messages.former_mark(ref)}) {
+    for (const ResumeMark& mark : {delivery.mark, t.messages.marks.former(ref)}) {
       const StreamRef stream = stream_of(mark);
       if (delivery.state == State::queued && stream != none) {
         seen.emplace_back(mark, t.messages.message_of(ref).seq, ref, stream);

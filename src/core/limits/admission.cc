@@ -53,7 +53,7 @@ std::string describe(const Rules& rules, const Exchange& exchange, size_t by, co
 // What waits for its sender's limits is bounded, too. A critical message waits for none.
 std::expected<void, Error> check_rate(const ConstContext& context, const Envelope& e) {
   const Tables& t = context.t;
-  const uint64_t waiting = t.messages.throttled_of(context.actor);
+  const uint64_t waiting = t.messages.gates.throttled_of(context.actor);
   if (waiting < t.rules.flow_rate_throttled || e.priority == Priority::critical ||
       !has_rates(t.agents[context.actor])) {
     return {};
@@ -64,7 +64,7 @@ std::expected<void, Error> check_rate(const ConstContext& context, const Envelop
           " of your messages wait for your rate limits, and no more may "
           "(flow.rate.throttled_max); send again when some have gone, or ask an admin to "
           "raise flow.rate",
-      t.messages.passing_of(context.actor, context.now()).first - context.now());
+      t.messages.gates.passing_of(context.actor, context.now()).first - context.now());
 }
 
 std::expected<void, Error> check_breaker(const ConstContext& context, const Envelope& e,

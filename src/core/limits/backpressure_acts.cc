@@ -35,7 +35,7 @@ bool tell_backpressure(Dispatch& dispatch, AgentRef ref, BackpressureLevel level
 void signal_level(Dispatch& dispatch, AgentRef ref, BackpressureLevel level, Duration delay) {
   Tables& t = dispatch.t;
   Backpressure& backpressure = t.agents[ref].backpressure;
-  const uint64_t depth = t.messages.throttled_of(ref);
+  const uint64_t depth = t.messages.gates.throttled_of(ref);
   const bool is_worse =
       level > backpressure.level || depth >= 2 * std::max<uint64_t>(1, backpressure.depth);
   if (!is_worse || !tell_backpressure(dispatch, ref, level, depth, delay)) {
@@ -89,7 +89,7 @@ void relieve(Dispatch& dispatch, AgentRef ref) {
   Tables& t = dispatch.t;
   Agent& agent = t.agents[ref];
   if (agent.backpressure.level == BackpressureLevel::eased || agent.backpressure.until > t.now ||
-      t.messages.throttled_of(ref) > 0) {
+      t.messages.gates.throttled_of(ref) > 0) {
     return;
   }
   if (!tell_backpressure(dispatch, ref, BackpressureLevel::eased, 0, {})) {
@@ -106,7 +106,7 @@ void signal_backpressure(Dispatch& dispatch, MessageRef ref, Time relief) {
     return;
   }
   const Message& message = t.messages.message(ref);
-  const uint64_t depth = t.messages.throttled_of(message.sender);
+  const uint64_t depth = t.messages.gates.throttled_of(message.sender);
   const bool much = depth * 100 >= t.rules.flow_rate_throttled * t.rules.flow_rate_signal;
   set_relief(t, message.sender, std::max(relief, t.agents[message.sender].backpressure.until));
   signal_level(dispatch, message.sender,
@@ -117,7 +117,7 @@ void signal_backpressure(Dispatch& dispatch, MessageRef ref, Time relief) {
 void signal_overload(Dispatch& dispatch, AgentRef sender) {
   Tables& t = dispatch.t;
   signal_level(dispatch, sender, BackpressureLevel::overloaded,
-               t.messages.passing_of(sender, t.now).second - t.now);
+               t.messages.gates.passing_of(sender, t.now).second - t.now);
 }
 
 }  // namespace parley::core

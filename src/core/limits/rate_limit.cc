@@ -57,7 +57,7 @@ void pass_on_gate(Dispatch& dispatch, DeliveryRef ref) {
     const Time until = take_tokens(t, {agent.buckets.in, t.rules.flow_rate_in},
                                    t.messages.message_of(ref).priority, relief);
     if (until > t.now) {
-      t.messages.throttle(ref, Gate::receiver, until);
+      t.messages.gates.hold_up(ref, Gate::receiver, until);
       return;
     }
   }
@@ -106,7 +106,7 @@ bool throttle(Tables& t, DeliveryRef ref, Passage& passage) {
   if (until <= t.now) {
     return false;
   }
-  t.messages.throttle(ref, gate, until);
+  t.messages.gates.hold_up(ref, gate, until);
   return true;
 }
 
@@ -129,7 +129,7 @@ void pass_gate(Dispatch& dispatch, DeliveryRef ref) {
       continue;
     }
     if (until > t.now) {
-      t.messages.throttle(each, Gate::channel, until);
+      t.messages.gates.hold_up(each, Gate::channel, until);
     } else {
       pass_on_gate(dispatch, each);
     }
@@ -142,18 +142,9 @@ void restart_rate_limits(Dispatch& dispatch) {
     t.agents[ref].buckets = {};
   }
   t.buckets.clear();
-  std::vector<DeliveryRef> waiting;
-  t.messages.each_throttled([&](DeliveryRef ref) {
-    if (is_limit(t.messages.delivery(ref).gate)) {
-      waiting.push_back(ref);
-    }
-  });
-  std::ranges::sort(waiting, {}, [&t](DeliveryRef ref) {
-    return std::pair(t.messages.message_of(ref).seq, t.messages.delivery(ref).minor);
-  });
   MessageRef entered = none;
   Passage passage;
-  for (const DeliveryRef ref : waiting) {
+  for (const DeliveryRef ref : t.messages.gates.throttled_deliveries()) {
     const Delivery& delivery = t.messages.delivery(ref);
     if (delivery.gate == Gate::open) {
       continue;  // a critical one behind it is through, and let it go before
@@ -172,7 +163,7 @@ void restart_rate_limits(Dispatch& dispatch) {
 
 Duration delay_of(const Tables& t, MessageRef ref) {
   Time last = t.now;
-  if (t.messages.is_throttled(ref) || !t.messages.message(ref).to_many()) {
+  if (t.messages.gates.is_throttled(ref) || !t.messages.message(ref).to_many()) {
     for (DeliveryRef d = t.messages.message(ref).deliveries; d != none;
          d = t.messages.delivery(d).sibling) {
       if (t.messages.delivery(d).gate != Gate::open) {

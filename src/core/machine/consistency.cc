@@ -30,7 +30,7 @@ bool counts_pending_requests(const Tables& t) {
 // What nothing needs any more is remembered, once, and nothing else is.
 bool remembers_what_is_settled(const Tables& t) {
   std::set<MessageRef> remembered;
-  for (const Messages::Remembered& item : t.messages.remembered()) {
+  for (const Remembered& item : t.remembered) {
     const Message& message = t.messages.message(item.message);
     if (message.open > 0 || message.retained || message.dead_letters > 0 || message.watched ||
         !remembered.insert(item.message).second) {

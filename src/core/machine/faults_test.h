@@ -17,7 +17,7 @@ inline std::string fault_in(const Tables& t) {
   for (const auto& [id, letter] : t.dead_letters.all()) {
     pending[letter.message] += letter.is_open() ? 1 : 0;
   }
-  for (const auto& item : t.messages.remembered()) {
+  for (const auto& item : t.remembered) {
     if (!remembered.insert(item.message).second) {
       return "remembered twice";
     }

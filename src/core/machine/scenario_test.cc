@@ -721,10 +721,9 @@ class Script {
       const std::string_view label = words.next();
       const std::string_view name = trimmed(words.next());
       const MessageRef message = tables().messages.find(seq_of(label));
-      const auto& redirected = tables().messages.redirected();
-      const auto at =
-          redirected.find(tables().messages.delivery_to(message, tables().agents.find(name)));
-      check_equal(join(words.rest()), at == redirected.end() ? "none" : at->second);
+      const std::string* const from = tables().messages.notes.redirected_from(
+          tables().messages.delivery_to(message, tables().agents.find(name)));
+      check_equal(join(words.rest()), from == nullptr ? "none" : *from);
     } else if (what == "owed:") {
       std::vector<std::string> found;
       for (const auto& [id, item] : tables().outbox.all()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -15,10 +16,11 @@
 #include "core/conversation/threads.h"
 #include "core/dead_letters/dead_letters.h"
 #include "core/delivery/broadcasts.h"
-#include "core/delivery/messages.h"
+#include "core/delivery/forgetting.h"
 #include "core/delivery/streams.h"
 #include "core/holds/holds.h"
 #include "core/humans/escalations.h"
+#include "core/messages/messages.h"
 #include "core/model/rules.h"
 #include "core/outbox/outbox.h"
 #include "core/requests/patterns.h"
@@ -51,6 +53,7 @@ struct Tables {
   Buckets buckets;
   Exchanges exchanges;
   WaitGraph waits;
+  std::deque<Remembered> remembered;                // oldest first
   std::set<std::pair<Time, std::string>> silences;  // when to look whether an agent is still there
   std::set<std::pair<Time, std::string>> pressed;   // who is near its limits, until when at least
   uint64_t dead_letters_dropped = 0;
@@ -59,7 +62,7 @@ struct Tables {
   // How much of queue_max is used. What waits outside of the inbox takes no room: what is tried
   // again, and the mail of a former agent of the name.
   uint64_t load_of(AgentRef agent) const {
-    return agents[agent].inbox.unsettled - messages.outside_of(agent);
+    return agents[agent].inbox.unsettled - messages.gates.outside_of(agent);
   }
 };
 

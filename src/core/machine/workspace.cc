@@ -30,7 +30,7 @@ void let_time_pass(Dispatch& dispatch, Requests& requests) {
 // Drops what is kept or remembered beyond its time or number, at the end of each entry. Messages go
 // last: the others refer to them.
 void forget_old(Dispatch& dispatch) {
-  for (const AgentRef sender : dispatch.t.messages.take_drained()) {
+  for (const AgentRef sender : dispatch.t.messages.gates.take_drained()) {
     relieve(dispatch, sender);
   }
   forget_dead_letters(dispatch);

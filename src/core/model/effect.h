@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/dead_letters/dead_letters.h"
-#include "core/delivery/messages.h"
+#include "core/messages/message.h"
 #include "core/model/entry.h"
 
 namespace parley::core {

@@ -369,7 +369,7 @@ void Requests::send_again(MessageRef ref) {
         t_.load_of(receiver) < t_.rules.queue_max) {
       dispatch_.revive(*at);
       if (end != base::time_max) {
-        t_.messages.set_expiry(ref, end);
+        t_.messages.deadlines.set_expiry(ref, end);
       }
     } else if (is_held(state)) {
       dispatch_.give_back(*at, Duration{}, false, "");

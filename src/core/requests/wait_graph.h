@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/delivery/messages.h"
+#include "core/messages/messages.h"
 #include "core/model/wire.h"
 
 namespace parley::core {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/delivery/messages.h"
+#include "core/messages/messages.h"
 #include "core/topics/wildcards.h"
 
 namespace parley::core {

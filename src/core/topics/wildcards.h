@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/delivery/messages.h"
+#include "core/messages/message.h"
 
 namespace parley::core {
 

@@ -61,9 +61,8 @@ std::string why_unanswered(const core::Tables& t, core::MessageRef ref) {
     }
     text.append(receiver.name).append(" has not taken it: ");
     text.append(core::state_name(t.messages.delivery(d).state));
-    if (const auto error = t.messages.last_errors().find(d);
-        error != t.messages.last_errors().end()) {
-      text.append(", ").append(error->second);
+    if (const std::string* const error = t.messages.notes.last_error(d); error != nullptr) {
+      text.append(", ").append(*error);
     }
   }
   return text;

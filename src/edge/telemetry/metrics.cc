@@ -358,10 +358,10 @@ void Metrics::measure_depth(const core::Machine& machine) {
   for (const auto& [id, workspace] : machine.workspaces()) {
     const core::Messages& messages = workspace.tables().messages;
     for (size_t n = 0; n < depth_.by_priority.size(); ++n) {
-      depth_.open += messages.open_by_priority()[n];
-      depth_.by_priority[n] += messages.open_by_priority()[n];
+      depth_.open += messages.open.by_priority()[n];
+      depth_.by_priority[n] += messages.open.by_priority()[n];
     }
-    depth_.oldest = std::min(depth_.oldest, messages.oldest_open());
+    depth_.oldest = std::min(depth_.oldest, messages.open.oldest());
   }
 }
 
@@ -392,7 +392,7 @@ struct Holdings {
 };
 
 void add(const core::Tables& t, base::Time now, Holdings& sum) {
-  sum.throttled += t.messages.throttled();
+  sum.throttled += t.messages.gates.throttled();
   t.agents.each([&](const core::Agent& agent) {
     const auto breaker = agent.breaker.state(now, t.rules.breaker_pause);
     sum.breakers[static_cast<size_t>(breaker)] += agent.is_registered() ? 1 : 0;

@@ -28,7 +28,7 @@ void LimitChecks::check_counters(const Step& step) {
     const uint64_t unsettled = counted.unsettled[agent.name];
     const uint64_t uses = counted.uses[agent.name];
     if (agent.inbox.unsettled + step.miscount != unsettled || agent.uses != uses ||
-        t.messages.outside_of(ref) != counted.outside[agent.name]) {
+        t.messages.gates.outside_of(ref) != counted.outside[agent.name]) {
       model_.fail(Check::recount, step,
                   text("{} says {} unsettled and {} uses, has {} and {}", agent.name,
                        agent.inbox.unsettled, agent.uses, unsettled, uses));
@@ -99,7 +99,7 @@ void LimitChecks::check_sizes(const Step& step) {
   const uint64_t stage = send != nullptr && send->outbox_item != 0 ? 1 : 0;
   at_most("threads", sizes.threads, model_.rules.threads_max + stage, sizes_.threads + stage);
   at_most("locks", sizes.locks, model_.rules.locks_max, sizes_.locks);
-  at_most("remembered", t.messages.remembered().size(), model_.rules.settled_max, 0);
+  at_most("remembered", t.remembered.size(), model_.rules.settled_max, 0);
   model_.queue_sizes = sizes.queues;
   sizes_ = std::move(sizes);
 }
@@ -117,8 +117,8 @@ void LimitChecks::measure_agents(const Step& step, Sizes& sizes) {
     const std::string& name = agent.name;
     sizes.queues[name] = t.load_of(ref);
     sizes.subscriptions[name] = agent.subscriptions.size();
-    sizes.throttled[name] = t.messages.throttled_of(ref);
-    sizes.tried[name] = t.messages.outside_of(ref);
+    sizes.throttled[name] = t.messages.gates.throttled_of(ref);
+    sizes.tried[name] = t.messages.gates.outside_of(ref);
     at_most("throttled of " + name, sizes.throttled[name], model_.rules.flow_rate_throttled,
             sizes_.throttled[name]);
     at_most("inbox of " + name, sizes.queues[name], model_.rules.queue_max + one_more,

@@ -262,7 +262,7 @@ void SettlementChecks::check_confirmed(const Step& step) {
 // A message leaves the tables when it is settled, and its time is over or there are too many.
 void SettlementChecks::forget(const Step& step) {
   const core::Tables& t = step.after.tables();
-  const bool full = t.messages.remembered().size() >= model_.rules.settled_max;
+  const bool full = t.remembered.size() >= model_.rules.settled_max;
   for (auto at = model_.messages.begin(); at != model_.messages.end();) {
     SentMessage& sent = at->second;
     sent.expires_before = sent.expires;

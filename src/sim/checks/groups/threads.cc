@@ -62,7 +62,7 @@ void ThreadChecks::add_message(const Step& step, const core::Envelope& e, bool a
 // itself. Only the tables know. ReceiverChecks asks whether it may be.
 std::string ThreadChecks::reached_by(const Step& step, const std::string& named) const {
   const core::Tables& t = step.after.tables();
-  for (const auto& [ref, away] : t.messages.redirected()) {
+  for (const auto& [ref, away] : t.messages.notes.redirected()) {
     if (away == named && t.messages.message_of(ref).seq == step.entry.seq) {
       return t.agents[t.messages.delivery(ref).receiver].name;
     }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/messages/message_deadlines.h"
+
+namespace parley::core {
+
+// What holds deliveries up, and until when: a rate limit, which throttles them, or what keeps them
+// outside of the inbox. Part of Messages. In the records, Delivery::gate is its own.
+class Gates {
+ public:
+  Gates(MessageRecords& records, MessageDeadlines& deadlines)
+      : records_(records), deadlines_(deadlines) {}
+
+  // The delivery waits before this gate until then; no more before the one where it waited. From a
+  // limit it goes on to another limit, from outside to outside.
+  void hold_up(DeliveryRef ref, Gate gate, Time until);
+  // Nothing holds it up any more, and no deadline of it runs.
+  void let_pass(DeliveryRef ref);
+
+  // Deliveries to this receiver that wait outside of its inbox: for the next try, or because a
+  // former one of its name was removed.
+  uint64_t outside_of(AgentRef receiver) const;
+
+  // Messages that wait for a limit with one receiver at least; of this sender.
+  uint64_t throttled() const { return throttled_.size(); }
+  uint64_t throttled_of(AgentRef sender) const;
+  bool is_throttled(MessageRef ref) const { return throttled_.contains(ref); }
+  // Their deliveries that wait for a limit, the oldest first.
+  std::vector<DeliveryRef> throttled_deliveries() const;
+  // When the first and the last of the sender's get through the limit that they wait for; now when
+  // none waits.
+  std::pair<Time, Time> passing_of(AgentRef sender, Time now) const;
+  // Senders of whom nothing is throttled any more, since it was asked last.
+  std::vector<AgentRef> take_drained() { return std::exchange(drained_, {}); }
+
+ private:
+  struct Line {
+    uint64_t messages = 0;
+    std::set<std::pair<Time, DeliveryRef>> due{};  // of each delivery
+  };
+
+  void count_out(const Delivery& delivery, std::map<AgentRef, Line>::iterator line);
+
+  MessageRecords& records_;
+  MessageDeadlines& deadlines_;
+  std::map<AgentRef, uint64_t> outside_;      // by receiver
+  std::map<MessageRef, uint32_t> throttled_;  // how many of its deliveries are
+  std::map<AgentRef, Line> by_sender_;        // of those that are throttled
+  std::vector<AgentRef> drained_;
+};
+
+}  // namespace parley::core
