@@ -5,8 +5,8 @@
 
 namespace parley::core {
 
-// Slots in the tables of a workspace (core/state/slots.h); `none` is no slot. Two nodes need not have
-// the same: whatever is written names a row by its key.
+// Slots in the tables of a workspace (core/state/slots.h); `none` is no slot. Two nodes need not
+// have the same: whatever is written names a row by its key.
 using MessageRef = uint32_t;
 using DeliveryRef = uint32_t;
 using AgentRef = uint32_t;
