@@ -118,7 +118,6 @@ void retry_or_escalate(Dispatch& dispatch, DeadLetter& letter) {
 // With what a health report would say of them.
 void alert_stewards(Dispatch& dispatch) {
   Tables& t = dispatch.t;
-  constexpr size_t told_max = 16;
   std::array<int64_t, static_cast<size_t>(reason_last) + 1> counts{};
   uint64_t count = 0;
   for (auto at = t.dead_letters.all().rbegin();
@@ -135,15 +134,11 @@ void alert_stewards(Dispatch& dispatch) {
       facts.push_back({std::string(reason_name(static_cast<Reason>(n))), counts[n]});
     }
   }
-  std::vector<AgentRef> stewards = t.agents.stewards();
-  stewards.resize(std::min(stewards.size(), told_max));
-  for (const AgentRef steward : stewards) {
-    owe(dispatch, {.kind = OutboxKind::dead_letter_alert,
-                   .to = t.agents[steward].name,
-                   .about = {},
-                   .priority = Priority::high,
-                   .facts = facts});
-  }
+  owe_stewards(dispatch, {.kind = OutboxKind::dead_letter_alert,
+                          .to = {},
+                          .about = {},
+                          .priority = Priority::high,
+                          .facts = std::move(facts)});
   dispatch.emit(DeadLettersAlarming{.count = t.rules.dead_letter_alert});
 }
 

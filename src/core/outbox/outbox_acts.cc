@@ -112,8 +112,16 @@ uint64_t owe(Dispatch& dispatch, OutboxItem item) {
   return id;
 }
 
-// What the broker owes and could not send now, it can never send: it is the same message each time.
-// What it was for ends here, so that no one waits for it. Does nothing when it was sent.
+void owe_stewards(Dispatch& dispatch, OutboxItem item) {
+  constexpr size_t told_max = 16;
+  const Tables& t = dispatch.t;
+  const std::vector<AgentRef> stewards = t.agents.stewards();
+  for (size_t n = 0; n < std::min(stewards.size(), told_max); ++n) {
+    item.to = t.agents[stewards[n]].name;
+    owe(dispatch, item);
+  }
+}
+
 void give_up_outbox_item(Context& context, uint64_t id, const Outcome& outcome) {
   Tables& t = context.t;
   const OutboxItem* const item = t.outbox.find(id);
