@@ -53,7 +53,6 @@ struct Tables {
   WaitGraph waits;
   std::set<std::pair<Time, std::string>> silences;  // when to look whether an agent is still there
   std::set<std::pair<Time, std::string>> pressed;   // who is near its limits, until when at least
-  uint64_t dead_letters_dropped = 0;
   Time now;  // of the newest entry
 
   // How much of queue_max is used. What waits outside of the inbox takes no room: what is tried

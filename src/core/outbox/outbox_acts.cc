@@ -88,6 +88,19 @@ uint64_t sum_up(Dispatch& dispatch, const OutboxItem& item) {
   return id;
 }
 
+// The sender of a dead letter was not told of it.
+void forget_notice(Tables& t, const OutboxItem& item) {
+  const auto fact = std::ranges::find(item.facts, "dead_letter", &Fact::name);
+  if (fact == item.facts.end()) {
+    return;
+  }
+  DeadLetter* const letter =
+      t.dead_letters.find(static_cast<uint64_t>(std::get<int64_t>(fact->value)));
+  if (letter != nullptr && letter->notice == item.id) {
+    letter->notice = 0;
+  }
+}
+
 }  // namespace
 
 uint64_t owe(Dispatch& dispatch, OutboxItem item) {
@@ -137,12 +150,7 @@ void give_up_outbox_item(Context& context, uint64_t id, const Outcome& outcome) 
                                              : outcome.error().detail);
   }
   if (kind == OutboxKind::delivery_failed || kind == OutboxKind::message_malformed) {
-    for (const auto& [number, letter] : t.dead_letters.all()) {
-      if (letter.notice == id) {
-        t.dead_letters.find(number)->notice = 0;  // its sender was not told
-        break;
-      }
-    }
+    forget_notice(t, *item);
   }
   t.outbox.remove(id);
   if (kind != OutboxKind::published) {  // news make no news
