@@ -2,11 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "core/agents/agents.h"
 #include "core/conversation/locks.h"
@@ -23,6 +18,7 @@
 #include "core/outbox/outbox.h"
 #include "core/requests/patterns.h"
 #include "core/requests/wait_graph.h"
+#include "core/state/due_names.h"
 #include "core/topics/topics.h"
 
 namespace parley::core {
@@ -51,9 +47,9 @@ struct Tables {
   Buckets buckets;
   Exchanges exchanges;
   WaitGraph waits;
-  std::set<std::pair<Time, std::string>> silences;  // when to look whether an agent is still there
-  std::set<std::pair<Time, std::string>> pressed;   // who is near its limits, until when at least
-  Time now;  // of the newest entry
+  DueNames silences;  // when to look whether an agent is still there: core/agents/presence.h
+  DueNames pressed;   // who is near its limits, until when at least: core/limits/backpressure_acts.h
+  Time now;           // of the newest entry
 
   // How much of queue_max is used. What waits outside of the inbox takes no room: what is tried
   // again, and the mail of a former agent of the name.
