@@ -200,6 +200,17 @@ std::vector<AgentRef> Agents::stewards() const {
   return refs;
 }
 
+bool Agents::is_steward(AgentRef ref) const {
+  const std::vector<AgentRef> all = stewards();
+  return std::ranges::find(all, ref) != all.end();
+}
+
+bool Agents::looks_after_workspace(AgentRef ref) const {
+  const Agent& agent = agents_[ref];
+  return agent.kind == PrincipalKind::admin || agent.has(Right::admin) ||
+         agent.has(Right::maintainer) || is_steward(ref);
+}
+
 void Agents::sort(std::vector<AgentRef>& refs) const {
   std::ranges::sort(refs, {},
                     [this](AgentRef ref) -> const std::string& { return agents_[ref].name; });

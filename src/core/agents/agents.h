@@ -44,8 +44,12 @@ class Agents {
   void set_role(AgentRef ref, std::string_view role);
   void set_rights(AgentRef ref, uint8_t rights);
   // Who answers for the workspace, by name: the agents with the role `orchestrator`, else the agent
-  // with that name, else the humans with the maintainer right, else the admins.
+  // with that name, else the humans with the maintainer right, else the principal named `admin`.
   std::vector<AgentRef> stewards() const;
+  bool is_steward(AgentRef ref) const;
+  // Who may see what concerns all, such as who subscribes to which topic: stewards, maintainers and
+  // admins.
+  bool looks_after_workspace(AgentRef ref) const;
   // One that is gone keeps its name until then, for the effects that name it. Before each entry.
   void sweep();
 

@@ -14,7 +14,7 @@ void decode_agents(Tables& t, SnapshotReader& in) {
       return false;
     }
     if (agent.presence.due.us != 0) {
-      t.silences.emplace(agent.presence.due, agent.name);
+      t.silences.add(agent.presence.due, agent.name);
     }
     in.agents.push_back(t.agents.restore(std::move(agent)));
     return true;

@@ -97,5 +97,35 @@ TEST(Agents, RightsAreWordsAndBack) {
   EXPECT_TRUE(right_words(0).empty());
 }
 
+TEST(Agents, StewardsMaintainersAndAdminsLookAfterTheWorkspace) {
+  Agents agents(3);
+  for (const std::string_view name : {"ana", "boss"}) {
+    agents.set_kind(agents.intern(name), PrincipalKind::agent);
+  }
+  const AgentRef ana = agents.find("ana");
+  const AgentRef boss = agents.find("boss");
+  const AgentRef mia = agents.intern("mia");
+  const AgentRef admin = agents.intern("admin");
+  agents.set_kind(mia, PrincipalKind::human);
+  agents.set_kind(admin, PrincipalKind::admin);
+  EXPECT_TRUE(agents.is_steward(admin));
+  EXPECT_FALSE(agents.looks_after_workspace(mia));
+
+  agents.set_rights(mia, static_cast<uint8_t>(Right::maintainer));
+  agents.set_role(boss, "orchestrator");
+  EXPECT_EQ(agents.stewards(), std::vector<AgentRef>{boss});
+  EXPECT_FALSE(agents.is_steward(mia));
+  EXPECT_FALSE(agents.is_steward(admin));
+  EXPECT_TRUE(agents.looks_after_workspace(boss));
+  EXPECT_TRUE(agents.looks_after_workspace(mia));
+  EXPECT_TRUE(agents.looks_after_workspace(admin));
+  EXPECT_FALSE(agents.looks_after_workspace(ana));
+
+  agents.set_rights(mia, static_cast<uint8_t>(Right::moderator));
+  EXPECT_FALSE(agents.looks_after_workspace(mia));
+  agents.set_rights(mia, static_cast<uint8_t>(Right::admin));
+  EXPECT_TRUE(agents.looks_after_workspace(mia));
+}
+
 }  // namespace
 }  // namespace parley::core

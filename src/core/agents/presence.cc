@@ -33,7 +33,7 @@ void announce(Dispatch& dispatch, AgentRef ref, Presence::Standing standing) {
 
 void disarm(Tables& t, AgentRef ref) {
   Agent& agent = t.agents[ref];
-  t.silences.erase({agent.presence.due, agent.name});
+  t.silences.remove(agent.presence.due, agent.name);
   agent.presence.due = {};
 }
 
@@ -43,7 +43,7 @@ void arm(Tables& t, AgentRef ref, Time at) {
   constexpr int64_t unit = 1'000'000;
   Agent& agent = t.agents[ref];
   agent.presence.due = Time{(at.us + unit - 1) / unit * unit};
-  t.silences.emplace(agent.presence.due, agent.name);
+  t.silences.add(agent.presence.due, agent.name);
 }
 
 bool can(const Agent& agent, std::string_view capability) {
@@ -94,16 +94,13 @@ void forget(Tables& t, AgentRef ref) {
   t.agents[ref].presence = {};
 }
 
-Time due(const Tables& t) {
-  return t.silences.empty() ? base::time_max : t.silences.begin()->first;
-}
+Time due(const Tables& t) { return t.silences.next(); }
 
 void advance(Dispatch& dispatch) {
   Tables& t = dispatch.t;
-  for (size_t n = 0; n < due_max && !t.silences.empty() && t.silences.begin()->first <= t.now;
-       ++n) {
-    const AgentRef ref = t.agents.find(t.silences.begin()->second);
-    disarm(t, ref);
+  for (size_t n = 0; n < due_max && t.silences.next() <= t.now; ++n) {
+    const AgentRef ref = t.agents.find(t.silences.take());
+    t.agents[ref].presence.due = {};
     const Agent& agent = t.agents[ref];
     if (!agent.streams.empty()) {
       continue;  // it counts from when it loses them

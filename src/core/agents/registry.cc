@@ -11,6 +11,7 @@
 #include "core/conversation/task_acts.h"
 #include "core/delivery/stream_acts.h"
 #include "core/delivery/tries.h"
+#include "core/limits/backpressure_acts.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/requests/deadlock.h"
@@ -264,7 +265,7 @@ Outcome on(Context& context, const Unregister& command) {
   t.outbox.forget(command.name);
   broker_topics::availability(context.dispatch, ref, "unregistered");
   broker_topics::audit(context.dispatch, "unregistered", context.entry.actor, command.name);
-  t.pressed.erase({t.agents[ref].backpressure.until, t.agents[ref].name});
+  forget_relief(t, ref);
   presence::forget(t, ref);
   t.agents.unregister(ref);
   return Receipt{};

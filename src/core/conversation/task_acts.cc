@@ -138,14 +138,9 @@ std::expected<void, Error> check_share(const Tables& t, std::string_view giver, 
 
 void take_back(Dispatch& dispatch, std::string_view from, Seq message, std::string why) {
   Tables& t = dispatch.t;
-  std::vector<uint64_t> letters;
-  for (const auto& [id, letter] : t.dead_letters.all()) {
-    if (letter.is_open() && letter.message == message && letter.receiver == from) {
-      letters.push_back(id);
-    }
-  }
-  for (const uint64_t id : letters) {  // else it would get what is another's when they are retried
-    resolve_dead_letter(dispatch, *t.dead_letters.find(id), Resolution::discarded);
+  // Else it would get what is another's when that is retried.
+  if (DeadLetter* const letter = t.dead_letters.find_open(message, from); letter != nullptr) {
+    resolve_dead_letter(dispatch, *letter, Resolution::discarded);
   }
   const AgentRef agent = t.agents.find(from);
   const MessageRef ref = t.messages.find(message);
@@ -305,10 +300,7 @@ std::expected<AgentRef, Error> check_move(const Tables& t, const Task& task, std
                   "task again, with the same taskId and threadId");
   }
   const DeliveryRef before = t.messages.delivery_to(message, ref);
-  const bool has_letter = std::ranges::any_of(t.dead_letters.all(), [&](const auto& item) {
-    return item.second.is_open() && item.second.message == task.message &&
-           item.second.receiver == to;
-  });
+  const bool has_letter = t.dead_letters.find_open(task.message, to) != nullptr;
   if (before != none && (!is_final(t.messages.delivery(before).state) || has_letter)) {
     return refuse(Code::conflict,
                   has_letter

@@ -115,10 +115,12 @@ void retry_or_escalate(Dispatch& dispatch, DeadLetter& letter) {
   }
 }
 
+// There are more than dead_letters_max when very many came at once, or the rule was lowered.
+bool has_too_many(const Tables& t) { return t.dead_letters.size() > t.rules.dead_letters_max; }
+
 // With what a health report would say of them.
 void alert_stewards(Dispatch& dispatch) {
   Tables& t = dispatch.t;
-  constexpr size_t told_max = 16;
   std::array<int64_t, static_cast<size_t>(reason_last) + 1> counts{};
   uint64_t count = 0;
   for (auto at = t.dead_letters.all().rbegin();
@@ -135,15 +137,11 @@ void alert_stewards(Dispatch& dispatch) {
       facts.push_back({std::string(reason_name(static_cast<Reason>(n))), counts[n]});
     }
   }
-  std::vector<AgentRef> stewards = t.agents.stewards();
-  stewards.resize(std::min(stewards.size(), told_max));
-  for (const AgentRef steward : stewards) {
-    owe(dispatch, {.kind = OutboxKind::dead_letter_alert,
-                   .to = t.agents[steward].name,
-                   .about = {},
-                   .priority = Priority::high,
-                   .facts = facts});
-  }
+  owe_stewards(dispatch, {.kind = OutboxKind::dead_letter_alert,
+                          .to = {},
+                          .about = {},
+                          .priority = Priority::high,
+                          .facts = std::move(facts)});
   dispatch.emit(DeadLettersAlarming{.count = t.rules.dead_letter_alert});
 }
 
@@ -189,13 +187,16 @@ void escalate_dead_letter(Dispatch& dispatch, DeadLetter& letter, std::string_vi
   dispatch.t.dead_letters.resolve(letter, Resolution::escalated, by, dispatch.t.now);
 }
 
+Time dead_letters_due(const Tables& t) {
+  return has_too_many(t) ? t.now : t.dead_letters.next_due_at();
+}
+
 void forget_dead_letters(Dispatch& dispatch) {
   Tables& t = dispatch.t;
-  while (t.dead_letters.size() > t.rules.dead_letters_max) {
+  for (size_t n = 0; n < due_max && has_too_many(t); ++n) {
     const uint64_t dropped = t.dead_letters.first_to_go();
     release_dead_letter(dispatch, *t.dead_letters.find(dropped));
-    t.dead_letters.remove(dropped);
-    ++t.dead_letters_dropped;
+    t.dead_letters.drop(dropped);
     dispatch.emit(DeadLetterDropped{.id = dropped});
   }
 }

@@ -19,7 +19,10 @@ void escalate_dead_letter(Dispatch& dispatch, DeadLetter& letter, std::string_vi
 // The broker itself resolves it.
 void resolve_dead_letter(Dispatch& dispatch, DeadLetter& letter, Resolution resolution);
 
-// Drops the oldest beyond dead_letters_max.
+// Drops the oldest beyond dead_letters_max: at most `due_max`.
 void forget_dead_letters(Dispatch& dispatch);
+
+// When one is looked at or dropped next.
+Time dead_letters_due(const Tables& t);
 
 }  // namespace parley::core

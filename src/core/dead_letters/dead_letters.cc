@@ -26,7 +26,32 @@ std::string_view reason_name(Reason reason) {
 
 uint64_t DeadLetters::add(DeadLetter letter) {
   letter.id = next_id_++;
-  return letters_.emplace(letter.id, std::move(letter)).first->first;
+  const DeadLetter& added = letters_.emplace(letter.id, std::move(letter)).first->second;
+  index(added);
+  return added.id;
+}
+
+void DeadLetters::index(const DeadLetter& letter) {
+  if (letter.is_open() && letter.reason != Reason::malformed) {
+    undelivered_.emplace(Undelivered(letter.message, letter.receiver), letter.id);
+  }
+}
+
+void DeadLetters::unindex(const DeadLetter& letter) {
+  const auto at = undelivered_.find(Undelivered(letter.message, letter.receiver));
+  if (at != undelivered_.end() && at->second == letter.id) {
+    undelivered_.erase(at);
+  }
+}
+
+DeadLetter* DeadLetters::find_open(Seq message, std::string_view receiver) {
+  const auto at = undelivered_.find(Undelivered(message, receiver));
+  return at == undelivered_.end() ? nullptr : find(at->second);
+}
+
+const DeadLetter* DeadLetters::find_open(Seq message, std::string_view receiver) const {
+  const auto at = undelivered_.find(Undelivered(message, receiver));
+  return at == undelivered_.end() ? nullptr : find(at->second);
 }
 
 DeadLetter* DeadLetters::find(uint64_t id) {
@@ -48,8 +73,14 @@ void DeadLetters::remove(uint64_t id) {
   settled_.erase(id);
   if (const auto at = letters_.find(id); at != letters_.end()) {
     due_.erase({at->second.due, id});
+    unindex(at->second);
     letters_.erase(at);
   }
+}
+
+void DeadLetters::drop(uint64_t id) {
+  remove(id);
+  ++dropped_;
 }
 
 void DeadLetters::resolve(DeadLetter& letter, Resolution resolution, std::string_view by, Time at) {
@@ -59,6 +90,7 @@ void DeadLetters::resolve(DeadLetter& letter, Resolution resolution, std::string
   set_due(letter, base::time_max);
   if (!letter.is_open()) {
     settled_.insert(letter.id);
+    unindex(letter);
   }
 }
 
@@ -97,6 +129,7 @@ void DeadLetters::add_live(std::vector<Seq>& seqs) const {
 }
 
 void DeadLetters::encode_counts(Writer& out) const {
+  out.varint(dropped_);
   out.varint(next_id_);
   out.time(alerted_);
   out.varint(alerts_);
@@ -107,6 +140,7 @@ void DeadLetters::encode_counts(Writer& out) const {
 }
 
 void DeadLetters::decode_counts(Reader& in) {
+  dropped_ = in.varint();
   next_id_ = in.varint();
   alerted_ = in.time();
   alerts_ = in.varint();
@@ -120,7 +154,9 @@ bool DeadLetters::restore(std::map<uint64_t, DeadLetter> letters) {
   letters_ = std::move(letters);
   settled_.clear();
   due_.clear();
+  undelivered_.clear();
   for (const auto& [id, letter] : letters_) {
+    index(letter);
     if (!letter.is_open()) {
       settled_.insert(id);
     }

@@ -86,9 +86,16 @@ class DeadLetters {
   uint64_t add(DeadLetter letter);
   DeadLetter* find(uint64_t id);
   const DeadLetter* find(uint64_t id) const;
+  // The open letter of a message that this receiver did not get; nullptr when there is none. There
+  // is one at most: whoever delivers the message again resolves the letter first.
+  DeadLetter* find_open(Seq message, std::string_view receiver);
+  const DeadLetter* find_open(Seq message, std::string_view receiver) const;
   // The entry that must go when there are too many: the oldest that is not open, else the oldest.
   uint64_t first_to_go() const;
   void remove(uint64_t id);
+  // Removes it to make room for others, which is counted.
+  void drop(uint64_t id);
+  uint64_t dropped() const { return dropped_; }
   void resolve(DeadLetter& letter, Resolution resolution, std::string_view by, Time at);
 
   // Looks at it then; never at time_max. One that is resolved is not looked at again.
@@ -117,8 +124,15 @@ class DeadLetters {
   bool restore(std::map<uint64_t, DeadLetter> letters);
 
  private:
+  // What a letter is found by; one of a malformed message has no receiver and is not.
+  using Undelivered = std::pair<Seq, std::string>;
+  void index(const DeadLetter& letter);
+  void unindex(const DeadLetter& letter);
+
   uint64_t next_id_ = 1;
+  uint64_t dropped_ = 0;
   std::map<uint64_t, DeadLetter> letters_;
+  std::map<Undelivered, uint64_t> undelivered_;  // ids of those that are open
   std::set<uint64_t> settled_;  // not open
   std::set<std::pair<Time, uint64_t>> due_;
   std::deque<Time> recent_;  // when the newest ones failed, as many as make an alarm

@@ -9,13 +9,11 @@
 namespace parley::core {
 
 void encode_dead_letters(const Tables& t, Writer& out) {
-  out.varint(t.dead_letters_dropped);
   t.dead_letters.encode_counts(out);
   put_rows(t.dead_letters.all(), out);
 }
 
 void decode_dead_letters(Tables& t, Reader& in) {
-  t.dead_letters_dropped = in.varint();
   t.dead_letters.decode_counts(in);
   std::map<uint64_t, DeadLetter> letters;
   std::set<DeliveryRef> pending;  // each has one letter at most

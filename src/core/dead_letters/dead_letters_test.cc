@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 
 #include "core/model/wire.h"
 
@@ -49,6 +50,60 @@ TEST(DeadLetters, OldestResolvedGoesFirstElseTheOldest) {
   EXPECT_TRUE(copy.restore(letters.all()));
   EXPECT_EQ(copy.first_to_go(), 4u);
   EXPECT_EQ(copy.add({}), 5u);
+}
+
+DeadLetter undelivered(uint64_t message, std::string receiver, Reason reason = Reason::rejected) {
+  DeadLetter letter;
+  letter.message = Seq{message};
+  letter.receiver = std::move(receiver);
+  letter.reason = reason;
+  return letter;
+}
+
+TEST(DeadLetters, OpenOnesAreFoundByMessageAndReceiver) {
+  DeadLetters letters;
+  letters.add(undelivered(7, "ana"));
+  letters.add(undelivered(7, "bo"));
+  letters.add(undelivered(8, "ana"));
+  letters.add(undelivered(9, "", Reason::malformed));
+  EXPECT_EQ(letters.find_open(Seq{7}, "ana")->id, 1u);
+  EXPECT_EQ(letters.find_open(Seq{7}, "bo")->id, 2u);
+  EXPECT_EQ(std::as_const(letters).find_open(Seq{8}, "ana")->id, 3u);
+  EXPECT_EQ(letters.find_open(Seq{8}, "bo"), nullptr);
+  EXPECT_EQ(letters.find_open(Seq{9}, ""), nullptr);
+}
+
+TEST(DeadLetters, OneThatIsNotOpenIsNotFoundByItsMessage) {
+  DeadLetters letters;
+  letters.add(undelivered(7, "ana"));
+  letters.resolve(*letters.find(1), Resolution::escalated, "root", Time{5});
+  EXPECT_EQ(letters.find_open(Seq{7}, "ana")->id, 1u);  // a person may still retry it
+  letters.resolve(*letters.find(1), Resolution::retried, "root", Time{6});
+  EXPECT_EQ(letters.find_open(Seq{7}, "ana"), nullptr);
+
+  // It failed again. That the former letter goes changes nothing.
+  letters.add(undelivered(7, "ana"));
+  letters.remove(1);
+  EXPECT_EQ(letters.find_open(Seq{7}, "ana")->id, 2u);
+  letters.drop(2);
+  EXPECT_EQ(letters.find_open(Seq{7}, "ana"), nullptr);
+  EXPECT_EQ(letters.dropped(), 1u);
+}
+
+TEST(DeadLetters, RestoredOnesAreFoundByMessageAndReceiver) {
+  DeadLetters letters;
+  letters.add(undelivered(7, "ana"));
+  letters.add(undelivered(7, "bo"));
+  letters.resolve(*letters.find(1), Resolution::discarded, "root", Time{5});
+  std::string bytes;
+  Writer out(bytes);
+  letters.encode_counts(out);
+  Reader in(bytes);
+  DeadLetters copy;
+  copy.decode_counts(in);
+  ASSERT_TRUE(copy.restore(letters.all()));
+  EXPECT_EQ(copy.find_open(Seq{7}, "ana"), nullptr);
+  EXPECT_EQ(copy.find_open(Seq{7}, "bo")->id, 2u);
 }
 
 // FL-23

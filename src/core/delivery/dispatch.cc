@@ -56,10 +56,7 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, Passage& passage) 
   t.messages.deadlines.start_expiry(message);
   t.agents.use(receiver);
   ++agent.inbox.unsettled;
-  if (t.load_of(receiver) * 100 >= t.rules.queue_max * t.rules.breaker_queue &&
-      t.rules.breaker_queue > 0 && agent.is_registered()) {
-    agent.breaker.filled(t.now);
-  }
+  note_load(t, receiver);
   if (!agent.is_registered()) {
     add_dead_letter(ref, Reason::receiver_not_found, "no agent or topic has this name");
   } else if (const std::string fault = size_fault(t.rules, agent, t.messages.message(message));

@@ -2,8 +2,6 @@
 // What the agents could not settle is put before people, who say what was decided.
 #include "core/humans/escalation_acts.h"
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
@@ -24,20 +22,15 @@ uint64_t escalate(Dispatch& dispatch, Escalation escalation) {
   escalation.why = base::cut(escalation.why, t.rules.reason_bytes_max);
   const uint64_t id = t.escalations.add(std::move(escalation), t.rules.escalations_max);
   const Escalation& added = *t.escalations.find(id);
-  constexpr size_t told_max = 16;
-  std::vector<AgentRef> stewards = t.agents.stewards();
-  stewards.resize(std::min(stewards.size(), told_max));
-  for (const AgentRef steward : stewards) {
-    owe(dispatch, {.kind = OutboxKind::escalated,
-                   .to = t.agents[steward].name,
-                   .about = added.about,
-                   .priority = Priority::high,
-                   .facts = {{"escalation", static_cast<int64_t>(id)},
-                             {"cause", std::string(cause_name(added.cause))},
-                             {"agent", added.agent},
-                             {"receiver", added.receiver},
-                             {"why", added.why}}});
-  }
+  owe_stewards(dispatch, {.kind = OutboxKind::escalated,
+                          .to = {},
+                          .about = added.about,
+                          .priority = Priority::high,
+                          .facts = {{"escalation", static_cast<int64_t>(id)},
+                                    {"cause", std::string(cause_name(added.cause))},
+                                    {"agent", added.agent},
+                                    {"receiver", added.receiver},
+                                    {"why", added.why}}});
   broker_topics::audit(dispatch, "escalated", broker_name, added.agent);
   return id;
 }

@@ -47,9 +47,9 @@ void signal_level(Dispatch& dispatch, AgentRef ref, BackpressureLevel level, Dur
 
 void set_relief(Tables& t, AgentRef ref, Time until) {
   Agent& agent = t.agents[ref];
-  t.pressed.erase({agent.backpressure.until, agent.name});
+  t.pressed.remove(agent.backpressure.until, agent.name);
   agent.backpressure.until = until;
-  t.pressed.insert({until, agent.name});
+  t.pressed.add(until, agent.name);
 }
 
 }  // namespace
@@ -70,15 +70,16 @@ Duration signal_mark(const Tables& t) {
   return Duration{Bucket::minute.us * static_cast<int64_t>(t.rules.flow_rate_signal) / 100};
 }
 
-Time relief_due(const Tables& t) {
-  return t.pressed.empty() ? base::time_max : t.pressed.begin()->first;
+Time relief_due(const Tables& t) { return t.pressed.next(); }
+
+void forget_relief(Tables& t, AgentRef sender) {
+  t.pressed.remove(t.agents[sender].backpressure.until, t.agents[sender].name);
 }
 
 void relieve_all(Dispatch& dispatch) {
   Tables& t = dispatch.t;
-  for (size_t n = 0; n < due_max && !t.pressed.empty() && t.pressed.begin()->first <= t.now; ++n) {
-    const AgentRef ref = t.agents.find(t.pressed.begin()->second);
-    t.pressed.erase(t.pressed.begin());
+  for (size_t n = 0; n < due_max && t.pressed.next() <= t.now; ++n) {
+    const AgentRef ref = t.agents.find(t.pressed.take());
     if (ref != none) {
       relieve(dispatch, ref);
     }

@@ -19,5 +19,7 @@ void relieve(Dispatch& dispatch, AgentRef sender);
 // The same for all whose time has come, at most `due_max`; and when that is due.
 void relieve_all(Dispatch& dispatch);
 Time relief_due(const Tables& t);
+// The sender is removed: it is not told any more.
+void forget_relief(Tables& t, AgentRef sender);
 
 }  // namespace parley::core

@@ -6,14 +6,15 @@
 
 namespace parley::core {
 
-namespace {
-
-using base::Code;
-
-}  // namespace
-
 void note_failure(Tables& t, AgentRef receiver) {
   t.agents[receiver].breaker.failed(t.now, t.rules.breaker_failures);
+}
+
+void note_load(Tables& t, AgentRef receiver) {
+  if (t.load_of(receiver) * 100 >= t.rules.queue_max * t.rules.breaker_queue &&
+      t.rules.breaker_queue > 0 && t.agents[receiver].is_registered()) {
+    t.agents[receiver].breaker.filled(t.now);
+  }
 }
 
 // Only what one receiver was asked, had in its hands and had time for says anything of it.

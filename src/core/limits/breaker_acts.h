@@ -10,6 +10,10 @@ constexpr Duration answer_time_min = base::seconds(1);
 
 void note_failure(Tables& t, AgentRef receiver);
 
+// One more message is on its way to the receiver: opens its circuit breaker when the inbox is
+// nearly full (breaker.queue_percent).
+void note_load(Tables& t, AgentRef receiver);
+
 // No one waits for an answer any more: the circuit breaker of the one who owes it counts that.
 void note_unanswered(Tables& t, MessageRef request, Duration timeout);
 

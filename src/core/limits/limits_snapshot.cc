@@ -19,8 +19,8 @@ void encode_limits(const Tables& t, Writer& out) {
   for (const Exchange& exchange : exchanges) {
     put(exchange, out);
   }
-  out.varint(t.pressed.size());
-  for (const auto& [until, name] : t.pressed) {
+  out.varint(t.pressed.all().size());
+  for (const auto& [until, name] : t.pressed.all()) {
     out.time(until);
     out.text(name);
   }
@@ -42,7 +42,7 @@ void decode_limits(Tables& t, Reader& in) {
   });
   for (size_t left = in.count(2); left > 0; --left) {
     const Time until = in.time();
-    t.pressed.emplace(until, in.text());
+    t.pressed.add(until, in.text());
   }
 }
 

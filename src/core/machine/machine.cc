@@ -16,6 +16,7 @@ namespace {
 
 using base::Code;
 
+// When the number must be raised is said in core/machine/snapshot.h.
 constexpr std::string_view snapshot_magic = "parley snapshot 2\n";
 
 // What the machine does itself, for all workspaces.
@@ -211,7 +212,8 @@ std::string Machine::snapshot() const {
 std::expected<Machine, Error> Machine::restore(std::string_view bytes, uint64_t hash_seed) {
   const auto damaged = [] {
     return refuse(Code::malformed_record,
-                  "the snapshot is damaged or of another version of Parley");
+                  "the snapshot is damaged or of another version of Parley; start the version that "
+                  "wrote it, or put the data directory back from a backup");
   };
   if (!bytes.starts_with(snapshot_magic)) {
     return damaged();

@@ -251,6 +251,23 @@ TEST(Machine, AHeartbeatRenewsTheLeasesOfAsManyTasksAsATickDoes) {
   EXPECT_EQ(waiting, std::vector<Seq>{newest});
 }
 
+TEST(Machine, DeadLettersBeyondALoweredLimitGoInParts) {
+  Bench bench = with_ana_and_bo();
+  ASSERT_TRUE(bench.set("malformed_per_min", "10000").has_value());
+  for (size_t n = 0; n < due_max + 3; ++n) {
+    bench.apply("ana", Malformed{"{", "no JSON"});
+  }
+  ASSERT_EQ(bench.tables().dead_letters.size(), due_max + 3);
+  ASSERT_TRUE(bench.set("dead_letters_max", "1").has_value());
+  EXPECT_EQ(bench.seen<DeadLetterDropped>().size(), due_max);
+  EXPECT_LE(bench.machine.next_deadline(), bench.now);
+  bench.wait({});
+  EXPECT_EQ(bench.seen<DeadLetterDropped>().size(), 2u);
+  EXPECT_EQ(bench.tables().dead_letters.dropped(), due_max + 2);
+  EXPECT_GT(bench.machine.next_deadline(), bench.now);
+  EXPECT_EQ(fault_in(bench.tables()), "");
+}
+
 // Whatever path an entry takes, it leaves no table above its limit.
 TEST(Machine, LimitsHoldAfterARefusedEntryAndAfterANodeStarts) {
   Bench bench = with_ana_and_bo();

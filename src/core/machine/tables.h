@@ -3,11 +3,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "core/agents/agents.h"
 #include "core/conversation/locks.h"
@@ -25,6 +20,7 @@
 #include "core/outbox/outbox.h"
 #include "core/requests/patterns.h"
 #include "core/requests/wait_graph.h"
+#include "core/state/due_names.h"
 #include "core/topics/topics.h"
 
 namespace parley::core {
@@ -53,11 +49,10 @@ struct Tables {
   Buckets buckets;
   Exchanges exchanges;
   WaitGraph waits;
-  std::deque<Remembered> remembered;                // oldest first
-  std::set<std::pair<Time, std::string>> silences;  // when to look whether an agent is still there
-  std::set<std::pair<Time, std::string>> pressed;   // who is near its limits, until when at least
-  uint64_t dead_letters_dropped = 0;
-  Time now;  // of the newest entry
+  std::deque<Remembered> remembered;  // oldest first
+  DueNames silences;  // when to look whether an agent is still there: core/agents/presence.h
+  DueNames pressed;   // who is near its limits, until when at least: core/limits/backpressure_acts.h
+  Time now;           // of the newest entry
 
   // How much of queue_max is used. What waits outside of the inbox takes no room: what is tried
   // again, and the mail of a former agent of the name.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
 #include <variant>
 
 #include "core/agents/commands.h"
@@ -27,5 +28,10 @@ using Command = std::variant<Tick, StartNode, AddWorkspace, SetRules, Register, 
                              OpenStream, CloseStream, ResolveDeadLetter, Heartbeat, Malformed,
                              ResolveEscalation, CloseThread, ResetLimits, StopWaiting, StartSession,
                              ChangeSession, TakeLock, ReleaseLock, ReassignTask>;
+
+// `send`, `open stream`, …: by which it is described.
+constexpr std::string_view verb_of(const Command& command) {
+  return std::visit([]<class Each>(const Each&) { return Each::verb; }, command);
+}
 
 }  // namespace parley::core

@@ -88,6 +88,19 @@ uint64_t sum_up(Dispatch& dispatch, const OutboxItem& item) {
   return id;
 }
 
+// The sender of a dead letter was not told of it.
+void forget_notice(Tables& t, const OutboxItem& item) {
+  const auto fact = std::ranges::find(item.facts, "dead_letter", &Fact::name);
+  if (fact == item.facts.end()) {
+    return;
+  }
+  DeadLetter* const letter =
+      t.dead_letters.find(static_cast<uint64_t>(std::get<int64_t>(fact->value)));
+  if (letter != nullptr && letter->notice == item.id) {
+    letter->notice = 0;
+  }
+}
+
 }  // namespace
 
 uint64_t owe(Dispatch& dispatch, OutboxItem item) {
@@ -112,8 +125,16 @@ uint64_t owe(Dispatch& dispatch, OutboxItem item) {
   return id;
 }
 
-// What the broker owes and could not send now, it can never send: it is the same message each time.
-// What it was for ends here, so that no one waits for it. Does nothing when it was sent.
+void owe_stewards(Dispatch& dispatch, OutboxItem item) {
+  constexpr size_t told_max = 16;
+  const Tables& t = dispatch.t;
+  const std::vector<AgentRef> stewards = t.agents.stewards();
+  for (size_t n = 0; n < std::min(stewards.size(), told_max); ++n) {
+    item.to = t.agents[stewards[n]].name;
+    owe(dispatch, item);
+  }
+}
+
 void give_up_outbox_item(Context& context, uint64_t id, const Outcome& outcome) {
   Tables& t = context.t;
   const OutboxItem* const item = t.outbox.find(id);
@@ -129,12 +150,7 @@ void give_up_outbox_item(Context& context, uint64_t id, const Outcome& outcome) 
                                              : outcome.error().detail);
   }
   if (kind == OutboxKind::delivery_failed || kind == OutboxKind::message_malformed) {
-    for (const auto& [number, letter] : t.dead_letters.all()) {
-      if (letter.notice == id) {
-        t.dead_letters.find(number)->notice = 0;  // its sender was not told
-        break;
-      }
-    }
+    forget_notice(t, *item);
   }
   t.outbox.remove(id);
   if (kind != OutboxKind::published) {  // news make no news

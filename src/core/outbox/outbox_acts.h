@@ -14,6 +14,9 @@ struct Context;
 // name, or there is no room.
 uint64_t owe(Dispatch& dispatch, OutboxItem item);
 
+// The same to each who answers for the workspace, at most 16; `item.to` is not set.
+void owe_stewards(Dispatch& dispatch, OutboxItem item);
+
 // What the broker owes and could not send now, it can never send: it is the same message each time.
 // What it was for ends here, so that no one waits for it. Does nothing when it was sent.
 void give_up_outbox_item(Context& context, uint64_t id, const Outcome& outcome);

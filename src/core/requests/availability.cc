@@ -70,16 +70,15 @@ Outcome repeat_refused(Context& context, const Send& command, MessageRef ref) {
     other = presence::stand_in(t, away, context.actor, command.envelope.action,
                                t.sessions.find(command.envelope.session), {});
   }
-  for (const auto& [id, letter] : t.dead_letters.all()) {
-    if (letter.message == message.seq && letter.is_open()) {
-      Outcome retried = retry_dead_letter(context, *t.dead_letters.find(id), other);
-      if (retried) {
-        t.messages.message(ref).refused = false;
-      }
-      return retried;
-    }
+  DeadLetter* const letter = t.dead_letters.find_open(message.seq, t.agents[away].name);
+  if (letter == nullptr) {
+    return refuse(Code::receiver_unavailable, presence::why_away(t.agents[away]), "/receiver");
   }
-  return refuse(Code::receiver_unavailable, presence::why_away(t.agents[away]), "/receiver");
+  Outcome retried = retry_dead_letter(context, *letter, other);
+  if (retried) {
+    t.messages.message(ref).refused = false;
+  }
+  return retried;
 }
 
 }  // namespace parley::core

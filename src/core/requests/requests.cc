@@ -51,14 +51,6 @@ bool says_busy(const Agent& agent) {
   return agent.status == "busy" || (!own.empty() && agent.status == own);
 }
 
-// Those who look after the topics, as edge/principal.h has it.
-bool sees_subscribers(const Tables& t, AgentRef agent) {
-  const Agent& a = t.agents[agent];
-  const std::vector<AgentRef> stewards = t.agents.stewards();
-  return a.kind == PrincipalKind::admin || a.has(Right::admin) || a.has(Right::maintainer) ||
-         std::ranges::find(stewards, agent) != stewards.end();
-}
-
 // The number says how many; the list is cut to what its reader can take.
 void add_names(const Tables& t, OutboxItem& item, const std::string& name,
                std::vector<std::string> names) {
@@ -446,7 +438,7 @@ void Requests::report_roll_call(MessageRef ref) {
   OutboxItem item{
       .kind = OutboxKind::roll_called, .to = t_.agents[message.sender].name, .about = message.seq};
   item.facts = {count_of("called", message.delivery_count)};
-  const bool is_named = message.topic == none || sees_subscribers(t_, message.sender);
+  const bool is_named = message.topic == none || t_.agents.looks_after_workspace(message.sender);
   for (auto& [name, names] : {std::pair{"acknowledged", &acknowledged},
                               std::pair{"silent", &silent}, std::pair{"offline", &offline}}) {
     if (!is_named) {

@@ -46,7 +46,7 @@ void list_dead_letters(Call& call) {
   std::string text;
   JsonWriter out(text);
   out.object().key("count").number(static_cast<uint64_t>(count));
-  out.key("dropped").number(t.dead_letters_dropped).key("dead_letters").array();
+  out.key("dropped").number(t.dead_letters.dropped()).key("dead_letters").array();
   uint64_t listed = 0;
   for (auto at = t.dead_letters.all().rbegin(); at != t.dead_letters.all().rend(); ++at) {
     if (listed == limit) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was put before people.
-#include <algorithm>
-
 #include "base/text.h"
 #include "edge/api/context.h"
 #include "edge/api/members.h"
@@ -43,7 +41,7 @@ void render_escalation(const Call& call, const core::Escalation& escalation, Jso
   out.end_object();
 }
 
-// Maintainers see all, an agent those that it waits for.
+// Who looks after the workspace sees all, an agent those that it waits for.
 void list_escalations(Call& call) {
   const uint64_t limit = call.number("limit", 100);
   const base::Time from = call.time("from", base::Time{});
@@ -54,9 +52,7 @@ void list_escalations(Call& call) {
     return;
   }
   const core::Tables& t = call.tables();
-  const std::vector<core::AgentRef> stewards = t.agents.stewards();
-  const bool sees_all =
-      call.caller.is_maintainer() || std::ranges::find(stewards, call.caller.ref) != stewards.end();
+  const bool sees_all = t.agents.looks_after_workspace(call.caller.ref);
   std::vector<const core::Escalation*> found;
   uint64_t open = 0;
   for (const auto& [id, escalation] : t.escalations.all()) {

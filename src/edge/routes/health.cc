@@ -40,7 +40,7 @@ void health(Call& call) {
   out.key("dead_letters").object();
   out.key("total").number(uint64_t{t.dead_letters.size()});
   out.key("pending").number(pending);
-  out.key("dropped").number(t.dead_letters_dropped);
+  out.key("dropped").number(t.dead_letters.dropped());
   out.key("open").number(uint64_t{t.dead_letters.open()});
   out.key("alerts").number(t.dead_letters.alerts());
   if (t.dead_letters.alerts() > 0) {

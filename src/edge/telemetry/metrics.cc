@@ -404,7 +404,7 @@ void add(const core::Tables& t, base::Time now, Holdings& sum) {
   sum.messages += t.messages.size();
   sum.topics += t.topics.by_name().size();
   sum.streams += t.streams.size();
-  sum.dropped += t.dead_letters_dropped;
+  sum.dropped += t.dead_letters.dropped();
   sum.owed += t.outbox.size();
   sum.unsent += t.outbox.dropped + t.outbox.refused;
   sum.unheard += t.broadcasts.unheard;

@@ -192,8 +192,8 @@ void Checker::count(const core::Entry& entry, const core::Outcome& outcome,
     return;
   }
   Coverage& coverage = setting_.coverage;
-  coverage.count("command", command_name(entry.command));
-  coverage.count(outcome ? "done" : "refused", command_name(entry.command));
+  coverage.count("command", core::verb_of(entry.command));
+  coverage.count(outcome ? "done" : "refused", core::verb_of(entry.command));
   if (!outcome) {
     coverage.count("code", base::info(outcome.error().code).name);
   }
@@ -209,7 +209,7 @@ void Checker::note(const core::Entry& entry, const core::Outcome& outcome,
   }
   std::string line = text("{} {} {}.{} w{} {} by \"{}\"", entry.seq.n, entry.time.us,
                           entry.id.origin, entry.id.number, static_cast<uint32_t>(entry.workspace),
-                          command_name(entry.command), entry.actor.substr(0, 24));
+                          core::verb_of(entry.command), entry.actor.substr(0, 24));
   if (outcome) {
     line += text(" -> #{} x{}{}", outcome->message.n, outcome->count,
                  outcome->duplicate ? " duplicate" : "");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/checks/named_effect.h"
 
-#include <array>
 #include <variant>
 
 #include "base/hash.h"
@@ -10,14 +9,6 @@
 namespace parley::sim {
 
 namespace {
-
-constexpr std::array<std::string_view, std::variant_size_v<core::Command>> command_names = {
-    "tick",           "start_node",   "add_workspace", "set_rules",    "register",
-    "unregister",     "subscribe",    "unsubscribe",   "send",         "read",
-    "take",           "ack",          "nack",          "reject",       "extend",
-    "open_stream",    "close_stream", "resolve",       "heartbeat",    "malformed",
-    "escalation",     "close_thread", "reset",         "stop_waiting", "start_session",
-    "change_session", "take_lock",    "release_lock",  "reassign_task"};
 
 // Puts names in place of the references in one effect.
 struct Translate {
@@ -164,10 +155,6 @@ std::string_view kind_name(NamedEffect::Kind kind) {
       return "lock_turn";
   }
   return "unknown";
-}
-
-std::string_view command_name(const core::Command& command) {
-  return command_names[command.index()];
 }
 
 std::string describe(const NamedEffect& effect) {

@@ -56,7 +56,6 @@ std::vector<NamedEffect> named_effects(const core::Machine& machine,
 uint64_t digest_of(const core::Outcome& outcome, std::span<const NamedEffect> effects);
 
 std::string_view kind_name(NamedEffect::Kind kind);
-std::string_view command_name(const core::Command& command);
 std::string describe(const NamedEffect& effect);
 
 }  // namespace parley::sim

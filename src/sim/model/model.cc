@@ -24,7 +24,7 @@ core::Rules Model::rules_after(const core::SetRules& command) const {
 
 void Model::fail(Check check, const Step& step, const std::string& detail) {
   verdict.fail(check, text("entry {} ({} by \"{}\"): {}", step.entry.seq.n,
-                           command_name(step.entry.command), step.entry.actor, detail));
+                           core::verb_of(step.entry.command), step.entry.actor, detail));
 }
 
 Delivery* Model::find(Seq message, const std::string& receiver) {
