@@ -14,8 +14,9 @@ namespace parley::core {
 // What one entry or tick does at most of what is due; the rest waits for the next tick.
 constexpr size_t due_max = 512;
 
-// Moves deliveries from one state to the next: the only place where that happens. Every move keeps
-// the tables in step (inboxes, streams, deadlines, counts) and says what it did in the effects.
+// Moves deliveries from one state to the next: the only place where that happens, but for a delay
+// that ends inside of an inbox. Every move keeps the tables in step (inboxes, streams, deadlines,
+// counts) and says what it did in the effects.
 // Made anew for each entry. A message stays in the tables until it is forgotten at the end of an
 // entry, so references are good throughout.
 class Dispatch {
@@ -56,7 +57,7 @@ class Dispatch {
 
   // Hands a waiting delivery to its receiver, with a lease: to a stream, or none.
   void hand_out(DeliveryRef ref, StreamRef stream, State state);
-  // The receiver of a delivery that is handed out asked for it by name.
+  // The receiver of a delivery that is handed out asked for it by name. Its lease goes on as it was.
   void mark_read(DeliveryRef ref) { set_state(ref, State::read); }
 
   // Ends the hold: it waits again, after `delay`, and is to be pushed again whoever saw it. If it

@@ -109,14 +109,13 @@ Outcome on(Context& context, const Read& command) {
   if (!found) {
     return std::unexpected(found.error());
   }
-  Delivery& delivery = t.messages.delivery(*found);
+  const Delivery& delivery = t.messages.delivery(*found);
   const Receipt receipt{.message = t.messages.message_of(*found).seq, .count = 1};
   if (is_final(delivery.state)) {
     return receipt;
   }
   if (is_held(delivery.state)) {
-    delivery.state = State::read;
-    delivery.changed = t.now;
+    context.dispatch.mark_read(*found);
     note_read(context, *found, command);
     context.dispatch.pump(context.actor);  // what it settled may have had a place in a stream
     return receipt;
