@@ -120,6 +120,17 @@ bool answers_question(const ConstContext& context, const Envelope& e) {
          !t.messages.message(asked).is_task;
 }
 
+// The task stands so from now on; `by` whom, none: no one. Those who listen are told; of a request
+// that is watched Requests tells them.
+void set_task(Dispatch& dispatch, Task& task, TaskState state, AgentRef by) {
+  Tables& t = dispatch.t;
+  t.tasks.set_state(task, state, t.now);
+  const MessageRef message = t.messages.find(task.message);
+  if (message == none || !t.messages.message(message).watched) {
+    broker_topics::task(dispatch, task, by);
+  }
+}
+
 // A giver with many open tasks must leave room for those of others. `task` is the one that is to be
 // open, where it is known.
 std::expected<void, Error> check_share(const Tables& t, std::string_view giver, const Task* task) {
@@ -134,6 +145,15 @@ std::expected<void, Error> check_share(const Tables& t, std::string_view giver, 
                     (open == 1 ? " task that is" : " tasks that are") +
                     " not done, which is one giver's share (task.giver_percent of tasks_max); "
                     "wait until one is done");
+}
+
+// The task that the delivery gives to its receiver; nullptr when it gives none, or another has the
+// task by now.
+Task* task_of(Tables& t, const Delivery& delivery) {
+  const Message& message = t.messages.message(delivery.message);
+  Task* const task = message.is_task ? t.tasks.find(message.seq) : nullptr;
+  const bool has_it = task != nullptr && task->specialist == t.agents[delivery.receiver].name;
+  return has_it ? task : nullptr;
 }
 
 void take_back(Dispatch& dispatch, std::string_view from, Seq message, std::string why) {
@@ -336,6 +356,18 @@ void renew(Tables& t, const Task& task, AgentRef held_by) {
   }
 }
 
+// The message is the outcome of the task. A second one is kept, but what is completed stays so.
+void end_task(Context& context, Task& task, const Envelope& e) {
+  Tables& t = context.t;
+  task.heard = t.now;
+  task.errors += is_error(e) ? 1 : 0;
+  task.outcome = context.entry.seq;
+  if (task.state != TaskState::completed) {
+    set_task(context.dispatch, task, is_error(e) ? TaskState::failed : state_of(e.status),
+             context.actor);
+  }
+}
+
 void deliver_again(Dispatch& dispatch, MessageRef message, AgentRef receiver,
                    const std::string& former) {
   Tables& t = dispatch.t;
@@ -512,18 +544,6 @@ void enter_task(Context& context, const Envelope& e, const Route& route, Message
   }
 }
 
-// The message is the outcome of the task.
-void end_task(Context& context, Task& task, const Envelope& e) {
-  Tables& t = context.t;
-  task.heard = t.now;
-  task.errors += is_error(e) ? 1 : 0;
-  task.outcome = context.entry.seq;
-  if (task.state != TaskState::completed) {
-    set_task(context.dispatch, task, is_error(e) ? TaskState::failed : state_of(e.status),
-             context.actor);
-  }
-}
-
 Checked check(const ConstContext& context, const ReassignTask& command) {
   const auto found = task_to_reassign(context, command);
   return found ? Checked() : std::unexpected(found.error());
@@ -562,15 +582,6 @@ Outcome on(Context& context, const ReassignTask& command) {
   return Receipt{.message = task.message, .count = 1};
 }
 
-void set_task(Dispatch& dispatch, Task& task, TaskState state, AgentRef by) {
-  Tables& t = dispatch.t;
-  t.tasks.set_state(task, state, t.now);
-  const MessageRef message = t.messages.find(task.message);
-  if (message == none || !t.messages.message(message).watched) {
-    broker_topics::task(dispatch, task, by);  // of one that is waited for Watch tells
-  }
-}
-
 void renew_tasks(Tables& t, AgentRef specialist) {
   const std::set<Seq>* const held = t.tasks.held_by(t.agents[specialist].name);
   if (held == nullptr) {
@@ -585,17 +596,44 @@ void renew_tasks(Tables& t, AgentRef specialist) {
   }
 }
 
-// A delivery of a message that gives a task has ended.
+void note_task_read(Dispatch& dispatch, const Delivery& delivery) {
+  Task* const task = task_of(dispatch.t, delivery);
+  if (task == nullptr) {
+    return;
+  }
+  task->heard = dispatch.t.now;
+  if (task->state == TaskState::assigned) {
+    set_task(dispatch, *task, TaskState::in_progress, delivery.receiver);
+  }
+}
+
 void note_task_ended(Dispatch& dispatch, const Delivery& delivery, State state) {
-  Tables& t = dispatch.t;
-  Task* const task = t.tasks.find(t.messages.message(delivery.message).seq);
-  if (task == nullptr || !task->is_open() || task->specialist != t.agents[delivery.receiver].name) {
+  Task* const task = task_of(dispatch.t, delivery);
+  if (task == nullptr || !task->is_open()) {
     return;
   }
   if (state == State::acked) {
     set_task(dispatch, *task, TaskState::acknowledged, delivery.receiver);
-  } else if (state != State::answered) {
+  } else if (state != State::answered) {  // what an answer makes of it `end_task` says
     set_task(dispatch, *task, TaskState::failed, none);
+  }
+}
+
+void note_task_answered(Context& context, const Delivery& delivery, const Envelope& answer) {
+  if (Task* const task = task_of(context.t, delivery)) {
+    end_task(context, *task, answer);
+  }
+}
+
+void note_task_revived(Dispatch& dispatch, const Delivery& delivery) {
+  if (Task* const task = task_of(dispatch.t, delivery)) {
+    set_task(dispatch, *task, TaskState::assigned, none);
+  }
+}
+
+void note_task_redirected(Tables& t, const Delivery& delivery, AgentRef other) {
+  if (Task* const task = task_of(t, delivery)) {
+    t.tasks.give(*task, t.agents[other].name, task->message, t.now);
   }
 }
 

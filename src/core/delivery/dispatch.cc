@@ -382,9 +382,7 @@ void Dispatch::end(DeliveryRef ref, State state) {
   if (message.watched) {
     note_ended(delivery.message);
   }
-  if (message.is_task) {
-    note_task_ended(*this, delivery, state);
-  }
+  note_task_ended(*this, delivery, state);
   finish(delivery.message);
 }
 
@@ -402,10 +400,7 @@ void Dispatch::revive(DeliveryRef ref) {
   t.messages.note_revival(ref);
   t.messages.start_expiry(delivery.message);
   ++t.agents[delivery.receiver].inbox.unsettled;
-  if (Task* const task = message.is_task ? t.tasks.find(message.seq) : nullptr;
-      task != nullptr && task->specialist == t.agents[delivery.receiver].name) {
-    set_task(*this, *task, TaskState::assigned, none);
-  }
+  note_task_revived(*this, delivery);
   line_up(ref);
 }
 

@@ -64,15 +64,9 @@ void note_read(Context& context, DeliveryRef ref, const Read& command) {
     context.dispatch.settle(ref, State::acked);
     return;
   }
-  const Agent& reader = t.agents[context.actor];
-  hold(t, ref, default_lease(t.rules, command.as.value_or(reader.dialect)));
-  Task* const task = message.is_task ? t.tasks.find(message.seq) : nullptr;
-  if (task != nullptr && task->specialist == reader.name) {
-    task->heard = t.now;
-    if (task->state == TaskState::assigned) {
-      set_task(context.dispatch, *task, TaskState::in_progress, context.actor);
-    }
-  }
+  const Dialect dialect = command.as.value_or(t.agents[context.actor].dialect);
+  hold(t, ref, default_lease(t.rules, dialect));
+  note_task_read(context.dispatch, t.messages.delivery(ref));
 }
 
 // All that the stream handed out up to a mark: its list is in the order of its marks.
