@@ -374,13 +374,11 @@ void deliver_again(Dispatch& dispatch, MessageRef message, AgentRef receiver,
   unblock(t, message);
   std::erase_if(t.messages.remembered(),
                 [message](const Messages::Remembered& item) { return item.message == message; });
-  Message& given = t.messages.message(message);
-  given.refused = false;  // it is on its way to another than the one who was away
-  t.messages.stop_expiry(message);
-  given.expires = given.ttl.us > 0 ? t.now + given.ttl : base::time_max;
+  t.messages.message(message).refused = false;  // it goes to another than the one who was away
   if (const DeliveryRef before = t.messages.delivery_to(message, receiver); before != none) {
     dispatch.revive(before);
   } else {
+    dispatch.renew_expiry(message);
     dispatch.deliver(message, receiver);
   }
   if (former != t.agents[receiver].name) {

@@ -386,19 +386,20 @@ void Dispatch::end(DeliveryRef ref, State state) {
   finish(delivery.message);
 }
 
+void Dispatch::renew_expiry(MessageRef ref) {
+  t.messages.set_expiry(ref, expiry_of(t.messages.message(ref).ttl, t.now));
+}
+
 void Dispatch::revive(DeliveryRef ref) {
   Delivery& delivery = t.messages.delivery(ref);
-  Message& message = t.messages.message(delivery.message);
   CHECK(is_final(delivery.state));
   set_state(ref, State::queued);
   delivery.attempts = 0;  // but `may_be_known` stays: its receiver may still know its seq
   delivery.failures = 0;
   delivery.revivals = 0;
   t.messages.last_errors().erase(ref);
-  t.messages.stop_expiry(delivery.message);
-  message.expires = message.ttl.us > 0 ? t.now + message.ttl : base::time_max;
   t.messages.note_revival(ref);
-  t.messages.start_expiry(delivery.message);
+  renew_expiry(delivery.message);
   ++t.agents[delivery.receiver].inbox.unsettled;
   note_task_revived(*this, delivery);
   line_up(ref);

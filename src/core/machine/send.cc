@@ -153,7 +153,7 @@ MessageRef add_message(Context& context, const Envelope& e, const Route& route, 
   message.seq = context.entry.seq;
   message.time = t.now;
   message.ttl = e.ttl.us > 0 ? e.ttl : default_ttl(t.rules, e.dialect, e.priority);
-  message.expires = message.ttl.us > 0 ? t.now + message.ttl : base::time_max;
+  message.expires = expiry_of(message.ttl, t.now);
   message.id = e.id;
   message.key = e.idempotency_key;
   message.content = content;
