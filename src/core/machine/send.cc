@@ -12,6 +12,7 @@
 #include "core/conversation/task_acts.h"
 #include "core/conversation/thread_acts.h"
 #include "core/dead_letters/dead_letter_acts.h"
+#include "core/delivery/absence.h"
 #include "core/delivery/routing.h"
 #include "core/limits/admission.h"
 #include "core/limits/backpressure_acts.h"
@@ -20,7 +21,6 @@
 #include "core/model/sizes.h"
 #include "core/outbox/outbox_acts.h"
 #include "core/requests/answers.h"
-#include "core/requests/availability.h"
 #include "core/requests/deadlock.h"
 #include "core/topics/broker_topics.h"
 
@@ -90,16 +90,10 @@ size_t text_bytes(const Send& command) {
   return bytes;
 }
 
-// The session that it is in, who stands in for whom, and who would wait for whom.
-std::expected<void, Error> plan_wait(const ConstContext& context, const Send& command,
-                                     SendPlan& plan) {
+// The request that its sender works on with this one.
+std::expected<void, Error> plan_cause(const ConstContext& context, const Send& command,
+                                      SendPlan& plan) {
   const Tables& t = context.t;
-  const auto session = session_of(context, command.envelope, plan.route);
-  if (!session) {
-    return std::unexpected(session.error());
-  }
-  plan.in_session = *session != nullptr;
-  check_availability(context, command, plan.route);
   plan.cause = cause_of(context, command, plan.route);
   if (plan.cause != none && t.messages.message(plan.cause).links >= t.rules.chain_max) {
     return refuse(Code::limit_reached,
@@ -107,6 +101,13 @@ std::expected<void, Error> plan_wait(const ConstContext& context, const Send& co
                       std::to_string(t.rules.chain_max) +
                       " that were passed on and not answered (chain_max); answer it");
   }
+  return {};
+}
+
+// Who would wait for whom.
+std::expected<void, Error> plan_wait(const ConstContext& context, const Send& command,
+                                     SendPlan& plan) {
+  const Tables& t = context.t;
   plan.wait = wait_of(context, command, plan.route, plan.cause);
   if (plan.wait) {
     plan.in_circle = find_circle(t, *plan.wait);
@@ -379,8 +380,6 @@ Outcome on(Context& context, const Send& command) {
   return outcome;
 }
 
-// All that can refuse a message, and nothing that changes anything: the same at the door, where a
-// refusal costs no entry, and in `apply`.
 std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& command) {
   const Tables& t = context.t;
   const Envelope& envelope = command.envelope;
@@ -426,6 +425,15 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
   if (!given || *given) {
     plan.given = given.value_or(std::nullopt);
     return given ? std::expected<SendPlan, Error>(plan) : std::unexpected(given.error());
+  }
+  const auto session = session_of(context, command, plan.route);
+  if (!session) {
+    return std::unexpected(session.error());
+  }
+  plan.in_session = *session != nullptr;
+  redirect_absent(context, command, plan.route);  // a stand-in takes part in the session, too
+  if (auto good = plan_cause(context, command, plan); !good) {
+    return std::unexpected(good.error());
   }
   if (auto good = plan_wait(context, command, plan); !good) {
     return std::unexpected(good.error());

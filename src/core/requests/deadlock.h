@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/machine/send.h"
+#include "core/delivery/routing.h"
 
 namespace parley::core {
 
