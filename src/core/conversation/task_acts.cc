@@ -490,12 +490,11 @@ std::expected<std::optional<Receipt>, Error> find_given(const ConstContext& cont
   return std::nullopt;
 }
 
-// The accepted message gives a task, or tells of one.
-void enter_task(Context& context, const Envelope& e, const Route& route, MessageRef message,
+bool enter_task(Context& context, const Envelope& e, const Route& route, MessageRef message,
                 MessageRef question) {
   Tables& t = context.t;
   if (context.actor == none) {
-    return;
+    return true;
   }
   const Agent& sender = t.agents[context.actor];
   if ((!has_task_role(sender) || sender.role.empty()) && route.is_one() &&
@@ -505,15 +504,14 @@ void enter_task(Context& context, const Envelope& e, const Route& route, Message
   }
   if (asks(e.kind)) {
     give_task(context, e, route, message);
-    return;
+    return true;
   }
   Task* const task =
       question == none ? task_told_of(context, e) : t.tasks.find(t.messages.message(question).seq);
   if (task == nullptr || task->specialist != t.agents[context.actor].name) {
-    context.has_no_task = !e.task.empty() && (task != nullptr || question == none) &&
-                          t.patterns.asked(sender.name, e.task, 1).empty() &&
-                          !gave_task(t, e.task, t.agents[context.actor].name);
-    return;
+    return e.task.empty() || (task == nullptr && question != none) ||
+           !t.patterns.asked(sender.name, e.task, 1).empty() ||
+           gave_task(t, e.task, t.agents[context.actor].name);
   }
   task->heard = t.now;
   const bool is_report = e.kind != Kind::response && !is_error(e) && e.type != "result";
@@ -529,10 +527,10 @@ void enter_task(Context& context, const Envelope& e, const Route& route, Message
       set_task(context.dispatch, *task, TaskState::in_progress, context.actor);
     }
     renew(t, *task, context.actor);
-    return;
+    return true;
   }
   end_task(context, *task, e);
-  if (question == none) {  // it says so without being an answer: it is done with it all the same
+  if (question == none) {  // a result that is no answer to the request ends the delivery, too
     const MessageRef ref = t.messages.find(task->message);
     const DeliveryRef given = ref == none ? none : t.messages.delivery_to(ref, context.actor);
     if (given != none && !is_final(t.messages.delivery(given).state)) {
@@ -540,6 +538,7 @@ void enter_task(Context& context, const Envelope& e, const Route& route, Message
       context.dispatch.pump(context.actor);
     }
   }
+  return true;
 }
 
 Checked check(const ConstContext& context, const ReassignTask& command) {

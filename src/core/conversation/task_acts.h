@@ -18,8 +18,9 @@ std::expected<void, Error> check_roles(const ConstContext& context, const Envelo
 std::expected<std::optional<Receipt>, Error> find_given(const ConstContext& context,
                                                         const Envelope& e, const Route& route,
                                                         uint64_t content);
-// The accepted message gives a task, or tells of one.
-void enter_task(Context& context, const Envelope& e, const Route& route, MessageRef message,
+// The accepted message gives a task, or tells of one. False: it names one that its sender neither
+// has, nor gave, nor was asked for.
+bool enter_task(Context& context, const Envelope& e, const Route& route, MessageRef message,
                 MessageRef question);
 
 // Its specialist is at work on all that it holds: the leases begin anew.

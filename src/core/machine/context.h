@@ -31,7 +31,6 @@ struct Context {
   const Entry& entry;
   AgentRef actor = none;
   bool answers = false;
-  bool has_no_task = false;  // the message tells of a task that its sender does not have
 
   operator ConstContext() const { return {t, entry, actor, answers}; }
   Time now() const { return entry.time; }

@@ -219,9 +219,8 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
   if (plan.question != none) {
     enter_answer(context, plan.question, message, envelope);
   }
-  if (!waits) {
-    enter_task(context, envelope, plan.route, message, plan.question);
-  }
+  const bool has_no_task =
+      !waits && !enter_task(context, envelope, plan.route, message, plan.question);
   if (item != nullptr) {
     t.outbox.remove(command.outbox_item);
   }
@@ -230,7 +229,7 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
                   presence::why_away(t.agents[plan.route.absent.front()]), "/receiver");
   }
   return Receipt{.message = context.entry.seq,
-                 .has_no_task = context.has_no_task,
+                 .has_no_task = has_no_task,
                  .number = t.messages.message(message).number,
                  .count = t.messages.message(message).delivery_count,
                  .delay = delay_of(t, message)};
