@@ -542,8 +542,7 @@ bool enter_task(Context& context, const Envelope& e, const Route& route, Message
 }
 
 Checked check(const ConstContext& context, const ReassignTask& command) {
-  const auto found = task_to_reassign(context, command);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(task_to_reassign(context, command));
 }
 
 // The message that gave the task goes to another; the former specialist is told, and what it has of

@@ -93,8 +93,7 @@ Outcome acknowledge_upto(Context& context, const Ack& command) {
 void hold(Tables& t, DeliveryRef ref, Duration lease) { t.messages.start_due(ref, t.now + lease); }
 
 Checked check(const ConstContext& context, const Read& command) {
-  const auto found = find_delivery(context, command.target);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(find_delivery(context, command.target));
 }
 
 Outcome on(Context& context, const Read& command) {
@@ -149,8 +148,7 @@ Checked check(const ConstContext& context, const Ack& command) {
   if (command.stream != stream_none) {
     return {};
   }
-  const auto found = find_delivery(context, command.target);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(find_delivery(context, command.target));
 }
 
 Outcome on(Context& context, const Ack& command) {
@@ -186,8 +184,7 @@ Outcome on(Context& context, const Ack& command) {
 }
 
 Checked check(const ConstContext& context, const Nack& command) {
-  const auto found = find_held(context, command.target);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(find_held(context, command.target));
 }
 
 Outcome on(Context& context, const Nack& command) {
@@ -209,8 +206,7 @@ Outcome on(Context& context, const Nack& command) {
 }
 
 Checked check(const ConstContext& context, const Reject& command) {
-  const auto found = find_held(context, command.target);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(find_held(context, command.target));
 }
 
 Outcome on(Context& context, const Reject& command) {
@@ -224,8 +220,7 @@ Outcome on(Context& context, const Reject& command) {
 }
 
 Checked check(const ConstContext& context, const Extend& command) {
-  const auto found = find_held(context, command.target);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(find_held(context, command.target));
 }
 
 Outcome on(Context& context, const Extend& command) {

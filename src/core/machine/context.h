@@ -41,6 +41,12 @@ struct Context {
 // in its room: `Workspace::admit` asks it at the door.
 using Checked = std::expected<void, Error>;
 
+// What a check says that looks for something: only whether that can be had.
+template <class T>
+Checked checked(const std::expected<T, Error>& found) {
+  return found ? Checked() : std::unexpected(found.error());
+}
+
 // The broker itself, an admin, and whoever has the right.
 Checked may_administer(const ConstContext& context, Right right);
 // Who may do to all what others may do to their own.
