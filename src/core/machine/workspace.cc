@@ -112,7 +112,7 @@ void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& ef
        at = by_id.lower_bound(StreamId{origin, 0})) {
     close_stream(dispatch, at->second, false);
   }
-  leave_lines(t_, origin);
+  end_lock_waits(t_, origin);
   unblock_callers(t_, origin);
   Requests(t_, dispatch).settle();
   forget_old(dispatch);

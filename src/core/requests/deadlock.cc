@@ -23,10 +23,10 @@ void unblock(Tables& t, MessageRef ref) {
   }
 }
 
-void unblock_callers(Tables& t, uint64_t origin) {
+void unblock_callers(Tables& t, uint64_t life) {
   std::vector<Seq> gone;
   for (const auto& [seq, edge] : t.waits.edges()) {
-    if (edge.node == origin) {
+    if (edge.life == life) {
       gone.push_back(seq);
     }
   }
@@ -74,7 +74,7 @@ std::optional<WaitGraph::Edge> wait_of(const ConstContext& context, const Send& 
     edge.until = base::time_max;
   } else if (command.wait.us > 0) {
     edge.until = context.now() + command.wait;
-    edge.node = context.entry.id.origin;
+    edge.life = context.entry.id.origin;
   } else {
     return std::nullopt;
   }
@@ -159,7 +159,7 @@ std::expected<void, Error> wait_again(Context& context, const Send& command, Mes
   const Message& message = t.messages.message(ref);
   t.waits.expire(t.now);
   if (const WaitGraph::Edge* const edge = t.waits.find(message.seq)) {
-    if (edge->node != 0) {
+    if (edge->life != 0) {
       t.waits.prolong(message.seq, t.now + command.wait, context.entry.id.origin);
     }
     return {};

@@ -29,7 +29,7 @@ std::expected<void, Error> wait_again(Context& context, const Send& command, Mes
 // The sender of the message waits no more for the answer. Does nothing when it did not.
 void unblock(Tables& t, MessageRef ref);
 // The callers of a node whose life is over wait no more.
-void unblock_callers(Tables& t, uint64_t origin);
+void unblock_callers(Tables& t, uint64_t life);
 // The agent is gone: it waits for no one, and no one for it.
 void unblock_all(Tables& t, AgentRef agent);
 
