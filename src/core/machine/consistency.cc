@@ -164,7 +164,7 @@ bool is_consistent(const Tables& t) {
   return watches_what_is_waited_for(t) && owes_what_is_next(t) && remembers_what_is_settled(t) &&
          counts_pending_requests(t) && sessions_have_what_they_name(t) &&
          holds_follow_from_sessions(t) && locks_are_in_order(t) && broadcasts_are_open(t) &&
-         t.waits.is_in_order();
+         t.wait_graph.is_in_order();
 }
 
 }  // namespace parley::core

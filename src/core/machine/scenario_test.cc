@@ -713,7 +713,7 @@ class Script {
                                                              : "unavailable");
     } else if (what == "blocked:") {
       std::vector<std::string> found;
-      for (const auto& [seq, edge] : tables().waits.edges()) {
+      for (const auto& [seq, edge] : tables().wait_graph.edges()) {
         found.push_back(tables().agents[edge.from].name + ">" + tables().agents[edge.to].name);
       }
       check_equal(join(words.rest()), found.empty() ? "nothing" : join(found));

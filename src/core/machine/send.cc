@@ -206,7 +206,7 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
     context.requests.begin(command, message, item);
   }
   if (plan.wait) {
-    begin_wait(t, *plan.wait, message);
+    block(t, *plan.wait, message);
   }
   if (!plan.in_circle.empty()) {
     Error error = deadlock_error(t, plan.in_circle, command);
@@ -239,7 +239,7 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
 Outcome repeat_send(Context& context, const Send& command, MessageRef ref) {
   Tables& t = context.t;
   if (command.wait.us > 0) {
-    if (auto good = wait_again(context, command, ref); !good) {
+    if (auto good = block_again(context, command, ref); !good) {
       return std::unexpected(good.error());
     }
   }
@@ -253,7 +253,7 @@ Outcome repeat_send(Context& context, const Send& command, MessageRef ref) {
 
 Outcome send(Context& context, const Send& command) {
   Tables& t = context.t;
-  t.waits.expire(t.now);
+  t.wait_graph.expire(t.now);
   const auto planned = plan_send(context, command);
   if (!planned) {
     if (planned.error().code == Code::overloaded) {

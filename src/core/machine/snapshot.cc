@@ -56,7 +56,7 @@ void encode(const Tables& t, Writer& out) {
   t.escalations.encode(out);
   t.patterns.encode(out);
   t.locks.encode(out);
-  t.waits.encode(t.now, out);
+  t.wait_graph.encode(t.now, out);
   t.broadcasts.encode(out);
 }
 
@@ -79,7 +79,7 @@ bool decode(Tables& t, Reader& in) {
     decode_limits(t, in);
   }
   return in.ok() && t.outbox.decode(in) && t.escalations.decode(in) && t.patterns.decode(in) &&
-         t.locks.decode(in) && t.waits.decode(t.messages, in) && t.broadcasts.decode(in) &&
+         t.locks.decode(in) && t.wait_graph.decode(t.messages, in) && t.broadcasts.decode(in) &&
          is_consistent(t);
 }
 

@@ -50,7 +50,7 @@ struct Tables {
   Streams streams;
   Buckets buckets;
   Exchanges exchanges;
-  WaitGraph waits;
+  WaitGraph wait_graph;
   std::set<std::pair<Time, std::string>> silences;  // when to look whether an agent is still there
   std::set<std::pair<Time, std::string>> pressed;   // who is near its limits, until when at least
   uint64_t dead_letters_dropped = 0;

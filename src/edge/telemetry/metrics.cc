@@ -415,7 +415,7 @@ void add(const core::Tables& t, base::Time now, Holdings& sum) {
   sum.escalated += t.escalations.open();
   sum.sessions += t.sessions.live();
   sum.locks += t.locks.size();
-  sum.edges += t.waits.size();
+  sum.edges += t.wait_graph.size();
   for (const auto& [number, letter] : t.dead_letters.all()) {
     sum.pending += letter.resolution == core::Resolution::pending ? 1 : 0;
   }
