@@ -510,7 +510,7 @@ bool enter_task(Context& context, const Envelope& e, const Route& route, Message
       question == none ? task_told_of(context, e) : t.tasks.find(t.messages.message(question).seq);
   if (task == nullptr || task->specialist != t.agents[context.actor].name) {
     return e.task.empty() || (task == nullptr && question != none) ||
-           !t.patterns.asked(sender.name, e.task, 1).empty() ||
+           !t.pending.asked(sender.name, e.task, 1).empty() ||
            gave_task(t, e.task, t.agents[context.actor].name);
   }
   task->heard = t.now;
@@ -554,7 +554,7 @@ Outcome on(Context& context, const ReassignTask& command) {
     return std::unexpected(found.error());
   }
   Task& task = **found;
-  if (const Gather* const gather = t.patterns.find_gather(task.message);
+  if (const Gather* const gather = t.pending.find_gather(task.message);
       gather != nullptr && gather->state == GatherState::open) {
     return refuse(Code::conflict,
                   "the task " + quoted(task.id) +

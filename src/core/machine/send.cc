@@ -281,7 +281,7 @@ std::string_view sender_of(const ConstContext& context, const OutboxItem* item) 
     return t.agents[context.actor].name;
   }
   if (item != nullptr && item->kind == OutboxKind::stage) {
-    return t.patterns.pipelines().at(pipeline_of(*item)).owner;
+    return t.pending.pipelines().at(pipeline_of(*item)).owner;
   }
   return broker_sender;
 }

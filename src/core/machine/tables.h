@@ -21,7 +21,7 @@
 #include "core/humans/escalations.h"
 #include "core/model/rules.h"
 #include "core/outbox/outbox.h"
-#include "core/requests/patterns.h"
+#include "core/requests/pending_work.h"
 #include "core/requests/wait_graph.h"
 #include "core/topics/topics.h"
 
@@ -42,7 +42,7 @@ struct Tables {
   DeadLetters dead_letters;
   Outbox outbox;
   Escalations escalations;
-  Patterns patterns;
+  PendingWork pending;
   Sessions sessions;
   Holds holds;
   Locks locks;

@@ -130,7 +130,7 @@ void Workspace::add_admin(const TokenHash& token, Time now) {
 // The rooms of `let_time_pass` and of `forget_old`.
 Time Workspace::next_deadline() const {
   return std::min({relief_due(t_), deliveries_due(t_), threads_due(t_), sessions_due(t_),
-                   t_.locks.next_due(), t_.dead_letters.next_due_at(), t_.patterns.next().at,
+                   t_.locks.next_due(), t_.dead_letters.next_due_at(), t_.pending.next().at,
                    presence::due(t_), retained_due(t_), old_threads_due(t_), old_sessions_due(t_),
                    old_tasks_due(t_), old_messages_due(t_)});
 }
