@@ -90,8 +90,8 @@ core::MessageRef Names::asked(const core::TaskReport& report) const {
   constexpr size_t compared_max = 100;  // of the newest
   core::MessageRef best = core::none;
   std::pair<bool, bool> best_rank;
-  for (const core::Patterns::Asked& each :
-       t_.patterns.asked(caller_.name, report.task, compared_max)) {
+  for (const core::PendingWork::Asked& each :
+       t_.pending.asked(caller_.name, report.task, compared_max)) {
     const core::MessageRef ref = t_.messages.find(each.message);
     const core::DeliveryRef delivery =
         ref == core::none ? core::none : t_.messages.delivery_to(ref, caller_.ref);

@@ -305,7 +305,7 @@ void render_request(const core::Tables& tables, core::MessageRef ref, JsonWriter
   if (!core::asks(message.kind)) {
     return;
   }
-  const core::Wait* const wait = tables.patterns.find_wait(message.seq);
+  const core::PendingRequest* const wait = tables.pending.find_request(message.seq);
   out.key("request").object().key("state");
   out.plain(wait != nullptr                   ? "waiting"
             : message.answer.n != 0           ? "answered"

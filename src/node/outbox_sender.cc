@@ -200,7 +200,7 @@ const core::Pipeline* pipeline_of(const core::Tables& tables, const core::Outbox
   if (item.kind != core::OutboxKind::stage) {
     return nullptr;
   }
-  const auto& pipelines = tables.patterns.pipelines();
+  const auto& pipelines = tables.pending.pipelines();
   const auto found = pipelines.find(core::pipeline_of(item));
   return found == pipelines.end() ? nullptr : &found->second;
 }

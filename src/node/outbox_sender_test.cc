@@ -135,7 +135,7 @@ TEST(OutboxSender, AStageIsAskedAsTheOwnerAskedWithWhatTheLastOneAnswered) {
 const core::Pipeline& pipeline_in(const Desk& desk) {
   return desk.bench.machine.find(core::workspace_first)
       ->tables()
-      .patterns.pipelines()
+      .pending.pipelines()
       .begin()
       ->second;
 }

@@ -239,8 +239,7 @@ Outcome on(Context& context, const Register& command) {
 }
 
 Checked check(const ConstContext& context, const Unregister& command) {
-  const auto found = agent_to_remove(context, command);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(agent_to_remove(context, command));
 }
 
 Outcome on(Context& context, const Unregister& command) {

@@ -161,7 +161,7 @@ Outcome on(Context& context, const TakeLock& command) {
                                            " wait for the lock already (lock.waiters_max)");
   }
   t.locks.wait(command.name, {.place = context.entry.seq,
-                              .origin = context.entry.id.origin,
+                              .life = context.entry.id.origin,
                               .until = t.now + command.wait,
                               .lease = lease,
                               .agent = agent});
@@ -213,11 +213,11 @@ void leave_locks(Dispatch& dispatch, std::string_view name) {
   }
 }
 
-void leave_lines(Tables& t, uint64_t origin) {
+void end_lock_waits(Tables& t, uint64_t life) {
   std::vector<std::pair<std::string, Seq>> gone;
   for (const auto& [name, lock] : t.locks.all()) {
     for (const Lock::Waiter& waiter : lock.line) {
-      if (waiter.origin == origin) {
+      if (waiter.life == life) {
         gone.emplace_back(name, waiter.place);
       }
     }

@@ -17,13 +17,13 @@ struct Lock {
   // One who waits in line, from the entry at `place` on.
   struct Waiter {
     Seq place;
-    uint64_t origin = 0;  // the life of the node by which it asked
+    uint64_t life = 0;  // of the node by which it asked: see CommandId::origin
     Time until{};
     Duration lease;
     std::string agent;
     static void fields(auto& self, auto& field) {
       field("place", self.place);
-      field("origin", self.origin, Form::fixed);
+      field("life", self.life, Form::fixed);
       field("until", self.until);
       field("lease", self.lease);
       field("agent", self.agent);

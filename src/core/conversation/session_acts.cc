@@ -400,11 +400,10 @@ Outcome on(Context& context, const ChangeSession& command) {
   return Receipt{.message = context.entry.seq, .number = session->version};
 }
 
-// The session that a message is in, nullptr for none; or why it may not be. `*` in a session means
-// all who take part.
-std::expected<const Session*, Error> session_of(const ConstContext& context, const Envelope& e,
+std::expected<const Session*, Error> session_of(const ConstContext& context, const Send& command,
                                                 Route& route) {
   const Tables& t = context.t;
+  const Envelope& e = command.envelope;
   if (e.session.empty() || e.sender == broker_sender) {
     return nullptr;
   }
@@ -412,7 +411,7 @@ std::expected<const Session*, Error> session_of(const ConstContext& context, con
   // A pipeline's first message that waited for a busy stage. It was let in when it was sent, to the
   // session that had the name then.
   if (context.actor == none) {
-    const OutboxItem* const item = t.outbox.find(std::get<Send>(context.entry.command).outbox_item);
+    const OutboxItem* const item = t.outbox.find(command.outbox_item);
     const bool is_in = session != nullptr && !session->is_over() && item != nullptr &&
                        session->began < pipeline_of(*item);
     return is_in ? session : nullptr;

@@ -13,7 +13,7 @@ Checked check(const ConstContext& context, const StartSession& command);
 
 // The session that a message is in, nullptr for none; or why it may not be. `*` in a session means
 // all who take part: the route is narrowed to them.
-std::expected<const Session*, Error> session_of(const ConstContext& context, const Envelope& e,
+std::expected<const Session*, Error> session_of(const ConstContext& context, const Send& command,
                                                 Route& route);
 // Before the message is delivered, so that what is sent in a paused session waits.
 void enter_session(Tables& t, Session& session, const Envelope& e, const Route& route,

@@ -120,6 +120,17 @@ bool answers_question(const ConstContext& context, const Envelope& e) {
          !t.messages.message(asked).is_task;
 }
 
+// The task stands so from now on; `by` whom, none: no one. Those who listen are told; of a request
+// that is watched Requests tells them.
+void set_task(Dispatch& dispatch, Task& task, TaskState state, AgentRef by) {
+  Tables& t = dispatch.t;
+  t.tasks.set_state(task, state, t.now);
+  const MessageRef message = t.messages.find(task.message);
+  if (message == none || !t.messages.message(message).watched) {
+    broker_topics::task(dispatch, task, by);
+  }
+}
+
 // A giver with many open tasks must leave room for those of others. `task` is the one that is to be
 // open, where it is known.
 std::expected<void, Error> check_share(const Tables& t, std::string_view giver, const Task* task) {
@@ -134,6 +145,15 @@ std::expected<void, Error> check_share(const Tables& t, std::string_view giver, 
                     (open == 1 ? " task that is" : " tasks that are") +
                     " not done, which is one giver's share (task.giver_percent of tasks_max); "
                     "wait until one is done");
+}
+
+// The task that the delivery gives to its receiver; nullptr when it gives none, or another has the
+// task by now.
+Task* task_of(Tables& t, const Delivery& delivery) {
+  const Message& message = t.messages.message(delivery.message);
+  Task* const task = message.is_task ? t.tasks.find(message.seq) : nullptr;
+  const bool has_it = task != nullptr && task->specialist == t.agents[delivery.receiver].name;
+  return has_it ? task : nullptr;
 }
 
 void take_back(Dispatch& dispatch, std::string_view from, Seq message, std::string why) {
@@ -328,19 +348,29 @@ void renew(Tables& t, const Task& task, AgentRef held_by) {
   }
 }
 
+// The message is the outcome of the task. A second one is kept, but what is completed stays so.
+void end_task(Context& context, Task& task, const Envelope& e) {
+  Tables& t = context.t;
+  task.heard = t.now;
+  task.errors += is_error(e) ? 1 : 0;
+  task.outcome = context.entry.seq;
+  if (task.state != TaskState::completed) {
+    set_task(context.dispatch, task, is_error(e) ? TaskState::failed : state_of(e.status),
+             context.actor);
+  }
+}
+
 void deliver_again(Dispatch& dispatch, MessageRef message, AgentRef receiver,
                    const std::string& former) {
   Tables& t = dispatch.t;
   unblock(t, message);
   std::erase_if(t.remembered,
                 [message](const Remembered& item) { return item.message == message; });
-  Message& given = t.messages.message(message);
-  given.refused = false;  // it is on its way to another than the one who was away
-  t.messages.deadlines.stop_expiry(message);
-  given.expires = given.ttl.us > 0 ? t.now + given.ttl : base::time_max;
+  t.messages.message(message).refused = false;  // it goes to another than the one who was away
   if (const DeliveryRef before = t.messages.delivery_to(message, receiver); before != none) {
     dispatch.revive(before);
   } else {
+    dispatch.renew_expiry(message);
     dispatch.deliver(message, receiver);
   }
   if (former != t.agents[receiver].name) {
@@ -452,12 +482,11 @@ std::expected<std::optional<Receipt>, Error> find_given(const ConstContext& cont
   return std::nullopt;
 }
 
-// The accepted message gives a task, or tells of one.
-void enter_task(Context& context, const Envelope& e, const Route& route, MessageRef message,
+bool enter_task(Context& context, const Envelope& e, const Route& route, MessageRef message,
                 MessageRef question) {
   Tables& t = context.t;
   if (context.actor == none) {
-    return;
+    return true;
   }
   const Agent& sender = t.agents[context.actor];
   if ((!has_task_role(sender) || sender.role.empty()) && route.is_one() &&
@@ -467,15 +496,14 @@ void enter_task(Context& context, const Envelope& e, const Route& route, Message
   }
   if (asks(e.kind)) {
     give_task(context, e, route, message);
-    return;
+    return true;
   }
   Task* const task =
       question == none ? task_told_of(context, e) : t.tasks.find(t.messages.message(question).seq);
   if (task == nullptr || task->specialist != t.agents[context.actor].name) {
-    context.has_no_task = !e.task.empty() && (task != nullptr || question == none) &&
-                          t.patterns.asked(sender.name, e.task, 1).empty() &&
-                          !gave_task(t, e.task, t.agents[context.actor].name);
-    return;
+    return e.task.empty() || (task == nullptr && question != none) ||
+           !t.pending.asked(sender.name, e.task, 1).empty() ||
+           gave_task(t, e.task, t.agents[context.actor].name);
   }
   task->heard = t.now;
   const bool is_report = e.kind != Kind::response && !is_error(e) && e.type != "result";
@@ -491,10 +519,10 @@ void enter_task(Context& context, const Envelope& e, const Route& route, Message
       set_task(context.dispatch, *task, TaskState::in_progress, context.actor);
     }
     renew(t, *task, context.actor);
-    return;
+    return true;
   }
   end_task(context, *task, e);
-  if (question == none) {  // it says so without being an answer: it is done with it all the same
+  if (question == none) {  // a result that is no answer to the request ends the delivery, too
     const MessageRef ref = t.messages.find(task->message);
     const DeliveryRef given = ref == none ? none : t.messages.delivery_to(ref, context.actor);
     if (given != none && !is_final(t.messages.delivery(given).state)) {
@@ -502,23 +530,11 @@ void enter_task(Context& context, const Envelope& e, const Route& route, Message
       context.dispatch.pump(context.actor);
     }
   }
-}
-
-// The message is the outcome of the task.
-void end_task(Context& context, Task& task, const Envelope& e) {
-  Tables& t = context.t;
-  task.heard = t.now;
-  task.errors += is_error(e) ? 1 : 0;
-  task.outcome = context.entry.seq;
-  if (task.state != TaskState::completed) {
-    set_task(context.dispatch, task, is_error(e) ? TaskState::failed : state_of(e.status),
-             context.actor);
-  }
+  return true;
 }
 
 Checked check(const ConstContext& context, const ReassignTask& command) {
-  const auto found = task_to_reassign(context, command);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(task_to_reassign(context, command));
 }
 
 // The message that gave the task goes to another; the former specialist is told, and what it has of
@@ -530,7 +546,7 @@ Outcome on(Context& context, const ReassignTask& command) {
     return std::unexpected(found.error());
   }
   Task& task = **found;
-  if (const Gather* const gather = t.patterns.find_gather(task.message);
+  if (const Gather* const gather = t.pending.find_gather(task.message);
       gather != nullptr && gather->state == GatherState::open) {
     return refuse(Code::conflict,
                   "the task " + quoted(task.id) +
@@ -554,15 +570,6 @@ Outcome on(Context& context, const ReassignTask& command) {
   return Receipt{.message = task.message, .count = 1};
 }
 
-void set_task(Dispatch& dispatch, Task& task, TaskState state, AgentRef by) {
-  Tables& t = dispatch.t;
-  t.tasks.set_state(task, state, t.now);
-  const MessageRef message = t.messages.find(task.message);
-  if (message == none || !t.messages.message(message).watched) {
-    broker_topics::task(dispatch, task, by);  // of one that is waited for Watch tells
-  }
-}
-
 void renew_tasks(Tables& t, AgentRef specialist) {
   const std::set<Seq>* const held = t.tasks.held_by(t.agents[specialist].name);
   if (held == nullptr) {
@@ -577,17 +584,44 @@ void renew_tasks(Tables& t, AgentRef specialist) {
   }
 }
 
-// A delivery of a message that gives a task has ended.
+void note_task_read(Dispatch& dispatch, const Delivery& delivery) {
+  Task* const task = task_of(dispatch.t, delivery);
+  if (task == nullptr) {
+    return;
+  }
+  task->heard = dispatch.t.now;
+  if (task->state == TaskState::assigned) {
+    set_task(dispatch, *task, TaskState::in_progress, delivery.receiver);
+  }
+}
+
 void note_task_ended(Dispatch& dispatch, const Delivery& delivery, State state) {
-  Tables& t = dispatch.t;
-  Task* const task = t.tasks.find(t.messages.message(delivery.message).seq);
-  if (task == nullptr || !task->is_open() || task->specialist != t.agents[delivery.receiver].name) {
+  Task* const task = task_of(dispatch.t, delivery);
+  if (task == nullptr || !task->is_open()) {
     return;
   }
   if (state == State::acked) {
     set_task(dispatch, *task, TaskState::acknowledged, delivery.receiver);
-  } else if (state != State::answered) {
+  } else if (state != State::answered) {  // what an answer makes of it `end_task` says
     set_task(dispatch, *task, TaskState::failed, none);
+  }
+}
+
+void note_task_answered(Context& context, const Delivery& delivery, const Envelope& answer) {
+  if (Task* const task = task_of(context.t, delivery)) {
+    end_task(context, *task, answer);
+  }
+}
+
+void note_task_revived(Dispatch& dispatch, const Delivery& delivery) {
+  if (Task* const task = task_of(dispatch.t, delivery)) {
+    set_task(dispatch, *task, TaskState::assigned, none);
+  }
+}
+
+void note_task_redirected(Tables& t, const Delivery& delivery, AgentRef other) {
+  if (Task* const task = task_of(t, delivery)) {
+    t.tasks.give(*task, t.agents[other].name, task->message, t.now);
   }
 }
 

@@ -18,18 +18,28 @@ std::expected<void, Error> check_roles(const ConstContext& context, const Envelo
 std::expected<std::optional<Receipt>, Error> find_given(const ConstContext& context,
                                                         const Envelope& e, const Route& route,
                                                         uint64_t content);
-// The accepted message gives a task, or tells of one.
-void enter_task(Context& context, const Envelope& e, const Route& route, MessageRef message,
+// The accepted message gives a task, or tells of one. False: it names one that its sender neither
+// has, nor gave, nor was asked for.
+bool enter_task(Context& context, const Envelope& e, const Route& route, MessageRef message,
                 MessageRef question);
-// The message is the outcome of the task.
-void end_task(Context& context, Task& task, const Envelope& e);
 
-// The task stands so from now on; `by` whom, none: no one. Those who listen are told.
-void set_task(Dispatch& dispatch, Task& task, TaskState state, AgentRef by);
 // Its specialist is at work on all that it holds: the leases begin anew.
 void renew_tasks(Tables& t, AgentRef specialist);
-// A delivery of a message that gives a task has ended.
+
+// What happens to a delivery of a message that gives a task happens to the task, if its receiver
+// still is the specialist. Each does nothing for any other delivery.
+//
+// The specialist read it, or reads it again.
+void note_task_read(Dispatch& dispatch, const Delivery& delivery);
+// It has ended in this state.
 void note_task_ended(Dispatch& dispatch, const Delivery& delivery, State state);
+// This answer, which another gave, is its receiver's too: it passed the request on.
+void note_task_answered(Context& context, const Delivery& delivery, const Envelope& answer);
+// It had ended, and waits again.
+void note_task_revived(Dispatch& dispatch, const Delivery& delivery);
+// It goes to `other` instead. Before that one is its receiver.
+void note_task_redirected(Tables& t, const Delivery& delivery, AgentRef other);
+
 // Forgets those that ended long ago, at most `due_max`; and when: at whole minutes.
 void forget_tasks(Tables& t);
 Time old_tasks_due(const Tables& t);

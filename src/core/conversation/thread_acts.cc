@@ -187,8 +187,7 @@ void enter_thread(Tables& t, ThreadRef ref, const Envelope& e, const Route& rout
 }
 
 Checked check(const ConstContext& context, const CloseThread& command) {
-  const auto found = thread_to_close(context, command);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(thread_to_close(context, command));
 }
 
 Outcome on(Context& context, const CloseThread& command) {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "core/conversation/task_acts.h"
 #include "core/dead_letters/dead_letter_retry.h"
 #include "core/humans/escalation_acts.h"
 #include "core/machine/context.h"
@@ -20,11 +21,7 @@ using base::Code;
 void redirect(Tables& t, DeliveryRef ref, AgentRef stand_in) {
   Delivery& delivery = t.messages.delivery(ref);
   t.messages.notes.set_redirected_from(ref, t.agents[delivery.receiver].name);
-  const Seq seq = t.messages.message(delivery.message).seq;
-  if (Task* const task = t.tasks.find(seq);
-      task != nullptr && task->specialist == t.agents[delivery.receiver].name) {
-    t.tasks.give(*task, t.agents[stand_in].name, seq, t.now);
-  }
+  note_task_redirected(t, delivery, stand_in);
   t.agents.use(stand_in);
   t.agents.release(delivery.receiver);
   t.messages.open.set_receiver(ref, stand_in);

@@ -216,9 +216,10 @@ void Dispatch::link(DeliveryRef ref, Stream& stream, const ResumeMark& before) {
   ++stream.held;
 }
 
-// The one place where a delivery's state changes, and where the end of one is told. What is handed
-// out is told by `hand_out`, which knows to whom. A delay that ends inside of an inbox is not told:
-// outside it is shown as queued all the time.
+// Every change of a delivery's state that someone can see, and where the end of one is told. What is
+// handed out is told by `hand_out`, which knows to whom. The one other change is in the inbox:
+// `Inbox::end_delay` and `Inbox::hurry` turn delayed into queued, which is shown as queued all the
+// time and so is neither told nor dated.
 void Dispatch::set_state(DeliveryRef ref, State state) {
   Delivery& delivery = t.messages.delivery(ref);
   const bool was_acked = delivery.state == State::acked;
@@ -377,30 +378,26 @@ void Dispatch::end(DeliveryRef ref, State state) {
   if (message.watched) {
     note_ended(delivery.message);
   }
-  if (message.is_task) {
-    note_task_ended(*this, delivery, state);
-  }
+  note_task_ended(*this, delivery, state);
   finish(delivery.message);
+}
+
+void Dispatch::renew_expiry(MessageRef ref) {
+  t.messages.deadlines.set_expiry(ref, expiry_of(t.messages.message(ref).ttl, t.now));
 }
 
 void Dispatch::revive(DeliveryRef ref) {
   Delivery& delivery = t.messages.delivery(ref);
-  Message& message = t.messages.message(delivery.message);
   CHECK(is_final(delivery.state));
   set_state(ref, State::queued);
   delivery.attempts = 0;  // but `may_be_known` stays: its receiver may still know its seq
   delivery.failures = 0;
   delivery.revivals = 0;
   t.messages.notes.clear_last_error(ref);
-  t.messages.deadlines.stop_expiry(delivery.message);
-  message.expires = message.ttl.us > 0 ? t.now + message.ttl : base::time_max;
   t.messages.open.add(ref);
-  t.messages.deadlines.start_expiry(delivery.message);
+  renew_expiry(delivery.message);
   ++t.agents[delivery.receiver].inbox.unsettled;
-  if (Task* const task = message.is_task ? t.tasks.find(message.seq) : nullptr;
-      task != nullptr && task->specialist == t.agents[delivery.receiver].name) {
-    set_task(*this, *task, TaskState::assigned, none);
-  }
+  note_task_revived(*this, delivery);
   line_up(ref);
 }
 

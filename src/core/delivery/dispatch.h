@@ -14,8 +14,12 @@ namespace parley::core {
 // What one entry or tick does at most of what is due; the rest waits for the next tick.
 constexpr size_t due_max = 512;
 
-// Moves deliveries from one state to the next: the only place where that happens. Every move keeps
-// the tables in step (inboxes, streams, deadlines, counts) and says what it did in the effects.
+// When a message expires whose time to live begins now; time_max for one that has none.
+inline Time expiry_of(Duration ttl, Time now) { return ttl.us > 0 ? now + ttl : base::time_max; }
+
+// Moves deliveries from one state to the next: the only place where that happens, but for a delay
+// that ends inside of an inbox. Every move keeps the tables in step (inboxes, streams, deadlines,
+// counts) and says what it did in the effects.
 // Made anew for each entry. A message stays in the tables until it is forgotten at the end of an
 // entry, so references are good throughout.
 class Dispatch {
@@ -56,7 +60,8 @@ class Dispatch {
 
   // Hands a waiting delivery to its receiver, with a lease: to a stream, or none.
   void hand_out(DeliveryRef ref, StreamRef stream, State state);
-  // The receiver of a delivery that is handed out asked for it by name.
+  // The receiver of a delivery that is handed out asked for it by name. Its lease goes on as it
+  // was.
   void mark_read(DeliveryRef ref) { set_state(ref, State::read); }
 
   // Ends the hold: it waits again, after `delay`, and is to be pushed again whoever saw it. If it
@@ -80,6 +85,8 @@ class Dispatch {
   // Takes an unsettled delivery away from its receiver. There is no dead letter: another has it.
   void withdraw(DeliveryRef ref, std::string why);
 
+  // Its time to live begins anew: it goes to one more receiver than its sender named.
+  void renew_expiry(MessageRef message);
   // Brings a dead letter's delivery back, with a fresh time to live and no attempts. Does not pump.
   void revive(DeliveryRef ref);
 

@@ -64,15 +64,9 @@ void note_read(Context& context, DeliveryRef ref, const Read& command) {
     context.dispatch.settle(ref, State::acked);
     return;
   }
-  const Agent& reader = t.agents[context.actor];
-  hold(t, ref, default_lease(t.rules, command.as.value_or(reader.dialect)));
-  Task* const task = message.is_task ? t.tasks.find(message.seq) : nullptr;
-  if (task != nullptr && task->specialist == reader.name) {
-    task->heard = t.now;
-    if (task->state == TaskState::assigned) {
-      set_task(context.dispatch, *task, TaskState::in_progress, context.actor);
-    }
-  }
+  const Dialect dialect = command.as.value_or(t.agents[context.actor].dialect);
+  hold(t, ref, default_lease(t.rules, dialect));
+  note_task_read(context.dispatch, t.messages.delivery(ref));
 }
 
 // All that the stream handed out up to a mark: its list is in the order of its marks.
@@ -101,8 +95,7 @@ void hold(Tables& t, DeliveryRef ref, Duration lease) {
 }
 
 Checked check(const ConstContext& context, const Read& command) {
-  const auto found = find_delivery(context, command.target);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(find_delivery(context, command.target));
 }
 
 Outcome on(Context& context, const Read& command) {
@@ -111,14 +104,13 @@ Outcome on(Context& context, const Read& command) {
   if (!found) {
     return std::unexpected(found.error());
   }
-  Delivery& delivery = t.messages.delivery(*found);
+  const Delivery& delivery = t.messages.delivery(*found);
   const Receipt receipt{.message = t.messages.message_of(*found).seq, .count = 1};
   if (is_final(delivery.state)) {
     return receipt;
   }
   if (is_held(delivery.state)) {
-    delivery.state = State::read;
-    delivery.changed = t.now;
+    context.dispatch.mark_read(*found);
     note_read(context, *found, command);
     context.dispatch.pump(context.actor);  // what it settled may have had a place in a stream
     return receipt;
@@ -158,8 +150,7 @@ Checked check(const ConstContext& context, const Ack& command) {
   if (command.stream != stream_none) {
     return {};
   }
-  const auto found = find_delivery(context, command.target);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(find_delivery(context, command.target));
 }
 
 Outcome on(Context& context, const Ack& command) {
@@ -195,8 +186,7 @@ Outcome on(Context& context, const Ack& command) {
 }
 
 Checked check(const ConstContext& context, const Nack& command) {
-  const auto found = find_held(context, command.target);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(find_held(context, command.target));
 }
 
 Outcome on(Context& context, const Nack& command) {
@@ -218,8 +208,7 @@ Outcome on(Context& context, const Nack& command) {
 }
 
 Checked check(const ConstContext& context, const Reject& command) {
-  const auto found = find_held(context, command.target);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(find_held(context, command.target));
 }
 
 Outcome on(Context& context, const Reject& command) {
@@ -233,8 +222,7 @@ Outcome on(Context& context, const Reject& command) {
 }
 
 Checked check(const ConstContext& context, const Extend& command) {
-  const auto found = find_held(context, command.target);
-  return found ? Checked() : std::unexpected(found.error());
+  return checked(find_held(context, command.target));
 }
 
 Outcome on(Context& context, const Extend& command) {

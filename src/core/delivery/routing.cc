@@ -29,7 +29,6 @@ bool says_topic(const Envelope& e, std::string_view name) {
 
 }  // namespace
 
-// Hands the message to all whom the route names; whom it must not wait for gets a dead letter.
 void deliver_to_route(Context& context, const Route& route, MessageRef message) {
   Tables& t = context.t;
   std::vector<AgentRef> receivers = route.agents;

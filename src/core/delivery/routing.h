@@ -32,7 +32,8 @@ std::expected<Route, Error> find_route(const ConstContext& context, const Envelo
 std::expected<void, Error> check_receivers(const ConstContext& context, const Envelope& e,
                                            const Route& route);
 
-// Hands the message to all whom the route names.
+// Hands the message to all whom the route names. To those who are absent it is tried again, or is a
+// dead letter at once; if the only one is, `Message::refused` says that its sender is to be told.
 void deliver_to_route(Context& context, const Route& route, MessageRef message);
 
 }  // namespace parley::core

@@ -3,6 +3,9 @@
 #include "core/delivery/stream_acts.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <vector>
 
 #include "core/agents/presence.h"
 #include "core/model/refusal.h"
@@ -13,27 +16,41 @@ namespace {
 
 using base::Code;
 
-void keep_seen(Dispatch& dispatch, StreamRef stream) {
-  Tables& t = dispatch.t;
-  std::vector<std::tuple<ResumeMark, Seq, DeliveryRef>> seen;
-  const ResumeMark after = t.streams[stream].after;
-  t.messages.open.each_to(t.streams[stream].agent, [&](DeliveryRef ref, const Delivery& delivery) {
-    const ResumeMark before = delivery.state == State::queued && !delivery.on_hold
-                                  ? t.messages.marks.before(ref, after)
-                                  : ResumeMark{};
-    if (!before.is_none()) {
-      seen.emplace_back(before, t.messages.message_of(ref).seq, ref);
+}  // namespace
+
+void hand_out_seen(Dispatch& dispatch, std::span<const DeliveryRef> deliveries,
+                   std::span<const StreamRef> streams) {
+  const Tables& t = dispatch.t;
+  std::map<ResumeMark, StreamRef> came_back;  // by what its client saw last
+  for (const StreamRef stream : streams) {
+    if (const ResumeMark after = t.streams[stream].after; !after.is_none()) {
+      came_back.try_emplace(after, stream);
     }
-  });
+  }
+  const auto stream_of = [&](const ResumeMark& mark) {
+    const auto at = came_back.lower_bound(mark);
+    return at != came_back.end() && at->first.covers(mark) ? at->second : none;
+  };
+  std::vector<std::tuple<ResumeMark, Seq, DeliveryRef, StreamRef>> seen;
+  for (const DeliveryRef ref : deliveries) {
+    const Delivery& delivery = t.messages.delivery(ref);
+    if (delivery.state != State::queued || delivery.on_hold) {
+      continue;
+    }
+    for (const ResumeMark& mark : {delivery.mark, t.messages.marks.former(ref)}) {
+      if (const StreamRef stream = stream_of(mark); stream != none) {
+        seen.emplace_back(mark, t.messages.message_of(ref).seq, ref, stream);
+        break;
+      }
+    }
+  }
   std::ranges::sort(seen);
-  for (const auto& [before, seq, ref] : seen) {
+  for (const auto& [mark, seq, ref, stream] : seen) {
     if (!dispatch.dead_letter_unfit(ref)) {
       dispatch.hand_out(ref, stream, State::offered);
     }
   }
 }
-
-}  // namespace
 
 void close_stream(Dispatch& dispatch, StreamRef ref, bool failed) {
   Tables& t = dispatch.t;
@@ -108,7 +125,7 @@ Outcome on(Context& context, const OpenStream& command) {
     close_stream(context.dispatch, resumed, false);
   }
   if (!command.after.is_none()) {
-    keep_seen(context.dispatch, opened);
+    hand_out_seen(context.dispatch, unsettled_of(t, context.actor), std::span(&opened, 1));
   }
   context.dispatch.pump(context.actor);
   return Receipt{};

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/holds/hold_acts.h"
 
-#include <algorithm>
 #include <map>
-#include <tuple>
-#include <utility>
 #include <vector>
+
+#include "core/delivery/stream_acts.h"
 
 namespace parley::core {
 
@@ -38,39 +37,6 @@ std::vector<Moved> waiting_deliveries(const Tables& t, std::span<const Seq> mess
   return moved;
 }
 
-// Of what waits again for the agent: a client that came back meanwhile has what it saw before. That
-// waits neither for room in its window nor for what stands before it.
-void keep_seen_of(Dispatch& dispatch, AgentRef agent, const std::vector<DeliveryRef>& deliveries) {
-  const Tables& t = dispatch.t;
-  std::map<ResumeMark, StreamRef> came_back;  // by what its client saw last
-  for (const StreamRef stream : t.agents[agent].streams) {
-    if (const ResumeMark after = t.streams[stream].after; !after.is_none()) {
-      came_back.try_emplace(after, stream);
-    }
-  }
-  const auto stream_of = [&](const ResumeMark& mark) {
-    const auto at = came_back.lower_bound(mark);
-    return at != came_back.end() && at->first.covers(mark) ? at->second : none;
-  };
-  std::vector<std::tuple<ResumeMark, Seq, DeliveryRef, StreamRef>> seen;
-  for (const DeliveryRef ref : deliveries) {
-    const Delivery& delivery = t.messages.delivery(ref);
-    for (const ResumeMark& mark : {delivery.mark, t.messages.marks.former(ref)}) {
-      const StreamRef stream = stream_of(mark);
-      if (delivery.state == State::queued && stream != none) {
-        seen.emplace_back(mark, t.messages.message_of(ref).seq, ref, stream);
-        break;
-      }
-    }
-  }
-  std::ranges::sort(seen);
-  for (const auto& [mark, seq, ref, stream] : seen) {
-    if (!dispatch.dead_letter_unfit(ref)) {
-      dispatch.hand_out(ref, stream, State::offered);
-    }
-  }
-}
-
 }  // namespace
 
 void hold_messages(Dispatch& dispatch, std::span<const Seq> messages, const Hold& hold) {
@@ -99,7 +65,7 @@ void release_messages(Dispatch& dispatch, std::span<const Seq> messages) {
       t.messages.delivery(ref).on_hold = false;
     }
     agent.inbox.put_all(t.messages, agent.discipline(), moved.deliveries);
-    keep_seen_of(dispatch, moved.receiver, moved.deliveries);
+    hand_out_seen(dispatch, moved.deliveries, agent.streams);  // who came back while it was held
     dispatch.pump(moved.receiver);
   }
 }

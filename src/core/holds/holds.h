@@ -16,11 +16,11 @@ enum class HoldReason : uint8_t {
 };
 
 // One message is held: none of its deliveries is handed out, and others pass it. It counts in its
-// receivers' inboxes and expires as any other; its sender sees it as queued.
+// receivers' inboxes and expires as any other; its sender sees it as queued. It has no end of its
+// own: what holds it lets it go.
 struct Hold {
   HoldReason reason = HoldReason::session_paused;
-  Seq by{};                     // what holds it: the entry that started the session
-  Time until = base::time_max;  // what holds it lets it go by then
+  Seq by{};  // what holds it: the entry that started the session
 };
 
 // What those who ask for a held message are told.

@@ -10,10 +10,9 @@ TEST(Holds, OneHoldAMessage) {
   Holds holds;
   EXPECT_FALSE(holds.contains(Seq{1}));
   holds.add(Seq{1}, {.by = Seq{7}});
-  holds.add(Seq{1}, {.by = Seq{8}, .until = Time{5}});
+  holds.add(Seq{1}, {.by = Seq{8}});
   ASSERT_NE(holds.find(Seq{1}), nullptr);
   EXPECT_EQ(holds.find(Seq{1})->by, Seq{8});
-  EXPECT_EQ(holds.find(Seq{1})->until, Time{5});
   EXPECT_EQ(holds.all().size(), 1u);
   EXPECT_FALSE(holds.contains(Seq{2}));
 }
@@ -28,8 +27,14 @@ TEST(Holds, WhatIsReleasedIsHeldNoMore) {
   EXPECT_TRUE(holds.contains(Seq{2}));
 }
 
-TEST(Holds, AMessageWithoutAnEndIsHeldUntilItIsReleased) {
-  EXPECT_EQ(Hold{}.until, base::time_max);
+TEST(Holds, AMessageIsHeldUntilItIsReleased) {
+  Holds holds;
+  holds.add(Seq{1}, {.by = Seq{7}});
+  holds.remove(Seq{2});
+  EXPECT_TRUE(holds.contains(Seq{1}));
+  holds.remove(Seq{1});
+  EXPECT_EQ(holds.find(Seq{1}), nullptr);
+  EXPECT_TRUE(holds.all().empty());
 }
 
 TEST(Holds, WhoAsksForAHeldMessageIsToldWhy) {

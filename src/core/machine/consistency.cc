@@ -48,15 +48,15 @@ bool remembers_what_is_settled(const Tables& t) {
 // Each message that is watched has someone who waits for it, and the other way round.
 bool watches_what_is_waited_for(const Tables& t) {
   std::set<Seq> wanted;
-  for (const auto& [seq, wait] : t.patterns.waits()) {
+  for (const auto& [seq, wait] : t.pending.requests()) {
     wanted.insert(seq);
   }
-  for (const auto& [seq, gather] : t.patterns.gathers()) {
+  for (const auto& [seq, gather] : t.pending.gathers()) {
     if (gather.state == GatherState::open) {
       wanted.insert(seq);
     }
   }
-  for (const auto& [seq, pipeline] : t.patterns.pipelines()) {
+  for (const auto& [seq, pipeline] : t.pending.pipelines()) {
     if (pipeline.waits_to_begin()) {
       wanted.insert(seq);
     }
@@ -74,21 +74,21 @@ bool watches_what_is_waited_for(const Tables& t) {
 bool owes_what_is_next(const Tables& t) {
   for (const auto& [id, item] : t.outbox.all()) {
     if (item.kind == OutboxKind::stage) {
-      const auto at = t.patterns.pipelines().find(pipeline_of(item));
-      if (at == t.patterns.pipelines().end() || at->second.is_over() ||
+      const auto at = t.pending.pipelines().find(pipeline_of(item));
+      if (at == t.pending.pipelines().end() || at->second.is_over() ||
           at->second.outbox_item != id) {
         return false;
       }
     }
   }
-  for (const auto& [seq, wait] : t.patterns.waits()) {
-    const auto at = t.patterns.pipelines().find(wait.pipeline);
-    if (at != t.patterns.pipelines().end() && !at->second.is_over() &&
+  for (const auto& [seq, wait] : t.pending.requests()) {
+    const auto at = t.pending.pipelines().find(wait.pipeline);
+    if (at != t.pending.pipelines().end() && !at->second.is_over() &&
         (at->second.outbox_item != 0 || at->second.stages[at->second.stage].message != seq)) {
       return false;
     }
   }
-  return std::ranges::all_of(t.patterns.pipelines(), [&t](const auto& each) {
+  return std::ranges::all_of(t.pending.pipelines(), [&t](const auto& each) {
     const Pipeline& pipeline = each.second;
     const OutboxItem* const item = t.outbox.find(pipeline.outbox_item);
     return pipeline.is_over() || pipeline.outbox_item == 0 ||
@@ -164,7 +164,7 @@ bool is_consistent(const Tables& t) {
   return watches_what_is_waited_for(t) && owes_what_is_next(t) && remembers_what_is_settled(t) &&
          counts_pending_requests(t) && sessions_have_what_they_name(t) &&
          holds_follow_from_sessions(t) && locks_are_in_order(t) && broadcasts_are_open(t) &&
-         t.waits.is_in_order();
+         t.wait_graph.is_in_order();
 }
 
 }  // namespace parley::core

@@ -31,7 +31,6 @@ struct Context {
   const Entry& entry;
   AgentRef actor = none;
   bool answers = false;
-  bool has_no_task = false;  // the message tells of a task that its sender does not have
 
   operator ConstContext() const { return {t, entry, actor, answers}; }
   Time now() const { return entry.time; }
@@ -41,6 +40,12 @@ struct Context {
 // without changing anything has an overload `Checked check(const ConstContext&, const Command&)`
 // in its room: `Workspace::admit` asks it at the door.
 using Checked = std::expected<void, Error>;
+
+// What a check says that looks for something: only whether that can be had.
+template <class T>
+Checked checked(const std::expected<T, Error>& found) {
+  return found ? Checked() : std::unexpected(found.error());
+}
 
 // The broker itself, an admin, and whoever has the right.
 Checked may_administer(const ConstContext& context, Right right);

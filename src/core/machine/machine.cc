@@ -263,7 +263,7 @@ std::vector<Seq> Machine::live() const {
     t.messages.each([&](MessageRef, const Message& message) { seqs.push_back(message.seq); });
     t.dead_letters.add_live(seqs);
     t.outbox.add_live(seqs);
-    t.patterns.add_live(seqs);
+    t.pending.add_live(seqs);
     t.tasks.add_live(seqs);
     t.sessions.add_live(seqs);
     t.escalations.add_live(seqs);

@@ -29,8 +29,7 @@ Checked check(const ConstContext& context, const SetRules& command) {
   if (auto allowed = may_administer(context, Right::admin); !allowed) {
     return allowed;
   }
-  const auto changed = changed_rules(context.t.rules, command);
-  return changed ? Checked() : std::unexpected(changed.error());
+  return checked(changed_rules(context.t.rules, command));
 }
 
 Outcome on(Context& context, const SetRules& command) {

@@ -713,7 +713,7 @@ class Script {
                                                              : "unavailable");
     } else if (what == "blocked:") {
       std::vector<std::string> found;
-      for (const auto& [seq, edge] : tables().waits.edges()) {
+      for (const auto& [seq, edge] : tables().wait_graph.edges()) {
         found.push_back(tables().agents[edge.from].name + ">" + tables().agents[edge.to].name);
       }
       check_equal(join(words.rest()), found.empty() ? "nothing" : join(found));
@@ -738,22 +738,22 @@ class Script {
                   ref == none ? "none" : names.at(tables().messages.message(ref).mark));
     } else if (what == "waits:") {
       std::vector<std::string> found;
-      for (const auto& [seq, wait] : tables().patterns.waits()) {
+      for (const auto& [seq, wait] : tables().pending.requests()) {
         found.push_back(label_of(seq));
       }
       check_equal(join(words.rest()), join(found));
     } else if (what == "gather") {
-      const auto at = tables().patterns.gathers().find(seq_of(trimmed(words.next())));
+      const auto at = tables().pending.gathers().find(seq_of(trimmed(words.next())));
       std::string found = "none";
-      if (at != tables().patterns.gathers().end()) {
+      if (at != tables().pending.gathers().end()) {
         found = std::string(gather_state_name(at->second.state)) + " " +
                 std::to_string(at->second.good()) + " of " + std::to_string(at->second.needed());
       }
       check_equal(join(words.rest()), found);
     } else if (what == "pipeline") {
-      const auto at = tables().patterns.pipelines().find(seq_of(trimmed(words.next())));
+      const auto at = tables().pending.pipelines().find(seq_of(trimmed(words.next())));
       std::string found = "none";
-      if (at != tables().patterns.pipelines().end()) {
+      if (at != tables().pending.pipelines().end()) {
         const Pipeline& pipeline = at->second;
         found = std::string(pipeline_state_name(pipeline.state)) + " at " +
                 pipeline.stages[pipeline.stage].agent +

@@ -12,6 +12,7 @@
 #include "core/conversation/task_acts.h"
 #include "core/conversation/thread_acts.h"
 #include "core/dead_letters/dead_letter_acts.h"
+#include "core/delivery/absence.h"
 #include "core/delivery/routing.h"
 #include "core/limits/admission.h"
 #include "core/limits/backpressure_acts.h"
@@ -20,7 +21,6 @@
 #include "core/model/sizes.h"
 #include "core/outbox/outbox_acts.h"
 #include "core/requests/answers.h"
-#include "core/requests/availability.h"
 #include "core/requests/deadlock.h"
 #include "core/topics/broker_topics.h"
 
@@ -90,16 +90,10 @@ size_t text_bytes(const Send& command) {
   return bytes;
 }
 
-// The session that it is in, who stands in for whom, and who would wait for whom.
-std::expected<void, Error> plan_wait(const ConstContext& context, const Send& command,
-                                     SendPlan& plan) {
+// The request that its sender works on with this one.
+std::expected<void, Error> plan_cause(const ConstContext& context, const Send& command,
+                                      SendPlan& plan) {
   const Tables& t = context.t;
-  const auto session = session_of(context, command.envelope, plan.route);
-  if (!session) {
-    return std::unexpected(session.error());
-  }
-  plan.in_session = *session != nullptr;
-  check_availability(context, command, plan.route);
   plan.cause = cause_of(context, command, plan.route);
   if (plan.cause != none && t.messages.message(plan.cause).links >= t.rules.chain_max) {
     return refuse(Code::limit_reached,
@@ -107,6 +101,13 @@ std::expected<void, Error> plan_wait(const ConstContext& context, const Send& co
                       std::to_string(t.rules.chain_max) +
                       " that were passed on and not answered (chain_max); answer it");
   }
+  return {};
+}
+
+// Who would wait for whom.
+std::expected<void, Error> plan_wait(const ConstContext& context, const Send& command,
+                                     SendPlan& plan) {
+  const Tables& t = context.t;
   plan.wait = wait_of(context, command, plan.route, plan.cause);
   if (plan.wait) {
     plan.in_circle = find_circle(t, *plan.wait);
@@ -153,7 +154,7 @@ MessageRef add_message(Context& context, const Envelope& e, const Route& route, 
   message.seq = context.entry.seq;
   message.time = t.now;
   message.ttl = e.ttl.us > 0 ? e.ttl : default_ttl(t.rules, e.dialect, e.priority);
-  message.expires = message.ttl.us > 0 ? t.now + message.ttl : base::time_max;
+  message.expires = expiry_of(message.ttl, t.now);
   message.id = e.id;
   message.key = e.idempotency_key;
   message.content = content;
@@ -205,7 +206,7 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
     context.requests.begin(command, message, item);
   }
   if (plan.wait) {
-    begin_wait(t, *plan.wait, message);
+    block(t, *plan.wait, message);
   }
   if (!plan.in_circle.empty()) {
     Error error = deadlock_error(t, plan.in_circle, command);
@@ -218,9 +219,8 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
   if (plan.question != none) {
     enter_answer(context, plan.question, message, envelope);
   }
-  if (!waits) {
-    enter_task(context, envelope, plan.route, message, plan.question);
-  }
+  const bool has_no_task =
+      !waits && !enter_task(context, envelope, plan.route, message, plan.question);
   if (item != nullptr) {
     t.outbox.remove(command.outbox_item);
   }
@@ -229,7 +229,7 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
                   presence::why_away(t.agents[plan.route.absent.front()]), "/receiver");
   }
   return Receipt{.message = context.entry.seq,
-                 .has_no_task = context.has_no_task,
+                 .has_no_task = has_no_task,
                  .number = t.messages.message(message).number,
                  .count = t.messages.message(message).delivery_count,
                  .delay = delay_of(t, message)};
@@ -239,7 +239,7 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
 Outcome repeat_send(Context& context, const Send& command, MessageRef ref) {
   Tables& t = context.t;
   if (command.wait.us > 0) {
-    if (auto good = wait_again(context, command, ref); !good) {
+    if (auto good = block_again(context, command, ref); !good) {
       return std::unexpected(good.error());
     }
   }
@@ -253,7 +253,7 @@ Outcome repeat_send(Context& context, const Send& command, MessageRef ref) {
 
 Outcome send(Context& context, const Send& command) {
   Tables& t = context.t;
-  t.waits.expire(t.now);
+  t.wait_graph.expire(t.now);
   const auto planned = plan_send(context, command);
   if (!planned) {
     if (planned.error().code == Code::overloaded) {
@@ -281,7 +281,7 @@ std::string_view sender_of(const ConstContext& context, const OutboxItem* item) 
     return t.agents[context.actor].name;
   }
   if (item != nullptr && item->kind == OutboxKind::stage) {
-    return t.patterns.pipelines().at(pipeline_of(*item)).owner;
+    return t.pending.pipelines().at(pipeline_of(*item)).owner;
   }
   return broker_sender;
 }
@@ -379,8 +379,6 @@ Outcome on(Context& context, const Send& command) {
   return outcome;
 }
 
-// All that can refuse a message, and nothing that changes anything: the same at the door, where a
-// refusal costs no entry, and in `apply`.
 std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& command) {
   const Tables& t = context.t;
   const Envelope& envelope = command.envelope;
@@ -426,6 +424,15 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
   if (!given || *given) {
     plan.given = given.value_or(std::nullopt);
     return given ? std::expected<SendPlan, Error>(plan) : std::unexpected(given.error());
+  }
+  const auto session = session_of(context, command, plan.route);
+  if (!session) {
+    return std::unexpected(session.error());
+  }
+  plan.in_session = *session != nullptr;
+  redirect_absent(context, command, plan.route);  // a stand-in takes part in the session, too
+  if (auto good = plan_cause(context, command, plan); !good) {
+    return std::unexpected(good.error());
   }
   if (auto good = plan_wait(context, command, plan); !good) {
     return std::unexpected(good.error());

@@ -29,7 +29,10 @@ struct SendPlan {
   uint64_t receivers = 0;
 };
 
-// All that can refuse a message, and nothing that changes anything.
+// All that refuses a message before anything is changed: the same at the door, where a refusal
+// costs no entry, and in `apply`. A message to one receiver who is away is accepted first and
+// refused after it is stored, so that it can be delivered later: see `accept`. One that was sent
+// before may be refused again (`repeat_refused`, `block_again`).
 std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& command);
 
 // What is wrong with the message itself, not with the moment: a send that is refused for it leaves

@@ -54,9 +54,9 @@ void encode(const Tables& t, Writer& out) {
   encode_limits(t, out);
   t.outbox.encode(out);
   t.escalations.encode(out);
-  t.patterns.encode(out);
+  t.pending.encode(out);
   t.locks.encode(out);
-  t.waits.encode(t.now, out);
+  t.wait_graph.encode(t.now, out);
   t.broadcasts.encode(out);
 }
 
@@ -78,8 +78,8 @@ bool decode(Tables& t, Reader& in) {
     decode_dead_letters(t, in);
     decode_limits(t, in);
   }
-  return in.ok() && t.outbox.decode(in) && t.escalations.decode(in) && t.patterns.decode(in) &&
-         t.locks.decode(in) && t.waits.decode(t.messages, in) && t.broadcasts.decode(in) &&
+  return in.ok() && t.outbox.decode(in) && t.escalations.decode(in) && t.pending.decode(in) &&
+         t.locks.decode(in) && t.wait_graph.decode(t.messages, in) && t.broadcasts.decode(in) &&
          is_consistent(t);
 }
 

@@ -18,7 +18,7 @@
 #include "core/messages/messages.h"
 #include "core/model/rules.h"
 #include "core/outbox/outbox.h"
-#include "core/requests/patterns.h"
+#include "core/requests/pending_work.h"
 #include "core/requests/wait_graph.h"
 #include "core/state/due_names.h"
 #include "core/topics/topics.h"
@@ -40,7 +40,7 @@ struct Tables {
   DeadLetters dead_letters;
   Outbox outbox;
   Escalations escalations;
-  Patterns patterns;
+  PendingWork pending;
   Sessions sessions;
   Holds holds;
   Locks locks;
@@ -48,11 +48,11 @@ struct Tables {
   Streams streams;
   Buckets buckets;
   Exchanges exchanges;
-  WaitGraph waits;
+  WaitGraph wait_graph;
   std::deque<Remembered> remembered;  // oldest first
   DueNames silences;  // when to look whether an agent is still there: core/agents/presence.h
-  DueNames pressed;   // who is near its limits, until when at least: core/limits/backpressure_acts.h
-  Time now;           // of the newest entry
+  DueNames pressed;  // who is near its limits, until when at least: core/limits/backpressure_acts.h
+  Time now;          // of the newest entry
 
   // How much of queue_max is used. What waits outside of the inbox takes no room: what is tried
   // again, and the mail of a former agent of the name.

@@ -112,7 +112,7 @@ void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& ef
        at = by_id.lower_bound(StreamId{origin, 0})) {
     close_stream(dispatch, at->second, false);
   }
-  leave_lines(t_, origin);
+  end_lock_waits(t_, origin);
   unblock_callers(t_, origin);
   Requests(t_, dispatch).settle();
   forget_old(dispatch);
@@ -130,7 +130,7 @@ void Workspace::add_admin(const TokenHash& token, Time now) {
 // The rooms of `let_time_pass` and of `forget_old`.
 Time Workspace::next_deadline() const {
   return std::min({relief_due(t_), deliveries_due(t_), threads_due(t_), sessions_due(t_),
-                   t_.locks.next_due(), dead_letters_due(t_), t_.patterns.next().at,
+                   t_.locks.next_due(), dead_letters_due(t_), t_.pending.next().at,
                    presence::due(t_), retained_due(t_), old_threads_due(t_), old_sessions_due(t_),
                    old_tasks_due(t_), old_messages_due(t_)});
 }

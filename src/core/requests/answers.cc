@@ -82,10 +82,7 @@ void enter_answer(Context& context, MessageRef question, MessageRef answer, cons
   AgentRef by = t.messages.message(question).sender;
   for (const MessageRef ref : before) {
     end_answered(context, ref, by, answer, e.status);
-    Task* const task = t.tasks.find(t.messages.message(ref).seq);
-    if (task != nullptr && task->specialist == t.agents[by].name) {
-      end_task(context, *task, e);
-    }
+    note_task_answered(context, t.messages.delivery(t.messages.delivery_to(ref, by)), e);
     by = t.messages.message(ref).sender;
   }
 }

@@ -18,15 +18,15 @@ using base::Code;
 void unblock(Tables& t, MessageRef ref) {
   Message& message = t.messages.message(ref);
   if (message.blocks) {
-    t.waits.remove(message.seq);
+    t.wait_graph.remove(message.seq);
     message.blocks = false;
   }
 }
 
-void unblock_callers(Tables& t, uint64_t origin) {
+void unblock_callers(Tables& t, uint64_t life) {
   std::vector<Seq> gone;
-  for (const auto& [seq, edge] : t.waits.edges()) {
-    if (edge.node == origin) {
+  for (const auto& [seq, edge] : t.wait_graph.edges()) {
+    if (edge.life == life) {
       gone.push_back(seq);
     }
   }
@@ -34,9 +34,9 @@ void unblock_callers(Tables& t, uint64_t origin) {
 }
 
 void unblock_all(Tables& t, AgentRef agent) {
-  t.waits.expire(t.now);  // a machine from a snapshot does not have those any more
+  t.wait_graph.expire(t.now);  // a machine from a snapshot does not have those any more
   std::vector<MessageRef> waiting;
-  for (const auto& [seq, edge] : t.waits.edges()) {
+  for (const auto& [seq, edge] : t.wait_graph.edges()) {
     if (edge.from == agent || edge.to == agent) {
       waiting.push_back(t.messages.find(seq));
     }
@@ -60,7 +60,7 @@ std::optional<WaitGraph::Edge> wait_of(const ConstContext& context, const Send& 
       .message = context.entry.seq, .from = context.actor, .to = route.agents.front()};
   if (!e.reply_to.empty() && e.reply_to != e.sender) {
     const WaitGraph::Edge* const first =
-        cause == none ? nullptr : t.waits.find(t.messages.message(cause).seq);
+        cause == none ? nullptr : t.wait_graph.find(t.messages.message(cause).seq);
     if (first == nullptr || first->from == edge.to || first->until <= context.now() ||
         t.agents[t.messages.message(cause).answers_to()].name != e.reply_to) {
       return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<WaitGraph::Edge> wait_of(const ConstContext& context, const Send& 
     edge.until = base::time_max;
   } else if (command.wait.us > 0) {
     edge.until = context.now() + command.wait;
-    edge.node = context.entry.id.origin;
+    edge.life = context.entry.id.origin;
   } else {
     return std::nullopt;
   }
@@ -117,7 +117,7 @@ std::vector<WaitGraph::Edge> find_circle(const Tables& t, const WaitGraph::Edge&
   }
   std::vector<WaitGraph::Edge> edges;
   if (edge.from != edge.to) {
-    edges = t.waits.path(edge.to, edge.from);
+    edges = t.wait_graph.path(edge.to, edge.from);
     if (edges.empty()) {
       return {};
     }
@@ -144,23 +144,23 @@ Error deadlock_error(const Tables& t, const std::vector<WaitGraph::Edge>& edges,
   return error;
 }
 
-void begin_wait(Tables& t, const WaitGraph::Edge& edge, MessageRef ref) {
+void block(Tables& t, const WaitGraph::Edge& edge, MessageRef ref) {
   Message& message = t.messages.message(ref);
   if (message.open == 0) {
     return;
   }
   message.blocks = true;
-  t.waits.add(edge);
+  t.wait_graph.add(edge);
 }
 
 // Sent before, and now its sender blocks for the answer.
-std::expected<void, Error> wait_again(Context& context, const Send& command, MessageRef ref) {
+std::expected<void, Error> block_again(Context& context, const Send& command, MessageRef ref) {
   Tables& t = context.t;
   const Message& message = t.messages.message(ref);
-  t.waits.expire(t.now);
-  if (const WaitGraph::Edge* const edge = t.waits.find(message.seq)) {
-    if (edge->node != 0) {
-      t.waits.prolong(message.seq, t.now + command.wait, context.entry.id.origin);
+  t.wait_graph.expire(t.now);
+  if (const WaitGraph::Edge* const edge = t.wait_graph.find(message.seq)) {
+    if (edge->life != 0) {
+      t.wait_graph.prolong(message.seq, t.now + command.wait, context.entry.id.origin);
     }
     return {};
   }
@@ -183,7 +183,7 @@ std::expected<void, Error> wait_again(Context& context, const Send& command, Mes
     return std::unexpected(deadlock_error(t, in_circle, command));
   }
   t.messages.message(ref).blocks = true;
-  t.waits.add(*edge);
+  t.wait_graph.add(*edge);
   return {};
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/machine/send.h"
+#include "core/delivery/routing.h"
 
 namespace parley::core {
 
@@ -22,14 +22,15 @@ std::vector<WaitGraph::Edge> find_circle(const Tables& t, const WaitGraph::Edge&
 Error deadlock_error(const Tables& t, const std::vector<WaitGraph::Edge>& edges,
                      const Send& command);
 
-void begin_wait(Tables& t, const WaitGraph::Edge& edge, MessageRef ref);
+// Its sender waits by this edge from now on. Does nothing when all its deliveries have ended.
+void block(Tables& t, const WaitGraph::Edge& edge, MessageRef ref);
 // Sent before, and now its sender blocks for the answer.
-std::expected<void, Error> wait_again(Context& context, const Send& command, MessageRef ref);
+std::expected<void, Error> block_again(Context& context, const Send& command, MessageRef ref);
 
 // The sender of the message waits no more for the answer. Does nothing when it did not.
 void unblock(Tables& t, MessageRef ref);
 // The callers of a node whose life is over wait no more.
-void unblock_callers(Tables& t, uint64_t origin);
+void unblock_callers(Tables& t, uint64_t life);
 // The agent is gone: it waits for no one, and no one for it.
 void unblock_all(Tables& t, AgentRef agent);
 

@@ -98,7 +98,7 @@ std::expected<void, Error> Requests::check(const Tables& t, const Send& command)
                       " (timeout_max)",
                   "/response_timeout");
   }
-  if (t.patterns.waits().size() >= t.rules.requests_max && command.outbox_item == 0 &&
+  if (t.pending.requests().size() >= t.rules.requests_max && command.outbox_item == 0 &&
       wants(t, command, false)) {
     return refuse(Code::limit_reached,
                   "the workspace has " + std::to_string(t.rules.requests_max) +
@@ -124,7 +124,7 @@ std::expected<void, Error> Requests::check(const Tables& t, const Send& command)
         (command.gathering->quorum == 0 || command.gathering->quorum > e.receivers.size())) {
       return refuse(Code::bad_request, "a quorum is 1 to the number of receivers", "/quorum");
     }
-    if (t.patterns.gathers().size() >= t.rules.gathers_max) {
+    if (t.pending.gathers().size() >= t.rules.gathers_max) {
       return refuse(Code::limit_reached,
                     "the workspace has " + std::to_string(t.rules.gathers_max) +
                         " scatters already (gathers_max)",
@@ -137,7 +137,7 @@ std::expected<void, Error> Requests::check(const Tables& t, const Send& command)
         "a pipeline has at most " + std::to_string(t.rules.stages_max) + " stages (stages_max)",
         "/stages");
   }
-  if (!command.later_stages.empty() && t.patterns.pipelines().size() >= t.rules.pipelines_max) {
+  if (!command.later_stages.empty() && t.pending.pipelines().size() >= t.rules.pipelines_max) {
     return refuse(Code::limit_reached,
                   "the workspace has " + std::to_string(t.rules.pipelines_max) +
                       " pipelines already (pipelines_max)",
@@ -169,10 +169,10 @@ void Requests::begin(const Send& command, MessageRef message, const OutboxItem* 
     begin_stage(*item, message);
   } else if (!asks(e.kind) &&
              (e.kind == Kind::broadcast || t_.messages.message(message).to_many())) {
-    const Wait wait{.message = t_.messages.message(message).seq,
+    const PendingRequest wait{.message = t_.messages.message(message).seq,
                     .timeout = t_.rules.flow_roll_call_window,
                     .is_roll_call = true};
-    t_.patterns.add(wait, t_.now + wait.timeout);
+    t_.pending.add(wait, t_.now + wait.timeout);
     dispatch_.note_ended(message);  // there may be no one to call
   } else if (!asks(e.kind)) {
     begin_receipt(e, message);
@@ -183,11 +183,11 @@ void Requests::begin(const Send& command, MessageRef message, const OutboxItem* 
 }
 
 void Requests::wait_for(MessageRef message, Duration timeout, OnTimeout on_timeout, Seq pipeline) {
-  const Wait wait{.message = t_.messages.message(message).seq,
+  const PendingRequest wait{.message = t_.messages.message(message).seq,
                   .timeout = timeout,
                   .on_timeout = on_timeout,
                   .pipeline = pipeline};
-  t_.patterns.add(wait, t_.now + timeout);
+  t_.pending.add(wait, t_.now + timeout);
   broker_topics::task(dispatch_, message, "assigned");
 }
 
@@ -201,7 +201,7 @@ void Requests::stop_watching(Seq seq) {
 }
 
 void Requests::end_wait(Seq seq) {
-  t_.patterns.remove_wait(seq);
+  t_.pending.remove_request(seq);
   stop_watching(seq);
 }
 
@@ -211,7 +211,7 @@ void Requests::answered(MessageRef question, AgentRef by, MessageRef answer, Sta
   if (t_.messages.message(question).watched) {
     broker_topics::task(dispatch_, question, broker_topics::task_status(status), by);
   }
-  if (Gather* gather = t_.patterns.find_gather(seq);
+  if (Gather* gather = t_.pending.find_gather(seq);
       gather != nullptr && gather->state == GatherState::open) {
     const auto member =
         std::ranges::find(gather->members, t_.agents[by].name, &Gather::Member::name);
@@ -222,11 +222,11 @@ void Requests::answered(MessageRef question, AgentRef by, MessageRef answer, Sta
     }
     return;
   }
-  const Wait* const wait = t_.patterns.find_wait(seq);
+  const PendingRequest* const wait = t_.pending.find_request(seq);
   if (wait == nullptr || wait->is_roll_call || wait->is_receipt) {
     return;
   }
-  Pipeline* const pipeline = t_.patterns.find_pipeline(wait->pipeline);
+  Pipeline* const pipeline = t_.pending.find_pipeline(wait->pipeline);
   end_wait(seq);
   if (pipeline != nullptr && !pipeline->is_over()) {
     stage_answered(*pipeline, response, status);
@@ -247,7 +247,7 @@ void Requests::settle() {
 // One delivery of a watched message has ended, or several have.
 void Requests::delivery_ended(MessageRef ref) {
   const Message& message = t_.messages.message(ref);
-  if (Gather* gather = t_.patterns.find_gather(message.seq)) {
+  if (Gather* gather = t_.pending.find_gather(message.seq)) {
     for (Gather::Member& member : gather->members) {
       const DeliveryRef d = t_.messages.delivery_to(ref, t_.agents.find(member.name));
       member.failed = member.failed || (d != none && member.response.n == 0 &&
@@ -256,7 +256,7 @@ void Requests::delivery_ended(MessageRef ref) {
     evaluate(*gather);
     return;
   }
-  const Wait* const wait = t_.patterns.find_wait(message.seq);
+  const PendingRequest* const wait = t_.pending.find_request(message.seq);
   if (wait == nullptr) {
     return;
   }
@@ -269,7 +269,7 @@ void Requests::delivery_ended(MessageRef ref) {
       report_receipt(*wait, ref, true);
     }
   } else if (t_.messages.has_failed(ref)) {
-    Pipeline* const pipeline = t_.patterns.find_pipeline(wait->pipeline);
+    Pipeline* const pipeline = t_.pending.find_pipeline(wait->pipeline);
     end_wait(message.seq);  // its sender hears of the dead letter
     broker_topics::task(dispatch_, ref, "failed");
     if (pipeline != nullptr && !pipeline->is_over()) {
@@ -279,24 +279,24 @@ void Requests::delivery_ended(MessageRef ref) {
 }
 
 void Requests::advance() {
-  for (size_t n = 0; n < due_max && t_.patterns.next().at <= t_.now; ++n) {
-    const Patterns::Due due = t_.patterns.next();
-    if (due.kind == Patterns::Kind::wait) {
-      on_due(*t_.patterns.find_wait(due.seq));
-    } else if (due.kind == Patterns::Kind::gather) {
-      Gather& gather = *t_.patterns.find_gather(due.seq);
+  for (size_t n = 0; n < due_max && t_.pending.next().at <= t_.now; ++n) {
+    const PendingWork::Due due = t_.pending.next();
+    if (due.kind == PendingWork::Kind::request) {
+      on_due(*t_.pending.find_request(due.seq));
+    } else if (due.kind == PendingWork::Kind::gather) {
+      Gather& gather = *t_.pending.find_gather(due.seq);
       if (gather.state != GatherState::open) {
-        t_.patterns.remove_gather(due.seq);
+        t_.pending.remove_gather(due.seq);
       } else if (gather.terms.on_partial == OnPartial::extend_timeout && !gather.extended) {
         gather.extended = true;
-        t_.patterns.set_due(gather, t_.now + gather.terms.window);
+        t_.pending.set_due(gather, t_.now + gather.terms.window);
       } else {
         give_up(gather);
       }
     } else {
-      Pipeline& pipeline = *t_.patterns.find_pipeline(due.seq);
+      Pipeline& pipeline = *t_.pending.find_pipeline(due.seq);
       if (pipeline.is_over()) {
-        t_.patterns.remove_pipeline(due.seq);
+        t_.pending.remove_pipeline(due.seq);
       } else {
         hand_over(pipeline);
       }
@@ -304,7 +304,7 @@ void Requests::advance() {
   }
 }
 
-void Requests::on_due(Wait& wait) {
+void Requests::on_due(PendingRequest& wait) {
   const MessageRef message = t_.messages.find(wait.message);
   CHECK(message != none);
   if (wait.is_roll_call) {
@@ -321,14 +321,14 @@ void Requests::on_due(Wait& wait) {
                          : std::nullopt;
   if (pause && pause->us > 0 && !wait.pauses) {
     wait.pauses = true;
-    t_.patterns.set_due(wait, t_.now + *pause);
+    t_.pending.set_due(wait, t_.now + *pause);
     return;
   }
   presence::unanswered(dispatch_, message);
   if (pause) {
     wait.pauses = false;
     ++wait.retries;
-    t_.patterns.set_due(wait, t_.now + wait.timeout);
+    t_.pending.set_due(wait, t_.now + wait.timeout);
     dispatch_.emit(RequestTimedOut{.message = wait.message, .is_final = false});
     broker_topics::task(dispatch_, message, "retried");
     send_again(message);
@@ -372,14 +372,14 @@ void Requests::send_again(MessageRef ref) {
   }
 }
 
-void Requests::time_out(const Wait& held, MessageRef ref) {
-  const Wait wait = held;
+void Requests::time_out(const PendingRequest& held, MessageRef ref) {
+  const PendingRequest wait = held;
   Message& message = t_.messages.message(ref);
   message.timed_out = true;
   const std::string sender = t_.agents[message.sender].name;
   const std::string receivers = receivers_of(ref);
   note_unanswered(t_, ref, wait.timeout);
-  Pipeline* const pipeline = t_.patterns.find_pipeline(wait.pipeline);
+  Pipeline* const pipeline = t_.pending.find_pipeline(wait.pipeline);
   end_wait(wait.message);
   dispatch_.emit(RequestTimedOut{.message = wait.message, .is_final = true});
   broker_topics::task(dispatch_, ref, "timed_out");
@@ -457,15 +457,15 @@ void Requests::report_roll_call(MessageRef ref) {
 void Requests::begin_receipt(const Envelope& e, MessageRef ref) {
   const Message& message = t_.messages.message(ref);
   const Duration timeout = e.response_timeout.us > 0 ? e.response_timeout : message.ttl;
-  const Wait wait{.message = message.seq, .timeout = timeout, .is_receipt = true};
-  t_.patterns.add(wait, timeout.us > 0 ? t_.now + timeout : base::time_max);
+  const PendingRequest wait{.message = message.seq, .timeout = timeout, .is_receipt = true};
+  t_.pending.add(wait, timeout.us > 0 ? t_.now + timeout : base::time_max);
   dispatch_.note_ended(ref);  // it may have failed at once
 }
 
 // Once: when all have it or have failed, or when the time is over. Of each failure the sender is
 // told anyway.
-void Requests::report_receipt(const Wait& held, MessageRef ref, bool in_time) {
-  const Wait wait = held;
+void Requests::report_receipt(const PendingRequest& held, MessageRef ref, bool in_time) {
+  const PendingRequest wait = held;
   const Message message = t_.messages.message(ref);
   std::vector<std::string> acknowledged;
   std::vector<std::string> missing;
@@ -513,7 +513,7 @@ void Requests::begin_gather(const Send& command, MessageRef ref) {
   std::ranges::reverse(gather.members);  // the newest delivery is the first in the list
   gather.terms.quorum = std::min(gather.terms.quorum, static_cast<uint32_t>(gather.members.size()));
   const Time due = t_.now + gather.terms.window;
-  t_.patterns.add(std::move(gather), due);
+  t_.pending.add(std::move(gather), due);
   broker_topics::task(dispatch_, ref, "assigned");
   dispatch_.note_ended(ref);  // some may have failed at once
 }
@@ -537,7 +537,7 @@ void Requests::give_up(Gather& gather) {
 void Requests::end(Gather& gather, GatherState state) {
   gather.state = state;
   gather.ended = t_.now;
-  t_.patterns.set_due(gather, t_.now + t_.rules.settled_retention);
+  t_.pending.set_due(gather, t_.now + t_.rules.settled_retention);
   // What comes from now on is late.
   t_.messages.message(t_.messages.find(gather.message)).timed_out = true;
   stop_watching(gather.message);
@@ -579,7 +579,7 @@ void Requests::begin_pipeline(const Send& command, MessageRef ref) {
   for (const std::string_view stage : command.later_stages) {
     pipeline.stages.push_back({.agent = std::string(stage)});
   }
-  Pipeline& added = t_.patterns.add(std::move(pipeline));
+  Pipeline& added = t_.pending.add(std::move(pipeline));
   if (message.delivery_count == 0) {  // its first stage is busy
     hand_over(added);
     return;
@@ -591,7 +591,7 @@ void Requests::begin_pipeline(const Send& command, MessageRef ref) {
 }
 
 void Requests::begin_stage(const OutboxItem& item, MessageRef ref) {
-  Pipeline* const pipeline = t_.patterns.find_pipeline(pipeline_of(item));
+  Pipeline* const pipeline = t_.pending.find_pipeline(pipeline_of(item));
   CHECK(pipeline != nullptr && !pipeline->is_over());
   if (pipeline->waits_to_begin()) {
     stop_watching(pipeline->first);
@@ -605,7 +605,7 @@ void Requests::begin_stage(const OutboxItem& item, MessageRef ref) {
 }
 
 void Requests::cannot_begin(const OutboxItem& item, std::string why) {
-  Pipeline* const pipeline = t_.patterns.find_pipeline(pipeline_of(item));
+  Pipeline* const pipeline = t_.pending.find_pipeline(pipeline_of(item));
   if (pipeline != nullptr && !pipeline->is_over()) {
     fail(*pipeline, std::move(why));
   }
@@ -656,7 +656,7 @@ void Requests::hand_over(Pipeline& pipeline) {
     pipeline.state = PipelineState::paused;
     pipeline.waits_for = busy->name;
     const Time again = says_busy(*busy) ? patience : std::min(busy->busy_until, patience);
-    t_.patterns.set_due(pipeline, again);
+    t_.pending.set_due(pipeline, again);
     return;
   }
   if (busy != nullptr) {
@@ -666,7 +666,7 @@ void Requests::hand_over(Pipeline& pipeline) {
   }
   pipeline.state = PipelineState::running;
   pipeline.waits_for.clear();
-  t_.patterns.set_due(pipeline, base::time_max);
+  t_.pending.set_due(pipeline, base::time_max);
   OutboxItem item{.kind = OutboxKind::stage,
                   .to = pipeline.stages[pipeline.stage].agent,
                   .about = before == nullptr ? pipeline.first : before->response};
@@ -702,7 +702,7 @@ void Requests::end(Pipeline& pipeline, PipelineState state) {
   pipeline.waits_for.clear();
   pipeline.ended = t_.now;
   t_.outbox.remove(pipeline.outbox_item);  // of a stage that will not begin
-  t_.patterns.set_due(pipeline, t_.now + t_.rules.settled_retention);
+  t_.pending.set_due(pipeline, t_.now + t_.rules.settled_retention);
   const Seq result = pipeline.stages[pipeline.stage].response;
   OutboxItem item{.kind = OutboxKind::pipeline_ended,
                   .to = pipeline.owner,
@@ -719,7 +719,7 @@ void Requests::end(Pipeline& pipeline, PipelineState state) {
 }
 
 void Requests::put_off(DeliveryRef ref, Duration delay) {
-  const Wait* const wait = t_.patterns.find_wait(t_.messages.message_of(ref).seq);
+  const PendingRequest* const wait = t_.pending.find_request(t_.messages.message_of(ref).seq);
   if (delay.us > 0 && wait != nullptr && wait->pipeline.n != 0) {
     Agent& agent = t_.agents[t_.messages.delivery(ref).receiver];
     agent.busy_until = std::max(agent.busy_until, t_.now + delay);
@@ -730,45 +730,45 @@ void Requests::heard_from(AgentRef ref) {
   t_.agents[ref].busy_until = {};
   const std::string& name = t_.agents[ref].name;
   std::vector<Seq> waiting;
-  for (const auto& [first, pipeline] : t_.patterns.pipelines()) {
+  for (const auto& [first, pipeline] : t_.pending.pipelines()) {
     if (pipeline.state == PipelineState::paused && pipeline.waits_for == name) {
       waiting.push_back(first);
     }
   }
   for (const Seq first : waiting) {
-    hand_over(*t_.patterns.find_pipeline(first));
+    hand_over(*t_.pending.find_pipeline(first));
   }
 }
 
 // A stage that was not begun has no message that could fail. What no one waits for any more ends.
 void Requests::left(std::string_view name) {
   std::vector<Seq> stuck;
-  for (const auto& [first, pipeline] : t_.patterns.pipelines()) {
+  for (const auto& [first, pipeline] : t_.pending.pipelines()) {
     if (!pipeline.is_over() && pipeline.owner == name) {
       stuck.push_back(first);
     }
   }
   for (const Seq first : stuck) {
-    end(*t_.patterns.find_pipeline(first), PipelineState::failed);
+    end(*t_.pending.find_pipeline(first), PipelineState::failed);
   }
   stuck.clear();
-  for (const auto& [message, gather] : t_.patterns.gathers()) {
+  for (const auto& [message, gather] : t_.pending.gathers()) {
     if (gather.state == GatherState::open && gather.owner == name) {
       stuck.push_back(message);
     }
   }
   for (const Seq message : stuck) {
-    end(*t_.patterns.find_gather(message), GatherState::failed);
+    end(*t_.pending.find_gather(message), GatherState::failed);
   }
   stuck.clear();
-  for (const auto& [first, pipeline] : t_.patterns.pipelines()) {
+  for (const auto& [first, pipeline] : t_.pending.pipelines()) {
     const Pipeline::Stage& stage = pipeline.stages[pipeline.stage];
     if (!pipeline.is_over() && stage.message.n == 0 && stage.agent == name) {
       stuck.push_back(first);
     }
   }
   for (const Seq first : stuck) {
-    fail(*t_.patterns.find_pipeline(first), "the agent was removed");
+    fail(*t_.pending.find_pipeline(first), "the agent was removed");
   }
 }
 

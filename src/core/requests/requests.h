@@ -58,12 +58,12 @@ class Requests {
   void end_wait(Seq message);
 
   void delivery_ended(MessageRef message);
-  void on_due(Wait& wait);
+  void on_due(PendingRequest& wait);
   void send_again(MessageRef message);
-  void time_out(const Wait& wait, MessageRef message);
+  void time_out(const PendingRequest& wait, MessageRef message);
   void report_roll_call(MessageRef message);
   void begin_receipt(const Envelope& envelope, MessageRef message);
-  void report_receipt(const Wait& wait, MessageRef message, bool in_time);
+  void report_receipt(const PendingRequest& wait, MessageRef message, bool in_time);
 
   void evaluate(Gather& gather);
   void give_up(Gather& gather);

@@ -67,7 +67,7 @@ void WaitGraph::remove(Seq message) {
   }
 }
 
-void WaitGraph::prolong(Seq message, Time until, uint64_t node) {
+void WaitGraph::prolong(Seq message, Time until, uint64_t life) {
   const auto extend = [&](Edge& edge) {
     ends_.erase({edge.until, edge.message});
     edge.until = std::max(edge.until, until);
@@ -76,7 +76,7 @@ void WaitGraph::prolong(Seq message, Time until, uint64_t node) {
     }
   };
   Edge& edge = edges_.at(message);
-  edge.node = node;
+  edge.life = life;
   extend(edge);
   for (auto next = carried_.lower_bound({message, Seq{}});
        next != carried_.end() && next->first == message; ++next) {

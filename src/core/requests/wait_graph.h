@@ -27,14 +27,16 @@ class WaitGraph {
     AgentRef to = none;      // for whom
     Time until;              // then it waits no more
     bool asks_back = false;  // a question to the one whose request it works on
-    uint64_t node = 0;       // whose caller it is that waits; 0: it waits by itself
-    Seq carries{};  // whose answer it is to bring: then `from` is who waits for that, and as long
+    uint64_t life = 0;       // of the node whose caller waits; 0: the sender waits by itself
+    // The first request of the chain that this one passes on. Then `from` and `until` are those of
+    // that request. 0: none.
+    Seq carries{};
 
     static void fields(auto& self, auto& field) {
       field("message", self.message);
       field("until", self.until);
       field("asks_back", self.asks_back);
-      field("node", self.node, Form::fixed);
+      field("life", self.life, Form::fixed);
       field("carries", self.carries);
     }
     bool operator==(const Edge&) const = default;
@@ -43,8 +45,8 @@ class WaitGraph {
   void add(const Edge& edge);
   // Does nothing when there is none. Those that carry it go with it.
   void remove(Seq message);
-  // It waits longer, by way of this node.
-  void prolong(Seq message, Time until, uint64_t node);
+  // It waits longer, by way of the node with this life.
+  void prolong(Seq message, Time until, uint64_t life);
   // nullptr when there is none.
   const Edge* find(Seq message) const;
   // Those whose time is over.
@@ -58,7 +60,8 @@ class WaitGraph {
   // so; for checks.
   bool is_in_order() const;
 
-  // Those that last. `decode` is for a graph that is new, and false when the bytes are none.
+  // Those that last. `decode` is for a graph that is new, and false when the bytes are not what
+  // `encode` writes.
   void encode(Time now, Writer& out) const;
   bool decode(Messages& messages, Reader& in);
 

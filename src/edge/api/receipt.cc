@@ -146,7 +146,7 @@ std::string receipt_text(node::Broker& broker, const Principal& caller,
       (!core::policy_of(sender.dialect).has_task_roles || sender.role.empty())) {
     out.text("you have no role in inbox: you count as a director");
   }
-  const auto& pipelines = t.patterns.pipelines();
+  const auto& pipelines = t.pending.pipelines();
   const auto pipeline = pipelines.find(receipt.message);
   if (pipeline != pipelines.end() && pipeline->second.waits_to_begin()) {
     out.text("\"" + pipeline->second.stages.front().agent +

@@ -190,8 +190,8 @@ void show_delivery(Call& call) {
       id_text(call.broker(), call.caller.workspace, t.messages.message(ref), call.caller.dialect));
   out.key("seq").number(t.messages.message(ref).seq.n);
   // One that was kept for a busy first stage went there as another message.
-  const auto pipeline = t.patterns.pipelines().find(t.messages.message(ref).seq);
-  const bool is_pipeline = pipeline != t.patterns.pipelines().end();
+  const auto pipeline = t.pending.pipelines().find(t.messages.message(ref).seq);
+  const bool is_pipeline = pipeline != t.pending.pipelines().end();
   const core::MessageRef begun =
       is_pipeline ? t.messages.find(pipeline->second.stages.front().message) : core::none;
   const core::MessageRef shown = begun == core::none ? ref : begun;

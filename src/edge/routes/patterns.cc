@@ -260,10 +260,10 @@ void show_scatter(Call& call) {
     call.refuse(target.error());
     return;
   }
-  const core::Patterns& patterns = call.tables().patterns;
+  const core::PendingWork& pending = call.tables().pending;
   const core::Gather* const found = find_for(
-      call.caller, *target, patterns.gathers(),
-      [&](std::string_view owner, const auto& id) { return patterns.find_gather(owner, id); });
+      call.caller, *target, pending.gathers(),
+      [&](std::string_view owner, const auto& id) { return pending.find_gather(owner, id); });
   if (found == nullptr) {
     call.refuse(Error{Code::not_found, "there is no such scatter of yours", {}});
     return;
@@ -277,10 +277,10 @@ void show_pipeline(Call& call) {
     call.refuse(target.error());
     return;
   }
-  const core::Patterns& patterns = call.tables().patterns;
+  const core::PendingWork& pending = call.tables().pending;
   const core::Pipeline* const found = find_for(
-      call.caller, *target, patterns.pipelines(),
-      [&](std::string_view owner, const auto& id) { return patterns.find_pipeline(owner, id); });
+      call.caller, *target, pending.pipelines(),
+      [&](std::string_view owner, const auto& id) { return pending.find_pipeline(owner, id); });
   if (found == nullptr) {
     call.refuse(Error{Code::not_found, "there is no such pipeline of yours", {}});
     return;

@@ -411,11 +411,11 @@ void add(const core::Tables& t, base::Time now, Holdings& sum) {
   sum.alerts += t.dead_letters.alerts();
   sum.threads += t.threads.size();
   sum.active += t.threads.count(core::Threads::Standing::active);
-  sum.waiting += t.patterns.waits().size();
+  sum.waiting += t.pending.requests().size();
   sum.escalated += t.escalations.open();
   sum.sessions += t.sessions.live();
   sum.locks += t.locks.size();
-  sum.edges += t.waits.size();
+  sum.edges += t.wait_graph.size();
   for (const auto& [number, letter] : t.dead_letters.all()) {
     sum.pending += letter.resolution == core::Resolution::pending ? 1 : 0;
   }

@@ -50,7 +50,7 @@ TEST_F(MetricsTest, ARequestThatIsAskedAgainIsAnErrorOnlyWhenItIsGivenUp) {
   pass(base::minutes(1));
   ASSERT_EQ(bench_.seen<core::RequestTimedOut>().size(), 1u);
   EXPECT_FALSE(tells(error + "1")) << text_;
-  while (bench_.tables().patterns.waits().size() > 0) {
+  while (bench_.tables().pending.requests().size() > 0) {
     pass(base::minutes(1));
   }
   EXPECT_TRUE(tells(error + "1")) << text_;

@@ -10,15 +10,15 @@ namespace parley::sim {
 namespace {
 
 // True when a scatter asks the agent for this task, or a pipeline as its first stage.
-bool is_asked(const core::Patterns& patterns, std::string_view agent, std::string_view task) {
-  return std::ranges::any_of(patterns.gathers(),
+bool is_asked(const core::PendingWork& pending, std::string_view agent, std::string_view task) {
+  return std::ranges::any_of(pending.gathers(),
                              [&](const auto& item) {
                                return item.second.task == task &&
                                       std::ranges::find(item.second.members, agent,
                                                         &core::Gather::Member::name) !=
                                           item.second.members.end();
                              }) ||
-         std::ranges::any_of(patterns.pipelines(), [&](const auto& item) {
+         std::ranges::any_of(pending.pipelines(), [&](const auto& item) {
            return item.second.task == task && item.second.stages.front().agent == agent;
          });
 }
@@ -201,7 +201,7 @@ void TaskChecks::check_report(const Step& step, const core::Envelope& e) {
   if (is_plain && (astray > 0 || heard != (meant.empty() ? 0 : 1))) {
     model_.fail(Check::task, step, text("a report of {} is heard of another, or of none", e.task));
   }
-  const bool is_in_pattern = is_asked(step.after.tables().patterns, step.entry.actor, e.task);
+  const bool is_in_pattern = is_asked(step.after.tables().pending, step.entry.actor, e.task);
   if (!is_forgotten &&
       step.outcome->has_no_task != (meant.empty() && !is_director && !is_in_pattern)) {
     model_.fail(Check::task, step,

@@ -104,7 +104,7 @@ void PipelineChecks::remove_owner(std::string_view name) {
 }
 
 void PipelineChecks::check(const Step& step) {
-  const auto& known = step.after.tables().patterns.pipelines();
+  const auto& known = step.after.tables().pending.pipelines();
   for (const auto& [first, pipeline] : model_.pipelines) {
     const bool is_last = pipeline.asked == pipeline.stages.size();
     const bool works =
@@ -124,7 +124,7 @@ void PipelineChecks::check(const Step& step) {
 }
 
 bool is_held_back(const Step& step, const core::Send& command) {
-  const auto& known = step.after.tables().patterns.pipelines();
+  const auto& known = step.after.tables().pending.pipelines();
   const auto at = known.find(step.entry.seq);
   return !command.later_stages.empty() && at != known.end() &&
          at->second.stages.front().message.n == 0;

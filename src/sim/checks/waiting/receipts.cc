@@ -121,7 +121,7 @@ void ReceiptChecks::check_receipts(const Step& step) {
       at = receipts_.erase(at);
       continue;
     }
-    const bool ended = step.after.tables().patterns.find_wait(at->first) == nullptr;
+    const bool ended = step.after.tables().pending.find_request(at->first) == nullptr;
     const bool over = at->second.due <= model_.now || sent->second.is_final();
     const bool is_summed_up =
         model_.outbox.summed_up(at->second.sender, core::OutboxKind::acknowledged) > 0 ||

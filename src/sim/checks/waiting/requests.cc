@@ -46,7 +46,7 @@ void RequestChecks::end_failed(const Step& step) {
   for (auto at = model_.requests.begin(); at != model_.requests.end();) {
     const bool failed = std::exchange(at->second.failed, false);
     const bool is_over = failed && (model_.messages.at(at->first).has_failed() ||
-                                    step.after.tables().patterns.find_wait(at->first) == nullptr);
+                                    step.after.tables().pending.find_request(at->first) == nullptr);
     at = is_over ? model_.requests.erase(at) : std::next(at);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/requests/patterns.h"
+#include "core/requests/pending_work.h"
 
 #include <algorithm>
 
@@ -69,22 +69,24 @@ size_t Gather::possible() const {
   }));
 }
 
-Wait* Patterns::find_wait(Seq message) { return find_in(waits_, message); }
-const Wait* Patterns::find_wait(Seq message) const { return find_in(waits_, message); }
-Gather* Patterns::find_gather(Seq message) { return find_in(gathers_, message); }
-Pipeline* Patterns::find_pipeline(Seq first) { return find_in(pipelines_, first); }
+PendingRequest* PendingWork::find_request(Seq message) { return find_in(requests_, message); }
+const PendingRequest* PendingWork::find_request(Seq message) const {
+  return find_in(requests_, message);
+}
+Gather* PendingWork::find_gather(Seq message) { return find_in(gathers_, message); }
+Pipeline* PendingWork::find_pipeline(Seq first) { return find_in(pipelines_, first); }
 
-const Gather* Patterns::find_gather(std::string_view owner, const MessageId& id) const {
+const Gather* PendingWork::find_gather(std::string_view owner, const MessageId& id) const {
   const auto at = gather_names_.find(Name(owner, id));
   return at == gather_names_.end() ? nullptr : find_in(gathers_, at->second);
 }
 
-const Pipeline* Patterns::find_pipeline(std::string_view owner, const MessageId& id) const {
+const Pipeline* PendingWork::find_pipeline(std::string_view owner, const MessageId& id) const {
   const auto at = pipeline_names_.find(Name(owner, id));
   return at == pipeline_names_.end() ? nullptr : find_in(pipelines_, at->second);
 }
 
-std::vector<Patterns::Asked> Patterns::asked(std::string_view agent, std::string_view task,
+std::vector<PendingWork::Asked> PendingWork::asked(std::string_view agent, std::string_view task,
                                              size_t count_max) const {
   std::vector<Asked> found;
   const auto at = work_.find(Work(agent, task));
@@ -103,7 +105,7 @@ std::vector<Patterns::Asked> Patterns::asked(std::string_view agent, std::string
   return found;
 }
 
-void Patterns::file(const Gather& gather) {
+void PendingWork::file(const Gather& gather) {
   for (const Gather::Member& member : gather.members) {
     if (!gather.task.empty()) {
       work_[{member.name, gather.task}].insert(gather.message);
@@ -111,27 +113,27 @@ void Patterns::file(const Gather& gather) {
   }
 }
 
-void Patterns::unfile(const Gather& gather) {
+void PendingWork::unfile(const Gather& gather) {
   for (const Gather::Member& member : gather.members) {
     unfile(member.name, gather.task, gather.message);
   }
 }
 
-void Patterns::unfile(std::string_view agent, std::string_view task, Seq first) {
+void PendingWork::unfile(std::string_view agent, std::string_view task, Seq first) {
   const auto at = work_.find(Work(agent, task));
   if (at != work_.end() && at->second.erase(first) > 0 && at->second.empty()) {
     work_.erase(at);
   }
 }
 
-Wait& Patterns::add(Wait wait, Time due) {
-  Wait& added = waits_.emplace(wait.message, wait).first->second;
+PendingRequest& PendingWork::add(PendingRequest request, Time due) {
+  PendingRequest& added = requests_.emplace(request.message, request).first->second;
   added.timer = none;
   set_due(added, due);
   return added;
 }
 
-Gather& Patterns::add(Gather gather, Time due) {
+Gather& PendingWork::add(Gather gather, Time due) {
   const Seq message = gather.message;
   gather_names_[{gather.owner, gather.id}] = message;
   file(gather);
@@ -141,7 +143,7 @@ Gather& Patterns::add(Gather gather, Time due) {
   return added;
 }
 
-Pipeline& Patterns::add(Pipeline pipeline) {
+Pipeline& PendingWork::add(Pipeline pipeline) {
   const Seq first = pipeline.first;
   pipeline_names_[{pipeline.owner, pipeline.id}] = first;
   if (!pipeline.task.empty()) {
@@ -153,12 +155,12 @@ Pipeline& Patterns::add(Pipeline pipeline) {
   return added;
 }
 
-void Patterns::remove_wait(Seq message) {
-  set_due(waits_.at(message), base::time_max);
-  waits_.erase(message);
+void PendingWork::remove_request(Seq message) {
+  set_due(requests_.at(message), base::time_max);
+  requests_.erase(message);
 }
 
-void Patterns::remove_gather(Seq message) {
+void PendingWork::remove_gather(Seq message) {
   Gather& gather = gathers_.at(message);
   set_due(gather, base::time_max);
   gather_names_.erase({gather.owner, gather.id});
@@ -166,7 +168,7 @@ void Patterns::remove_gather(Seq message) {
   gathers_.erase(message);
 }
 
-void Patterns::remove_pipeline(Seq first) {
+void PendingWork::remove_pipeline(Seq first) {
   Pipeline& pipeline = pipelines_.at(first);
   set_due(pipeline, base::time_max);
   pipeline_names_.erase({pipeline.owner, pipeline.id});
@@ -174,7 +176,7 @@ void Patterns::remove_pipeline(Seq first) {
   pipelines_.erase(first);
 }
 
-void Patterns::set(uint32_t& timer, Time& due, Time at, Seq seq, Kind kind) {
+void PendingWork::set(uint32_t& timer, Time& due, Time at, Seq seq, Kind kind) {
   if (timer != none) {
     deadlines_.remove(timer);
     timer = none;
@@ -185,15 +187,15 @@ void Patterns::set(uint32_t& timer, Time& due, Time at, Seq seq, Kind kind) {
   }
 }
 
-Patterns::Due Patterns::next() const {
+PendingWork::Due PendingWork::next() const {
   if (deadlines_.empty()) {
-    return {base::time_max, {}, Kind::wait};
+    return {base::time_max, {}, Kind::request};
   }
   const Deadlines::Due& first = deadlines_.first();
   return {first.at, first.seq, static_cast<Kind>(first.slot)};
 }
 
-void Patterns::add_live(std::vector<Seq>& seqs) const {
+void PendingWork::add_live(std::vector<Seq>& seqs) const {
   for (const auto& [first, pipeline] : pipelines_) {
     if (!pipeline.is_over()) {  // what a stage answered is the next one's input
       seqs.push_back(first);
@@ -203,18 +205,18 @@ void Patterns::add_live(std::vector<Seq>& seqs) const {
   }
 }
 
-void Patterns::encode(Writer& out) const {
-  put_rows(waits_, out);
+void PendingWork::encode(Writer& out) const {
+  put_rows(requests_, out);
   put_rows(gathers_, out);
   put_rows(pipelines_, out);
 }
 
-bool Patterns::decode(Reader& in) {
-  get_rows<Wait>(in, [this](Wait wait) {
-    if (waits_.contains(wait.message)) {
+bool PendingWork::decode(Reader& in) {
+  get_rows<PendingRequest>(in, [this](PendingRequest request) {
+    if (requests_.contains(request.message)) {
       return false;
     }
-    add(wait, std::exchange(wait.due, {}));
+    add(request, std::exchange(request.due, {}));
     return true;
   });
   get_rows<Gather>(in, [this](Gather gather) {

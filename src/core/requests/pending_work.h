@@ -19,7 +19,7 @@ namespace parley::core {
 
 // A request that is not answered yet, a roll call, or a message whose sender wants to know when it
 // is acknowledged.
-struct Wait {
+struct PendingRequest {
   Seq message;
   Duration timeout;
   OnTimeout on_timeout = OnTimeout::fail;
@@ -167,10 +167,10 @@ struct Pipeline {
 };
 
 // Everything that someone waits for, each under the place of its first message, and when it is due.
-class Patterns {
+class PendingWork {
  public:
-  Wait* find_wait(Seq message);
-  const Wait* find_wait(Seq message) const;
+  PendingRequest* find_request(Seq message);
+  const PendingRequest* find_request(Seq message) const;
   Gather* find_gather(Seq message);
   Pipeline* find_pipeline(Seq first);
   // By the id that its owner gave its message; nullptr when there is none.
@@ -185,15 +185,17 @@ class Patterns {
   // Newest first, up to `count_max`. The views are good until something is removed.
   std::vector<Asked> asked(std::string_view agent, std::string_view task, size_t count_max) const;
 
-  Wait& add(Wait wait, Time due);
+  PendingRequest& add(PendingRequest request, Time due);
   Gather& add(Gather gather, Time due);
   Pipeline& add(Pipeline pipeline);
-  void remove_wait(Seq message);
+  void remove_request(Seq message);
   void remove_gather(Seq message);
   void remove_pipeline(Seq first);
 
   // `time_max` stops the timer.
-  void set_due(Wait& wait, Time at) { set(wait.timer, wait.due, at, wait.message, Kind::wait); }
+  void set_due(PendingRequest& request, Time at) {
+    set(request.timer, request.due, at, request.message, Kind::request);
+  }
   void set_due(Gather& gather, Time at) {
     set(gather.timer, gather.due, at, gather.message, Kind::gather);
   }
@@ -201,7 +203,7 @@ class Patterns {
     set(pipeline.timer, pipeline.due, at, pipeline.first, Kind::pipeline);
   }
 
-  enum class Kind : uint8_t { wait, gather, pipeline };
+  enum class Kind : uint8_t { request, gather, pipeline };
   struct Due {
     Time at;
     Seq seq;
@@ -210,7 +212,7 @@ class Patterns {
   // The next one that is due, at time_max when nothing is.
   Due next() const;
 
-  const std::map<Seq, Wait>& waits() const { return waits_; }
+  const std::map<Seq, PendingRequest>& requests() const { return requests_; }
   const std::map<Seq, Gather>& gathers() const { return gathers_; }
   const std::map<Seq, Pipeline>& pipelines() const { return pipelines_; }
 
@@ -229,7 +231,7 @@ class Patterns {
   void unfile(std::string_view agent, std::string_view task, Seq first);
   void set(uint32_t& timer, Time& due, Time at, Seq seq, Kind kind);
 
-  std::map<Seq, Wait> waits_;
+  std::map<Seq, PendingRequest> requests_;
   std::map<Seq, Gather> gathers_;
   std::map<Seq, Pipeline> pipelines_;
   std::map<Name, Seq> gather_names_;

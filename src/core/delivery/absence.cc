@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a message to one who is away, and of a request that would let several wait for
-// each other for ever.
-#include "core/requests/availability.h"
+// What becomes of a message to one who is away.
+#include "core/delivery/absence.h"
 
 #include "core/agents/presence.h"
 #include "core/dead_letters/dead_letter_acts.h"
@@ -24,9 +23,7 @@ OnUnavailable choice_of(const Rules& rules, const Send& command) {
 
 }  // namespace
 
-// Finds those of the named receivers who are away, and who stands in for them. An answer goes to
-// who asked, and no one else.
-void check_availability(const ConstContext& context, const Send& command, Route& route) {
+void redirect_absent(const ConstContext& context, const Send& command, Route& route) {
   const Tables& t = context.t;
   const OnUnavailable policy = choice_of(t.rules, command);
   if (policy == OnUnavailable::queue || context.actor == none || route.everyone ||
@@ -54,8 +51,6 @@ void check_availability(const ConstContext& context, const Send& command, Route&
   }
 }
 
-// It was sent before and refused because its receiver was away. Is that one back, or does its
-// sender say now what else is to become of it, that is done; else it hears the same again.
 Outcome repeat_refused(Context& context, const Send& command, MessageRef ref) {
   Tables& t = context.t;
   const Message& message = t.messages.message(ref);
