@@ -216,8 +216,8 @@ void Dispatch::link(DeliveryRef ref, Stream& stream, const ResumeMark& before) {
   ++stream.held;
 }
 
-// Every change of a delivery's state that someone can see, and where the end of one is told. What is
-// handed out is told by `hand_out`, which knows to whom. The one other change is in the inbox:
+// Every change of a delivery's state that someone can see, and where the end of one is told. What
+// is handed out is told by `hand_out`, which knows to whom. The one other change is in the inbox:
 // `Inbox::end_delay` and `Inbox::hurry` turn delayed into queued, which is shown as queued all the
 // time and so is neither told nor dated.
 void Dispatch::set_state(DeliveryRef ref, State state) {
