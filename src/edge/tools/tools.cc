@@ -6,12 +6,18 @@
 #include "edge/api/call.h"
 #include "lib/json_writer.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 namespace {
 
 using lib::Json;
 using lib::JsonWriter;
+using mcp::CallContext;
+using mcp::CallHandle;
+using mcp::internal_error;
+using mcp::Result;
+using mcp::tool_error;
+using mcp::tool_json;
 
 constexpr uint64_t wait_seconds_max = 300;
 constexpr uint64_t wait_seconds = 30;
@@ -277,4 +283,4 @@ void Tools::publish(const CallContext& context) {
          published_reply);
 }
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/tools/catalog.h"
+#include "edge/mcp/features/catalog.h"
 
 #include <algorithm>
 
