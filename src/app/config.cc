@@ -218,8 +218,6 @@ std::string type_of(const Key& key) {
       key.member);
 }
 
-bool rule_is_size(const core::RuleInfo& rule) { return rule.name.find("bytes") != rule.name.npos; }
-
 std::string type_of(const core::RuleInfo& rule) {
   if (!rule.words.empty()) {
     std::string words;
@@ -234,7 +232,7 @@ std::string type_of(const core::RuleInfo& rule) {
   if (std::holds_alternative<Duration core::Rules::*>(rule.member)) {
     return range("a duration", duration_text(rule.min), duration_text(rule.max));
   }
-  if (rule_is_size(rule)) {
+  if (rule.unit == core::RuleInfo::Unit::bytes) {
     return range("a size", base::format_size(rule.min), base::format_size(rule.max));
   }
   return range("a whole number", std::to_string(rule.min), std::to_string(rule.max));
@@ -414,7 +412,7 @@ Error wrong_value(std::string_view name, const std::string& type, std::string_vi
 std::expected<void, Error> set_rule(Config& config, const core::RuleInfo& rule,
                                     std::string_view value) {
   std::string text(value);
-  if (rule_is_size(rule)) {
+  if (rule.unit == core::RuleInfo::Unit::bytes) {
     if (const auto bytes = base::parse_size(value)) {
       text = std::to_string(*bytes);
     }
