@@ -346,7 +346,7 @@ std::optional<Notification> Supervisor::await_mail() {
   return std::nullopt;
 }
 
-// Repeats the call until there is an answer; after a signal, for as long as `shutdown_timeout` only.
+// Repeats the call until there is an answer; after a signal, for `shutdown_timeout` only.
 BrokerConnection::Answer Supervisor::persist(const HttpCall& call) {
   base::SystemClock clock;
   std::optional<base::Time> end;
