@@ -140,8 +140,8 @@ struct Notification {
 std::optional<Notification> first_notification(const std::string& inbox) {
   lib::JsonDocument document;
   const auto json = document.parse(inbox);
-  const Json notes = json && json->is_object() ? json->find("notifications") : Json();
-  for (const Json notification : notes ? notes.elements() : Json::Elements()) {
+  const Json notes = json ? json->find("notifications") : Json();
+  for (const Json notification : notes.elements()) {
     return Notification{text_of(notification, "id"), text_of(notification, "from"),
                         text_of(notification, "type"), text_of(notification, "priority"),
                         text_of(notification, "thread")};

@@ -60,7 +60,7 @@ void Calls::start(ResponseStream& stream, const RpcMessage& message, const Clien
   call.client = client;
   call.arguments = callee.arguments_text;
   const Json token = message.meta("progressToken");
-  if (token && (token.as_string() || token.as_double())) {
+  if (token.as_string() || token.as_double()) {
     call.progress_token = token.raw();
   }
   McpSession* const session = transport_.session_of(stream);

@@ -34,9 +34,8 @@ void take_client(McpSession& session, const RpcMessage& message) {
   session.version = wanted && *wanted <= newest_legacy ? *wanted : newest_legacy;
   session.client.era = Era::legacy;
   session.client.can = read_capabilities(message.param("capabilities"));
-  const Json info = message.param("clientInfo");
-  const Json name = info && info.is_object() ? info.find("name") : Json();
-  session.client.name = base::cut(name ? name.as_string().value_or("") : "", client_name_bytes_max);
+  const Json name = message.param("clientInfo").find("name");
+  session.client.name = base::cut(name.as_string().value_or(""), client_name_bytes_max);
 }
 
 // The result of `initialize`.
@@ -248,8 +247,7 @@ void LegacyProtocol::dispatch(const McpSession& session, ResponseStream& stream,
                               const RpcMessage& message) {
   Client client = session.client;
   const auto text = [&](std::string_view key) {
-    const Json value = message.meta(key);
-    return std::string(value ? value.as_string().value_or("") : std::string_view{});
+    return std::string(message.meta(key).as_string().value_or(""));
   };
   client.traceparent = text("traceparent");
   client.tracestate = text("tracestate");

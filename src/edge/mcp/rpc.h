@@ -59,7 +59,7 @@ struct RpcMessage {
   lib::Json params;         // an object, or no value
   lib::Json result;         // of a response; no value where there is an error instead
 
-  lib::Json param(std::string_view name) const { return params ? params.find(name) : lib::Json(); }
+  lib::Json param(std::string_view name) const { return params.find(name); }
   // The same, and none where it is null: for a parameter that may be left out.
   lib::Json given_param(std::string_view name) const;
   // A string among the parameters; none where it is not there or of another kind.
