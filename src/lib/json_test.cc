@@ -111,7 +111,8 @@ TEST(Json, NoValueMayBeAskedEverything) {
 
 TEST(Json, CountsWhatItHolds) {
   JsonDocument document;
-  const auto parsed = document.parse(R"({"a":[1,[2,3],{"b":4}],"none":[],"nothing":{},"text":"x"})");
+  const auto parsed =
+      document.parse(R"({"a":[1,[2,3],{"b":4}],"none":[],"nothing":{},"text":"x"})");
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->size(), 4u);
   EXPECT_EQ(parsed->find("a").size(), 3u);

@@ -13,6 +13,7 @@ namespace parley::edge::tools {
 
 namespace {
 
+using base::Code;
 using lib::Json;
 using lib::JsonWriter;
 using mcp::CallContext;
@@ -122,7 +123,7 @@ void Tools::session(const CallContext& context) {
     return;
   }
   if (const std::string problem = wanted.problem(); !problem.empty()) {
-    context.call.done(tool_error("BAD_ARGUMENTS: " + problem));
+    context.call.done(tool_error(Code::bad_arguments, problem));
     return;
   }
   answer(caller_of(context), session_inner(wanted), session_reply);
@@ -278,12 +279,15 @@ void Tools::ask_by_mail(const Caller& caller, const std::string& to, const std::
                    seconds, name, human_reply);
           return;
         }
-        caller.call.done(tool_error(
-            names.empty() ? "NO_HUMAN: no human is registered here. Someone with the admin token "
-                            "adds one by `parley human add NAME`."
-            : to.empty()  ? "BAD_ARGUMENTS: say in `to` which human: " + joined(names)
-                          : "RECEIVER_NOT_FOUND: there is no " + name + "; there are " +
-                               joined(names) + ". For an agent use request."));
+        caller.call.done(
+            names.empty() ? tool_error(Code::no_human,
+                                       "no human is registered here. Someone with the admin token "
+                                       "adds one by `parley human add NAME`.")
+            : to.empty()
+                ? tool_error(Code::bad_arguments, "say in `to` which human: " + joined(names))
+                : tool_error(Code::receiver_not_found, "there is no " + name + "; there are " +
+                                                           joined(names) +
+                                                           ". For an agent use request."));
       });
 }
 

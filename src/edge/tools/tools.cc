@@ -36,7 +36,7 @@ std::string wait_query(uint64_t seconds) { return "wait=" + std::to_string(secon
 bool accepted(const Arguments& arguments, const CallHandle& call) {
   const std::string problem = arguments.problem();
   if (!problem.empty()) {
-    call.done(tool_error("BAD_ARGUMENTS: " + problem));
+    call.done(tool_error(base::Code::bad_arguments, problem));
   }
   return problem.empty();
 }

@@ -155,6 +155,10 @@ Result tool_error(std::string_view text) {
   return result;
 }
 
+Result tool_error(base::Code code, std::string_view text) {
+  return tool_error(std::string(base::info(code).name).append(": ").append(text));
+}
+
 Result resource_text(std::string_view uri, std::string_view mime_type, std::string_view text) {
   return members([&](JsonWriter& out) {
     out.key("contents").array().object().key("uri").text(uri).key("mimeType").text(mime_type);

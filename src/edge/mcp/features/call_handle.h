@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "edge/mcp/rpc.h"
 #include "edge/principal.h"
 #include "lib/json.h"
@@ -112,6 +113,7 @@ Result tool_text(std::string_view text);
 Result tool_json(std::string_view object);
 // A refusal that the model reads: code, what was wrong, what to do.
 Result tool_error(std::string_view text);
+Result tool_error(base::Code code, std::string_view text);
 Result resource_text(std::string_view uri, std::string_view mime_type, std::string_view text);
 Result prompt_text(std::string_view description, std::string_view text);
 
