@@ -400,7 +400,7 @@ void LegacyProtocol::delete_session(const HttpRequest& request) {
     return;
   }
   if (McpSession* const session = sessions_.find(request)) {
-    sessions_.end(*session, LegacySessions::Ending::for_good);
+    sessions_.end(*session);
     state_.host.respond(request.exchange, {.status = 204, .content_type = {}});
   }
 }

@@ -40,8 +40,8 @@ class Server {
                   const Principal& principal);
   void on_closed(net::ConnectionId connection);
   void on_drained(net::ConnectionId connection);
-  // Once per turn: notifies of what changed, ends what is over. Returns when it wants the next
-  // turn.
+  // Once per turn: notifies of what changed, ends what is over, evicts what is idle. Returns when
+  // it wants the next turn.
   base::Time on_turn(base::Time now);
 
   // A resource changed, for one agent or (empty) all of the workspace. Cheap where no one
