@@ -268,7 +268,7 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journa
   }
   if (view != nullptr) {
     (*broker)->observe([&feed = view->feed(), &machine = (*broker)->machine()](
-                           const auto&... told) { feed.push(machine, told...); });
+                           const auto&... applied) { feed.push(machine, applied...); });
   }
   // The view gets the entries that it missed.
   do {

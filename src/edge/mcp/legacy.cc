@@ -95,7 +95,7 @@ void LegacyProtocol::initialize(const HttpRequest& request, const RpcMessage& me
   state_.host.respond(request.exchange, std::move(response));
 }
 
-// The messages of a body, one or several. None when they cannot be taken: then the client was told.
+// The messages of a body, one or several. None when they cannot be taken: then that is answered.
 std::optional<std::vector<RpcMessage>> LegacyProtocol::read_messages(const HttpRequest& request,
                                                                      const McpSession& session,
                                                                      Json body) {
@@ -310,7 +310,7 @@ void LegacyProtocol::get(const HttpRequest& request) {
 }
 
 // The session's own stream. A message goes to one stream only, so the newest takes the place of
-// the one before. None: there is no room, and the client was told.
+// the one before. None: there is no room, and that is answered.
 ResponseStream* LegacyProtocol::open_own(const HttpRequest& request, McpSession& session) {
   if (ResponseStream* const before = state_.streams.find(session.stream)) {
     transport_.end(*before, session_gone);

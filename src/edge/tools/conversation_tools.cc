@@ -232,7 +232,7 @@ void Tools::ask_user(const CallContext& context, const std::string& question,
                         [call = context.call, seconds, unanswered] {
                           call.done(unanswered("none within " + std::to_string(seconds) + " s"));
                         });
-    keep_telling(context.call, seconds, "waiting for the user");
+    notify_progress(context.call, seconds, "waiting for the user");
     context.call.ask({mcp::form("answer", question, schema)});
     return;
   }

@@ -46,8 +46,8 @@ std::vector<std::string> threads_of(const node::Broker& broker, const Client& cl
 }
 
 // A message changes the thread for its sender and its receivers.
-void tell_thread(const core::Tables& tables, core::WorkspaceId id, const core::Entry& entry,
-                 const core::Receipt& receipt, mcp::Server& server) {
+void notify_of_thread(const core::Tables& tables, core::WorkspaceId id, const core::Entry& entry,
+                      const core::Receipt& receipt, mcp::Server& server) {
   const auto& envelope = std::get<core::Send>(entry.command).envelope;
   if (envelope.thread.empty()) {
     return;
@@ -132,7 +132,7 @@ void watch_resources(node::Broker& broker, mcp::Server& server) {
       }
     }
     if (const auto* send = std::get_if<core::Send>(&entry.command)) {
-      tell_thread(tables, entry.workspace, entry, *outcome, server);
+      notify_of_thread(tables, entry.workspace, entry, *outcome, server);
       // The broker publishes changes of presence on this topic.
       const auto& to = send->envelope.receivers;
       if (std::ranges::find(to, availability_topic) != to.end()) {

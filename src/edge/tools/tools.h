@@ -81,8 +81,8 @@ class Tools {
   void ask_by_mail(const Caller& caller, const std::string& to, const std::string& text,
                    uint64_t seconds);
   // While a call waits, the client gets a notification of its progress every few seconds.
-  void keep_telling(const mcp::CallHandle& call, uint64_t seconds, std::string what,
-                    uint64_t passed = 0);
+  void notify_progress(const mcp::CallHandle& call, uint64_t seconds, std::string what,
+                       uint64_t passed = 0);
 
   Api& api_;
   mcp::Server& server_;

@@ -82,7 +82,7 @@ void CallHandle::on_cancel(std::function<void()> undo) const {
 
 bool CallHandle::is_over() const { return calls_->find(id_) == nullptr; }
 
-bool CallHandle::tells_progress() const {
+bool CallHandle::wants_progress() const {
   const OpenCall* const call = calls_->find(id_);
   return call != nullptr && !call->progress_token.empty();
 }

@@ -62,9 +62,9 @@ class CallHandle {
   void done(const Result& result) const;
   void fail(const RpcError& error) const;
 
-  // Told if the client asked for it, else nothing.
+  // Notifies the client of the progress, if it asked for that.
   void progress(double done, double total, std::string_view message = {}) const;
-  bool tells_progress() const;
+  bool wants_progress() const;
   void log(Level level, std::string_view logger, std::string_view data_json) const;
 
   // Runs once if the client cancels the call, or is gone and that counts as such; not after `done`.
