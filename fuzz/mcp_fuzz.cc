@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "edge/mcp/fixtures.h"
+#include "edge/mcp/fixtures/fixtures.h"
 #include "edge/mcp/server.h"
 
 namespace parley {

@@ -76,7 +76,7 @@ int run(std::vector<std::string> arguments, const TestAccess* access) {
   switch (command_line.parse(std::move(arguments))) {
     case CommandLine::Parsed::ran:
       break;
-    case CommandLine::Parsed::told:
+    case CommandLine::Parsed::printed:
       return 0;
     case CommandLine::Parsed::wrong:
       return wrong_usage;

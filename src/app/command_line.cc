@@ -170,7 +170,7 @@ CommandLine::Parsed CommandLine::parse(std::vector<std::string> arguments) {
   try {
     app_->parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error) == 0 ? Parsed::told : Parsed::wrong;
+    return app_->exit(error) == 0 ? Parsed::printed : Parsed::wrong;
   }
   return Parsed::ran;
 }

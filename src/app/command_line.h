@@ -95,9 +95,9 @@ class CommandLine {
   std::string unknown_command(const std::vector<std::string>& arguments) const;
 
   enum class Parsed : uint8_t {
-    ran,    // the command was given, and has run
-    told,   // the help or the version was asked for, and is printed
-    wrong,  // the arguments do not fit; standard error says why
+    ran,      // the command was given, and has run
+    printed,  // the help or the version was asked for, and is printed
+    wrong,    // the arguments do not fit; standard error says why
   };
   Parsed parse(std::vector<std::string> arguments);
 

@@ -27,40 +27,69 @@ namespace {
 
 using base::Code;
 using base::Duration;
-using Limits = net::Server::Limits;
+using edge::OtlpLimits;
+using edge::WebhookLimits;
 using McpLimits = edge::mcp::Limits;
+using ServerLimits = net::Server::Limits;
 
 constexpr size_t file_bytes_max = size_t{1} << 20;
 constexpr std::array<std::string_view, 4> log_levels = {"error", "warning", "info", "debug"};
 
-struct Count {
-  size_t Limits::* member;
-};
-struct Bytes {
-  size_t Limits::* member;
-};
-// A whole number, where a bare size_t is a size in bytes.
-struct Number {
-  size_t Config::* member;
+// Where a Config has the value of a key.
+template <class Value>
+using Place = const Value& (*)(const Config&);
+
+template <auto First, auto... Rest>
+const auto& at(const Config& config) {
+  return ((config.*First).*....*Rest);
+}
+template <auto Member>
+constexpr auto server = &at<&Config::server, Member>;
+template <auto Member>
+constexpr auto mcp = &at<&Config::mcp, Member>;
+template <auto Member>
+constexpr auto otlp = &at<&Config::otlp, Member>;
+template <auto Member>
+constexpr auto webhook = &at<&Config::webhook, Member>;
+
+// The kinds of values.
+struct Path {
+  Place<std::string> place;
 };
 struct Link {
-  std::string Config::* member;
+  Place<std::string> place;
+};
+struct Switch {
+  Place<bool> place;
+};
+struct HostAndPort {
+  Place<Address> place;
+};
+struct Level {
+  Place<LogLevel> place;
+};
+struct Names {
+  Place<std::vector<std::string>> place;
 };
 // NAME=VALUE, whose values are shown to nobody.
 struct Secrets {
-  std::vector<std::string> Config::* member;
+  Place<std::vector<std::string>> place;
 };
-struct McpCount {
-  uint64_t McpLimits::* member;
+struct Bytes {
+  Place<size_t> place;
 };
-using Member =
-    std::variant<std::string Config::*, bool Config::*, Address Config::*, LogLevel Config::*,
-                 std::vector<std::string> Config::*, size_t Config::*, Duration Config::*, Count,
-                 Bytes, Duration Limits::*, Number, Link, Secrets, McpCount, Duration McpLimits::*>;
+struct Count {
+  Place<uint64_t> place;
+};
+struct Span {
+  Place<Duration> place;
+};
+using Kind =
+    std::variant<Path, Link, Switch, HostAndPort, Level, Names, Secrets, Bytes, Count, Span>;
 
 struct Key {
   std::string_view name;
-  Member member;
+  Kind kind;
   uint64_t min;  // durations: microseconds
   uint64_t max;
   std::string_view help;
@@ -71,96 +100,102 @@ constexpr uint64_t day = 86'400 * second;
 constexpr uint64_t year = 365 * day;
 constexpr uint64_t gigabyte = uint64_t{1} << 30;
 
+static_assert(WebhookLimits{}.retry_max == base::minutes(5), "a help text below says so");
+
 // The broker's own keys; the rules have their table in core.
 constexpr std::array<Key, 43> table = {{
-    {"allowed_hosts", &Config::allowed_hosts, 0, 0,
+    {"allowed_hosts", Names{at<&Config::allowed_hosts>}, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
-    {"data", &Config::data, 0, 0, "the data directory: journal, views, tokens"},
-    {"history.feed_bytes_max", &Config::history_feed_bytes_max, 1'048'576, 64 * gigabyte,
+    {"data", Path{at<&Config::data>}, 0, 0, "the data directory: journal, views, tokens"},
+    {"history.feed_bytes_max", Bytes{at<&Config::history_feed_bytes_max>}, 1'048'576, 64 * gigabyte,
      "what the history may have to catch up with; beyond it sends are answered OVERLOADED"},
-    {"history.keep", &Config::history_keep, 0, 100 * year,
+    {"history.keep", Span{at<&Config::history_keep>}, 0, 100 * year,
      "how long messages can be found after they left the engine; 0s: for ever"},
-    {"insecure", &Config::insecure, 0, 0,
+    {"insecure", Switch{at<&Config::insecure>}, 0, 0,
      "allows listening beyond this machine without TLS: tokens travel in the clear"},
-    {"listen", &Config::listen, 0, 0, "where the broker listens; port 0 takes a free one"},
-    {"log.level", &Config::log_level, 0, 0, "what is logged: this and what is worse"},
-    {"mcp.kept_events_max", McpCount{&McpLimits::kept_events_max}, 1, 100'000,
+    {"listen", HostAndPort{at<&Config::listen>}, 0, 0,
+     "where the broker listens; port 0 takes a free one"},
+    {"log.level", Level{at<&Config::log_level>}, 0, 0, "what is logged: this and what is worse"},
+    {"mcp.kept_events_max", Count{mcp<&McpLimits::kept_events_max>}, 1, 100'000,
      "events of one MCP session that are kept for a client that lost its connection"},
-    {"mcp.resume_within", &McpLimits::resume_within, second, day,
+    {"mcp.resume_within", Span{mcp<&McpLimits::resume_within>}, second, day,
      "how long a call goes on whose MCP client hung up and may come back for the answer"},
-    {"mcp.runs_per_principal_max", McpCount{&McpLimits::runs_per_principal_max}, 1, 100'000,
+    {"mcp.runs_per_principal_max", Count{mcp<&McpLimits::runs_per_principal_max>}, 1, 100'000,
      "MCP calls of one principal that are not answered yet"},
-    {"mcp.session_idle", &McpLimits::session_idle, second, 30 * day,
+    {"mcp.session_idle", Span{mcp<&McpLimits::session_idle>}, second, 30 * day,
      "after how long without a request an MCP session leaves memory, until it is used again"},
-    {"mcp.sessions_max", McpCount{&McpLimits::sessions_max}, 1, 1'000'000,
+    {"mcp.sessions_max", Count{mcp<&McpLimits::sessions_max>}, 1, 1'000'000,
      "MCP sessions in memory; one more takes the place of the one that was idle for longest"},
-    {"mcp.sessions_per_principal_max", McpCount{&McpLimits::sessions_per_principal_max}, 1, 100'000,
+    {"mcp.sessions_per_principal_max", Count{mcp<&McpLimits::sessions_per_principal_max>},
+     1, 100'000,
      "those of one principal; one more takes the place of its longest idle one"},
-    {"mcp.state_ttl", &McpLimits::state_ttl, second, 30 * day,
+    {"mcp.state_ttl", Span{mcp<&McpLimits::state_ttl>}, second, 30 * day,
      "how long an MCP client may take to answer what a tool asks of it"},
-    {"mcp.streams_max", McpCount{&McpLimits::streams_max}, 1, 1'000'000,
+    {"mcp.streams_max", Count{mcp<&McpLimits::streams_max>}, 1, 1'000'000,
      "MCP streams of all: those that listen and calls without an answer, with their client or "
      "without"},
-    {"mcp.streams_per_principal_max", McpCount{&McpLimits::streams_per_principal_max}, 1, 100'000,
+    {"mcp.streams_per_principal_max", Count{mcp<&McpLimits::streams_per_principal_max>}, 1, 100'000,
      "MCP streams of one principal that listen for what changes"},
-    {"mcp.subscriptions_max", McpCount{&McpLimits::subscriptions_max}, 1, 100'000,
+    {"mcp.subscriptions_max", Count{mcp<&McpLimits::subscriptions_max>}, 1, 100'000,
      "resources that one MCP session or stream subscribes to"},
-    {"otlp.batch_spans", Number{&Config::otlp_batch_spans}, 1, 100'000,
+    {"otlp.batch_spans", Count{otlp<&OtlpLimits::batch_spans>}, 1, 100'000,
      "spans in one request to the collector"},
-    {"otlp.ca", &Config::otlp_ca, 0, 0,
+    {"otlp.ca", Path{at<&Config::otlp_ca>}, 0, 0,
      "certificates to trust in the collector, PEM; empty: what the system trusts"},
-    {"otlp.endpoint", Link{&Config::otlp_endpoint}, 0, 0,
+    {"otlp.endpoint", Link{at<&Config::otlp_endpoint>}, 0, 0,
      "where the spans of messages go, as OTLP/HTTP JSON; empty: nowhere. Without a path it is "
      "/v1/traces"},
-    {"otlp.headers", Secrets{&Config::otlp_headers}, 0, 0,
+    {"otlp.headers", Secrets{at<&Config::otlp_headers>}, 0, 0,
      "headers of each request to the collector, such as Authorization=Bearer TOKEN; shown to "
      "nobody"},
-    {"otlp.interval", &Config::otlp_interval, second / 100, day,
+    {"otlp.interval", Span{otlp<&OtlpLimits::interval>}, second / 100, day,
      "how long spans gather before they go to the collector, if no batch is full before"},
-    {"otlp.queue_max", Number{&Config::otlp_queue_max}, 1, 10'000'000,
+    {"otlp.queue_max", Count{otlp<&OtlpLimits::queue_max>}, 1, 10'000'000,
      "messages whose spans wait for the collector; beyond it they are dropped and counted"},
-    {"server.body_bytes_max", Bytes{&Limits::body_bytes_max}, 1'024, gigabyte,
+    {"server.body_bytes_max", Bytes{server<&ServerLimits::body_bytes_max>}, 1'024, gigabyte,
      "the body of one request"},
-    {"server.buffered_max", Bytes{&Limits::buffered_max}, 65'536, gigabyte,
+    {"server.buffered_max", Bytes{server<&ServerLimits::buffered_max>}, 65'536, gigabyte,
      "output that waits for one slow reader; at twice that its connection ends"},
-    {"server.connections_max", Count{&Limits::connections_max}, 1, 1'000'000, "open connections"},
-    {"server.header_bytes_max", Bytes{&Limits::header_bytes_max}, 1'024, 1'048'576,
+    {"server.connections_max", Count{server<&ServerLimits::connections_max>}, 1, 1'000'000,
+     "open connections"},
+    {"server.header_bytes_max", Bytes{server<&ServerLimits::header_bytes_max>}, 1'024, 1'048'576,
      "the headers of one request"},
-    {"server.idle_timeout", &Limits::idle_timeout, second, day,
+    {"server.idle_timeout", Span{server<&ServerLimits::idle_timeout>}, second, day,
      "how long a connection may rest between requests"},
-    {"server.message_bytes_max", Bytes{&Limits::message_bytes_max}, 1'024, gigabyte,
+    {"server.message_bytes_max", Bytes{server<&ServerLimits::message_bytes_max>}, 1'024, gigabyte,
      "one WebSocket message"},
-    {"server.ping_interval", &Limits::ping_interval, second, day,
+    {"server.ping_interval", Span{server<&ServerLimits::ping_interval>}, second, day,
      "how often a WebSocket is asked whether it lives; two unanswered end it"},
-    {"server.pipelined_max", Count{&Limits::pipelined_max}, 1, 1'000'000,
+    {"server.pipelined_max", Count{server<&ServerLimits::pipelined_max>}, 1, 1'000'000,
      "unanswered requests of one connection; then reading pauses"},
-    {"server.request_timeout", &Limits::request_timeout, second, day,
+    {"server.request_timeout", Span{server<&ServerLimits::request_timeout>}, second, day,
      "from the first byte of a request to its last"},
-    {"server.unauthenticated_bytes_max", Bytes{&Limits::unauthenticated_bytes_max}, 65'536,
-     gigabyte,
+    {"server.unauthenticated_bytes_max", Bytes{server<&ServerLimits::unauthenticated_bytes_max>},
+     65'536, gigabyte,
      "bytes held for all connections together that have shown no token; beyond it those that hold "
      "most get 503"},
     {"server.unfinished_bytes_per_principal_max",
-     Bytes{&Limits::unfinished_bytes_per_principal_max}, 65'536, gigabyte,
+     Bytes{server<&ServerLimits::unfinished_bytes_per_principal_max>}, 65'536, gigabyte,
      "bytes held of one principal's requests and WebSocket messages that are not whole; beyond it "
      "the one that grows gets 429, unless it is the only one"},
-    {"tls.certificate", &Config::tls_certificate, 0, 0, "the server's certificate chain, PEM"},
-    {"tls.key", &Config::tls_key, 0, 0, "its private key, PEM"},
-    {"webhook.again_after", &Config::webhook_again_after, second, day,
+    {"tls.certificate", Path{at<&Config::tls_certificate>}, 0, 0,
+     "the server's certificate chain, PEM"},
+    {"tls.key", Path{at<&Config::tls_key>}, 0, 0, "its private key, PEM"},
+    {"webhook.again_after", Span{webhook<&WebhookLimits::again_after>}, second, day,
      "how long an agent that does not read its mail is left alone before more mail wakes it again"},
-    {"webhook.allowed_networks", &Config::webhook_allowed_networks, 0, 0,
+    {"webhook.allowed_networks", Names{at<&Config::webhook_allowed_networks>}, 0, 0,
      "networks such as 127.0.0.0/8 that webhooks may be in, beside the whole Internet; http is for "
      "loopback only, and only if it is here"},
-    {"webhook.ca", &Config::webhook_ca, 0, 0,
+    {"webhook.ca", Path{at<&Config::webhook_ca>}, 0, 0,
      "certificates to trust in webhooks, PEM; empty: what the system trusts"},
-    {"webhook.failures_max", Number{&Config::webhook_failures_max}, 1, 1'000,
+    {"webhook.failures_max", Count{webhook<&WebhookLimits::failures_max>}, 1, 1'000,
      "failures in a row; then a webhook rests until its agent is heard of, or sets it again"},
-    {"webhook.retry_first", &Config::webhook_retry_first, second / 1'000, day,
+    {"webhook.retry_first", Span{webhook<&WebhookLimits::retry_first>}, second / 1'000, day,
      "the pause after a failure; doubles with each in a row, up to 5m"},
-    {"webhook.secret_overlap", &Config::webhook_secret_overlap, 0, 30 * day,
+    {"webhook.secret_overlap", Span{webhook<&WebhookLimits::secret_overlap>}, 0, 30 * day,
      "how long a secret that was replaced signs too"},
-    {"webhook.timeout", &Config::webhook_timeout, second / 100, 600 * second,
+    {"webhook.timeout", Span{webhook<&WebhookLimits::timeout>}, second / 100, 600 * second,
      "how long a webhook may take to answer"},
 }};
 
@@ -183,42 +218,25 @@ std::string duration_text(uint64_t us) {
 std::string type_of(const Key& key) {
   return std::visit(
       Overloaded{
-          [&](std::string Config::*) -> std::string { return "a path"; },
-          [&](bool Config::*) -> std::string { return "true or false"; },
-          [&](Address Config::*) -> std::string { return "HOST:PORT"; },
-          [&](LogLevel Config::*) -> std::string { return "error, warning, info or debug"; },
-          [&](std::vector<std::string> Config::*) -> std::string { return "a list of names"; },
-          [&](size_t Config::*) {
+          [](Path) -> std::string { return "a path"; },
+          [](Link) -> std::string { return "a URL of http or https"; },
+          [](Switch) -> std::string { return "true or false"; },
+          [](HostAndPort) -> std::string { return "HOST:PORT"; },
+          [](Level) -> std::string { return "error, warning, info or debug"; },
+          [](Names) -> std::string { return "a list of names"; },
+          [](Secrets) -> std::string { return "a list of NAME=VALUE"; },
+          [&](Bytes) {
             return range("a size", base::format_size(key.min), base::format_size(key.max));
-          },
-          [&](Duration Config::*) {
-            return range("a duration", duration_text(key.min), duration_text(key.max));
           },
           [&](Count) {
             return range("a whole number", std::to_string(key.min), std::to_string(key.max));
           },
-          [&](Bytes) {
-            return range("a size", base::format_size(key.min), base::format_size(key.max));
-          },
-          [&](Duration Limits::*) {
+          [&](Span) {
             return range("a duration", duration_text(key.min), duration_text(key.max));
           },
-          [&](Number) {
-            return range("a whole number", std::to_string(key.min), std::to_string(key.max));
-          },
-          [&](McpCount) {
-            return range("a whole number", std::to_string(key.min), std::to_string(key.max));
-          },
-          [&](Duration McpLimits::*) {
-            return range("a duration", duration_text(key.min), duration_text(key.max));
-          },
-          [&](Link) -> std::string { return "a URL of http or https"; },
-          [&](Secrets) -> std::string { return "a list of NAME=VALUE"; },
       },
-      key.member);
+      key.kind);
 }
-
-bool rule_is_size(const core::RuleInfo& rule) { return rule.name.find("bytes") != rule.name.npos; }
 
 std::string type_of(const core::RuleInfo& rule) {
   if (!rule.words.empty()) {
@@ -234,7 +252,7 @@ std::string type_of(const core::RuleInfo& rule) {
   if (std::holds_alternative<Duration core::Rules::*>(rule.member)) {
     return range("a duration", duration_text(rule.min), duration_text(rule.max));
   }
-  if (rule_is_size(rule)) {
+  if (rule.unit == core::RuleInfo::Unit::bytes) {
     return range("a size", base::format_size(rule.min), base::format_size(rule.max));
   }
   return range("a whole number", std::to_string(rule.min), std::to_string(rule.max));
@@ -268,25 +286,18 @@ std::vector<std::string> split(std::string_view text) {
 std::string value_text(const Config& config, const Key& key) {
   return std::visit(
       Overloaded{
-          [&](std::string Config::* at) { return config.*at; },
-          [&](bool Config::* at) -> std::string { return config.*at ? "true" : "false"; },
-          [&](Address Config::* at) { return format_address(config.*at); },
-          [&](LogLevel Config::* at) {
-            return std::string(log_levels[static_cast<size_t>(config.*at)]);
-          },
-          [&](std::vector<std::string> Config::* at) { return joined(config.*at); },
-          [&](size_t Config::* at) { return base::format_size(config.*at); },
-          [&](Duration Config::* at) { return base::format_duration(config.*at); },
-          [&](Count at) { return std::to_string(config.server.*at.member); },
-          [&](Bytes at) { return base::format_size(config.server.*at.member); },
-          [&](Duration Limits::* at) { return base::format_duration(config.server.*at); },
-          [&](Number at) { return std::to_string(config.*at.member); },
-          [&](McpCount at) { return std::to_string(config.mcp.*at.member); },
-          [&](Duration McpLimits::* at) { return base::format_duration(config.mcp.*at); },
-          [&](Link at) { return config.*at.member; },
-          [&](Secrets at) -> std::string { return (config.*at.member).empty() ? "" : "(secret)"; },
+          [&](Path at) { return at.place(config); },
+          [&](Link at) { return at.place(config); },
+          [&](Switch at) -> std::string { return at.place(config) ? "true" : "false"; },
+          [&](HostAndPort at) { return format_address(at.place(config)); },
+          [&](Level at) { return std::string(log_levels[static_cast<size_t>(at.place(config))]); },
+          [&](Names at) { return joined(at.place(config)); },
+          [&](Secrets at) -> std::string { return at.place(config).empty() ? "" : "(secret)"; },
+          [&](Bytes at) { return base::format_size(at.place(config)); },
+          [&](Count at) { return std::to_string(at.place(config)); },
+          [&](Span at) { return base::format_duration(at.place(config)); },
       },
-      key.member);
+      key.kind);
 }
 
 std::optional<uint64_t> parse_count(std::string_view text) {
@@ -319,68 +330,61 @@ bool is_header(std::string_view text) {
          std::ranges::all_of(text.substr(equals + 1), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
+// The value, to be changed: `config` itself is not const.
+template <class Value>
+Value& value_in(Config& config, Place<Value> place) {
+  return const_cast<Value&>(place(config));
+}
+
+// Stores a value that was read from text; false, and nothing is stored, where none was read.
+template <class Value, class Read>
+bool put(Value& to, std::optional<Read> read) {
+  if (read) {
+    to = static_cast<Value>(*std::move(read));
+  }
+  return read.has_value();
+}
+
+std::optional<Duration> read_duration(const Key& key, std::string_view text) {
+  const auto parsed = base::parse_duration(text);
+  const auto us = within(key, parsed ? std::optional<uint64_t>(parsed->us) : std::nullopt);
+  return us ? std::optional(Duration{static_cast<int64_t>(*us)}) : std::nullopt;
+}
+
+std::optional<LogLevel> read_level(std::string_view text) {
+  const auto* const found = std::ranges::find(log_levels, text);
+  return found == log_levels.end()
+             ? std::nullopt
+             : std::optional(static_cast<LogLevel>(found - log_levels.begin()));
+}
+
 // False when the text is not what the key takes; the config is then as it was.
 bool store(Config& config, const Key& key, std::string_view text) {
-  const auto put = [&](size_t& to, std::optional<uint64_t> value) {
-    const auto good = within(key, value);
-    to = good.value_or(to);
-    return good.has_value();
-  };
-  const auto put_duration = [&](Duration& to) {
-    const auto parsed = base::parse_duration(text);
-    const auto us = within(key, parsed ? std::optional<uint64_t>(parsed->us) : std::nullopt);
-    to = us ? Duration{static_cast<int64_t>(*us)} : to;
-    return us.has_value();
-  };
+  const auto value = [&](auto kind) -> auto& { return value_in(config, kind.place); };
   return std::visit(
       Overloaded{
-          [&](std::string Config::* at) {
-            config.*at = text;
-            return true;
-          },
-          [&](bool Config::* at) {
-            const bool is_flag = text == "true" || text == "false";
-            config.*at = is_flag ? text == "true" : config.*at;
-            return is_flag;
-          },
-          [&](Address Config::* at) {
-            auto address = parse_address(text);
-            if (address) {
-              config.*at = std::move(*address);
-            }
-            return address.has_value();
-          },
-          [&](LogLevel Config::* at) {
-            const auto* const found = std::ranges::find(log_levels, text);
-            if (found == log_levels.end()) {
-              return false;
-            }
-            config.*at = static_cast<LogLevel>(found - log_levels.begin());
-            return true;
-          },
-          [&](std::vector<std::string> Config::* at) {
-            config.*at = split(text);
-            return true;
-          },
-          [&](size_t Config::* at) { return put(config.*at, base::parse_size(text)); },
-          [&](Duration Config::* at) { return put_duration(config.*at); },
-          [&](Count at) { return put(config.server.*at.member, parse_count(text)); },
-          [&](Bytes at) { return put(config.server.*at.member, base::parse_size(text)); },
-          [&](Duration Limits::* at) { return put_duration(config.server.*at); },
-          [&](Number at) { return put(config.*at.member, parse_count(text)); },
-          [&](McpCount at) { return put(config.mcp.*at.member, parse_count(text)); },
-          [&](Duration McpLimits::* at) { return put_duration(config.mcp.*at); },
+          [&](Path at) { return put(value(at), std::optional(text)); },
           [&](Link at) {
             const bool good = text.empty() || is_web_address(text);
-            config.*at.member = good ? text : config.*at.member;
-            return good;
+            return put(value(at), good ? std::optional(text) : std::nullopt);
           },
-          [&](Secrets at) {  // what is wrong with them is told without them
-            config.*at.member = split(text);
-            return true;
+          [&](Switch at) {
+            const bool good = text == "true" || text == "false";
+            return put(value(at), good ? std::optional(text == "true") : std::nullopt);
           },
+          [&](HostAndPort at) {
+            auto address = parse_address(text);
+            return put(value(at), address ? std::optional(*address) : std::nullopt);
+          },
+          [&](Level at) { return put(value(at), read_level(text)); },
+          [&](Names at) { return put(value(at), std::optional(split(text))); },
+          // The error must not quote a secret, so check_whole() checks them.
+          [&](Secrets at) { return put(value(at), std::optional(split(text))); },
+          [&](Bytes at) { return put(value(at), within(key, base::parse_size(text))); },
+          [&](Count at) { return put(value(at), within(key, parse_count(text))); },
+          [&](Span at) { return put(value(at), read_duration(key, text)); },
       },
-      key.member);
+      key.kind);
 }
 
 const Key* find_key(std::string_view name) {
@@ -414,7 +418,7 @@ Error wrong_value(std::string_view name, const std::string& type, std::string_vi
 std::expected<void, Error> set_rule(Config& config, const core::RuleInfo& rule,
                                     std::string_view value) {
   std::string text(value);
-  if (rule_is_size(rule)) {
+  if (rule.unit == core::RuleInfo::Unit::bytes) {
     if (const auto bytes = base::parse_size(value)) {
       text = std::to_string(*bytes);
     }

@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "edge/mcp/limits.h"
+#include "edge/telemetry/otlp_limits.h"
+#include "edge/webhooks/limits.h"
 #include "net/server.h"
 
 namespace parley::app {
@@ -38,21 +40,15 @@ struct Config {
   LogLevel log_level = LogLevel::info;
   net::Server::Limits server;
   edge::mcp::Limits mcp;
+  edge::OtlpLimits otlp;
+  edge::WebhookLimits webhook;
   base::Duration history_keep = base::hours(720);  // zero: for ever
   size_t history_feed_bytes_max = size_t{256} << 20;
-  std::string otlp_endpoint;  // empty: spans go nowhere
+  std::string otlp_endpoint;              // empty: spans go nowhere
   std::vector<std::string> otlp_headers;  // NAME=VALUE; secrets
   std::string otlp_ca;                    // a PEM file to trust; empty: what the system trusts
-  size_t otlp_batch_spans = 512;
-  size_t otlp_queue_max = 100'000;  // messages
-  base::Duration otlp_interval = base::seconds(5);
-  base::Duration webhook_again_after = base::minutes(1);
   std::vector<std::string> webhook_allowed_networks;  // beside the whole Internet
   std::string webhook_ca;                             // as otlp_ca
-  size_t webhook_failures_max = 10;                   // in a row
-  base::Duration webhook_retry_first = base::seconds(1);
-  base::Duration webhook_secret_overlap = base::hours(24);
-  base::Duration webhook_timeout = base::seconds(10);
   std::map<std::string, std::string> rules;  // name -> value as text; only those that are set
 
   // Where each key that is set got its value: `/etc/parley.toml:3`, `PARLEY_LISTEN`, `--listen`.

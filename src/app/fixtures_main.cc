@@ -3,7 +3,7 @@
 // The suite sends no token, so anyone who can connect may use /mcp. It is never released.
 #include "app/cli.h"
 #include "app/serve.h"
-#include "edge/mcp/fixtures.h"
+#include "edge/mcp/fixtures/fixtures.h"
 
 namespace {
 

@@ -9,16 +9,29 @@
 
 namespace parley::app {
 
+namespace {
+
+const char* token_help(Speaker speaker) {
+  switch (speaker) {
+    case Speaker::agent:
+      return "The agent's token, or @FILE; else what is kept for --agent";
+    case Speaker::supervisor:
+      return "The agent's token, or @FILE; else PARLEY_TOKEN, else what is kept for --agent";
+    case Speaker::anyone:
+      break;
+  }
+  return "Your token, @FILE, or agent:NAME for one that is kept; else PARLEY_TOKEN, else the local "
+         "broker's admin.token";
+}
+
+}  // namespace
+
 void add_broker_options(Command& command, ClientOptions& options, Speaker speaker) {
   constexpr const char* group = "The broker";
   command.add_option("--url", options.url, "Its address; else PARLEY_URL, else the local one")
       ->type_name("URL")
       ->group(group);
-  const char* meaning = speaker == Speaker::agent
-                            ? "The agent's token, or @FILE; else what is kept for --agent"
-                            : "Your token, @FILE, or agent:NAME for one that is kept; else "
-                              "PARLEY_TOKEN, else the local broker's admin.token";
-  Option* token = command.add_option("--token", options.token, meaning);
+  Option* token = command.add_option("--token", options.token, token_help(speaker));
   takes_text(*token->type_name("TOKEN")->group(group));
   command.add_option("--ca", options.ca, "PEM file of certificates to trust; else PARLEY_CA")
       ->type_name("FILE")

@@ -19,8 +19,9 @@ namespace parley::app {
 
 // Whose token is used when the user gives none.
 enum class Speaker : uint8_t {
-  anyone,  // that of PARLEY_TOKEN, else the local admin's
-  agent,   // that kept for --agent, else that of PARLEY_TOKEN; never the admin's
+  anyone,      // that of PARLEY_TOKEN, else the local admin's
+  agent,       // that kept for --agent, else that of PARLEY_TOKEN; never the admin's
+  supervisor,  // that of PARLEY_TOKEN, else that kept for --agent; never the admin's
 };
 // Adds --url, --token, --ca and --data.
 void add_broker_options(Command& command, ClientOptions& options,

@@ -213,9 +213,7 @@ std::unique_ptr<edge::SpanExporter> start_exporter(const Config& config) {
   options.trusted_file = config.otlp_ca;
   options.history = config.data + "/history.db";
   options.version = PARLEY_VERSION;
-  options.batch_spans = config.otlp_batch_spans;
-  options.queue_max = config.otlp_queue_max;
-  options.interval = config.otlp_interval;
+  options.limits = config.otlp;
   return std::make_unique<edge::SpanExporter>(std::move(options));
 }
 
@@ -270,7 +268,7 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journa
   }
   if (view != nullptr) {
     (*broker)->observe([&feed = view->feed(), &machine = (*broker)->machine()](
-                           const auto&... told) { feed.push(machine, told...); });
+                           const auto&... applied) { feed.push(machine, applied...); });
   }
   // The view gets the entries that it missed.
   do {
@@ -287,11 +285,8 @@ edge::Webhooks::Options webhooks(const Config& config) {
     options.poster.reach.allowed.push_back(*net::Network::parse(network));  // checked before
   }
   options.poster.trusted_file = config.webhook_ca;
-  options.poster.timeout = config.webhook_timeout;
-  options.again_after = config.webhook_again_after;
-  options.retry_first = config.webhook_retry_first;
-  options.failures_max = config.webhook_failures_max;
-  options.secret_overlap = config.webhook_secret_overlap;
+  options.poster.timeout = config.webhook.timeout;
+  options.limits = config.webhook;
   options.version = PARLEY_VERSION;
   if (config.log_level >= LogLevel::warning) {
     options.warn = [](const std::string& text) { warn(printable(text)); };
@@ -452,10 +447,10 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
   if (!key) {
     return std::unexpected(key.error());
   }
-  auto notes = edge::mcp::SavedSessions::open(config_.data + "/mcp.sessions", clock_.now(),
+  auto saved = edge::mcp::SavedSessions::open(config_.data + "/mcp.sessions", clock_.now(),
                                               {.life = config_.mcp.session_life});
-  if (!notes) {
-    return std::unexpected(notes.error());
+  if (!saved) {
+    return std::unexpected(saved.error());
   }
   if (access != nullptr) {
     if (auto made = make_test_agent(*broker_, clock_, config_, *access); !made) {
@@ -470,7 +465,7 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
                              .gauges = gauges(config_, *journal_, exporter_.get(), clock_),
                              .mcp = config_.mcp,
                              .mcp_key = *key,
-                             .mcp_sessions = std::move(*notes),
+                             .mcp_sessions = std::move(*saved),
                              .webhooks = webhooks(config_)};
   if (access != nullptr) {
     access->add(options);

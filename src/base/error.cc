@@ -114,6 +114,14 @@ constexpr auto table = std::to_array<CodeInfo>({
      "Release what is greater, in byte order, and take the locks anew from the smallest on."},
     {Code::role_forbidden, "ROLE_FORBIDDEN", 403, "The agent's role does not allow it",
      "The detail says who may: let one of those send it, or send it to one of those."},
+    {Code::bad_arguments, "BAD_ARGUMENTS", 0, "The arguments of a tool are not what it takes",
+     "Correct the argument that is named and call the tool again."},
+    {Code::no_human, "NO_HUMAN", 0, "There is no human to ask",
+     "Let someone with the admin token run `parley human add NAME`."},
+    {Code::bad_answer, "BAD_ANSWER", 0, "The answer is not that of a Parley broker",
+     "Check that --url names a broker of this version; `parley doctor` looks at it."},
+    {Code::refused, "REFUSED", 0, "A tool that `parley mcp check` called failed",
+     "The detail has the code that the tool gave, and what to do."},
 });
 
 }  // namespace

@@ -65,13 +65,17 @@ enum class Code : uint8_t {
   lock_held,
   lock_order,
   role_forbidden,
+  bad_arguments,
+  no_human,
+  bad_answer,
+  refused,
 };
 
 // One row of the table of codes: the public name, the HTTP status, a title, and what to do.
 struct CodeInfo {
   Code code;
   std::string_view name;
-  int http_status;
+  int http_status;  // 0: only a tool of MCP, or the command line, says it
   std::string_view title;
   std::string_view advice;
 };

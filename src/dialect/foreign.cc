@@ -305,12 +305,7 @@ namespace {
 
 // Of an object, itself alone; counts no further than one beyond `max`.
 size_t count_members(Json value, size_t max) {
-  size_t count = 0;
-  const auto members = value.members();
-  for (auto at = members.begin(); at != members.end() && count <= max; ++at) {
-    ++count;
-  }
-  return count;
+  return value.is_object() ? value.size(max + 1) : 0;
 }
 
 }  // namespace

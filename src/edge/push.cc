@@ -409,15 +409,12 @@ void Push::operation(Json op) {
     return;
   }
   // Looking for one member passes all the others.
-  size_t members = 0;
-  for (auto at = op.members().begin(); at != op.members().end(); ++at) {
-    if (++members > operation_members_max) {
-      reply_error("", Error{Code::bad_request,
-                            "an operation has at most " + std::to_string(operation_members_max) +
-                                " members",
-                            {}});
-      return;
-    }
+  if (op.size(operation_members_max + 1) > operation_members_max) {
+    reply_error("", Error{Code::bad_request,
+                          "an operation has at most " + std::to_string(operation_members_max) +
+                              " members",
+                          {}});
+    return;
   }
   const Json ref_value = op.find("ref");
   const std::string_view ref = ref_value.raw().size() <= 64 ? ref_value.raw() : "";

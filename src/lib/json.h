@@ -64,6 +64,9 @@ class Json {
   // In the order of the source, each key as often as it is there. Empty for other kinds.
   Members members() const;
   Elements elements() const;
+  // How many members or elements there are; counts no further than `max`. 0 for other kinds.
+  size_t size(size_t max = SIZE_MAX) const;
+  bool empty() const { return size(1) == 0; }
 
  private:
   friend class JsonDocument;
@@ -221,6 +224,17 @@ inline Json::Elements Json::elements() const {
     return {};
   }
   return {{Json(tape_, word_ + 1, token_ + 1)}, {Json(tape_, word_after() - 1, 0)}};
+}
+
+inline size_t Json::size(size_t max) const {
+  size_t count = 0;
+  for (auto at = members().begin(); count < max && at != members().end(); ++at) {
+    ++count;
+  }
+  for (auto at = elements().begin(); count < max && at != elements().end(); ++at) {
+    ++count;
+  }
+  return count;
 }
 
 }  // namespace parley::lib

@@ -99,12 +99,28 @@ TEST(Json, NoValueMayBeAskedEverything) {
     EXPECT_EQ(none.as_double(), std::nullopt);
     EXPECT_EQ(none.as_string(), std::nullopt);
     EXPECT_EQ(none.raw(), "");
+    EXPECT_TRUE(none.empty());
     for (const JsonMember& member : none.members()) {
       ADD_FAILURE() << member.key;
     }
     for (const Json element : none.elements()) {
       ADD_FAILURE() << element.raw();
     }
+  }
+}
+
+TEST(Json, CountsWhatItHolds) {
+  JsonDocument document;
+  const auto parsed =
+      document.parse(R"({"a":[1,[2,3],{"b":4}],"none":[],"nothing":{},"text":"x"})");
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->size(), 4u);
+  EXPECT_EQ(parsed->find("a").size(), 3u);
+  EXPECT_EQ(parsed->find("a").size(2), 2u);
+  EXPECT_FALSE(parsed->find("a").empty());
+  for (const std::string_view key : {"none", "nothing", "text", "missing"}) {
+    EXPECT_EQ(parsed->find(key).size(), 0u) << key;
+    EXPECT_TRUE(parsed->find(key).empty()) << key;
   }
 }
 

@@ -12,23 +12,23 @@ using core::none;
 }  // namespace
 
 // One entry and the tables after it.
-struct Facts::Turn {
+struct Facts::Applied {
   const core::Entry& entry;
   const core::Tables& tables;
   std::span<const core::Effect> effects;
   WorkspaceId workspace;
-  Seq told;  // the message that this entry sent, with all its deliveries, if it did
+  Seq sent_here;  // the message that this entry sent, if its deliveries are facts already
 };
 
 void Facts::add(const core::Machine& machine, const core::Entry& entry,
                 const core::Outcome& outcome, std::span<const core::Effect> effects) {
   const bool done = outcome.has_value();
   const core::Workspace* home = done ? machine.find(entry.workspace) : nullptr;
-  Seq told;
+  Seq sent_here;
   if (home != nullptr) {
-    const Turn turn{entry, home->tables(), effects, entry.workspace, {}};
+    const Applied turn{entry, home->tables(), effects, entry.workspace, {}};
     if (std::holds_alternative<core::Send>(entry.command) && !outcome->duplicate) {
-      told = add_send(turn);
+      sent_here = add_send(turn);
     } else if (const auto* resolve = std::get_if<core::ResolveDeadLetter>(&entry.command)) {
       add_resolved(turn, resolve->id, resolve->resolution, entry.actor);
     }
@@ -37,12 +37,12 @@ void Facts::add(const core::Machine& machine, const core::Entry& entry,
     const WorkspaceId workspace =
         std::visit([](const auto& effect) { return effect.workspace; }, effects[at]);
     if (const core::Workspace* place = machine.find(workspace)) {
-      add_effect({entry, place->tables(), effects, workspace, told}, at);
+      add_effect({entry, place->tables(), effects, workspace, sent_here}, at);
     }
   }
   // These change a delivery without an effect that says so.
   if (home != nullptr) {
-    const Turn turn{entry, home->tables(), effects, entry.workspace, told};
+    const Applied turn{entry, home->tables(), effects, entry.workspace, sent_here};
     if (const auto* read = std::get_if<core::Read>(&entry.command)) {
       add_target(turn, read->target);
     } else if (const auto* nack = std::get_if<core::Nack>(&entry.command)) {
@@ -59,9 +59,9 @@ void Facts::clear() {
   last_name_ = {};
 }
 
-// Tells the message with all its deliveries and returns its place; or none, when the engine forgot
-// it within the entry: then the effects tell what is left to tell.
-Seq Facts::add_send(const Turn& turn) {
+// Adds the message with all its deliveries and returns its place; or none, when the engine forgot
+// it within the entry: then the effects say what is left to say.
+Seq Facts::add_send(const Applied& turn) {
   Fact& sent = put(turn, Fact::Kind::sent, turn.entry.seq);
   const core::Messages& messages = turn.tables.messages;
   const core::MessageRef message = messages.find(turn.entry.seq);
@@ -77,17 +77,17 @@ Seq Facts::add_send(const Turn& turn) {
   return turn.entry.seq;
 }
 
-void Facts::add_effect(const Turn& turn, size_t at) {
+void Facts::add_effect(const Applied& turn, size_t at) {
   const core::Messages& messages = turn.tables.messages;
-  const auto add_state = [&](const auto& told, core::State state, uint16_t attempts,
+  const auto add_state = [&](const auto& about, core::State state, uint16_t attempts,
                              bool again = false) {
-    if (told.message == turn.told) {
+    if (about.message == turn.sent_here) {
       return;
     }
-    const core::Delivery& delivery = messages.delivery(told.delivery);
-    if (delivery.message != none && delivery.receiver == told.receiver &&
-        messages.message(delivery.message).seq == told.message) {
-      add_delivery(turn, told.delivery);
+    const core::Delivery& delivery = messages.delivery(about.delivery);
+    if (delivery.message != none && delivery.receiver == about.receiver &&
+        messages.message(delivery.message).seq == about.message) {
+      add_delivery(turn, about.delivery);
       if (again) {
         facts_.back().word &= static_cast<uint8_t>(~Fact::finished);
       }
@@ -95,8 +95,8 @@ void Facts::add_effect(const Turn& turn, size_t at) {
     }
     // The engine has forgotten it within this entry. A name that is gone as well was that of
     // nobody who could ask.
-    if (const std::string& name = turn.tables.agents[told.receiver].name; !name.empty()) {
-      Fact& fact = put(turn, Fact::Kind::delivery, told.message);
+    if (const std::string& name = turn.tables.agents[about.receiver].name; !name.empty()) {
+      Fact& fact = put(turn, Fact::Kind::delivery, about.message);
       fact.word = static_cast<uint8_t>(state) | Fact::finished;
       fact.attempts = attempts;
       fact.name = keep_name(name);
@@ -118,7 +118,7 @@ void Facts::add_effect(const Turn& turn, size_t at) {
       fact.error = keep(letter->second.last_error);
     } else if (at + 1 < turn.effects.size()) {
       fact.attempts = Fact::attempts_unknown;
-      // Dropped in the same entry. The end of its delivery is told right after it.
+      // Dropped in the same entry. The end of its delivery is the next effect.
       if (const auto* end = std::get_if<core::Settled>(&turn.effects[at + 1])) {
         fact.name = keep_name(turn.tables.agents[end->receiver].name);
       }
@@ -130,7 +130,7 @@ void Facts::add_effect(const Turn& turn, size_t at) {
   }
 }
 
-void Facts::add_delivery(const Turn& turn, core::DeliveryRef ref) {
+void Facts::add_delivery(const Applied& turn, core::DeliveryRef ref) {
   const core::Delivery& delivery = turn.tables.messages.delivery(ref);
   Fact& fact = put(turn, Fact::Kind::delivery, turn.tables.messages.message_of(ref).seq);
   fact.time = delivery.changed;
@@ -147,7 +147,7 @@ void Facts::add_delivery(const Turn& turn, core::DeliveryRef ref) {
   }
 }
 
-void Facts::add_target(const Turn& turn, const core::Target& target) {
+void Facts::add_target(const Applied& turn, const core::Target& target) {
   const core::Messages& messages = turn.tables.messages;
   const core::AgentRef actor = turn.tables.agents.find(turn.entry.actor);
   if (actor == none) {
@@ -162,7 +162,7 @@ void Facts::add_target(const Turn& turn, const core::Target& target) {
 }
 
 // The message of the task has one more receiver.
-void Facts::add_moved(const Turn& turn, const core::ReassignTask& command) {
+void Facts::add_moved(const Applied& turn, const core::ReassignTask& command) {
   const core::Messages& messages = turn.tables.messages;
   const core::AgentRef receiver = turn.tables.agents.find(command.to);
   for (const core::Task* const task : turn.tables.tasks.named(command.task)) {
@@ -176,7 +176,7 @@ void Facts::add_moved(const Turn& turn, const core::ReassignTask& command) {
   }
 }
 
-void Facts::add_resolved(const Turn& turn, uint64_t id, core::Resolution resolution,
+void Facts::add_resolved(const Applied& turn, uint64_t id, core::Resolution resolution,
                          std::string_view by) {
   const auto& letters = turn.tables.dead_letters.all();
   const auto letter = letters.find(id);
@@ -198,7 +198,7 @@ void Facts::add_resolved(const Turn& turn, uint64_t id, core::Resolution resolut
   }
 }
 
-Fact& Facts::put(const Turn& turn, Fact::Kind kind, Seq message) {
+Fact& Facts::put(const Applied& turn, Fact::Kind kind, Seq message) {
   Fact& fact = facts_.emplace_back();
   fact.entry = turn.entry.seq;
   fact.message = message;

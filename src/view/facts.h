@@ -70,16 +70,16 @@ class Facts {
   void clear();
 
  private:
-  struct Turn;
+  struct Applied;
 
-  Seq add_send(const Turn& turn);
-  void add_effect(const Turn& turn, size_t at);
-  void add_delivery(const Turn& turn, core::DeliveryRef ref);
-  void add_moved(const Turn& turn, const core::ReassignTask& command);
-  void add_target(const Turn& turn, const core::Target& target);
-  void add_resolved(const Turn& turn, uint64_t letter, core::Resolution resolution,
+  Seq add_send(const Applied& turn);
+  void add_effect(const Applied& turn, size_t at);
+  void add_delivery(const Applied& turn, core::DeliveryRef ref);
+  void add_moved(const Applied& turn, const core::ReassignTask& command);
+  void add_target(const Applied& turn, const core::Target& target);
+  void add_resolved(const Applied& turn, uint64_t letter, core::Resolution resolution,
                     std::string_view by);
-  Fact& put(const Turn& turn, Fact::Kind kind, Seq message);
+  Fact& put(const Applied& turn, Fact::Kind kind, Seq message);
   Fact::Text keep(std::string_view text);
   Fact::Text keep_name(std::string_view name);
 

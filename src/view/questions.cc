@@ -26,13 +26,15 @@ Questions::~Questions() {
 }
 
 void Questions::ask(Ask ask, Refuse refuse) {
+  bool is_queued = false;
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() < options_.waiting_max) {
+    is_queued = waiting_.size() < options_.waiting_max;
+    if (is_queued) {
       waiting_.push_back({std::move(ask), std::move(refuse)});
     }
   }
-  if (!refuse) {
+  if (is_queued) {
     changed_.notify_one();
     return;
   }

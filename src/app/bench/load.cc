@@ -396,7 +396,7 @@ bool Load::is_confirmation(std::string_view text) {
   if (!failure_) {
     lib::JsonDocument document;
     const auto answer = document.parse(text);
-    const lib::Json error = answer && answer->is_object() ? answer->find("error") : lib::Json();
+    const lib::Json error = answer ? answer->find("error") : lib::Json();
     failure_ = refused({0, std::string(error ? error.raw() : text), {}}).error();
   }
   return false;

@@ -156,8 +156,7 @@ std::optional<LocalBroker> local_broker(const std::string& data) {
     return std::nullopt;
   }
   LocalBroker local{.url = text_of(*json, "url")};
-  const Json pid = json->find("pid");
-  local.pid = static_cast<pid_t>(pid ? pid.as_int64().value_or(0) : 0);
+  local.pid = static_cast<pid_t>(json->find("pid").as_int64().value_or(0));
   if (local.url.empty() || local.pid <= 0) {
     return std::nullopt;
   }
@@ -280,7 +279,7 @@ void print_json(std::string_view json) {
 std::string encoded(std::string_view text) { return edge::percent_encoded(text); }
 
 std::string text_of(Json object, std::string_view key) {
-  const Json value = object ? object.find(key) : Json();
+  const Json value = object.find(key);
   if (!value || value.is_null()) {
     return {};
   }

@@ -44,14 +44,15 @@ void add_run(Command& app, int& exit_code) {
                    "_PRIORITY are in its environment")
       ->required();
   command->positionals_at_end();
-  add_broker_options(*command, options->client, Speaker::agent);
+  add_broker_options(*command, options->client, Speaker::supervisor);
   add_example(*command, "PARLEY_TOKEN=$BO parley run --agent bo --timeout 10m -- ./answer.sh");
   command->callback([=, &exit_code] {
     for (std::string& word : options->command) {
       word.erase(0, word.starts_with(verbatim_mark) ? 1 : 0);
     }
     // The admin's token is never used for an agent. Without any token, name the kept one: then a
-    // failure says what is wrong with its file.
+    // failure says what is wrong with its file. An empty PARLEY_TOKEN counts as none: --agent says
+    // who this is.
     if (options->client.token.empty() && variable("PARLEY_TOKEN").empty()) {
       options->client.token = std::string(agent_token_prefix) + options->agent;
     }

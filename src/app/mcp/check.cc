@@ -143,17 +143,15 @@ std::expected<Json, Failure> Check::use(const std::string& tool, const std::stri
   if (!result) {
     return result;
   }
-  const Json failed = result->find("isError");
-  if (failed && failed.as_bool().value_or(false)) {
+  if (result->find("isError").as_bool() == true) {
     std::string said;
-    const Json content = result->find("content");
-    for (const Json part : content ? content.elements() : Json::Elements()) {
+    for (const Json part : result->find("content").elements()) {
       said = text_of(part, "text");
     }
     return std::unexpected(Failure{"REFUSED", tool + ": " + said, {}});
   }
   const Json given = result->find("structuredContent");
-  if (!given || !given.is_object()) {
+  if (!given.is_object()) {
     return std::unexpected(Failure{"BAD_ANSWER", tool + " gave no structured content", {}});
   }
   return given;
@@ -163,8 +161,8 @@ std::string Check::state() const {
   const auto reply = exchange(address_, {"GET", "/v1/messages/" + encoded(id_) + "/delivery"});
   lib::JsonDocument document;
   const auto json = reply ? document.parse(reply->body) : std::unexpected(base::Error{});
-  const Json deliveries = json && json->is_object() ? json->find("deliveries") : Json();
-  for (const Json delivery : deliveries ? deliveries.elements() : Json::Elements()) {
+  const Json deliveries = json ? json->find("deliveries") : Json();
+  for (const Json delivery : deliveries.elements()) {
     return text_of(delivery, "state");
   }
   return "unknown";
@@ -191,8 +189,7 @@ Check::Outcome Check::discover() {
   if (!result) {
     return std::unexpected(result.error());
   }
-  const Json meta = result->find("_meta");
-  const Json server = meta ? meta.find("io.modelcontextprotocol/serverInfo") : Json();
+  const Json server = result->find("_meta").find("io.modelcontextprotocol/serverInfo");
   const Json versions = result->find("supportedVersions");
   return "MCP " + std::string(versions ? versions.raw() : "?") + " by " + text_of(server, "name") +
          " " + text_of(server, "version");
@@ -239,9 +236,8 @@ Check::Outcome Check::receive() {
   if (!inbox) {
     return std::unexpected(inbox.error());
   }
-  const Json notifications = inbox->find("notifications");
   size_t before = 0;
-  for (const Json each : notifications ? notifications.elements() : Json::Elements()) {
+  for (const Json each : inbox->find("notifications").elements()) {
     if (text_of(each, "id") == id_) {
       return std::to_string(before) + " messages before it; " + state();
     }

@@ -46,8 +46,7 @@ HookForm form_of(std::string_view name) {
 }
 
 bool is_true(Json event, std::string_view key) {
-  const Json value = event.find(key);
-  return value && value.as_bool().value_or(false);
+  return event.find(key).as_bool() == true;
 }
 
 // VS Code names the event `hookEventName`, later versions as the others do, but beside a
@@ -104,19 +103,18 @@ std::string object_of(std::string_view key, std::string_view text) {
 HookEvent read_hook_event(std::string_view json, std::string_view name) {
   lib::JsonDocument document;
   const auto parsed = document.parse(json, event_limits);
-  const Json event = parsed && parsed->is_object() ? *parsed : Json();
+  const Json event = parsed ? *parsed : Json();
   HookEvent read{.name = std::string(name)};
-  if (read.name.empty() && event) {
+  if (read.name.empty()) {
     read.name = text_of(event, "hook_event_name");
     read.name = read.name.empty() ? text_of(event, "hookEventName") : read.name;
   }
   read.form = form_of(read.name);
-  if (read.form == HookForm::block && read.name == "Stop" && event && is_vscode(event)) {
+  if (read.form == HookForm::block && read.name == "Stop" && is_vscode(event)) {
     read.form = HookForm::vscode_block;
   }
-  const Json loops = event ? event.find("loop_count") : Json();
   read.is_repeated =
-      (event && is_true(event, "stop_hook_active")) || (loops && loops.as_int64().value_or(0) > 0);
+      is_true(event, "stop_hook_active") || event.find("loop_count").as_int64().value_or(0) > 0;
   return read;
 }
 
@@ -133,8 +131,7 @@ std::string mail_text(Json inbox, size_t limit, std::string_view flags) {
   std::string lines;
   size_t shown = 0;
   size_t all = 0;
-  const Json notifications = inbox.find("notifications");
-  for (const Json item : notifications ? notifications.elements() : Json::Elements()) {
+  for (const Json item : inbox.find("notifications").elements()) {
     const bool had_all = shown == all++;
     const std::string line = mail_line(item);
     const size_t size = opening_bytes_max + head.size() + lines.size() + line.size() + tail.size();

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "app/client/client.h"
+#include "lib/crypto.h"
 #include "lib/json.h"
 #include "lib/json_writer.h"
 
@@ -33,36 +33,19 @@ void read_single(Json json, McpMessage& message) {
     message.ids.emplace_back(id.raw());
   }
   const Json params = json.find("params");
-  const Json meta = params ? params.find("_meta") : Json();
-  const Json version = meta ? meta.find("io.modelcontextprotocol/protocolVersion") : Json();
-  message.version = version ? version.as_string().value_or("") : "";
+  const Json version = params.find("_meta").find("io.modelcontextprotocol/protocolVersion");
+  message.version = version.as_string().value_or("");
   const std::string_view named_by =
       message.method == "resources/read"                                  ? "uri"
       : message.method.starts_with("tasks/")                              ? "taskId"
       : message.method == "tools/call" || message.method == "prompts/get" ? "name"
                                                                           : "";
-  const Json name = params && !named_by.empty() ? params.find(named_by) : Json();
-  message.name = name ? name.as_string().value_or("") : "";
-  const Json cancelled =
-      params && message.method == "notifications/cancelled" ? params.find("requestId") : Json();
-  message.cancelled = cancelled ? cancelled.raw() : "";
-}
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (size_t at = 0; at < bytes.size(); at += 3) {
-    const size_t left = std::min<size_t>(bytes.size() - at, 3);
-    uint32_t three = 0;
-    for (size_t i = 0; i < 3; ++i) {
-      three = three << 8 | (i < left ? static_cast<uint8_t>(bytes[at + i]) : 0);
-    }
-    for (size_t i = 0; i < 4; ++i) {
-      out.push_back(i <= left ? digits[three >> (18 - 6 * i) & 63] : '=');
-    }
+  if (!named_by.empty()) {
+    message.name = params.find(named_by).as_string().value_or("");
   }
-  return out;
+  if (message.method == "notifications/cancelled") {
+    message.cancelled = params.find("requestId").raw();
+  }
 }
 
 }  // namespace
@@ -95,7 +78,7 @@ std::string mcp_header_value(std::string_view text) {
   const bool is_plain = !text.empty() && text.front() != ' ' && text.back() != ' ' &&
                         !text.starts_with("=?base64?") &&
                         std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
-  return is_plain ? std::string(text) : "=?base64?" + base64(text) + "?=";
+  return is_plain ? std::string(text) : "=?base64?" + lib::base64(text) + "?=";
 }
 
 std::vector<std::pair<std::string, std::string>> mcp_headers(const McpMessage& message) {

@@ -29,7 +29,7 @@ constexpr size_t flights_max = 256;
 constexpr base::Duration connect_patience = base::seconds(3);
 constexpr milliseconds note_patience(5'000);    // the broker takes a notification at once
 constexpr milliseconds end_patience(1'000);     // for answers, when the client has hung up
-constexpr milliseconds farewell_patience(200);  // for the end of the session
+constexpr milliseconds end_session_patience(200);
 constexpr milliseconds listen_pause_min(250);   // before a broken stream is asked for again
 constexpr milliseconds listen_pause_max(5'000);
 constexpr std::string_view path = "/mcp";
@@ -37,7 +37,7 @@ constexpr std::string_view resource_prefix = "resource ";  // of what is subscri
 constexpr std::string_view initialized =
     R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
 
-bool holds(const std::vector<std::string>& ids, const std::string& id) {
+bool contains(const std::vector<std::string>& ids, const std::string& id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
@@ -55,8 +55,8 @@ Failure refusal_of(int status, const std::string& body) {
   return failure;
 }
 
-// What stays asked for until the session ends, by what it is about; empty for anything else.
-std::string standing_key(const std::string& line, const McpMessage& message) {
+// What a line is about whose effect lasts as long as the session; empty for any other line.
+std::string lasting_key(const std::string& line, const McpMessage& message) {
   if (message.method == "logging/setLevel") {
     return message.method;
   }
@@ -88,21 +88,23 @@ void McpRelay::run() {
   end_session();
 }
 
-// Nothing is asked of the broker before the session has begun, and nothing overtakes a
-// notification, for each goes its own way. Standard input waits meanwhile.
+// Standard input waits while the session begins, and while a notification is under way: each
+// request has a connection of its own, so a later line could overtake the notification.
 bool McpRelay::is_gated() const {
-  return session_.is_renewing || std::ranges::any_of(pending_, [](const PendingRequest& pending) {
-           return pending.kind == PendingRequest::Kind::note ||
-                  (pending.kind == PendingRequest::Kind::request &&
-                   pending.message.method == "initialize");
-         });
+  const auto is_gate = [](const PendingRequest& pending) {
+    return pending.kind == PendingRequest::Kind::note ||
+           (pending.kind == PendingRequest::Kind::request &&
+            pending.message.method == "initialize");
+  };
+  return session_.phase != Phase::steady || std::ranges::any_of(pending_, is_gate);
 }
 
 bool McpRelay::is_idle() const {
   const bool waits = std::ranges::any_of(pending_, [](const PendingRequest& pending) {
     return !pending.waiting.empty() || pending.kind == PendingRequest::Kind::note;
   });
-  return !waits && !session_.is_renewing && session_.held.empty() && input_.text.empty();
+  const bool replays = session_.phase != Phase::steady || !session_.parked.empty();
+  return !waits && !replays && input_.text.empty();
 }
 
 int McpRelay::timeout_ms() const {
@@ -189,9 +191,9 @@ void McpRelay::take(std::string line) {
   }
   if (message.kind != Kind::request) {
     // Of the new era, or of a request that is answered: then there is nothing to tell the broker.
-    const bool is_told =
-        cancel(message.cancelled) || (session_.id.empty() && session_.greeting.empty());
-    if (message.cancelled.empty() || !is_told) {
+    const bool is_done =
+        cancel(message.cancelled) || (session_.id.empty() && session_.initialize_line.empty());
+    if (message.cancelled.empty() || !is_done) {
       send(PendingRequest::Kind::note, std::move(line), std::move(message));
     }
     return;
@@ -204,11 +206,11 @@ void McpRelay::take(std::string line) {
   if (message.method == "initialize") {
     session_.id.clear();
     session_.version.clear();
-    session_.standing.clear();
+    session_.lasting.clear();
     session_.listens = false;
     session_.stream_broke = false;
     session_.listen_at = Clock::time_point::max();
-    session_.greeting = line;
+    session_.initialize_line = line;
   }
   send(PendingRequest::Kind::request, std::move(line), std::move(message));
 }
@@ -216,7 +218,7 @@ void McpRelay::take(std::string line) {
 // Since 2026-07-28 a request is taken back by hanging up. Before, the server is told.
 bool McpRelay::cancel(const std::string& id) {
   const auto pending = std::ranges::find_if(pending_, [&](const PendingRequest& each) {
-    return !each.message.version.empty() && holds(each.waiting, id);
+    return !each.message.version.empty() && contains(each.waiting, id);
   });
   if (id.empty() || pending == pending_.end()) {
     return false;
@@ -257,10 +259,10 @@ void McpRelay::send(PendingRequest::Kind kind, std::string line, McpMessage mess
   const bool is_request = message.kind == Kind::request;
   auto waiting = is_request ? message.ids : std::vector<std::string>();
   auto fetch = start("POST", line, headers,
-                     kind == PendingRequest::Kind::renewal ? std::vector<std::string>() : waiting);
+                     kind == PendingRequest::Kind::replay ? std::vector<std::string>() : waiting);
   if (!fetch) {
-    if (kind == PendingRequest::Kind::renewal) {
-      on_renewed(false);
+    if (kind == PendingRequest::Kind::replay) {
+      on_replayed(false);
     }
     return;
   }
@@ -275,13 +277,13 @@ void McpRelay::send(PendingRequest::Kind kind, std::string line, McpMessage mess
   pending_.push_back(std::move(pending));
 }
 
-void McpRelay::listen(const std::string& behind, std::vector<std::string> waiting) {
+void McpRelay::listen(const std::string& last_event_id, std::vector<std::string> waiting) {
   net::Headers headers = {{"Accept", "text/event-stream"}, {"Mcp-Session-Id", session_.id}};
   if (!session_.version.empty()) {
     headers.emplace_back("MCP-Protocol-Version", session_.version);
   }
-  if (!behind.empty() && mcp_header_value(behind) == behind) {
-    headers.emplace_back("Last-Event-ID", behind);
+  if (!last_event_id.empty() && mcp_header_value(last_event_id) == last_event_id) {
+    headers.emplace_back("Last-Event-ID", last_event_id);
   }
   auto fetch = start("GET", {}, headers, waiting);
   if (!fetch) {
@@ -299,16 +301,16 @@ void McpRelay::act_on_time() {
   const auto now = Clock::now();
   if (now >= session_.listen_at) {
     session_.listen_at = Clock::time_point::max();
-    listen(session_.behind, {});
+    listen(session_.last_event_id, {});
   }
   for (auto pending = pending_.begin(); pending != pending_.end();) {
     const auto each = pending++;
     if (now >= each->until) {
       warn("the broker did not take " + each->message.method + " in time");
-      const bool is_renewal = each->kind == PendingRequest::Kind::renewal;
+      const bool is_replay = each->kind == PendingRequest::Kind::replay;
       pending_.erase(each);
-      if (is_renewal) {
-        on_renewed(false);
+      if (is_replay) {
+        on_replayed(false);
       }
     }
   }
@@ -357,7 +359,7 @@ void McpRelay::on_header(PendingRequest& pending) {
   if (pending.kind == PendingRequest::Kind::listen && pending.is_stream) {
     session_.pause = milliseconds(0);
     if (pending.waiting.empty() && std::exchange(session_.stream_broke, false)) {
-      repeat_standing();
+      replay_lasting();
     }
   }
 }
@@ -365,64 +367,63 @@ void McpRelay::on_header(PendingRequest& pending) {
 // The broker knows nothing of the session any more. What was sent in it has done nothing.
 bool McpRelay::on_lost_session(PendingRequests::iterator pending) {
   const bool is_lost = pending->fetch.status() == 404 && !pending->session.empty() &&
-                       !pending->was_sent_before && pending->kind != PendingRequest::Kind::renewal;
+                       !pending->was_sent_before && pending->kind != PendingRequest::Kind::replay;
   if (!is_lost) {
     return false;
   }
-  const bool is_renewed = !session_.is_renewing && pending->session != session_.id;
+  // Another request met this before, and the session was begun again for it.
+  const bool is_replaced = session_.phase == Phase::steady && pending->session != session_.id;
   if (pending->kind == PendingRequest::Kind::listen) {
     refuse(pending->waiting, {"UNAVAILABLE", "the broker was started anew before it answered", {}});
   } else if (pending->message.kind != Kind::response) {  // nobody waits for that any more
-    session_.held.emplace_back(std::move(pending->line), std::move(pending->message));
+    session_.parked.emplace_back(std::move(pending->line), std::move(pending->message));
   }
   pending_.erase(pending);
-  if (is_renewed) {
-    on_renewed(true);  // meanwhile, for another
+  if (is_replaced) {
+    on_replayed(true);
   } else {
-    renew();
+    begin_new_session();
   }
   return true;
 }
 
-void McpRelay::renew() {
-  if (std::exchange(session_.is_renewing, true) && session_.is_new) {
+void McpRelay::begin_new_session() {
+  if (std::exchange(session_.phase, Phase::replaying_new) == Phase::replaying_new) {
     return;
   }
-  session_.is_new = true;
   session_.stream_broke = false;
   session_.id.clear();
   session_.version.clear();
-  session_.behind.clear();
+  session_.last_event_id.clear();
   session_.listen_at = Clock::time_point::max();
   // Streams of the session that is gone say nothing any more, and what is said in it is in vain.
   for (PendingRequest& pending : pending_) {
     const bool is_own = pending.kind == PendingRequest::Kind::listen && pending.waiting.empty();
-    pending.is_over = pending.is_over || is_own || pending.kind == PendingRequest::Kind::renewal;
+    pending.is_over = pending.is_over || is_own || pending.kind == PendingRequest::Kind::replay;
   }
-  session_.renewal = {session_.greeting, std::string(initialized)};
-  for (const auto& [key, line] : session_.standing) {
-    session_.renewal.push_back(line);
+  session_.replay = {session_.initialize_line, std::string(initialized)};
+  for (const auto& [key, line] : session_.lasting) {
+    session_.replay.push_back(line);
   }
-  std::ranges::reverse(session_.renewal);
-  renew_next();
+  std::ranges::reverse(session_.replay);
+  replay_next();
 }
 
 // The session is the same, but whoever broke its stream may have forgotten what was asked for.
-void McpRelay::repeat_standing() {
-  if (session_.is_renewing || session_.standing.empty()) {
+void McpRelay::replay_lasting() {
+  if (session_.phase != Phase::steady || session_.lasting.empty()) {
     return;
   }
-  session_.is_renewing = true;
-  session_.is_new = false;
-  for (const auto& [key, line] : session_.standing) {
-    session_.renewal.push_back(line);
+  session_.phase = Phase::replaying_same;
+  for (const auto& [key, line] : session_.lasting) {
+    session_.replay.push_back(line);
   }
-  renew_next();
+  replay_next();
 }
 
 // Nobody watched between the former session and this one.
-void McpRelay::tell_of_standing() {
-  for (const auto& [key, line] : session_.standing) {
+void McpRelay::notify_of_resources() {
+  for (const auto& [key, line] : session_.lasting) {
     if (key.starts_with(resource_prefix)) {
       std::string text;
       lib::JsonWriter out(text);
@@ -434,24 +435,24 @@ void McpRelay::tell_of_standing() {
   }
 }
 
-void McpRelay::renew_next() {
-  std::string line = std::move(session_.renewal.back());
-  session_.renewal.pop_back();
+void McpRelay::replay_next() {
+  std::string line = std::move(session_.replay.back());
+  session_.replay.pop_back();
   McpMessage message = read_mcp_message(line);
-  send(PendingRequest::Kind::renewal, std::move(line), std::move(message));
+  send(PendingRequest::Kind::replay, std::move(line), std::move(message));
 }
 
-void McpRelay::on_renewed(bool worked) {
-  if (worked && !session_.renewal.empty()) {
-    renew_next();
+void McpRelay::on_replayed(bool worked) {
+  if (worked && !session_.replay.empty()) {
+    replay_next();
     return;
   }
-  session_.is_renewing = false;
-  session_.renewal.clear();
-  if (worked && std::exchange(session_.is_new, false)) {
-    tell_of_standing();
+  const bool is_new = std::exchange(session_.phase, Phase::steady) == Phase::replaying_new;
+  session_.replay.clear();
+  if (worked && is_new) {
+    notify_of_resources();
   }
-  for (auto& [line, message] : std::exchange(session_.held, {})) {
+  for (auto& [line, message] : std::exchange(session_.parked, {})) {
     const auto kind =
         message.kind == Kind::request ? PendingRequest::Kind::request : PendingRequest::Kind::note;
     if (worked) {
@@ -481,8 +482,8 @@ void McpRelay::on_end(PendingRequests::iterator at, net::Fetch::State state) {
   if (is_done && !pending.is_stream && !pending.body.empty()) {
     deliver(pending, pending.body);
   }
-  if (pending.kind == PendingRequest::Kind::renewal) {
-    return on_renewed(is_done && status / 100 == 2);
+  if (pending.kind == PendingRequest::Kind::replay) {
+    return on_replayed(is_done && status / 100 == 2);
   }
   if (!pending.waiting.empty()) {
     const bool goes_on = pending.is_stream && !pending.events.last_id().empty() &&
@@ -519,7 +520,9 @@ void McpRelay::on_listen_end(PendingRequest& pending) {
     session_.listens = session_.listens && !has_none;
     return;
   }
-  session_.behind = pending.events.last_id().empty() ? session_.behind : pending.events.last_id();
+  if (!pending.events.last_id().empty()) {
+    session_.last_event_id = pending.events.last_id();
+  }
   session_.stream_broke = true;
   const milliseconds asked(pending.events.retry_ms().value_or(0));
   session_.pause =
@@ -565,20 +568,20 @@ void McpRelay::deliver(PendingRequest& pending, const std::string& json) {
       return deliver(pending, line);
     }
   }
-  if (pending.kind != PendingRequest::Kind::renewal) {
+  if (pending.kind != PendingRequest::Kind::replay) {
     write(in_one_line(json));
   }
 }
 
 void McpRelay::remember(const std::string& line, const McpMessage& message) {
-  const std::string key = message.version.empty() ? standing_key(line, message) : "";
+  const std::string key = message.version.empty() ? lasting_key(line, message) : "";
   if (key.empty()) {
     return;
   }
   if (message.method == "resources/unsubscribe") {
-    session_.standing.erase(key);
+    session_.lasting.erase(key);
   } else {
-    session_.standing[key] = line;
+    session_.lasting[key] = line;
   }
 }
 
@@ -623,12 +626,12 @@ void McpRelay::end_session() {
   if (!session_.version.empty()) {
     headers.emplace_back("MCP-Protocol-Version", session_.version);
   }
-  const base::Duration patience = base::milliseconds(farewell_patience.count());
+  const base::Duration patience = base::milliseconds(end_session_patience.count());
   auto fetch = net::Fetch::start({address->url, address->token, address->ca}, "DELETE", path, {},
                                  headers, patience);
   if (fetch) {
     pollfd wanted{fetch->fd(), POLLIN, 0};
-    ::poll(&wanted, 1, static_cast<int>(farewell_patience.count()));
+    ::poll(&wanted, 1, static_cast<int>(end_session_patience.count()));
   }
 }
 

@@ -21,9 +21,9 @@ namespace parley::app {
 // what differs between the two eras of MCP. Since 2026-07-28: headers, and cancelling by hanging
 // up. Before: the session, the stream of what the server says by itself, and going on after a
 // broken stream. It keeps no state that matters: when the broker has forgotten the session, the
-// relay begins another and repeats what the client had asked for. What the client asked for as long
-// as the session lasts is also repeated whenever the stream broke, because a restarted broker has
-// forgotten it. One thread: all of it happens in `run`.
+// relay begins another and replays the client's lines whose effect lasts as long as a session.
+// These are also replayed whenever the stream broke, because a restarted broker has forgotten them.
+// One thread: all of it happens in `run`.
 class McpRelay {
  public:
   McpRelay(std::string agent, ClientOptions options);
@@ -41,7 +41,7 @@ class McpRelay {
       request,  // of the client: it waits for an answer
       note,     // of the client: a notification, or its answer to the server
       listen,   // the stream of what the server says by itself, or the rest of a broken one
-      renewal,  // of our own: begins the session again
+      replay,   // of our own: a line that the client sent in a session that is lost, or broke
     };
     Kind kind;
     net::Fetch fetch;
@@ -61,20 +61,29 @@ class McpRelay {
 
   // What is known of the session with the broker, of the era that has sessions.
   struct RelayedSession {
+    enum class Phase : uint8_t {
+      steady,          // nothing is replayed
+      replaying_new,   // a session began in place of one that the broker has forgotten
+      replaying_same,  // the session goes on, but its stream broke
+    };
+    Phase phase = Phase::steady;
     std::string id;
     std::string version;
-    std::string greeting;                         // the client's initialize
-    std::map<std::string, std::string> standing;  // what it asked for as long as the session lasts
+    std::string initialize_line;  // the client's
+    // Lines whose effect lasts as long as the session, such as subscriptions, by what they are
+    // about.
+    std::map<std::string, std::string> lasting;
+    std::vector<std::string> replay;  // lines that are still to be sent again, the next one last
+    std::vector<std::pair<std::string, McpMessage>> parked;  // sent after the replay
+
+    // The stream of what the server says by itself.
     bool listens = false;
-    bool stream_broke = false;  // since what stays asked for was said last
-    Clock::time_point listen_at = Clock::time_point::max();
-    std::chrono::milliseconds pause{0};
-    std::string behind;                // the last event of the stream
-    std::vector<std::string> renewal;  // lines to be said before the session is as it was
-    bool is_renewing = false;
-    bool is_new = false;  // rather than the same session, whose stream broke
-    std::vector<std::pair<std::string, McpMessage>> held;  // sent again once it is as it was
+    bool stream_broke = false;  // and the lasting lines were not replayed since
+    std::string last_event_id;
+    Clock::time_point listen_at = Clock::time_point::max();  // when it is asked for again
+    std::chrono::milliseconds pause{0};                      // before that
   };
+  using Phase = RelayedSession::Phase;
 
   struct Input {
     std::string text;         // what was read and is not a whole line yet
@@ -92,15 +101,15 @@ class McpRelay {
   // To the broker.
   void send(PendingRequest::Kind kind, std::string line, McpMessage message,
             bool was_sent_before = false);
-  void listen(const std::string& behind, std::vector<std::string> waiting);
+  void listen(const std::string& last_event_id, std::vector<std::string> waiting);
   std::optional<net::Fetch> start(std::string_view method, std::string_view body,
                                   const net::Headers& headers,
                                   const std::vector<std::string>& waiting);
   void remember(const std::string& line, const McpMessage& message);
-  void renew();
-  void repeat_standing();
-  void renew_next();
-  void tell_of_standing();
+  void begin_new_session();
+  void replay_lasting();
+  void replay_next();
+  void notify_of_resources();
   void end_session();
 
   // From the broker.
@@ -109,7 +118,7 @@ class McpRelay {
   bool on_lost_session(PendingRequests::iterator pending);
   void on_end(PendingRequests::iterator pending, net::Fetch::State state);
   void on_listen_end(PendingRequest& pending);
-  void on_renewed(bool worked);
+  void on_replayed(bool worked);
   void deliver(PendingRequest& pending, const std::string& json);
   void refuse(const std::vector<std::string>& ids, const Failure& failure);
 

@@ -66,14 +66,14 @@ class ChildProcess {
   ChildResult wait(std::span<const int> stops);
 
  private:
-  enum class Stage : uint8_t { works, told, killed };
+  enum class Stage : uint8_t { works, terminating, killed };
 
   int spawn(int input);
   [[noreturn]] void become(int input, int failure, pid_t parent, char* const* arguments,
                            char* const* variables) const;
   void reap();
   bool is_over();
-  void tell_to_end();
+  void terminate();
   int left_ms() const;
   void on_time();
   void read_errors();
@@ -184,8 +184,8 @@ std::expected<void, std::string> ChildProcess::start() {
   return {};
 }
 
-void ChildProcess::tell_to_end() {
-  stage_ = Stage::told;
+void ChildProcess::terminate() {
+  stage_ = Stage::terminating;
   ::kill(-pid_, SIGTERM);
   due_ = Clock::now() + std::chrono::microseconds(command_.grace.us);
 }
@@ -199,9 +199,9 @@ void ChildProcess::on_time() {
   switch (stage_) {
     case Stage::works:
       result_.why = ChildResult::Why::timed_out;
-      tell_to_end();
+      terminate();
       break;
-    case Stage::told:
+    case Stage::terminating:
       stage_ = Stage::killed;
       ::kill(-pid_, SIGKILL);
       due_ = Clock::now() + last_wait;
@@ -272,8 +272,7 @@ void ChildProcess::reap() {
   }
 }
 
-// True when the leader and all of its group have ended. What the leader left running is told to
-// end.
+// True when the leader and all of its group have ended. What the leader left running gets SIGTERM.
 bool ChildProcess::is_over() {
   reap();
   if (!ended_) {
@@ -283,21 +282,21 @@ bool ChildProcess::is_over() {
     return true;
   }
   if (stage_ == Stage::works) {
-    tell_to_end();
+    terminate();
   }
   return stage_ == Stage::killed && !due_;
 }
 
 ChildResult ChildProcess::wait(std::span<const int> stops) {
   while (!is_over()) {
-    const bool told = stage_ != Stage::works;
+    const bool is_ending = stage_ != Stage::works;
     // poll(2) ignores negative descriptors: those of closed pipes, and the stops once the command
-    // was told to end.
+    // got SIGTERM.
     std::vector<pollfd> wanted = {{ended_ ? -1 : process_.get(), POLLIN, 0},
                                   {errors_.from.get(), POLLIN, 0},
                                   {output_.from.get(), POLLIN, 0}};
     for (const int stop : stops) {
-      wanted.push_back({told ? -1 : stop, POLLIN, 0});
+      wanted.push_back({is_ending ? -1 : stop, POLLIN, 0});
     }
     if (::poll(wanted.data(), wanted.size(), left_ms()) < 0 && errno != EINTR) {
       break;
@@ -307,9 +306,9 @@ ChildResult ChildProcess::wait(std::span<const int> stops) {
     read_errors();
     read_output();
     reap();
-    if (stop && !told && !ended_) {
+    if (stop && !is_ending && !ended_) {
       result_.why = ChildResult::Why::stopped;
-      tell_to_end();
+      terminate();
     }
     if (!ended_ || stage_ != Stage::works) {
       on_time();

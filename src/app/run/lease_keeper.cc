@@ -56,8 +56,8 @@ std::string lease_request(base::Duration lease) {
 uint64_t number_in(const std::string& json, std::string_view key) {
   lib::JsonDocument document;
   const auto parsed = document.parse(json);
-  const lib::Json value = parsed && parsed->is_object() ? parsed->find(key) : lib::Json();
-  return value ? value.as_uint64().value_or(0) : 0;
+  const lib::Json value = parsed ? parsed->find(key) : lib::Json();
+  return value.as_uint64().value_or(0);
 }
 
 LeaseKeeper::LeaseKeeper(const ClientOptions& options, std::string agent, uint64_t fence)

@@ -26,18 +26,18 @@ constexpr base::Duration grace_max = base::seconds(10);
 pid_t await_end(int pipe) {
   pid_t group = dismissed;
   while (true) {
-    pid_t told = dismissed;
-    const ssize_t count = ::read(pipe, &told, sizeof told);
+    pid_t named = dismissed;
+    const ssize_t count = ::read(pipe, &named, sizeof named);
     if (count < 0 && errno == EINTR) {
       continue;
     }
-    if (count != sizeof told) {
+    if (count != sizeof named) {
       return group;
     }
-    if (told == dismissed) {
+    if (named == dismissed) {
       ::_exit(0);
     }
-    group = told;
+    group = named;
   }
 }
 
@@ -54,7 +54,7 @@ void end_group(pid_t group, int grace_ms) {
   sigset_t all;
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  ::prctl(PR_SET_NAME, "parley-guard", 0, 0, 0);
+  ::prctl(PR_SET_NAME, "parley-reaper", 0, 0, 0);
   // A descriptor that stayed open here would keep a reader at its other end waiting.
   ::dup2(pipe, STDIN_FILENO);
   if (::close_range(STDIN_FILENO + 1, UINT_MAX, 0) != 0) {

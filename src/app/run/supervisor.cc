@@ -40,7 +40,7 @@ constexpr Duration absence_max = base::seconds(5);
 // How often a supervisor that stands by asks for the lock.
 constexpr Duration standby_pause = base::seconds(5);
 // How long the last requests may take when the supervisor was told to stop.
-constexpr Duration farewell = base::seconds(5);
+constexpr Duration shutdown_timeout = base::seconds(5);
 constexpr Duration retry_after_max = base::minutes(10);
 constexpr size_t failing_max = 1'000;  // messages whose failures in a row are remembered
 constexpr size_t reason_bytes_max = 1'000;
@@ -140,8 +140,8 @@ struct Notification {
 std::optional<Notification> first_notification(const std::string& inbox) {
   lib::JsonDocument document;
   const auto json = document.parse(inbox);
-  const Json notes = json && json->is_object() ? json->find("notifications") : Json();
-  for (const Json notification : notes ? notes.elements() : Json::Elements()) {
+  const Json notes = json ? json->find("notifications") : Json();
+  for (const Json notification : notes.elements()) {
     return Notification{text_of(notification, "id"), text_of(notification, "from"),
                         text_of(notification, "type"), text_of(notification, "priority"),
                         text_of(notification, "thread")};
@@ -163,6 +163,19 @@ std::string reason_body(const std::string& reason, Duration retry_after, bool fa
   return body;
 }
 
+// Someone settled the message before, or gave it back: the command itself, most of the time.
+bool was_settled_before(const BrokerConnection::Answer& answer) {
+  const std::string& code = answer.failure.code;
+  return code == "ALREADY_SETTLED" || code == "NOT_DELIVERED" || code == "NOT_FOUND";
+}
+
+// What became of a message that the broker was to mark as `done`.
+std::string outcome_text(const BrokerConnection::Answer& answer, const std::string& done) {
+  return answer.is_good()             ? done
+         : was_settled_before(answer) ? "was settled before"
+                                      : "could not be " + done + ": " + answer.failure.detail;
+}
+
 // Waits for mail, runs the command for it, and settles the message: one message at a time.
 class Supervisor {
  public:
@@ -173,21 +186,24 @@ class Supervisor {
 
  private:
   enum class Next : uint8_t { look, go_on, done, failed };
+  static bool goes_on(Next next);
 
   bool take_lock();
   std::optional<Failure> on_lock_refused(const BrokerConnection::Answer& answer);
   std::optional<Notification> await_mail();
   std::optional<std::string> take(const Notification& notification);
-  std::nullopt_t let_go(const Notification& notification);
   Next handle(const Notification& notification);
   Next start(const Notification& notification, const std::string& message);
   Next conclude(const Notification& notification, ChildResult result);
-  Next give_back(const Notification& notification, const std::string& why);
-  void hand_back(const Notification& notification, const std::string& why);
+  // Both nack the message. `return_failed` counts an attempt, and the message comes again after a
+  // pause; `return_unfailed` is for what the command did not fail at, and counts none.
+  Next return_failed(const Notification& notification, const std::string& why);
+  void return_unfailed(const Notification& notification, const std::string& why);
   bool is_ours();
   std::optional<std::string> send_answer(const Notification& notification,
                                          const std::string& output);
-  bool settle(const std::string& id, const std::string& act, const std::string& body);
+  BrokerConnection::Answer settle(const std::string& id, const std::string& act,
+                                  const std::string& body);
   BrokerConnection::Answer persist(const HttpCall& call);
   void wait_for_broker(const Failure& failure);
   void leave();
@@ -208,7 +224,7 @@ int Supervisor::run() {
                      "Name one that is on PATH, or a path; there is no shell in between."});
   }
   Next next = Next::look;
-  while (next <= Next::go_on && !signals_.came()) {
+  while (goes_on(next) && !signals_.came()) {
     if ((!lease_keeper_ || lease_keeper_->is_lost()) && !take_lock()) {
       break;
     }
@@ -225,6 +241,18 @@ int Supervisor::run() {
   }
   // To be stopped is no failure; but with --once, 0 says that a message was acknowledged.
   return next == Next::failed || (options_.once && next != Next::done) ? 1 : 0;
+}
+
+bool Supervisor::goes_on(Next next) {
+  switch (next) {
+    case Next::look:
+    case Next::go_on:
+      return true;
+    case Next::done:
+    case Next::failed:
+      break;
+  }
+  return false;
 }
 
 // Tells the user once that the broker is away, and waits a little longer each time.
@@ -318,15 +346,15 @@ std::optional<Notification> Supervisor::await_mail() {
   return std::nullopt;
 }
 
-// Repeats the call until there is an answer; after a signal, for as long as `farewell` only.
+// Repeats the call until there is an answer; after a signal, for `shutdown_timeout` only.
 BrokerConnection::Answer Supervisor::persist(const HttpCall& call) {
   base::SystemClock clock;
   std::optional<base::Time> end;
   while (true) {
     HttpCall bounded = call;
     if (signals_.came()) {
-      end = end.value_or(clock.now() + farewell);
-      bounded.patience = farewell;
+      end = end.value_or(clock.now() + shutdown_timeout);
+      bounded.patience = shutdown_timeout;
     }
     BrokerConnection::Answer answer = connection_.call(bounded);
     if (!answer.is_passing() || (end && clock.now() >= *end)) {
@@ -356,7 +384,10 @@ std::optional<std::string> Supervisor::take(const Notification& notification) {
   const std::string path = "/v1/messages/" + encoded(notification.id);
   BrokerConnection::Answer message = connection_.call({"GET", path});
   if (message.is_passing()) {
-    return let_go(notification);
+    // The message may be ours although the answer was lost: without this, nobody would get it until
+    // its lease ends.
+    return_unfailed(notification, "not begun");
+    return std::nullopt;
   }
   if (!message.is_good()) {
     return std::nullopt;
@@ -370,7 +401,8 @@ std::optional<std::string> Supervisor::take(const Notification& notification) {
       return std::move(message.body);
     }
     if (held.is_passing()) {
-      return let_go(notification);
+      return_unfailed(notification, "not begun");
+      return std::nullopt;
     }
     if (held.failure.code != "BAD_REQUEST") {  // which says that the rules allow less
       return std::nullopt;
@@ -379,19 +411,11 @@ std::optional<std::string> Supervisor::take(const Notification& notification) {
   return std::nullopt;
 }
 
-// For a message that was asked for, when the answer was lost: without this, nobody would get the
-// message until its lease ends.
-std::nullopt_t Supervisor::let_go(const Notification& notification) {
-  hand_back(notification, "not begun");
-  return std::nullopt;
-}
-
-// Gives back a message that the command did not fail at: it does not count as an attempt.
-void Supervisor::hand_back(const Notification& notification, const std::string& why) {
+void Supervisor::return_unfailed(const Notification& notification, const std::string& why) {
   if (lease_keeper_) {
     lease_keeper_->drop();
   }
-  const bool done = settle(notification.id, "nack", reason_body(why, {}, false));
+  const bool done = settle(notification.id, "nack", reason_body(why, {}, false)).is_good();
   say(notification.id + " from " + notification.from + ": " +
       (done ? "gave back: " : "could not give back: ") + why.substr(0, why.find('\n')));
 }
@@ -403,7 +427,7 @@ bool Supervisor::is_ours() {
   std::optional<base::Time> end;
   while (lease_keeper_->is_doubtful() && (!end || clock.now() < *end)) {
     if (!signals_.pause(absence_first)) {
-      end = end.value_or(clock.now() + farewell);
+      end = end.value_or(clock.now() + shutdown_timeout);
     }
   }
   return !lease_keeper_->is_lost();
@@ -446,7 +470,7 @@ Supervisor::Next Supervisor::start(const Notification& notification, const std::
     auto written = MessageFile::write(input);
     if (!written) {
       fatal_ = {"", written.error(), "Make room in the directory for temporary files (TMPDIR)."};
-      hand_back(notification, written.error());
+      return_unfailed(notification, written.error());
       return Next::failed;
     }
     file = std::move(*written);
@@ -457,7 +481,7 @@ Supervisor::Next Supervisor::start(const Notification& notification, const std::
   auto result = run_child(command, stops);
   if (!result) {
     fatal_ = {"", result.error(), "Name a program that can be run; there is no shell in between."};
-    hand_back(notification, result.error());
+    return_unfailed(notification, result.error());
     return Next::failed;
   }
   if (!is_ours()) {
@@ -475,40 +499,39 @@ Supervisor::Next Supervisor::conclude(const Notification& notification, ChildRes
   // A service manager signals the command as well as us, and the command may be the first to end.
   const bool failed = !exited || (result.status != 0 && result.status != exit_rejects);
   if (result.why == ChildResult::Why::stopped || (failed && signals_.came())) {
-    hand_back(notification, result.text());
+    return_unfailed(notification, result.text());
     return options_.once ? Next::failed : Next::go_on;
   }
   if (exited && result.status == exit_rejects) {
     lease_keeper_->drop();
     failing_.erase(notification.id);
-    const bool done = settle(notification.id, "reject", reason_body(result.text(), {}));
-    say(notification.id + " from " + notification.from + ": " +
-        (done ? "rejected" : "was settled before"));
+    const auto answer = settle(notification.id, "reject", reason_body(result.text(), {}));
+    say(notification.id + " from " + notification.from + ": " + outcome_text(answer, "rejected"));
     return options_.once ? Next::failed : Next::go_on;
   }
   if (!exited || result.status != 0) {
-    return give_back(notification, result.text());
+    return return_failed(notification, result.text());
   }
   if (options_.reply) {
     if (result.too_much) {
-      return give_back(notification,
+      return return_failed(notification,
                        "the answer has more than " + std::to_string(output_bytes_max) + " bytes");
     }
     if (const auto refused = send_answer(notification, result.output)) {
-      return give_back(notification, "the answer was refused: " + *refused);
+      return return_failed(notification, "the answer was refused: " + *refused);
     }
   }
   lease_keeper_->drop();
   failing_.erase(notification.id);
-  const bool done = settle(notification.id, "ack", "{}");
-  say(notification.id + " from " + notification.from + ": " +
-      (done ? "acked" : "was settled before"));
-  return Next::go_on;
+  const auto answer = settle(notification.id, "ack", "{}");
+  say(notification.id + " from " + notification.from + ": " + outcome_text(answer, "acked"));
+  const bool is_settled = answer.is_good() || was_settled_before(answer);
+  return options_.once && !is_settled ? Next::failed : Next::go_on;
 }
 
-// Gives back a message that the command failed at. Each failure of one message doubles the pause;
-// when to give up is for the broker's rules to say.
-Supervisor::Next Supervisor::give_back(const Notification& notification, const std::string& why) {
+// Each failure of one message doubles the pause; when to give up is for the broker's rules to say.
+Supervisor::Next Supervisor::return_failed(const Notification& notification,
+                                           const std::string& why) {
   lease_keeper_->drop();
   if (failing_.size() >= failing_max && !failing_.contains(notification.id)) {
     failing_.clear();  // all messages begin again with the first pause
@@ -516,7 +539,7 @@ Supervisor::Next Supervisor::give_back(const Notification& notification, const s
   const unsigned failures = ++failing_[notification.id];
   const int64_t doubled = duration_of(options_.retry_after).us << std::min(failures - 1, 20u);
   const Duration pause{std::min(doubled, retry_after_max.us)};
-  const bool done = settle(notification.id, "nack", reason_body(why, pause));
+  const bool done = settle(notification.id, "nack", reason_body(why, pause)).is_good();
   say(notification.id + " from " + notification.from + ": " +
       (done ? "gave back" : "could not give back") + ": " + why.substr(0, why.find('\n')));
   return options_.once ? Next::failed : Next::go_on;
@@ -561,9 +584,9 @@ std::optional<std::string> Supervisor::send_answer(const Notification& notificat
   return sent.is_good() ? std::nullopt : std::optional(sent.failure.detail);
 }
 
-// False when the broker has the message as settled already, or as given back.
-bool Supervisor::settle(const std::string& id, const std::string& act, const std::string& body) {
-  return persist({"POST", "/v1/messages/" + encoded(id) + "/" + act, body, {}}).is_good();
+BrokerConnection::Answer Supervisor::settle(const std::string& id, const std::string& act,
+                                            const std::string& body) {
+  return persist({"POST", "/v1/messages/" + encoded(id) + "/" + act, body, {}});
 }
 
 // Releases the lock, so that another supervisor need not wait for the end of its lease.
@@ -577,7 +600,7 @@ void Supervisor::leave() {
   if (!lost) {
     HttpCall call{"DELETE", "/v1/locks/" + encoded(LeaseKeeper::lock_of(options_.agent)) +
                                 "?fence=" + std::to_string(fence)};
-    call.patience = farewell;
+    call.patience = shutdown_timeout;
     (void)connection_.call(call);
   }
 }

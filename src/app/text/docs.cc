@@ -25,10 +25,14 @@ std::string errors_page() {
       "# Errors\n\n"
       "Every error has a code from this table; the names hold for ever. Made from\n"
       "`src/base/error.cc`.\n\n"
+      "A code without a status is said by tools of MCP or by the command line, never over HTTP.\n"
+      "The command line also shows `HTTP_404` and its like: the status of an answer that no\n"
+      "broker gave.\n\n"
       "| code | HTTP | meaning | what to do |\n|---|---|---|---|\n";
   for (const base::CodeInfo& info : base::all_codes()) {
-    page += "| `" + std::string(info.name) + "` | " + std::to_string(info.http_status) + " | " +
-            std::string(info.title) + " | " + std::string(info.advice) + " |\n";
+    const std::string status = info.http_status == 0 ? "-" : std::to_string(info.http_status);
+    page += "| `" + std::string(info.name) + "` | " + status + " | " + std::string(info.title) +
+            " | " + std::string(info.advice) + " |\n";
   }
   return page;
 }
@@ -45,7 +49,7 @@ A value comes from, in rising precedence:
 2. the environment: `PARLEY_` and the key in capitals, with `_` for each `.`. `flow.ttl.critical` is
    `PARLEY_FLOW_TTL_CRITICAL`;
 3. flags: `--data`, `--listen`, `--tls-certificate`, `--tls-key`, `--insecure`, `--allowed-hosts`,
-   `--log-level`, and `--set KEY=VALUE` for every key.
+   `--log-level`, `--otlp-endpoint`, and `--set KEY=VALUE` for every key.
 
 `parley config show` lists every key with its value and where the value comes from; beside a running
 broker it shows the rules that the broker goes by.

@@ -21,8 +21,7 @@ Colour colour_of(std::string_view priority) {
 
 std::string notifications_table(Json inbox) {
   Table table({"ID", "FROM", "TYPE", "PRIORITY", "SENT", "PREVIEW"});
-  const Json notifications = inbox.find("notifications");
-  for (const Json item : notifications ? notifications.elements() : Json::Elements()) {
+  for (const Json item : inbox.find("notifications").elements()) {
     constexpr size_t preview_columns = 60;
     const std::string priority = text_of(item, "priority");
     const std::string meant_for = text_of(item, "redirected_from");

@@ -19,6 +19,7 @@ constexpr uint64_t second = 1'000'000;
 constexpr uint64_t day = 86'400 * second;
 constexpr uint64_t year = 366 * day;
 
+constexpr auto bytes = RuleInfo::Unit::bytes;
 constexpr auto deadlock_words = std::to_array<std::string_view>({"abort", "warn"});
 constexpr auto foreign_words = std::to_array<std::string_view>({"allow", "refuse"});
 constexpr auto unavailable_words = std::to_array<std::string_view>({"queue", "redirect", "fail"});
@@ -48,7 +49,7 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"collab.lease", &Rules::collab_lease, second / 1'000, year,
      "how long a collab agent may hold a message"},
     {"collab.message_bytes_max", &Rules::collab_message_bytes_max, 1'024, 64 * 1'024 * 1'024,
-     "a message from or to a collab agent"},
+     "a message from or to a collab agent", {}, bytes},
     {"collab.on_unavailable", &Rules::collab_on_unavailable, 0, 2,
      "what becomes of a collab agent's message to one who is away, where it does not say: `queue`, "
      "`redirect` to one with the same capabilities, or `fail`",
@@ -136,7 +137,7 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"guard.tokens_per_day", &Rules::guard_tokens, 0, 1'000'000'000'000,
      "tokens that one agent reports in a day (UTC); 0 is no limit"},
     {"inbox.content_bytes", &Rules::inbox_content_bytes, 1'024, 1'024 * 1'024,
-     "the content of a message from or to an inbox agent has fewer bytes than this"},
+     "the content of a message from or to an inbox agent has fewer bytes than this", {}, bytes},
     {"inbox.lease", &Rules::inbox_lease, second / 1'000, year,
      "how long an inbox agent may hold a message"},
     {"inbox.silence", &Rules::inbox_silence, second / 1'000, year,
@@ -154,15 +155,15 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"locks_per_agent_max", &Rules::locks_per_agent_max, 0, 1'000'000,
      "locks that one principal holds"},
     {"malformed_bytes_max", &Rules::malformed_bytes_max, 0, 1'024 * 1'024,
-     "what is kept of a malformed message"},
+     "what is kept of a malformed message", {}, bytes},
     {"malformed_per_min", &Rules::malformed_per_min, 0, 1'000'000,
      "malformed messages of one sender that are kept as dead letters, per minute"},
     {"message_bytes_max", &Rules::message_bytes_max, 1'024, 64 * 1'024 * 1'024,
-     "a message with all its fields; each dialect has a smaller limit of its own"},
+     "a message with all its fields; each dialect has a smaller limit of its own", {}, bytes},
     {"nack_delay_max", &Rules::nack_delay_max, 0, year,
      "the longest time that a nack can put a message off"},
     {"name_bytes_max", &Rules::name_bytes_max, 16, 4'096,
-     "names of principals, topics, roles and capabilities"},
+     "names of principals, topics, roles and capabilities", {}, bytes},
     {"numbered_channels_max", &Rules::numbered_channels_max, 0, 10'000'000,
      "channels of one sender on which the broker numbers its messages"},
     {"pipeline_pause_max", &Rules::pipeline_pause_max, second, year,
@@ -170,10 +171,10 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"pipelines_max", &Rules::pipelines_max, 0, 10'000'000,
      "pipelines, running and ended within settled_retention"},
     {"profile_bytes_max", &Rules::profile_bytes_max, 0, 1'024 * 1'024,
-     "what an agent says of itself beyond role and capabilities"},
+     "what an agent says of itself beyond role and capabilities", {}, bytes},
     {"queue_max", &Rules::queue_max, 1, 100'000'000, "unsettled messages in one inbox"},
     {"reason_bytes_max", &Rules::reason_bytes_max, 0, 65'536,
-     "what is kept of the reason of a nack or reject"},
+     "what is kept of the reason of a nack or reject", {}, bytes},
     {"receivers_max", &Rules::receivers_max, 1, 100'000, "names in a message's list of receivers"},
     {"requests_max", &Rules::requests_max, 1, 100'000'000, "requests that wait for their answer"},
     {"session.changes_max", &Rules::session_changes_max, 0, 1'000'000,
@@ -181,7 +182,7 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"session.entries_max", &Rules::session_entries_max, 0, 1'000'000,
      "decisions, artifacts and findings of one session"},
     {"session.entry_bytes_max", &Rules::session_entry_bytes_max, 0, 64 * 1'024 * 1'024,
-     "one of these, and the task"},
+     "one of these, and the task", {}, bytes},
     {"session.log_max", &Rules::session_log_max, 0, 1'000'000,
      "messages that the log of one session lists; beyond it the oldest go"},
     {"session.notices_per_min", &Rules::session_notices, 0, 10'000'000,
@@ -241,7 +242,8 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"topics_max", &Rules::topics_max, 1, 10'000'000, "topics in one workspace"},
     {"ttl_max", &Rules::ttl_max, second / 1'000, 10 * year,
      "the longest time to live that a sender can ask for"},
-    {"webhook_bytes_max", &Rules::webhook_bytes_max, 16, 65'536, "the URL of an agent's webhook"},
+    {"webhook_bytes_max", &Rules::webhook_bytes_max, 16, 65'536, "the URL of an agent's webhook",
+     {}, bytes},
     {"window_max", &Rules::window_max, 1, 1'000'000,
      "messages handed out and not settled on one stream, or by one take"},
 });

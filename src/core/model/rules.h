@@ -175,6 +175,7 @@ struct Rules {
 // One row of the table of rules: the public name, where it lies, and its bounds.
 struct RuleInfo {
   using Member = std::variant<Duration Rules::*, uint64_t Rules::*, Delays Rules::*>;
+  enum class Unit : uint8_t { count, bytes };
 
   std::string_view name;
   Member member;
@@ -182,6 +183,7 @@ struct RuleInfo {
   uint64_t max;
   std::string_view help;
   std::span<const std::string_view> words{};  // of a choice: the value is the place in this list
+  Unit unit = Unit::count;                    // of a whole number; bytes may be written as `1MB`
 };
 
 // All rules, sorted by name.

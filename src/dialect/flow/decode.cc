@@ -296,11 +296,7 @@ void Decoder::unwrap_body() {
   const Json value = body.find("value");
   const bool is_wrapped =
       body.is_object() && value && !value.is_object() && value.kind() != JsonKind::string;
-  size_t members = 0;
-  for ([[maybe_unused]] const lib::JsonMember& member : body.members()) {
-    ++members;
-  }
-  if (is_wrapped && members == 1) {
+  if (is_wrapped && body.size(2) == 1) {
     e_.body = value.raw();
   }
 }

@@ -14,6 +14,7 @@
 #include "edge/push.h"
 #include "edge/render.h"
 #include "edge/signs_of_life.h"
+#include "edge/tools/tool_table.h"
 #include "net/http.h"
 #include "view/runner.h"
 
@@ -118,13 +119,15 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
   });
   add_gauges();
   broker.send_outbox(&outbox_item_text);
-  mcp_ = std::make_unique<McpEndpoint>(
-      *this, context_,
-      McpEndpoint::Options{.limits = options_.mcp,
-                           .key = options_.mcp_key,
-                           .saved_sessions = std::move(options_.mcp_sessions),
-                           .more = options_.mcp_more});
+  mcp_ = std::make_unique<mcp::Endpoint>(
+      context_, mcp::Endpoint::Options{.limits = options_.mcp,
+                                       .key = options_.mcp_key,
+                                       .saved_sessions = std::move(options_.mcp_sessions)});
   context_.mcp = &mcp_->server();
+  context_.mcp->add(tools::parley_features(*this, broker, *context_.mcp));
+  if (options_.mcp_more) {
+    context_.mcp->add(options_.mcp_more(*context_.mcp));
+  }
 }
 
 Api::~Api() = default;

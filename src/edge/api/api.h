@@ -18,9 +18,9 @@
 namespace parley::edge {
 
 namespace mcp {
+class Endpoint;
 struct Features;
-}
-class McpEndpoint;
+}  // namespace mcp
 
 // The public interface over HTTP, server-sent events and WebSocket: authenticates, finds the route,
 // and lets its handler ask the broker and answer. Runs on the server's thread; each turn of the
@@ -83,7 +83,7 @@ class Api final : public net::Handler {
   Options options_;
   Context context_;
   Webhooks webhooks_;
-  std::unique_ptr<McpEndpoint> mcp_;
+  std::unique_ptr<mcp::Endpoint> mcp_;
   Duration stored_for_{};  // by the journal, up to the last turn
   // The newest that was looked up: the head of a request asks, then the request.
   struct Identified {

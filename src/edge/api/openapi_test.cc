@@ -180,7 +180,9 @@ TEST_F(OpenApi, DescribesTheMembersOfEachBodyAndNoOthers) {
 TEST_F(OpenApi, NamesOnlyErrorsThatThereAreAndAllOfThem) {
   std::set<std::string_view> codes;
   for (const base::CodeInfo& info : base::all_codes()) {
-    codes.insert(info.name);
+    if (info.http_status != 0) {
+      codes.insert(info.name);
+    }
   }
   each_operation([&](const std::string& name, Json operation) {
     const Json errors = operation.find("x-errors");

@@ -60,7 +60,7 @@ void Calls::start(ResponseStream& stream, const RpcMessage& message, const Clien
   call.client = client;
   call.arguments = callee.arguments_text;
   const Json token = message.meta("progressToken");
-  if (token && (token.as_string() || token.as_double())) {
+  if (token.as_string() || token.as_double()) {
     call.progress_token = token.raw();
   }
   McpSession* const session = transport_.session_of(stream);
@@ -375,91 +375,6 @@ void Calls::end_unanswered(base::Time now) {
       refuse_ask(*call, "the client did not answer in time", "{}");
     }
   }
-}
-
-void CallHandle::done(const Result& result) const {
-  if (OpenCall* const call = calls_->find(id_)) {
-    calls_->finish_with_result(*call, result);
-  }
-}
-
-void CallHandle::fail(const RpcError& error) const {
-  if (OpenCall* const call = calls_->find(id_)) {
-    calls_->finish_with_error(*call, error);
-  }
-}
-
-void CallHandle::progress(double done, double total, std::string_view message) const {
-  OpenCall* const call = calls_->find(id_);
-  ResponseStream* const stream = calls_->stream_of(call);
-  if (stream == nullptr || call->progress_token.empty()) {
-    return;
-  }
-  std::string params;
-  JsonWriter out(params);
-  out.object().key("progressToken").raw(call->progress_token).key("progress").real(done);
-  out.key("total").real(total);
-  if (!message.empty()) {
-    out.key("message").text(message);
-  }
-  out.end_object();
-  calls_->transport_.send(*stream, notification_text("notifications/progress", params));
-}
-
-void CallHandle::log(Level level, std::string_view logger, std::string_view data_json) const {
-  OpenCall* const call = calls_->find(id_);
-  ResponseStream* const stream = calls_->stream_of(call);
-  if (stream == nullptr || !call->level || level < *call->level) {
-    return;
-  }
-  std::string params;
-  JsonWriter out(params);
-  out.object().key("level").plain(name_of(level));
-  if (!logger.empty()) {
-    out.key("logger").text(logger);
-  }
-  out.key("data").raw(data_json).end_object();
-  calls_->transport_.send(*stream, notification_text("notifications/message", params));
-}
-
-void CallHandle::on_cancel(std::function<void()> undo) const {
-  if (OpenCall* const call = calls_->find(id_)) {
-    call->undo = std::move(undo);
-  }
-}
-
-bool CallHandle::is_over() const { return calls_->find(id_) == nullptr; }
-
-bool CallHandle::tells_progress() const {
-  const OpenCall* const call = calls_->find(id_);
-  return call != nullptr && !call->progress_token.empty();
-}
-
-void CallHandle::ask(std::vector<Question> questions, std::string state) const {
-  if (OpenCall* const call = calls_->find(id_)) {
-    calls_->ask(*call, questions, std::move(state));
-  }
-}
-
-bool CallHandle::can_ask() const {
-  const OpenCall* const call = calls_->find(id_);
-  return call != nullptr &&
-         (call->client.era == Era::modern || calls_->stream_to_ask(*call) != nullptr);
-}
-
-// Only clients from 2025-11-25 on come back by themselves; they wait for the time in `retry`.
-void CallHandle::hang_up() const {
-  OpenCall* const call = calls_->find(id_);
-  ResponseStream* const stream = calls_->stream_of(call);
-  McpSession* const session = stream != nullptr ? calls_->transport_.session_of(*stream) : nullptr;
-  if (session == nullptr || session->version < Version::v2025_11_25 || !stream->takes_events ||
-      !stream->exchange || stream->kind != ResponseStream::Kind::post) {
-    return;
-  }
-  constexpr std::string_view retry = "retry: 500\n\n";
-  calls_->transport_.begin_events(*stream);
-  calls_->state_.host.send(stream->exchange->connection, retry);
-  calls_->transport_.hang_up(*stream);
 }
 
 }  // namespace parley::edge::mcp

@@ -8,12 +8,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "edge/mcp/features/call_handle.h"
 #include "edge/mcp/rpc.h"
 #include "edge/mcp/server_state.h"
 #include "edge/mcp/tables/principal_counts.h"
 #include "edge/mcp/tables/records.h"
 #include "edge/mcp/transport.h"
-#include "edge/tools/call_handle.h"
 
 namespace parley::edge::mcp {
 

@@ -5,16 +5,16 @@
 
 #include "edge/api/context.h"
 #include "edge/mcp/server.h"
-#include "edge/routes/routes.h"
 #include "edge/signs_of_life.h"
-#include "edge/tools/parley_tools.h"
 
-namespace parley::edge {
+namespace parley::edge::mcp {
+
+namespace {
 
 // What the protocol needs of the API.
-class McpHost final : public mcp::Host {
+class ApiHost final : public Host {
  public:
-  explicit McpHost(Context& context) : context_(context) {}
+  explicit ApiHost(Context& context) : context_(context) {}
 
   void respond(const net::Exchange& exchange, net::Response response) override {
     context_.respond(exchange, std::move(response));
@@ -44,36 +44,22 @@ class McpHost final : public mcp::Host {
   Context& context_;
 };
 
-McpEndpoint::McpEndpoint(Api& api, Context& context, Options options)
-    : host_(std::make_unique<McpHost>(context)),
-      server_(std::make_unique<mcp::Server>(
+}  // namespace
+
+Endpoint::Endpoint(Context& context, Options options)
+    : host_(std::make_unique<ApiHost>(context)),
+      server_(std::make_unique<Server>(
           *host_, context.clock,
-          mcp::Server::Options{.version = context.version,
-                               .limits = options.limits,
-                               .key = options.key.value_or(lib::random_key()),
-                               .saved_sessions = std::move(options.saved_sessions)})) {
+          Server::Options{.version = context.version,
+                          .limits = options.limits,
+                          .key = options.key.value_or(lib::random_key()),
+                          .saved_sessions = std::move(options.saved_sessions)})) {
   context.gauges.push_back({"parley_mcp_sessions", "MCP sessions, of the older versions.",
                             [this] { return static_cast<double>(server_->sessions()); }});
   context.gauges.push_back({"parley_mcp_streams", "MCP requests and streams that are open.",
                             [this] { return static_cast<double>(server_->streams()); }});
-  server_->add(mcp::parley_features(api, context.broker, *server_));
-  if (options.more) {
-    server_->add(options.more(*server_));
-  }
 }
 
-McpEndpoint::~McpEndpoint() = default;
+Endpoint::~Endpoint() = default;
 
-std::span<const Route> mcp_routes() {
-  constexpr auto answer = [](Call& call) {
-    call.context->mcp->on_request(call.exchange, call.request, call.caller);
-  };
-  static const std::vector<Route> routes = {
-      {"POST", "/mcp", answer, {query::text("sessionId")}, {Body::Kind::own}, Who::principal, true},
-      {"GET", "/mcp", answer, {}, {Body::Kind::own}, Who::principal, true},
-      {"DELETE", "/mcp", answer, {}, {Body::Kind::own}, Who::principal, true},
-  };
-  return routes;
-}
-
-}  // namespace parley::edge
+}  // namespace parley::edge::mcp

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 
@@ -10,33 +9,31 @@
 #include "lib/crypto.h"
 
 namespace parley::edge {
-
-namespace mcp {
-struct Features;
-class Server;
-}  // namespace mcp
-class Api;
 class Context;
-class McpHost;
+}
 
-// /mcp of the API: joins the protocol to the HTTP server and the broker.
-class McpEndpoint {
+namespace parley::edge::mcp {
+
+class Host;
+class Server;
+
+// /mcp of the API: joins the protocol to the HTTP server. What it offers comes by Server::add.
+class Endpoint {
  public:
   struct Options {
-    mcp::Limits limits;
-    std::optional<lib::SecretKey> key;                   // none: sessions end with the process
-    std::unique_ptr<mcp::SavedSessions> saved_sessions;  // null: also what they leave behind does
-    std::function<mcp::Features(mcp::Server&)> more;     // what is offered beside Parley's tools
+    Limits limits;
+    std::optional<lib::SecretKey> key;  // none: sessions end with the process
+    // Null: what a session leaves behind is lost with the process too.
+    std::unique_ptr<SavedSessions> saved_sessions;
   };
-  // Its tools ask `api` from within.
-  McpEndpoint(Api& api, Context& context, Options options);
-  ~McpEndpoint();
+  Endpoint(Context& context, Options options);
+  ~Endpoint();
 
-  mcp::Server& server() { return *server_; }
+  Server& server() { return *server_; }
 
  private:
-  std::unique_ptr<McpHost> host_;
-  std::unique_ptr<mcp::Server> server_;
+  std::unique_ptr<Host> host_;
+  std::unique_ptr<Server> server_;
 };
 
-}  // namespace parley::edge
+}  // namespace parley::edge::mcp

@@ -34,9 +34,8 @@ void take_client(McpSession& session, const RpcMessage& message) {
   session.version = wanted && *wanted <= newest_legacy ? *wanted : newest_legacy;
   session.client.era = Era::legacy;
   session.client.can = read_capabilities(message.param("capabilities"));
-  const Json info = message.param("clientInfo");
-  const Json name = info && info.is_object() ? info.find("name") : Json();
-  session.client.name = base::cut(name ? name.as_string().value_or("") : "", client_name_bytes_max);
+  const Json name = message.param("clientInfo").find("name");
+  session.client.name = base::cut(name.as_string().value_or(""), client_name_bytes_max);
 }
 
 // The result of `initialize`.
@@ -96,7 +95,7 @@ void LegacyProtocol::initialize(const HttpRequest& request, const RpcMessage& me
   state_.host.respond(request.exchange, std::move(response));
 }
 
-// The messages of a body, one or several. None when they cannot be taken: then the client was told.
+// The messages of a body, one or several. None when they cannot be taken: then that is answered.
 std::optional<std::vector<RpcMessage>> LegacyProtocol::read_messages(const HttpRequest& request,
                                                                      const McpSession& session,
                                                                      Json body) {
@@ -248,8 +247,7 @@ void LegacyProtocol::dispatch(const McpSession& session, ResponseStream& stream,
                               const RpcMessage& message) {
   Client client = session.client;
   const auto text = [&](std::string_view key) {
-    const Json value = message.meta(key);
-    return std::string(value ? value.as_string().value_or("") : std::string_view{});
+    return std::string(message.meta(key).as_string().value_or(""));
   };
   client.traceparent = text("traceparent");
   client.tracestate = text("tracestate");
@@ -312,7 +310,7 @@ void LegacyProtocol::get(const HttpRequest& request) {
 }
 
 // The session's own stream. A message goes to one stream only, so the newest takes the place of
-// the one before. None: there is no room, and the client was told.
+// the one before. None: there is no room, and that is answered.
 ResponseStream* LegacyProtocol::open_own(const HttpRequest& request, McpSession& session) {
   if (ResponseStream* const before = state_.streams.find(session.stream)) {
     transport_.end(*before, session_gone);
@@ -402,7 +400,7 @@ void LegacyProtocol::delete_session(const HttpRequest& request) {
     return;
   }
   if (McpSession* const session = sessions_.find(request)) {
-    sessions_.end(*session, LegacySessions::Ending::for_good);
+    sessions_.end(*session);
     state_.host.respond(request.exchange, {.status = 204, .content_type = {}});
   }
 }

@@ -45,7 +45,7 @@ McpSession* LegacySessions::find(const HttpRequest& request) {
       !state_.host.is_current(session->client.principal)) {
     // The token was replaced, or the agent was removed and registered again. The calls and streams
     // of the former holder end. Messages and tasks belong to the name, and stay.
-    end(*session, Ending::may_return);
+    evict(*session);
     session = restore(id, request.principal);
     if (session == nullptr) {
       transport_.refuse(request.exchange, session_gone, no_session(true));
@@ -98,18 +98,20 @@ McpSession* LegacySessions::add(McpSession begun) {
   if (!room.is_there) {
     return nullptr;
   }
-  if (room.leaves != nullptr) {
-    end(*room.leaves, Ending::may_return);
+  if (room.evicted != nullptr) {
+    evict(*room.evicted);
   }
   begun.number = state_.next_number();
   begun.used = state_.now();
   return &state_.sessions.add(std::move(begun));
 }
 
-void LegacySessions::end(McpSession& session, Ending ending) {
-  if (ending == Ending::for_good) {
-    save(session, true);
-  }
+void LegacySessions::end(McpSession& session) {
+  save(session, true);
+  evict(session);
+}
+
+void LegacySessions::evict(McpSession& session) {
   // A copy: each stream that ends takes itself out of the session.
   const std::set<uint64_t> streams = session.streams;
   for (const uint64_t number : streams) {
@@ -121,7 +123,7 @@ void LegacySessions::end(McpSession& session, Ending ending) {
   state_.sessions.erase(session);
 }
 
-void LegacySessions::end_idle(base::Time now) {
+void LegacySessions::evict_idle(base::Time now) {
   std::vector<McpSession*> idle;
   for (const auto& [id, session] : state_.sessions.all()) {
     if (session->stream == 0 && session->calls.empty() &&
@@ -130,7 +132,7 @@ void LegacySessions::end_idle(base::Time now) {
     }
   }
   for (McpSession* const session : idle) {
-    end(*session, Ending::may_return);
+    evict(*session);
   }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
 #include "edge/mcp/server_state.h"
@@ -15,16 +14,18 @@ class LegacySessions {
  public:
   LegacySessions(ServerState& state, Transport& transport) : state_(state), transport_(transport) {}
 
-  // The session that the request names. Nullptr when it has none: then the client was told.
+  // The session that the request names. Nullptr when it has none: then the request is answered.
   McpSession* find(const HttpRequest& request);
   // Nullptr when there is no room for it.
   McpSession* add(McpSession begun);
   // Saves what must be known of the session when it is not in memory.
   void save(const McpSession& session, bool is_ended = false);
-  enum class Ending : uint8_t { for_good, may_return };
-  void end(McpSession& session, Ending ending);
-  // Sessions that nobody uses leave memory, and come back when they are used again.
-  void end_idle(base::Time now);
+  // The session is over for good: its id is refused from now on.
+  void end(McpSession& session);
+  // The session leaves memory, with its streams and calls, and comes back when it is used again.
+  void evict(McpSession& session);
+  // Evicts the sessions that nobody uses.
+  void evict_idle(base::Time now);
 
  private:
   McpSession* restore(std::string_view id, const Principal& principal);

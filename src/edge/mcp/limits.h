@@ -9,11 +9,12 @@ namespace parley::edge::mcp {
 
 // Reaching one is a coded outcome; docs/mcp.md says which.
 struct Limits {
-  uint64_t sessions_per_principal_max = 64;  // one more ends the one that was idle for longest
+  uint64_t sessions_per_principal_max = 64;  // one more evicts the one that was idle for longest
   uint64_t sessions_max = 10'000;
   uint64_t streams_per_principal_max = 64;  // that listen, of either era
   uint64_t streams_max = 20'000;            // of all, also of calls, with their client or without
-  uint64_t runs_per_principal_max = 256;    // calls that are not answered yet
+  // Calls that are not answered yet. The public name of this limit calls them runs.
+  uint64_t runs_per_principal_max = 256;
   uint64_t subscriptions_max = 256;         // resources of one session or one listening stream
   uint64_t uri_bytes_max = 1'024;           // of a resource that is subscribed to
   uint64_t questions_max = 8;               // to the client, at a time

@@ -119,7 +119,7 @@ void Methods::get_prompt(ResponseStream& stream, const RpcMessage& message, cons
     return;
   }
   for (const Prompt::Argument& argument : prompt->arguments) {
-    const Json value = arguments ? arguments.find(argument.name) : Json();
+    const Json value = arguments.find(argument.name);
     const bool is_given = value && !value.is_null();
     if (is_given ? !value.as_string() : argument.required) {
       refuse(stream, message,
@@ -138,8 +138,7 @@ void Methods::complete(ResponseStream& stream, const RpcMessage& message, const 
   const Json ref = message.param("ref");
   const Json argument = message.param("argument");
   const auto text = [](Json object, std::string_view key) {
-    const Json value = object && object.is_object() ? object.find(key) : Json();
-    return value ? value.as_string() : std::nullopt;
+    return object.find(key).as_string();
   };
   const auto type = text(ref, "type");
   const auto name = text(argument, "name");

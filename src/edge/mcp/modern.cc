@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "edge/api/call.h"
 #include "lib/json_writer.h"
 #include "net/http.h"
 
@@ -23,10 +22,8 @@ constexpr std::string_view client_key = "io.modelcontextprotocol/clientInfo";
 // The version is in a header and in the body: proxies read the one, we the other, so they must
 // agree.
 std::optional<RpcError> check_version(const net::Request& http, const RpcMessage& message) {
-  const Json version = message.meta(version_key);
-  const Json capabilities = message.meta(capabilities_key);
   const std::string_view header = http.header("mcp-protocol-version");
-  const auto wanted = version ? version.as_string() : std::nullopt;
+  const auto wanted = message.meta(version_key).as_string();
   if (wanted && header != *wanted) {
     return RpcError{header_mismatch,
                     "the header MCP-Protocol-Version must be there and say the same "
@@ -39,7 +36,7 @@ std::optional<RpcError> check_version(const net::Request& http, const RpcMessage
     out.key("requested").text(*wanted).end_object();
     return RpcError{unsupported_version, "this version of the protocol is not spoken here", data};
   }
-  if (!wanted || !capabilities || !capabilities.is_object()) {
+  if (!wanted || !message.meta(capabilities_key).is_object()) {
     return RpcError{invalid_params, "params._meta needs " + std::string(version_key) + " and " +
                                         std::string(capabilities_key)};
   }
@@ -47,14 +44,11 @@ std::optional<RpcError> check_version(const net::Request& http, const RpcMessage
 }
 
 Client client_of(const Principal& principal, const RpcMessage& message) {
-  const auto text = [&](Json value) {
-    return std::string(value ? value.as_string().value_or("") : std::string_view{});
-  };
-  const Json info = message.meta(client_key);
+  const auto text = [](Json value) { return std::string(value.as_string().value_or("")); };
   return {.principal = principal,
           .era = Era::modern,
           .can = read_capabilities(message.meta(capabilities_key)),
-          .name = text(info && info.is_object() ? info.find("name") : Json()),
+          .name = text(message.meta(client_key).find("name")),
           .traceparent = text(message.meta("traceparent")),
           .tracestate = text(message.meta("tracestate"))};
 }
@@ -114,7 +108,7 @@ void ModernProtocol::listen(const HttpRequest& request, const RpcMessage& messag
   const auto refused = [&](int status, const RpcError& error) {
     transport_.refuse(request.exchange, status, error, message.id);
   };
-  if (!wanted || !wanted.is_object()) {
+  if (!wanted.is_object()) {
     refused(400, {invalid_params, "notifications is an object: what to listen to"});
     return;
   }
@@ -146,8 +140,7 @@ void ModernProtocol::listen(const HttpRequest& request, const RpcMessage& messag
   out.object().key("_meta").object().key("io.modelcontextprotocol/subscriptionId");
   out.raw(stream.id).end_object().key("notifications").object();
   const auto list = [&](std::string_view key, ChangeNotice::Kind kind) {
-    const Json value = wanted.find(key);
-    if (state_.catalog.lists_change() && value && value.as_bool() == true) {
+    if (state_.catalog.lists_change() && wanted.find(key).as_bool() == true) {
       stream.lists.insert(kind);
       out.key(key).boolean(true);
     }

@@ -61,17 +61,15 @@ std::optional<Level> find_level(std::string_view name) {
 
 Json RpcMessage::given_param(std::string_view name) const {
   const Json value = param(name);
-  return value && value.is_null() ? Json() : value;
+  return value.is_null() ? Json() : value;
 }
 
 std::optional<std::string_view> RpcMessage::text_param(std::string_view name) const {
-  const Json value = param(name);
-  return value ? value.as_string() : std::nullopt;
+  return param(name).as_string();
 }
 
 Json RpcMessage::meta(std::string_view name) const {
-  const Json meta = param("_meta");
-  return meta && meta.is_object() ? meta.find(name) : Json();
+  return param("_meta").find(name);
 }
 
 std::expected<RpcMessage, Unreadable> read_message(Json json) {
@@ -80,18 +78,17 @@ std::expected<RpcMessage, Unreadable> read_message(Json json) {
   }
   const Json id = json.find("id");
   const Json method = json.find("method");
-  const Json version = json.find("jsonrpc");
   RpcMessage message;
-  if (!version || version.as_string() != "2.0") {
+  if (json.find("jsonrpc").as_string() != "2.0") {
     return unreadable(id, "jsonrpc must be \"2.0\"");
   }
   if (id && !is_id(id)) {
     return unreadable(id, "id is a string or a number, of at most 256 bytes");
   }
-  message.id = id ? id.raw() : std::string_view{};
+  message.id = id.raw();
   message.params = json.find("params");
   // Some clients write null for parameters that they leave out.
-  if (message.params && message.params.is_null()) {
+  if (message.params.is_null()) {
     message.params = {};
   }
   if (message.params && !message.params.is_object()) {
@@ -119,11 +116,7 @@ std::expected<RpcMessage, Unreadable> read_message(Json json) {
 
 ClientCapabilities read_capabilities(Json capabilities) {
   ClientCapabilities can;
-  if (!capabilities || !capabilities.is_object()) {
-    return can;
-  }
-  if (const Json elicitation = capabilities.find("elicitation");
-      elicitation && elicitation.is_object()) {
+  if (const Json elicitation = capabilities.find("elicitation"); elicitation.is_object()) {
     can.elicitation_url = static_cast<bool>(elicitation.find("url"));
     // A client that names no kind takes forms: they are older than the kinds.
     can.elicitation = elicitation.find("form") || !can.elicitation_url;

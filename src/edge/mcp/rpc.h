@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "edge/tools/features.h"
 #include "lib/json.h"
 
 namespace parley::edge::mcp {
@@ -29,7 +28,10 @@ std::optional<Version> find_version(std::string_view name);
 inline constexpr int parse_error = -32700;
 inline constexpr int invalid_request = -32600;
 inline constexpr int method_not_found = -32601;
+inline constexpr int invalid_params = -32602;
+inline constexpr int internal_error = -32603;
 inline constexpr int header_mismatch = -32020;
+inline constexpr int missing_capability = -32021;  // data: {"requiredCapabilities":{…}}
 inline constexpr int unsupported_version = -32022;
 // Our own, outside of the ranges that JSON-RPC and the protocol reserve.
 inline constexpr int limit_reached = -31000;
@@ -38,6 +40,14 @@ inline constexpr int limit_reached = -31000;
 inline constexpr std::string_view version_key = "io.modelcontextprotocol/protocolVersion";
 // Members of a result that is the same for everyone: how long a client may use it without asking.
 inline constexpr std::string_view public_cache = R"(,"ttlMs":300000,"cacheScope":"public")";
+
+// An error of the protocol, instead of a result. What a model should read and act on is a result
+// with `isError`: see tool_error.
+struct RpcError {
+  int code = 0;
+  std::string message;
+  std::string data{};  // JSON
+};
 
 // One message of JSON-RPC. The views are good as long as the document.
 struct RpcMessage {
@@ -49,7 +59,7 @@ struct RpcMessage {
   lib::Json params;         // an object, or no value
   lib::Json result;         // of a response; no value where there is an error instead
 
-  lib::Json param(std::string_view name) const { return params ? params.find(name) : lib::Json(); }
+  lib::Json param(std::string_view name) const { return params.find(name); }
   // The same, and none where it is null: for a parameter that may be left out.
   lib::Json given_param(std::string_view name) const;
   // A string among the parameters; none where it is not there or of another kind.
@@ -64,9 +74,16 @@ struct Unreadable {
 };
 std::expected<RpcMessage, Unreadable> read_message(lib::Json json);
 
-// Whether the client said in `capabilities` that it can.
+// What the client said that it can do for the server.
+struct ClientCapabilities {
+  bool elicitation = false;      // asks its user by a form
+  bool elicitation_url = false;  // or sends its user to a page
+  bool sampling = false;         // asks its model
+  bool roots = false;
+};
 ClientCapabilities read_capabilities(lib::Json capabilities);
 
+enum class Level : uint8_t { debug, info, notice, warning, error, critical, alert, emergency };
 std::optional<Level> find_level(std::string_view name);
 std::string_view name_of(Level level);
 

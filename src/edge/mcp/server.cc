@@ -131,7 +131,7 @@ void Server::on_closed(net::ConnectionId connection) {
 void Server::client_left(ResponseStream& stream) {
   McpSession* const session = transport_.session_of(stream);
   if (session != nullptr && session->is_old_transport) {
-    sessions_.end(*session, LegacySessions::Ending::for_good);
+    sessions_.end(*session);
     return;
   }
   const bool got_id = session != nullptr && stream.is_events &&
@@ -151,7 +151,7 @@ base::Time Server::on_turn(base::Time now) {
   const bool is_idle = streams() == 0 && sessions() == 0;
   if (!is_idle && now >= next_sweep_) {
     sweep_streams(now);
-    sessions_.end_idle(now);
+    sessions_.evict_idle(now);
     calls_.end_unanswered(now);
     next_sweep_ = now + sweep_interval;
   }

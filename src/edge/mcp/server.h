@@ -6,6 +6,7 @@
 
 #include "base/time.h"
 #include "edge/mcp/calls.h"
+#include "edge/mcp/features/features.h"
 #include "edge/mcp/host.h"
 #include "edge/mcp/legacy.h"
 #include "edge/mcp/legacy_sessions.h"
@@ -14,15 +15,15 @@
 #include "edge/mcp/notifier.h"
 #include "edge/mcp/server_state.h"
 #include "edge/mcp/transport.h"
-#include "edge/tools/features.h"
 #include "edge/waits.h"
 #include "net/server.h"
 
 namespace parley::edge::mcp {
 
 // A Model Context Protocol server at one endpoint, of both eras: 2026-07-28, in which each request
-// says all, and the older ones with their sessions. Knows the protocol and nothing of the broker:
-// its features are given to it. On the thread of the net::Server.
+// says all, and the older ones with their sessions. Knows the protocol and asks nothing of the
+// broker: what a tool does is a function of the features that it is given. On the thread of the
+// net::Server.
 class Server {
  public:
   using Options = ServerOptions;
@@ -39,8 +40,8 @@ class Server {
                   const Principal& principal);
   void on_closed(net::ConnectionId connection);
   void on_drained(net::ConnectionId connection);
-  // Once per turn: notifies of what changed, ends what is over. Returns when it wants the next
-  // turn.
+  // Once per turn: notifies of what changed, ends what is over, evicts what is idle. Returns when
+  // it wants the next turn.
   base::Time on_turn(base::Time now);
 
   // A resource changed, for one agent or (empty) all of the workspace. Cheap where no one

@@ -7,13 +7,13 @@
 #include <string_view>
 
 #include "base/time.h"
+#include "edge/mcp/features/catalog.h"
 #include "edge/mcp/host.h"
 #include "edge/mcp/limits.h"
 #include "edge/mcp/tables/mcp_sessions.h"
 #include "edge/mcp/tables/response_streams.h"
 #include "edge/mcp/tables/saved_sessions.h"
 #include "edge/mcp/tables/subscriptions.h"
-#include "edge/tools/catalog.h"
 #include "edge/waits.h"
 #include "lib/crypto.h"
 #include "net/server.h"

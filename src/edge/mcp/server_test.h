@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "edge/mcp/fixtures.h"
+#include "edge/mcp/fixtures/fixtures.h"
 #include "edge/mcp/server.h"
 
 namespace parley::edge::mcp {

@@ -23,7 +23,7 @@ class Transport {
   // Answers with an error of JSON-RPC instead of opening a stream.
   void refuse(const net::Exchange& exchange, int status, const RpcError& error,
               std::string_view id = "null");
-  // Whether there is room for one stream more. Else the client was told.
+  // Whether there is room for one stream more. Else the request is answered with that.
   bool has_room(const HttpRequest& request, ResponseStream::Kind kind,
                 std::string_view id = "null");
   ResponseStream& open(ResponseStream::Kind kind, const HttpRequest& request, McpSession* session);

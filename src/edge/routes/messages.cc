@@ -64,10 +64,7 @@ void send_batch(Call& call, const dialect::Codec& codec, const Submission& submi
     return;
   }
   const auto batch = std::make_shared<BatchAnswer>();
-  for (const Json message : messages.elements()) {
-    (void)message;
-    ++batch->left;
-  }
+  batch->left = messages.size();
   if (batch->left == 0 || batch->left > batch_max) {
     call.refuse(Error{
         Code::bad_request, "a batch has 1 to " + std::to_string(batch_max) + " messages", {}});

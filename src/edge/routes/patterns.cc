@@ -87,8 +87,7 @@ std::string message_in(Members& body, std::string_view receiver) {
     text.append(text.size() > 1 ? "," : "").append(R"("type":"request")");
   }
   const std::string_view raw = message.raw();
-  const bool is_empty = !(message.members().begin() != message.members().end());
-  text.append(text.size() > 1 && !is_empty ? "," : "").append(raw.substr(1));
+  text.append(text.size() > 1 && !message.empty() ? "," : "").append(raw.substr(1));
   return text;
 }
 

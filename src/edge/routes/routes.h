@@ -16,7 +16,7 @@ std::span<const Route> health_routes();
 std::span<const Route> human_routes();
 std::span<const Route> inbox_routes();
 std::span<const Route> lock_routes();
-std::span<const Route> mcp_routes();  // mcp/endpoint.cc
+std::span<const Route> mcp_routes();
 std::span<const Route> message_routes();
 std::span<const Route> pattern_routes();
 std::span<const Route> rule_routes();

@@ -203,7 +203,7 @@ std::optional<Error> fault_in(Json body, SessionAct act, const Principal& caller
     return Error{Code::sender_mismatch, "by is who writes it; leave it out, or name yourself",
                  "/by"};
   }
-  if (!(body.members().begin() != body.members().end())) {
+  if (body.empty()) {
     return Error{Code::bad_request, "an entry is an object with something in it", {}};
   }
   if (act == SessionAct::add_decision && body.find("decision").as_string().value_or("").empty()) {

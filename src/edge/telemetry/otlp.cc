@@ -146,7 +146,7 @@ void SpanExporter::folded(const view::Facts& facts) {
       const bool ends =
           (fact.kind == view::Fact::Kind::sent || fact.kind == view::Fact::Kind::delivery) &&
           fact.is_finished();
-      if (ends && jobs_.size() < options_.queue_max) {
+      if (ends && jobs_.size() < options_.limits.queue_max) {
         jobs_.push_back({fact.workspace, fact.message});
       } else if (ends) {
         ++dropped;
@@ -184,7 +184,7 @@ void SpanExporter::run() {
         read(*reader, job, batch);
         before = job.message;
       }
-      if (batch.spans.size() >= options_.batch_spans) {
+      if (batch.spans.size() >= options_.limits.batch_spans) {
         send(batch);
       }
     }
@@ -197,8 +197,8 @@ void SpanExporter::run() {
 bool SpanExporter::wait(std::deque<Job>& jobs) {
   std::unique_lock lock(mutex_);
   // A message that one receiver took has at least three spans.
-  const size_t enough = std::max<size_t>(options_.batch_spans / 3, 1);
-  changed_.wait_for(lock, std::chrono::microseconds(options_.interval.us),
+  const size_t enough = std::max<size_t>(options_.limits.batch_spans / 3, 1);
+  changed_.wait_for(lock, std::chrono::microseconds(options_.limits.interval.us),
                     [&] { return stop_ || jobs_.size() >= enough; });
   jobs.swap(jobs_);
   return !stop_;
@@ -255,18 +255,18 @@ void SpanExporter::send(Batch& batch) {
   const std::string text = otlp_text(whole.spans, options_.version);
   net::Headers headers = options_.headers;
   headers.emplace_back("content-type", "application/json");
-  base::Duration delay = options_.retry_first;
+  base::Duration delay = options_.limits.retry_first;
   bool stopping = !pause(base::Duration{});
   for (unsigned attempt = 1;; ++attempt) {
     const auto answer = client_.request("POST", "", text, headers,
-                                        stopping ? last_request_timeout : options_.timeout);
+                                        stopping ? last_request_timeout : options_.limits.timeout);
     if (answer && answer->status >= 200 && answer->status < 300) {
       exported_.fetch_add(whole.spans.size(), std::memory_order_relaxed);
       return;
     }
     failures_.fetch_add(1, std::memory_order_relaxed);
     const bool again = !answer || is_worth_a_retry(answer->status);
-    if (!again || stopping || attempt >= options_.attempts_max) {
+    if (!again || stopping || attempt >= options_.limits.attempts_max) {
       dropped_.fetch_add(whole.messages, std::memory_order_relaxed);
       return;
     }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "edge/telemetry/otlp_limits.h"
 #include "net/client/client.h"
 #include "view/facts.h"
 #include "view/traces.h"
@@ -36,12 +37,7 @@ class SpanExporter {
     std::string trusted_file;
     std::string history;  // the path of the database
     std::string version;
-    size_t batch_spans = 512;
-    size_t queue_max = 100'000;  // messages
-    base::Duration interval = base::seconds(5);
-    base::Duration timeout = base::seconds(10);
-    base::Duration retry_first = base::seconds(1);  // doubles
-    unsigned attempts_max = 5;
+    OtlpLimits limits;
   };
   explicit SpanExporter(Options options);
   // Sends what it can within two seconds.

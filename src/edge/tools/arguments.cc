@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 using lib::Json;
 
@@ -25,8 +25,8 @@ std::string joined(const Words& words) {
 // Null counts as absent: models write it for arguments that they leave out.
 Json Arguments::find(std::string_view name) {
   known_.push_back(name);
-  const Json value = object_ ? object_.find(name) : Json();
-  return value && !value.is_null() ? value : Json();
+  const Json value = object_.find(name);
+  return value.is_null() ? Json() : value;
 }
 
 void Arguments::blame(std::string_view name, std::string_view what) {
@@ -124,4 +124,4 @@ std::string Arguments::problem() const {
   return {};
 }
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

@@ -9,7 +9,7 @@
 
 #include "lib/json.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 // Reads the arguments of a call one by one. A model reads what was wrong and calls again, so the
 // first mistake is kept in words for a model: which argument, and what it should be.
@@ -41,4 +41,4 @@ class Arguments {
   std::string problem_;
 };
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

@@ -7,9 +7,13 @@
 #include "edge/tools/resources.h"
 #include "edge/tools/tools.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 namespace {
+
+using mcp::CallContext;
+using mcp::Client;
+using mcp::prompt_text;
 
 constexpr std::string_view specialist =
     "Work as a specialist over Parley. Repeat until you are told to stop:\n"
@@ -48,8 +52,8 @@ std::string argument(const CallContext& context, std::string_view name) {
 
 }  // namespace
 
-void add_prompts(node::Broker& broker, Features& features) {
-  const Complete agents = [&broker](const Client& client, std::string_view argument,
+void add_prompts(node::Broker& broker, mcp::Features& features) {
+  const mcp::Complete agents = [&broker](const Client& client, std::string_view argument,
                                     std::string_view begin) {
     return argument == "goal" || argument == "work" ? std::vector<std::string>()
                                                     : names_of_agents(broker, client, begin);
@@ -110,4 +114,4 @@ void add_prompts(node::Broker& broker, Features& features) {
        .complete = agents});
 }
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

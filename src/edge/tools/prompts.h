@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "edge/tools/features.h"
+#include "edge/mcp/features/features.h"
 #include "node/broker.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 // How to begin: as a specialist, as a director, and handing work over.
-void add_prompts(node::Broker& broker, Features& features);
+void add_prompts(node::Broker& broker, mcp::Features& features);
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

@@ -8,7 +8,7 @@
 
 #include "lib/json_writer.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 namespace {
 
@@ -41,13 +41,11 @@ void copy(Json from, Renamed name, JsonWriter& out) {
 }
 
 Json::Elements elements_of(Json object, std::string_view key) {
-  const Json list = object ? object.find(key) : Json();
-  return list ? list.elements() : Json::Elements{};
+  return object.find(key).elements();
 }
 
 bool flag_of(Json object, std::string_view key) {
-  const Json value = object.find(key);
-  return value && value.as_bool() == true;
+  return object.find(key).as_bool() == true;
 }
 
 template <class Write>
@@ -136,17 +134,14 @@ std::string in_words_of_tools(std::string detail) {
 // The text of a response. A result with no more than the usual members is reduced to its text: the
 // model pays for every word.
 std::string answer_in(Json response) {
-  const Json payload = response ? response.find("payload") : Json();
-  const Json body = payload ? payload.find("body") : Json();
+  const Json body = response.find("payload").find("body");
   if (!body || body.as_string()) {
-    return body ? std::string(*body.as_string()) : std::string();
+    return std::string(body.as_string().value_or(""));
   }
   constexpr std::array<std::string_view, 3> known = {"taskId", "status", "result"};
   bool plain = body.is_object();
-  if (plain) {
-    for (const auto member : body.members()) {
-      plain = plain && std::ranges::find(known, member.key) != known.end();
-    }
+  for (const auto member : body.members()) {
+    plain = plain && std::ranges::find(known, member.key) != known.end();
   }
   const std::string result = plain ? text_of(body, "result") : std::string();
   return result.empty() ? std::string(body.raw()) : result;
@@ -155,13 +150,11 @@ std::string answer_in(Json response) {
 }  // namespace
 
 std::string text_of(Json object, std::string_view key) {
-  const Json value = object ? object.find(key) : Json();
-  return value ? std::string(value.as_string().value_or("")) : std::string();
+  return std::string(object.find(key).as_string().value_or(""));
 }
 
 uint64_t number_of(Json object, std::string_view key) {
-  const Json value = object ? object.find(key) : Json();
-  return value ? value.as_uint64().value_or(0) : 0;
+  return object.find(key).as_uint64().value_or(0);
 }
 
 std::string refusal(Json problem, std::string_view to) {
@@ -241,9 +234,7 @@ std::string message_reply(Json message, std::string_view provenance, std::string
       out.key("note").text("answer it: sendMessage to " + text_of(message, "from") +
                            " with type result and this taskId");
     }
-    if (foreign) {
-      copy(foreign, {"session"}, out);
-    }
+    copy(foreign, {"session"}, out);
     lib::JsonDocument document;
     const auto parsed = document.parse(provenance);
     if (parsed && parsed->is_object()) {
@@ -297,9 +288,7 @@ std::string answer_reply(Json answered) {
     out.key("answered").boolean(true);
     copy(answered, {"id"}, out);
     out.key("from").text(text_of(response, "sender"));
-    if (response) {
-      copy(response, {"status"}, out);
-    }
+    copy(response, {"status"}, out);
     out.key("answer").text(answer_in(response));
     if (const std::string thread = text_of(response, "conversation_id"); !thread.empty()) {
       out.key("threadId").text(thread);
@@ -381,4 +370,4 @@ std::string tasks_reply(Json tasks) {
   return text;
 }
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

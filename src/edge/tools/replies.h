@@ -7,7 +7,7 @@
 
 #include "lib/json.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 // Answers of the API in the words of the tools: what a model needs of them, and nothing that it
 // would pay for in vain. Each is a JSON object, as the output schema of its tool says.
@@ -41,4 +41,4 @@ std::string undelivered(lib::Json receipt);
 std::string text_of(lib::Json object, std::string_view key);
 uint64_t number_of(lib::Json object, std::string_view key);
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

@@ -5,7 +5,7 @@
 
 #include "edge/tools/schema.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 namespace {
 
 std::string refused(std::string_view problem, std::string_view to = "to") {
@@ -87,4 +87,4 @@ TEST(McpShape, SaysTheSchemaOfAnObject) {
 }
 
 }  // namespace
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

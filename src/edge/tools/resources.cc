@@ -6,9 +6,12 @@
 
 #include "edge/api/call.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 namespace {
+
+using mcp::CallContext;
+using mcp::Client;
 
 constexpr std::string_view inbox_uri = "parley://inbox";
 constexpr std::string_view agents_uri = "parley://agents";
@@ -43,8 +46,8 @@ std::vector<std::string> threads_of(const node::Broker& broker, const Client& cl
 }
 
 // A message changes the thread for its sender and its receivers.
-void tell_thread(const core::Tables& tables, core::WorkspaceId id, const core::Entry& entry,
-                 const core::Receipt& receipt, Server& server) {
+void notify_of_thread(const core::Tables& tables, core::WorkspaceId id, const core::Entry& entry,
+                      const core::Receipt& receipt, mcp::Server& server) {
   const auto& envelope = std::get<core::Send>(entry.command).envelope;
   if (envelope.thread.empty()) {
     return;
@@ -80,7 +83,8 @@ std::vector<std::string> names_of_agents(const node::Broker& broker, const Clien
   return names;
 }
 
-void add_resources(node::Broker& broker, const std::shared_ptr<Tools>& tools, Features& features) {
+void add_resources(node::Broker& broker, const std::shared_ptr<Tools>& tools,
+                   mcp::Features& features) {
   features.resources.push_back(
       {.uri = std::string(inbox_uri),
        .name = "inbox",
@@ -106,7 +110,7 @@ void add_resources(node::Broker& broker, const std::shared_ptr<Tools>& tools, Fe
        .subscribable = true});
 }
 
-void watch_resources(node::Broker& broker, Server& server) {
+void watch_resources(node::Broker& broker, mcp::Server& server) {
   broker.observe([&broker, &server](const core::Entry& entry, const core::Outcome& outcome,
                                     std::span<const core::Effect> effects) {
     const core::Workspace* workspace = broker.machine().find(entry.workspace);
@@ -128,7 +132,7 @@ void watch_resources(node::Broker& broker, Server& server) {
       }
     }
     if (const auto* send = std::get_if<core::Send>(&entry.command)) {
-      tell_thread(tables, entry.workspace, entry, *outcome, server);
+      notify_of_thread(tables, entry.workspace, entry, *outcome, server);
       // The broker publishes changes of presence on this topic.
       const auto& to = send->envelope.receivers;
       if (std::ranges::find(to, availability_topic) != to.end()) {
@@ -141,4 +145,4 @@ void watch_resources(node::Broker& broker, Server& server) {
   });
 }
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

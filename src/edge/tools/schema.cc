@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 namespace {
 
@@ -74,4 +74,4 @@ class SchemaWriter {
 
 std::string schema_of(std::string_view members) { return SchemaWriter(members).object(); }
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

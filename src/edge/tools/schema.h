@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 // The JSON Schema of an object that is written in a short form: its members, with spaces between
 // them. A member is text unless something follows its name: `?` a flag, `#` a whole number, `*` a
@@ -14,4 +14,4 @@ namespace parley::edge::mcp {
 //   !id more? messages[!id to* preview]
 std::string schema_of(std::string_view members);
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

@@ -6,12 +6,18 @@
 #include "edge/api/call.h"
 #include "lib/json_writer.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 namespace {
 
 using lib::Json;
 using lib::JsonWriter;
+using mcp::CallContext;
+using mcp::CallHandle;
+using mcp::internal_error;
+using mcp::Result;
+using mcp::tool_error;
+using mcp::tool_json;
 
 constexpr uint64_t wait_seconds_max = 300;
 constexpr uint64_t wait_seconds = 30;
@@ -30,7 +36,7 @@ std::string wait_query(uint64_t seconds) { return "wait=" + std::to_string(secon
 bool accepted(const Arguments& arguments, const CallHandle& call) {
   const std::string problem = arguments.problem();
   if (!problem.empty()) {
-    call.done(tool_error("BAD_ARGUMENTS: " + problem));
+    call.done(tool_error(base::Code::bad_arguments, problem));
   }
   return problem.empty();
 }
@@ -99,16 +105,16 @@ void Tools::answer(const Caller& caller, const Inner& inner, Write write) {
            });
 }
 
-void Tools::keep_telling(const CallHandle& call, uint64_t seconds, std::string what,
-                         uint64_t passed) {
-  if (!call.tells_progress()) {
+void Tools::notify_progress(const CallHandle& call, uint64_t seconds, std::string what,
+                            uint64_t passed) {
+  if (!call.wants_progress()) {
     return;
   }
   const base::Time next = server_.now() + base::seconds(progress_seconds);
   server_.waits().add(next, [this, call, seconds, what = std::move(what), passed]() mutable {
     const uint64_t now = passed + progress_seconds;
     call.progress(static_cast<double>(now), static_cast<double>(seconds), what);
-    keep_telling(call, seconds, std::move(what), now);
+    notify_progress(call, seconds, std::move(what), now);
   });
 }
 
@@ -128,7 +134,7 @@ void Tools::wait_for_message(const CallContext& context) {
   if (!accepted(arguments, context.call)) {
     return;
   }
-  keep_telling(context.call, seconds, "no mail yet");
+  notify_progress(context.call, seconds, "no mail yet");
   answer(caller_of(context),
          {.path = "/v1/inbox",
           .query = "limit=" + std::to_string(inbox_limit) + "&" + wait_query(seconds),
@@ -203,7 +209,7 @@ void Tools::ack_message(const CallContext& context) {
 // An answer that does not come in time is no failure: it will be in the inbox.
 void Tools::question(const Caller& caller, std::string body, uint64_t seconds,
                      std::string_view asked, Write write) {
-  keep_telling(caller.call, seconds, "waiting for " + std::string(asked));
+  notify_progress(caller.call, seconds, "waiting for " + std::string(asked));
   call_api(
       caller,
       {.method = "POST",
@@ -277,4 +283,4 @@ void Tools::publish(const CallContext& context) {
          published_reply);
 }
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

@@ -7,46 +7,46 @@
 #include <vector>
 
 #include "edge/api/api.h"
+#include "edge/mcp/features/features.h"
 #include "edge/mcp/server.h"
 #include "edge/tools/arguments.h"
-#include "edge/tools/features.h"
 #include "edge/tools/replies.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 // Carries out the calls of Parley's tools: each is one request to the API, or a few, in the
 // caller's name, and a short answer made of what came back.
 class Tools {
  public:
-  Tools(Api& api, Server& server) : api_(api), server_(server) {}
+  Tools(Api& api, mcp::Server& server) : api_(api), server_(server) {}
 
-  void check_inbox(const CallContext& context);
-  void read_message(const CallContext& context);
-  void send_message(const CallContext& context);
-  void wait_for_message(const CallContext& context);
-  void ack_message(const CallContext& context);
-  void request(const CallContext& context);
-  void publish(const CallContext& context);
-  void find_agents(const CallContext& context);
-  void get_thread(const CallContext& context);
-  void session(const CallContext& context);
-  void ask_human(const CallContext& context);
-  void status(const CallContext& context);
+  void check_inbox(const mcp::CallContext& context);
+  void read_message(const mcp::CallContext& context);
+  void send_message(const mcp::CallContext& context);
+  void wait_for_message(const mcp::CallContext& context);
+  void ack_message(const mcp::CallContext& context);
+  void request(const mcp::CallContext& context);
+  void publish(const mcp::CallContext& context);
+  void find_agents(const mcp::CallContext& context);
+  void get_thread(const mcp::CallContext& context);
+  void session(const mcp::CallContext& context);
+  void ask_human(const mcp::CallContext& context);
+  void status(const mcp::CallContext& context);
 
-  void read_inbox(const CallContext& context);
-  void read_thread(const CallContext& context);
-  void read_agents(const CallContext& context);
+  void read_inbox(const mcp::CallContext& context);
+  void read_thread(const mcp::CallContext& context);
+  void read_agents(const mcp::CallContext& context);
 
  private:
   // The caller of a tool, kept for as long as the call takes.
   struct Caller {
-    CallHandle call;
+    mcp::CallHandle call;
     Principal principal;
     std::string traceparent;
     std::string tracestate;
     std::string_view to = "to";  // what the tool calls a receiver
   };
-  static Caller caller_of(const CallContext& context);
+  static Caller caller_of(const mcp::CallContext& context);
 
   // A request to the API. `dialect` is that of the body and of the answer.
   struct Inner {
@@ -70,22 +70,22 @@ class Tools {
   static Inner session_inner(const SessionCall& wanted);
 
   // Ends the reading of a resource with the object that `write` makes of the answer.
-  void read(const CallContext& context, const Inner& inner, Write write);
+  void read(const mcp::CallContext& context, const Inner& inner, Write write);
 
   // Sends a request and waits for its answer; `asked` names the receiver for the progress texts.
   void question(const Caller& caller, std::string body, uint64_t seconds, std::string_view asked,
                 Write write);
-  void ask_user(const CallContext& context, const std::string& question,
+  void ask_user(const mcp::CallContext& context, const std::string& question,
                 const std::vector<std::string>& options, uint64_t seconds);
   // To the human of this name, or to the only one there is.
   void ask_by_mail(const Caller& caller, const std::string& to, const std::string& text,
                    uint64_t seconds);
   // While a call waits, the client gets a notification of its progress every few seconds.
-  void keep_telling(const CallHandle& call, uint64_t seconds, std::string what,
-                    uint64_t passed = 0);
+  void notify_progress(const mcp::CallHandle& call, uint64_t seconds, std::string what,
+                       uint64_t passed = 0);
 
   Api& api_;
-  Server& server_;
+  mcp::Server& server_;
 };
 
 // A message of flow: what any agent may send to any other.
@@ -100,6 +100,6 @@ struct Draft {
 std::string composed(const Draft& draft);
 
 // True when the arguments are fine; else the call is over.
-bool accepted(const Arguments& arguments, const CallHandle& call);
+bool accepted(const Arguments& arguments, const mcp::CallHandle& call);
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

@@ -14,12 +14,13 @@
 #include <vector>
 
 #include "base/time.h"
+#include "edge/webhooks/limits.h"
 #include "net/client/client.h"
 
 namespace parley::edge {
 
-// What a webhook may reach. Without being allowed: https to addresses of the whole Internet. A
-// network that is allowed: https too; http only on loopback.
+// What a webhook may reach. By default: https to public addresses. In a network that is allowed:
+// https, and http if it is loopback.
 struct Reach {
   std::vector<net::Network> allowed;
 
@@ -40,7 +41,7 @@ class Poster {
   struct Options {
     Reach reach;
     std::string trusted_file;  // PEM; empty: what the system trusts
-    base::Duration timeout = base::seconds(10);
+    base::Duration timeout = WebhookLimits{}.timeout;
     size_t queue_max = 10'000;
     size_t threads = 32;
     size_t per_origin = 4;

@@ -41,14 +41,15 @@ net::Headers signed_headers(std::string_view id, Time now, std::string_view body
           {"webhook-signature", signatures}};
 }
 
-Webhooks::Webhooks(const core::Machine& machine, Waits& waits, Options options, Hooks hooks)
+Webhooks::Webhooks(const core::Machine& machine, Waits& waits, Options options,
+                   Environment environment)
     : machine_(machine),
       waits_(waits),
       options_(std::move(options)),
-      hooks_(std::move(hooks)),
+      environment_(std::move(environment)),
       poster_(options_.poster) {
-  if (!options_.bring) {
-    options_.bring = [this](Poster::Request request, Poster::Done done) {
+  if (!options_.send) {
+    options_.send = [this](Poster::Request request, Poster::Done done) {
       return poster_.post(std::move(request), std::move(done));
     };
   }
@@ -107,7 +108,7 @@ bool Webhooks::is_asleep(const Key& key) const {
   core::AgentRef ref = core::none;
   const core::Agent* const agent = find(key, ref);
   return agent != nullptr && agent->inbox.first() != core::none && agent->streams.empty() &&
-         !hooks_.is_awaited(key.first, ref);
+         !environment_.is_awaited(key.first, ref);
 }
 
 void Webhooks::wake(core::WorkspaceId workspace, core::AgentRef ref) {
@@ -132,13 +133,13 @@ void Webhooks::wake(core::WorkspaceId workspace, core::AgentRef ref) {
     state.disabled = false;
     state.failures = 0;
   }
-  const Time now = hooks_.now();
+  const Time now = environment_.now();
   Time due = now;
   if (!is_asleep(key)) {
     // The agent will get its mail by itself, unless its connection is dead: that is checked later.
-    due = now + options_.again_after;
+    due = now + options_.limits.again_after;
   } else if (state.begun.us != 0) {
-    due = state.begun + (agent.seen > state.begun ? pause_min : options_.again_after);
+    due = state.begun + (agent.seen > state.begun ? pause_min : options_.limits.again_after);
   }
   due = std::max(due, now);
   if (state.phase == State::Phase::idle || due < state.due) {
@@ -169,7 +170,7 @@ void Webhooks::fire(const Key& key) {
   if (!is_asleep(key)) {
     return;
   }
-  const Time now = hooks_.now();
+  const Time now = environment_.now();
   if (agent->seen > state.begun) {
     state.reminders = 0;
   }
@@ -181,12 +182,12 @@ void Webhooks::fire(const Key& key) {
   // After a rotation both secrets sign for a while, so that the receiver can change at any time.
   std::vector<core::WebhookSecret> secrets = {agent->webhook.secret};
   if (agent->webhook.former != core::WebhookSecret{} &&
-      now < agent->webhook.rotated + options_.secret_overlap) {
+      now < agent->webhook.rotated + options_.limits.secret_overlap) {
     secrets.push_back(agent->webhook.former);
   }
   Poster::Request request{.url = agent->webhook.url,
                           .headers =
-                              [clock = hooks_.now, id = state.id, body = state.event,
+                              [clock = environment_.now, id = state.id, body = state.event,
                                secrets = std::move(secrets), agent = "parley/" + options_.version] {
                                 net::Headers headers = signed_headers(id, clock(), body, secrets);
                                 headers.emplace_back("Content-Type",
@@ -200,11 +201,11 @@ void Webhooks::fire(const Key& key) {
   state.phase = State::Phase::sending;
   state.number = number;
   const bool taken =
-      options_.bring(std::move(request), [this, key, number, now](const Poster::Result& result) {
-        hooks_.post([this, key, number, now, result] { finish(key, number, now, result); });
+      options_.send(std::move(request), [this, key, number, now](const Poster::Result& result) {
+        environment_.post([this, key, number, now, result] { finish(key, number, now, result); });
       });
   if (!taken) {
-    schedule(key, state, now + options_.retry_max);
+    schedule(key, state, now + options_.limits.retry_max);
   }
 }
 
@@ -214,7 +215,7 @@ void Webhooks::finish(const Key& key, uint64_t number, Time begun, const Poster:
     return;  // the webhook was set again or removed meanwhile
   }
   State& state = at->second;
-  const Time now = hooks_.now();
+  const Time now = environment_.now();
   state.phase = State::Phase::idle;
   state.attempted = now;
   state.error = base::cut(result.error, error_bytes_max);
@@ -227,7 +228,7 @@ void Webhooks::finish(const Key& key, uint64_t number, Time begun, const Poster:
   ++state.failures;
   state.more = false;
   state.gone = result.status == status_gone;
-  state.disabled = state.gone || state.failures >= options_.failures_max;
+  state.disabled = state.gone || state.failures >= options_.limits.failures_max;
   if (state.disabled) {
     warn(key, state.gone ? "wants no more (HTTP 410): it rests until it is set again"
                          : "failed " + std::to_string(state.failures) +
@@ -237,8 +238,9 @@ void Webhooks::finish(const Key& key, uint64_t number, Time begun, const Poster:
   if (state.failures == 1) {
     warn(key, "fails and is tried again: " + state.detail);
   }
-  const int64_t doubled = options_.retry_first.us << std::min<uint64_t>(state.failures - 1, 20);
-  const base::Duration pause{std::min(doubled, options_.retry_max.us)};
+  const WebhookLimits& limits = options_.limits;
+  const int64_t doubled = limits.retry_first.us << std::min<uint64_t>(state.failures - 1, 20);
+  const base::Duration pause{std::min(doubled, limits.retry_max.us)};
   // Random, so that the retries for many agents of one receiver do not come all at once.
   const base::Duration spread{
       static_cast<int64_t>(lib::random_u64() % static_cast<uint64_t>(pause.us / 4 + 1))};
@@ -264,8 +266,8 @@ void Webhooks::on_success(const Key& key, State& state, Time begun) {
   }
   // The receiver may have failed after it answered. The mail still waits, so it gets a reminder.
   if (state.phase == State::Phase::idle && agent->seen <= begun) {
-    const int64_t doubled = options_.again_after.us << std::min(state.reminders++, 20u);
-    const int64_t longest = std::max(options_.remind_max.us, options_.again_after.us);
+    const int64_t doubled = options_.limits.again_after.us << std::min(state.reminders++, 20u);
+    const int64_t longest = std::max(options_.limits.remind_max.us, options_.limits.again_after.us);
     schedule(key, state, state.attempted + base::Duration{std::min(doubled, longest)});
   }
 }
@@ -286,7 +288,7 @@ std::string Webhooks::event_of(const Key& key, const core::Agent& agent, const S
   out.key("source").text("urn:parley:workspace:" +
                          std::to_string(static_cast<uint32_t>(key.first)));
   out.key("type").text("parley.mail.waiting").key("subject").text(agent.name);
-  out.key("time").time(hooks_.now()).key("datacontenttype").text("application/json");
+  out.key("time").time(environment_.now()).key("datacontenttype").text("application/json");
   out.key("data").object().key("agent").text(agent.name).key("workspace").text(workspace);
   out.key("unsettled").number(agent.inbox.unsettled).end_object().end_object();
   return text;

@@ -12,6 +12,7 @@
 #include "core/machine/machine.h"
 #include "core/model/effect.h"
 #include "edge/waits.h"
+#include "edge/webhooks/limits.h"
 #include "edge/webhooks/poster.h"
 #include "lib/json_writer.h"
 
@@ -35,25 +36,21 @@ class Webhooks {
  public:
   struct Options {
     Poster::Options poster;
-    base::Duration again_after = base::minutes(1);
-    base::Duration retry_first = base::seconds(1);  // doubles, up to retry_max
-    base::Duration retry_max = base::minutes(5);
-    uint64_t failures_max = 10;  // in a row; then the webhook rests until its agent is active
-    base::Duration secret_overlap = base::hours(24);
-    base::Duration remind_max = base::hours(1);
+    WebhookLimits limits;
     std::string version;
     // Gets a line for the log when a webhook begins to fail, rests or works again.
     std::function<void(const std::string&)> warn{};
     // Sends a request; false when too many wait. Empty: a Poster does.
-    std::function<bool(Poster::Request, Poster::Done)> bring{};
+    std::function<bool(Poster::Request, Poster::Done)> send{};
   };
-  struct Hooks {
+  struct Environment {
     std::function<base::Time()> now;
     // Runs something on the server's thread; called on another.
     std::function<void(std::function<void()>)> post;
     std::function<bool(core::WorkspaceId, core::AgentRef)> is_awaited;  // someone polls
   };
-  Webhooks(const core::Machine& machine, Waits& waits, Options options, Hooks hooks);
+  Webhooks(const core::Machine& machine, Waits& waits, Options options,
+           Environment environment);
 
   const Reach& reach() const { return options_.poster.reach; }
 
@@ -108,7 +105,7 @@ class Webhooks {
   const core::Machine& machine_;
   Waits& waits_;
   Options options_;
-  const Hooks hooks_;
+  const Environment environment_;
   std::map<Key, State> states_;  // of agents that have one
   uint64_t next_number_ = 1;
   uint64_t sent_ = 0;

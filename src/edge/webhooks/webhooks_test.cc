@@ -34,16 +34,16 @@ class WebhooksTest : public testing::Test {
 
   void make() {
     Webhooks::Options options;
-    options.again_after = base::seconds(60);
-    options.failures_max = 3;
+    options.limits.again_after = base::seconds(60);
+    options.limits.failures_max = 3;
     options.warn = [this](const std::string& text) { warnings_.push_back(text); };
-    options.bring = [this](Poster::Request request, Poster::Done done) {
+    options.send = [this](Poster::Request request, Poster::Done done) {
       asked_.push_back(std::move(request));
       done_.push_back(std::move(done));
       return true;
     };
     webhooks_.emplace(bench_.machine, waits_, options,
-                      Webhooks::Hooks{.now = [this] { return now(); },
+                      Webhooks::Environment{.now = [this] { return now(); },
                                       .post = [](std::function<void()> work) { work(); },
                                       .is_awaited = [this](auto, auto) { return polls_; }});
   }

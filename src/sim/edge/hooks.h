@@ -13,7 +13,7 @@ class Hooks {
  public:
   explicit Hooks(RunState& run) : run_(run) {}
 
-  // As edge::Webhooks::Options::bring.
+  // As edge::Webhooks::Options::send.
   bool bring(edge::Poster::Request request, edge::Poster::Done done);
   // Lets what is due get there.
   void pass_time();

@@ -63,7 +63,7 @@ std::expected<void, Error> Host::start() {
   options.view = life->view.get();
   options.mcp_key = mcp_key_;
   options.mcp_sessions = std::move(*notes);
-  options.webhooks.bring = bring_;
+  options.webhooks.send = bring_;
   options.webhooks.poster.reach.allowed.push_back(*net::Network::parse("127.0.0.0/8"));
   life->api = std::make_unique<edge::Api>(*life->broker, setting_.clock, std::move(options));
   life->server =

@@ -28,7 +28,7 @@ struct Shape {
 // moved, without threads. It can be killed at any time and started again; its disk outlives it.
 class Host {
  public:
-  // Brings what webhooks ask; as edge::Webhooks::Options::bring.
+  // Brings what webhooks ask; as edge::Webhooks::Options::send.
   using Bring = std::function<bool(edge::Poster::Request, edge::Poster::Done)>;
 
   // `directory` is for the files of the view and of MCP.

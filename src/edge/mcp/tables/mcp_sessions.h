@@ -37,11 +37,11 @@ class McpSessions {
   McpSession& add(McpSession session);
   void erase(const McpSession& session);
 
-  // Whether the principal may have one more session, once `leaves` is gone: the session, of its own
-  // or of all, that was idle for longest.
+  // Whether the principal may have one more session, once `evicted` has left memory: the session,
+  // of its own or of all, that was idle for longest.
   struct Room {
     bool is_there = true;
-    McpSession* leaves = nullptr;
+    McpSession* evicted = nullptr;
   };
   Room room_for(const Principal& principal) const;
 

@@ -112,18 +112,14 @@ void SavedSessions::read_line(std::string_view line, base::Time now) {
     return;
   }
   const auto text = [&](std::string_view key) {
-    const Json value = json->find(key);
-    return std::string(value ? value.as_string().value_or("") : std::string_view{});
+    return std::string(json->find(key).as_string().value_or(""));
   };
-  const Json at = json->find("at");
-  const Json ended = json->find("ended");
-  const Json uris = json->find("uris");
   const std::string key = text("session");
   Entry entry{.owner = text("owner"),
-              .saved = {.is_ended = ended && ended.as_bool() == true, .level = text("level")},
-              .at = base::Time{at ? at.as_int64().value_or(0) : 0},
+              .saved = {.is_ended = json->find("ended").as_bool() == true, .level = text("level")},
+              .at = base::Time{json->find("at").as_int64().value_or(0)},
               .bytes = line.size() + 1};
-  for (const Json uri : uris ? uris.elements() : Json::Elements{}) {
+  for (const Json uri : json->find("uris").elements()) {
     entry.saved.uris.emplace_back(uri.as_string().value_or(""));
   }
   if (entry.at + bounds_.life < now) {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "edge/mcp/features/features.h"
 #include "edge/mcp/rpc.h"
-#include "edge/tools/features.h"
 #include "net/server.h"
 
 namespace parley::edge::mcp {

@@ -2,7 +2,7 @@
 // The names, texts and schemas of Parley's features. Each agent pays for every word here in each
 // conversation: docs/reference/tools.md has the sum, which a test counts and holds under 2,500
 // tokens.
-#include "edge/tools/parley_tools.h"
+#include "edge/tools/tool_table.h"
 
 #include <memory>
 
@@ -11,7 +11,7 @@
 #include "edge/tools/schema.h"
 #include "edge/tools/tools.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 namespace {
 
@@ -58,7 +58,7 @@ constexpr std::string_view status_out =
     "!tasks[!taskId title from to !state silentFor threadId] !broker{status version}";
 constexpr std::string_view settled_out = "!id !outcome";
 
-using Method = void (Tools::*)(const CallContext&);
+using Method = void (Tools::*)(const mcp::CallContext&);
 
 struct Row {
   std::string_view name;
@@ -66,7 +66,7 @@ struct Row {
   std::string_view description;
   std::string_view input;  // the properties
   std::string_view required;
-  std::string_view output;  // see shape
+  std::string_view output;  // in the short form of schema_of
   std::string_view annotations;
   Method method;
 };
@@ -144,7 +144,7 @@ constexpr Row rows[] = {
      "", "", status_out, reads, &Tools::status},
 };
 
-Tool tool_of(const Row& row, const std::shared_ptr<Tools>& tools) {
+mcp::Tool tool_of(const Row& row, const std::shared_ptr<Tools>& tools) {
   std::string input = R"({"type":"object","properties":{)";
   input.append(row.input).append("}");
   if (!row.required.empty()) {
@@ -157,16 +157,16 @@ Tool tool_of(const Row& row, const std::shared_ptr<Tools>& tools) {
           .input_schema = std::move(input),
           .output_schema = schema_of(row.output),
           .annotations = std::string(row.annotations),
-          .handler = [tools, method = row.method](const CallContext& context) {
+          .handler = [tools, method = row.method](const mcp::CallContext& context) {
             ((*tools).*method)(context);
           }};
 }
 
 }  // namespace
 
-Features parley_features(Api& api, node::Broker& broker, Server& server) {
+mcp::Features parley_features(Api& api, node::Broker& broker, mcp::Server& server) {
   const auto tools = std::make_shared<Tools>(api, server);
-  Features features;
+  mcp::Features features;
   features.instructions = instructions;
   for (const Row& row : rows) {
     features.tools.push_back(tool_of(row, tools));
@@ -177,4 +177,4 @@ Features parley_features(Api& api, node::Broker& broker, Server& server) {
   return features;
 }
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

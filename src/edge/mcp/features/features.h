@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "edge/tools/call_handle.h"
+#include "edge/mcp/features/call_handle.h"
 
 namespace parley::edge::mcp {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/tools/catalog.h"
+#include "edge/mcp/features/catalog.h"
 
 #include <algorithm>
 
@@ -26,14 +26,10 @@ std::vector<Catalog::HeaderParam> header_params(const std::string& schema) {
   std::vector<Catalog::HeaderParam> params;
   lib::JsonDocument document;
   const auto parsed = document.parse(schema);
-  const Json properties = parsed && parsed->is_object() ? parsed->find("properties") : Json();
-  if (!properties || !properties.is_object()) {
-    return params;
-  }
+  const Json properties = parsed ? parsed->find("properties") : Json();
   for (const lib::JsonMember property : properties.members()) {
-    const Json header = property.value.find("x-mcp-header");
-    if (header && header.as_string()) {
-      params.push_back({std::string(property.key), "mcp-param-" + lower(*header.as_string())});
+    if (const auto header = property.value.find("x-mcp-header").as_string()) {
+      params.push_back({std::string(property.key), "mcp-param-" + lower(*header)});
     }
   }
   return params;
@@ -283,7 +279,7 @@ std::optional<RpcError> check_headers(const net::Request& request, const RpcMess
   }
   const Json arguments = message.param("arguments");
   for (const Catalog::HeaderParam& param : *headers) {
-    const Json value = arguments && arguments.is_object() ? arguments.find(param.property) : Json();
+    const Json value = arguments.find(param.property);
     const bool is_there = value && !value.is_null();
     const std::string_view text = request.header(param.header);
     const auto given = header_value(text);

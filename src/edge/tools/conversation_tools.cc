@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tools about other agents and people: who is there, what was said, sessions, asking a human.
+// The tools about agents, conversations and humans: who is there, what was said in a thread, shared
+// sessions, asking a human, how one stands; and the reading of resources.
 #include <algorithm>
 #include <utility>
 
@@ -8,12 +9,18 @@
 #include "edge/tools/tools.h"
 #include "lib/json_writer.h"
 
-namespace parley::edge::mcp {
+namespace parley::edge::tools {
 
 namespace {
 
+using base::Code;
 using lib::Json;
 using lib::JsonWriter;
+using mcp::CallContext;
+using mcp::internal_error;
+using mcp::RpcError;
+using mcp::tool_error;
+using mcp::tool_json;
 
 class Query {
  public:
@@ -116,7 +123,7 @@ void Tools::session(const CallContext& context) {
     return;
   }
   if (const std::string problem = wanted.problem(); !problem.empty()) {
-    context.call.done(tool_error("BAD_ARGUMENTS: " + problem));
+    context.call.done(tool_error(Code::bad_arguments, problem));
     return;
   }
   answer(caller_of(context), session_inner(wanted), session_reply);
@@ -225,8 +232,8 @@ void Tools::ask_user(const CallContext& context, const std::string& question,
                         [call = context.call, seconds, unanswered] {
                           call.done(unanswered("none within " + std::to_string(seconds) + " s"));
                         });
-    keep_telling(context.call, seconds, "waiting for the user");
-    context.call.ask({form("answer", question, schema)});
+    notify_progress(context.call, seconds, "waiting for the user");
+    context.call.ask({mcp::form("answer", question, schema)});
     return;
   }
   lib::JsonDocument document;
@@ -256,8 +263,7 @@ void Tools::ask_by_mail(const Caller& caller, const std::string& to, const std::
       caller, {.path = "/v1/agents", .query = humans.text()},
       [this, caller, to, text, seconds](const net::Response&, Json answer) {
         std::vector<std::string> names;
-        const Json found = answer.find("agents");
-        for (const Json each : found ? found.elements() : Json::Elements{}) {
+        for (const Json each : answer.find("agents").elements()) {
           names.push_back(text_of(each, "id"));
         }
         const std::string name = to.empty() && names.size() == 1 ? names.front()
@@ -273,12 +279,15 @@ void Tools::ask_by_mail(const Caller& caller, const std::string& to, const std::
                    seconds, name, human_reply);
           return;
         }
-        caller.call.done(tool_error(
-            names.empty() ? "NO_HUMAN: no human is registered here. Someone with the admin token "
-                            "adds one by `parley human add NAME`."
-            : to.empty()  ? "BAD_ARGUMENTS: say in `to` which human: " + joined(names)
-                          : "RECEIVER_NOT_FOUND: there is no " + name + "; there are " +
-                               joined(names) + ". For an agent use request."));
+        caller.call.done(
+            names.empty() ? tool_error(Code::no_human,
+                                       "no human is registered here. Someone with the admin token "
+                                       "adds one by `parley human add NAME`.")
+            : to.empty()
+                ? tool_error(Code::bad_arguments, "say in `to` which human: " + joined(names))
+                : tool_error(Code::receiver_not_found, "there is no " + name + "; there are " +
+                                                           joined(names) +
+                                                           ". For an agent use request."));
       });
 }
 
@@ -318,7 +327,7 @@ void Tools::read(const CallContext& context, const Inner& inner, Write write) {
       caller_of(context), inner,
       [call = context.call, uri = std::string(context.uri), write = std::move(write)](
           const net::Response&, Json body) {
-        call.done(resource_text(uri, "application/json", write(body)));
+        call.done(mcp::resource_text(uri, "application/json", write(body)));
       },
       [call = context.call, missing](Json problem) {
         const std::string code = text_of(problem, "code");
@@ -345,4 +354,4 @@ void Tools::read_agents(const CallContext& context) {
   read(context, {.path = "/v1/agents", .query = people_query().text()}, agents_reply);
 }
 
-}  // namespace parley::edge::mcp
+}  // namespace parley::edge::tools

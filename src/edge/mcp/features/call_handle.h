@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "edge/mcp/rpc.h"
 #include "edge/principal.h"
 #include "lib/json.h"
 #include "net/write_report.h"
@@ -22,15 +23,6 @@ namespace parley::edge::mcp {
 class Calls;
 
 enum class Era : uint8_t { legacy, modern };  // 2025-11-25 and older; 2026-07-28
-enum class Level : uint8_t { debug, info, notice, warning, error, critical, alert, emergency };
-
-// What the client said that it can do for the server.
-struct ClientCapabilities {
-  bool elicitation = false;      // asks its user by a form
-  bool elicitation_url = false;  // or sends its user to a page
-  bool sampling = false;         // asks its model
-  bool roots = false;
-};
 
 struct Client {
   Principal principal;
@@ -41,17 +33,6 @@ struct Client {
   std::string traceparent;
   std::string tracestate;
 };
-
-// An error of the protocol, instead of a result. What a model should read and act on is a result
-// with `isError`: see tool_error.
-struct RpcError {
-  int code = 0;
-  std::string message;
-  std::string data{};  // JSON
-};
-inline constexpr int invalid_params = -32602;
-inline constexpr int internal_error = -32603;
-inline constexpr int missing_capability = -32021;  // data: {"requiredCapabilities":{…}}
 
 // What a call ends with. `members` are JSON without the braces, and say nothing of `isError`: that
 // is written for a result that has failed.
@@ -81,9 +62,9 @@ class CallHandle {
   void done(const Result& result) const;
   void fail(const RpcError& error) const;
 
-  // Told if the client asked for it, else nothing.
+  // Notifies the client of the progress, if it asked for that.
   void progress(double done, double total, std::string_view message = {}) const;
-  bool tells_progress() const;
+  bool wants_progress() const;
   void log(Level level, std::string_view logger, std::string_view data_json) const;
 
   // Runs once if the client cancels the call, or is gone and that counts as such; not after `done`.
@@ -131,8 +112,8 @@ Result tool_text(std::string_view text);
 // Structured content, and the same as text for clients that know no other.
 Result tool_json(std::string_view object);
 // A refusal that the model reads: code, what was wrong, what to do.
-Result tool_error(const base::Error& error);
 Result tool_error(std::string_view text);
+Result tool_error(base::Code code, std::string_view text);
 Result resource_text(std::string_view uri, std::string_view mime_type, std::string_view text);
 Result prompt_text(std::string_view description, std::string_view text);
 
