@@ -20,6 +20,7 @@
 #include "edge/telemetry/otlp.h"
 #include "journal/file/file.h"
 #include "lib/crypto.h"
+#include "lib/file.h"
 #include "lib/json_writer.h"
 #include "net/socket_server.h"
 #include "node/broker.h"
@@ -48,9 +49,7 @@ std::expected<void, Error> write_private(const std::string& path, const std::str
   if (file < 0) {
     return cannot_write(path);
   }
-  const bool written =
-      ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      ::fsync(file) == 0;
+  const bool written = lib::write_all(file, text) && ::fsync(file) == 0;
   ::close(file);
   if (!written || ::rename(made.c_str(), path.c_str()) != 0) {
     return cannot_write(path);
