@@ -181,7 +181,7 @@ void tell_jump(base::Duration by, bool believed) {
                       "; the broker's time follows if that lasts a minute");
 }
 
-void tell(const view::History::Report& report, const std::string& path) {
+void warn_of(const view::History::Report& report, const std::string& path) {
   if (!report.set_aside.empty()) {
     warn("the history could not be used and is now " + report.set_aside +
          "; it is made anew from what the journal has");
@@ -239,7 +239,7 @@ std::unique_ptr<view::Runner> start_view(const Config& config, journal::Journal&
     warn("cannot open the history, so old messages cannot be found: " + view.error().detail);
     return nullptr;
   }
-  tell((*view)->report(), path);
+  warn_of((*view)->report(), path);
   return std::move(*view);
 }
 

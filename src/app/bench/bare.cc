@@ -108,15 +108,15 @@ std::expected<void, Failure> BareEcho::start() {
   }
   caller_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const bool connected = caller_ >= 0 && ::connect(caller_, generic, size) == 0;
-  const int answerer = connected ? ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC) : -1;
+  const int server = connected ? ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC) : -1;
   ::close(listener);
-  if (answerer < 0) {
+  if (server < 0) {
     return no_echo("cannot connect");
   }
   const int one = 1;
   ::setsockopt(caller_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  ::setsockopt(answerer, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  thread_ = std::thread([answerer] { echo(answerer); });
+  ::setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  thread_ = std::thread([server] { echo(server); });
   return {};
 }
 

@@ -38,7 +38,7 @@ struct BrokerAddress {
   std::string token;
   std::string ca;
 };
-// The same for a connection.
+// As a connection wants it.
 net::Place place_of(const BrokerAddress& address);
 
 // Finds the broker by the flags, the environment, or the data directory of a broker on this
