@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/config.h"
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <optional>
 #include <variant>
 
+#include "app/posix.h"
 #include "app/text/terminal.h"
 #include "base/check.h"
 #include "base/nearest.h"
@@ -689,15 +689,12 @@ std::expected<std::string, Error> data_directory(std::string_view flag, const Pa
     return *state + "/parley";
   }
   auto home = look_up(environment, "HOME");
+  home = home ? home : home_of_user();
   if (!home) {
-    const passwd* user = ::getpwuid(::getuid());
-    if (user == nullptr) {
-      return std::unexpected(Error{Code::bad_request,
-                                   "there is no data directory: neither --data nor PARLEY_DATA, "
-                                   "XDG_STATE_HOME or HOME is set; give --data DIR",
-                                   {}});
-    }
-    home = user->pw_dir;
+    return std::unexpected(Error{Code::bad_request,
+                                 "there is no data directory: neither --data nor PARLEY_DATA, "
+                                 "XDG_STATE_HOME or HOME is set; give --data DIR",
+                                 {}});
   }
   return *home + "/.local/state/parley";
 }

@@ -367,7 +367,7 @@ std::vector<Finding> examine(const ConfigSources& sources, const ClientOptions& 
   examination.clock();
   ClientOptions asking = client;
   asking.data = config.data;
-  const bool named = !client.url.empty() || std::getenv("PARLEY_URL") != nullptr;
+  const bool named = !client.url.empty() || !variable("PARLEY_URL").empty();
   if (named || (lock.held && local)) {
     ask_broker(asking, now, findings);
   } else if (!lock.held) {

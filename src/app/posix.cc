@@ -2,10 +2,10 @@
 #include "app/posix.h"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 
 namespace parley::app {
 
@@ -39,15 +39,9 @@ bool sync_directory(const std::string& path) {
   return directory.get() >= 0 && ::fsync(directory.get()) == 0;
 }
 
-int write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno != EINTR) {
-      return errno;
-    }
-    bytes.remove_prefix(count < 0 ? 0 : static_cast<size_t>(count));
-  }
-  return 0;
+std::optional<std::string> home_of_user() {
+  const passwd* user = ::getpwuid(::getuid());
+  return user == nullptr ? std::nullopt : std::optional<std::string>(user->pw_dir);
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,8 +40,8 @@ struct Pipe {
 // Makes it durable which files a directory has. False: errno says why.
 bool sync_directory(const std::string& path);
 
-// Writes all bytes. Returns 0 or an errno.
-int write_all(int fd, std::string_view bytes);
+// The home directory that the system has for this user; none when it has none.
+std::optional<std::string> home_of_user();
 
 // The texts as exec(3) wants them. The pointers are good as long as the texts.
 std::vector<char*> pointers(std::vector<std::string>& texts);

@@ -20,6 +20,7 @@
 #include "edge/telemetry/otlp.h"
 #include "journal/file/file.h"
 #include "lib/crypto.h"
+#include "lib/file.h"
 #include "lib/json_writer.h"
 #include "net/socket_server.h"
 #include "node/broker.h"
@@ -48,9 +49,7 @@ std::expected<void, Error> write_private(const std::string& path, const std::str
   if (file < 0) {
     return cannot_write(path);
   }
-  const bool written =
-      ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      ::fsync(file) == 0;
+  const bool written = lib::write_all(file, text) && ::fsync(file) == 0;
   ::close(file);
   if (!written || ::rename(made.c_str(), path.c_str()) != 0) {
     return cannot_write(path);
@@ -182,7 +181,7 @@ void tell_jump(base::Duration by, bool believed) {
                       "; the broker's time follows if that lasts a minute");
 }
 
-void tell(const view::History::Report& report, const std::string& path) {
+void warn_of(const view::History::Report& report, const std::string& path) {
   if (!report.set_aside.empty()) {
     warn("the history could not be used and is now " + report.set_aside +
          "; it is made anew from what the journal has");
@@ -240,7 +239,7 @@ std::unique_ptr<view::Runner> start_view(const Config& config, journal::Journal&
     warn("cannot open the history, so old messages cannot be found: " + view.error().detail);
     return nullptr;
   }
-  tell((*view)->report(), path);
+  warn_of((*view)->report(), path);
   return std::move(*view);
 }
 

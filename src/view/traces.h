@@ -56,8 +56,8 @@ std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Read
 std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Reader::Viewer& viewer,
                                                       const core::Target& message);
 
-// Whether the message went to who subscribed to a topic, as far as its record and who got it say:
-// where an agent that was named got it, it did not.
+// Whether the message went to the subscribers of a topic. A receiver with a dot in its name is a
+// topic, unless an agent of that name got the message.
 bool is_on_topic(const core::Envelope& envelope, std::span<const StoredDelivery> deliveries);
 
 std::expected<TracedMessage, Error> traced(Reader& reader, StoredMessage message);

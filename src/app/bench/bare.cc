@@ -8,8 +8,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
+
+#include "lib/file.h"
 
 namespace parley::app {
 
@@ -24,17 +27,6 @@ std::unexpected<Failure> failed(const std::string& what) {
 std::unexpected<Failure> no_echo(const std::string& what) {
   return std::unexpected(Failure{
       "UNAVAILABLE", what + " for the bare echo: " + std::generic_category().message(errno), {}});
-}
-
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) {
-      return false;
-    }
-    bytes.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
-  }
-  return true;
 }
 
 bool read_all(int file, char* to, size_t size) {
@@ -54,7 +46,7 @@ void echo(int socket) {
   while (true) {
     const ssize_t got = ::read(socket, buffer.data(), buffer.size());
     if (got <= 0 ||
-        !write_all(socket, std::string_view(buffer).substr(0, static_cast<size_t>(got)))) {
+        !lib::write_all(socket, std::string_view(buffer).substr(0, static_cast<size_t>(got)))) {
       break;
     }
   }
@@ -82,7 +74,7 @@ std::expected<void, Failure> measure_log(const std::string& directory, uint32_t 
     for (uint32_t n = 0; n < batch; ++n) {
       buffer.append(record);
     }
-    good = write_all(file, buffer) && ::fdatasync(file) == 0;
+    good = lib::write_all(file, buffer) && ::fdatasync(file) == 0;
     const int64_t after = now_ns();
     measured.latencies.add(after - now);
     measured.count += batch;
@@ -116,15 +108,15 @@ std::expected<void, Failure> BareEcho::start() {
   }
   caller_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const bool connected = caller_ >= 0 && ::connect(caller_, generic, size) == 0;
-  const int answerer = connected ? ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC) : -1;
+  const int server = connected ? ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC) : -1;
   ::close(listener);
-  if (answerer < 0) {
+  if (server < 0) {
     return no_echo("cannot connect");
   }
   const int one = 1;
   ::setsockopt(caller_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  ::setsockopt(answerer, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  thread_ = std::thread([answerer] { echo(answerer); });
+  ::setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  thread_ = std::thread([server] { echo(server); });
   return {};
 }
 
@@ -135,7 +127,7 @@ std::expected<void, Failure> BareEcho::measure(uint32_t bytes, double seconds, M
   const int64_t end = begin + static_cast<int64_t>(seconds * 1e9);
   int64_t now = begin;
   do {
-    if (!write_all(caller_, text) || !read_all(caller_, back.data(), back.size())) {
+    if (!lib::write_all(caller_, text) || !read_all(caller_, back.data(), back.size())) {
       return no_echo("the connection was lost");
     }
     const int64_t after = now_ns();

@@ -115,8 +115,7 @@ const std::vector<BenchCase>& bench_cases() {
 }
 
 BenchAgents::BenchAgents(BrokerAddress admin)
-    : admin_(std::move(admin)),
-      client_(net::Place{.url = admin_.url, .token = admin_.token, .trusted_file = admin_.ca}) {
+    : admin_(std::move(admin)), client_(place_of(admin_)) {
   std::array<char, 8> digits{};
   uint64_t random = lib::random_u64();
   for (char& digit : digits) {

@@ -51,8 +51,8 @@ struct BenchCase {
   uint32_t senders = 1;
   uint32_t receivers = 0;
   uint32_t window = 1;
-  uint32_t bystanders = 0;         // further agents, which do nothing,
-  uint32_t bystander_sockets = 0;  // and how many of them have a WebSocket open
+  uint32_t bystanders = 0;         // agents beside these, which do nothing
+  uint32_t bystander_sockets = 0;  // how many of the bystanders have a WebSocket open
 };
 
 // Every case, in the order of the table.

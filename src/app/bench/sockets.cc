@@ -87,8 +87,6 @@ BenchSockets::BenchSockets()
 
 BenchSockets::~BenchSockets() { ::close(epoll_); }
 
-void BenchSockets::clear() { sockets_.clear(); }
-
 std::expected<BenchSocket*, Failure> BenchSockets::open(const BrokerAddress& address,
                                                         uint32_t window) {
   const net::Deadline deadline(connect_max);

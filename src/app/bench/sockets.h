@@ -28,7 +28,7 @@ struct BenchSocket {
 
   // Adds a message to those that the next `run_once` writes.
   void send(std::string_view text);
-  // The same for a whole frame that `frame_of` made. Returns where its copy lies.
+  // Adds a whole frame that `frame_of` made. Returns where its copy lies.
   char* send_frame(std::string_view frame);
 
  private:
@@ -56,9 +56,8 @@ class BenchSockets {
   BenchSockets(const BenchSockets&) = delete;
   BenchSockets& operator=(const BenchSockets&) = delete;
 
-  // Connects and upgrades. The socket lives until `clear`, or as long as this object.
+  // Connects and upgrades. The socket lives as long as this object.
   std::expected<BenchSocket*, Failure> open(const BrokerAddress& address, uint32_t window);
-  void clear();
 
   // Writes what was added, waits for input until `until_ns` at most, hands it out, and writes what
   // was added by that. Fails when a connection ends or the user interrupts.

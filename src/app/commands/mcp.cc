@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/client/agent_token.h"
+#include "app/files.h"
 #include "app/commands/commands.h"
 #include "app/mcp/check.h"
 #include "app/mcp/clients.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "app/client/agent_token.h"
+#include "app/files.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {

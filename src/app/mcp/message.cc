@@ -33,7 +33,7 @@ void read_single(Json json, McpMessage& message) {
     message.ids.emplace_back(id.raw());
   }
   const Json params = json.find("params");
-  const Json version = params.find("_meta").find("io.modelcontextprotocol/protocolVersion");
+  const Json version = params.find("_meta").find(edge::mcp::version_key);
   message.version = version.as_string().value_or("");
   const std::string_view named_by =
       message.method == "resources/read"                                  ? "uri"
@@ -95,15 +95,11 @@ std::vector<std::pair<std::string, std::string>> mcp_headers(const McpMessage& m
 }
 
 std::string mcp_error_line(std::string_view id, const McpError& error) {
-  std::string out;
-  lib::JsonWriter writer(out);
-  writer.object().key("jsonrpc").plain("2.0").key("id").raw(id).key("error").object();
-  writer.key("code").number(error.code).key("message").text(error.message);
+  std::string data;
   if (!error.reason.empty()) {
-    writer.key("data").object().key("code").text(error.reason).end_object();
+    lib::JsonWriter(data).object().key("code").text(error.reason).end_object();
   }
-  writer.end_object().end_object();
-  return out;
+  return edge::mcp::error_text(id, {error.code, error.message, data});
 }
 
 // Inside of a string a line break is always escaped, so that those there are stand between.

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "edge/mcp/rpc.h"
+
 namespace parley::app {
 
 // What one line of JSON-RPC is, as far as the way of a message over HTTP depends on it. Pure.
@@ -35,7 +37,7 @@ std::string mcp_header_value(std::string_view text);
 // An answer of our own to a request: that the broker gave none. `code` is JSON-RPC's, `reason` one
 // of our table of errors.
 struct McpError {
-  int code = -32603;
+  int code = edge::mcp::internal_error;
   std::string message;
   std::string reason;
 };

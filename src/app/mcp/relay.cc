@@ -20,6 +20,7 @@ namespace parley::app {
 
 namespace {
 
+namespace mcp = edge::mcp;
 using std::chrono::milliseconds;
 using Kind = McpMessage::Kind;
 
@@ -158,7 +159,8 @@ void McpRelay::read_input() {
   input_.text.append(buffer.data(), static_cast<size_t>(got));
   if (input_.text.size() > line_bytes_max && input_.text.find('\n') == input_.text.npos) {
     if (!std::exchange(input_.skips_line, true)) {
-      write(mcp_error_line("null", {-32600, "a line is over 8 MiB", "PAYLOAD_TOO_LARGE"}));
+      write(mcp_error_line(
+          "null", {mcp::invalid_request, "a line is over 8 MiB", "PAYLOAD_TOO_LARGE"}));
     }
     input_.text.clear();
   }
@@ -186,7 +188,8 @@ void McpRelay::take_lines() {
 void McpRelay::take(std::string line) {
   McpMessage message = read_mcp_message(line);
   if (message.kind == Kind::none) {
-    write(mcp_error_line("null", {-32700, "this line is no JSON-RPC message", "BAD_REQUEST"}));
+    write(mcp_error_line(
+        "null", {mcp::parse_error, "this line is no JSON-RPC message", "BAD_REQUEST"}));
     return;
   }
   if (message.kind != Kind::request) {
@@ -236,8 +239,8 @@ std::optional<net::Fetch> McpRelay::start(std::string_view method, std::string_v
     refuse(waiting, address.error());
     return std::nullopt;
   }
-  auto fetch = net::Fetch::start({address->url, address->token, address->ca}, method, path, body,
-                                 headers, connect_patience);
+  auto fetch = net::Fetch::start(place_of(*address), method, path, body, headers,
+                                 connect_patience);
   if (!fetch) {
     refuse(waiting, failure_of(fetch.error()));
     return std::nullopt;
@@ -588,7 +591,7 @@ void McpRelay::remember(const std::string& line, const McpMessage& message) {
 void McpRelay::refuse(const std::vector<std::string>& ids, const Failure& failure) {
   const std::string text = failure.detail + (failure.advice.empty() ? "" : ". " + failure.advice);
   for (const std::string& id : ids) {
-    write(mcp_error_line(id, {-32603, "parley: " + text, failure.code}));
+    write(mcp_error_line(id, {mcp::internal_error, "parley: " + text, failure.code}));
   }
   warn(failure.detail);
 }
@@ -627,8 +630,7 @@ void McpRelay::end_session() {
     headers.emplace_back("MCP-Protocol-Version", session_.version);
   }
   const base::Duration patience = base::milliseconds(end_session_patience.count());
-  auto fetch = net::Fetch::start({address->url, address->token, address->ca}, "DELETE", path, {},
-                                 headers, patience);
+  auto fetch = net::Fetch::start(place_of(*address), "DELETE", path, {}, headers, patience);
   if (fetch) {
     pollfd wanted{fetch->fd(), POLLIN, 0};
     ::poll(&wanted, 1, static_cast<int>(end_session_patience.count()));

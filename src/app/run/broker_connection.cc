@@ -12,8 +12,9 @@ BrokerConnection::Answer BrokerConnection::call(const HttpCall& call) {
       return {.status = is_away ? 0 : 400, .body = {}, .failure = found.error()};
     }
     address_ = std::move(*found);
-    client_.emplace(net::Place{
-        .url = address_.url, .token = address_.token, .trusted_file = address_.ca, .stop = stop_});
+    net::Place place = place_of(address_);
+    place.stop = stop_;
+    client_.emplace(std::move(place));
   }
   auto response = client_->request(call.method, call.path, call.body, call.headers, call.patience);
   if (!response) {

@@ -20,6 +20,7 @@
 #include "app/posix.h"
 #include "app/run/process_reaper.h"
 #include "app/text/terminal.h"
+#include "lib/file.h"
 
 namespace parley::app {
 
@@ -35,8 +36,8 @@ std::expected<Fd, int> memory_with(const std::string& text) {
   if (file.get() < 0) {
     return std::unexpected(errno);
   }
-  if (const int error = write_all(file.get(), text); error != 0) {
-    return std::unexpected(error);  // the command must not get half a message
+  if (!lib::write_all(file.get(), text)) {
+    return std::unexpected(errno);  // the command must not get half a message
   }
   ::lseek(file.get(), 0, SEEK_SET);
   return file;
@@ -228,7 +229,7 @@ void ChildProcess::read_errors() {
   ssize_t count = 0;
   while ((count = ::read(errors_.from.get(), buffer.data(), buffer.size())) > 0) {
     const std::string_view bytes(buffer.data(), static_cast<size_t>(count));
-    (void)write_all(STDERR_FILENO, bytes);  // the command goes on when nobody reads its errors
+    (void)lib::write_all(STDERR_FILENO, bytes);  // the command goes on when nobody reads its errors
     result_.errors += bytes;
     if (result_.errors.size() > errors_bytes_max) {
       result_.errors.erase(0, result_.errors.size() - errors_bytes_max);

@@ -39,7 +39,8 @@ void take_client(McpSession& session, const RpcMessage& message) {
 }
 
 // The result of `initialize`.
-std::string greeting(const Catalog& catalog, Version version, std::string_view server_info) {
+std::string initialize_result(const Catalog& catalog, Version version,
+                              std::string_view server_info) {
   std::string members;
   JsonWriter out(members);
   out.key("protocolVersion").plain(name_of(version));
@@ -89,8 +90,8 @@ void LegacyProtocol::initialize(const HttpRequest& request, const RpcMessage& me
     return;
   }
   net::Response response = json_response(
-      200,
-      result_text(message.id, greeting(state_.catalog, session->version, state_.server_info())));
+      200, result_text(message.id, initialize_result(state_.catalog, session->version,
+                                                     state_.server_info())));
   response.headers.emplace_back("Mcp-Session-Id", session->id);
   state_.host.respond(request.exchange, std::move(response));
 }
@@ -223,8 +224,9 @@ void LegacyProtocol::receive_request(McpSession& session, ResponseStream& stream
   } else if (session.is_old_transport) {
     // The old transport has a session from its GET on; `initialize` says who the client is.
     take_client(session, message);
-    transport_.answer(stream, result_text(message.id, greeting(state_.catalog, session.version,
-                                                               state_.server_info())));
+    transport_.answer(stream,
+                      result_text(message.id, initialize_result(state_.catalog, session.version,
+                                                                state_.server_info())));
   } else {
     transport_.answer(stream,
                       error_text(message.id, {invalid_request, "the session has begun already"}));

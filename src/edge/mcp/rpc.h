@@ -60,7 +60,7 @@ struct RpcMessage {
   lib::Json result;         // of a response; no value where there is an error instead
 
   lib::Json param(std::string_view name) const { return params.find(name); }
-  // The same, and none where it is null: for a parameter that may be left out.
+  // A parameter that may be left out: none also where it is null.
   lib::Json given_param(std::string_view name) const;
   // A string among the parameters; none where it is not there or of another kind.
   std::optional<std::string_view> text_param(std::string_view name) const;

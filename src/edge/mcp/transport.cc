@@ -22,9 +22,9 @@ void Transport::refuse(const net::Exchange& exchange, int status, const RpcError
 bool Transport::has_room(const HttpRequest& request, ResponseStream::Kind kind,
                          std::string_view id) {
   const Limits& limits = state_.options.limits;
-  const uint64_t mine =
+  const uint64_t listening =
       kind == ResponseStream::Kind::post ? 0 : state_.streams.listening(request.principal);
-  if (mine >= limits.streams_per_principal_max) {
+  if (listening >= limits.streams_per_principal_max) {
     refuse(request.exchange, too_many,
            {limit_reached, "too many streams are open (mcp.streams_per_principal_max): close some"},
            id);

@@ -36,7 +36,7 @@ class Transport {
 
   // From now on the answer is a stream of events, if the client takes one.
   void begin_events(ResponseStream& stream);
-  // The same for a client that came back, and has the id of an event.
+  // Begins the events for a client that came back, and has the id of one.
   void resume_events(ResponseStream& stream);
   // The head of a stream of events on this exchange.
   void start_events(const net::Exchange& exchange);
@@ -46,7 +46,8 @@ class Transport {
   // The one way in which a stream goes: nothing finds it any more, and its calls are cancelled.
   // Says nothing to the client.
   std::unique_ptr<ResponseStream> retire(ResponseStream& stream);
-  // The same, and closes its connection. `status` is for a client that has got nothing yet.
+  // Retires the stream and closes its connection. `status` is for a client that has got nothing
+  // yet.
   void end(ResponseStream& stream, int status);
 
   McpSession* session_of(const ResponseStream& stream) const {

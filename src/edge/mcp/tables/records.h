@@ -42,7 +42,7 @@ struct KeptEvent {
   std::vector<net::Report> reports{};
 };
 
-// A message on its way to a client, and the reports that are told whether it was written.
+// A message on its way to a client, and the reports that learn whether it was written.
 struct Outgoing {
   Outgoing() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): nobody asks about most texts

@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "lib/crypto.h"
+#include "lib/file.h"
 #include "lib/json.h"
 #include "lib/json_writer.h"
 
@@ -55,17 +56,6 @@ std::string line_of(std::string_view key, std::string_view owner, const SavedSes
   }
   out.end_object();
   return line += "\n";
-}
-
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) {
-      return false;
-    }
-    bytes.remove_prefix(written < 0 ? 0 : static_cast<size_t>(written));
-  }
-  return true;
 }
 
 std::string new_path(const std::string& path) { return path + ".new"; }
@@ -197,7 +187,7 @@ void SavedSessions::keep(std::string_view session, const Principal& owner, Saved
 // spoiling the next one.
 void SavedSessions::append(const std::string& line) {
   const std::string all = unwritten_.empty() ? line : "\n" + unwritten_ + line;
-  if (write_all(fd_, all)) {
+  if (lib::write_all(fd_, all)) {
     file_bytes_ += all.size();
     unwritten_.clear();
   } else if (unwritten_.size() + line.size() <= bounds_.bytes_max) {
@@ -224,7 +214,7 @@ void SavedSessions::finish_compaction() {
   }
   auto made = compacting_.get();
   const std::string since = std::exchange(lines_since_, {});
-  if (made && write_all(made->fd, since)) {
+  if (made && lib::write_all(made->fd, since)) {
     made->bytes += since.size();
     if (put_in_place(*made)) {
       compact_from_ = 0;
@@ -260,7 +250,7 @@ std::expected<SavedSessions::CompactFile, base::Error> SavedSessions::write_new(
   }
   const int fd = ::open(new_path(path_).c_str(),
                         O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, private_mode);
-  if (fd < 0 || !write_all(fd, all)) {
+  if (fd < 0 || !lib::write_all(fd, all)) {
     const base::Error error = cannot_write(path_);
     if (fd >= 0) {
       ::close(fd);

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/client/agent_token.h"
+#include "app/files.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iterator>
-
-#include "app/mcp/clients.h"
 
 namespace parley::app {
 namespace {
@@ -58,18 +55,6 @@ TEST_F(ReplaceFile, WhatIsNoFileIsNoSettings) {
   EXPECT_EQ(read_settings(at("none")), "");
   EXPECT_FALSE(read_settings(place_));
   EXPECT_FALSE(read_settings("/dev/null"));
-}
-
-TEST(McpClients, AHookOfParleysIsKnownByWhatItRuns) {
-  for (const char* line : {"parley hook", "parley hook --agent bo", "/opt/x/parley hook --quiet",
-                           "'/a b/parley' hook", "\"/a b/parley\" hook", "/a\\ b/parley hook",
-                           "A=1 PARLEY_DATA='/x y' parley  hook", " parley hook"}) {
-    EXPECT_TRUE(runs_hook(line)) << line;
-  }
-  for (const char* line : {"", "parley", "parley send hook", "hook parley", "echo parley hook",
-                           "/opt/parley/other hook", "parley-hook", "A=1", "'parley hook'"}) {
-    EXPECT_FALSE(runs_hook(line)) << line;
-  }
 }
 
 }  // namespace
