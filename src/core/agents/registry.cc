@@ -14,6 +14,7 @@
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/requests/deadlock.h"
+#include "core/requests/pipeline_acts.h"
 #include "core/topics/broker_topics.h"
 #include "core/topics/subscription_acts.h"
 
@@ -291,7 +292,7 @@ Outcome on(Context& context, const Heartbeat& command) {
   if (policy_of(agent.dialect).heartbeat_renews) {
     renew_tasks(t, context.actor);
   }
-  const bool was_busy = context.requests.is_busy(agent);
+  const bool was_busy = is_busy(t, agent);
   if (agent.status != command.status && !command.status.empty()) {
     broker_topics::availability(context.dispatch, context.actor, command.status);
   }
@@ -301,7 +302,7 @@ Outcome on(Context& context, const Heartbeat& command) {
     context.dispatch.pump(context.actor);
   }
   if (was_busy) {  // what waits for it goes on, unless it says that it is busy still
-    context.requests.heard_from(context.actor);
+    resume_pipelines(context.dispatch, context.actor);
   }
   agent.budget.turn(t.now);
   agent.budget.tokens = base::saturating_sum(agent.budget.tokens, command.tokens);

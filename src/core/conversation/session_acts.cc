@@ -12,6 +12,7 @@
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/outbox/outbox_acts.h"
+#include "core/requests/pipeline_acts.h"
 
 namespace parley::core {
 
