@@ -10,7 +10,7 @@
 #include "core/conversation/session_acts.h"
 #include "core/conversation/task_acts.h"
 #include "core/delivery/stream_acts.h"
-#include "core/delivery/tries.h"
+#include "core/delivery/redelivery.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/requests/deadlock.h"
@@ -298,7 +298,7 @@ Outcome on(Context& context, const Heartbeat& command) {
   }
   agent.status = command.status;
   agent.task = command.task;
-  if (try_all(t, context.actor)) {
+  if (retry_all(t, context.actor)) {
     context.dispatch.pump(context.actor);
   }
   if (was_busy) {  // what waits for it goes on, unless it says that it is busy still

@@ -10,7 +10,7 @@
 #include "core/conversation/thread_acts.h"
 #include "core/dead_letters/dead_letter_acts.h"
 #include "core/delivery/receiving.h"
-#include "core/delivery/tries.h"
+#include "core/delivery/redelivery.h"
 #include "core/limits/breaker_acts.h"
 #include "core/limits/rate_limit.h"
 #include "core/model/sizes.h"
@@ -45,7 +45,7 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver) {
 bool Dispatch::deliver(MessageRef message, AgentRef receiver, Passage& passage) {
   Agent& agent = t.agents[receiver];
   const bool is_own = t.messages.message(message).is_own;
-  if (try_before(t, receiver, message)) {
+  if (retry_before(t, receiver, message)) {
     pump(receiver);
   }
   const bool has_room = t.load_of(receiver) < t.rules.queue_max;
@@ -66,7 +66,7 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, Passage& passage) 
              !fault.empty()) {
     add_dead_letter(ref, Reason::rejected, fault);
   } else if (!has_room && !is_own && !passage.is_answer) {
-    fail_or_try(ref, Gate::room, Reason::queue_overflow);
+    fail_or_retry(ref, Gate::room, Reason::queue_overflow);
   } else {
     const bool waits = throttle(t, ref, passage);
     set_state(ref, waits ? State::delayed : State::queued);
@@ -83,7 +83,7 @@ void Dispatch::deliver_if_there(MessageRef message, AgentRef receiver) {
   t.messages.start_expiry(message);
   t.agents.use(receiver);
   ++t.agents[receiver].inbox.unsettled;
-  fail_or_try(ref, Gate::presence, Reason::receiver_unavailable);
+  fail_or_retry(ref, Gate::presence, Reason::receiver_unavailable);
 }
 
 void Dispatch::pump(AgentRef agent) {
@@ -219,8 +219,8 @@ void Dispatch::link(DeliveryRef ref, Stream& stream, const ResumeMark& before) {
   ++stream.held;
 }
 
-// Every change of a delivery's state that someone can see, and where the end of one is told. What is
-// handed out is told by `hand_out`, which knows to whom. The one other change is in the inbox:
+// Every change of a delivery's state that someone can see, and where the end of one is told. What
+// is handed out is told by `hand_out`, which knows to whom. The one other change is in the inbox:
 // `Inbox::end_delay` and `Inbox::hurry` turn delayed into queued, which is shown as queued all the
 // time and so is neither told nor dated.
 void Dispatch::set_state(DeliveryRef ref, State state) {

@@ -49,7 +49,7 @@ class Dispatch {
   // its sender's dialect has it, or is a dead letter at once.
   void deliver_if_there(MessageRef message, AgentRef receiver);
   // What its receiver could not take is tried again; if that fails it may be for the last time.
-  void try_delivery(DeliveryRef ref);
+  void retry(DeliveryRef ref);
 
   // Hands out what waits, as far as the agent's streams have room, and says if more waits. Owed
   // after each move that lets something wait or makes room.
@@ -60,7 +60,7 @@ class Dispatch {
 
   // Hands a waiting delivery to its receiver, with a lease: to a stream, or none.
   void hand_out(DeliveryRef ref, StreamRef stream, State state);
-  // The receiver of a delivery that is handed out asked for it by name. Its lease goes on as it was.
+  // The receiver of a delivery that is handed out asked for it by name. Its lease goes on.
   void mark_read(DeliveryRef ref) { set_state(ref, State::read); }
 
   // Ends the hold: it waits again, after `delay`, and is to be pushed again whoever saw it. If it
@@ -111,7 +111,7 @@ class Dispatch {
   void line_up(DeliveryRef ref);
   void end(DeliveryRef ref, State state);
   void add_dead_letter(DeliveryRef ref, Reason reason, std::string_view error);
-  void fail_or_try(DeliveryRef ref, Gate gate, Reason reason);
+  void fail_or_retry(DeliveryRef ref, Gate gate, Reason reason);
   StreamRef stream_for(DeliveryRef ref) const;
   void link(DeliveryRef ref, Stream& stream, const ResumeMark& before);
   void tell_of_mail(AgentRef agent);

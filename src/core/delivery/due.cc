@@ -56,7 +56,7 @@ void delivery_due(Dispatch& dispatch, DeliveryRef ref) {
     dispatch.dead_letter_removed(ref);
     return;
   } else if (is_tried(delivery.gate)) {
-    dispatch.try_delivery(ref);
+    dispatch.retry(ref);
     return;
   } else if (delivery.gate != Gate::open) {
     pass_gate(dispatch, ref);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/delivery/tries.h"
+#include "core/delivery/redelivery.h"
 #include "core/model/refusal.h"
 
 namespace parley::core {
@@ -51,7 +51,8 @@ std::optional<WaitGraph::Edge> wait_of(const ConstContext& context, const Send& 
                                        const Route& route, MessageRef cause) {
   const Tables& t = context.t;
   const Envelope& e = command.envelope;
-  const bool refused = !route.absent.empty() && !is_tried_again(t, e.dialect, route.absent.front());
+  const bool refused =
+      !route.absent.empty() && !will_be_retried(t, e.dialect, route.absent.front());
   if (!asks(e.kind) || context.actor == none || !route.is_one() || refused || command.gathering ||
       !command.later_stages.empty()) {
     return std::nullopt;
