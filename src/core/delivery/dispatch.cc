@@ -45,6 +45,7 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver) {
 bool Dispatch::deliver(MessageRef message, AgentRef receiver, Passage& passage) {
   Agent& agent = t.agents[receiver];
   const bool is_own = t.messages.message(message).is_own;
+  // What its sender sent before, and the receiver could not take then, keeps its place before this.
   if (retry_before(t, receiver, message)) {
     pump(receiver);
   }
@@ -65,7 +66,7 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, Passage& passage) 
   } else if (const std::string fault = size_fault(t.rules, agent, t.messages.message(message));
              !fault.empty()) {
     add_dead_letter(ref, Reason::rejected, fault);
-  } else if (!has_room && !is_own && !passage.is_answer) {
+  } else if (!has_room && !is_own && !passage.is_answer) {  // who waits for an answer must get it
     fail_or_retry(ref, Gate::room, Reason::queue_overflow);
   } else {
     const bool waits = throttle(t, ref, passage);
@@ -273,6 +274,8 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
   if (!error.empty()) {
     t.messages.last_errors()[ref] = base::cut(error, t.rules.reason_bytes_max);
   }
+  // Not `attempts`: being handed out is no failure, a client that comes back takes back the one
+  // that its lost connection was, and a receiver may give a message back without having failed.
   if (failed && delivery.failures >= t.rules.attempts_max) {
     dead_letter(ref, Reason::receiver_unavailable, error);
     return;
@@ -363,7 +366,7 @@ void Dispatch::add_dead_letter(DeliveryRef ref, Reason reason, std::string_view 
   if (reason == Reason::rejected && !error.empty()) {
     t.messages.last_errors()[ref] = letter.last_error;
   }
-  ++message.dead_letters;
+  ++message.dead_letters;  // before `end`, which forgets a message that nothing needs
   const uint64_t id = store_dead_letter(*this, std::move(letter));
   end(ref, state_for(reason));
   tell_of_dead_letter(*this, id);
@@ -379,7 +382,7 @@ void Dispatch::end(DeliveryRef ref, State state) {
   t.messages.set_marks(ref, {});
   delivery.lost = false;
   set_state(ref, state);
-  if (message.watched) {
+  if (message.watched) {  // Requests looks at it when the entry is done: it may end others
     note_ended(delivery.message);
   }
   note_task_ended(*this, delivery, state);
@@ -410,7 +413,6 @@ void Dispatch::end_fan_out(MessageRef message) {
   finish(message);
 }
 
-// Remembers a message that nothing needs any more, for duplicates and questions.
 void Dispatch::finish(MessageRef ref) {
   const Message& message = t.messages.message(ref);
   if (message.open > 0 || ref == fanned_out_) {
@@ -421,7 +423,7 @@ void Dispatch::finish(MessageRef ref) {
   if (!message.watched) {
     end_request(*this, ref);
   }
-  if (t.messages.has_failed(ref)) {
+  if (t.messages.has_failed(ref)) {  // no one got it, so no answer comes
     unblock(t, ref);
   }
   if (!message.retained && message.dead_letters == 0 && !message.watched) {

@@ -10,6 +10,7 @@ namespace parley::core {
 
 namespace {
 
+// With what it used: names of principals and topics are kept as long as something refers to them.
 void forget_message(Tables& t, MessageRef ref) {
   unblock(t, ref);
   const Message message = t.messages.message(ref);

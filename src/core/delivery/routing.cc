@@ -46,6 +46,7 @@ void deliver_to_route(Context& context, const Route& route, MessageRef message) 
       route.is_one() && !route.absent.empty() &&
       !will_be_retried(t, t.messages.message(message).dialect, route.absent.front());
   const bool fan_out = route.everyone || !route.topic.empty();
+  // One passage for all receivers: the sender's limit is paid once.
   Passage passage = context.actor == none ? Passage{} : enter_limits(t, message);
   passage.is_answer = context.answers;
   context.dispatch.begin_fan_out(message);
@@ -119,8 +120,6 @@ std::expected<Route, Error> find_route(const ConstContext& context, const Envelo
   return route;
 }
 
-// An agent that is named must be able to take the message, also as a pipeline's stage. Whom a topic
-// or everyone's channel brings what it cannot take has a dead letter instead.
 std::expected<void, Error> check_receivers(const ConstContext& context, const Envelope& e,
                                            const Route& route) {
   const Tables& t = context.t;

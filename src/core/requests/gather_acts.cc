@@ -34,7 +34,7 @@ void end(Dispatch& dispatch, Gather& gather, GatherState state) {
   Tables& t = dispatch.t;
   gather.state = state;
   gather.ended = t.now;
-  t.pending.set_due(gather, t.now + t.rules.settled_retention);
+  t.pending.set_due(gather, t.now + t.rules.settled_retention);  // kept for those who ask
   // What comes from now on is late.
   t.messages.message(t.messages.find(gather.message)).timed_out = true;
   stop_watching(dispatch, gather.message);

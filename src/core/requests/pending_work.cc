@@ -91,6 +91,7 @@ Gather& PendingWork::add(Gather gather, Time due) {
   return added;
 }
 
+// Under the task it is found only by its first stage: the later ones are asked without the name.
 Pipeline& PendingWork::add(Pipeline pipeline) {
   const Seq first = pipeline.first;
   pipeline_names_[{pipeline.owner, pipeline.id}] = first;
@@ -124,6 +125,8 @@ void PendingWork::remove_pipeline(Seq first) {
   pipelines_.erase(first);
 }
 
+// The deadline's slot is the kind, by which `next` knows whose it is. It is the minor number too:
+// one place may have a deadline of each kind, and those of one moment need an order.
 void PendingWork::set(uint32_t& timer, Time& due, Time at, Seq seq, Kind kind) {
   if (timer != none) {
     deadlines_.remove(timer);
@@ -177,6 +180,8 @@ bool PendingWork::decode(Reader& in) {
   });
   get_rows<Pipeline>(in, [this](Pipeline pipeline) {
     const Time due = std::exchange(pipeline.due, {});
+    // One that runs is due with the request to its stage, and has no moment of its own; one that is
+    // paused owes its stage nothing yet.
     if (pipelines_.contains(pipeline.first) || pipeline.stage >= pipeline.stages.size() ||
         (pipeline.state == PipelineState::running) != (due == base::time_max) ||
         (pipeline.state == PipelineState::paused && pipeline.outbox_item != 0)) {

@@ -52,8 +52,8 @@ void end(Dispatch& dispatch, Pipeline& pipeline, PipelineState state) {
   pipeline.state = state;
   pipeline.waits_for.clear();
   pipeline.ended = t.now;
-  t.outbox.remove(pipeline.outbox_item);  // of a stage that will not begin
-  t.pending.set_due(pipeline, t.now + t.rules.settled_retention);
+  t.outbox.remove(pipeline.outbox_item);                           // of a stage that will not begin
+  t.pending.set_due(pipeline, t.now + t.rules.settled_retention);  // kept for those who ask
   const Seq result = pipeline.stages[pipeline.stage].response;
   OutboxItem item{.kind = OutboxKind::pipeline_ended,
                   .to = pipeline.owner,
@@ -81,6 +81,8 @@ void fail(Dispatch& dispatch, Pipeline& pipeline, std::string why) {
   end(dispatch, pipeline, PipelineState::failed);
 }
 
+// Owes the present stage its message; or waits while an agent is busy. How long is counted from
+// when the work came here, so that one who says it again and again cannot hold it up for ever.
 void hand_over(Dispatch& dispatch, Pipeline& pipeline) {
   Tables& t = dispatch.t;
   const Agent* const busy = busy_one(t, pipeline);
@@ -91,6 +93,8 @@ void hand_over(Dispatch& dispatch, Pipeline& pipeline) {
   if (busy != nullptr && t.now < patience) {
     pipeline.state = PipelineState::paused;
     pipeline.waits_for = busy->name;
+    // Who says that it is busy says when it is not: `resume_pipelines`. Who put a message off has
+    // named the moment.
     const Time again = says_busy(*busy) ? patience : std::min(busy->busy_until, patience);
     t.pending.set_due(pipeline, again);
     return;

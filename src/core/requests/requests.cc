@@ -132,7 +132,8 @@ void Requests::answered(MessageRef question, AgentRef by, MessageRef answer, Sta
 }
 
 void Requests::settle() {
-  // What follows from one may end others.
+  // What follows from one may end others. Not where a delivery ends: the move that ended it would
+  // not be over, and a fan-out not complete.
   for (auto ended = dispatch_.take_ended(); !ended.empty(); ended = dispatch_.take_ended()) {
     for (const MessageRef message : ended) {
       if (t_.messages.message(message).watched) {
