@@ -201,7 +201,7 @@ Outcome on(Context& context, const CloseThread& command) {
   return Receipt{.message = thread.root, .count = thread.messages};
 }
 
-void end_request(Dispatch& dispatch, MessageRef ref) {
+void end_thread_request(Dispatch& dispatch, MessageRef ref) {
   Tables& t = dispatch.t;
   const ThreadRef thread = std::exchange(t.messages.message(ref).thread, none);
   if (thread == none) {

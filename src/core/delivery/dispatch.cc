@@ -421,7 +421,7 @@ void Dispatch::finish(MessageRef ref) {
   t.messages.stop_expiry(ref);
   t.broadcasts.remove(message.seq);
   if (!message.watched) {
-    end_request(*this, ref);
+    end_thread_request(*this, ref);
   }
   if (t.messages.has_failed(ref)) {  // no one got it, so no answer comes
     unblock(t, ref);

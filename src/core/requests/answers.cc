@@ -27,7 +27,7 @@ void end_answered(Context& context, MessageRef question, AgentRef by, MessageRef
   t.messages.message(question).answer = context.entry.seq;
   context.requests.answered(question, by, answer, status);
   if (!t.messages.message(question).watched) {  // else Requests does both when it is over
-    end_request(context.dispatch, question);
+    end_thread_request(context.dispatch, question);
     unblock(t, question);
   }
   context.dispatch.pump(by);

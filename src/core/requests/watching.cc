@@ -32,7 +32,7 @@ void stop_watching(Dispatch& dispatch, Seq seq) {
   const MessageRef message = t.messages.find(seq);
   CHECK(message != none);
   t.messages.message(message).watched = false;
-  end_request(dispatch, message);
+  end_thread_request(dispatch, message);
   unblock(t, message);
   dispatch.finish(message);
 }
