@@ -31,25 +31,25 @@ void forget_message(Tables& t, MessageRef ref) {
 
 }  // namespace
 
+// There are more than settled_max when very many are settled at once, or the rule was lowered.
+static bool remembers_too_many(const Tables& t) {
+  return t.messages.remembered().size() > t.rules.settled_max;
+}
+
 static Time next_message_gone(const Tables& t) {
   const std::deque<Messages::Remembered>& remembered = t.messages.remembered();
   return remembered.empty() ? base::time_max : remembered.front().since + t.rules.settled_retention;
 }
 
 Time old_messages_due(const Tables& t) {
-  return base::next_multiple(next_message_gone(t), base::minutes(1));
+  return remembers_too_many(t) ? t.now
+                               : base::next_multiple(next_message_gone(t), base::minutes(1));
 }
 
 void forget_messages(Tables& t) {
-  std::deque<Messages::Remembered>& remembered = t.messages.remembered();
-  for (size_t n = 0; !remembered.empty(); ++n) {
-    const bool too_many = remembered.size() > t.rules.settled_max;
-    const bool too_old = next_message_gone(t) <= t.now;
-    if (!too_many && (!too_old || n >= due_max)) {
-      return;
-    }
-    const MessageRef ref = remembered.front().message;
-    remembered.pop_front();
+  for (size_t n = 0; n < due_max && (remembers_too_many(t) || next_message_gone(t) <= t.now); ++n) {
+    const MessageRef ref = t.messages.remembered().front().message;
+    t.messages.remembered().pop_front();
     forget_message(t, ref);
   }
 }
