@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/trace.h"
-#include "core/requests/requests.h"
+#include "core/requests/pipeline_acts.h"
 
 namespace parley::node {
 

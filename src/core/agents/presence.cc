@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/time.h"
-#include "core/delivery/tries.h"
+#include "core/delivery/redelivery.h"
 #include "core/requests/answers.h"
 #include "core/topics/broker_topics.h"
 
@@ -62,7 +62,7 @@ void heard_from(Dispatch& dispatch, AgentRef ref) {
   if (t.agents[ref].presence.since.us != 0) {
     expect(t, ref);
   }
-  if (try_all(t, ref)) {
+  if (retry_all(t, ref)) {
     dispatch.pump(ref);
   }
 }
@@ -70,7 +70,7 @@ void heard_from(Dispatch& dispatch, AgentRef ref) {
 void connected(Dispatch& dispatch, AgentRef ref) {
   Tables& t = dispatch.t;
   announce(dispatch, ref, Presence::Standing::online);
-  try_all(t, ref);
+  retry_all(t, ref);
 }
 
 void expect(Tables& t, AgentRef ref) {

@@ -10,11 +10,12 @@
 #include "core/conversation/session_acts.h"
 #include "core/conversation/task_acts.h"
 #include "core/delivery/stream_acts.h"
-#include "core/delivery/tries.h"
+#include "core/delivery/redelivery.h"
 #include "core/limits/backpressure_acts.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/requests/deadlock.h"
+#include "core/requests/pipeline_acts.h"
 #include "core/topics/broker_topics.h"
 #include "core/topics/subscription_acts.h"
 
@@ -292,17 +293,17 @@ Outcome on(Context& context, const Heartbeat& command) {
   if (policy_of(agent.dialect).heartbeat_renews) {
     renew_tasks(t, context.actor);
   }
-  const bool was_busy = context.requests.is_busy(agent);
+  const bool was_busy = is_busy(t, agent);
   if (agent.status != command.status && !command.status.empty()) {
     broker_topics::availability(context.dispatch, context.actor, command.status);
   }
   agent.status = command.status;
   agent.task = command.task;
-  if (try_all(t, context.actor)) {
+  if (retry_all(t, context.actor)) {
     context.dispatch.pump(context.actor);
   }
   if (was_busy) {  // what waits for it goes on, unless it says that it is busy still
-    context.requests.heard_from(context.actor);
+    resume_pipelines(context.dispatch, context.actor);
   }
   agent.budget.turn(t.now);
   agent.budget.tokens = base::saturating_sum(agent.budget.tokens, command.tokens);

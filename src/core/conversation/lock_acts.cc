@@ -138,6 +138,7 @@ Outcome on(Context& context, const TakeLock& command) {
   if (auto good = check_fence(t, agent, command); !good) {
     return std::unexpected(good.error());
   }
+  // Before the order of names is looked at: who has the lock takes nothing new.
   if (lock != nullptr && lock->owner == agent) {
     t.locks.renew(command.name, t.now + lease);
     return Receipt{.message = lock->fence, .number = 1};
@@ -227,7 +228,6 @@ void end_lock_waits(Tables& t, uint64_t life) {
   }
 }
 
-// Leases and waits that are over, in the order of their time.
 void advance_locks(Dispatch& dispatch) {
   Tables& t = dispatch.t;
   for (size_t n = 0; n < due_max; ++n) {

@@ -63,6 +63,8 @@ bool Locks::stop_waiting(std::string_view name, Seq place) {
   return true;
 }
 
+// The new owner's fence is the place from which it waited: later than that of the former owner, as
+// places in the journal are, so a fence never falls.
 Seq Locks::pass_on(std::string_view name, Time now) {
   const auto at = locks_.find(name);
   Lock& lock = at->second;
@@ -92,6 +94,8 @@ bool Locks::decode(Reader& in) {
       return false;
     }
     take(lock.name, lock.owner, lock.fence, lock.since, lock.ends);
+    // A line is in the order of its places, and no one waits for two locks or for its own:
+    // `check_order` sees to that, and without it a ring of those who wait could form.
     Seq before = lock.fence;
     for (Lock::Waiter& waiter : lock.line) {
       if (waiter.place <= before || waiter.agent == lock.owner || awaited_.contains(waiter.agent)) {

@@ -12,6 +12,7 @@
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/outbox/outbox_acts.h"
+#include "core/requests/pipeline_acts.h"
 
 namespace parley::core {
 
@@ -229,6 +230,7 @@ void tell_end(Dispatch& dispatch, const Session& session, const SessionChange& c
 // What is said in a session is held while it is paused.
 void set_session_status(Dispatch& dispatch, Session& session, SessionStatus status) {
   Tables& t = dispatch.t;
+  // A copy: a session that is over has no open messages any more.
   const std::vector<Seq> messages(session.open.begin(), session.open.end());
   const bool was_paused = session.status == SessionStatus::paused;
   t.sessions.set_status(session, status, t.now);
@@ -241,7 +243,7 @@ void set_session_status(Dispatch& dispatch, Session& session, SessionStatus stat
 
 void change_session(Dispatch& dispatch, Session& session, SessionChange change) {
   Tables& t = dispatch.t;
-  change.version = ++session.version;
+  change.version = ++session.version;  // first: the notices tell it
   change.at = t.now;
   session.last_activity = t.now;
   const std::string_view what = session_act_name(change.act);
@@ -457,7 +459,6 @@ std::expected<const Session*, Error> session_of(const ConstContext& context, con
   return session;
 }
 
-// Before it is delivered, so that what is sent in a paused session waits.
 void enter_session(Tables& t, Session& session, const Envelope& e, const Route& route,
                    MessageRef ref) {
   const Message& message = t.messages.message(ref);
@@ -483,6 +484,7 @@ void enter_session(Tables& t, Session& session, const Envelope& e, const Route& 
 
 void leave_sessions(Dispatch& dispatch, std::string_view name) {
   Tables& t = dispatch.t;
+  // By the place of the one before: a session that fails leaves the list that is walked.
   for (Seq next = t.sessions.next_live({}); next.n != 0; next = t.sessions.next_live(next)) {
     Session& session = t.sessions.at(next);
     if (session.coordinator == name) {

@@ -106,6 +106,7 @@ void Sessions::set_status(Session& session, SessionStatus status, Time now) {
     live_.erase(session.began);
     unwarned_.erase(session.began);
     session.ended = now;
+    // What was said in it goes its way like any other message from now on.
     for (const Seq message : session.open) {
       messages_.erase(message);
     }

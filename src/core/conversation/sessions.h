@@ -116,8 +116,9 @@ class Sessions {
   const std::map<Seq, Session>& all() const { return sessions_; }
   size_t size() const { return sessions_.size(); }
 
-  // A message in the session was accepted; and nothing more can become of it.
+  // A message in the session was accepted: it is open there.
   void enter(Session& session, Seq message);
+  // Nothing more can become of the message. Does nothing when it is in no session.
   void done_with(Seq message) {
     if (!messages_.empty()) {
       leave(message);

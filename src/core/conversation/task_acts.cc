@@ -156,6 +156,8 @@ Task* task_of(Tables& t, const Delivery& delivery) {
   return has_it ? task : nullptr;
 }
 
+// What the former specialist has of the task is withdrawn; it leaves no dead letter, since another
+// has it.
 void take_back(Dispatch& dispatch, std::string_view from, Seq message, std::string why) {
   Tables& t = dispatch.t;
   // Else it would get what is another's when that is retried.
@@ -364,6 +366,7 @@ void deliver_again(Dispatch& dispatch, MessageRef message, AgentRef receiver,
                    const std::string& former) {
   Tables& t = dispatch.t;
   unblock(t, message);
+  // It may have been settled, and is needed again. Walks all that is remembered: this is rare.
   std::erase_if(t.remembered,
                 [message](const Remembered& item) { return item.message == message; });
   t.messages.message(message).refused = false;  // it goes to another than the one who was away
@@ -380,7 +383,7 @@ void deliver_again(Dispatch& dispatch, MessageRef message, AgentRef receiver,
 
 }  // namespace
 
-// IN-04. The rules bind inbox agents among themselves; people and the broker are above them.
+// The rules bind inbox agents among themselves; people and the broker are above them.
 std::expected<void, Error> check_roles(const ConstContext& context, const Envelope& e,
                                        const Route& route) {
   const Tables& t = context.t;
@@ -445,8 +448,6 @@ std::expected<void, Error> check_roles(const ConstContext& context, const Envelo
   return {};
 }
 
-// IN-09: a task that is done with in its thread, or waits there with the same words, is not given
-// again. The receipt that says so; none when this message gives a task, or none.
 std::expected<std::optional<Receipt>, Error> find_given(const ConstContext& context,
                                                         const Envelope& e, const Route& route,
                                                         uint64_t content) {

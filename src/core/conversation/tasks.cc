@@ -71,7 +71,8 @@ const Task* Tasks::find(const TaskReport& report) const {
   const auto is_told = [&](const Task* task) {
     return std::ranges::find(report.receivers, task->director) != report.receivers.end();
   };
-  // Whoever gives a task of the same name to anyone must not hide those that it is told to.
+  // A task of the same name from another director must not hide the one that the receivers of this
+  // report gave.
   if (std::ranges::any_of(held, [&](const Task* task) { return is_own(task) && is_told(task); })) {
     std::erase_if(held, std::not_fn(is_told));
   }

@@ -121,7 +121,6 @@ class Tasks {
   void give(Task& task, std::string_view specialist, Seq message, Time now);
   // How many open ones this director has given.
   size_t open_of(std::string_view director) const;
-
   // Open ones of a specialist, oldest first; nullptr when there is none.
   const std::set<Seq>* held_by(std::string_view specialist) const;
   Task& at(Seq began) { return tasks_.at(began); }

@@ -95,7 +95,6 @@ std::expected<ThreadRef, Error> thread_to_close(const ConstContext& context,
 
 }  // namespace
 
-// The thread that a message goes into, none where it has no name or begins one; or why it may not.
 // Flow has limits for its agents, however they write; whoever answers a request is heard all the
 // same, and so is the broker.
 std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const Envelope& e,
@@ -141,8 +140,7 @@ std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const E
   return ref;
 }
 
-// Writes the accepted message down in its thread, which begins with it where there was none. The
-// direct receivers of a message take part; those of a topic or of everyone's only listen.
+// The direct receivers of a message take part; those of a topic or of everyone's only listen.
 void enter_thread(Tables& t, ThreadRef ref, const Envelope& e, const Route& route,
                   MessageRef message_ref) {
   Message& message = t.messages.message(message_ref);
@@ -203,7 +201,7 @@ Outcome on(Context& context, const CloseThread& command) {
   return Receipt{.message = thread.root, .count = thread.messages};
 }
 
-void end_request(Dispatch& dispatch, MessageRef ref) {
+void end_thread_request(Dispatch& dispatch, MessageRef ref) {
   Tables& t = dispatch.t;
   const ThreadRef thread = std::exchange(t.messages.message(ref).thread, none);
   if (thread == none) {

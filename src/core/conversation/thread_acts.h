@@ -15,9 +15,10 @@ std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const E
 void enter_thread(Tables& t, ThreadRef ref, const Envelope& e, const Route& route,
                   MessageRef message_ref);
 
-// A request waits for its answer no more. Does nothing when it did not wait. Owed when it is
-// answered, when nobody watches it any more, and when an unwatched one has no open delivery.
-void end_request(Dispatch& dispatch, MessageRef ref);
+// A request counts in its thread no more as one that waits for its answer. Does nothing when it did
+// not. Call it when it is answered, when nobody watches it any more, and when an unwatched one has
+// no open delivery.
+void end_thread_request(Dispatch& dispatch, MessageRef ref);
 
 // When the oldest that ages has its last moment; time_max: none does.
 Time next_thread_end(const Tables& t);

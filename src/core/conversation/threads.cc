@@ -77,7 +77,7 @@ ThreadRef Threads::add(Thread thread) {
 }
 
 void Threads::remove(ThreadRef ref) {
-  CHECK(threads_[ref].pending == 0);
+  CHECK(threads_[ref].pending == 0);  // the message of a pending request refers to it
   unlink(ref);
   stop_aging(ref);
   by_name_.erase(hash(threads_[ref].name), ref);
@@ -96,6 +96,7 @@ void Threads::move_to_end(ThreadRef ref) {
   }
 }
 
+// Both may change the standing: out of the list of the former, to the end of that of the new.
 void Threads::open_request(ThreadRef ref) {
   unlink(ref);
   ++threads_[ref].requests;

@@ -23,7 +23,7 @@ constexpr OnUnavailable on_unavailable_last = OnUnavailable::fail;
 
 struct Send {
   Envelope envelope;
-  uint64_t outbox_item = 0;  // of the broker's own: what it owed, and does hereby
+  uint64_t outbox_item = 0;  // that this message of the broker settles; 0: none
   // A scatter: the answers of all receivers are gathered.
   std::optional<Gathering> gathering{};
   // A pipeline: what the receiver answers goes to the first of these, and so on.
@@ -52,7 +52,9 @@ struct Send {
 // answer.
 struct Read {
   Target target;
-  std::optional<Dialect> as{};  // that its reader speaks with this; none: its own, and only reads
+  // The dialect that the reader speaks in this call. None: the one that it is registered with, and
+  // the message is never settled by reading.
+  std::optional<Dialect> as{};
 
   static constexpr std::string_view verb = "read";
   bool needs_sync() const { return as && policy_of(*as).reading_settles; }

@@ -14,7 +14,8 @@ namespace parley::core {
 
 namespace {
 
-// What a snapshot keeps of a delivery.
+// What a snapshot keeps of a delivery. The rest follows: where it waits from its state, in which
+// stream it is from what the streams hold.
 struct DeliveryRow {
   AgentRef receiver = none;
   State state = State::queued;
@@ -111,7 +112,7 @@ bool add_delivery(Tables& t, MessageRef message, DeliveryRow& row) {
     return true;
   }
   ++agent.inbox.unsettled;
-  if (!is_held(row.state)) {
+  if (!is_held(row.state)) {  // paused sessions, which hold some, were restored before
     delivery.on_hold = t.holds.contains(t.messages.message(message).seq);
     agent.inbox.put(t.messages, agent.discipline(), ref);
   }
@@ -142,7 +143,7 @@ bool add_message(Tables& t, Message& row) {
       (!row.is_task && t.tasks.find(row.seq) != nullptr) || t.messages.find(row.seq) != none) {
     return false;
   }
-  row.is_own = t.agents[row.sender].name == broker_sender;
+  row.is_own = t.agents[row.sender].name == broker_sender;  // a name that no one else can have
   const MessageRef ref = t.messages.add(row);
   t.agents.use(row.sender);
   if (row.reply_to != none) {
@@ -169,7 +170,8 @@ void decode_message(Tables& t, Message& row, SnapshotReader& in) {
   }
 }
 
-// What each stream holds, in the order in which its client saw it.
+// What each stream holds, in the order in which its client saw it: that is not the order of their
+// places, and a client acknowledges all up to one.
 void encode_held(const Tables& t, SnapshotWriter& out) {
   for (const AgentRef agent : out.agents.slots()) {
     for (const StreamRef ref : t.agents[agent].streams) {

@@ -10,7 +10,7 @@
 #include "core/conversation/thread_acts.h"
 #include "core/dead_letters/dead_letter_acts.h"
 #include "core/delivery/receiving.h"
-#include "core/delivery/tries.h"
+#include "core/delivery/redelivery.h"
 #include "core/limits/breaker_acts.h"
 #include "core/limits/rate_limit.h"
 #include "core/model/sizes.h"
@@ -45,7 +45,8 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver) {
 bool Dispatch::deliver(MessageRef message, AgentRef receiver, Passage& passage) {
   Agent& agent = t.agents[receiver];
   const bool is_own = t.messages.message(message).is_own;
-  if (try_before(t, receiver, message)) {
+  // What its sender sent before, and the receiver could not take then, keeps its place before this.
+  if (retry_before(t, receiver, message)) {
     pump(receiver);
   }
   const bool has_room = t.load_of(receiver) < t.rules.queue_max;
@@ -62,8 +63,8 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, Passage& passage) 
   } else if (const std::string fault = size_fault(t.rules, agent, t.messages.message(message));
              !fault.empty()) {
     add_dead_letter(ref, Reason::rejected, fault);
-  } else if (!has_room && !is_own && !passage.is_answer) {
-    fail_or_try(ref, Gate::room, Reason::queue_overflow);
+  } else if (!has_room && !is_own && !passage.is_answer) {  // who waits for an answer must get it
+    fail_or_retry(ref, Gate::room, Reason::queue_overflow);
   } else {
     const bool waits = throttle(t, ref, passage);
     set_state(ref, waits ? State::delayed : State::queued);
@@ -80,7 +81,7 @@ void Dispatch::deliver_if_there(MessageRef message, AgentRef receiver) {
   t.messages.deadlines.start_expiry(message);
   t.agents.use(receiver);
   ++t.agents[receiver].inbox.unsettled;
-  fail_or_try(ref, Gate::presence, Reason::receiver_unavailable);
+  fail_or_retry(ref, Gate::presence, Reason::receiver_unavailable);
 }
 
 void Dispatch::pump(AgentRef agent) {
@@ -269,6 +270,8 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
   if (!error.empty()) {
     t.messages.notes.set_last_error(ref, std::string(base::cut(error, t.rules.reason_bytes_max)));
   }
+  // Not `attempts`: being handed out is no failure, a client that comes back takes back the one
+  // that its lost connection was, and a receiver may give a message back without having failed.
   if (failed && delivery.failures >= t.rules.attempts_max) {
     dead_letter(ref, Reason::receiver_unavailable, error);
     return;
@@ -359,7 +362,7 @@ void Dispatch::add_dead_letter(DeliveryRef ref, Reason reason, std::string_view 
   if (reason == Reason::rejected && !error.empty()) {
     t.messages.notes.set_last_error(ref, letter.last_error);
   }
-  ++message.dead_letters;
+  ++message.dead_letters;  // before `end`, which forgets a message that nothing needs
   const uint64_t id = store_dead_letter(*this, std::move(letter));
   end(ref, state_for(reason));
   tell_of_dead_letter(*this, id);
@@ -375,7 +378,7 @@ void Dispatch::end(DeliveryRef ref, State state) {
   t.messages.marks.set(ref, {});
   delivery.lost = false;
   set_state(ref, state);
-  if (message.watched) {
+  if (message.watched) {  // Requests looks at it when the entry is done: it may end others
     note_ended(delivery.message);
   }
   note_task_ended(*this, delivery, state);
@@ -406,7 +409,6 @@ void Dispatch::end_fan_out(MessageRef message) {
   finish(message);
 }
 
-// Remembers a message that nothing needs any more, for duplicates and questions.
 void Dispatch::finish(MessageRef ref) {
   const Message& message = t.messages.message(ref);
   if (message.open > 0 || ref == fanned_out_) {
@@ -415,9 +417,9 @@ void Dispatch::finish(MessageRef ref) {
   t.messages.deadlines.stop_expiry(ref);
   t.broadcasts.remove(message.seq);
   if (!message.watched) {
-    end_request(*this, ref);
+    end_thread_request(*this, ref);
   }
-  if (t.messages.has_failed(ref)) {
+  if (t.messages.has_failed(ref)) {  // no one got it, so no answer comes
     unblock(t, ref);
   }
   if (!message.retained && message.dead_letters == 0 && !message.watched) {

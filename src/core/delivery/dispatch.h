@@ -11,7 +11,7 @@
 
 namespace parley::core {
 
-// What one entry or tick does at most of what is due; the rest waits for the next tick.
+// What each room does at most of what is due, in one entry or tick; the rest waits for the next.
 constexpr size_t due_max = 512;
 
 // When a message expires whose time to live begins now; time_max for one that has none.
@@ -40,18 +40,19 @@ class Dispatch {
 
   // Addresses the message to one more receiver: it waits in its inbox, or is handed out at once,
   // or is a dead letter where the receiver is not registered or its inbox is full. Without a
-  // passage it waits for no limit. False for what the broker publishes where there is no room: that
-  // is left out. What it owes has room always.
+  // `passage` no rate limit applies. Returns false only for a publication of the broker to a full
+  // inbox, which is left out; the broker's notices always have room.
   bool deliver(MessageRef message, AgentRef receiver, Passage& passage);
   bool deliver(MessageRef message, AgentRef receiver);
 
   // Addresses the message to one who is away, and for whom it must not wait: it is tried again, as
   // its sender's dialect has it, or is a dead letter at once.
   void deliver_if_there(MessageRef message, AgentRef receiver);
-  // What its receiver could not take is tried again; if that fails it may be for the last time.
-  void try_delivery(DeliveryRef ref);
+  // What its receiver could not take is tried again. If that fails, it is tried later, or is a dead
+  // letter when it was tried often enough.
+  void retry(DeliveryRef ref);
 
-  // Hands out what waits, as far as the agent's streams have room, and says if more waits. Owed
+  // Hands out what waits, as far as the agent's streams have room, and says if more waits. Call it
   // after each move that lets something wait or makes room.
   void pump(AgentRef agent);
 
@@ -60,11 +61,10 @@ class Dispatch {
 
   // Hands a waiting delivery to its receiver, with a lease: to a stream, or none.
   void hand_out(DeliveryRef ref, StreamRef stream, State state);
-  // The receiver of a delivery that is handed out asked for it by name. Its lease goes on as it
-  // was.
+  // The receiver of a delivery that is handed out asked for it by name. Its lease goes on.
   void mark_read(DeliveryRef ref) { set_state(ref, State::read); }
 
-  // Ends the hold: it waits again, after `delay`, and is to be pushed again whoever saw it. If it
+  // Ends the lease: it waits again, after `delay`, and is to be pushed again whoever saw it. If it
   // `failed` that counts: one that failed too often is a dead letter. The error is kept anyway.
   // Does not pump: several may go back first.
   void give_back(DeliveryRef ref, Duration delay, bool failed, std::string_view error);
@@ -90,8 +90,9 @@ class Dispatch {
   // Brings a dead letter's delivery back, with a fresh time to live and no attempts. Does not pump.
   void revive(DeliveryRef ref);
 
-  // Remembers a message that nothing needs any more. Done by each move that ends a delivery; owed
-  // for a message that has none.
+  // Remembers a message that nothing needs any more, for duplicates and questions; does nothing
+  // while something does. Each move that ends a delivery does it. Call it where something else ends
+  // that needed the message: a dead letter, a retained one, a watched one.
   void finish(MessageRef ref);
 
   // Watched messages of which a delivery ended in this entry: Requests asks for them, and adds
@@ -112,7 +113,7 @@ class Dispatch {
   void line_up(DeliveryRef ref);
   void end(DeliveryRef ref, State state);
   void add_dead_letter(DeliveryRef ref, Reason reason, std::string_view error);
-  void fail_or_try(DeliveryRef ref, Gate gate, Reason reason);
+  void fail_or_retry(DeliveryRef ref, Gate gate, Reason reason);
   StreamRef stream_for(DeliveryRef ref) const;
   void link(DeliveryRef ref, Stream& stream, const ResumeMark& before);
   void tell_of_mail(AgentRef agent);

@@ -17,7 +17,8 @@ bool has_fresh(const Tables& t, AgentRef agent) {
 }
 
 // What waits has waited too long: so many of its deliveries at most, and the rest stays due. What
-// is held may still be finished: its lease decides. Returns how many it were, one at least.
+// is held may still be finished: its lease decides. Returns how many deliveries it ended, at
+// least 1.
 size_t expire_message(Dispatch& dispatch, MessageRef ref, size_t count_max) {
   Tables& t = dispatch.t;
   size_t done = 0;
@@ -56,7 +57,7 @@ void delivery_due(Dispatch& dispatch, DeliveryRef ref) {
     dispatch.dead_letter_removed(ref);
     return;
   } else if (is_tried(delivery.gate)) {
-    dispatch.try_delivery(ref);
+    dispatch.retry(ref);
     return;
   } else if (delivery.gate != Gate::open) {
     pass_gate(dispatch, ref);

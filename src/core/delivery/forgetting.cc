@@ -11,6 +11,7 @@ namespace parley::core {
 
 namespace {
 
+// With what it used: names of principals and topics are kept as long as something refers to them.
 void forget_message(Tables& t, MessageRef ref) {
   unblock(t, ref);
   const Message message = t.messages.message(ref);
@@ -31,25 +32,25 @@ void forget_message(Tables& t, MessageRef ref) {
 
 }  // namespace
 
+// There are more than settled_max when very many are settled at once, or the rule was lowered.
+static bool remembers_too_many(const Tables& t) {
+  return t.remembered.size() > t.rules.settled_max;
+}
+
 static Time next_message_gone(const Tables& t) {
   return t.remembered.empty() ? base::time_max
                               : t.remembered.front().since + t.rules.settled_retention;
 }
 
 Time old_messages_due(const Tables& t) {
-  return base::next_multiple(next_message_gone(t), base::minutes(1));
+  return remembers_too_many(t) ? t.now
+                               : base::next_multiple(next_message_gone(t), base::minutes(1));
 }
 
 void forget_messages(Tables& t) {
-  std::deque<Remembered>& remembered = t.remembered;
-  for (size_t n = 0; !remembered.empty(); ++n) {
-    const bool too_many = remembered.size() > t.rules.settled_max;
-    const bool too_old = next_message_gone(t) <= t.now;
-    if (!too_many && (!too_old || n >= due_max)) {
-      return;
-    }
-    const MessageRef ref = remembered.front().message;
-    remembered.pop_front();
+  for (size_t n = 0; n < due_max && (remembers_too_many(t) || next_message_gone(t) <= t.now); ++n) {
+    const MessageRef ref = t.remembered.front().message;
+    t.remembered.pop_front();
     forget_message(t, ref);
   }
 }

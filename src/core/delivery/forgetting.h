@@ -14,8 +14,8 @@ struct Remembered {
   Time since;
 };
 
-// Drops what is remembered of settled messages beyond its time or number; and when something's time
-// is over: at whole minutes.
+// Drops what is remembered of settled messages beyond its time or number, at most `due_max`; and
+// when that is due: at whole minutes, or at once while there are too many.
 void forget_messages(Tables& t);
 Time old_messages_due(const Tables& t);
 

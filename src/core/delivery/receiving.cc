@@ -4,6 +4,7 @@
 
 #include "core/conversation/task_acts.h"
 #include "core/model/refusal.h"
+#include "core/requests/pipeline_acts.h"
 
 namespace parley::core {
 
@@ -201,7 +202,7 @@ Outcome on(Context& context, const Nack& command) {
                       base::format_duration(t.rules.nack_delay_max) + " (nack_delay_max)",
                   "/retry_after");
   }
-  context.requests.put_off(*found, command.delay);
+  put_off_stage(t, *found, command.delay);
   context.dispatch.give_back(*found, command.delay, command.failed, command.reason);
   context.dispatch.pump(context.actor);
   return Receipt{.message = {}, .count = 1};

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/delivery/tries.h"
+#include "core/delivery/redelivery.h"
 #include "core/limits/backpressure_acts.h"
 #include "core/limits/rate_limit.h"
 #include "core/model/refusal.h"
@@ -44,8 +44,9 @@ void deliver_to_route(Context& context, const Route& route, MessageRef message) 
   }
   t.messages.message(message).refused =
       route.is_one() && !route.absent.empty() &&
-      !is_tried_again(t, t.messages.message(message).dialect, route.absent.front());
+      !will_be_retried(t, t.messages.message(message).dialect, route.absent.front());
   const bool fan_out = route.everyone || !route.topic.empty();
+  // One passage for all receivers: the sender's limit is paid once.
   Passage passage = context.actor == none ? Passage{} : enter_limits(t, message);
   passage.is_answer = context.answers;
   context.dispatch.begin_fan_out(message);
@@ -111,7 +112,7 @@ std::expected<Route, Error> find_route(const ConstContext& context, const Envelo
   }
   if (context.actor != none && route.is_one() && e.priority != Priority::critical &&
       !context.answers && t.load_of(route.agents.front()) >= t.rules.queue_max &&
-      !is_tried_again(t, e.dialect, route.agents.front())) {
+      !will_be_retried(t, e.dialect, route.agents.front())) {
     return refuse(Code::queue_full,
                   "the inbox of \"" + t.agents[route.agents.front()].name + "\" is full (" +
                       std::to_string(t.rules.queue_max) +
@@ -120,8 +121,6 @@ std::expected<Route, Error> find_route(const ConstContext& context, const Envelo
   return route;
 }
 
-// An agent that is named must be able to take the message, also as a pipeline's stage. Whom a topic
-// or everyone's channel brings what it cannot take has a dead letter instead.
 std::expected<void, Error> check_receivers(const ConstContext& context, const Envelope& e,
                                            const Route& route) {
   const Tables& t = context.t;

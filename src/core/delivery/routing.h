@@ -28,7 +28,8 @@ struct Route {
 // Fails where the receivers contradict each other, and where the only one has no room.
 std::expected<Route, Error> find_route(const ConstContext& context, const Envelope& e);
 
-// An agent that is named must be able to take the message.
+// An agent that is named must be able to take the message, also as a pipeline's stage. Whom a topic
+// or everyone's channel brings what it cannot take has a dead letter instead.
 std::expected<void, Error> check_receivers(const ConstContext& context, const Envelope& e,
                                            const Route& route);
 

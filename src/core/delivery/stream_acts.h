@@ -9,8 +9,7 @@ namespace parley::core {
 
 // Gives what waits of these deliveries to those of the streams whose clients saw it before they
 // came back, in the order in which they saw it. It waits neither for room in the window nor for
-// what stands before it in the inbox: the client has it, and may acknowledge all up to a mark at
-// once.
+// what stands before it in the inbox: the client has it, and may acknowledge all up to a mark.
 void hand_out_seen(Dispatch& dispatch, std::span<const DeliveryRef> deliveries,
                    std::span<const StreamRef> streams);
 

@@ -6,7 +6,7 @@
 
 #include "core/machine/snapshot.h"
 #include "core/machine/tables.h"
-#include "core/requests/requests.h"
+#include "core/requests/pipeline_acts.h"
 
 namespace parley::core {
 

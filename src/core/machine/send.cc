@@ -22,6 +22,7 @@
 #include "core/outbox/outbox_acts.h"
 #include "core/requests/answers.h"
 #include "core/requests/deadlock.h"
+#include "core/requests/pipeline_acts.h"
 #include "core/topics/broker_topics.h"
 
 namespace parley::core {
@@ -124,7 +125,7 @@ std::expected<void, Error> plan_wait(const ConstContext& context, const Send& co
 bool begins_later(const Context& context, const Send& command, const Route& route) {
   Tables& t = context.t;
   return !command.later_stages.empty() && route.is_one() && route.absent.empty() &&
-         route.redirected.empty() && context.requests.is_busy(t.agents[route.agents.front()]);
+         route.redirected.empty() && is_busy(t, t.agents[route.agents.front()]);
 }
 
 // The sender's own number, or else the next one of its channel: to an agent, to a topic, to

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/machine/context.h"
+#include "core/requests/pipeline_acts.h"
 #include "core/topics/broker_topics.h"
 
 namespace parley::core {
@@ -145,9 +146,9 @@ void give_up_outbox_item(Context& context, uint64_t id, const Outcome& outcome) 
   const OutboxKind kind = item->kind;
   const std::string to = item->to;
   if (kind == OutboxKind::stage) {
-    context.requests.cannot_begin(*item, outcome
-                                             ? "another message has the id that this one would have"
-                                             : outcome.error().detail);
+    stage_failed(context.dispatch, pipeline_of(*item),
+                 outcome ? "another message has the id that this one would have"
+                         : outcome.error().detail);
   }
   if (kind == OutboxKind::delivery_failed || kind == OutboxKind::message_malformed) {
     forget_notice(t, *item);

@@ -26,8 +26,8 @@ void end_answered(Context& context, MessageRef question, AgentRef by, MessageRef
   context.dispatch.settle(asked, State::answered);
   t.messages.message(question).answer = context.entry.seq;
   context.requests.answered(question, by, answer, status);
-  if (!t.messages.message(question).watched) {
-    end_request(context.dispatch, question);
+  if (!t.messages.message(question).watched) {  // else Requests does both when it is over
+    end_thread_request(context.dispatch, question);
     unblock(t, question);
   }
   context.dispatch.pump(by);
@@ -67,8 +67,6 @@ AgentRef asked_alone(const Tables& t, MessageRef ref) {
   return has_it ? specialist : none;
 }
 
-// What comes back to the one who asked: the answer, one that is late, or one more. Where a chain
-// ends, it is the answer to all that was passed on in it.
 void enter_answer(Context& context, MessageRef question, MessageRef answer, const Envelope& e) {
   Tables& t = context.t;
   const std::vector<MessageRef> before = passed_on(t, question, e);
@@ -87,9 +85,7 @@ void enter_answer(Context& context, MessageRef question, MessageRef answer, cons
   }
 }
 
-// What a response answers; none for any other message. An answer goes to who asked, or to whom that
-// one named, or to who began the chain: to no one else alone, so that whoever waits gets it. Two
-// senders may have used the same id.
+// Two senders may have used the same id: of those whose answers go to a receiver of this one first.
 std::expected<MessageRef, Error> find_question(const ConstContext& context, const Envelope& e) {
   const Tables& t = context.t;
   if (e.kind != Kind::response) {

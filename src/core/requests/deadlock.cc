@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/delivery/tries.h"
+#include "core/delivery/redelivery.h"
 #include "core/model/refusal.h"
 
 namespace parley::core {
@@ -44,14 +44,14 @@ void unblock_all(Tables& t, AgentRef agent) {
   std::ranges::for_each(waiting, [&t](MessageRef ref) { unblock(t, ref); });
 }
 
-// Who goes on only when this request is answered: the sender of collab's commands and queries, and
-// who blocks for it. One who asks several goes on with the first. Where the answer goes to another,
-// its sender waits for nothing; but if it passes a request on, who waits for that waits for this.
+// Where the answer goes to another, its sender waits for nothing; but if it passes a request on,
+// who waits for that waits for this.
 std::optional<WaitGraph::Edge> wait_of(const ConstContext& context, const Send& command,
                                        const Route& route, MessageRef cause) {
   const Tables& t = context.t;
   const Envelope& e = command.envelope;
-  const bool refused = !route.absent.empty() && !is_tried_again(t, e.dialect, route.absent.front());
+  const bool refused =
+      !route.absent.empty() && !will_be_retried(t, e.dialect, route.absent.front());
   if (!asks(e.kind) || context.actor == none || !route.is_one() || refused || command.gathering ||
       !command.later_stages.empty()) {
     return std::nullopt;
@@ -82,8 +82,6 @@ std::optional<WaitGraph::Edge> wait_of(const ConstContext& context, const Send& 
   return edge;
 }
 
-// The request that the sender works on with this one: it got it, has not answered it, and someone
-// still waits for that. none: there is no such.
 MessageRef cause_of(const ConstContext& context, const Send& command, const Route& route) {
   const Tables& t = context.t;
   const Envelope& e = command.envelope;
@@ -109,8 +107,6 @@ MessageRef cause_of(const ConstContext& context, const Send& command, const Rout
   return is_open ? found : none;
 }
 
-// The circle that the edge would close: who waits for whom, the sender first. Empty: none. A
-// question to the one whose request it works on closes none.
 std::vector<WaitGraph::Edge> find_circle(const Tables& t, const WaitGraph::Edge& edge) {
   if (edge.asks_back) {
     return {};
@@ -153,7 +149,6 @@ void block(Tables& t, const WaitGraph::Edge& edge, MessageRef ref) {
   t.wait_graph.add(edge);
 }
 
-// Sent before, and now its sender blocks for the answer.
 std::expected<void, Error> block_again(Context& context, const Send& command, MessageRef ref) {
   Tables& t = context.t;
   const Message& message = t.messages.message(ref);

@@ -10,21 +10,26 @@
 
 namespace parley::core {
 
-// Who goes on only when this request is answered.
+// Who goes on only when this request is answered: the sender of collab's commands and queries, and
+// who blocks for it. None when no one waits, or several are asked: who asks those goes on with the
+// first answer.
 std::optional<WaitGraph::Edge> wait_of(const ConstContext& context, const Send& command,
                                        const Route& route, MessageRef cause);
 
-// The request that the sender works on with this one. none: there is no such.
+// The request that the sender works on with this one: it got it, has not answered it, and someone
+// still waits for that. none: there is no such.
 MessageRef cause_of(const ConstContext& context, const Send& command, const Route& route);
 
-// The circle that the edge would close: who waits for whom, the sender first. Empty: none.
+// The circle that the edge would close: who waits for whom, the sender first. Empty: none. A
+// question to the one whose request it works on closes none.
 std::vector<WaitGraph::Edge> find_circle(const Tables& t, const WaitGraph::Edge& edge);
 Error deadlock_error(const Tables& t, const std::vector<WaitGraph::Edge>& edges,
                      const Send& command);
 
 // Its sender waits by this edge from now on. Does nothing when all its deliveries have ended.
 void block(Tables& t, const WaitGraph::Edge& edge, MessageRef ref);
-// Sent before, and now its sender blocks for the answer.
+// The message was sent before, and now its sender blocks for the answer. Fails where that closes a
+// circle.
 std::expected<void, Error> block_again(Context& context, const Send& command, MessageRef ref);
 
 // The sender of the message waits no more for the answer. Does nothing when it did not.

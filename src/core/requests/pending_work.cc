@@ -17,58 +17,6 @@ auto* find_in(Map& map, Seq seq) {
 
 }  // namespace
 
-std::string_view gather_state_name(GatherState state) {
-  switch (state) {
-    case GatherState::open:
-      return "open";
-    case GatherState::complete:
-      return "complete";
-    case GatherState::partial:
-      return "partial";
-    case GatherState::failed:
-      return "failed";
-  }
-  return "unknown";
-}
-
-std::string_view pipeline_state_name(PipelineState state) {
-  switch (state) {
-    case PipelineState::running:
-      return "running";
-    case PipelineState::paused:
-      return "paused";
-    case PipelineState::completed:
-      return "completed";
-    case PipelineState::failed:
-      return "failed";
-  }
-  return "unknown";
-}
-
-size_t Gather::needed() const {
-  switch (terms.strategy) {
-    case Strategy::all:
-      return members.size();
-    case Strategy::any:
-      return 1;
-    case Strategy::majority:
-      return members.size() / 2 + 1;
-    case Strategy::quorum:
-      return terms.quorum;
-  }
-  return members.size();
-}
-
-size_t Gather::good() const {
-  return static_cast<size_t>(std::ranges::count_if(members, &Member::counts));
-}
-
-size_t Gather::possible() const {
-  return static_cast<size_t>(std::ranges::count_if(members, [](const Member& member) {
-    return member.counts() || (member.response.n == 0 && !member.failed);
-  }));
-}
-
 PendingRequest* PendingWork::find_request(Seq message) { return find_in(requests_, message); }
 const PendingRequest* PendingWork::find_request(Seq message) const {
   return find_in(requests_, message);
@@ -87,7 +35,7 @@ const Pipeline* PendingWork::find_pipeline(std::string_view owner, const Message
 }
 
 std::vector<PendingWork::Asked> PendingWork::asked(std::string_view agent, std::string_view task,
-                                             size_t count_max) const {
+                                                   size_t count_max) const {
   std::vector<Asked> found;
   const auto at = work_.find(Work(agent, task));
   if (at == work_.end()) {
@@ -143,6 +91,7 @@ Gather& PendingWork::add(Gather gather, Time due) {
   return added;
 }
 
+// Under the task it is found only by its first stage: the later ones are asked without the name.
 Pipeline& PendingWork::add(Pipeline pipeline) {
   const Seq first = pipeline.first;
   pipeline_names_[{pipeline.owner, pipeline.id}] = first;
@@ -176,6 +125,8 @@ void PendingWork::remove_pipeline(Seq first) {
   pipelines_.erase(first);
 }
 
+// The deadline's slot is the kind, by which `next` knows whose it is. It is the minor number too:
+// one place may have a deadline of each kind, and those of one moment need an order.
 void PendingWork::set(uint32_t& timer, Time& due, Time at, Seq seq, Kind kind) {
   if (timer != none) {
     deadlines_.remove(timer);
@@ -229,6 +180,8 @@ bool PendingWork::decode(Reader& in) {
   });
   get_rows<Pipeline>(in, [this](Pipeline pipeline) {
     const Time due = std::exchange(pipeline.due, {});
+    // One that runs is due with the request to its stage, and has no moment of its own; one that is
+    // paused owes its stage nothing yet.
     if (pipelines_.contains(pipeline.first) || pipeline.stage >= pipeline.stages.size() ||
         (pipeline.state == PipelineState::running) != (due == base::time_max) ||
         (pipeline.state == PipelineState::paused && pipeline.outbox_item != 0)) {

@@ -6,28 +6,34 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/model/command.h"
+#include "core/requests/gather.h"
+#include "core/requests/pipeline.h"
 #include "core/state/deadlines.h"
 #include "core/state/slots.h"
 
 namespace parley::core {
 
-// Over 150 lines: the three things that are waited for, and the table that they share.
+// What the sender of a message waits for.
+enum class Awaited : uint8_t {
+  answer,            // to a request, or to a pipeline's stage
+  roll_call,         // who of many acknowledges the message
+  acknowledgements,  // that all whom it was sent to acknowledge it
+};
 
-// A request that is not answered yet, a roll call, or a message whose sender wants to know when it
-// is acknowledged.
+// A message whose sender waits for what becomes of it.
 struct PendingRequest {
   Seq message;
   Duration timeout;
   OnTimeout on_timeout = OnTimeout::fail;
   uint32_t retries = 0;  // that were made
-  bool is_roll_call = false;
-  bool is_receipt = false;  // of the third kind
-  bool pauses = false;      // before it is sent again
-  Seq pipeline;             // whose stage it is; none: 0
+  Awaited awaited = Awaited::answer;
+  bool pauses = false;  // before it is sent again
+  Seq pipeline;         // whose stage it is; none: 0
   Time due{};
   uint32_t timer = none;
 
@@ -36,137 +42,25 @@ struct PendingRequest {
     field("timeout", self.timeout);
     field("on_timeout", self.on_timeout, on_timeout_last);
     field("retries", self.retries);
-    field("is_roll_call", self.is_roll_call);
-    field("is_receipt", self.is_receipt);
+    // A byte each, from before they were one word.
+    bool is_roll_call = self.awaited == Awaited::roll_call;
+    bool is_for_acknowledgements = self.awaited == Awaited::acknowledgements;
+    field("is_roll_call", is_roll_call);
+    field("is_for_acknowledgements", is_for_acknowledgements);
+    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(self)>>) {
+      self.awaited = is_roll_call              ? Awaited::roll_call
+                     : is_for_acknowledgements ? Awaited::acknowledgements
+                                               : Awaited::answer;
+    }
     field("pauses", self.pauses);
     field("pipeline", self.pipeline);
     field("due", self.due);
   }
 };
 
-// How a scatter-gather stands. Written into snapshots: never renumber.
-enum class GatherState : uint8_t { open = 0, complete = 1, partial = 2, failed = 3 };
-constexpr GatherState gather_state_last = GatherState::failed;
-std::string_view gather_state_name(GatherState state);
-
-struct Gather {
-  struct Member {
-    std::string name;
-    Seq response;  // 0: none yet
-    Status status = Status::unset;
-    bool failed = false;  // the request did not reach it
-    bool counts() const {
-      return response.n != 0 && status != Status::error && status != Status::declined;
-    }
-    static void fields(auto& self, auto& field) {
-      field("name", self.name);
-      field("response", self.response);
-      field("status", self.status, status_last);
-      field("failed", self.failed);
-    }
-    bool operator==(const Member&) const = default;
-  };
-
-  Seq message;  // the request to all members
-  MessageId id;
-  std::string owner;
-  std::string task{};    // the taskId of the request; empty: it has none
-  std::string thread{};  // of that task; empty without one
-  Gathering terms;
-  GatherState state = GatherState::open;
-  bool extended = false;
-  std::vector<Member> members{};
-  Time since{};
-  Time due{};  // end of the window
-  Time ended{};
-  uint32_t timer = none;
-
-  size_t needed() const;
-  size_t good() const;
-  // How many could still count.
-  size_t possible() const;
-
-  static void fields(auto& self, auto& field) {
-    field("message", self.message);
-    field("id", self.id);
-    field("owner", self.owner);
-    field("task", self.task);
-    field("thread", self.thread);
-    field("terms", self.terms);
-    field("state", self.state, gather_state_last);
-    field("extended", self.extended);
-    field("since", self.since);
-    field("due", self.due);
-    field("ended", self.ended);
-    field("members", self.members);
-  }
-};
-
-// How a pipeline stands. Written into snapshots: never renumber.
-enum class PipelineState : uint8_t { running = 0, paused = 1, completed = 2, failed = 3 };
-constexpr PipelineState pipeline_state_last = PipelineState::failed;
-std::string_view pipeline_state_name(PipelineState state);
-
-struct Pipeline {
-  struct Stage {
-    std::string agent;
-    Seq message{};   // what it was given; 0: not there yet
-    Seq response{};  // what it made of it
-    Time began{};
-    Time ended{};
-    static void fields(auto& self, auto& field) {
-      field("agent", self.agent);
-      field("message", self.message);
-      field("response", self.response);
-      field("began", self.began);
-      field("ended", self.ended);
-    }
-    bool operator==(const Stage&) const = default;
-  };
-
-  Seq first;  // the message to the first stage
-  MessageId id;
-  std::string owner;
-  std::string task{};  // as in Gather
-  std::string thread{};
-  std::vector<Stage> stages;
-  uint32_t stage = 0;  // the one that works, or is waited for
-  PipelineState state = PipelineState::running;
-  Duration stage_timeout{};
-  OnTimeout on_timeout = OnTimeout::fail;
-  std::string error{};       // why it failed
-  std::string waits_for{};   // the busy agent, while paused
-  uint64_t outbox_item = 0;  // which will begin the stage
-  Time since{};
-  Time due{};  // while paused: when to look again
-  Time ended{};
-  uint32_t timer = none;
-
-  bool is_over() const { return state >= PipelineState::completed; }
-  // Its first message is kept until the first stage has time.
-  bool waits_to_begin() const { return !is_over() && stages.front().message.n == 0; }
-
-  static void fields(auto& self, auto& field) {
-    field("first", self.first);
-    field("id", self.id);
-    field("owner", self.owner);
-    field("task", self.task);
-    field("thread", self.thread);
-    field("stage", self.stage);
-    field("state", self.state, pipeline_state_last);
-    field("stage_timeout", self.stage_timeout);
-    field("on_timeout", self.on_timeout, on_timeout_last);
-    field("error", self.error);
-    field("waits_for", self.waits_for);
-    field("outbox_item", self.outbox_item);
-    field("since", self.since);
-    field("due", self.due);
-    field("ended", self.ended);
-    field("stages", self.stages);
-  }
-};
-
-// Everything that someone waits for, each under the place of its first message, and when it is due.
+// All that someone waits for: requests, scatters and pipelines, each under the place of its first
+// message, and when it is due. Only a table: what becomes of them is in requests.h, gather_acts.h
+// and pipeline_acts.h.
 class PendingWork {
  public:
   PendingRequest* find_request(Seq message);

@@ -19,6 +19,8 @@ struct Search {
 
 }  // namespace
 
+// An edge that asks back is left out of the order: it closes no circle, so it may lead to an
+// earlier agent.
 void WaitGraph::add(const Edge& edge) {
   remove(edge.message);
   const bool fits = !edge.asks_back && put_in_order(edge.from, edge.to);
@@ -127,6 +129,8 @@ std::vector<WaitGraph::Edge> WaitGraph::path(AgentRef from, AgentRef to) const {
   return may_lead(from, to) ? search(from, to) : std::vector<Edge>{};
 }
 
+// The algorithm of Pearce and Kelly for a topological order that edges are added to: only agents
+// between the two ranks change places.
 bool WaitGraph::put_in_order(AgentRef from, AgentRef to) {
   const int64_t first = place_of(from, places_.contains(to)).rank;
   const int64_t second = place_of(to, false).rank;

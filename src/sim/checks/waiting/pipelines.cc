@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/requests/requests.h"
+#include "core/requests/pipeline_acts.h"
 #include "sim/text.h"
 
 namespace parley::sim {

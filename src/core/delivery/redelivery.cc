@@ -2,7 +2,7 @@
 // What a receiver cannot take when it is sent: because it is away and the message must not wait for
 // it, or because its inbox is full. Where the sender's dialect has it so, it is tried again after
 // pauses; only then it has failed. Until then its sender hears nothing but that it was accepted.
-#include "core/delivery/tries.h"
+#include "core/delivery/redelivery.h"
 
 #include <algorithm>
 #include <vector>
@@ -25,7 +25,7 @@ bool can_take(const Tables& t, const Delivery& delivery) {
 
 // Those to the receiver that it can take, for which there is room; of all senders where that is
 // none.
-bool take_all(Tables& t, AgentRef receiver, AgentRef sender, Seq before) {
+bool take_in_all(Tables& t, AgentRef receiver, AgentRef sender, Seq before) {
   if (t.messages.gates.outside_of(receiver) == 0) {
     return false;
   }
@@ -47,28 +47,30 @@ bool take_all(Tables& t, AgentRef receiver, AgentRef sender, Seq before) {
 
 }  // namespace
 
-bool try_all(Tables& t, AgentRef receiver) { return take_all(t, receiver, none, Seq{UINT64_MAX}); }
+bool retry_all(Tables& t, AgentRef receiver) {
+  return take_in_all(t, receiver, none, Seq{UINT64_MAX});
+}
 
-bool try_before(Tables& t, AgentRef receiver, MessageRef newer) {
+bool retry_before(Tables& t, AgentRef receiver, MessageRef newer) {
   const Message& message = t.messages.message(newer);
-  return take_all(t, receiver, message.sender, message.seq);
+  return take_in_all(t, receiver, message.sender, message.seq);
 }
 
 // What is tried again has a limit of its own, as large as the inbox. The mail of a former agent of
 // the name counts there until it is a dead letter.
-bool is_tried_again(const Tables& t, Dialect sender, AgentRef receiver) {
+bool will_be_retried(const Tables& t, Dialect sender, AgentRef receiver) {
   return policy_of(sender).retries_delivery &&
          t.messages.gates.outside_of(receiver) < t.rules.queue_max &&
          retry_pause(t.rules, sender, false, 0).has_value();
 }
 
-void Dispatch::fail_or_try(DeliveryRef ref, Gate gate, Reason reason) {
+void Dispatch::fail_or_retry(DeliveryRef ref, Gate gate, Reason reason) {
   Delivery& delivery = t.messages.delivery(ref);
   const Message& message = t.messages.message(delivery.message);
   const AgentRef receiver = delivery.receiver;
   const bool is_new = delivery.gate == Gate::open;
   const bool again =
-      !message.to_many() && (!is_new || is_tried_again(t, message.dialect, receiver));
+      !message.to_many() && (!is_new || will_be_retried(t, message.dialect, receiver));
   const auto pause =
       again ? retry_pause(t.rules, message.dialect, false, delivery.revivals) : std::nullopt;
   if (pause) {
@@ -88,18 +90,18 @@ void Dispatch::fail_or_try(DeliveryRef ref, Gate gate, Reason reason) {
   add_dead_letter(ref, reason, why);
 }
 
-void Dispatch::try_delivery(DeliveryRef ref) {
+void Dispatch::retry(DeliveryRef ref) {
   const AgentRef receiver = t.messages.delivery(ref).receiver;
   const bool can = can_take(t, t.messages.delivery(ref));
-  const bool others = can && try_before(t, receiver, t.messages.delivery(ref).message);
+  const bool others = can && retry_before(t, receiver, t.messages.delivery(ref).message);
   if (can && t.load_of(receiver) < t.rules.queue_max) {
     take_in(t, ref);
     pump(receiver);
     return;
   }
   ++t.messages.delivery(ref).revivals;
-  fail_or_try(ref, t.messages.delivery(ref).gate,
-              can ? Reason::queue_overflow : Reason::receiver_unavailable);
+  fail_or_retry(ref, t.messages.delivery(ref).gate,
+                can ? Reason::queue_overflow : Reason::receiver_unavailable);
   if (others) {
     pump(receiver);
   }
