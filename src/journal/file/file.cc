@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "journal/file/archive.h"
 
 namespace parley::journal {
 
@@ -21,11 +20,6 @@ constexpr size_t pid_width = 20;
 
 uint64_t whole_blocks(uint64_t bytes) {
   return (bytes + block_bytes - 1) / block_bytes * block_bytes;
-}
-
-Error not_there(Seq seq, std::string_view why) {
-  std::string detail = "record " + std::to_string(seq.n) + " is not in the journal: ";
-  return {base::Code::not_found, detail.append(why), {}};
 }
 
 // Adds the time until its end.
@@ -43,27 +37,6 @@ class Stopwatch {
   base::Duration& sum_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
-
-// Damage in one place is told only where no other place has the record: a segment that was being
-// given back may be read half.
-std::expected<std::string, Error> fetch_from(const std::vector<Archive::Place>& places, Seq seq) {
-  std::optional<Error> damage;
-  for (const Archive::Place& place : places) {
-    SegmentReader reader(place.file, place.header, 2 * block_bytes);
-    const auto lookup = look_up(reader, place.extent, seq);
-    if (!lookup) {
-      return std::unexpected(storage_error("read", place.path, lookup.error()));
-    }
-    if (lookup->found) {
-      return std::string(lookup->found->record.payload);
-    }
-    if (lookup->damaged_at) {
-      damage = damaged_error(place.path, *lookup->damaged_at,
-                             "record " + std::to_string(seq.n) + " cannot be reached");
-    }
-  }
-  return std::unexpected(damage ? *damage : not_there(seq, "it was trimmed"));
-}
 
 // The lock ends with the process, however it ends; the pid in the file is only for the message.
 std::expected<File, Error> take_lock(Disk& disk, const std::string& directory) {
@@ -388,42 +361,22 @@ std::expected<Seq, Error> FileJournal::read_file(Seq from, const size_t& left, c
   if (!places) {
     return std::unexpected(places.error());
   }
-  const auto place = std::ranges::find(*places, SegmentKind::log,
-                                       [](const Archive::Place& p) { return p.header.kind; });
-  CHECK(place != places->end());
-  const size_t ahead = std::min(read_ahead_bytes, left + 2 * block_bytes);
-  SegmentReader reader(place->file, place->header, ahead);
-  for (uint64_t offset = place->extent.begin; offset < place->extent.end && left > 0;) {
-    const auto stored = reader.at(offset);
-    if (!stored) {
-      return std::unexpected(storage_error("read", place->path, stored.error()));
-    }
-    if (!*stored || (*stored)->record.seq > from) {
-      return std::unexpected(damaged_error(
-          place->path, offset, "record " + std::to_string(from.n) + " was here and is damaged"));
-    }
-    if ((*stored)->record.seq == from) {
-      visit((*stored)->record);
-      from = from.next();
-    }
-    offset += (*stored)->bytes;
-  }
-  return from;
+  // What is not trimmed is in a log segment, whatever else holds a copy.
+  CHECK(!places->empty());
+  CHECK(places->front().header.kind == SegmentKind::log);
+  return read_from(places->front(), from, left, visit);
 }
 
-std::expected<std::vector<Archive::Place>, Error> FileJournal::places_of(Seq seq) {
+std::expected<std::vector<Place>, Error> FileJournal::places_of(Seq seq) {
   if (seq < active_.header.base) {
     return archive_->places(seq);
   }
-  auto file = File::open(disk_, active_.path, OpenMode::read);
-  if (!file) {
-    return std::unexpected(storage_error("open", active_.path, file.error()));
+  auto place = open_place(disk_, active_, seq);
+  if (!place) {
+    return std::unexpected(place.error());
   }
-  std::vector<Archive::Place> places;
-  places.push_back({std::move(*file),
-                    active_.path,
-                    active_.header,
-                    {active_.index.offset_before(seq), active_.end}});
+  std::vector<Place> places;
+  places.push_back(std::move(*place));
   return places;
 }
 
@@ -465,7 +418,7 @@ void FileJournal::fetch_later(const std::vector<Seq>& seqs) {
     return;
   }
   for (const Seq seq : seqs) {
-    std::expected<std::vector<Archive::Place>, Error> active;
+    std::expected<std::vector<Place>, Error> active;
     if (seq == Seq{} || seq > active_.last || seq >= former_.first) {
       fetcher_->add(seq, [payload = fetch(seq)] { return payload; });
       continue;

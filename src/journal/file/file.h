@@ -10,7 +10,8 @@
 #include <string>
 
 #include "base/time.h"
-#include "journal/file/archive.h"
+#include "journal/archive/archive.h"
+#include "journal/archive/place.h"
 #include "journal/file/batch.h"
 #include "journal/file/disk.h"
 #include "journal/file/fetcher.h"
@@ -107,7 +108,7 @@ class FileJournal final : public Journal {
   // Ends when nothing is `left`, which `visit` counts down.
   using Visit = std::function<void(const Record&)>;
   std::expected<Seq, Error> read_file(Seq from, const size_t& left, const Visit& visit);
-  std::expected<std::vector<Archive::Place>, Error> places_of(Seq seq);
+  std::expected<std::vector<Place>, Error> places_of(Seq seq);
   std::optional<std::string> fetch_from_memory(Seq seq) const;
 
   std::unique_ptr<Disk> own_disk_;
