@@ -4,13 +4,14 @@
 #include <condition_variable>
 #include <cstdint>
 #include <expected>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "journal/archive/archived_segments.h"
+#include "journal/archive/place.h"
 #include "journal/file/disk.h"
 #include "journal/file/recovery.h"
 #include "journal/file/segment.h"
@@ -48,13 +49,7 @@ class Archive {
   // Takes over a segment that is full and synced.
   void add(Segment segment);
 
-  // An open segment that holds `seq`, or may, and where in it to look.
-  struct Place {
-    File file;
-    std::string path;
-    SegmentHeader header;
-    Extent extent;
-  };
+  // The segments that hold `seq`, or may; none when it was trimmed. The log segment is the first.
   std::expected<std::vector<Place>, Error> places(Seq seq);
 
   // As in Journal.
@@ -83,14 +78,9 @@ class Archive {
   bool keep_house(Lock& lock);
   bool keep_snapshots(Lock& lock);
   void store(Snapshot& snapshot, Lock& lock);
-  std::expected<void, Error> complete(Snapshot& snapshot);
   bool is_stopping();
   void give_back(const Trim& trim, Lock& lock);
-  std::vector<const Segment*> survey_all(const Trim& trim, std::vector<Segment*> segments);
   void retire(const std::vector<const Segment*>& segments, Lock& lock);
-  std::expected<std::string, Error> make_file(uint64_t bytes);
-  std::expected<std::string, Error> reserve_file(uint64_t bytes);
-  void remove_old_snapshots(Seq newest, Seq older);
 
   Disk& disk_;
   const Options options_;
@@ -100,9 +90,8 @@ class Archive {
   bool stopping_ = false;
   bool is_keeping_house_ = false;
   bool is_storing_ = false;
-  // Only the housekeeper erases, so that it may look at a segment without the mutex.
-  std::map<Seq, Segment> logs_;
-  std::map<std::string, Segment> carried_;
+  // Only the housekeeper removes, so that it may look at a segment without the mutex.
+  ArchivedSegments segments_;
   std::vector<std::string> spares_;
   std::vector<Seq> snapshots_;
   bool spare_wanted_ = false;

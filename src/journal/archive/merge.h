@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,20 @@
 
 namespace parley::journal {
 
-// Finds which of the `wanted` records (ascending) the segment holds; their places and sizes.
-std::expected<std::vector<LiveRecord>, Error> survey(Disk& disk, const Segment& segment,
-                                                     const std::vector<Seq>& wanted);
+// Giving the space of trimmed records back, in three steps: `survey` finds what is still needed,
+// `choose_for_merging` says which segments are worth the copying, `merge` copies.
+
+// The segments whose `live` is up to date, in the order in which they were given.
+struct Surveyed {
+  std::vector<const Segment*> segments;
+  std::optional<Error> failure;  // why the last of those that are left out could not be read
+};
+
+// Brings `live` of each segment up to date: those of the records in `keep` (ascending) that it
+// holds. A record that several segments hold is live in the first of them only. The file of a
+// segment is read once in its life, so each call must keep no more than the calls before it. A
+// segment that cannot be read stays as it is.
+Surveyed survey(Disk& disk, const std::vector<Segment*>& segments, const std::vector<Seq>& keep);
 
 // Which of the segments to merge so that the files of all stay within twice what is live in them.
 // Segments with nothing live are not for merging and are not given. May be none.

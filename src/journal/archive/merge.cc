@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "journal/file/merge.h"
+#include "journal/archive/merge.h"
 
 #include <algorithm>
 #include <map>
@@ -39,6 +39,8 @@ class Sources {
           "record " + std::to_string(move.record.seq.n) + " was here and is damaged"));
     }
     const Record& record = (*stored)->record;
+    // All records before it were durable long ago, so the floor may be the one right before it: the
+    // field holds a distance, and must not overflow.
     append_record(out, seed, {record.seq, record.time, Seq{record.seq.n - 1}}, record.payload);
     return {};
   }
@@ -139,10 +141,9 @@ std::vector<Move> moves_in_order(const std::vector<const Segment*>& segments) {
   return moves;
 }
 
-}  // namespace
-
-std::expected<std::vector<LiveRecord>, Error> survey(Disk& disk, const Segment& segment,
-                                                     const std::vector<Seq>& wanted) {
+// Which of the `wanted` records (ascending) the segment holds; their places and sizes.
+std::expected<std::vector<LiveRecord>, Error> find_records(Disk& disk, const Segment& segment,
+                                                           const std::vector<Seq>& wanted) {
   std::vector<LiveRecord> live;
   const auto begin = std::ranges::lower_bound(wanted, segment.header.base);
   const auto end = std::ranges::upper_bound(wanted, segment.last);
@@ -171,6 +172,36 @@ std::expected<std::vector<LiveRecord>, Error> survey(Disk& disk, const Segment& 
     }
   }
   return live;
+}
+
+}  // namespace
+
+Surveyed survey(Disk& disk, const std::vector<Segment*>& segments, const std::vector<Seq>& keep) {
+  std::vector<bool> claimed(keep.size(), false);
+  Surveyed surveyed;
+  for (Segment* segment : segments) {
+    if (!segment->surveyed) {
+      auto live = find_records(disk, *segment, keep);
+      if (!live) {
+        surveyed.failure = live.error();
+        continue;
+      }
+      segment->live = std::move(*live);
+      segment->surveyed = true;
+    }
+    std::erase_if(segment->live, [&](const LiveRecord& record) {
+      const auto kept = std::ranges::lower_bound(keep, record.seq);
+      if (kept == keep.end() || *kept != record.seq) {
+        return true;
+      }
+      const auto at = static_cast<size_t>(kept - keep.begin());
+      const bool twice = claimed[at];
+      claimed[at] = true;
+      return twice;
+    });
+    surveyed.segments.push_back(segment);
+  }
+  return surveyed;
 }
 
 std::vector<const Segment*> choose_for_merging(std::vector<const Segment*> segments) {
