@@ -93,11 +93,13 @@ class Broker final : private Outlet {
   bool is_behind() const { return node_->is_behind(); }
   Time next_deadline() const { return std::min(node_->next_deadline(), owed_due()); }
   const core::Machine& machine() const { return node_->machine(); }
-  std::expected<std::string_view, Error> record(Seq seq) { return node_->record(seq); }
-  void warm(const std::vector<Seq>& seqs, Node::Done done) { node_->warm(seqs, std::move(done)); }
-  bool is_warm(Seq seq) const { return node_->is_warm(seq); }
-  uint64_t cold_reads() const { return node_->cold_reads(); }
-  uint64_t warmed() const { return node_->warmed(); }
+  std::expected<std::string_view, Error> record(Seq seq) { return node_->records().read(seq); }
+  void warm(const std::vector<Seq>& seqs, Records::Done done) {
+    node_->records().warm(seqs, std::move(done));
+  }
+  bool is_warm(Seq seq) const { return node_->records().is_warm(seq); }
+  uint64_t cold_reads() const { return node_->records().cold_reads(); }
+  uint64_t warmed() const { return node_->records().warmed(); }
   const std::optional<Error>& trouble() const { return node_->trouble(); }
   const std::optional<Error>& snapshot_trouble() const { return node_->snapshot_trouble(); }
 

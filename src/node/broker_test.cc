@@ -68,7 +68,7 @@ TEST(Broker, StreamThatCouldNotBeClosedIsClosedLater) {
 // What the broker owes is about messages of any size and age: the journal's thread reads them.
 TEST(Broker, WhatIsOwedReadsNothingOnTheLoop) {
   Bench bench;
-  bench.options.recent_bytes_max = 0;
+  bench.options.records.recent_bytes_max = 0;
   bench.start();
   bench.broker->send_outbox([](const core::OutboxItem&) { return std::string("{}"); });
   bench.ask(core::broker_name, an_agent("ana"));
