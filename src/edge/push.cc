@@ -218,7 +218,7 @@ void Push::deliver(const core::Deliver& delivery, const core::Envelope* envelope
     newest_entry_ = entry;
     pushed_of_entry_ = 0;
   }
-  const bool is_at_hand = envelope != nullptr || context_.broker.is_warm(next.message);
+  const bool is_at_hand = envelope != nullptr || context_.broker.records().is_warm(next.message);
   if (waiting_.empty() && is_at_hand && pushed_of_entry_ < batch_max &&
       context_.server->has_room(connection_)) {
     ++pushed_of_entry_;
@@ -245,7 +245,7 @@ void Push::push_waiting(size_t looked_for) {
       looked_for -= std::min<size_t>(looked_for, 1);
       continue;
     }
-    if (looked_for == 0 && !context_.broker.is_warm(next.message)) {
+    if (looked_for == 0 && !context_.broker.records().is_warm(next.message)) {
       warm_up();
       return;
     }
@@ -299,12 +299,13 @@ void Push::warm_up() {
     const core::MessageRef ref = messages.find(next.back());
     bytes += ref == core::none ? 0 : messages.message(ref).whole_bytes;
   }
-  context_.broker.warm(next, [&context = context_, connection = connection_, count = next.size()] {
-    if (Push* const push = context.pushes->find(connection)) {
-      push->end_warming();
-      push->push_waiting(count);
-    }
-  });
+  context_.broker.records().warm(
+      next, [&context = context_, connection = connection_, count = next.size()] {
+        if (Push* const push = context.pushes->find(connection)) {
+          push->end_warming();
+          push->push_waiting(count);
+        }
+      });
 }
 
 // Makes `rendered` this message for this receiver. False when there is nothing to push.

@@ -103,7 +103,7 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
            .post = [this](std::function<void()> work) { context_.server->post(std::move(work)); },
            .is_awaited =
                [this](core::WorkspaceId workspace, core::AgentRef agent) {
-                 return context_.broker.is_awaited(workspace, agent);
+                 return context_.broker.waiters().is_awaited(workspace, agent);
                }}) {
   context_.webhooks = &webhooks_;
   broker.observe([this](const core::Entry& entry, const core::Outcome& outcome,
@@ -236,7 +236,7 @@ base::Time Api::on_turn() {
 }
 
 void Api::on_turn_ended(const net::Turn& turn) {
-  const Duration stored = context_.broker.stored_for();
+  const Duration stored = context_.broker.node().stored_for();
   context_.metrics.turned(turn, Duration{stored.us - stored_for_.us});
   stored_for_ = stored;
 }
@@ -286,13 +286,13 @@ void Api::add_gauges() {
   add("parley_calls_waiting", "Calls that wait for mail, an answer or a lock.",
       [this] { return static_cast<double>(context_.waiting->size()); });
   add("parley_storage_trouble", "1 while commands are refused because storage fails.",
-      [this] { return context_.broker.trouble() ? 1.0 : 0.0; });
+      [this] { return context_.broker.node().trouble() ? 1.0 : 0.0; });
   add("parley_snapshot_trouble", "1 while the newest snapshot could not be stored.",
-      [this] { return context_.broker.snapshot_trouble() ? 1.0 : 0.0; });
+      [this] { return context_.broker.node().snapshot_trouble() ? 1.0 : 0.0; });
   add("parley_records_read_by_loop_total", "Records that the loop itself read from the disk.",
-      [this] { return static_cast<double>(context_.broker.cold_reads()); });
+      [this] { return static_cast<double>(context_.broker.records().cold_reads()); });
   add("parley_records_read_behind_total", "Records that a thread beside the loop read for it.",
-      [this] { return static_cast<double>(context_.broker.warmed()); });
+      [this] { return static_cast<double>(context_.broker.records().warmed()); });
   add("parley_webhook_sent_total", "Agents told of mail by their webhooks.",
       [this] { return static_cast<double>(webhooks_.sent()); });
   add("parley_webhook_failures_total", "Requests to webhooks that were not taken.",

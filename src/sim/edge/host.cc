@@ -213,8 +213,8 @@ bool Host::work_behind() {
 }
 
 bool Host::is_stuck() const {
-  return is_up() && life_->broker->trouble() &&
-         life_->broker->trouble()->code != base::Code::storage_full;
+  return is_up() && life_->broker->node().trouble() &&
+         life_->broker->node().trouble()->code != base::Code::storage_full;
 }
 
 bool Host::has_work() const {
