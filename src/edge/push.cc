@@ -170,8 +170,8 @@ void Push::begin(const net::Exchange& exchange) {
     head.headers.emplace_back("Cache-Control", "no-store");
     context_.server->start_stream(exchange, head);
   }
-  context_.metrics.answered(exchange, kind_ == Kind::websocket ? switching_protocols : 200,
-                            context_.clock.now());
+  context_.metrics.requests.answered(exchange, kind_ == Kind::websocket ? switching_protocols : 200,
+                                     context_.clock.now());
   if (const core::StreamRef ref = tables().streams.find(stream_); ref != core::none) {
     pushed_ = {tables().streams[ref].number, 0};
   }
@@ -659,8 +659,8 @@ void open_events(Call& call) { call.context->pushes->open(call, Push::Kind::even
 void open_socket(Call& call) {
   if (!call.request.wants_websocket) {
     call.context->server->accept_websocket(call.exchange);  // which refuses it, and says how to ask
-    call.context->metrics.refused(Code::upgrade_required);
-    call.context->metrics.answered(call.exchange, upgrade_required, call.now());
+    call.context->metrics.requests.refused(Code::upgrade_required);
+    call.context->metrics.requests.answered(call.exchange, upgrade_required, call.now());
     return;
   }
   call.context->pushes->open(call, Push::Kind::websocket);

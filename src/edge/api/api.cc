@@ -110,11 +110,11 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
                         std::span<const core::Effect> effects) {
     context_.history->applied(entry);
     context_.waiting->applied(entry, outcome);
-    context_.metrics.applied(context_.broker.machine(), entry, outcome, effects);
+    context_.metrics.messages.applied(context_.broker.machine(), entry, outcome, effects);
     webhooks_.applied(entry, outcome, effects);
   });
   broker.observe_refusals([this](const core::Entry& entry, const core::Outcome& outcome) {
-    context_.metrics.applied(context_.broker.machine(), entry, outcome, {});
+    context_.metrics.messages.applied(context_.broker.machine(), entry, outcome, {});
   });
   add_gauges();
   broker.send_outbox(&outbox_item_text);
@@ -168,7 +168,7 @@ net::CallerId Api::on_head(const net::Request& head) {
 void Api::on_request(const net::Exchange& exchange, const net::Request& request) {
   Match found = find_route(request);
   const Route* const route = found.route;
-  context_.metrics.asked(exchange, found.number, context_.clock.now());
+  context_.metrics.requests.asked(exchange, found.number, context_.clock.now());
   if (!host_allowed(request)) {
     context_.refuse(exchange,
                     Error{Code::host_refused,
@@ -215,7 +215,7 @@ void Api::on_drained(net::ConnectionId connection) {
 
 void Api::on_closed(net::ConnectionId connection) {
   context_.pushes->on_closed(connection);
-  context_.metrics.gone(connection);
+  context_.metrics.requests.gone(connection);
   mcp_->server().on_closed(connection);
   context_.waiting->hang_up_all(connection);
 }
@@ -229,7 +229,7 @@ base::Time Api::on_turn() {
   const base::Time mcp_due = mcp_->server().on_turn(now);
   context_.texts.clear();
   const base::Time after = context_.clock.now();
-  context_.metrics.stepped(context_.broker.machine().seq().n - before.n, after - now);
+  context_.metrics.loop.stepped(context_.broker.machine().seq().n - before.n, after - now);
   return context_.broker.has_work(after) || context_.waiting->is_looking()
              ? after
              : std::min({context_.broker.next_deadline(), context_.waits.next(), mcp_due});
@@ -237,7 +237,7 @@ base::Time Api::on_turn() {
 
 void Api::on_turn_ended(const net::Turn& turn) {
   const Duration stored = context_.broker.node().stored_for();
-  context_.metrics.turned(turn, Duration{stored.us - stored_for_.us});
+  context_.metrics.loop.turned(turn, Duration{stored.us - stored_for_.us});
   stored_for_ = stored;
 }
 

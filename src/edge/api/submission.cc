@@ -214,7 +214,7 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
     }
   }
   if (!command) {
-    context_.metrics.refused_message(command.error().code, caller.name);
+    context_.metrics.messages.refused(command.error().code, caller.name);
   }
   if (command) {
     core::Envelope& envelope = command->envelope;

@@ -57,7 +57,7 @@ void list_locks(Call& call) {
 // Who holds it and until when, beside what went wrong.
 void refuse_lock(const Asker& asker, const std::string& name, const Error& error) {
   const core::Lock* const lock = asker.tables().locks.find(name);
-  asker.context->metrics.refused(error.code);
+  asker.context->metrics.requests.refused(error.code);
   net::Response response = problem(error);
   if (error.code == Code::lock_held && lock != nullptr) {
     std::string members;

@@ -331,7 +331,7 @@ void answer_change(const Asker& asker, const std::string& id, int status,
   const core::Tables& t = asker.tables();
   const Session* const session = t.sessions.find(id);
   if (!outcome) {
-    asker.context->metrics.refused(outcome.error().code);
+    asker.context->metrics.requests.refused(outcome.error().code);
     net::Response response = problem(outcome.error());
     if (outcome.error().code == Code::version_conflict && session != nullptr) {
       response = problem(outcome.error(), "version", session->version);
