@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/operations.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "edge/api/commands.h"
@@ -24,15 +22,20 @@ using lib::Json;
 
 // One frame is one turn of the loop, and all of its answers must fit into the output.
 constexpr uint64_t operations_max = 1'000;
-constexpr size_t members_max = 64;  // the message inside has a limit of its own
-constexpr size_t ref_bytes_max = 64;
+
+std::expected<core::Command, Error> subscribing(const Operation& operation) {
+  Members members(operation.members);
+  const std::string_view topic = members.text("topic");
+  if (members.error()) {
+    return std::unexpected(*members.error());
+  }
+  if (operation.name == "unsubscribe") {
+    return core::Unsubscribe{.topic = topic};
+  }
+  return core::Subscribe{.topic = topic};
+}
 
 }  // namespace
-
-struct Operations::Kind {
-  std::string_view name;
-  void (Operations::*act)(const Operation&);
-};
 
 const core::Tables& Operations::tables() const { return context_.tables(owner_.workspace); }
 
@@ -47,55 +50,38 @@ void Operations::take(std::string_view frame) {
     return;
   }
   uint64_t count = 0;
-  for (const Json members : parsed->elements()) {
+  for (const Json value : parsed->elements()) {
     if (++count > operations_max) {
       refuse("", Error{Code::bad_request,
                        "a batch has at most " + std::to_string(operations_max) + " operations",
                        {}});
       return;
     }
-    take_one(members);
+    take_one(value);
   }
 }
 
-void Operations::take_one(Json members) {
-  static constexpr std::array<Kind, 8> kinds = {{
-      {"send", &Operations::send},
-      {"ack", &Operations::settle},
-      {"nack", &Operations::settle},
-      {"reject", &Operations::settle},
-      {"extend", &Operations::settle},
-      {"subscribe", &Operations::subscribe},
-      {"unsubscribe", &Operations::subscribe},
-      {"heartbeat", &Operations::heartbeat},
-  }};
-  if (!members.is_object()) {
-    refuse("", Error{Code::bad_request, "an operation is a JSON object", {}});
+void Operations::take_one(Json value) {
+  const auto operation = read_operation(value);
+  if (!operation) {
+    refuse(operation.error().ref, operation.error().error);
     return;
   }
-  // Looking for one member passes all the others.
-  size_t count = 0;
-  for (auto at = members.members().begin(); at != members.members().end(); ++at) {
-    if (++count > members_max) {
-      refuse("", Error{Code::bad_request,
-                       "an operation has at most " + std::to_string(members_max) + " members",
-                       {}});
-      return;
-    }
+  switch (operation->kind) {
+    case Operation::Kind::send:
+      send(*operation);
+      break;
+    case Operation::Kind::settle:
+      ask(operation->ref, settling(*operation), Answered::if_it_has_ref);
+      break;
+    case Operation::Kind::subscribe:
+      ask(operation->ref, subscribing(*operation), Answered::always);
+      break;
+    case Operation::Kind::heartbeat:
+      ask(operation->ref, heartbeat_command(tables().agents[owner_.ref], operation->members),
+          Answered::if_it_has_ref);
+      break;
   }
-  const Json ref = members.find("ref");
-  const Operation operation{.name = members.find("op").as_string().value_or(""),
-                            .ref = ref.raw().size() <= ref_bytes_max ? ref.raw() : "",
-                            .members = members};
-  const auto kind = std::ranges::find(kinds, operation.name, &Kind::name);
-  if (kind == kinds.end()) {
-    refuse(
-        operation.ref,
-        Error{Code::bad_request,
-              "op is send, ack, nack, reject, extend, subscribe, unsubscribe or heartbeat", "/op"});
-    return;
-  }
-  (this->*kind->act)(operation);
 }
 
 void Operations::send(const Operation& operation) {
@@ -112,10 +98,6 @@ void Operations::send(const Operation& operation) {
     context_.submissions->submit(owner_, *codec, message, *submission,
                                  answer_to(operation.ref, Answered::with_receipt));
   }
-}
-
-void Operations::settle(const Operation& operation) {
-  ask(operation.ref, settling(operation), Answered::if_it_has_ref);
 }
 
 std::expected<core::Command, Error> Operations::settling(const Operation& operation) const {
@@ -149,25 +131,6 @@ std::expected<core::Target, Error> Operations::target_in(Json members) const {
         Error{Code::bad_request, "a message is named by `id`, a string, or by `seq`", {}});
   }
   return Names(tables(), owner_).target(*text);
-}
-
-void Operations::subscribe(const Operation& operation) {
-  Members members(operation.members);
-  const std::string_view topic = members.text("topic");
-  core::Command command = core::Subscribe{.topic = topic};
-  if (operation.name == "unsubscribe") {
-    command = core::Unsubscribe{.topic = topic};
-  }
-  if (members.error()) {
-    refuse(operation.ref, *members.error());
-  } else {
-    ask(operation.ref, std::move(command), Answered::always);
-  }
-}
-
-void Operations::heartbeat(const Operation& operation) {
-  ask(operation.ref, heartbeat_command(tables().agents[owner_.ref], operation.members),
-      Answered::if_it_has_ref);
 }
 
 void Operations::ask(std::string_view ref, std::expected<core::Command, Error> command,

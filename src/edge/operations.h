@@ -8,6 +8,7 @@
 #include "core/model/command.h"
 #include "edge/api/call.h"
 #include "edge/marks.h"
+#include "edge/operation.h"
 #include "lib/json.h"
 
 namespace parley::edge {
@@ -31,18 +32,8 @@ class Operations {
   void take(std::string_view frame);
 
  private:
-  struct Operation {
-    std::string_view name;
-    std::string_view ref;  // by which the client knows the answer, as JSON; empty: none
-    lib::Json members;
-  };
-  struct Kind;  // what there is to do, and by which of these functions
-
-  void take_one(lib::Json members);
+  void take_one(lib::Json value);
   void send(const Operation& operation);
-  void settle(const Operation& operation);
-  void heartbeat(const Operation& operation);
-  void subscribe(const Operation& operation);
   std::expected<core::Command, base::Error> settling(const Operation& operation) const;
   // The message that an operation names, by `seq` or `id`.
   std::expected<core::Target, base::Error> target_in(lib::Json members) const;
