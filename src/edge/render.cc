@@ -476,7 +476,7 @@ void add_delivery(const core::Tables& tables, core::MessageRef message, core::Ag
 
 std::expected<core::Envelope, Error> envelope_at(node::Broker& broker, core::WorkspaceId workspace,
                                                  base::Seq seq) {
-  const auto record = broker.record(seq);
+  const auto record = broker.records().read(seq);
   if (!record) {
     return std::unexpected(record.error());
   }
@@ -511,7 +511,7 @@ std::expected<std::string, Error> message_text(node::Broker& broker, core::Works
 
 std::expected<std::string, Error> malformed_text(node::Broker& broker, core::WorkspaceId workspace,
                                                  base::Seq seq) {
-  const auto record = broker.record(seq);
+  const auto record = broker.records().read(seq);
   if (!record) {
     return std::unexpected(record.error());
   }

@@ -25,37 +25,8 @@ Peers::Peers(const Limits& limits, Handler& handler) : sweep_interval_(sweep_int
   around_.handler = &handler;
 }
 
-Peers::Peer& Peers::add(std::unique_ptr<Peer> peer) {
-  Peer& added = *peer;
-  peers_.emplace(added.connection.id(), std::move(peer));
-  return added;
-}
-
-Peers::Peer* Peers::find(ConnectionId id) const {
-  const auto found = peers_.find(id);
-  return found == peers_.end() ? nullptr : found->second.get();
-}
-
-// Only this may be called on other threads, so only `posted_` is locked.
-void Peers::post(std::function<void()> work) {
-  const std::lock_guard lock(mutex_);
-  posted_.push_back(std::move(work));
-}
-
-void Peers::run_posted() {
-  // Run without the lock: the work may post again.
-  std::vector<std::function<void()>> work;
-  {
-    const std::lock_guard lock(mutex_);
-    work.swap(posted_);
-  }
-  for (const auto& each : work) {
-    each();
-  }
-}
-
 Time Peers::work() {
-  run_posted();
+  posted_.run();
   if (around_.now >= next_sweep_) {
     sweep();
   }
@@ -67,76 +38,45 @@ Time Peers::work() {
 
 void Peers::sweep() {
   next_sweep_ = around_.now + sweep_interval_;
-  for (const auto& [id, peer] : peers_) {
-    peer->connection.tick();
-    if (!peer->connection.output().empty() || peer->connection.phase() != Connection::Phase::open) {
-      mark_dirty(*peer);
+  peers_.each([this](Peer& peer) {
+    peer.connection.tick();
+    if (!peer.connection.output().empty() || peer.connection.phase() != Connection::Phase::open) {
+      peers_.mark_dirty(peer);
     }
-  }
+  });
 }
 
 // Drops the connections that are dead, and tells the handler. Here no function further up the stack
 // works with one of them. The handler may have a thousand calls to cancel for each, so when there
 // are many, the rest is left to the next turn, which comes at once.
 void Peers::reap() {
-  std::vector<ConnectionId> gone;
-  gone.swap(dead_);
   const Time began = time_of_work();
-  for (size_t n = 0; n < gone.size(); ++n) {
-    if (n > 0 && is_too_long(began)) {
-      dead_.insert(dead_.begin(), gone.begin() + static_cast<std::ptrdiff_t>(n), gone.end());
-      return;
-    }
-    const ConnectionId id = gone[n];
-    const auto found = peers_.find(id);
-    const bool is_known = found->second->connection.is_known();
-    peers_.erase(found);
-    if (is_known) {
-      around_.handler->on_closed(id);
-    }
-  }
+  peers_.drop_dead([&](size_t dropped) { return dropped > 0 && is_too_long(began); },
+                   [this](ConnectionId id, bool is_known) {
+                     if (is_known) {
+                       around_.handler->on_closed(id);
+                     }
+                   });
 }
 
+// A connection that becomes dirty meanwhile is for the next turn, which comes at once. So is the
+// rest when very many have something to write. The clock is read for every eighth only.
 void Peers::flush() {
-  // A connection that becomes dirty meanwhile is for the next turn, which comes at once. So is the
-  // rest when very many have something to write. The clock is read for every eighth only.
   constexpr size_t looks_every = 8;
-  std::vector<ConnectionId> work;
-  work.swap(dirty_);
   const Time began = time_of_work();
-  for (size_t n = 0; n < work.size(); ++n) {
-    if (n % looks_every == looks_every - 1 && is_too_long(began)) {
-      dirty_.insert(dirty_.begin(), work.begin() + static_cast<std::ptrdiff_t>(n), work.end());
-      return;
-    }
-    if (Peer* each = find(work[n])) {
-      each->is_dirty = false;
-      flush(*each);
-    }
-  }
-}
-
-void Peers::mark_cut(Peer& peer) {
-  if (peer.connection.is_cut_short() && !std::exchange(peer.is_cut, true)) {
-    cut_.push_back(peer.connection.id());
-  }
+  const auto is_over = [&](size_t flushed) {
+    return flushed % looks_every == looks_every - 1 && is_too_long(began);
+  };
+  peers_.take_dirty(is_over, [this](Peer& peer) { flush(peer); });
 }
 
 void Peers::resume_cut() {
-  std::vector<ConnectionId> work;
-  work.swap(cut_);
-  for (size_t n = 0; n < work.size(); ++n) {
-    if (n > 0 && around_.turn_is_over()) {
-      cut_.insert(cut_.begin(), work.begin() + static_cast<std::ptrdiff_t>(n), work.end());
-      return;
-    }
-    if (Peer* each = find(work[n])) {
-      each->is_cut = false;
-      each->connection.resume();
-      mark_cut(*each);
-      mark_dirty(*each);
-    }
-  }
+  peers_.take_cut([this](size_t resumed) { return resumed > 0 && around_.turn_is_over(); },
+                  [this](Peer& peer) {
+                    peer.connection.resume();
+                    peers_.mark_cut(peer);
+                    peers_.mark_dirty(peer);
+                  });
 }
 
 void Peers::flush(Peer& peer) {
@@ -149,12 +89,12 @@ void Peers::flush(Peer& peer) {
     end(peer);
   }
   connection.end_of_turn();
-  mark_dead(peer);
+  peers_.mark_dead(peer);
   if (connection.wants_input() && !peer.waits_to_read) {
     if (!connection.kept().empty()) {
       connection.resume();
-      mark_cut(peer);
-      mark_dirty(peer);
+      peers_.mark_cut(peer);
+      peers_.mark_dirty(peer);
     }
     // A connection that paused again must not wait for bytes: it has to come here once more, for
     // those that it keeps.
@@ -164,41 +104,28 @@ void Peers::flush(Peer& peer) {
   }
 }
 
-void Peers::mark_dirty(Peer& peer) {
-  if (!std::exchange(peer.is_dirty, true)) {
-    dirty_.push_back(peer.connection.id());
-  }
-  mark_dead(peer);
-}
-
-void Peers::mark_dead(Peer& peer) {
-  if (peer.connection.phase() == Connection::Phase::dead && !std::exchange(peer.is_dead, true)) {
-    dead_.push_back(peer.connection.id());
-  }
-}
-
 void Peers::close_all(uint16_t code, std::string_view reason) {
-  for (const auto& [id, peer] : peers_) {
-    peer->connection.close(code, reason);
-    mark_dirty(*peer);
-  }
+  peers_.each([&](Peer& peer) {
+    peer.connection.close(code, reason);
+    peers_.mark_dirty(peer);
+  });
 }
 
 void Peers::fail_all() {
-  for (const auto& [id, peer] : peers_) {
-    peer->connection.fail();
-    mark_dead(*peer);
-  }
-  while (!dead_.empty()) {
+  peers_.each([this](Peer& peer) {
+    peer.connection.fail();
+    peers_.mark_dead(peer);
+  });
+  while (peers_.has_dead()) {
     reap();
   }
 }
 
 template <class Act>
 void Peers::with(ConnectionId id, const Act& act) {
-  if (Peer* found = find(id)) {
+  if (Peer* const found = peers_.find(id)) {
     act(found->connection);
-    mark_dirty(*found);
+    peers_.mark_dirty(*found);
   }
 }
 
@@ -220,12 +147,12 @@ void Peers::send(ConnectionId connection, std::string_view bytes, std::vector<Re
 }
 
 size_t Peers::buffered(ConnectionId connection) const {
-  const Peer* const found = find(connection);
+  const Peer* const found = peers_.find(connection);
   return found == nullptr ? 0 : found->connection.buffered();
 }
 
 bool Peers::has_room(ConnectionId connection) const {
-  const Peer* const found = find(connection);
+  const Peer* const found = peers_.find(connection);
   return found == nullptr || found->connection.has_room();
 }
 

@@ -28,20 +28,20 @@ class Crowd final : public Peers {
   explicit Crowd(Handler& handler) : Peers({}, handler) {}
 
   void come() {
-    Peer& peer = add(std::make_unique<Peer>(next_id(), around_));
+    Peer& peer = peers_.add(std::make_unique<Peer>(peers_.next_id(), around_));
     std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     peer.connection.feed(request);
     all_.push_back(peer.connection.id());
   }
   void hang_up() {
     for (const ConnectionId id : all_) {
-      Peer& peer = *find(id);
+      Peer& peer = *peers_.find(id);
       peer.connection.fail();
-      mark_dirty(peer);
+      peers_.mark_dirty(peer);
     }
   }
+  bool is_idle() const { return peers_.is_idle(); }
   using Peers::fail_all;
-  using Peers::is_idle;
   using Peers::work;
 
  private:

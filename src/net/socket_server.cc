@@ -277,15 +277,16 @@ void Loop::accepted(tcp::socket&& socket) {
   }
   const int fd = socket.native_handle();
   set_options(fd, around_.limits.ping_interval);
-  Peer& peer = add(std::make_unique<SocketPeer>(next_id(), around_, std::move(socket),
-                                                tls_ ? SocketStream(fd, *tls_) : SocketStream(fd)));
+  Peer& peer =
+      peers_.add(std::make_unique<SocketPeer>(peers_.next_id(), around_, std::move(socket),
+                                              tls_ ? SocketStream(fd, *tls_) : SocketStream(fd)));
   if (is_over) {
     peer.connection.refuse({Code::overloaded,
                             fmt::format("{} connections are open, no more are allowed; close some "
                                         "or raise connections_max",
                                         max),
                             {}});
-    mark_dirty(peer);
+    peers_.mark_dirty(peer);
   }
   wait_to_read(peer);
 }
@@ -350,7 +351,7 @@ void Loop::turn() {
 }
 
 Duration Loop::wait_time(Time due) {
-  if (!is_idle()) {
+  if (!peers_.is_idle()) {
     return {};
   }
   // Never long: the clock of `due` may be set while we wait.
@@ -403,13 +404,13 @@ void Loop::wait_to_write(SocketPeer& peer) {
     return;
   }
   peer.socket.async_wait(tcp::socket::wait_write, [this, id = peer.connection.id()](AsioError) {
-    Peer* const found = find(id);
+    Peer* const found = peers_.find(id);
     if (found == nullptr) {
       return;
     }
     note_begin();
     found->waits_to_write = false;
-    mark_dirty(*found);
+    peers_.mark_dirty(*found);
     if (of(*found).stream.is_tls()) {
       read(of(*found));  // it may be TLS that had to write before it could read
     }
@@ -421,7 +422,7 @@ void Loop::wait_to_read(Peer& peer) {
     return;
   }
   of(peer).socket.async_wait(tcp::socket::wait_read, [this, id = peer.connection.id()](AsioError) {
-    if (Peer* const found = find(id)) {
+    if (Peer* const found = peers_.find(id)) {
       found->waits_to_read = false;
       read(of(*found));
     }
@@ -435,7 +436,7 @@ void Loop::read_on(Peer& peer) {
     return;
   }
   asio::post(context_, [this, id = peer.connection.id()] {
-    if (Peer* const found = find(id); found != nullptr && !found->waits_to_read) {
+    if (Peer* const found = peers_.find(id); found != nullptr && !found->waits_to_read) {
       read(of(*found));
     }
   });
@@ -445,7 +446,7 @@ void Loop::read(SocketPeer& peer) {
   note_begin();
   Connection& connection = peer.connection;
   if (!connection.wants_input()) {
-    mark_dirty(peer);
+    peers_.mark_dirty(peer);
     return;
   }
   // TLS gives at most one record at a time, and tells by no event that it has more: so it is read
@@ -462,7 +463,7 @@ void Loop::read(SocketPeer& peer) {
     read_bytes_ += size - kept.size();
     std::ranges::copy(kept, read_buffer_.begin());
     connection.feed(std::span(read_buffer_).first(size));
-    mark_cut(peer);
+    peers_.mark_cut(peer);
   }
   switch (result.status) {
     case SocketStream::Status::done:
@@ -481,7 +482,7 @@ void Loop::read(SocketPeer& peer) {
   if (connection.wants_input()) {
     if (peer.stream.is_tls() && result.status == SocketStream::Status::done) {
       asio::post(context_, [this, id = connection.id()] {
-        if (Peer* const found = find(id)) {
+        if (Peer* const found = peers_.find(id)) {
           read(of(*found));
         }
       });
@@ -491,7 +492,7 @@ void Loop::read(SocketPeer& peer) {
   }
   if (!connection.output().empty() || !connection.wants_input() ||
       connection.phase() != Connection::Phase::open) {
-    mark_dirty(peer);
+    peers_.mark_dirty(peer);
   }
 }
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/broker.h"
 
-#include <algorithm>
 #include <utility>
 #include <variant>
-
-#include "base/check.h"
-#include "base/hash.h"
 
 namespace parley::node {
 
@@ -18,14 +14,16 @@ std::expected<std::unique_ptr<Broker>, Error> Broker::start(journal::Journal& jo
     return std::unexpected(node.error());
   }
   broker->node_ = std::move(*node);
-  broker->origin_ = broker->node_->origin();
+  broker->streams_ = OpenStreams(broker->node_->origin());
   return broker;
 }
 
 std::expected<void, Error> Broker::step(Time now) {
   now_ = now;
   send_owed(now);
-  close_owed(now);
+  for (const OpenStreams::Closing& closing : streams_.take_due(now)) {
+    ask_to_close(closing);
+  }
   return node_->step(now);
 }
 
@@ -39,7 +37,7 @@ void Broker::send_owed(Time now) {
     return;
   }
   is_reading_outbox_ = true;
-  warm(outbox_sender_->originals(machine()), [this] {
+  records().warm(outbox_sender_->originals(machine()), [this] {
     is_reading_outbox_ = false;
     write_owed();
   });
@@ -47,7 +45,7 @@ void Broker::send_owed(Time now) {
 
 void Broker::write_owed() {
   outbox_sender_->run(
-      machine(), now_, [this](Seq seq) { return record(seq); },
+      machine(), now_, [this](Seq seq) { return records().read(seq); },
       [this](const OutboxSender::Job& job, core::Send send) {
         ask(job.workspace, core::broker_name, std::move(send),
             [this, job](const core::Outcome& outcome, std::span<const core::Effect>) {
@@ -77,27 +75,20 @@ void Broker::ask(core::WorkspaceId workspace, std::string_view actor, core::Comm
   entry.workspace = workspace;
   entry.actor = actor;
   entry.command = std::move(command);
-  const uint64_t who = base::hash64(actor, static_cast<uint32_t>(workspace));
+  const Askers::Actor who = Askers::actor_of(workspace, actor);
   // What the actor has asked before may let this pass. What others have asked is not told to them
   // yet, so this may as well have come before it.
-  const auto newest = newest_.find(who);
-  if ((newest == newest_.end() || newest->second < first_ticket_) && refuse_at_door(entry, done)) {
+  if (!askers_.is_untold(who) && refuse_at_door(entry, done)) {
     return;
   }
-  const bool may_change_answers = !lets_nothing_pass(entry.command);
+  const auto changes =
+      lets_nothing_pass(entry.command) ? Askers::Changes::nothing : Askers::Changes::something;
   const auto ticket = node_->submit(workspace, actor, std::move(entry.command));
   if (!ticket) {
     done(std::unexpected(ticket.error()), {});
     return;
   }
-  if (may_change_answers) {
-    newest_[who] = *ticket;
-  }
-  // The node has submitted commands of its own in between: those have no asker.
-  while (first_ticket_ + askers_.size() < *ticket) {
-    askers_.emplace_back();
-  }
-  askers_.push_back(std::move(done));
+  askers_.add(*ticket, who, changes, std::move(done));
 }
 
 bool Broker::refuse_at_door(core::Entry& entry, Done& done) const {
@@ -115,14 +106,13 @@ bool Broker::refuse_at_door(core::Entry& entry, Done& done) const {
 
 core::StreamId Broker::open(core::WorkspaceId workspace, std::string_view actor,
                             const Opening& opening, Receiver& receiver, Done done) {
-  const core::StreamId stream{origin_, next_stream_++};
-  receivers_.emplace(stream.number, &receiver);
+  const core::StreamId stream = streams_.add(receiver);
   ask(workspace, actor,
       core::OpenStream{.stream = stream, .window = opening.window, .after = opening.after},
       [this, stream, done = std::move(done)](const core::Outcome& outcome,
                                              std::span<const core::Effect> effects) mutable {
         if (!outcome) {
-          receivers_.erase(stream.number);
+          streams_.remove(stream);
         }
         done(outcome, effects);
       });
@@ -130,73 +120,20 @@ core::StreamId Broker::open(core::WorkspaceId workspace, std::string_view actor,
 }
 
 void Broker::close(core::WorkspaceId workspace, const core::StreamId& stream) {
-  if (receivers_.erase(stream.number) > 0) {
+  if (streams_.remove(stream)) {
     ask_to_close({workspace, stream});
   }
 }
 
-// A stream that nobody reads goes on to be handed messages, each for the time of its lease. So what
-// there was no room for now is asked again after a second.
-void Broker::ask_to_close(const Closing& closing) {
+void Broker::ask_to_close(const OpenStreams::Closing& closing) {
   ask(closing.workspace, core::broker_name, core::CloseStream{.stream = closing.stream},
       [this, closing](const core::Outcome& outcome, std::span<const core::Effect>) {
         const base::Code code = outcome ? base::Code::not_found : outcome.error().code;
         if (code == base::Code::overloaded || code == base::Code::storage_full ||
             code == base::Code::storage_failed) {
-          closings_.push_back(closing);
-          closings_due_ = now_ + base::seconds(1);
+          streams_.put_off(closing, now_);
         }
       });
-}
-
-void Broker::close_owed(Time now) {
-  if (closings_due_ <= now) {
-    closings_due_ = base::time_max;
-    for (const Closing& closing : std::exchange(closings_, {})) {
-      ask_to_close(closing);
-    }
-  }
-}
-
-Broker::Waiter Broker::on_mail(core::WorkspaceId workspace, core::AgentRef agent,
-                               std::function<void()> wake) {
-  mail_[{workspace, agent}].emplace(next_waiter_, std::move(wake));
-  return {.workspace = workspace, .agent = agent, .id = next_waiter_++};
-}
-
-Broker::Waiter Broker::on_answer(core::WorkspaceId workspace, Seq question,
-                                 std::function<void(Answer)> answered) {
-  answers_[{workspace, question}].emplace(next_waiter_, std::move(answered));
-  return {.workspace = workspace, .question = question, .id = next_waiter_++};
-}
-
-void Broker::forget(const Waiter& waiter) {
-  const auto drop = [&waiter](auto& waiters, const auto& key) {
-    const auto at = waiters.find(key);
-    if (at == waiters.end()) {
-      return;
-    }
-    at->second.erase(waiter.id);
-    if (at->second.empty()) {
-      waiters.erase(at);
-    }
-  };
-  drop(mail_, std::pair{waiter.workspace, waiter.agent});
-  drop(answers_, std::pair{waiter.workspace, waiter.question});
-}
-
-Broker::Done Broker::take_asker(Ticket ticket) {
-  // Outcomes come in the order of the tickets; what was refused before is gone already.
-  Done done;
-  while (!askers_.empty() && first_ticket_ <= ticket) {
-    done = std::move(askers_.front());
-    askers_.pop_front();
-    ++first_ticket_;
-  }
-  if (askers_.empty()) {
-    newest_.clear();
-  }
-  return done;
 }
 
 void Broker::applied(const core::Entry& entry, const core::Outcome& outcome,
@@ -205,12 +142,13 @@ void Broker::applied(const core::Entry& entry, const core::Outcome& outcome,
     observer(entry, outcome, effects);
   }
   if (ticket) {
-    if (Done done = take_asker(*ticket)) {
+    if (Done done = askers_.take(*ticket)) {
       done(outcome, effects);
     }
   }
   for (const core::Effect& effect : effects) {
-    route(entry, effect);
+    streams_.hear(entry, effect);
+    waiters_.hear(machine(), entry, effect);
   }
   if (outbox_sender_) {
     outbox_sender_->add(machine(), effects);
@@ -218,65 +156,8 @@ void Broker::applied(const core::Entry& entry, const core::Outcome& outcome,
 }
 
 void Broker::refused(Ticket ticket, const Error& error) {
-  if (Done done = take_asker(ticket)) {
+  if (Done done = askers_.take(ticket)) {
     done(std::unexpected(error), {});
-  }
-}
-
-void Broker::route(const core::Entry& entry, const core::Effect& effect) {
-  if (const auto* deliver = std::get_if<core::Deliver>(&effect)) {
-    if (deliver->stream.origin == origin_ && !deliver->seen) {
-      if (const auto at = receivers_.find(deliver->stream.number); at != receivers_.end()) {
-        const auto* send = std::get_if<core::Send>(&entry.command);
-        at->second->deliver(
-            *deliver, send != nullptr && deliver->message == entry.seq ? &send->envelope : nullptr);
-      }
-    }
-  } else if (const auto* mail = std::get_if<core::Mail>(&effect)) {
-    wake_mail(mail->workspace, mail->receiver);
-  } else if (const auto* closed = std::get_if<core::StreamClosed>(&effect)) {
-    if (closed->stream.origin == origin_) {
-      if (const auto node = receivers_.extract(closed->stream.number)) {
-        node.mapped()->stream_closed();
-      }
-    }
-  } else if (const auto* settled = std::get_if<core::Settled>(&effect)) {
-    if (settled->state == core::State::answered) {
-      tell_answer(settled->workspace, settled->message, entry.seq);
-    } else if (settled->state != core::State::acked &&
-               answers_.contains({settled->workspace, settled->message})) {
-      const core::Messages& messages = machine().find(settled->workspace)->tables().messages;
-      const core::MessageRef ref = messages.find(settled->message);
-      if (ref == core::none || messages.has_failed(ref)) {
-        tell_answer(settled->workspace, settled->message,
-                    std::unexpected(base::Code::not_answered));
-      }
-    }
-  } else if (const auto* turn = std::get_if<core::LockTurn>(&effect)) {
-    tell_answer(turn->workspace, turn->place,
-                turn->granted ? Answer(turn->place) : std::unexpected(base::Code::timeout));
-  } else if (const auto* late = std::get_if<core::RequestTimedOut>(&effect)) {
-    if (late->is_final) {
-      tell_answer(late->workspace, late->message, std::unexpected(base::Code::timeout));
-    }
-  }
-}
-
-void Broker::wake_mail(core::WorkspaceId workspace, core::AgentRef agent) {
-  auto node = mail_.extract({workspace, agent});
-  if (node) {
-    for (const auto& [id, wake] : node.mapped()) {
-      wake();
-    }
-  }
-}
-
-void Broker::tell_answer(core::WorkspaceId workspace, Seq question, Answer answer) {
-  auto node = answers_.extract({workspace, question});
-  if (node) {
-    for (const auto& [id, answered] : node.mapped()) {
-      answered(answer);
-    }
   }
 }
 

@@ -68,7 +68,7 @@ TEST(Broker, StreamThatCouldNotBeClosedIsClosedLater) {
 // What the broker owes is about messages of any size and age: the journal's thread reads them.
 TEST(Broker, WhatIsOwedReadsNothingOnTheLoop) {
   Bench bench;
-  bench.options.recent_bytes_max = 0;
+  bench.options.records.recent_bytes_max = 0;
   bench.start();
   bench.broker->send_outbox([](const core::OutboxItem&) { return std::string("{}"); });
   bench.ask(core::broker_name, an_agent("ana"));
@@ -83,8 +83,8 @@ TEST(Broker, WhatIsOwedReadsNothingOnTheLoop) {
     bench.step();
   }
   EXPECT_EQ(owed.size(), 0u);
-  EXPECT_EQ(bench.broker->cold_reads(), 0u);
-  EXPECT_EQ(bench.broker->warmed(), 30u);
+  EXPECT_EQ(bench.broker->records().cold_reads(), 0u);
+  EXPECT_EQ(bench.broker->records().warmed(), 30u);
 }
 
 // Thousands of messages of one sender expire at once, far more than may be owed to it: it is told
@@ -141,26 +141,6 @@ TEST(Broker, WhatIsTooMuchIsSummedUp) {
   EXPECT_EQ(bench.tables().outbox.dropped, 0u);
   EXPECT_EQ(bench.tables().load_of(bench.tables().agents.find("cy")), 1u);
   EXPECT_EQ(told, many + 1);
-}
-
-// Many calls of one client wait for the same, and hang up at once, the newest first: each
-// leaves alone. This takes 0.15 s; looking at all of the others each time took a minute.
-TEST(Broker, ThoseWhoWaitLeaveOneByOne) {
-  Bench bench;
-  bench.start();
-  Broker* const broker = bench.broker.get();
-  std::vector<Broker::Waiter> waiters;
-  for (int n = 0; n < 200'000; ++n) {
-    waiters.push_back(broker->on_mail(workspace_first, 1, [] {}));
-    waiters.push_back(broker->on_answer(workspace_first, base::Seq{1}, [](Broker::Answer) {}));
-  }
-  while (waiters.size() > 1) {
-    broker->forget(waiters.back());
-    waiters.pop_back();
-    ASSERT_TRUE(broker->is_awaited(workspace_first, 1));
-  }
-  broker->forget(waiters.back());
-  EXPECT_FALSE(broker->is_awaited(workspace_first, 1));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <expected>
 #include <functional>
 #include <memory>
@@ -16,8 +15,9 @@
 #include "core/machine/machine.h"
 #include "journal/journal.h"
 #include "node/mailbox.h"
-#include "node/recent_records.h"
-#include "node/warm.h"
+#include "node/outlet.h"
+#include "node/records/records.h"
+#include "node/snapshots.h"
 
 namespace parley::node {
 
@@ -25,24 +25,6 @@ using base::Error;
 using base::Seq;
 using base::Time;
 
-// Names one submitted command, for its outcome.
-using Ticket = uint64_t;
-
-// Where a node tells what happened. It is called only for what is in the journal (durable, if
-// that was promised), once per entry, in order.
-class Outlet {
- public:
-  virtual ~Outlet() = default;
-
-  // The entry was applied. `ticket` is set when the command was submitted to this node.
-  virtual void applied(const core::Entry& entry, const core::Outcome& outcome,
-                       std::span<const core::Effect> effects, std::optional<Ticket> ticket) = 0;
-
-  // A submitted command did not get into the journal (but see Journal::append).
-  virtual void refused(Ticket ticket, const Error& error) = 0;
-};
-
-// Over 150 lines: what a node promises to edges, views and the journal, in one place.
 // Joins one machine to one journal. Single-threaded: `step` does all the work, on the thread of
 // the sockets. A journal may store a large batch behind it; then commands go on collecting, and
 // whoever steps is woken when the batch is stored.
@@ -55,8 +37,7 @@ class Node {
     uint64_t origin = 1;
     uint64_t hash_seed = 0;
     Mailbox::Limits mailbox;
-    size_t recent_bytes_max = 32 * 1024 * 1024;
-    size_t warm_bytes_max = 8 * 1024 * 1024;
+    Records::Limits records;
     size_t snapshot_bytes_min = 256 * 1024 * 1024;  // of records between two snapshots, at least
     // What a view folds entries up to must not be lost with the records. Entries after this one
     // that the journal holds at the start are left to the first step, which tells them, without a
@@ -115,41 +96,24 @@ class Node {
   uint64_t origin() const { return options_.origin; }
   const core::Machine& machine() const { return machine_; }
 
-  // The record of a live message; good until the next call of anything here.
-  std::expected<std::string_view, Error> record(Seq seq);
-
-  // Brings the records into memory without a wait for the disk: `done` is called at once when they
-  // are there, else within a later step. Good for records of a few MiB in all; of more, the first
-  // may be gone again.
-  using Done = std::move_only_function<void()>;
-  void warm(const std::vector<Seq>& seqs, Done done);
-  bool is_warm(Seq seq) const { return !recent_.find(seq).empty() || !warm_.find(seq).empty(); }
-
-  // How often `record` had to read the disk, and how many were read by the journal's thread.
-  uint64_t cold_reads() const { return cold_reads_; }
-  uint64_t warmed() const { return warmed_; }
+  // What was sent, byte by byte.
+  Records& records() { return records_; }
 
   // Why commands are being refused: the disk is full, storage failed. None when all is well.
   const std::optional<Error>& trouble() const { return trouble_; }
 
-  // Why the newest snapshot is not stored: the state does not pass the check of a start, or the
-  // disk failed. Nothing is lost, as the records stay; until one is stored they only grow.
-  const std::optional<Error>& snapshot_trouble() const { return snapshot_trouble_; }
+  // Why the newest snapshot is not stored; nothing is lost by that.
+  const std::optional<Error>& snapshot_trouble() const { return snapshots_.trouble(); }
 
  private:
   Node(journal::Journal& journal, Outlet& outlet, const Options& options);
 
-  std::expected<void, Error> catch_up();
   enum class Extent : uint8_t { all, some };
   std::expected<void, Error> apply_new(bool tell, Extent extent);
   std::expected<void, Error> apply_one(const journal::Record& record, bool tell);
   std::expected<void, Error> append_batch(Time now);
   void fill_batch(Time now);
   void refuse_upto(uint64_t last, const Error& error);
-  void take_fetched();
-  void keep_snapshots();
-  void save_snapshot();
-  void note_snapshots();
   bool has_started() const;
   bool batch_is_settled() const;
   bool waits_for_journal() const;
@@ -160,36 +124,14 @@ class Node {
   core::Machine machine_;
   Mailbox mailbox_;
   Mailbox::Batch in_flight_;
-  RecentRecords recent_;
-  WarmRecords warm_;
-  struct Warming {
-    size_t left = 0;
-    Done done;
-  };
-  std::deque<Warming> warming_;  // in the order of what was asked of the journal
-  uint64_t cold_reads_ = 0;
-  uint64_t warmed_ = 0;
-  std::string fetched_;
+  Records records_;
+  Snapshots snapshots_;
   std::vector<core::Effect> effects_;
   bool has_backlog_ = false;
-  static constexpr uint64_t start_number = 1;  // of the command that says that the node started
-
-  uint64_t next_number_ = start_number + 1;
-  uint64_t newest_told_ = start_number;  // of our commands: the outcome, or that it is refused
-  size_t bytes_since_snapshot_ = 0;
-  size_t snapshot_bytes_ = 0;
-  Seq snapshot_due_;  // the place of the next, until the view has passed it; 0: none is due
-  // What is known of a snapshot once it is made: written by the thread that stores it, before the
-  // journal says that it is stored.
-  struct Made {
-    std::vector<Seq> live;
-    size_t bytes = 0;
-  };
-  Seq saving_;  // the snapshot that the journal is making and storing; 0: none
-  std::shared_ptr<Made> made_;
-  Time tick_after_{};  // after a refused append: time is not tried at once again
+  Ticket next_number_ = start_ticket + 1;
+  Ticket newest_told_ = start_ticket;  // of our commands: the outcome, or that it is refused
+  Time tick_after_{};                  // after a refused append: time is not tried at once again
   std::optional<Error> trouble_;
-  std::optional<Error> snapshot_trouble_;
   bool broken_ = false;  // the machine cannot follow the journal any more
 };
 

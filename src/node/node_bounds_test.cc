@@ -83,7 +83,7 @@ TEST(Node, LeasesEndThoughTheClockWasSetForwardAndBack) {
 
 TEST(Node, RecordsAreWarmBeforeTheyAreLookedAt) {
   Bench bench;
-  bench.options.recent_bytes_max = 0;
+  bench.options.records.recent_bytes_max = 0;
   bench.restart();
   bench.register_both();
   std::vector<Seq> seqs;
@@ -92,20 +92,20 @@ TEST(Node, RecordsAreWarmBeforeTheyAreLookedAt) {
   }
   seqs.push_back(Seq{9'999});  // not there: whoever looks at it is told so
   size_t told = 0;
-  bench.node->warm(seqs, [&told] { ++told; });
+  bench.node->records().warm(seqs, [&told] { ++told; });
   EXPECT_EQ(told, 0u);
   EXPECT_TRUE(bench.node->has_work(bench.clock.now()));
   ASSERT_TRUE(bench.step());
   EXPECT_EQ(told, 1u);
   const size_t fetches = bench.journal.fetches;
-  EXPECT_NE(bench.node->record(seqs[1])->find("m2"), std::string_view::npos);
+  EXPECT_NE(bench.node->records().read(seqs[1])->find("m2"), std::string_view::npos);
   seqs.pop_back();
-  bench.node->warm(seqs, [&told] { ++told; });
+  bench.node->records().warm(seqs, [&told] { ++told; });
   EXPECT_EQ(told, 2u) << "they are there";
   EXPECT_EQ(bench.journal.fetches, fetches);
-  EXPECT_EQ(bench.node->cold_reads(), 0u);
-  EXPECT_FALSE(bench.node->record(Seq{9'999}).has_value());
-  EXPECT_EQ(bench.node->cold_reads(), 1u);
+  EXPECT_EQ(bench.node->records().cold_reads(), 0u);
+  EXPECT_FALSE(bench.node->records().read(Seq{9'999}).has_value());
+  EXPECT_EQ(bench.node->records().cold_reads(), 1u);
 }
 
 // A defect of the machine must not cost what the records still have.

@@ -445,24 +445,24 @@ TEST(Node, FreshRecordsAreNotFetched) {
   Bench bench;
   bench.register_both();
   const Seq seq = bench.ask("ana", a_send("ana", "m1").to("bo").body("hello"))->message;
-  const auto recent = bench.node->record(seq);
+  const auto recent = bench.node->records().read(seq);
   ASSERT_TRUE(recent.has_value());
   EXPECT_NE(recent->find("hello"), std::string_view::npos);
   EXPECT_EQ(bench.journal.fetches, 0u);
   // After a restart nothing is fresh.
   bench.notes.outcomes.clear();
   bench.restart();
-  const auto fetched = bench.node->record(seq);
+  const auto fetched = bench.node->records().read(seq);
   ASSERT_TRUE(fetched.has_value());
   EXPECT_NE(fetched->find("hello"), std::string_view::npos);
   EXPECT_EQ(bench.journal.fetches, 1u);
-  EXPECT_FALSE(bench.node->record(Seq{9'999}).has_value());
+  EXPECT_FALSE(bench.node->records().read(Seq{9'999}).has_value());
 }
 
 TEST(Node, SnapshotsFreeTheJournalButKeepLiveRecords) {
   Bench bench;
   bench.options.snapshot_bytes_min = 2'000;
-  bench.options.recent_bytes_max = 0;
+  bench.options.records.recent_bytes_max = 0;
   bench.restart();
   bench.register_both();
   bench.ask(broker_name, core::SetRules{{{"settled_max", "0"},
@@ -478,13 +478,13 @@ TEST(Node, SnapshotsFreeTheJournalButKeepLiveRecords) {
   }
   EXPECT_GT(bench.journal.snapshot_seq(), live);
   EXPECT_LT(bench.log.records_held(), 450u) << "of more than 900";
-  EXPECT_NE(bench.node->record(live).value().find("precious"), std::string_view::npos);
+  EXPECT_NE(bench.node->records().read(live).value().find("precious"), std::string_view::npos);
 
   const uint64_t digest = bench.node->machine().digest();
   bench.notes.outcomes.clear();
   bench.restart();
   EXPECT_EQ(bench.node->machine().digest(), digest);
-  EXPECT_NE(bench.node->record(live).value().find("precious"), std::string_view::npos);
+  EXPECT_NE(bench.node->records().read(live).value().find("precious"), std::string_view::npos);
   bench.settle();
   EXPECT_TRUE(bench.ask("ana", core::Take{1}).has_value());
   EXPECT_EQ(bench.notes.delivered.back(), live);

@@ -260,7 +260,7 @@ void World::start(Seat& seat) {
   options.hash_seed = setting_.random.next();
   constexpr std::array<size_t, 3> mailboxes = {4, 64, 65'536};
   options.mailbox.commands_max = setting_.random.pick(mailboxes);
-  options.recent_bytes_max = setting_.random.chance(500) ? 0 : 2'000;
+  options.records.recent_bytes_max = setting_.random.chance(500) ? 0 : 2'000;
   constexpr std::array<size_t, 3> snapshots = {2'000, 10'000, 100'000};
   options.snapshot_bytes_min = setting_.random.pick(snapshots);
   if (seat.journal.snapshot_seq().n != 0) {
@@ -325,7 +325,7 @@ void World::send_owed(Seat& seat) {
   }
   seat.outbox_sender.run(
       seat.node->machine(), setting_.clock.now(),
-      [&seat](Seq seq) { return seat.node->record(seq); },
+      [&seat](Seq seq) { return seat.node->records().read(seq); },
       [&](const node::OutboxSender::Job& job, core::Send send) {
         if (setting_.canary == Canary::stage_strays && send.envelope.kind == core::Kind::request) {
           send.envelope.thread = "elsewhere";
@@ -354,7 +354,7 @@ void World::step(Seat& seat) {
 }
 
 void World::check_body(Seat& seat, Seq seq) {
-  const auto record = seat.node->record(seq);
+  const auto record = seat.node->records().read(seq);
   if (!record || *record != log_.at(seq).payload) {
     verdict_.fail(Check::body, text("node {} has lost record {}", seat.number(), seq.n));
   }

@@ -104,18 +104,18 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
            .post = [this](std::function<void()> work) { context_.server->post(std::move(work)); },
            .is_awaited =
                [this](core::WorkspaceId workspace, core::AgentRef agent) {
-                 return context_.broker.is_awaited(workspace, agent);
+                 return context_.broker.waiters().is_awaited(workspace, agent);
                }}) {
   context_.webhooks = &webhooks_;
   broker.observe([this](const core::Entry& entry, const core::Outcome& outcome,
                         std::span<const core::Effect> effects) {
     context_.history->applied(entry);
     context_.waiting->applied(entry, outcome);
-    context_.metrics.applied(context_.broker.machine(), entry, outcome, effects);
+    context_.metrics.messages.applied(context_.broker.machine(), entry, outcome, effects);
     webhooks_.applied(entry, outcome, effects);
   });
   broker.observe_refusals([this](const core::Entry& entry, const core::Outcome& outcome) {
-    context_.metrics.applied(context_.broker.machine(), entry, outcome, {});
+    context_.metrics.messages.applied(context_.broker.machine(), entry, outcome, {});
   });
   add_gauges();
   broker.send_outbox(&outbox_item_text);
@@ -171,7 +171,7 @@ net::CallerId Api::on_head(const net::Request& head) {
 void Api::on_request(const net::Exchange& exchange, const net::Request& request) {
   Match found = find_route(request);
   const Route* const route = found.route;
-  context_.metrics.asked(exchange, found.number, context_.clock.now());
+  context_.metrics.requests.asked(exchange, found.number, context_.clock.now());
   if (!host_allowed(request)) {
     context_.refuse(exchange,
                     Error{Code::host_refused,
@@ -218,7 +218,7 @@ void Api::on_drained(net::ConnectionId connection) {
 
 void Api::on_closed(net::ConnectionId connection) {
   context_.pushes->on_closed(connection);
-  context_.metrics.gone(connection);
+  context_.metrics.requests.gone(connection);
   mcp_->server().on_closed(connection);
   context_.waiting->hang_up_all(connection);
 }
@@ -232,15 +232,15 @@ base::Time Api::on_turn() {
   const base::Time mcp_due = mcp_->server().on_turn(now);
   context_.texts.clear();
   const base::Time after = context_.clock.now();
-  context_.metrics.stepped(context_.broker.machine().seq().n - before.n, after - now);
+  context_.metrics.loop.stepped(context_.broker.machine().seq().n - before.n, after - now);
   return context_.broker.has_work(after) || context_.waiting->is_looking()
              ? after
              : std::min({context_.broker.next_deadline(), context_.waits.next(), mcp_due});
 }
 
 void Api::on_turn_ended(const net::Turn& turn) {
-  const Duration stored = context_.broker.stored_for();
-  context_.metrics.turned(turn, Duration{stored.us - stored_for_.us});
+  const Duration stored = context_.broker.node().stored_for();
+  context_.metrics.loop.turned(turn, Duration{stored.us - stored_for_.us});
   stored_for_ = stored;
 }
 
@@ -289,13 +289,13 @@ void Api::add_gauges() {
   add("parley_calls_waiting", "Calls that wait for mail, an answer or a lock.",
       [this] { return static_cast<double>(context_.waiting->size()); });
   add("parley_storage_trouble", "1 while commands are refused because storage fails.",
-      [this] { return context_.broker.trouble() ? 1.0 : 0.0; });
+      [this] { return context_.broker.node().trouble() ? 1.0 : 0.0; });
   add("parley_snapshot_trouble", "1 while the newest snapshot could not be stored.",
-      [this] { return context_.broker.snapshot_trouble() ? 1.0 : 0.0; });
+      [this] { return context_.broker.node().snapshot_trouble() ? 1.0 : 0.0; });
   add("parley_records_read_by_loop_total", "Records that the loop itself read from the disk.",
-      [this] { return static_cast<double>(context_.broker.cold_reads()); });
+      [this] { return static_cast<double>(context_.broker.records().cold_reads()); });
   add("parley_records_read_behind_total", "Records that a thread beside the loop read for it.",
-      [this] { return static_cast<double>(context_.broker.warmed()); });
+      [this] { return static_cast<double>(context_.broker.records().warmed()); });
   add("parley_webhook_sent_total", "Agents told of mail by their webhooks.",
       [this] { return static_cast<double>(webhooks_.sent()); });
   add("parley_webhook_failures_total", "Requests to webhooks that were not taken.",

@@ -54,7 +54,7 @@ class Api final : public net::Handler {
   void on_closed(net::ConnectionId connection) override;
   void on_drained(net::ConnectionId connection) override;
   base::Time on_turn() override;
-  bool is_behind() const override { return context_.broker.is_behind(); }
+  bool is_behind() const override { return context_.broker.node().is_behind(); }
   void on_turn_ended(const net::Turn& turn) override;
 
   // What a request over HTTP asks, asked from within for a principal that was authenticated: the

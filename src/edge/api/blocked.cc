@@ -156,9 +156,9 @@ void BlockedCalls::block(Blocked blocked, Duration wait) {
   const AnswerKey key{caller.workspace, caller.ref, blocked.question};
   const auto [at, is_first] = blocked_.try_emplace(key);
   if (is_first) {
-    at->second.waiter = context_.broker.on_answer(
+    at->second.waiter = context_.broker.waiters().on_answer(
         caller.workspace, blocked.question,
-        [this, key](node::Broker::Answer answer) { end_blocking(key, answer); });
+        [this, key](node::Answer answer) { end_blocking(key, answer); });
   }
   std::vector<Blocked>& calls = at->second.calls;
   if (calls.size() >= blocked_per_question_max) {
@@ -198,7 +198,7 @@ std::optional<BlockedCalls::Blocked> BlockedCalls::stop_blocking(const AnswerKey
   context_.waits.remove(stopped.timer);
   calls.erase(call);
   if (calls.empty()) {
-    context_.broker.forget(at->second.waiter);
+    context_.broker.waiters().forget(at->second.waiter);
     blocked_.erase(at);
   }
   return stopped;
@@ -214,7 +214,7 @@ void BlockedCalls::hang_up(const AnswerKey& key, const net::Exchange& exchange) 
   }
 }
 
-void BlockedCalls::end_blocking(const AnswerKey& key, const node::Broker::Answer& answer) {
+void BlockedCalls::end_blocking(const AnswerKey& key, const node::Answer& answer) {
   auto ended = blocked_.extract(key);
   if (!ended) {
     return;

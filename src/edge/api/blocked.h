@@ -33,7 +33,7 @@ class BlockedCalls {
   };
   using AnswerKey = std::tuple<core::WorkspaceId, core::AgentRef, base::Seq>;
   struct AnswerWait {
-    node::Broker::Waiter waiter;
+    node::Waiter waiter;
     std::vector<Blocked> calls;  // never empty
   };
   // By which reading its reader holds a message. A retry of a dead letter counts the attempts anew,
@@ -49,7 +49,7 @@ class BlockedCalls {
   // None when it does not block any more.
   std::optional<Blocked> stop_blocking(const AnswerKey& key, const net::Exchange& exchange);
   void hang_up(const AnswerKey& key, const net::Exchange& exchange);
-  void end_blocking(const AnswerKey& key, const node::Broker::Answer& answer);
+  void end_blocking(const AnswerKey& key, const node::Answer& answer);
   void end_stale(std::vector<Blocked>& calls);
   void refuse_unanswered(const Blocked& blocked);
   void refuse_late(const Blocked& blocked, const std::string& within);

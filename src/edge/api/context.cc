@@ -15,8 +15,8 @@ namespace {
 
 using base::Code;
 
-std::vector<Metrics::Route> route_labels() {
-  std::vector<Metrics::Route> labels;
+std::vector<RequestMetrics::Route> route_labels() {
+  std::vector<RequestMetrics::Route> labels;
   for (const Route& route : all_routes()) {
     labels.push_back({route.method, route.pattern});
   }
@@ -47,12 +47,12 @@ void Context::respond(const net::Exchange& exchange, net::Response response) {
     inside.answer(exchange.number, std::move(response));
     return;
   }
-  metrics.answered(exchange, response.status, clock.now());
+  metrics.requests.answered(exchange, response.status, clock.now());
   server->respond(exchange, response);
 }
 
 void Context::refuse(const net::Exchange& exchange, const Error& error, const Header& header) {
-  metrics.refused(error.code);
+  metrics.requests.refused(error.code);
   net::Response response = problem(error);
   if (!header.first.empty()) {
     response.headers.push_back(header);
@@ -75,7 +75,7 @@ bool Context::is_still_good(const Asker& asker) {
 }
 
 std::string Context::problem_text(const Error& error) {
-  metrics.refused(error.code);
+  metrics.requests.refused(error.code);
   return problem(error).body;
 }
 

@@ -73,7 +73,7 @@ void History::ask(const Asker& asker, Questions::Ask ask) {
                           " entries behind and lacks what you did last" +
                           (trouble ? ": " + trouble->detail : "; ask again after a pause"),
                       {}};
-    context_.metrics.refused(error.code);
+    context_.metrics.requests.refused(error.code);
     asker.respond(problem(error, "behind", reached.behind));
   };
   context_.view->feed().wait_for(context_.broker.machine().seq(), now + courtesy,

@@ -26,7 +26,7 @@ void go_on(const Asker& asker, const std::shared_ptr<Listing>& listing) {
     const core::MessageRef ref = messages.find(next.back());
     bytes += ref == core::none ? 0 : messages.message(ref).whole_bytes;
   }
-  asker.broker().warm(next, [asker, listing, count = next.size()] {
+  asker.broker().records().warm(next, [asker, listing, count = next.size()] {
     for (size_t n = 0; n < count && !listing->is_over; ++n) {
       if (!listing->each(listing->records[listing->at++])) {
         listing->records.resize(listing->at);

@@ -20,7 +20,7 @@ class ApiHost final : public Host {
     context_.respond(exchange, std::move(response));
   }
   void start_stream(const net::Exchange& exchange, const net::Response& head) override {
-    context_.metrics.answered(exchange, head.status, context_.clock.now());
+    context_.metrics.requests.answered(exchange, head.status, context_.clock.now());
     context_.server->start_stream(exchange, head);
   }
   void send(net::ConnectionId connection, std::string_view bytes,
@@ -37,7 +37,7 @@ class ApiHost final : public Host {
   void note_call(const Principal& principal) override { context_.signs_of_life->note(principal); }
   void called(std::string_view tool, Outcome outcome) override {
     constexpr std::array<std::string_view, 4> words = {"done", "failed", "refused", "cancelled"};
-    context_.metrics.tool_called(tool, words[static_cast<size_t>(outcome)]);
+    context_.metrics.requests.tool_called(tool, words[static_cast<size_t>(outcome)]);
   }
 
  private:

@@ -24,13 +24,14 @@ void health(Call& call) {
   const bool alarmed = t.dead_letters.alerts() > 0 &&
                        t.dead_letters.alerted() + t.rules.dead_letter_alert_window > call.now();
   out.object().key("status");
-  const bool degraded = alarmed || call.broker().snapshot_trouble();
-  out.plain(call.broker().trouble() ? "failing" : degraded ? "degraded" : "healthy");
-  if (call.broker().trouble()) {
-    out.key("trouble").text(call.broker().trouble()->detail);
+  const node::Node& node = call.broker().node();
+  const bool degraded = alarmed || node.snapshot_trouble();
+  out.plain(node.trouble() ? "failing" : degraded ? "degraded" : "healthy");
+  if (node.trouble()) {
+    out.key("trouble").text(node.trouble()->detail);
   }
-  if (call.broker().snapshot_trouble()) {
-    out.key("snapshot_trouble").text(call.broker().snapshot_trouble()->detail);
+  if (node.snapshot_trouble()) {
+    out.key("snapshot_trouble").text(node.snapshot_trouble()->detail);
   }
   out.key("version").text(call.context->version).key("time").time(call.now());
   out.key("seq").number(call.broker().machine().seq().n);
@@ -83,8 +84,8 @@ void describe(Call& call) { call.respond(json_response(200, std::string(openapi(
 void alive(Call& call) { call.respond(json_response(200, R"({"status":"alive"})")); }
 
 void ready(Call& call) {
-  if (call.broker().trouble()) {
-    call.refuse(*call.broker().trouble());
+  if (const auto& trouble = call.broker().node().trouble()) {
+    call.refuse(*trouble);
   } else {
     call.respond(json_response(200, R"({"status":"ready"})"));
   }

@@ -83,18 +83,18 @@ void inbox(Call& call) {
     reader.context->waiting->remove(reader.exchange);
     answer_inbox(reader, limit);
   };
-  const node::Broker::Waiter waiter =
-      context.broker.on_mail(call.caller.workspace, call.caller.ref, [&context, timer, answer] {
+  const node::Waiter waiter = context.broker.waiters().on_mail(
+      call.caller.workspace, call.caller.ref, [&context, timer, answer] {
         context.waits.remove(*timer);
         answer();
       });
   *timer = context.waits.add(call.now() + wait, [&context, waiter, answer] {
-    context.broker.forget(waiter);
+    context.broker.waiters().forget(waiter);
     answer();
   });
   context.waiting->add(reader, [&context, waiter, timer] {
     context.waits.remove(*timer);
-    context.broker.forget(waiter);
+    context.broker.waiters().forget(waiter);
   });
   context.signs_of_life->keep(call);
 }

@@ -57,7 +57,7 @@ void list_locks(Call& call) {
 // Who holds it and until when, beside what went wrong.
 void refuse_lock(const Asker& asker, const std::string& name, const Error& error) {
   const core::Lock* const lock = asker.tables().locks.find(name);
-  asker.context->metrics.refused(error.code);
+  asker.context->metrics.requests.refused(error.code);
   net::Response response = problem(error);
   if (error.code == Code::lock_held && lock != nullptr) {
     std::string members;
@@ -86,8 +86,8 @@ void leave_lock(const Asker& asker, const std::string& name, base::Seq place) {
 // Answers when its turn has come, or when the machine says that it waited long enough. Whoever
 // hangs up leaves the line, and the lock if it was just given.
 void await_lock(const Asker& asker, const std::string& name, base::Seq place) {
-  const node::Broker::Waiter waiter = asker.broker().on_answer(
-      asker.caller.workspace, place, [asker, name, place](node::Broker::Answer answer) {
+  const node::Waiter waiter = asker.broker().waiters().on_answer(
+      asker.caller.workspace, place, [asker, name, place](node::Answer answer) {
         asker.context->waiting->remove(asker.exchange);
         if (!asker.is_still_good()) {
           leave_lock(asker, name, place);
@@ -107,7 +107,7 @@ void await_lock(const Asker& asker, const std::string& name, base::Seq place) {
         refuse_lock(asker, name, error);
       });
   asker.context->waiting->add(asker, [asker, waiter, name, place] {
-    asker.broker().forget(waiter);
+    asker.broker().waiters().forget(waiter);
     leave_lock(asker, name, place);
   });
   asker.context->signs_of_life->keep(asker);

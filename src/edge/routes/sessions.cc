@@ -79,7 +79,7 @@ std::expected<uint64_t, Error> version_in(const Call& call) {
 
 // The command in the record at `seq`; its texts are good until the broker's next record.
 std::optional<core::Command> command_at(node::Broker& broker, base::Seq seq) {
-  const auto record = broker.record(seq);
+  const auto record = broker.records().read(seq);
   auto entry = record ? core::decode_entry(seq, {}, *record) : std::unexpected(record.error());
   return entry ? std::optional(std::move(entry->command)) : std::nullopt;
 }
@@ -107,7 +107,7 @@ uint64_t end_of_page(node::Broker& broker, const Session& session, uint64_t afte
     if (bytes >= entries_bytes_max) {
       return last;
     }
-    const auto record = broker.record(change.seq);
+    const auto record = broker.records().read(change.seq);
     bytes += record ? record->size() : 0;
     last = change.version;
   }
@@ -317,7 +317,7 @@ void show_session(Call& call) {
                }
                return true;
              }
-             const auto record = asker.broker().record(seq);
+             const auto record = asker.broker().records().read(seq);
              read->bytes += record ? record->size() : 0;
              return read->bytes < 2 * entries_bytes_max;
            },
@@ -331,7 +331,7 @@ void answer_change(const Asker& asker, const std::string& id, int status,
   const core::Tables& t = asker.tables();
   const Session* const session = t.sessions.find(id);
   if (!outcome) {
-    asker.context->metrics.refused(outcome.error().code);
+    asker.context->metrics.requests.refused(outcome.error().code);
     net::Response response = problem(outcome.error());
     if (outcome.error().code == Code::version_conflict && session != nullptr) {
       response = problem(outcome.error(), "version", session->version);

@@ -23,7 +23,7 @@ class MetricsTest : public testing::Test {
         bench_.machine.seq().next(), bench_.now, {bench_.origin, ++bench_.number},
         core::workspace_first,       actor,      command};
     const core::Outcome outcome = bench_.apply(entry);
-    metrics_.applied(bench_.machine, entry, outcome, bench_.effects);
+    metrics_.messages.applied(bench_.machine, entry, outcome, bench_.effects);
   }
   void pass(base::Duration duration) {
     bench_.now = bench_.now + duration;
@@ -63,6 +63,17 @@ TEST_F(MetricsTest, DeadLettersThatHadToGoForOthersAreCounted) {
     act("ana", a_send("ana", id).to("nobody"));
   }
   EXPECT_TRUE(tells("parley_dead_letters_dropped_total 2")) << text_;
+}
+
+// Names that users choose must not make the metrics grow without end.
+TEST_F(MetricsTest, ErrorsNameTheFirstAgentsAndCountTheOthersTogether) {
+  for (size_t n = 0; n < MessageMetrics::named_agents_max + 2; ++n) {
+    metrics_.messages.refused(base::Code::bad_request, "agent-" + std::to_string(n));
+  }
+  metrics_.messages.refused(base::Code::bad_request, "agent-0");
+  EXPECT_TRUE(tells(R"(errors_total{agent="agent-0",type="BAD_REQUEST"} 2)")) << text_;
+  EXPECT_TRUE(tells(R"(errors_total{agent="agent-99",type="BAD_REQUEST"} 1)")) << text_;
+  EXPECT_TRUE(tells(R"(errors_total{agent="other",type="BAD_REQUEST"} 2)")) << text_;
 }
 
 TEST_F(MetricsTest, WhatWaitsInAllInboxesIsTold) {

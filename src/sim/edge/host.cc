@@ -109,7 +109,7 @@ std::expected<void, Error> Host::start_broker(Life& life) {
   options.hash_seed = lib::random_u64();
   options.mailbox = shape_.mailbox;
   options.snapshot_bytes_min = shape_.snapshot_bytes;
-  options.recent_bytes_max = shape_.fresh_bytes;
+  options.records.recent_bytes_max = shape_.fresh_bytes;
   options.tell_after = feed.position();
   options.view_position = [&feed] { return feed.durable(); };
   options.view_full = [&feed] { return feed.full(); };
@@ -213,8 +213,8 @@ bool Host::work_behind() {
 }
 
 bool Host::is_stuck() const {
-  return is_up() && life_->broker->trouble() &&
-         life_->broker->trouble()->code != base::Code::storage_full;
+  return is_up() && life_->broker->node().trouble() &&
+         life_->broker->node().trouble()->code != base::Code::storage_full;
 }
 
 bool Host::has_work() const {

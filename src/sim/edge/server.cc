@@ -27,8 +27,8 @@ void PipeServer::update_time() {
 
 void PipeServer::connect(std::shared_ptr<BytePipe> pipe) {
   update_time();
-  const net::ConnectionId id = next_id();
-  Peer& peer = add(std::make_unique<PipePeer>(id, around_, pipe));
+  const net::ConnectionId id = peers_.next_id();
+  Peer& peer = peers_.add(std::make_unique<PipePeer>(id, around_, pipe));
   pipes_.emplace(id, std::move(pipe));
   wait_to_read(peer);
 }
@@ -36,7 +36,7 @@ void PipeServer::connect(std::shared_ptr<BytePipe> pipe) {
 Time PipeServer::turn() {
   update_time();
   for (auto at = pipes_.begin(); at != pipes_.end();) {
-    Peer* const peer = find(at->first);
+    Peer* const peer = peers_.find(at->first);
     if (peer == nullptr) {
       at = pipes_.erase(at);
       continue;
@@ -44,7 +44,7 @@ Time PipeServer::turn() {
     BytePipe& pipe = *at->second;
     if (peer->waits_to_write && (pipe.down.size() < pipe.down_max || pipe.client_gone)) {
       peer->waits_to_write = false;
-      mark_dirty(*peer);
+      peers_.mark_dirty(*peer);
     }
     if (peer->waits_to_read) {
       read(*peer, pipe);
@@ -55,8 +55,8 @@ Time PipeServer::turn() {
 }
 
 bool PipeServer::has_work() const {
-  return !is_idle() || std::ranges::any_of(pipes_, [this](const auto& each) {
-    const Peer* const peer = find(each.first);
+  return !peers_.is_idle() || std::ranges::any_of(pipes_, [this](const auto& each) {
+    const Peer* const peer = peers_.find(each.first);
     const BytePipe& pipe = *each.second;
     return peer != nullptr &&
            ((peer->waits_to_read && (!pipe.up.empty() || pipe.client_ended || pipe.client_gone)) ||
@@ -76,7 +76,7 @@ void PipeServer::read(Peer& peer, BytePipe& pipe) {
   net::Connection& connection = peer.connection;
   if (!connection.wants_input()) {
     peer.waits_to_read = false;
-    mark_dirty(peer);
+    peers_.mark_dirty(peer);
     return;
   }
   size_t size = std::min(pipe.up.size(), read_bytes_max);
@@ -96,7 +96,7 @@ void PipeServer::read(Peer& peer, BytePipe& pipe) {
   peer.waits_to_read = connection.wants_input();
   if (!connection.output().empty() || !connection.wants_input() ||
       connection.phase() != net::Connection::Phase::open) {
-    mark_dirty(peer);
+    peers_.mark_dirty(peer);
   }
 }
 

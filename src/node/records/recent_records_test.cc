@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/recent_records.h"
+#include "node/records/recent_records.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/peer_table.h"
+
+namespace parley::net {
+
+PeerTable::Peer& PeerTable::add(std::unique_ptr<Peer> peer) {
+  Peer& added = *peer;
+  peers_.emplace(added.connection.id(), std::move(peer));
+  return added;
+}
+
+PeerTable::Peer* PeerTable::find(ConnectionId id) const {
+  const auto found = peers_.find(id);
+  return found == peers_.end() ? nullptr : found->second.get();
+}
+
+void PeerTable::mark_dirty(Peer& peer) {
+  if (!std::exchange(peer.is_dirty, true)) {
+    dirty_.push_back(peer.connection.id());
+  }
+  mark_dead(peer);
+}
+
+void PeerTable::mark_dead(Peer& peer) {
+  if (peer.connection.phase() == Connection::Phase::dead && !std::exchange(peer.is_dead, true)) {
+    dead_.push_back(peer.connection.id());
+  }
+}
+
+void PeerTable::mark_cut(Peer& peer) {
+  if (peer.connection.is_cut_short() && !std::exchange(peer.is_cut, true)) {
+    cut_.push_back(peer.connection.id());
+  }
+}
+
+}  // namespace parley::net
