@@ -129,7 +129,7 @@ void Agent::drain() {
   }
   for (const std::string& id : open) {
     Mail& mail = record_.mail[id];
-    if (mail.state == Mail::State::unknown && !connections_.expects_replies()) {
+    if (mail.state == Mail::State::unknown && connections_.operations().empty()) {
       mail.state = Mail::State::none;  // What was asked on a socket that is gone is asked again.
     }
     settler_.decide(mail);

@@ -276,7 +276,7 @@ void MailReader::on_frame(std::string_view words, uint64_t connection) {
         run_.fail("schema", text("{} is refused: {}: {}", agent_.name(), wrong, words));
       }
     }
-    agent_.connections().on_reply(*frame);
+    agent_.connections().operations().hear(*frame);
     return;
   }
   on_message(*frame, words, connection);
