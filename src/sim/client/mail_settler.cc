@@ -91,7 +91,7 @@ void MailSettler::settle_over_http(Mail& mail, Mail::Act act, std::string_view m
 
 void MailSettler::settle_over_socket(Mail& mail, Mail::Act act, std::string_view more) {
   const uint64_t ref = agent_.connections().operations().begin(
-      [this, id = mail.id, act, connection = agent_.reader().push_connection()](Json reply) {
+      [this, id = mail.id, act, connection = agent_.push().connection()](Json reply) {
         const bool ok = reply.find("ok") && reply.find("ok").as_bool() == true;
         const Json error = reply.find("error");
         on_settled(id, act,
@@ -141,13 +141,13 @@ void MailSettler::settle_by_tool(const Mail& mail, Mail::Act act) {
 }
 
 void MailSettler::acknowledge_upto() {
-  if (agent_.connections().socket() == nullptr || agent_.reader().upto().empty()) {
+  if (agent_.connections().socket() == nullptr || agent_.push().upto().empty()) {
     return;
   }
   const auto early = std::ranges::find_if(agent_.record().mail, [this](const auto& item) {
     const Mail& mail = item.second;
-    return mail.connection == agent_.reader().push_connection() && mail.mark == 0 &&
-           mail.seq != 0 && mail.state == Mail::State::none;
+    return mail.connection == agent_.push().connection() && mail.mark == 0 && mail.seq != 0 &&
+           mail.state == Mail::State::none;
   });
   if (early != agent_.record().mail.end() && run_.random().chance(400)) {
     acknowledge_upto_early(early->second);
@@ -159,8 +159,7 @@ void MailSettler::acknowledge_upto() {
   constexpr Duration surely_held = base::seconds(4);
   bool is_sure = !run_.clock_was_set;
   for (auto& [id, mail] : agent_.record().mail) {
-    if (mail.connection != agent_.reader().push_connection() ||
-        mail.state == Mail::State::confirmed) {
+    if (mail.connection != agent_.push().connection() || mail.state == Mail::State::confirmed) {
       continue;
     }
     is_sure =
@@ -173,7 +172,7 @@ void MailSettler::acknowledge_upto() {
     }
   }
   const uint64_t ref = agent_.connections().operations().begin(
-      [this, covered, is_sure, connection = agent_.reader().push_connection()](Json reply) {
+      [this, covered, is_sure, connection = agent_.push().connection()](Json reply) {
         const bool ok = reply.find("ok") && reply.find("ok").as_bool() == true;
         if (!ok || !is_sure || number_of(reply, "count") != covered.size()) {
           return;  // The lease of one was over, say. Nobody knows of which.
@@ -186,7 +185,7 @@ void MailSettler::acknowledge_upto() {
         }
         run_.setting.coverage.count("settled", "upto");
       });
-  const MailReader& push = agent_.reader();
+  const PushReader& push = agent_.push();
   const bool by_seq = push.upto_seq() != 0 && run_.random().chance(300);
   const std::string upto = by_seq ? std::to_string(push.upto_seq()) : "\"" + push.upto() + "\"";
   agent_.note(text("acknowledges up to {}: {} messages", upto, covered.size()));
