@@ -3,7 +3,6 @@
 
 #include <cstdio>
 
-#include "app/text/terminal.h"
 #include "base/time.h"
 #include "lib/crypto.h"
 
@@ -140,11 +139,6 @@ void add_pattern_draft(Command& command, PatternOptions& options) {
   add_client_options(command, options.client);
 }
 
-void add_pattern_id(Command& command, PatternOptions& options) {
-  command.add_option("ID", options.id, "Its id, as it was printed")->required();
-  add_client_options(command, options.client);
-}
-
 void write_names(lib::JsonWriter& out, std::string_view key,
                  const std::vector<std::string>& names) {
   out.key(key).array();
@@ -171,13 +165,10 @@ int post_pattern(const PatternOptions& options, const std::string& path, std::st
                       });
 }
 
-std::string message_place(lib::Json owner, std::string_view key) {
-  const lib::Json place = owner.find(key);
-  if (!place) {
-    return "";
-  }
-  const std::string id = text_of(place, "id");
-  return id.empty() ? text_of(place, "seq") : id;
+Table::Cell response_of(lib::Json asked) {
+  const lib::Json response = asked.find("response");
+  const std::string id = text_of(response, "id");
+  return {id.empty() ? text_of(response, "seq") : id, Colour::dim};
 }
 
 }  // namespace parley::app

@@ -10,6 +10,7 @@
 #include "app/command_line.h"
 #include "app/config.h"
 #include "app/text/compose.h"
+#include "app/text/terminal.h"
 #include "lib/json.h"
 #include "lib/json_writer.h"
 
@@ -68,14 +69,10 @@ struct PatternOptions {
   ClientOptions client;
   Draft draft{.type = "request"};
   std::vector<std::string> agents;
-  std::string id;
 };
 
 // Adds the arguments that describe the message.
 void add_pattern_draft(Command& command, PatternOptions& options);
-
-// Adds the argument of `show`.
-void add_pattern_id(Command& command, PatternOptions& options);
 
 void write_names(lib::JsonWriter& out, std::string_view key, const std::vector<std::string>& names);
 
@@ -83,7 +80,8 @@ void write_names(lib::JsonWriter& out, std::string_view key, const std::vector<s
 // of what was begun, and returns the exit code.
 int post_pattern(const PatternOptions& options, const std::string& path, std::string members);
 
-// The id of the message under `key`; its place in the journal where it has no id.
-std::string message_place(lib::Json owner, std::string_view key);
+// A cell with the id of the response of one who was asked; its place in the journal where it has no
+// id.
+Table::Cell response_of(lib::Json asked);
 
 }  // namespace parley::app

@@ -6,7 +6,7 @@
 #include "app/client/agent_token.h"
 #include "app/commands/commands.h"
 #include "app/options.h"
-#include "app/text/terminal.h"
+#include "app/route_command.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {
@@ -23,8 +23,6 @@ struct Options {
   std::string dialect;
   std::string name;
   std::string role;
-  std::string listed_dialect;
-  std::string status;
   std::vector<std::string> capabilities;
   std::vector<std::string> actions;
   std::vector<std::string> topics;
@@ -32,6 +30,8 @@ struct Options {
   bool no_webhook = false;
   bool rotate_secret = false;
 };
+
+std::vector<std::string> dialects() { return {"flow", "collab", "inbox", "superprompt", "squad"}; }
 
 void write_list(JsonWriter& writer, std::string_view key, const std::vector<std::string>& items) {
   if (items.empty()) {
@@ -133,81 +133,49 @@ Colour colour_of(std::string_view status) {
   return status == "offline" ? Colour::dim : Colour::plain;
 }
 
-int list(const Options& options) {
-  std::string path = "/v1/agents";
-  const auto narrow = [&path](std::string_view key, const std::string& value) {
-    if (!value.empty()) {
-      path += (path.find('?') == std::string::npos ? "?" : "&") + std::string(key) + "=" +
-              encoded(value);
-    }
-  };
-  narrow("capability", options.capabilities.empty() ? "" : options.capabilities.front());
-  narrow("role", options.role);
-  narrow("dialect", options.listed_dialect);
-  narrow("status", options.status);
-  return ask_and_show(options.client, {"GET", path}, [](Json answer) {
-    Table table({"ID", "KIND", "DIALECT", "ROLE", "AVAILABLE", "STATUS", "QUEUED", "OPEN"});
-    const Json agents = answer.find("agents");
-    for (const Json agent : agents ? agents.elements() : Json::Elements()) {
-      const std::string status = text_of(agent, "status");
-      const std::string availability = text_of(agent, "availability");
-      table.add({{text_of(agent, "id")},
-                 {text_of(agent, "kind")},
-                 {text_of(agent, "dialect")},
-                 {text_of(agent, "role")},
-                 {availability == "available" ? "yes" : availability, colour_of(availability)},
-                 {status, colour_of(status)},
-                 {text_of(agent, "queue_depth")},
-                 {text_of(agent.find("outbox"), "unsettled")}});
-    }
-    if (table.empty()) {
-      std::printf("no such agents; add one with `parley agent add ID --dialect flow`\n");
-    } else {
-      std::printf("%s", table.render(wants_colours()).c_str());
-    }
-    if (const Json more = answer.find("more"); more && more.as_bool() == true) {
-      std::fprintf(stderr, "these are the first of %s; narrow it down by --role or --capability\n",
-                   text_of(answer, "count").c_str());
-    }
-    return 0;
-  });
+Table::Cell availability_of(Json agent) {
+  const std::string availability = text_of(agent, "availability");
+  return {availability == "available" ? "yes" : availability, colour_of(availability)};
 }
 
-int show(const Options& options) {
-  const HttpCall call{"GET", "/v1/agents/" + encoded(options.id)};
-  return ask_and_show(options.client, call, [](Json answer) {
-    Table table({"FIELD", "VALUE"});
-    for (const auto& [key, value] : answer.members()) {
-      if (!value.is_object()) {
-        table.add({{std::string(key)}, {text_of(answer, key)}});
-        continue;
-      }
-      for (const auto& [part, ignored] : value.members()) {
-        table.add({{std::string(key) + "." + std::string(part)}, {text_of(value, part)}});
-      }
+Table::Cell status_of(Json agent) {
+  const std::string status = text_of(agent, "status");
+  return {status, colour_of(status)};
+}
+
+Table::Cell unsettled_of(Json agent) { return {text_of(agent.find("outbox"), "unsettled")}; }
+
+int list(Json answer, const Given& /*given*/) {
+  print_table(answer.find("agents"),
+              "no such agents; add one with `parley agent add ID --dialect flow`",
+              {{"ID", member("id")},
+               {"KIND", member("kind")},
+               {"DIALECT", member("dialect")},
+               {"ROLE", member("role")},
+               {"AVAILABLE", availability_of},
+               {"STATUS", status_of},
+               {"QUEUED", member("queue_depth")},
+               {"OPEN", unsettled_of}});
+  if (const Json more = answer.find("more"); more && more.as_bool() == true) {
+    std::fprintf(stderr, "these are the first of %s; narrow it down by --role or --capability\n",
+                 text_of(answer, "count").c_str());
+  }
+  return 0;
+}
+
+int show(Json answer, const Given& /*given*/) {
+  Table table({"FIELD", "VALUE"});
+  for (const auto& [key, value] : answer.members()) {
+    if (!value.is_object()) {
+      table.add({{std::string(key)}, {text_of(answer, key)}});
+      continue;
     }
-    std::printf("%s", table.render(wants_colours()).c_str());
-    return 0;
-  });
-}
-
-int remove(const Options& options) {
-  const HttpCall call{"DELETE", "/v1/agents/" + encoded(options.id)};
-  return ask_and_show(options.client, call, [&](Json) {
-    std::printf("agent %s is removed\n", printable(options.id).c_str());
-    return 0;
-  });
-}
-
-int reset(const Options& options) {
-  const HttpCall call{"POST", "/v1/agents/" + encoded(options.id) + "/reset"};
-  return ask_and_show(options.client, call, [&](Json) {
-    std::printf(
-        "agent %s begins anew: breaker, budgets and limits; what a limit "
-        "holds back already keeps its time\n",
-        printable(options.id).c_str());
-    return 0;
-  });
+    for (const auto& [part, ignored] : value.members()) {
+      table.add({{std::string(key) + "." + std::string(part)}, {text_of(value, part)}});
+    }
+  }
+  std::printf("%s", table.render(wants_colours()).c_str());
+  return 0;
 }
 
 // From standard input, because what stands on a command line can be seen by others.
@@ -241,7 +209,7 @@ void add_adding(Command& agent, int& exit_code, const std::shared_ptr<Options>& 
   Command* adding = agent.add_subcommand("add", "Register an agent; prints its token once");
   adding->add_option("ID", options->id, "Its name")->required();
   adding->add_option("--dialect", options->dialect, "The protocol it speaks; flow if not given")
-      ->one_of({"flow", "collab", "inbox", "superprompt", "squad"});
+      ->one_of(dialects());
   adding->add_option("--name", options->name, "A name for people");
   adding->add_option("--role", options->role,
                      "Its role in its dialect: orchestrator in flow; coordinator, worker, "
@@ -263,25 +231,22 @@ void add_adding(Command& agent, int& exit_code, const std::shared_ptr<Options>& 
   adding->callback([=, &exit_code] { exit_code = add(*options); });
 }
 
-void add_listing(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
-  Command* listing = agent.add_subcommand("list", "List who is registered");
-  listing->add_option("--capability", options->capabilities, "Only those that have it")
-      ->expected(1);
-  listing->add_option("--role", options->role, "Only those that have it");
-  listing->add_option("--dialect", options->listed_dialect, "Only those that speak it")
-      ->one_of({"flow", "collab", "inbox", "superprompt", "squad"});
-  listing->add_option("--status", options->status, "Only those that are idle, working, …");
-  add_client_options(*listing, options->client);
-  add_example(*listing, "parley agent list --capability review --json");
-  listing->callback([=, &exit_code] { exit_code = list(*options); });
-}
-
-void add_showing(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
-  Command* showing = agent.add_subcommand("show", "Show one agent with its health figures");
-  showing->add_option("ID", options->id, "Its name")->required();
-  add_client_options(*showing, options->client);
-  add_example(*showing, "parley agent show bo");
-  showing->callback([=, &exit_code] { exit_code = show(*options); });
+RouteCommand list_command() {
+  return {
+      .name = "list",
+      .help = "List who is registered",
+      .example = "parley agent list --capability review --json",
+      .arguments = {{.name = "--capability",
+                     .help = "Only those that have it",
+                     .kind = Argument::Kind::several,
+                     .texts_max = 1},
+                    {.name = "--role", .help = "Only those that have it"},
+                    {.name = "--dialect", .help = "Only those that speak it", .words = dialects()},
+                    {.name = "--status", .help = "Only those that are idle, working, …"}},
+      .call =
+          "GET /v1/agents?capability={--capability}&role={--role}&dialect={--dialect}"
+          "&status={--status}",
+      .show = list};
 }
 
 void add_webhook(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
@@ -299,21 +264,11 @@ void add_webhook(Command& agent, int& exit_code, const std::shared_ptr<Options>&
   hooking->callback([=, &exit_code] { exit_code = set_webhook(*options); });
 }
 
-void add_removing(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
-  Command* removing = agent.add_subcommand("remove", "Remove an agent; its token ends");
-  removing->add_option("ID", options->id, "Its name")->required();
-  add_client_options(*removing, options->client);
-  add_example(*removing, "parley agent remove bo");
-  removing->callback([=, &exit_code] { exit_code = remove(*options); });
-}
-
-void add_resetting(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
-  Command* resetting = agent.add_subcommand(
-      "reset", "Close an agent's circuit breaker and forget what it used of its limits");
-  resetting->add_option("ID", options->id, "Its name")->required();
-  add_client_options(*resetting, options->client);
-  add_example(*resetting, "parley agent reset bo");
-  resetting->callback([=, &exit_code] { exit_code = reset(*options); });
+// A row that is about one agent.
+RouteCommand about_one(RouteCommand row) {
+  row.example = "parley agent " + row.name + " bo";
+  row.arguments = {required("ID", "Its name")};
+  return row;
 }
 
 void add_keeping(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
@@ -331,11 +286,25 @@ void add_agent(Command& app, int& exit_code) {
   Command* agent = app.add_subcommand("agent", "Register, list and remove agents");
   agent->require_subcommand(1);
   add_adding(*agent, exit_code, options);
-  add_listing(*agent, exit_code, options);
-  add_showing(*agent, exit_code, options);
+  add_route_command(*agent, exit_code, list_command());
+  add_route_command(*agent, exit_code,
+                    about_one({.name = "show",
+                               .help = "Show one agent with its health figures",
+                               .call = "GET /v1/agents/{ID}",
+                               .show = show}));
   add_webhook(*agent, exit_code, options);
-  add_removing(*agent, exit_code, options);
-  add_resetting(*agent, exit_code, options);
+  add_route_command(*agent, exit_code,
+                    about_one({.name = "remove",
+                               .help = "Remove an agent; its token ends",
+                               .call = "DELETE /v1/agents/{ID}",
+                               .show = says("agent {ID} is removed")}));
+  add_route_command(
+      *agent, exit_code,
+      about_one({.name = "reset",
+                 .help = "Close an agent's circuit breaker and forget what it used of its limits",
+                 .call = "POST /v1/agents/{ID}/reset",
+                 .show = says("agent {ID} begins anew: breaker, budgets and limits; what a limit "
+                              "holds back already keeps its time")}));
   add_keeping(*agent, exit_code, options);
 }
 

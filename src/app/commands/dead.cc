@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <memory>
 
 #include "app/client/client.h"
 #include "app/commands/commands.h"
-#include "app/options.h"
-#include "app/text/terminal.h"
+#include "app/route_command.h"
 
 namespace parley::app {
 
@@ -13,97 +11,80 @@ namespace {
 
 using lib::Json;
 
-// Shared by the closures of one group, because CLI11 copies them.
-struct Options {
-  ClientOptions client;
-  std::string id;
-  bool pending = false;
-  uint64_t limit = 100;
-};
-
-std::string resolution_of(Json letter) {
+Table::Cell state_of(Json letter) {
   const Json resolution = letter.find("resolution");
-  return resolution && resolution.is_object() ? text_of(resolution, "status") : "";
+  const std::string state =
+      resolution && resolution.is_object() ? text_of(resolution, "status") : "";
+  return {state, state == "pending" ? Colour::yellow : Colour::plain};
 }
 
-int list(const Options& options) {
-  const HttpCall call{"GET", "/v1/dead-letters?limit=" + std::to_string(options.limit) +
-                                 (options.pending ? "&state=pending" : "")};
-  return ask_and_show(options.client, call, [](Json answer) {
-    Table table({"ID", "REASON", "FAILED", "FROM", "TO", "RETRIES", "STATE", "LAST ERROR"});
-    const Json letters = answer.find("dead_letters");
-    for (const Json letter : letters ? letters.elements() : Json::Elements()) {
-      constexpr size_t error_columns = 50;
-      const std::string state = resolution_of(letter);
-      table.add({{text_of(letter, "id")},
-                 {text_of(letter, "reason")},
-                 {text_of(letter, "failed_at"), Colour::dim},
-                 {text_of(letter, "sender")},
-                 {text_of(letter, "receiver")},
-                 {text_of(letter, "retry_count")},
-                 {state, state == "pending" ? Colour::yellow : Colour::plain},
-                 {shortened(printable(text_of(letter, "last_error")), error_columns)}});
+int show(Json answer, const Given& /*given*/) {
+  const Json inner = answer.find("dead_letter");
+  const Json letter = inner ? inner : answer;
+  Table table({"FIELD", "VALUE"});
+  for (const auto& [key, value] : letter.members()) {
+    if (key != "original_message") {
+      table.add({{std::string(key)}, {text_of(letter, key)}});
     }
-    std::printf("%s", table.empty() ? "no dead letters\n" : table.render(wants_colours()).c_str());
-    return 0;
-  });
+  }
+  std::printf("%s", table.render(wants_colours()).c_str());
+  if (const Json original = answer.find("original_message")) {
+    std::printf("\n%s\n", printable_json(original.raw()).c_str());
+  }
+  return 0;
 }
 
-int show(const Options& options) {
-  const HttpCall call{"GET", "/v1/dead-letters/" + encoded(options.id)};
-  return ask_and_show(options.client, call, [](Json answer) {
-    const Json inner = answer.find("dead_letter");
-    const Json letter = inner ? inner : answer;
-    Table table({"FIELD", "VALUE"});
-    for (const auto& [key, value] : letter.members()) {
-      if (key != "original_message") {
-        table.add({{std::string(key)}, {text_of(letter, key)}});
-      }
-    }
-    std::printf("%s", table.render(wants_colours()).c_str());
-    if (const Json original = answer.find("original_message")) {
-      std::printf("\n%s\n", printable_json(original.raw()).c_str());
-    }
-    return 0;
-  });
+RouteCommand list_command() {
+  constexpr size_t error_columns = 50;
+  return {.name = "list",
+          .help = "List them, newest first",
+          .example = "parley dead list --pending",
+          .arguments = {{.name = "--pending",
+                         .help = "Only those that nobody has resolved",
+                         .kind = Argument::Kind::flag,
+                         .value = "pending"},
+                        limit_of(1'000)},
+          .call = "GET /v1/dead-letters?limit={--limit}&state={--pending}",
+          .show = lists("dead_letters", "no dead letters",
+                        {{"ID", member("id")},
+                         {"REASON", member("reason")},
+                         {"FAILED", member("failed_at", Colour::dim)},
+                         {"FROM", member("sender")},
+                         {"TO", member("receiver")},
+                         {"RETRIES", member("retry_count")},
+                         {"STATE", state_of},
+                         {"LAST ERROR", member("last_error", error_columns)}})};
 }
 
-int resolve(const Options& options, const std::string& act, const char* done) {
-  const HttpCall call{"POST", "/v1/dead-letters/" + encoded(options.id) + "/" + act, "{}", {}};
-  return ask_and_show(options.client, call, [&](Json) {
-    std::printf("%s dead letter %s\n", done, printable(options.id).c_str());
-    return 0;
-  });
-}
-
-void add_one(Command& group, int& exit_code, const std::shared_ptr<Options>& options,
-             const std::string& act, const std::string& help, const char* done) {
-  Command* command = group.add_subcommand(act, help);
-  command->add_option("ID", options->id, "The dead letter")->required();
-  add_client_options(*command, options->client);
-  add_example(*command, "parley dead " + act + " 17");
-  command->callback([=, &exit_code] {
-    exit_code = act == "show" ? show(*options) : resolve(*options, act, done);
-  });
+// What can be done about one; `done` is printed then.
+RouteCommand resolve_command(const std::string& act, const std::string& help,
+                             const std::string& done) {
+  return {.name = act,
+          .help = help,
+          .example = "parley dead " + act + " 17",
+          .arguments = {required("ID", "The dead letter")},
+          .call = "POST /v1/dead-letters/{ID}/" + act,
+          .body = Body{},
+          .show = says(done + " dead letter {ID}")};
 }
 
 }  // namespace
 
 void add_dead(Command& app, int& exit_code) {
-  const auto options = std::make_shared<Options>();
-  Command* dead = app.add_subcommand("dead", "Messages that could not be delivered");
-  dead->require_subcommand(1);
-  Command* listing = dead->add_subcommand("list", "List them, newest first");
-  listing->add_flag("--pending", options->pending, "Only those that nobody has resolved");
-  listing->add_option("--limit", options->limit, "At most so many; 100 if not given")
-      ->in_range(1, 1'000);
-  add_client_options(*listing, options->client);
-  add_example(*listing, "parley dead list --pending");
-  listing->callback([=, &exit_code] { exit_code = list(*options); });
-  add_one(*dead, exit_code, options, "show", "Show one with its message", "");
-  add_one(*dead, exit_code, options, "retry", "Deliver it once more", "retried");
-  add_one(*dead, exit_code, options, "discard", "Give it up for good", "discarded");
-  add_one(*dead, exit_code, options, "escalate", "Hand it to a person", "escalated");
+  const RouteCommand show_one{.name = "show",
+                              .help = "Show one with its message",
+                              .example = "parley dead show 17",
+                              .arguments = {required("ID", "The dead letter")},
+                              .call = "GET /v1/dead-letters/{ID}",
+                              .show = show};
+  add_route_command(
+      app, exit_code,
+      {.name = "dead",
+       .help = "Messages that could not be delivered",
+       .subcommands = {list_command(), show_one,
+                       resolve_command("retry", "Deliver it once more", "retried"),
+                       resolve_command("discard", "Give it up for good", "discarded"),
+                       resolve_command("escalate", "Hand it to a person", "escalated")}});
 }
 
 }  // namespace parley::app

@@ -6,8 +6,8 @@
 
 #include "app/commands/commands.h"
 #include "app/options.h"
+#include "app/route_command.h"
 #include "app/text/notifications.h"
-#include "app/text/terminal.h"
 
 namespace parley::app {
 
@@ -15,83 +15,46 @@ namespace {
 
 using lib::Json;
 
-// Shared by the closures of the commands, because CLI11 copies them.
-struct Options {
-  ClientOptions client;
-  std::string id;
-  std::string wait;
-  std::string dialect;
-  std::string since;
-  std::string until;
-  uint64_t cursor = 0;
-  uint64_t limit = 100;
-};
-
-int list_inbox(const Options& options) {
-  HttpCall call{"GET", "/v1/inbox?limit=" + std::to_string(options.limit)};
-  if (!options.wait.empty()) {
-    call.path += "&wait=" + options.wait;
-    call.patience.us += base::parse_duration(options.wait).value_or(base::Duration{}).us;
-  }
-  return ask_and_show(options.client, call, [](Json answer) {
-    const std::string text = notifications_table(answer);
-    std::printf("%s", text.empty() ? "no mail\n" : text.c_str());
-    return 0;
-  });
+int show_inbox(Json answer, const Given& /*given*/) {
+  const std::string text = notifications_table(answer);
+  std::printf("%s", text.empty() ? "no mail\n" : text.c_str());
+  return 0;
 }
 
 // `acked` of one receiver; of several how many it is settled for.
-std::string standing_of(Json message) {
+Table::Cell standing_of(Json message) {
   const Json deliveries = message.find("deliveries");
   const Json count = message.find("recipient_count");
   const Json open = message.find("open");
   const uint64_t all = count ? count.as_uint64().value_or(0) : 0;
   if (all == 1 && deliveries) {
     for (const Json delivery : deliveries.elements()) {
-      return text_of(delivery, "state");
+      return {text_of(delivery, "state")};
     }
   }
   const uint64_t settled = all - std::min(all, open ? open.as_uint64().value_or(0) : 0);
-  return std::to_string(settled) + " of " + std::to_string(all) + " settled";
+  return {std::to_string(settled) + " of " + std::to_string(all) + " settled"};
 }
 
-int show_outbox(Json answer) {
-  constexpr size_t preview_columns = 40;
-  Table table({"ID", "TO", "TYPE", "SENT", "STATE", "PREVIEW"});
-  const Json messages = answer.find("messages");
-  for (const Json message : messages ? messages.elements() : Json::Elements()) {
-    std::string to;
-    const Json receivers = message.find("to");
-    for (const Json receiver : receivers ? receivers.elements() : Json::Elements()) {
-      to += (to.empty() ? "" : ", ") + std::string(receiver.as_string().value_or(receiver.raw()));
-    }
-    table.add({{text_of(message, "id")},
-               {shortened(printable(to), preview_columns)},
-               {text_of(message, "type")},
-               {text_of(message, "timestamp"), Colour::dim},
-               {standing_of(message)},
-               {shortened(printable(text_of(message, "preview")), preview_columns)}});
-  }
-  std::printf("%s", table.empty() ? "nothing sent\n" : table.render(wants_colours()).c_str());
+constexpr size_t preview_columns = 40;
+
+Table::Cell receivers_of(Json message) {
+  return {shortened(printable(joined(message.find("to"))), preview_columns)};
+}
+
+int show_outbox(Json answer, const Given& /*given*/) {
+  print_table(answer.find("messages"), "nothing sent",
+              {{"ID", member("id")},
+               {"TO", receivers_of},
+               {"TYPE", member("type")},
+               {"SENT", member("timestamp", Colour::dim)},
+               {"STATE", standing_of},
+               {"PREVIEW", member("preview", preview_columns)}});
   if (const std::string next = text_of(answer, "next"); !next.empty()) {
     std::fprintf(stderr, "parley: there is more; go on with --cursor %s\n",
                  printable(next).c_str());
   }
   return 0;
-}
-
-int list_outbox(const Options& options) {
-  HttpCall call{"GET", "/v1/outbox?limit=" + std::to_string(options.limit)};
-  if (!options.since.empty()) {
-    call.path += "&since=" + encoded(options.since);
-  }
-  if (!options.until.empty()) {
-    call.path += "&until=" + encoded(options.until);
-  }
-  if (options.cursor != 0) {
-    call.path += "&cursor=" + std::to_string(options.cursor);
-  }
-  return ask_and_show(options.client, call, show_outbox);
 }
 
 void print_field(const char* name, const std::string& value) {
@@ -138,8 +101,15 @@ int show_message(Json message) {
   return 0;
 }
 
+// Shared with the closure, because CLI11 copies it.
+struct ReadOptions {
+  ClientOptions client;
+  std::string id;
+  std::string dialect;
+};
+
 // For people in flow's words, whatever the caller speaks; for programs in the caller's dialect.
-int read(const Options& options) {
+int read(const ReadOptions& options) {
   std::string path = "/v1/messages/" + encoded(options.id);
   if (!options.dialect.empty()) {
     path += "?dialect=" + encoded(options.dialect);
@@ -167,27 +137,32 @@ int read(const Options& options) {
 }  // namespace
 
 void add_inbox(Command& app, int& exit_code) {
-  const auto options = std::make_shared<Options>();
-  Command* listing = app.add_subcommand(
-      "inbox", "List what waits for you, most urgent first; in flow by sender, each in order");
-  takes_duration(*listing->add_option("--wait", options->wait, "Wait so long for mail"));
-  listing->add_option("--limit", options->limit, "At most so many; 100 if not given")
-      ->in_range(1, 1'000);
-  add_client_options(*listing, options->client);
-  add_example(*listing, "parley inbox --wait 30s");
-  listing->callback([=, &exit_code] { exit_code = list_inbox(*options); });
+  add_route_command(
+      app, exit_code,
+      {.name = "inbox",
+       .help = "List what waits for you, most urgent first; in flow by sender, each in order",
+       .example = "parley inbox --wait 30s",
+       .arguments = {{.name = "--wait",
+                      .help = "Wait so long for mail",
+                      .kind = Argument::Kind::wait},
+                     limit_of(1'000)},
+       .call = "GET /v1/inbox?limit={--limit}&wait={--wait}",
+       .show = show_inbox});
+  add_route_command(
+      app, exit_code,
+      {.name = "outbox",
+       .help = "List what you sent and how it stands, newest first",
+       .example = "parley outbox --since 2026-11-15T08:00:00Z",
+       .arguments = {{.name = "--since", .help = "Not older than this", .type = "TIME"},
+                     {.name = "--until", .help = "Older than this", .type = "TIME"},
+                     limit_of(500),
+                     {.name = "--cursor",
+                      .help = "Where the list before this one ended",
+                      .kind = Argument::Kind::number}},
+       .call = "GET /v1/outbox?limit={--limit}&since={--since}&until={--until}&cursor={--cursor}",
+       .show = show_outbox});
 
-  Command* sent =
-      app.add_subcommand("outbox", "List what you sent and how it stands, newest first");
-  sent->add_option("--since", options->since, "Not older than this")->type_name("TIME");
-  sent->add_option("--until", options->until, "Older than this")->type_name("TIME");
-  sent->add_option("--limit", options->limit, "At most so many; 100 if not given")
-      ->in_range(1, 500);
-  sent->add_option("--cursor", options->cursor, "Where the list before this one ended");
-  add_client_options(*sent, options->client);
-  add_example(*sent, "parley outbox --since 2026-11-15T08:00:00Z");
-  sent->callback([=, &exit_code] { exit_code = list_outbox(*options); });
-
+  const auto options = std::make_shared<ReadOptions>();
   Command* reading = app.add_subcommand("read", "Show a message; marks it read");
   reading->add_option("ID", options->id, "The message")->required();
   reading->add_option("--dialect", options->dialect, "Write it in this protocol's form");

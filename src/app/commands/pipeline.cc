@@ -4,7 +4,7 @@
 
 #include "app/commands/commands.h"
 #include "app/options.h"
-#include "app/text/terminal.h"
+#include "app/route_command.h"
 
 namespace parley::app {
 
@@ -21,25 +21,19 @@ int start(const PatternOptions& options) {
   return post_pattern(options, "/v1/pipelines?lenient=true", std::move(text));
 }
 
-int show(const PatternOptions& options) {
-  return ask_and_show(
-      options.client, {"GET", "/v1/pipelines/" + encoded(options.id)}, [](Json answer) {
-        const std::string waits_for = text_of(answer, "waits_for");
-        const std::string error = text_of(answer, "error");
-        std::printf("%s%s%s\n", text_of(answer, "state").c_str(),
-                    waits_for.empty() ? "" : (", waits for " + printable(waits_for)).c_str(),
-                    error.empty() ? "" : (": " + printable(error)).c_str());
-        Table table({"STAGE", "STATE", "BEGAN", "ENDED", "RESPONSE"});
-        for (const Json stage : answer.find("stages").elements()) {
-          table.add({{text_of(stage, "agent")},
-                     {text_of(stage, "state")},
-                     {text_of(stage, "began"), Colour::dim},
-                     {text_of(stage, "ended"), Colour::dim},
-                     {message_place(stage, "response"), Colour::dim}});
-        }
-        std::printf("%s", table.render(wants_colours()).c_str());
-        return 0;
-      });
+int show(Json answer, const Given& /*given*/) {
+  const std::string waits_for = text_of(answer, "waits_for");
+  const std::string error = text_of(answer, "error");
+  std::printf("%s%s%s\n", text_of(answer, "state").c_str(),
+              waits_for.empty() ? "" : (", waits for " + printable(waits_for)).c_str(),
+              error.empty() ? "" : (": " + printable(error)).c_str());
+  print_table(answer.find("stages"), "",
+              {{"STAGE", member("agent")},
+               {"STATE", member("state")},
+               {"BEGAN", member("began", Colour::dim)},
+               {"ENDED", member("ended", Colour::dim)},
+               {"RESPONSE", response_of}});
+  return 0;
 }
 
 }  // namespace
@@ -56,10 +50,13 @@ void add_pipeline(Command& app, int& exit_code) {
   add_pattern_draft(*starts, *options);
   add_example(*starts, "parley pipeline start --stage coder --stage reviewer \"Add a dark mode\"");
   starts->callback([=, &exit_code] { exit_code = start(*options); });
-  Command* shows = group->add_subcommand("show", "How it stands");
-  add_pattern_id(*shows, *options);
-  add_example(*shows, "parley pipeline show 1b4e28ba-2fa1-41d2-883f-0016d3cca427");
-  shows->callback([=, &exit_code] { exit_code = show(*options); });
+  add_route_command(*group, exit_code,
+                    {.name = "show",
+                     .help = "How it stands",
+                     .example = "parley pipeline show 1b4e28ba-2fa1-41d2-883f-0016d3cca427",
+                     .arguments = {required("ID", "Its id, as it was printed")},
+                     .call = "GET /v1/pipelines/{ID}",
+                     .show = show});
 }
 
 }  // namespace parley::app

@@ -4,7 +4,7 @@
 
 #include "app/commands/commands.h"
 #include "app/options.h"
-#include "app/text/terminal.h"
+#include "app/route_command.h"
 
 namespace parley::app {
 
@@ -12,7 +12,7 @@ namespace {
 
 using lib::Json;
 
-// Shared by the closures of the group, because CLI11 copies them.
+// Shared with the closure, because CLI11 copies it.
 struct Options : PatternOptions {
   std::string strategy = "all";
   std::string window;
@@ -32,22 +32,16 @@ int start(const Options& options) {
   return post_pattern(options, "/v1/scatter?lenient=true", std::move(text));
 }
 
-int show(const Options& options) {
-  return ask_and_show(
-      options.client, {"GET", "/v1/scatter/" + encoded(options.id)}, [](Json answer) {
-        std::printf("%s: %s of %s answers (%s)\n", text_of(answer, "state").c_str(),
-                    text_of(answer, "good").c_str(), text_of(answer, "needed").c_str(),
-                    text_of(answer, "strategy").c_str());
-        Table table({"AGENT", "STATE", "STATUS", "RESPONSE"});
-        for (const Json member : answer.find("members").elements()) {
-          table.add({{text_of(member, "agent")},
-                     {text_of(member, "state")},
-                     {text_of(member, "status")},
-                     {message_place(member, "response"), Colour::dim}});
-        }
-        std::printf("%s", table.render(wants_colours()).c_str());
-        return 0;
-      });
+int show(Json answer, const Given& /*given*/) {
+  std::printf("%s: %s of %s answers (%s)\n", text_of(answer, "state").c_str(),
+              text_of(answer, "good").c_str(), text_of(answer, "needed").c_str(),
+              text_of(answer, "strategy").c_str());
+  print_table(answer.find("members"), "",
+              {{"AGENT", member("agent")},
+               {"STATE", member("state")},
+               {"STATUS", member("status")},
+               {"RESPONSE", response_of}});
+  return 0;
 }
 
 }  // namespace
@@ -68,10 +62,13 @@ void add_scatter(Command& app, int& exit_code) {
   add_pattern_draft(*asks, *options);
   add_example(*asks, "parley scatter ask --to bo --to cy --strategy majority \"Ship it?\"");
   asks->callback([=, &exit_code] { exit_code = start(*options); });
-  Command* shows = group->add_subcommand("show", "How it stands");
-  add_pattern_id(*shows, *options);
-  add_example(*shows, "parley scatter show 1b4e28ba-2fa1-41d2-883f-0016d3cca427");
-  shows->callback([=, &exit_code] { exit_code = show(*options); });
+  add_route_command(*group, exit_code,
+                    {.name = "show",
+                     .help = "How it stands",
+                     .example = "parley scatter show 1b4e28ba-2fa1-41d2-883f-0016d3cca427",
+                     .arguments = {required("ID", "Its id, as it was printed")},
+                     .call = "GET /v1/scatter/{ID}",
+                     .show = show});
 }
 
 }  // namespace parley::app

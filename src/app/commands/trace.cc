@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <vector>
 
 #include "app/client/client.h"
 #include "app/commands/commands.h"
-#include "app/options.h"
-#include "app/text/terminal.h"
+#include "app/route_command.h"
 
 namespace parley::app {
 
 namespace {
 
 using lib::Json;
-
-// Shared with the closure, because CLI11 copies it.
-struct Options {
-  ClientOptions client;
-  std::string id;
-};
 
 // `850us`, `12.3ms`, `4.56s`, `2m05s`.
 std::string short_duration(int64_t us) {
@@ -119,35 +111,30 @@ void draw(Json spans) {
   std::printf("%s", table.render(wants_colours()).c_str());
 }
 
-int show(const Options& options) {
-  return ask_and_show(
-      options.client, {"GET", "/v1/traces/" + encoded(options.id)}, [](Json answer) {
-        const std::string took = text_of(answer, "endTime").empty()
-                                     ? "still going on"
-                                     : duration_of(answer, "duration_us");
-        std::printf(
-            "trace %s: %s messages, %s, %s\n", printable(text_of(answer, "traceId")).c_str(),
-            text_of(answer, "messages").c_str(), took.c_str(), text_of(answer, "status").c_str());
-        if (text_of(answer, "more") == "true") {
-          std::printf("newer messages are left out\n");
-        }
-        if (const Json spans = answer.find("spans")) {
-          draw(spans);
-        }
-        return 0;
-      });
+int show(Json answer, const Given& /*given*/) {
+  const std::string took =
+      text_of(answer, "endTime").empty() ? "still going on" : duration_of(answer, "duration_us");
+  std::printf("trace %s: %s messages, %s, %s\n", printable(text_of(answer, "traceId")).c_str(),
+              text_of(answer, "messages").c_str(), took.c_str(), text_of(answer, "status").c_str());
+  if (text_of(answer, "more") == "true") {
+    std::printf("newer messages are left out\n");
+  }
+  if (const Json spans = answer.find("spans")) {
+    draw(spans);
+  }
+  return 0;
 }
 
 }  // namespace
 
 void add_trace(Command& app, int& exit_code) {
-  const auto options = std::make_shared<Options>();
-  Command* trace =
-      app.add_subcommand("trace", "Draw what a message caused and how long each part took");
-  trace->add_option("ID", options->id, "A trace, or a message of it")->required();
-  add_client_options(*trace, options->client);
-  add_example(*trace, "parley trace 4bf92f3577b34da6a3ce929d0e0e4736");
-  trace->callback([=, &exit_code] { exit_code = show(*options); });
+  add_route_command(app, exit_code,
+                    {.name = "trace",
+                     .help = "Draw what a message caused and how long each part took",
+                     .example = "parley trace 4bf92f3577b34da6a3ce929d0e0e4736",
+                     .arguments = {required("ID", "A trace, or a message of it")},
+                     .call = "GET /v1/traces/{ID}",
+                     .show = show});
 }
 
 }  // namespace parley::app

@@ -3,6 +3,8 @@
 
 #include <span>
 
+#include "sim/checks/waiting/pipelines.h"
+
 namespace parley::sim {
 
 void EffectChecks::observe(const Step& step) {
@@ -35,7 +37,7 @@ void EffectChecks::learn(const Step& step) {
     tasks_.learn_move(step, *move);
   }
   if (const auto* gone = done<core::Unregister>(step)) {
-    remove(std::string(gone->name));
+    requests_.remove(gone->name);
   } else if (const auto* open = done<core::OpenStream>(step)) {
     model_.streams[open->stream] = Stream{
         .agent = std::string(step.entry.actor), .window = open->window, .after = open->after};
@@ -68,16 +70,7 @@ void EffectChecks::learn_message(const Step& step, const core::Send& command) {
   if (!is_held_back(step, command)) {
     receivers_.check_receivers(step, command);
   }
-  if (command.outbox_item != 0) {
-    pipelines_.check_stage(step, command);
-  }
   requests_.begin(step, command);
-}
-
-void EffectChecks::remove(const std::string& name) {
-  scatters_.remove_owner(name);
-  pipelines_.remove_owner(name);
-  receipts_.remove_sender(name);
 }
 
 // A dead letter that the command resolves may come with the effects of the same entry. So each
@@ -163,10 +156,8 @@ void EffectChecks::on_owed(const Step& step, const NamedEffect& effect) {
   }
 }
 
-// Tells the check that is concerned what the broker owes. An item may be gone from the outbox
-// again.
+// Tells the check that is concerned what the broker owes.
 void EffectChecks::on_outbox_item(const Step& step, const NamedEffect& effect) {
-  const core::OutboxItem* const item = step.after.tables().outbox.find(effect.outbox_item);
   switch (effect.outbox_kind) {
     case core::OutboxKind::delivery_failed:
     case core::OutboxKind::message_malformed:
@@ -182,30 +173,12 @@ void EffectChecks::on_outbox_item(const Step& step, const NamedEffect& effect) {
       registrations_.on_published(effect.receiver);
       return;
     case core::OutboxKind::gathered:
-      if (item != nullptr) {
-        scatters_.on_gathered(step, *item);
-      }
-      return;
     case core::OutboxKind::stage:
-      if (item != nullptr) {
-        pipelines_.on_stage_owed(*item, effect);
-      }
-      return;
     case core::OutboxKind::pipeline_ended:
-      if (item != nullptr) {
-        pipelines_.on_ended(step, *item);
-      }
-      return;
     case core::OutboxKind::roll_called:
-      if (item != nullptr) {
-        receipts_.on_roll_called(step, *item);
-      }
-      return;
     case core::OutboxKind::acknowledged:
     case core::OutboxKind::not_acknowledged:
-      if (item != nullptr) {
-        receipts_.on_receipt(step, *item);
-      }
+      requests_.on_owed(step, effect);
       return;
     case core::OutboxKind::backpressure:   // BackpressureChecks reads it from the effects.
     case core::OutboxKind::thread_closed:  // ThreadChecks does.
@@ -249,10 +222,7 @@ void EffectChecks::check_tables(const Step& step) {
   deliveries_.check_streams(step);
   requests_.check_notices(step);
   answers_.check(step);
-  pipelines_.check(step);
   requests_.check_overdue(step);
-  receipts_.check(step);
-  scatters_.check(step);
   outbox_.check(step);
   dead_letters_.check_notices(step);
   dead_letters_.check_kept(step);

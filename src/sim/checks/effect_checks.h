@@ -24,10 +24,7 @@
 #include "sim/checks/waiting/answers.h"
 #include "sim/checks/waiting/deadlocks.h"
 #include "sim/checks/waiting/outbox.h"
-#include "sim/checks/waiting/pipelines.h"
-#include "sim/checks/waiting/receipts.h"
 #include "sim/checks/waiting/requests.h"
-#include "sim/checks/waiting/scatters.h"
 #include "sim/model/model.h"
 
 namespace parley::sim {
@@ -53,7 +50,6 @@ class EffectChecks {
   void begin(const Step& step);
   void learn(const Step& step);
   void learn_message(const Step& step, const core::Send& command);
-  void remove(const std::string& name);
   void observe_effects(const Step& step);
   void on(const Step& step, const NamedEffect& effect);
   void on_stream_closed(const NamedEffect& effect);
@@ -80,10 +76,7 @@ class EffectChecks {
   DeliveryChecks deliveries_{model_, order_, retries_};
   DeadLetterChecks dead_letters_{model_};
   SettlementChecks settlements_{model_, dead_letters_, order_, retries_, answers_};
-  ScatterChecks scatters_{model_, answers_};
-  PipelineChecks pipelines_{model_};
-  ReceiptChecks receipts_{model_};
-  RequestChecks requests_{model_, presence_, scatters_, pipelines_, receipts_};
+  RequestChecks requests_{model_, presence_, answers_};
   OutboxChecks outbox_{model_};
   LimitChecks limits_{model_};
 };

@@ -6,13 +6,30 @@
 #include <utility>
 
 #include "lib/crypto.h"
-#include "lib/json_writer.h"
 #include "sim/client/messages.h"
 
 namespace parley::edge_sim {
 
 using sim::text;
-using Called = McpClient::Called;
+
+namespace {
+
+// True when the signature is made with one of the secrets.
+bool is_proven(const Reply& request, const std::vector<std::string>& secrets) {
+  constexpr std::string_view prefix = "whsec_";
+  return std::ranges::any_of(secrets, [&](const std::string& each) {
+    const auto key = lib::base64_decoded(std::string_view(each).substr(prefix.size()));
+    std::array<uint8_t, 32> secret{};
+    std::ranges::copy(key->substr(0, secret.size()), secret.begin());
+    const std::string proof =
+        "v1," + lib::base64(lib::hmac_sha256(
+                    secret, text("{}.{}.{}", request.header("webhook-id"),
+                                 request.header("webhook-timestamp"), request.body)));
+    return request.header("webhook-signature").find(proof) != std::string_view::npos;
+  });
+}
+
+}  // namespace
 
 Agent::Agent(RunState& run, Profile profile, std::string token) : run_(run) {
   begin(std::move(profile), std::move(token));
@@ -50,6 +67,7 @@ void Agent::leave() {
   record_.subscribed.clear();
   jobs_.leave();
   reader_.leave();
+  push_.forget_mark();
 }
 
 void Agent::note(std::string_view what) {
@@ -99,11 +117,11 @@ void Agent::act_once() {
   } else if (roll < 73 && !uses_tools()) {
     go_offline();
   } else if (roll < 75 && uses_tools()) {
-    look_around();
-  } else if (!has_push() || random.chance(100)) {
+    tools_.look_around();
+  } else if (!profile_.is_pushed_to() || random.chance(100)) {
     reader_.poll(random.chance(600));
   } else {
-    reader_.open_push();
+    push_.open();
   }
 }
 
@@ -115,10 +133,10 @@ void Agent::drain() {
   sender_.send_again();
   jobs_.drain();
   reader_.fetch_listed();
-  if (!has_push() || run_.random().chance(300)) {
+  if (!profile_.is_pushed_to() || run_.random().chance(300)) {
     reader_.poll(false);
   } else {
-    reader_.open_push();
+    push_.open();
   }
   std::vector<std::string> open;
   for (const auto& [id, mail] : record_.mail) {
@@ -129,7 +147,7 @@ void Agent::drain() {
   }
   for (const std::string& id : open) {
     Mail& mail = record_.mail[id];
-    if (mail.state == Mail::State::unknown && !connections_.expects_replies()) {
+    if (mail.state == Mail::State::unknown && connections_.operations().empty()) {
       mail.state = Mail::State::none;  // What was asked on a socket that is gone is asked again.
     }
     settler_.decide(mail);
@@ -139,7 +157,9 @@ void Agent::drain() {
 void Agent::crash(bool forgets) {
   note(forgets ? "crashes and forgets" : "crashes");
   connections_.hang_up();
-  reader_.crash(forgets);
+  if (forgets) {
+    push_.forget_mark();
+  }
 }
 
 // Until it does something. What must not wait for it is tried again meanwhile.
@@ -189,77 +209,11 @@ void Agent::wake(const Reply& request) {
   each_marker(request.body, [&](std::string_view marker) {
     run_.fail("privacy", text("{}'s webhook is told words of a message: {}", name(), marker));
   });
-  if (!is_proven(request)) {
+  if (!is_proven(request, secrets_)) {
     run_.fail("webhook", text("{} is woken without a proof: {}", name(), request.body));
   }
   run_.setting.coverage.count("woken by", "a webhook");
   reader_.wake();
-}
-
-// True when the signature is made with one of its secrets.
-bool Agent::is_proven(const Reply& request) const {
-  constexpr std::string_view prefix = "whsec_";
-  return std::ranges::any_of(secrets_, [&](const std::string& each) {
-    const auto key = lib::base64_decoded(std::string_view(each).substr(prefix.size()));
-    std::array<uint8_t, 32> secret{};
-    std::ranges::copy(key->substr(0, secret.size()), secret.begin());
-    const std::string proof =
-        "v1," + lib::base64(lib::hmac_sha256(
-                    secret, text("{}.{}.{}", request.header("webhook-id"),
-                                 request.header("webhook-timestamp"), request.body)));
-    return request.header("webhook-signature").find(proof) != std::string_view::npos;
-  });
-}
-
-// Asks another agent a question, with the answer as the result of the call.
-void Agent::ask_by_tool() {
-  const std::string to = run_.random().pick(run_.agents)->name();
-  const std::string marker = run_.new_marker(name(), {to});
-  std::string arguments;
-  lib::JsonWriter(arguments)
-      .object()
-      .key("to")
-      .text(to)
-      .key("content")
-      .text(some_words(marker, run_.random()))
-      .key("seconds")
-      .number(15)
-      .end_object();
-  connections_.mcp()->call("request", arguments, [this](const Called& called) {
-    each_marker(called.text, [this](std::string_view seen) {
-      // The answer is acknowledged with that. It has no id here.
-      Mail& mail = record_.mail["answer " + std::string(seen)];
-      mail.marker = seen;
-      mail.sightings = 1;
-      mail.ever_acked = true;
-      mail.act = Mail::Act::ack;
-      mail.state = Mail::State::confirmed;
-      mail.confirmed_at = run_.step;
-      record_.markers_seen.insert(mail.marker);
-    });
-  });
-}
-
-void Agent::look_around() {
-  if (std::exchange(ends_session_, false)) {
-    connections_.mcp()->end_session();  // Unless it waits for an answer in it.
-  }
-  constexpr std::array<std::string_view, 4> others = {"status", "findAgents", "request", "thread"};
-  const std::string_view tool = run_.random().pick(others);
-  if (tool == "request") {
-    ask_by_tool();
-  } else if (tool == "thread") {
-    for (const auto& [id, mail] : record_.mail) {
-      if (!mail.thread.empty() && run_.random().chance(200)) {
-        connections_.mcp()->call("getThread", tool_argument("threadId", mail.thread),
-                                 [](const Called&) {});
-        break;
-      }
-    }
-  } else {
-    connections_.mcp()->call(std::string(tool), "{}", [](const Called&) {});
-  }
-  ends_session_ = profile_.era == McpClient::Era::sessions && run_.random().chance(200);
 }
 
 }  // namespace parley::edge_sim

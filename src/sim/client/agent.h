@@ -12,7 +12,9 @@
 #include "sim/client/mail_settler.h"
 #include "sim/client/mcp_client.h"
 #include "sim/client/message_sender.h"
+#include "sim/client/push_reader.h"
 #include "sim/client/record.h"
+#include "sim/client/tool_caller.h"
 #include "sim/client/wire.h"
 #include "sim/edge/run_state.h"
 
@@ -31,6 +33,8 @@ class Agent {
     Way way = Way::poll;
     McpClient::Era era = McpClient::Era::sessions;
     std::string webhook_secret{};  // It looks for mail only when it was woken.
+
+    bool is_pushed_to() const { return way == Way::events || way == Way::socket; }
   };
 
   Agent(RunState& run, Profile profile, std::string token);
@@ -43,14 +47,13 @@ class Agent {
   const ClientRecord& record() const { return record_; }
   Connections& connections() { return connections_; }
   MailReader& reader() { return reader_; }
+  PushReader& push() { return push_; }
   MailSettler& settler() { return settler_; }
   MessageSender& sender() { return sender_; }
   Jobs& jobs() { return jobs_; }
 
   // One thing that an agent does.
   void act();
-  // Reads what came on all connections.
-  void read() { connections_.read(); }
   // While a run ends: reads and acknowledges all that there is.
   void drain();
   // The process ends, and begins anew: with what it wrote down of its stream, or without.
@@ -73,24 +76,21 @@ class Agent {
   void note(std::string_view what);
 
  private:
-  bool has_push() const { return profile_.way == Way::events || profile_.way == Way::socket; }
   void act_once();
   void go_offline();
   void try_ended_token();
-  bool is_proven(const Reply& request) const;
-  void ask_by_tool();
-  void look_around();
 
   RunState& run_;
   Profile profile_;
   ClientRecord record_;
   Connections connections_{run_, *this};
   MailReader reader_{run_, *this};
+  PushReader push_{run_, *this};
   MailSettler settler_{run_, *this};
   MessageSender sender_{run_, *this};
   Jobs jobs_{run_, *this};
+  ToolCaller tools_{run_, *this};
   bool is_here_ = true;
-  bool ends_session_ = false;         // Of MCP, before it next looks around.
   std::vector<std::string> secrets_;  // Of its webhook: a request may be under way for long.
 };
 

@@ -5,11 +5,9 @@
 #include <utility>
 
 #include "sim/client/agent.h"
-#include "sim/client/messages.h"
 
 namespace parley::edge_sim {
 
-using lib::Json;
 using sim::text;
 
 void Connections::begin(std::string token, bool mcp, McpClient::Era era) {
@@ -100,19 +98,6 @@ void Connections::close_push() {
 
 SocketWire* Connections::socket() const {
   return socket_ != nullptr && socket_->is_open() ? socket_.get() : nullptr;
-}
-
-void Connections::expect_reply(uint64_t ref, std::function<void(Json)> done) {
-  refs_[ref] = std::move(done);
-}
-
-void Connections::on_reply(Json reply) {
-  const auto at = refs_.find(number_of(reply, "ref"));
-  if (at != refs_.end()) {
-    const auto done = std::move(at->second);
-    refs_.erase(at);
-    done(reply);
-  }
 }
 
 void Connections::read() {
@@ -208,7 +193,7 @@ void Connections::hang_up() {
 
 // Nobody will hear of what was asked on a socket that is gone.
 void Connections::forget_operations() {
-  refs_.clear();
+  operations_.forget();
   for (Sent& sent : agent_.record().sent) {
     sent.in_flight = sent.in_flight && sent.target != "ws";
   }

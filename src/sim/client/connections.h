@@ -2,14 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "lib/json.h"
 #include "sim/client/mcp_client.h"
+#include "sim/client/socket_operations.h"
 #include "sim/client/wire.h"
 #include "sim/edge/run_state.h"
 
@@ -39,14 +37,10 @@ class Connections {
   void close_push();
   // The socket when it is open, else nullptr.
   SocketWire* socket() const;
+  // What was asked on the socket; they are forgotten with it.
+  SocketOperations& operations() { return operations_; }
   // nullptr: the agent does not use MCP.
   McpClient* mcp() const { return mcp_.get(); }
-
-  // An operation on the socket has a number, by which its reply is known.
-  uint64_t next_ref() { return ++last_ref_; }
-  void expect_reply(uint64_t ref, std::function<void(lib::Json)> done);
-  void on_reply(lib::Json reply);
-  bool expects_replies() const { return !refs_.empty(); }
 
   // Reads what came on all of them.
   void read();
@@ -76,8 +70,7 @@ class Connections {
   std::unique_ptr<CallWire> events_;
   std::unique_ptr<SocketWire> socket_;
   std::unique_ptr<McpClient> mcp_;
-  std::map<uint64_t, std::function<void(lib::Json)>> refs_;  // Operations that wait for a reply.
-  uint64_t last_ref_ = 0;
+  SocketOperations operations_;
   size_t pace_ = SIZE_MAX;  // How many bytes of the stream it reads at once.
   bool stalled_ = false;
 };

@@ -90,17 +90,8 @@ void MailSettler::settle_over_http(Mail& mail, Mail::Act act, std::string_view m
 }
 
 void MailSettler::settle_over_socket(Mail& mail, Mail::Act act, std::string_view more) {
-  const uint64_t ref = agent_.connections().next_ref();
-  std::string op = text(R"({"op":"{}","ref":{},)", word(act), ref);
-  if (mail.seq != 0 && run_.random().chance(500)) {
-    op += text(R"("seq":{})", mail.seq);
-  } else {
-    op += R"("id":)";
-    lib::append_json_string(op, mail.id);
-  }
-  op += more.empty() ? "}" : text(",{}}", more);
-  agent_.connections().expect_reply(
-      ref, [this, id = mail.id, act, connection = agent_.reader().push_connection()](Json reply) {
+  const uint64_t ref = agent_.connections().operations().begin(
+      [this, id = mail.id, act, connection = agent_.push().connection()](Json reply) {
         const bool ok = reply.find("ok") && reply.find("ok").as_bool() == true;
         const Json error = reply.find("error");
         on_settled(id, act,
@@ -112,6 +103,14 @@ void MailSettler::settle_over_socket(Mail& mail, Mail::Act act, std::string_view
           settled.confirmed_on = connection;
         }
       });
+  std::string op = text(R"({"op":"{}","ref":{},)", word(act), ref);
+  if (mail.seq != 0 && run_.random().chance(500)) {
+    op += text(R"("seq":{})", mail.seq);
+  } else {
+    op += R"("id":)";
+    lib::append_json_string(op, mail.id);
+  }
+  op += more.empty() ? "}" : text(",{}}", more);
   agent_.connections().socket()->send(op);
   // Once the socket is gone nobody knows whether it got there: see Agent::drain.
   mail.state = Mail::State::unknown;
@@ -142,13 +141,13 @@ void MailSettler::settle_by_tool(const Mail& mail, Mail::Act act) {
 }
 
 void MailSettler::acknowledge_upto() {
-  if (agent_.connections().socket() == nullptr || agent_.reader().upto().empty()) {
+  if (agent_.connections().socket() == nullptr || agent_.push().upto().empty()) {
     return;
   }
   const auto early = std::ranges::find_if(agent_.record().mail, [this](const auto& item) {
     const Mail& mail = item.second;
-    return mail.connection == agent_.reader().push_connection() && mail.mark == 0 &&
-           mail.seq != 0 && mail.state == Mail::State::none;
+    return mail.connection == agent_.push().connection() && mail.mark == 0 && mail.seq != 0 &&
+           mail.state == Mail::State::none;
   });
   if (early != agent_.record().mail.end() && run_.random().chance(400)) {
     acknowledge_upto_early(early->second);
@@ -160,8 +159,7 @@ void MailSettler::acknowledge_upto() {
   constexpr Duration surely_held = base::seconds(4);
   bool is_sure = !run_.clock_was_set;
   for (auto& [id, mail] : agent_.record().mail) {
-    if (mail.connection != agent_.reader().push_connection() ||
-        mail.state == Mail::State::confirmed) {
+    if (mail.connection != agent_.push().connection() || mail.state == Mail::State::confirmed) {
       continue;
     }
     is_sure =
@@ -173,9 +171,8 @@ void MailSettler::acknowledge_upto() {
       covered.push_back(id);
     }
   }
-  const uint64_t ref = agent_.connections().next_ref();
-  agent_.connections().expect_reply(
-      ref, [this, covered, is_sure, connection = agent_.reader().push_connection()](Json reply) {
+  const uint64_t ref = agent_.connections().operations().begin(
+      [this, covered, is_sure, connection = agent_.push().connection()](Json reply) {
         const bool ok = reply.find("ok") && reply.find("ok").as_bool() == true;
         if (!ok || !is_sure || number_of(reply, "count") != covered.size()) {
           return;  // The lease of one was over, say. Nobody knows of which.
@@ -188,9 +185,9 @@ void MailSettler::acknowledge_upto() {
         }
         run_.setting.coverage.count("settled", "upto");
       });
-  const bool by_seq = agent_.reader().upto_seq() != 0 && run_.random().chance(300);
-  const std::string upto =
-      by_seq ? std::to_string(agent_.reader().upto_seq()) : "\"" + agent_.reader().upto() + "\"";
+  const PushReader& push = agent_.push();
+  const bool by_seq = push.upto_seq() != 0 && run_.random().chance(300);
+  const std::string upto = by_seq ? std::to_string(push.upto_seq()) : "\"" + push.upto() + "\"";
   agent_.note(text("acknowledges up to {}: {} messages", upto, covered.size()));
   agent_.connections().socket()->send(text(R"({"op":"ack","ref":{},"upto":{}})", ref, upto));
 }
@@ -201,8 +198,8 @@ void MailSettler::acknowledge_upto_early(const Mail& mail) {
   agent_.record().mail[mail.id].ever_acked = true;
   agent_.note(text("acknowledges up to {}, which came on an earlier connection", mail.seq));
   run_.setting.coverage.count("settled", "upto early");
-  agent_.connections().socket()->send(
-      text(R"({"op":"ack","ref":{},"upto":{}})", agent_.connections().next_ref(), mail.seq));
+  const uint64_t ref = agent_.connections().operations().begin({});
+  agent_.connections().socket()->send(text(R"({"op":"ack","ref":{},"upto":{}})", ref, mail.seq));
 }
 
 void MailSettler::on_settled(const std::string& id, Mail::Act act, const Reply& reply) {

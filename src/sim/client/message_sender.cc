@@ -156,8 +156,7 @@ void MessageSender::send(size_t index) {
 
 void MessageSender::send_over_socket(size_t index) {
   Connections& connections = agent_.connections();
-  const uint64_t ref = connections.next_ref();
-  connections.expect_reply(ref, [this, index](Json reply) {
+  const uint64_t ref = connections.operations().begin([this, index](Json reply) {
     agent_.record().sent[index].in_flight = false;
     if (reply.find("ok") && reply.find("ok").as_bool() == true) {
       on_receipt(index, reply);

@@ -254,7 +254,7 @@ void World::step() {
     hooks_.pass_time();
     admin_.read();
     for (const auto& agent : run_.agents) {
-      agent->read();
+      agent->connections().read();
     }
   }
 }
@@ -270,7 +270,7 @@ bool World::settle() {
     hooks_.pass_time();
     admin_.read();
     for (const auto& agent : run_.agents) {
-      agent->read();
+      agent->connections().read();
     }
     setting_.clock.advance(base::milliseconds(1));
     if (n > 3 && !behind && !host_.has_work()) {

@@ -9,6 +9,9 @@
 namespace parley::sim {
 
 void RequestChecks::begin(const Step& step, const core::Send& command) {
+  if (command.outbox_item != 0) {
+    pipelines_.check_stage(step, command);
+  }
   const core::Envelope& e = command.envelope;
   const Seq seq = step.entry.seq;
   const bool to_many = !model_.messages.at(seq).topic.empty();
@@ -37,6 +40,31 @@ void RequestChecks::begin(const Step& step, const core::Send& command) {
     model_.requests[seq] = {
         std::string(e.sender), model_.now + timeout, timeout, e.on_timeout, 0, is_stage};
     model_.coverage.count("pattern", "request");
+  }
+}
+
+void RequestChecks::remove(std::string_view name) {
+  scatters_.remove_owner(name);
+  pipelines_.remove_owner(name);
+  receipts_.remove_sender(name);
+}
+
+void RequestChecks::on_owed(const Step& step, const NamedEffect& effect) {
+  using enum core::OutboxKind;
+  const core::OutboxItem* const item = step.after.tables().outbox.find(effect.outbox_item);
+  if (item == nullptr) {
+    return;  // It is gone from the outbox again.
+  }
+  if (effect.outbox_kind == gathered) {
+    scatters_.on_gathered(step, *item);
+  } else if (effect.outbox_kind == stage) {
+    pipelines_.on_stage_owed(*item, effect);
+  } else if (effect.outbox_kind == pipeline_ended) {
+    pipelines_.on_ended(step, *item);
+  } else if (effect.outbox_kind == roll_called) {
+    receipts_.on_roll_called(step, *item);
+  } else {
+    receipts_.on_receipt(step, *item);
   }
 }
 
@@ -136,6 +164,13 @@ void RequestChecks::check_notices(const Step& step) {
 }
 
 void RequestChecks::check_overdue(const Step& step) {
+  pipelines_.check(step);
+  check_overdue_requests(step);
+  receipts_.check(step);
+  scatters_.check(step);
+}
+
+void RequestChecks::check_overdue_requests(const Step& step) {
   if (!passes_time(step)) {
     return;
   }

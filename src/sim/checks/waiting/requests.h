@@ -4,8 +4,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "sim/checks/agents/presence.h"
+#include "sim/checks/waiting/answers.h"
 #include "sim/checks/waiting/pipelines.h"
 #include "sim/checks/waiting/receipts.h"
 #include "sim/checks/waiting/scatters.h"
@@ -13,37 +15,40 @@
 
 namespace parley::sim {
 
-// Checks that a request ends by an answer, a failure or the clock, that it is retried as was asked,
-// and that its sender is told of a timeout.
+// Checks all that someone waits for: a message begins a request, a scatter, a pipeline or a
+// receipt, and each of them ends. A request ends by an answer, a failure or the clock; it is
+// retried as was asked, and its sender is told of a timeout. What ends the others is said at their
+// own checks.
 class RequestChecks {
  public:
-  RequestChecks(Model& model, PresenceChecks& presence, ScatterChecks& scatters,
-                PipelineChecks& pipelines, ReceiptChecks& receipts)
-      : model_(model),
-        presence_(presence),
-        scatters_(scatters),
-        pipelines_(pipelines),
-        receipts_(receipts) {}
+  RequestChecks(Model& model, PresenceChecks& presence, AnswerChecks& answers)
+      : model_(model), presence_(presence), scatters_(model, answers) {}
 
   // A new message, whose deliveries are known: begins what is to be waited for.
   void begin(const Step& step, const core::Send& command);
+  // No one waits for what an agent asked that is removed.
+  void remove(std::string_view name);
+  // The broker owes the result of a scatter or a pipeline, the next stage's request, or a receipt.
+  void on_owed(const Step& step, const NamedEffect& effect);
   void on_timed_out(const Step& step, const NamedEffect& effect);
   // The broker owes the sender a notice of a timeout.
   void on_notice(const std::string& sender) { --unreported_[sender]; }
   // After all effects: ends the requests that failed for everyone.
   void end_failed(const Step& step);
   void check_notices(const Step& step);
+  // Nothing of all that is overdue.
   void check_overdue(const Step& step);
 
  private:
+  void check_overdue_requests(const Step& step);
   void ask_again(const Step& step, SentMessage& sent);
   std::optional<core::Duration> pause_of(Seq message, const Request& request) const;
 
   Model& model_;
   PresenceChecks& presence_;
-  ScatterChecks& scatters_;
-  PipelineChecks& pipelines_;
-  ReceiptChecks& receipts_;
+  ScatterChecks scatters_;
+  PipelineChecks pipelines_{model_};
+  ReceiptChecks receipts_{model_};
   std::map<std::string, int> unreported_;  // By sender: timeouts less notices of them.
 };
 
