@@ -31,17 +31,17 @@ Bench with_remembered(size_t count) {
     bench.apply("bo", Take{1});
     bench.apply("bo", Ack{.target = {.seq = sent ? sent->message : Seq{}, .id = {}}});
   }
-  EXPECT_EQ(bench.tables().messages.remembered().size(), count);
+  EXPECT_EQ(bench.tables().remembered.size(), count);
   return bench;
 }
 
 TEST(Forgetting, MessagesBeyondALoweredLimitGoInParts) {
   Bench bench = with_remembered(due_max + 3);
   ASSERT_TRUE(bench.set("settled_max", "1"));
-  EXPECT_EQ(bench.tables().messages.remembered().size(), 3u);
+  EXPECT_EQ(bench.tables().remembered.size(), 3u);
   EXPECT_LE(bench.machine.next_deadline(), bench.now);
   bench.wait({});
-  EXPECT_EQ(bench.tables().messages.remembered().size(), 1u);
+  EXPECT_EQ(bench.tables().remembered.size(), 1u);
   EXPECT_GT(bench.machine.next_deadline(), bench.now);
   EXPECT_EQ(testing::fault_in(bench.tables()), "");
 }
@@ -49,10 +49,10 @@ TEST(Forgetting, MessagesBeyondALoweredLimitGoInParts) {
 TEST(Forgetting, MessagesWhoseTimeIsOverGoInParts) {
   Bench bench = with_remembered(due_max + 3);
   bench.wait(bench.tables().rules.settled_retention);
-  EXPECT_EQ(bench.tables().messages.remembered().size(), 3u);
+  EXPECT_EQ(bench.tables().remembered.size(), 3u);
   EXPECT_LE(bench.machine.next_deadline(), bench.now + base::minutes(1));
   bench.wait(base::minutes(1));
-  EXPECT_TRUE(bench.tables().messages.remembered().empty());
+  EXPECT_TRUE(bench.tables().remembered.empty());
 }
 
 }  // namespace

@@ -24,10 +24,10 @@ Depth measure_depth(const core::Machine& machine) {
   for (const auto& [id, workspace] : machine.workspaces()) {
     const core::Messages& messages = workspace.tables().messages;
     for (size_t n = 0; n < depth.by_priority.size(); ++n) {
-      depth.open += messages.open_by_priority()[n];
-      depth.by_priority[n] += messages.open_by_priority()[n];
+      depth.open += messages.open.by_priority()[n];
+      depth.by_priority[n] += messages.open.by_priority()[n];
     }
-    depth.oldest = std::min(depth.oldest, messages.oldest_open());
+    depth.oldest = std::min(depth.oldest, messages.open.oldest());
   }
   return depth;
 }
@@ -69,7 +69,7 @@ struct Holdings {
 };
 
 void add(const core::Tables& t, base::Time now, Holdings& sum) {
-  sum.throttled += t.messages.throttled();
+  sum.throttled += t.messages.gates.throttled();
   t.agents.each([&](const core::Agent& agent) {
     const auto breaker = agent.breaker.state(now, t.rules.breaker_pause);
     sum.breakers[static_cast<size_t>(breaker)] += agent.is_registered() ? 1 : 0;
@@ -81,18 +81,18 @@ void add(const core::Tables& t, base::Time now, Holdings& sum) {
   sum.messages += t.messages.size();
   sum.topics += t.topics.by_name().size();
   sum.streams += t.streams.size();
-  sum.dropped += t.dead_letters_dropped;
+  sum.dropped += t.dead_letters.dropped();
   sum.owed += t.outbox.size();
   sum.unsent += t.outbox.dropped + t.outbox.refused;
   sum.unheard += t.broadcasts.unheard;
   sum.alerts += t.dead_letters.alerts();
   sum.threads += t.threads.size();
   sum.active += t.threads.count(core::Threads::Standing::active);
-  sum.waiting += t.patterns.waits().size();
+  sum.waiting += t.pending.requests().size();
   sum.escalated += t.escalations.open();
   sum.sessions += t.sessions.live();
   sum.locks += t.locks.size();
-  sum.edges += t.waits.size();
+  sum.edges += t.wait_graph.size();
   for (const auto& [number, letter] : t.dead_letters.all()) {
     sum.pending += letter.resolution == core::Resolution::pending ? 1 : 0;
   }
