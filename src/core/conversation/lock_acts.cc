@@ -213,7 +213,7 @@ void leave_locks(Dispatch& dispatch, std::string_view name) {
   }
 }
 
-void leave_lines(Tables& t, uint64_t origin) {
+void end_lock_waits(Tables& t, uint64_t origin) {
   std::vector<std::pair<std::string, Seq>> gone;
   for (const auto& [name, lock] : t.locks.all()) {
     for (const Lock::Waiter& waiter : lock.line) {

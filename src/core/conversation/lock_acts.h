@@ -14,7 +14,7 @@ Checked check(const ConstContext& context, const ReleaseLock& command);
 // The principal is gone: its locks go to the next in line.
 void leave_locks(Dispatch& dispatch, std::string_view name);
 // Who waited by way of a node whose life is over waits no more.
-void leave_lines(Tables& t, uint64_t origin);
+void end_lock_waits(Tables& t, uint64_t origin);
 // Leases and waits that are over, in the order of their time: at most `due_max`.
 void advance_locks(Dispatch& dispatch);
 

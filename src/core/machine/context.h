@@ -18,12 +18,13 @@ struct ConstContext {
   const Tables& t;
   const Entry& entry;
   AgentRef actor = none;  // none: the broker itself
-  bool answers = false;   // the message is the answer to a request that waits for it
+  bool answers = false;   // the message answers a request that someone waits for: by `plan_send`
 
   Time now() const { return entry.time; }
 };
 
-// What an act works with: the same, and the means to change the tables. One entry has one.
+// What an act works with: the same, and the means to change the tables. It lives as long as the
+// entry is applied.
 struct Context {
   Tables& t;
   Dispatch& dispatch;
@@ -31,7 +32,7 @@ struct Context {
   const Entry& entry;
   AgentRef actor = none;
   bool answers = false;
-  bool has_no_task = false;  // the message tells of a task that its sender does not have
+  bool has_no_task = false;  // the sender does not have the task that it tells of: by `enter_task`
 
   operator ConstContext() const { return {t, entry, actor, answers}; }
   Time now() const { return entry.time; }
@@ -42,9 +43,15 @@ struct Context {
 // in its room: `Workspace::admit` asks it at the door.
 using Checked = std::expected<void, Error>;
 
+// What was found does not matter, only why nothing was.
+template <class Found>
+Checked checked(const std::expected<Found, Error>& found) {
+  return found ? Checked() : std::unexpected(found.error());
+}
+
 // The broker itself, an admin, and whoever has the right.
 Checked may_administer(const ConstContext& context, Right right);
-// Who may do to all what others may do to their own.
+// Whether the actor may act on the objects of others: the broker, an admin, a maintainer.
 bool is_maintainer(const ConstContext& context);
 
 }  // namespace parley::core

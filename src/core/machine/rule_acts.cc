@@ -11,8 +11,6 @@ namespace parley::core {
 
 namespace {
 
-using base::Code;
-
 std::expected<Rules, Error> changed_rules(const Rules& rules, const SetRules& command) {
   Rules changed = rules;
   for (const auto& [name, value] : command.values) {
@@ -29,8 +27,7 @@ Checked check(const ConstContext& context, const SetRules& command) {
   if (auto allowed = may_administer(context, Right::admin); !allowed) {
     return allowed;
   }
-  const auto changed = changed_rules(context.t.rules, command);
-  return changed ? Checked() : std::unexpected(changed.error());
+  return checked(changed_rules(context.t.rules, command));
 }
 
 Outcome on(Context& context, const SetRules& command) {

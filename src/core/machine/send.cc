@@ -311,8 +311,8 @@ std::expected<void, Error> check_envelope(const ConstContext& context, const Env
     }
     if (context.actor != none && broker_topics::is_only_ours(topic_name(name))) {
       return refuse(Code::forbidden,
-                    "only the broker publishes on \"" + std::string(topic_name(name)) +
-                        "\"; choose another topic",
+                    "only the broker publishes on " + quoted(topic_name(name)) +
+                        "; choose another topic",
                     "/receiver");
     }
   }

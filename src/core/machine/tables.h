@@ -47,8 +47,8 @@ struct Tables {
   Buckets buckets;
   Exchanges exchanges;
   WaitGraph waits;
-  DueNames silences;  // when to look whether an agent is still there: core/agents/presence.h
-  DueNames pressed;   // who is near its limits, until when at least: core/limits/backpressure_acts.h
+  DueNames silences;  // when to look whether an agent is still there
+  DueNames pressed;   // who is near its limits, until when at least
   Time now;           // of the newest entry
 
   // How much of queue_max is used. What waits outside of the inbox takes no room: what is tried

@@ -8,6 +8,7 @@
 
 #include "base/nearest.h"
 #include "base/time.h"
+#include "core/model/refusal.h"
 
 namespace parley::core {
 
@@ -366,17 +367,12 @@ std::string rule_value(const Rules& rules, const RuleInfo& info) {
 std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::string_view value) {
   const auto* const found = std::ranges::find(table, name, &RuleInfo::name);
   if (found == table.end()) {
-    return std::unexpected(Error{Code::unknown_rule,
-                                 "there is no rule \"" + std::string(name.substr(0, 64)) +
-                                     "\"; the nearest is \"" + std::string(nearest_name(name)) +
-                                     "\"",
-                                 {}});
+    return refuse(Code::unknown_rule, "there is no rule " + quoted_start(name, 64) +
+                                          "; the nearest is " + quoted(nearest_name(name)));
   }
   const auto refused = [&] {
-    return std::unexpected(Error{Code::bad_rule_value,
-                                 std::string(name) + " takes " + values_of(*found) + ", not \"" +
-                                     std::string(value.substr(0, 64)) + "\"",
-                                 {}});
+    return refuse(Code::bad_rule_value, std::string(name) + " takes " + values_of(*found) +
+                                            ", not " + quoted_start(value, 64));
   };
   if (const auto* member = std::get_if<Delays Rules::*>(&found->member)) {
     const std::optional<Delays> delays = parse_delays(*found, value);
