@@ -18,8 +18,6 @@ namespace parley::core {
 
 namespace {
 
-constexpr std::string_view system_name = "system";
-
 // Passes are at whole multiples of their distance.
 Time next_pass(const Rules& rules, Time after) {
   return base::next_multiple(after, rules.dead_letter_pass);
@@ -63,10 +61,10 @@ void leave_to_humans(Dispatch& dispatch, DeadLetter& letter) {
   letter.inspected = true;
   const MessageRef ref = t.messages.find(letter.message);
   if (ref != none && t.messages.message(ref).priority == Priority::critical) {
-    escalate_dead_letter(dispatch, letter, system_name);
+    escalate_dead_letter(dispatch, letter, broker_word);
     dispatch.emit(DeadLetterResolved{
         .id = letter.id, .message = letter.message, .resolution = Resolution::escalated});
-    broker_topics::audit(dispatch, "dead_letter_resolved", system_name, std::to_string(letter.id));
+    broker_topics::audit(dispatch, "dead_letter_resolved", broker_word, std::to_string(letter.id));
     return;
   }
   const Time stale = stale_at(t, letter);
@@ -171,10 +169,10 @@ void advance_dead_letters(Dispatch& dispatch) {
 void resolve_dead_letter(Dispatch& dispatch, DeadLetter& letter, Resolution resolution) {
   Tables& t = dispatch.t;
   release_dead_letter(dispatch, letter);
-  t.dead_letters.resolve(letter, resolution, system_name, t.now);
+  t.dead_letters.resolve(letter, resolution, broker_word, t.now);
   dispatch.emit(
       DeadLetterResolved{.id = letter.id, .message = letter.message, .resolution = resolution});
-  broker_topics::audit(dispatch, "dead_letter_resolved", system_name, std::to_string(letter.id));
+  broker_topics::audit(dispatch, "dead_letter_resolved", broker_word, std::to_string(letter.id));
 }
 
 void escalate_dead_letter(Dispatch& dispatch, DeadLetter& letter, std::string_view by) {
