@@ -27,7 +27,8 @@ Duration backoff(const Rules& rules, uint32_t tries) {
   return Duration{rules.dead_letter_backoff.us << std::min(tries, 20u)};
 }
 
-// Whose sender was told at once sends it again itself, or not: only a person may do it for it.
+// A message whose sender was refused at once is not retried by the broker: the sender decides. A
+// person may retry it.
 bool can_be_tried(const Tables& t, const DeadLetter& letter) {
   const MessageRef ref = t.messages.find(letter.message);
   const bool refused = ref != none && t.messages.message(ref).refused;
@@ -88,7 +89,8 @@ void retry_delivery(Dispatch& dispatch, DeadLetter& letter) {
     Delivery& delivery = t.messages.delivery(ref);
     delivery.revivals = static_cast<uint8_t>(letter.tries);
     if (letter.reason == Reason::receiver_unavailable) {
-      delivery.failures = static_cast<uint8_t>(t.rules.attempts_max - 1);  // one try is one
+      // The next failure makes a dead letter again: each pass is one try.
+      delivery.failures = static_cast<uint8_t>(t.rules.attempts_max - 1);
     }
     resolve_dead_letter(dispatch, letter, Resolution::retried);
     dispatch.pump(receiver);

@@ -32,7 +32,7 @@ struct Context {
   const Entry& entry;
   AgentRef actor = none;
   bool answers = false;
-  bool has_no_task = false;  // the sender does not have the task that it tells of: by `enter_task`
+  bool has_no_task = false;  // the message tells of a task that its sender does not have
 
   operator ConstContext() const { return {t, entry, actor, answers}; }
   Time now() const { return entry.time; }
@@ -43,9 +43,9 @@ struct Context {
 // in its room: `Workspace::admit` asks it at the door.
 using Checked = std::expected<void, Error>;
 
-// What was found does not matter, only why nothing was.
-template <class Found>
-Checked checked(const std::expected<Found, Error>& found) {
+// What a check says that looks for something: only whether that can be had.
+template <class T>
+Checked checked(const std::expected<T, Error>& found) {
   return found ? Checked() : std::unexpected(found.error());
 }
 

@@ -365,8 +365,6 @@ bool is_malformed(const Error& error) {
          error.code == Code::payload_too_large;
 }
 
-// What is wrong with the message itself leaves a dead letter; what is wrong with the moment does
-// not.
 Outcome on(Context& context, const Send& command) {
   Outcome outcome = send(context, command);
   if (command.outbox_item != 0 && context.actor == none) {
@@ -379,14 +377,12 @@ Outcome on(Context& context, const Send& command) {
   return outcome;
 }
 
-// All that can refuse a message, and nothing that changes anything: the same at the door, where a
-// refusal costs no entry, and in `apply`.
 std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& command) {
   const Tables& t = context.t;
   const Envelope& envelope = command.envelope;
   const OutboxItem* const item = t.outbox.find(command.outbox_item);
   if (command.outbox_item != 0 && (context.actor != none || item == nullptr)) {
-    return refuse(Code::conflict, "the errand was done already, or there is no one left to tell");
+    return refuse(Code::conflict, "what is owed was sent already, or no one is left to tell");
   }
   if (item != nullptr && item->kind == OutboxKind::stage && envelope.body.empty()) {
     return refuse(Code::not_found, "what the stage before it answered can no longer be read");
