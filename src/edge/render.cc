@@ -219,7 +219,7 @@ void render_dead_letter(const core::Tables& tables, const core::DeadLetter& lett
   }
   out.key("resolution").object().key("status").text(resolution_name(letter.resolution));
   if (letter.resolution != core::Resolution::pending) {
-    out.key("resolved_by").text(letter.resolved_by.empty() ? "system" : letter.resolved_by);
+    out.key("resolved_by").text(core::by_whom(letter.resolved_by));
     out.key("resolved_at").time(letter.resolved_at);
   }
   out.end_object().end_object();

@@ -124,7 +124,7 @@ void Facts::add_effect(const Applied& turn, size_t at) {
       }
     }
   } else if (const auto* resolved = std::get_if<core::DeadLetterResolved>(&effect)) {
-    add_resolved(turn, resolved->id, resolved->resolution, "system");
+    add_resolved(turn, resolved->id, resolved->resolution, core::broker_word);
   } else if (const auto* dropped = std::get_if<core::DeadLetterDropped>(&effect)) {
     put(turn, Fact::Kind::dropped, {}).letter = dropped->id;
   }

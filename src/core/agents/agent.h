@@ -77,7 +77,8 @@ struct Agent {
   Inbox inbox;
 
   bool is_registered() const { return kind != PrincipalKind::unknown; }
-  // As it said itself, or as its silence says. Who only polls says nothing, and is not.
+  // Offline by its own heartbeat or by its silence. An agent that only polls sends no heartbeat, so
+  // it is never offline.
   bool is_offline() const {
     return streams.empty() &&
            (status == "offline" || presence.standing == Presence::Standing::offline);

@@ -5,6 +5,7 @@
 
 #include "base/time.h"
 #include "core/delivery/redelivery.h"
+#include "core/model/refusal.h"
 #include "core/requests/answers.h"
 #include "core/topics/broker_topics.h"
 
@@ -127,7 +128,7 @@ void begin_anew(Tables& t) {
 }
 
 std::string why_away(const Agent& agent) {
-  return "\"" + agent.name + "\"" +
+  return quoted(agent.name) +
          (agent.is_offline() ? " is offline"
                              : " did not answer its last request, and was not heard of since") +
          (agent.seen.us == 0 ? std::string()

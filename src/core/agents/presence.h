@@ -8,9 +8,9 @@
 #include "core/delivery/dispatch.h"
 #include "core/machine/tables.h"
 
-// Who is there. An agent that has a stream, or calls now and then, is; so is one that never said it
-// would be. One that sent a heartbeat or had a stream is offline when nothing more is heard of it,
-// and one that did not answer in time is unavailable until it is heard of again. Each change is
+// Who is there. An agent that has a stream, or calls now and then, is there. So is one that never
+// sent a heartbeat and never had a stream. One that did is offline when nothing more is heard of
+// it, and one that did not answer in time is unavailable until it is heard of again. Each change is
 // published.
 namespace parley::core::presence {
 

@@ -250,23 +250,33 @@ Outcome on(Context& context, const Unregister& command) {
     return std::unexpected(found.error());
   }
   const AgentRef ref = *found;
+  // First, so that what the streams hold is in the inbox again, and nothing more is handed out.
   while (!t.agents[ref].streams.empty()) {
     close_stream(context.dispatch, t.agents[ref].streams.back(), false);
   }
+  // Topics name their subscribers by slot, which `unregister` may free.
   while (!t.agents[ref].subscriptions.empty()) {
     unsubscribe(t, ref, std::string(*t.agents[ref].subscriptions.begin()));
   }
+  // After the streams, which gave back a part of it.
   dead_letter_all(context.dispatch, ref);
+  // Each of these names it, and tells others that it is gone.
   unblock_all(t, ref);
   leave_sessions(context.dispatch, command.name);
   leave_locks(context.dispatch, command.name);
+  // First what follows from the deliveries that ended above, so that a pipeline whose stage failed
+  // says why. Then what it owns, and the pipelines that would go on with it.
   context.requests.settle();
   context.requests.left(command.name);
+  // After all steps that owe it a notice.
   t.outbox.forget(command.name);
+  // While its kind and role are known, which the news need.
   broker_topics::availability(context.dispatch, ref, "unregistered");
   broker_topics::audit(context.dispatch, "unregistered", context.entry.actor, command.name);
+  // Found by times that `unregister` clears. After the streams, whose end starts a silence.
   forget_relief(t, ref);
   presence::forget(t, ref);
+  // Last: its slot may be another's from the next entry on.
   t.agents.unregister(ref);
   return Receipt{};
 }

@@ -53,10 +53,6 @@ int64_t count_of(const Session& session, SessionAct act) {
   return std::ranges::count(session.entries, act, &SessionChange::act);
 }
 
-std::string by_whom(const SessionChange& change) {
-  return change.by.empty() ? "system" : change.by;
-}
-
 // How many are told of such a change, at most.
 uint64_t notices_of(const Session& session, SessionAct act, std::string_view by) {
   switch (act) {
@@ -194,7 +190,7 @@ void tell_change(Dispatch& dispatch, const Session& session, std::string_view to
                  .about = {},
                  .facts = {{"session", session.id},
                            {"change", std::string(what)},
-                           {"by", by.empty() ? "system" : std::string(by)},
+                           {"by", std::string(by_whom(by))},
                            {"coordinator", session.coordinator},
                            {"status", std::string(session_status_name(session.status))},
                            {"version", static_cast<int64_t>(session.version)},
@@ -216,7 +212,7 @@ void tell_end(Dispatch& dispatch, const Session& session, const SessionChange& c
                    .about = {},
                    .facts = {{"session", session.id},
                              {"status", std::string(session_status_name(session.status))},
-                             {"by", by_whom(change)},
+                             {"by", std::string(by_whom(change.by))},
                              {"summary", change.subject},
                              {"decisions", count_of(session, SessionAct::add_decision)},
                              {"artifacts", count_of(session, SessionAct::add_artifact)},

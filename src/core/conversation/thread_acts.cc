@@ -62,7 +62,7 @@ void close_thread(Dispatch& dispatch, ThreadRef ref, AgentRef by) {
                      .about = root,
                      .priority = Priority::low,
                      .facts = {{"thread", thread.name},
-                               {"closed_by", by == none ? "system" : t.agents[by].name},
+                               {"closed_by", std::string(by_whom(thread.closed_by))},
                                {"owner", t.agents[thread.owner()].name},
                                {"messages", int64_t{thread.messages}},
                                {"began", thread.created}}});

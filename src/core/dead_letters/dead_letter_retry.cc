@@ -18,8 +18,6 @@ namespace parley::core {
 
 namespace {
 
-constexpr std::string_view system_name = "system";
-
 // Passes are at whole multiples of their distance.
 Time next_pass(const Rules& rules, Time after) {
   return base::next_multiple(after, rules.dead_letter_pass);
@@ -29,7 +27,8 @@ Duration backoff(const Rules& rules, uint32_t tries) {
   return Duration{rules.dead_letter_backoff.us << std::min(tries, 20u)};
 }
 
-// Whose sender was told at once sends it again itself, or not: only a person may do it for it.
+// A message whose sender was refused at once is not retried by the broker: the sender decides. A
+// person may retry it.
 bool can_be_tried(const Tables& t, const DeadLetter& letter) {
   const MessageRef ref = t.messages.find(letter.message);
   const bool refused = ref != none && t.messages.message(ref).refused;
@@ -63,10 +62,10 @@ void leave_to_humans(Dispatch& dispatch, DeadLetter& letter) {
   letter.inspected = true;
   const MessageRef ref = t.messages.find(letter.message);
   if (ref != none && t.messages.message(ref).priority == Priority::critical) {
-    escalate_dead_letter(dispatch, letter, system_name);
+    escalate_dead_letter(dispatch, letter, broker_word);
     dispatch.emit(DeadLetterResolved{
         .id = letter.id, .message = letter.message, .resolution = Resolution::escalated});
-    broker_topics::audit(dispatch, "dead_letter_resolved", system_name, std::to_string(letter.id));
+    broker_topics::audit(dispatch, "dead_letter_resolved", broker_word, std::to_string(letter.id));
     return;
   }
   const Time stale = stale_at(t, letter);
@@ -90,7 +89,8 @@ void retry_delivery(Dispatch& dispatch, DeadLetter& letter) {
     Delivery& delivery = t.messages.delivery(ref);
     delivery.revivals = static_cast<uint8_t>(letter.tries);
     if (letter.reason == Reason::receiver_unavailable) {
-      delivery.failures = static_cast<uint8_t>(t.rules.attempts_max - 1);  // one try is one
+      // The next failure makes a dead letter again: each pass is one try.
+      delivery.failures = static_cast<uint8_t>(t.rules.attempts_max - 1);
     }
     resolve_dead_letter(dispatch, letter, Resolution::retried);
     dispatch.pump(receiver);
@@ -171,10 +171,10 @@ void advance_dead_letters(Dispatch& dispatch) {
 void resolve_dead_letter(Dispatch& dispatch, DeadLetter& letter, Resolution resolution) {
   Tables& t = dispatch.t;
   release_dead_letter(dispatch, letter);
-  t.dead_letters.resolve(letter, resolution, system_name, t.now);
+  t.dead_letters.resolve(letter, resolution, broker_word, t.now);
   dispatch.emit(
       DeadLetterResolved{.id = letter.id, .message = letter.message, .resolution = resolution});
-  broker_topics::audit(dispatch, "dead_letter_resolved", system_name, std::to_string(letter.id));
+  broker_topics::audit(dispatch, "dead_letter_resolved", broker_word, std::to_string(letter.id));
 }
 
 void escalate_dead_letter(Dispatch& dispatch, DeadLetter& letter, std::string_view by) {

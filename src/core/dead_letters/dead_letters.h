@@ -33,7 +33,7 @@ constexpr bool is_retryable(Reason reason) {
 }
 
 // A message that did not reach one of its receivers. The original is in the journal at `message`;
-// the machine keeps its header while the entry is open. A malformed one has no header and no
+// the machine keeps its header while the letter is open. A malformed one has no header and no
 // receiver.
 struct DeadLetter {
   uint64_t id = 0;
@@ -82,7 +82,7 @@ struct DeadLetter {
 // The dead letters of a workspace, by id: oldest first.
 class DeadLetters {
  public:
-  // Gives the entry its id, and returns that.
+  // Gives the letter its id, and returns that.
   uint64_t add(DeadLetter letter);
   DeadLetter* find(uint64_t id);
   const DeadLetter* find(uint64_t id) const;
@@ -90,7 +90,7 @@ class DeadLetters {
   // is one at most: whoever delivers the message again resolves the letter first.
   DeadLetter* find_open(Seq message, std::string_view receiver);
   const DeadLetter* find_open(Seq message, std::string_view receiver) const;
-  // The entry that must go when there are too many: the oldest that is not open, else the oldest.
+  // The letter that must go when there are too many: the oldest that is not open, else the oldest.
   uint64_t first_to_go() const;
   void remove(uint64_t id);
   // Removes it to make room for others, which is counted.

@@ -17,7 +17,7 @@ OnUnavailable choice_of(const Rules& rules, const Send& command) {
   if (command.on_unavailable != OnUnavailable::by_rules) {
     return command.on_unavailable;
   }
-  const Policy::Number rule = policy_of(command.envelope.dialect).on_unavailable;
+  const Policy::NumberRule rule = policy_of(command.envelope.dialect).on_unavailable;
   return rule == nullptr ? OnUnavailable::queue : static_cast<OnUnavailable>(rules.*rule + 1);
 }
 

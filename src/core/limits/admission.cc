@@ -13,9 +13,8 @@ namespace {
 
 using base::Code;
 
-// The places in Played.
+// The places in Exchanged.
 constexpr size_t by_thread = 0;
-
 constexpr size_t by_pair = 2;
 
 std::unexpected<Error> refuse_for(Code code, std::string detail, Duration retry_after) {
@@ -42,8 +41,8 @@ std::string describe(const Rules& rules, const Exchange& exchange, size_t by, co
         "of you lets you go on";
   } else {
     text += (by == by_thread
-                 ? " in the conversation " + quoted(e.thread.substr(0, 64))
-                 : " in the conversations linked by " + quoted(e.correlation.substr(0, 64))) +
+                 ? " in the conversation " + quoted_start(e.thread, 64)
+                 : " in the conversations linked by " + quoted_start(e.correlation, 64)) +
             ", and nobody else has spoken (guard.ping_pong_max); a message of a person or of "
             "another agent in it lets you go on";
   }
@@ -149,7 +148,7 @@ std::expected<void, Error> check_fan_out(const ConstContext& context, uint64_t c
 // By the conversation, by what links conversations, and by the two of them where each message
 // begins a conversation of its own. What answers a request belongs to that.
 std::expected<void, Error> check_ping_pong(const ConstContext& context, const Envelope& e,
-                                           const Route& route, Exchanged& played) {
+                                           const Route& route, Exchanged& exchanges) {
   const Tables& t = context.t;
   const Agent& sender = t.agents[context.actor];
   const Agent& receiver = t.agents[route.agents.front()];
@@ -167,11 +166,12 @@ std::expected<void, Error> check_ping_pong(const ConstContext& context, const En
     }
     const Time interrupted =
         n == by_pair ? std::max(sender.instructed, receiver.instructed) : Time{};
-    played[n] = t.exchanges.with(keys[n], from, to, context.now(), t.rules.guard_ping_pong_window,
-                                 interrupted);
-    if (played[n].turns > t.rules.guard_ping_pong && !context.answers) {
-      return refuse_for(Code::ping_pong, describe(t.rules, played[n], n, e, receiver.name),
-                        played[n].since + t.rules.guard_ping_pong_window - context.now());
+    Exchange& exchange = exchanges[n];
+    exchange = t.exchanges.with(keys[n], from, to, context.now(), t.rules.guard_ping_pong_window,
+                                interrupted);
+    if (exchange.turns > t.rules.guard_ping_pong && !context.answers) {
+      return refuse_for(Code::ping_pong, describe(t.rules, exchange, n, e, receiver.name),
+                        exchange.since + t.rules.guard_ping_pong_window - context.now());
     }
   }
   return {};
@@ -188,7 +188,7 @@ uint64_t count_receivers(const ConstContext& context, const Route& route) {
 
 }  // namespace
 
-// The last thing that can refuse a message. What a node sends for the broker is free.
+// What a node sends for the broker is free.
 std::expected<void, Error> check_limits(const ConstContext& context, const Envelope& e,
                                         SendPlan& plan) {
   const Tables& t = context.t;
@@ -219,8 +219,7 @@ std::expected<void, Error> check_limits(const ConstContext& context, const Envel
                      : std::expected<void, Error>{};
 }
 
-// What was not refused counts.
-void count_sent(const Context& context, const Send& command, const SendPlan& plan) {
+void count_sent(Context& context, const Send& command, const SendPlan& plan) {
   Tables& t = context.t;
   if (context.actor == none) {
     return;

@@ -9,12 +9,12 @@
 namespace parley::core {
 
 // What a sender may not exceed: rates, the circuit breaker of its receiver, its budget, its
-// fan-out, ping-pong. The last thing that can refuse a message. Fills in what the plan counts.
+// fan-out, ping-pong. The last check of `plan_send`. Fills in what the plan counts.
 std::expected<void, Error> check_limits(const ConstContext& context, const Envelope& e,
                                         SendPlan& plan);
 
-// What was not refused counts.
-void count_sent(const Context& context, const Send& command, const SendPlan& plan);
+// Books an accepted message: budget, fan-out, circuit breaker, exchanges.
+void count_sent(Context& context, const Send& command, const SendPlan& plan);
 
 Checked check(const ConstContext& context, const ResetLimits& command);
 Outcome on(Context& context, const ResetLimits& command);

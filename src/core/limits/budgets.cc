@@ -118,8 +118,9 @@ void Exchanges::put(const Exchange& exchange, Time now, Duration window, uint64_
   append(slot);
 }
 
-// Work is bounded: two that are over go for each that comes, and one more when there are too many,
-// for which a few that are played are passed over.
+// Each new exchange drops two that have ended. If there are too many, it drops others until there
+// is room for it, which is one unless the limit was lowered, and first passes over up to eight in
+// which someone has answered.
 void Exchanges::make_room(Time now, Duration window, uint64_t size_max) {
   for (int n = 0; n < 2 && first_ != none && exchanges_[first_].exchange.since + window <= now;
        ++n) {

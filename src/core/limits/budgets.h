@@ -95,8 +95,8 @@ class Exchanges {
   // The same of two agents, whoever of them is named first.
   static uint64_t key_of_pair(uint64_t one, uint64_t other);
 
-  // What the rally would be with a message from one to the other. It begins anew when `window` is
-  // over, or when a person spoke at `interrupted`.
+  // What the exchange would be with a message from one to the other. It begins anew when `window`
+  // is over, or when a person spoke at `interrupted`.
   Exchange with(uint64_t key, uint64_t from, uint64_t to, Time now, Duration window,
                 Time interrupted = {}) const;
   void put(const Exchange& exchange, Time now, Duration window, uint64_t size_max);

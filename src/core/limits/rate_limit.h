@@ -5,7 +5,8 @@
 
 namespace parley::core {
 
-// Books the message with the limits that count it once. Owed by each send, before it is delivered.
+// Books the message with the limits that count it once. Call it for each send, before it is
+// delivered.
 Passage enter_limits(Tables& t, MessageRef ref);
 
 // Books it with the limits of one receiver. True when it must wait for one of them.

@@ -13,11 +13,6 @@ namespace {
 
 using base::Code;
 
-template <class Result>
-std::optional<Error> error_of(const Result& result) {
-  return result ? std::nullopt : std::optional<Error>(result.error());
-}
-
 std::optional<Error> refusal(const ConstContext& context, const Send& command) {
   const auto planned = plan_send(context, command);
   if (planned) {
@@ -40,7 +35,8 @@ std::optional<Error> refusal(const ConstContext& context, const Send& command) {
 template <class Command>
 std::optional<Error> refusal(const ConstContext& context, const Command& command) {
   if constexpr (requires { check(context, command); }) {
-    return error_of(check(context, command));
+    const Checked good = check(context, command);
+    return good ? std::nullopt : std::optional(good.error());
   } else {
     return std::nullopt;
   }

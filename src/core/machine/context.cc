@@ -5,19 +5,13 @@
 
 namespace parley::core {
 
-namespace {
-
-using base::Code;
-
-}  // namespace
-
 Checked may_administer(const ConstContext& context, Right right) {
   const Tables& t = context.t;
   if (context.actor == none || t.agents[context.actor].kind == PrincipalKind::admin ||
       t.agents[context.actor].has(Right::admin) || t.agents[context.actor].has(right)) {
     return {};
   }
-  return refuse(Code::forbidden, "only an admin may do this");
+  return refuse(base::Code::forbidden, "only an admin may do this");
 }
 
 bool is_maintainer(const ConstContext& context) {

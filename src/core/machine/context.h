@@ -18,12 +18,13 @@ struct ConstContext {
   const Tables& t;
   const Entry& entry;
   AgentRef actor = none;  // none: the broker itself
-  bool answers = false;   // the message is the answer to a request that waits for it
+  bool answers = false;   // the message answers a request that someone waits for: by `plan_send`
 
   Time now() const { return entry.time; }
 };
 
-// What an act works with: the same, and the means to change the tables. One entry has one.
+// What an act works with: the same, and the means to change the tables. It lives as long as the
+// entry is applied.
 struct Context {
   Tables& t;
   Dispatch& dispatch;
@@ -49,7 +50,7 @@ Checked checked(const std::expected<T, Error>& found) {
 
 // The broker itself, an admin, and whoever has the right.
 Checked may_administer(const ConstContext& context, Right right);
-// Who may do to all what others may do to their own.
+// Whether the actor may act on the objects of others: the broker, an admin, a maintainer.
 bool is_maintainer(const ConstContext& context);
 
 }  // namespace parley::core

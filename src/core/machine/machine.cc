@@ -123,7 +123,7 @@ Outcome Machine::on_start(const Entry& entry, const StartNode& command,
   if (at != nodes_.end() && at->second != entry.id.origin) {
     end_life(at->second);
     for (auto& [id, workspace] : workspaces_) {
-      workspace.close_streams(at->second, entry.time, effects);
+      workspace.end_node_life(at->second, entry.time, effects);
     }
   }
   nodes_[std::string(command.node)] = entry.id.origin;

@@ -24,7 +24,7 @@ class Machine {
   explicit Machine(uint64_t hash_seed = 0);
 
   // Applies the next entry. Its effects are appended. An entry whose command was applied before
-  // (its id says so) changes nothing; see `was_repeated`.
+  // (its id says so) changes nothing; see `was_applied`.
   Outcome apply(const Entry& entry, std::vector<Effect>& effects);
 
   // Why `apply` would refuse an entry with this time, if that is certain by the present state; none

@@ -11,8 +11,6 @@ namespace parley::core {
 
 namespace {
 
-using base::Code;
-
 std::expected<Rules, Error> changed_rules(const Rules& rules, const SetRules& command) {
   Rules changed = rules;
   for (const auto& [name, value] : command.values) {

@@ -312,8 +312,8 @@ std::expected<void, Error> check_envelope(const ConstContext& context, const Env
     }
     if (context.actor != none && broker_topics::is_only_ours(topic_name(name))) {
       return refuse(Code::forbidden,
-                    "only the broker publishes on \"" + std::string(topic_name(name)) +
-                        "\"; choose another topic",
+                    "only the broker publishes on " + quoted(topic_name(name)) +
+                        "; choose another topic",
                     "/receiver");
     }
   }
@@ -366,8 +366,6 @@ bool is_malformed(const Error& error) {
          error.code == Code::payload_too_large;
 }
 
-// What is wrong with the message itself leaves a dead letter; what is wrong with the moment does
-// not.
 Outcome on(Context& context, const Send& command) {
   Outcome outcome = send(context, command);
   if (command.outbox_item != 0 && context.actor == none) {
@@ -385,7 +383,7 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
   const Envelope& envelope = command.envelope;
   const OutboxItem* const item = t.outbox.find(command.outbox_item);
   if (command.outbox_item != 0 && (context.actor != none || item == nullptr)) {
-    return refuse(Code::conflict, "the errand was done already, or there is no one left to tell");
+    return refuse(Code::conflict, "what is owed was sent already, or no one is left to tell");
   }
   if (item != nullptr && item->kind == OutboxKind::stage && envelope.body.empty()) {
     return refuse(Code::not_found, "what the stage before it answered can no longer be read");

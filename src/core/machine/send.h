@@ -36,7 +36,7 @@ struct SendPlan {
 std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& command);
 
 // What is wrong with the message itself, not with the moment: a send that is refused for it leaves
-// a dead letter.
+// a dead letter. It is known by the error's code: see `refuse` in core/model/refusal.h.
 bool is_malformed(const Error& error);
 
 Outcome on(Context& context, const Send& command);

@@ -6,6 +6,7 @@
 
 #include "core/machine/acts.h"
 #include "core/machine/snapshot.h"
+#include "core/model/refusal.h"
 
 namespace parley::core {
 
@@ -41,7 +42,7 @@ void forget_old(Dispatch& dispatch) {
   forget_messages(dispatch.t);
 }
 
-// Only the time of a tick matters. The machine does the other two itself.
+// `Machine::apply` does these itself and never passes them on.
 Outcome on(Context&, const Tick&) { return Receipt{}; }
 Outcome on(Context&, const StartNode&) { return Receipt{}; }
 Outcome on(Context&, const AddWorkspace&) { return Receipt{}; }
@@ -84,10 +85,8 @@ std::expected<AgentRef, Error> Workspace::actor_of(const Entry& entry) const {
   }
   const AgentRef actor = t_.agents.find(entry.actor);
   if (actor == none || !t_.agents[actor].is_registered()) {
-    return std::unexpected(Error{
-        Code::forbidden,
-        "\"" + std::string(entry.actor.substr(0, 256)) + "\" is not registered in this workspace",
-        {}});
+    return refuse(Code::forbidden,
+                  quoted_start(entry.actor) + " is not registered in this workspace");
   }
   return actor;
 }
@@ -101,19 +100,19 @@ void Workspace::advance(Time now, std::vector<Effect>& effects) {
   forget_old(dispatch);
 }
 
-void Workspace::close_streams(uint64_t origin, Time now, std::vector<Effect>& effects) {
+void Workspace::end_node_life(uint64_t life, Time now, std::vector<Effect>& effects) {
   t_.now = now;
   t_.agents.sweep();
   Dispatch dispatch(id_, t_, effects);
-  end_broadcasts(dispatch, origin);  // before its streams give back what they hold
+  end_broadcasts(dispatch, life);  // before its streams give back what they hold
   const auto& by_id = t_.streams.by_id();
-  for (auto at = by_id.lower_bound(StreamId{origin, 0});
-       at != by_id.end() && at->first.origin == origin;
-       at = by_id.lower_bound(StreamId{origin, 0})) {
+  for (auto at = by_id.lower_bound(StreamId{life, 0});
+       at != by_id.end() && at->first.origin == life;
+       at = by_id.lower_bound(StreamId{life, 0})) {
     close_stream(dispatch, at->second, false);
   }
-  end_lock_waits(t_, origin);
-  unblock_callers(t_, origin);
+  end_lock_waits(t_, life);
+  unblock_callers(t_, life);
   Requests(t_, dispatch).settle();
   forget_old(dispatch);
 }

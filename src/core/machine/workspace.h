@@ -27,9 +27,9 @@ class Workspace {
   // part of it when much is due at once; next_deadline() then still says so.
   void advance(Time now, std::vector<Effect>& effects);
 
-  // Closes the streams of a node that is gone; what they held waits again. Who waited for a lock by
-  // way of it waits no more, and the broadcasts that it kept in memory end.
-  void close_streams(uint64_t origin, Time now, std::vector<Effect>& effects);
+  // A life of a node is over. Its streams close, and what they held waits again; who waited by way
+  // of it for a lock or an answer waits no more; the broadcasts that it kept in memory end.
+  void end_node_life(uint64_t life, Time now, std::vector<Effect>& effects);
 
   // Why `apply` would refuse the entry, if that is certain and would leave nothing behind; none
   // when it must be applied to find out.

@@ -93,7 +93,7 @@ struct RequestTimedOut {
   bool operator==(const RequestTimedOut&) const = default;
 };
 
-// Who waited for a lock waits no more: has it, or has waited long enough.
+// A principal stops waiting for a lock: it has the lock (`granted`), or its time is over.
 struct LockTurn {
   WorkspaceId workspace{};
   AgentRef agent = none;

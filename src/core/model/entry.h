@@ -26,6 +26,15 @@ struct CommandId {
 constexpr std::string_view broker_name = "";
 // As the sender of messages the broker has a name, which no principal can have.
 constexpr std::string_view broker_sender = "parley";
+// As the one who closed or resolved something it has a word, in `closed_by`, `resolved_by` and
+// `by`. Only an escalation, a moved task and the topics of the broker say `parley` there: clients
+// read both, so both stay.
+constexpr std::string_view broker_word = "system";
+
+// Who did it, for those who read it.
+constexpr std::string_view by_whom(std::string_view actor) {
+  return actor == broker_name ? broker_word : actor;
+}
 
 // One record of the journal, decoded. `seq` and `time` are the journal's.
 struct Entry {

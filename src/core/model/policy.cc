@@ -17,7 +17,7 @@ constexpr std::array<Role, 5> squad_roles = {
 constexpr std::array<std::string_view, 5> collab_statuses = {"", "idle", "working", "waiting",
                                                              "offline"};
 
-constexpr std::array<Policy::Time, priority_count> same_for_all(Policy::Time ttl) {
+constexpr std::array<Policy::DurationRule, priority_count> same_for_all(Policy::DurationRule ttl) {
   return {ttl, ttl, ttl, ttl};
 }
 
@@ -183,8 +183,9 @@ Duration default_ttl(const Rules& rules, Dialect sender, Priority priority) {
 
 Duration default_timeout(const Rules& rules, Dialect sender, Kind kind, bool to_many) {
   const Policy& policy = policy_of(sender);
-  const Policy::Time to_one = kind == Kind::query ? policy.query_timeout : policy.request_timeout;
-  const Policy::Time timeout =
+  const Policy::DurationRule to_one =
+      kind == Kind::query ? policy.query_timeout : policy.request_timeout;
+  const Policy::DurationRule timeout =
       to_many && policy.timeout_to_many.value != nullptr ? policy.timeout_to_many.value : to_one;
   return timeout == nullptr ? Duration{} : rules.*timeout;
 }

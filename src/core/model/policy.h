@@ -7,9 +7,10 @@
 
 #include "core/model/rules.h"
 
-// What a dialect asks of the broker, as one row of a table. A new dialect is a row here and a codec
-// in src/dialect: nothing else branches on which dialect it is. A value that an operator may change
-// is a rule, and the row says which.
+// What a dialect asks of the broker, as one row of a table. A value that an operator may change is
+// a rule, and the row says which. Nothing in core branches on which dialect it is: it asks the row.
+// A new dialect is a row here and a codec in src/dialect; where the edges still name a dialect
+// (`Dialect::` in src/edge) must be looked at, too.
 namespace parley::core {
 
 // In which order an inbox hands out what waits in it.
@@ -41,21 +42,21 @@ struct Role {
 };
 
 struct Policy {
-  using Time = Duration Rules::*;
-  using Number = uint64_t Rules::*;
+  using DurationRule = Duration Rules::*;
+  using NumberRule = uint64_t Rules::*;
 
   Stated<std::string_view> name;
 
   // Of what its agents send.
-  Stated<std::array<Time, priority_count>> ttl;  // by priority, the lowest first
-  Stated<Time> request_timeout;                  // null: its sender waits for ever
-  Stated<Time> query_timeout;
-  Stated<Time> timeout_to_many;      // of what goes to a topic or to everyone. null: as to one
-  Stated<Delays Rules::*> retries;   // pauses before new tries. null: flow_request_retries at once
-  Stated<bool> retries_keep_expiry;  // a new try lives no longer than the first
-  Stated<bool> retries_delivery;     // what its receiver cannot take is tried again
-  Stated<Number> on_unavailable;     // an OnUnavailable. null: it waits in the inbox
-  Stated<bool> requests_block;       // its sender goes on only when a request is answered
+  Stated<std::array<DurationRule, priority_count>> ttl;  // by priority, the lowest first
+  Stated<DurationRule> request_timeout;                  // null: its sender waits for ever
+  Stated<DurationRule> query_timeout;
+  Stated<DurationRule> timeout_to_many;  // of what goes to a topic or to everyone. null: as to one
+  Stated<Delays Rules::*> retries;    // pauses before new tries. null: flow_request_retries at once
+  Stated<bool> retries_keep_expiry;   // a new try lives no longer than the first
+  Stated<bool> retries_delivery;      // what its receiver cannot take is tried again
+  Stated<NumberRule> on_unavailable;  // an OnUnavailable. null: it waits in the inbox
+  Stated<bool> requests_block;        // its sender goes on only when a request is answered
   Stated<bool> has_rates;          // rate limits, backpressure and circuit breakers bind its agents
   Stated<bool> has_thread_limits;  // messages and age of a thread
   Stated<bool> has_domain_topics;  // a topic is named domain.event_type
@@ -65,9 +66,9 @@ struct Policy {
 
   // Of what its agents get.
   Stated<Discipline> discipline;
-  Stated<Time> lease;
+  Stated<DurationRule> lease;
   Stated<SizeOf> size_of;
-  Number size_max = nullptr;      // null: message_bytes_max is enough
+  NumberRule size_max = nullptr;  // null: message_bytes_max is enough
   std::string_view size_rule{};   // its public name
   Stated<bool> reading_settles;   // what asks for nothing is done with when it is read
   Stated<Priority> priority_max;  // the most urgent that it has a word for

@@ -11,6 +11,9 @@
 // How the core says no.
 namespace parley::core {
 
+// Mind the code in what checks a send: with bad_request, not_found and payload_too_large the
+// message itself is wrong, and leaves a dead letter (`is_malformed` in core/machine/send.h). What
+// is wrong with the moment has another code.
 inline std::unexpected<base::Error> refuse(base::Code code, std::string detail,
                                            std::string field = {}) {
   return std::unexpected(base::Error{code, std::move(detail), std::move(field)});
@@ -20,9 +23,8 @@ inline std::unexpected<base::Error> refuse(base::Code code, std::string detail,
 inline std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 // The start of what a client wrote, however long it is.
-inline std::string quoted_start(std::string_view text) {
-  constexpr size_t quoted_bytes_max = 256;
-  return quoted(text.substr(0, quoted_bytes_max));
+inline std::string quoted_start(std::string_view text, size_t bytes_max = 256) {
+  return quoted(text.substr(0, bytes_max));
 }
 
 }  // namespace parley::core

@@ -106,7 +106,7 @@ class Outbox {
   bool decode(Reader& in);  // false when the bytes are no outbox items
 
  private:
-  // By who is told, made of `errands_`.
+  // What one who is told has in `outbox_`.
   struct Receiver {
     size_t owed = 0;
     uint64_t summary = 0;

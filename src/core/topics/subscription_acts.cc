@@ -101,8 +101,8 @@ uint32_t deliver_retained(Context& context, std::deque<MessageRef> retained, Age
 }
 
 // Whose subscription it is. Agents manage their own; stewards, who own the topics, and admins
-// manage those of others. That is less than `looks_after_workspace`: a maintainer who is no steward
-// sees subscriptions and does not change them.
+// manage those of others. These are fewer than `looks_after_workspace` names: a maintainer who is
+// no steward sees subscriptions and does not change them.
 std::expected<AgentRef, Error> subscriber(const ConstContext& context, std::string_view agent) {
   const Tables& t = context.t;
   if (agent.empty() || (context.actor != none && agent == t.agents[context.actor].name)) {

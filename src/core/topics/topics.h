@@ -71,7 +71,8 @@ class Topics {
   // The topic with the oldest retained message of all; none when nothing is retained.
   TopicRef oldest() const;
   Time oldest_time() const;
-  // Those that retain something, at most so many: of the newest messages first, as their oldest is.
+  // Topics that retain something, at most `count_max`. Those whose oldest retained message is
+  // newest come first.
   std::vector<TopicRef> retaining(size_t count_max) const;
   // Takes the topic's oldest message out and returns it.
   MessageRef pop(const Messages& messages, TopicRef ref);

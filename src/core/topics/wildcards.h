@@ -33,7 +33,7 @@ class Wildcards {
   void subscribe(std::string_view pattern, AgentRef agent);
   void unsubscribe(std::string_view pattern, AgentRef agent);
 
-  // Adds who subscribes to a pattern that matches, none twice: not even those that are there.
+  // Adds each subscriber of a matching pattern that `agents` does not hold yet, once.
   void add_matching(std::string_view topic, std::vector<AgentRef>& agents) const;
   bool matches_any(std::string_view topic) const;
 

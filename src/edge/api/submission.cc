@@ -123,7 +123,7 @@ std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
   const Names lookup(context_.tables(caller.workspace), caller);
   context.lookup = &lookup;
   const core::Rules& rules = context_.tables(caller.workspace).rules;
-  const core::Policy::Number size_max = core::policy_of(codec.dialect).size_max;
+  const core::Policy::NumberRule size_max = core::policy_of(codec.dialect).size_max;
   context.bytes_max = size_max == nullptr ? 0 : rules.*size_max;
   auto envelope = codec.decode(message, context, context_.texts);
   if (!envelope) {

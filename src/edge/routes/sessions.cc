@@ -50,10 +50,6 @@ bool may_see(const Principal& caller, const Session& session) {
 
 std::string etag(uint64_t version) { return "\"" + std::to_string(version) + "\""; }
 
-std::string by_whom(const core::SessionChange& change) {
-  return change.by.empty() ? "system" : change.by;
-}
-
 // Which version a change is made to: `"7"`, or 0 for `*`, whichever it is.
 std::expected<uint64_t, Error> version_in(const Call& call) {
   std::string_view text = call.request.header("if-match");
@@ -159,7 +155,7 @@ void render_head(const core::Tables& t, const Session& session, JsonWriter& out)
   }
   out.key("endedAt").time(session.ended);
   if (!session.changes.empty()) {
-    out.key("endedBy").text(by_whom(session.changes.back()));
+    out.key("endedBy").text(core::by_whom(session.changes.back().by));
     out.key("summary").text(session.changes.back().subject);
   }
 }
@@ -188,7 +184,7 @@ void render_changes(const Session& session, JsonWriter& out) {
   for (const core::SessionChange& change : session.changes) {
     out.object().key("version").number(change.version);
     out.key("change").plain(core::session_act_name(change.act));
-    out.key("by").text(by_whom(change)).key("at").time(change.at);
+    out.key("by").text(core::by_whom(change.by)).key("at").time(change.at);
     if (!change.subject.empty()) {
       out.key("subject").text(change.subject);
     }

@@ -51,7 +51,7 @@ void render_thread(const core::Tables& t, const core::Thread& thread, JsonWriter
   out.end_array().key("created").time(thread.created).key("last_activity").time(thread.changed);
   if (thread.is_closed()) {
     out.key("closed_at").time(thread.closed);
-    out.key("closed_by").text(thread.closed_by.empty() ? "system" : thread.closed_by);
+    out.key("closed_by").text(core::by_whom(thread.closed_by));
   } else if (thread.ages) {
     out.key("closes_at").time(thread.created + t.rules.thread_duration_max);
   }
