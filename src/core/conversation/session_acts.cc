@@ -365,6 +365,7 @@ Outcome on(Context& context, const StartSession& command) {
       session.participants.emplace_back(name);
     }
   }
+  // Once more: the coordinator may be one more than the command names.
   if (session.participants.size() > t.rules.session_participants_max) {
     return too_many_participants(t.rules);
   }
@@ -519,6 +520,7 @@ Time old_sessions_due(const Tables& t) {
 
 void advance_sessions(Dispatch& dispatch) {
   Tables& t = dispatch.t;
+  // Ends first: nobody is warned of what is over.
   for (size_t n = 0; n < due_max && next_session_end(t) <= t.now; ++n) {
     const Session* const first = t.sessions.first_live();
     change_session(

@@ -56,8 +56,10 @@ void add_names(const Tables& t, OutboxItem& item, const std::string& name,
   size_t left = t.rules.*(own == nullptr ? &Rules::collab_message_bytes_max : own) / lists_max;
   item.facts.push_back(count_of(name + "_count", names.size()));
   size_t count = 0;
-  for (; count < std::min(names.size(), names_max) && names[count].size() + 3 <= left; ++count) {
-    left -= names[count].size() + 3;
+  constexpr size_t around = 3;  // a name's quotes and comma
+  for (; count < std::min(names.size(), names_max) && names[count].size() + around <= left;
+       ++count) {
+    left -= names[count].size() + around;
   }
   names.resize(count);
   item.facts.push_back({name, std::move(names)});
