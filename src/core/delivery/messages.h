@@ -13,6 +13,7 @@
 #include "core/limits/token_bucket.h"
 #include "core/model/delivery_state.h"
 #include "core/model/envelope.h"
+#include "core/model/refs.h"
 #include "core/model/resume_mark.h"
 #include "core/state/deadlines.h"
 #include "core/state/index.h"
@@ -20,13 +21,6 @@
 #include "core/state/slots.h"
 
 namespace parley::core {
-
-using MessageRef = uint32_t;
-using DeliveryRef = uint32_t;
-using AgentRef = uint32_t;
-using TopicRef = uint32_t;
-using StreamRef = uint32_t;
-using ThreadRef = uint32_t;
 
 // What is to be said of an answer. Written into snapshots: never renumber.
 enum class Mark : uint8_t {

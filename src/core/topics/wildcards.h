@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/delivery/messages.h"
+#include "core/model/refs.h"
 
 namespace parley::core {
 
