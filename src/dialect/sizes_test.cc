@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/model/envelope.h"
+#include "core/model/sizes.h"
 #include "dialect/golden_test.h"
 
 namespace parley::dialect {

@@ -396,7 +396,7 @@ void plant_effects(Canary canary, const core::Entry& entry, core::Outcome& outco
     const base::Code code =
         canary == Canary::lock_order_ignored ? base::Code::lock_order : base::Code::lock_held;
     if (!outcome && outcome.error().code == code) {
-      outcome = core::Receipt{.number = 1};
+      outcome = core::Receipt{.lock_granted = true};
     }
   } else if (canary == Canary::alarm_silent) {
     std::erase_if(effects, [](const NamedEffect& f) { return f.kind == NamedEffect::Kind::alarm; });

@@ -141,7 +141,7 @@ Outcome on(Context& context, const TakeLock& command) {
   // Before the order of names is looked at: who has the lock takes nothing new.
   if (lock != nullptr && lock->owner == agent) {
     t.locks.renew(command.name, t.now + lease);
-    return Receipt{.message = lock->fence, .number = 1};
+    return Receipt{.message = lock->fence, .lock_granted = true};
   }
   if (auto good = check_order(t, agent, command.name); !good) {
     return std::unexpected(good.error());
@@ -152,7 +152,7 @@ Outcome on(Context& context, const TakeLock& command) {
                                              " locks already (locks_max)");
     }
     t.locks.take(command.name, agent, context.entry.seq, t.now, t.now + lease);
-    return Receipt{.message = context.entry.seq, .number = 1};
+    return Receipt{.message = context.entry.seq, .lock_granted = true};
   }
   if (command.wait.us <= 0) {
     return refuse_held(*lock, t.now);
@@ -166,7 +166,7 @@ Outcome on(Context& context, const TakeLock& command) {
                               .until = t.now + command.wait,
                               .lease = lease,
                               .agent = agent});
-  return Receipt{.message = context.entry.seq, .number = 0};
+  return Receipt{.message = context.entry.seq, .lock_granted = false};
 }
 
 Checked check(const ConstContext& context, const ReleaseLock& command) {

@@ -373,7 +373,7 @@ Outcome on(Context& context, const StartSession& command) {
     return std::unexpected(good.error());
   }
   announce_session(context.dispatch, t.sessions.add(std::move(session)), context.entry.actor);
-  return Receipt{.message = context.entry.seq, .number = 1};
+  return Receipt{.message = context.entry.seq, .session_version = 1};
 }
 
 Outcome on(Context& context, const ChangeSession& command) {
@@ -396,7 +396,7 @@ Outcome on(Context& context, const ChangeSession& command) {
                   .act = command.act,
                   .by = std::string(context.entry.actor),
                   .subject = std::string(command.subject)});
-  return Receipt{.message = context.entry.seq, .number = session->version};
+  return Receipt{.message = context.entry.seq, .session_version = session->version};
 }
 
 std::expected<const Session*, Error> session_of(const ConstContext& context, const Send& command,

@@ -7,9 +7,9 @@
 
 #include "core/dead_letters/dead_letter_retry.h"
 #include "core/delivery/receiving.h"
+#include "core/limits/size_limit.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
-#include "core/model/sizes.h"
 #include "core/outbox/outbox_acts.h"
 #include "core/requests/deadlock.h"
 #include "core/topics/broker_topics.h"

@@ -6,24 +6,6 @@
 
 namespace parley::core {
 
-std::string_view reason_name(Reason reason) {
-  switch (reason) {
-    case Reason::receiver_not_found:
-      return "receiver_not_found";
-    case Reason::receiver_unavailable:
-      return "receiver_unavailable";
-    case Reason::ttl_expired:
-      return "ttl_expired";
-    case Reason::rejected:
-      return "rejected";
-    case Reason::malformed:
-      return "malformed";
-    case Reason::queue_overflow:
-      return "queue_overflow";
-  }
-  return "unknown";
-}
-
 uint64_t DeadLetters::add(DeadLetter letter) {
   letter.id = next_id_++;
   const DeadLetter& added = letters_.emplace(letter.id, std::move(letter)).first->second;

@@ -10,27 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/model/command.h"
+#include "core/dead_letters/commands.h"
+#include "core/model/dead_letter_reason.h"
+#include "core/model/envelope.h"
 
 namespace parley::core {
-
-// Why a message could not be delivered. Written into snapshots: never renumber.
-enum class Reason : uint8_t {
-  receiver_not_found = 0,
-  receiver_unavailable = 1,
-  ttl_expired = 2,
-  rejected = 3,
-  malformed = 4,
-  queue_overflow = 5,
-};
-constexpr Reason reason_last = Reason::queue_overflow;
-
-std::string_view reason_name(Reason reason);
-
-// Whether another try may help: the receiver was away, or had no room.
-constexpr bool is_retryable(Reason reason) {
-  return reason == Reason::receiver_unavailable || reason == Reason::queue_overflow;
-}
 
 // A message that did not reach one of its receivers. The original is in the journal at `message`;
 // the machine keeps its header while the letter is open. A malformed one has no header and no

@@ -4,8 +4,8 @@
 
 #include "core/agents/presence.h"
 #include "core/dead_letters/dead_letter_acts.h"
+#include "core/limits/size_limit.h"
 #include "core/model/refusal.h"
-#include "core/model/sizes.h"
 
 namespace parley::core {
 

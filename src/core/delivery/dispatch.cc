@@ -13,7 +13,7 @@
 #include "core/delivery/redelivery.h"
 #include "core/limits/breaker_acts.h"
 #include "core/limits/rate_limit.h"
-#include "core/model/sizes.h"
+#include "core/limits/size_limit.h"
 #include "core/requests/deadlock.h"
 
 namespace parley::core {

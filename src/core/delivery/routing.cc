@@ -7,8 +7,8 @@
 #include "core/delivery/redelivery.h"
 #include "core/limits/backpressure_acts.h"
 #include "core/limits/rate_limit.h"
+#include "core/limits/size_limit.h"
 #include "core/model/refusal.h"
-#include "core/model/sizes.h"
 #include "core/topics/retention.h"
 
 namespace parley::core {

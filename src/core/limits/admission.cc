@@ -40,11 +40,11 @@ std::string describe(const Rules& rules, const Exchange& exchange, size_t by, co
         ", each time in a new conversation (guard.ping_pong_max); a message of a person to one "
         "of you lets you go on";
   } else {
-    text += (by == by_thread
-                 ? " in the conversation " + quoted_start(e.thread, 64)
-                 : " in the conversations linked by " + quoted_start(e.correlation, 64)) +
-            ", and nobody else has spoken (guard.ping_pong_max); a message of a person or of "
-            "another agent in it lets you go on";
+    text +=
+        (by == by_thread ? " in the conversation " + quoted_start(e.thread, 64)
+                         : " in the conversations linked by " + quoted_start(e.correlation, 64)) +
+        ", and nobody else has spoken (guard.ping_pong_max); a message of a person or of "
+        "another agent in it lets you go on";
   }
   return text + ", or an admin resets one of you";
 }

@@ -54,18 +54,6 @@ void set_relief(Tables& t, AgentRef ref, Time until) {
 
 }  // namespace
 
-std::string_view backpressure_name(BackpressureLevel level) {
-  switch (level) {
-    case BackpressureLevel::eased:
-      return "recovering";
-    case BackpressureLevel::throttled:
-      return "throttled";
-    case BackpressureLevel::overloaded:
-      return "overloaded";
-  }
-  return "unknown";
-}
-
 Duration signal_mark(const Tables& t) {
   return Duration{Bucket::minute.us * static_cast<int64_t>(t.rules.flow_rate_signal) / 100};
 }

@@ -5,8 +5,8 @@
 
 #include "core/delivery/dispatch.h"
 #include "core/machine/tables.h"
-#include "core/model/effect.h"
 #include "core/model/entry.h"
+#include "core/model/outcome.h"
 #include "core/requests/requests.h"
 
 namespace parley::core {

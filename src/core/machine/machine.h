@@ -11,6 +11,8 @@
 
 #include "core/machine/workspace.h"
 #include "core/model/effect.h"
+#include "core/model/entry.h"
+#include "core/model/outcome.h"
 
 namespace parley::core {
 

@@ -311,10 +311,10 @@ std::expected<void, Error> check_envelope(const ConstContext& context, const Env
                     "/receiver");
     }
     if (context.actor != none && broker_topics::is_only_ours(topic_name(name))) {
-      return refuse(Code::forbidden,
-                    "only the broker publishes on " + quoted(topic_name(name)) +
-                        "; choose another topic",
-                    "/receiver");
+      return refuse(
+          Code::forbidden,
+          "only the broker publishes on " + quoted(topic_name(name)) + "; choose another topic",
+          "/receiver");
     }
   }
   const size_t bytes = text_bytes(e);

@@ -107,8 +107,7 @@ void Workspace::end_node_life(uint64_t life, Time now, std::vector<Effect>& effe
   end_broadcasts(dispatch, life);  // before its streams give back what they hold
   const auto& by_id = t_.streams.by_id();
   for (auto at = by_id.lower_bound(StreamId{life, 0});
-       at != by_id.end() && at->first.origin == life;
-       at = by_id.lower_bound(StreamId{life, 0})) {
+       at != by_id.end() && at->first.origin == life; at = by_id.lower_bound(StreamId{life, 0})) {
     close_stream(dispatch, at->second, false);
   }
   end_lock_waits(t_, life);

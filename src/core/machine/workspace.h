@@ -10,6 +10,7 @@
 #include "core/machine/tables.h"
 #include "core/model/effect.h"
 #include "core/model/entry.h"
+#include "core/model/outcome.h"
 
 namespace parley::core {
 

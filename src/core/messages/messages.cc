@@ -5,29 +5,6 @@
 
 namespace parley::core {
 
-std::string_view state_name(State state) {
-  switch (state) {
-    case State::queued:
-    case State::delayed:
-      return "queued";
-    case State::offered:
-      return "offered";
-    case State::read:
-      return "read";
-    case State::acked:
-      return "acked";
-    case State::answered:
-      return "answered";
-    case State::expired:
-      return "expired";
-    case State::rejected:
-      return "rejected";
-    case State::dead:
-      return "dead";
-  }
-  return "unknown";
-}
-
 uint64_t Messages::hash(const Id128& id) const {
   return base::mix64(base::mix64(seed_, id.high()), id.low());
 }

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <expected>
 #include <variant>
-#include <vector>
 
-#include "core/dead_letters/dead_letters.h"
-#include "core/messages/message.h"
-#include "core/model/entry.h"
+#include "core/dead_letters/commands.h"
+#include "core/model/dead_letter_reason.h"
+#include "core/model/delivery_state.h"
+#include "core/model/ids.h"
+#include "core/model/refs.h"
+#include "core/model/resume_mark.h"
 
 namespace parley::core {
 
@@ -112,23 +113,5 @@ struct StreamClosed {
 using Effect =
     std::variant<Deliver, Mail, Settled, DeadLettered, DeadLetterDropped, StreamClosed, Owed,
                  RequestTimedOut, DeadLetterResolved, DeadLettersAlarming, LockTurn>;
-
-// What the one who asked is told when it was done.
-struct Receipt {
-  Seq message;               // of a send: where the message is; of a lock: where it was asked for
-  bool duplicate = false;    // of a send: it was accepted before, at `message`
-  bool skipped = false;      // and what was accepted has other words: nothing was sent of these
-  bool has_no_task = false;  // of a send: it tells of a task that its sender does not have
-  // Of a send: in its channel, 0: none. Of a session: its version. Of a lock: 1 has it, 0 waits.
-  uint64_t number = 0;
-  uint32_t count = 0;       // messages taken, acked or read; receivers of a send
-  WorkspaceId workspace{};  // of AddWorkspace
-  Duration delay;           // of a send: how long rate limits hold it up, as far as is known
-
-  bool operator==(const Receipt&) const = default;
-};
-
-// Each entry has one: done, or refused with the reason.
-using Outcome = std::expected<Receipt, Error>;
 
 }  // namespace parley::core

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 
+#include "core/state/slots.h"
+
 namespace parley::core {
 
-// Slots in the tables of a workspace (core/state/slots.h); `none` is no slot. Two nodes need not
-// have the same: whatever is written names a row by its key.
+// The slot of a row in its table; `none`: there is no such row. It is good until the row is
+// removed, and never written: a snapshot knows no slots.
 using MessageRef = uint32_t;
 using DeliveryRef = uint32_t;
 using AgentRef = uint32_t;

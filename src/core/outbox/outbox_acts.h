@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/delivery/dispatch.h"
-#include "core/model/effect.h"
+#include "core/model/outcome.h"
 
 namespace parley::core {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/messages/message.h"
+#include "core/model/refs.h"
 
 namespace parley::core {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/model/effect.h"
+#include "core/model/outcome.h"
 #include "edge/api/call.h"
 #include "node/broker.h"
 

@@ -140,7 +140,7 @@ void take_lock(Call& call) {
                                                             std::span<const core::Effect>) {
              if (!outcome) {
                refuse_lock(asker, name, outcome.error());
-             } else if (outcome->number == 0) {
+             } else if (!outcome->lock_granted) {
                await_lock(asker, name, outcome->message);
              } else {
                give_lock(asker, name, outcome->message);

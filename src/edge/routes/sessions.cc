@@ -338,13 +338,13 @@ void answer_change(const Asker& asker, const std::string& id, int status,
   }
   std::string text;
   JsonWriter out(text);
-  out.object().key("id").text(id).key("version").number(outcome->number);
+  out.object().key("id").text(id).key("version").number(outcome->session_version);
   if (session != nullptr) {
     out.key("status").plain(core::session_status_name(session->status));
   }
   out.end_object();
   net::Response response = json_response(status, std::move(text));
-  response.headers.emplace_back("ETag", etag(outcome->number));
+  response.headers.emplace_back("ETag", etag(outcome->session_version));
   asker.respond(std::move(response));
 }
 

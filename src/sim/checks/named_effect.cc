@@ -101,7 +101,8 @@ uint64_t digest_of(const core::Outcome& outcome, std::span<const NamedEffect> ef
   uint64_t hash = outcome.has_value() ? 1 : 2;
   if (outcome) {
     hash = base::mix64(hash, outcome->message.n);
-    hash = base::mix64(hash, outcome->number);
+    hash = base::mix64(
+        hash, outcome->number + outcome->session_version + (outcome->lock_granted ? 1 : 0));
     hash = base::mix64(
         hash, outcome->count * 4 + (outcome->duplicate ? 1 : 0) + (outcome->skipped ? 2 : 0));
     hash = base::mix64(hash, static_cast<uint64_t>(outcome->workspace));

@@ -36,7 +36,7 @@ void LockChecks::learn(const Step& step) {
   }
   model_.coverage.count("lock", !take->fence ? "any hold" : renews ? "renewed by fence" : "anew");
   const core::Duration lease = take->lease.us > 0 ? take->lease : model_.rules.lock_lease;
-  if (step.outcome->number == 0) {
+  if (!step.outcome->lock_granted) {
     waiters_[step.entry.seq] = {name, actor, model_.now + take->wait, lease, step.entry.id.origin};
     return;
   }

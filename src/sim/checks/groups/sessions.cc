@@ -59,10 +59,10 @@ void SessionChecks::learn_change(const Step& step, const core::ChangeSession& ch
   }
   model_.coverage.count("session", core::session_act_name(change.act));
   apply(step, change, *session);
-  if (step.outcome->number != ++session->version) {
+  if (step.outcome->session_version != ++session->version) {
     model_.fail(Check::session, step,
-                text("{} is told to have version {}, has {}", change.id, step.outcome->number,
-                     session->version));
+                text("{} is told to have version {}, has {}", change.id,
+                     step.outcome->session_version, session->version));
   }
 }
 
