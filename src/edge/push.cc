@@ -3,11 +3,7 @@
 
 #include <algorithm>
 
-#include "edge/api/commands.h"
 #include "edge/api/context.h"
-#include "edge/api/members.h"
-#include "edge/api/receipt.h"
-#include "edge/api/submission.h"
 #include "edge/events.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
@@ -19,35 +15,15 @@ namespace {
 
 using base::Code;
 using base::Error;
-using lib::Json;
 using lib::JsonWriter;
 
 constexpr uint64_t window_default = 64;
-// One frame is one turn of the loop, and all of its answers must fit into the output.
-constexpr uint64_t operations_max = 1'000;
-constexpr size_t operation_members_max = 64;  // the message inside has a limit of its own
-constexpr size_t batch_max = 128;             // messages that are pushed to one stream at once
+constexpr size_t batch_max = 128;  // messages that are pushed to one stream at once
 constexpr uint16_t policy_violation = 1008;
 constexpr uint16_t going_away = 1001;
 
 constexpr int switching_protocols = 101;
 constexpr int upgrade_required = 426;
-
-std::string mark_text(const core::ResumeMark& mark) {
-  return std::to_string(mark.stream) + "-" + std::to_string(mark.number);
-}
-
-// `12-5`: the fifth that stream 12 pushed.
-std::optional<core::ResumeMark> parse_mark(std::string_view text) {
-  const size_t dash = text.find('-');
-  const auto stream = parse_number(text.substr(0, dash));
-  const auto number =
-      dash == std::string_view::npos ? std::nullopt : parse_number(text.substr(dash + 1));
-  if (!stream || !number || *stream == 0 || *stream > UINT32_MAX || *number > UINT32_MAX) {
-    return std::nullopt;
-  }
-  return core::ResumeMark{static_cast<uint32_t>(*stream), static_cast<uint32_t>(*number)};
-}
 
 // What the client saw of a former stream. What it names itself must be a mark. What a browser keeps
 // and sends in a header by itself may be anything: then nothing counts as seen, and all is offered.
@@ -159,7 +135,8 @@ Push::Push(Context& context, net::ConnectionId connection, Principal owner, core
       connection_(connection),
       owner_(std::move(owner)),
       kind_(kind),
-      dialect_(dialect) {}
+      dialect_(dialect),
+      operations_(context, connection_, owner_, dialect, place_) {}
 
 void Push::begin(const net::Exchange& exchange) {
   if (kind_ == Kind::websocket) {
@@ -172,22 +149,23 @@ void Push::begin(const net::Exchange& exchange) {
   }
   context_.metrics.requests.answered(exchange, kind_ == Kind::websocket ? switching_protocols : 200,
                                      context_.clock.now());
-  if (const core::StreamRef ref = tables().streams.find(stream_); ref != core::none) {
-    pushed_ = {tables().streams[ref].number, 0};
+  if (const core::StreamRef ref = tables().streams.find(place_.stream); ref != core::none) {
+    place_.pushed = {tables().streams[ref].number, 0};
   }
   // What it saw before is known by the marks of this stream from now on. An event without data
   // changes nothing for a browser but the id that it sends when it comes back.
-  if (!after_.is_none()) {
-    send_text(kind_ == Kind::websocket ? R"({"op":"resumed","mark":")" + mark_text(pushed_) + "\"}"
-                                       : "id: " + mark_text(pushed_) + "\n\n");
+  if (!place_.after.is_none()) {
+    send_text(kind_ == Kind::websocket
+                  ? R"({"op":"resumed","mark":")" + mark_text(place_.pushed) + "\"}"
+                  : "id: " + mark_text(place_.pushed) + "\n\n");
   }
 }
 
 const core::Tables& Push::tables() const { return context_.tables(owner_.workspace); }
 
 void Push::close() {
-  if (stream_ != core::stream_none) {
-    context_.broker.close(owner_.workspace, stream_);
+  if (place_.stream != core::stream_none) {
+    context_.broker.close(owner_.workspace, place_.stream);
   }
 }
 
@@ -367,7 +345,7 @@ void Push::push(const Waiting& waiting, const core::Envelope* envelope) {
   text_.append(R"(,"mark":")").append(mark).append("\"");
   text_.append(context_.pushes->rendered.text);
   text_ += '}';
-  pushed_ = waiting.mark;
+  place_.pushed = waiting.mark;
   if (kind_ == Kind::events) {
     std::string event = "id: " + mark + "\nevent: message\n";
     append_event_data(event, text_);
@@ -380,276 +358,9 @@ void Push::push(const Waiting& waiting, const core::Envelope* envelope) {
 void Push::send_text(std::string_view text) { context_.server->send(connection_, text); }
 
 void Push::on_message(std::string_view text) {
-  if (!is_welcome()) {
-    return;
+  if (is_welcome()) {
+    operations_.take(text);
   }
-  const auto parsed = context_.document.parse(text);
-  if (!parsed) {
-    reply_error("", parsed.error());
-    return;
-  }
-  if (parsed->kind() != lib::JsonKind::array) {
-    operation(*parsed);
-    return;
-  }
-  uint64_t count = 0;
-  for (const Json op : parsed->elements()) {
-    if (++count > operations_max) {
-      reply_error("", Error{Code::bad_request,
-                            "a batch has at most " + std::to_string(operations_max) + " operations",
-                            {}});
-      return;
-    }
-    operation(op);
-  }
-}
-
-void Push::operation(Json op) {
-  if (!op.is_object()) {
-    reply_error("", Error{Code::bad_request, "an operation is a JSON object", {}});
-    return;
-  }
-  // Looking for one member passes all the others.
-  size_t members = 0;
-  for (auto at = op.members().begin(); at != op.members().end(); ++at) {
-    if (++members > operation_members_max) {
-      reply_error("", Error{Code::bad_request,
-                            "an operation has at most " + std::to_string(operation_members_max) +
-                                " members",
-                            {}});
-      return;
-    }
-  }
-  const Json ref_value = op.find("ref");
-  const std::string_view ref = ref_value.raw().size() <= 64 ? ref_value.raw() : "";
-  const std::string_view name = op.find("op").as_string().value_or("");
-  if (name == "send") {
-    op_send(op, ref);
-  } else if (name == "ack" || name == "nack" || name == "reject" || name == "extend") {
-    op_settle(op, ref, name);
-  } else if (name == "heartbeat") {
-    op_heartbeat(op, ref);
-  } else if (name == "subscribe" || name == "unsubscribe") {
-    op_subscribe(op, ref, name == "subscribe");
-  } else {
-    reply_error(
-        ref,
-        Error{Code::bad_request,
-              "op is send, ack, nack, reject, extend, subscribe, unsubscribe or heartbeat", "/op"});
-  }
-}
-
-void Push::op_send(Json op, std::string_view ref) {
-  const dialect::Codec* codec = dialect::find_codec(dialect_);
-  Members members(op);
-  if (!members.find("message")) {
-    members.blame("message", "send needs a message");
-  }
-  const auto on_unavailable = parse_on_unavailable(members.text("on_unavailable"));
-  if (!on_unavailable) {
-    members.blame(on_unavailable.error());
-  }
-  const std::string_view traceparent = members.text("traceparent");
-  const Submission submission{
-      .via = core::Via::websocket,
-      .lenient = members.flag("lenient", false),
-      .idempotency_key = members.text("idempotency_key"),
-      .session = members.text("session"),
-      .traceparent = traceparent,
-      .tracestate = members.text("tracestate"),
-      .on_unavailable = on_unavailable.value_or(core::OnUnavailable::by_rules)};
-  if (codec == nullptr) {
-    reply_error(ref, Error{Code::unsupported_dialect, "this dialect has no codec yet", {}});
-  } else if (members.error()) {
-    reply_error(ref, *members.error());
-  } else {
-    context_.submissions->submit(owner_, *codec, members.find("message"), submission,
-                                 answer_to(ref, Answered::with_receipt));
-  }
-}
-
-void Push::op_settle(Json op, std::string_view ref, std::string_view name) {
-  if (const Json upto = op.find("upto")) {
-    if (name != "ack") {
-      reply_error(ref, Error{Code::bad_request, "only ack takes upto", "/upto"});
-    } else if (op.find("id") || op.find("seq")) {
-      reply_error(ref, Error{Code::bad_request, "upto stands in place of id and seq", "/upto"});
-    } else {
-      op_ack_upto(upto, ref);
-    }
-    return;
-  }
-  const auto target = target_in(op);
-  auto command = target ? settle_command(name, *target, op) : std::unexpected(target.error());
-  if (command) {
-    ask(std::move(*command), answer_to(ref, Answered::if_it_has_ref));
-  } else {
-    reply_error(ref, command.error());
-  }
-}
-
-// Everything that this stream pushed up to a place, in order of delivery.
-void Push::op_ack_upto(Json upto, std::string_view ref) {
-  const auto mark = mark_in(upto);
-  if (!mark) {
-    reply_error(ref, mark.error());
-    return;
-  }
-  ask(core::Ack{.stream = stream_, .upto = *mark}, answer_to(ref, Answered::if_it_has_ref));
-}
-
-// Only what was pushed can be acknowledged, not what the machine handed out and a slow reader has
-// not got: so the place is looked up here, where that is known.
-std::expected<core::ResumeMark, Error> Push::mark_in(Json upto) const {
-  if (const auto seq = upto.as_uint64()) {
-    const core::Tables& t = tables();
-    const core::MessageRef message = t.messages.find(base::Seq{*seq});
-    const core::DeliveryRef ref =
-        message == core::none ? core::none : t.messages.delivery_to(message, owner_.ref);
-    const core::StreamRef stream = t.streams.find(stream_);
-    const bool is_held =
-        ref != core::none && stream != core::none && t.messages.delivery(ref).stream == stream;
-    const core::ResumeMark held = is_held ? t.messages.delivery(ref).mark : core::ResumeMark{};
-    if (!held.is_none() && held.number == 0) {
-      return std::unexpected(Error{Code::not_delivered,
-                                   "the message came on an earlier connection, and what came there "
-                                   "has one place here: acknowledge it by its id, or all of that "
-                                   "with the mark " +
-                                       mark_text(held),
-                                   "/upto"});
-    }
-    if (is_held && t.messages.delivery(ref).may_be_known) {
-      // Who means the first of two has not seen what was pushed between them.
-      return std::unexpected(Error{Code::not_delivered,
-                                   "the message was handed out before, here or elsewhere, and its "
-                                   "seq does not say which push you mean: name the mark of that, "
-                                   "or acknowledge the message by its id",
-                                   "/upto"});
-    }
-    if (pushed_.covers(held)) {
-      return held;
-    }
-    return std::unexpected(Error{Code::not_delivered,
-                                 "this stream does not hold the message: it is settled, was given "
-                                 "back, or has not been pushed here yet; name the mark of one that "
-                                 "was",
-                                 "/upto"});
-  }
-  const auto text = upto.as_string();
-  const auto mark = text ? parse_mark(*text) : std::nullopt;
-  if (!mark) {
-    return std::unexpected(Error{Code::bad_request,
-                                 "upto is a mark of this stream, such as \"12-5\", or the seq of a "
-                                 "message that it holds",
-                                 "/upto"});
-  }
-  if (pushed_.covers(*mark)) {
-    return *mark;
-  }
-  if (*mark == after_) {  // all that it had when it came back
-    return core::ResumeMark{pushed_.stream, 0};
-  }
-  return std::unexpected(
-      Error{Code::not_delivered,
-            "this stream has pushed nothing with the mark " + mark_text(*mark) +
-                "; acknowledge by id, or with a mark that came on this connection",
-            "/upto"});
-}
-
-// The message that an operation names, by `seq` or `id`.
-std::expected<core::Target, Error> Push::target_in(Json op) const {
-  if (const auto place = op.find("seq").as_uint64()) {
-    return core::Target{.seq = base::Seq{*place}, .id = {}};
-  }
-  const auto text = op.find("id").as_string();
-  if (!text || text->empty()) {
-    return std::unexpected(
-        Error{Code::bad_request, "a message is named by `id`, a string, or by `seq`", {}});
-  }
-  return Names(tables(), owner_).target(*text);
-}
-
-void Push::op_subscribe(Json op, std::string_view ref, bool subscribe) {
-  Members members(op);
-  const std::string_view topic = members.text("topic");
-  if (members.error()) {
-    reply_error(ref, *members.error());
-    return;
-  }
-  core::Command command = core::Subscribe{.topic = topic};
-  if (!subscribe) {
-    command = core::Unsubscribe{.topic = topic};
-  }
-  ask(std::move(command), answer_to(ref, Answered::always));
-}
-
-void Push::op_heartbeat(Json op, std::string_view ref) {
-  const auto command = heartbeat_command(tables().agents[owner_.ref], op);
-  if (command) {
-    ask(*command, answer_to(ref, Answered::if_it_has_ref));
-  } else {
-    reply_error(ref, command.error());
-  }
-}
-
-void Push::ask(core::Command command, node::Broker::Done done) {
-  context_.broker.ask(owner_.workspace, owner_.name, std::move(command), std::move(done));
-}
-
-// Replies when the outcome is there, if the connection still is.
-node::Broker::Done Push::answer_to(std::string_view ref, Answered when) {
-  return [&context = context_, connection = connection_, ref = std::string(ref), when](
-             const core::Outcome& outcome, std::span<const core::Effect>) {
-    Push* const push = context.pushes->find(connection);
-    if (push != nullptr && (when != Answered::if_it_has_ref || !outcome || !ref.empty())) {
-      push->reply(ref, outcome, when == Answered::with_receipt);
-    }
-  };
-}
-
-// A send is answered with the receipt that it gets over HTTP, but for the list of recipients.
-void Push::reply(std::string_view ref, const core::Outcome& outcome, bool with_receipt) {
-  if (!outcome) {
-    reply_error(ref, outcome.error());
-    return;
-  }
-  text_.assign(R"({"ref":)").append(ref.empty() ? "null" : ref);
-  text_.append(R"(,"ok":true)");
-  if (with_receipt) {
-    Principal sender = owner_;
-    sender.dialect = dialect_;
-    const std::string receipt =
-        receipt_text(context_.broker, sender, *outcome, Recipients::counted);
-    text_.append(",").append(receipt, 1, receipt.size() - 2);  // without its braces
-    append_redirection(outcome->message);
-  } else if (outcome->message.n != 0) {
-    text_.append(R"(,"seq":)").append(std::to_string(outcome->message.n));
-  }
-  text_.append(R"(,"count":)").append(std::to_string(outcome->count)).append("}");
-  send_text(text_);
-}
-
-// Who got it in another's place, where that is the only receiver.
-void Push::append_redirection(base::Seq seq) {
-  const core::Tables& t = tables();
-  const core::MessageRef ref = t.messages.find(seq);
-  if (ref == core::none || t.messages.message(ref).delivery_count != 1) {
-    return;
-  }
-  const core::AgentRef receiver = t.messages.delivery(t.messages.message(ref).deliveries).receiver;
-  if (const auto away = redirected_from(t, ref, receiver); !away.empty()) {
-    text_.append(R"(,"receiver":)");
-    lib::append_json_string(text_, t.agents[receiver].name);
-    text_.append(R"(,"redirected_from":)");
-    lib::append_json_string(text_, away);
-  }
-}
-
-void Push::reply_error(std::string_view ref, const Error& error) {
-  std::string text = R"({"ref":)";
-  text.append(ref.empty() ? "null" : ref).append(R"(,"ok":false,"error":)");
-  text.append(context_.problem_text(error)).append("}");
-  send_text(text);
 }
 
 namespace {

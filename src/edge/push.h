@@ -2,13 +2,14 @@
 #pragma once
 
 #include <deque>
-#include <expected>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "edge/api/call.h"
+#include "edge/marks.h"
+#include "edge/operations.h"
 #include "edge/render.h"
 
 namespace parley::edge {
@@ -22,13 +23,15 @@ class Push final : public node::Receiver {
 
   Push(Context& context, net::ConnectionId connection, Principal owner, core::Dialect dialect,
        Kind kind);
+  Push(const Push&) = delete;
+  Push& operator=(const Push&) = delete;
 
   // Answers the request that asked for it: from now on messages come.
   void begin(const net::Exchange& exchange);
   // Its stream in the machine; `after` is what the client saw of a former one.
   void set_stream(const core::StreamId& stream, const core::ResumeMark& after) {
-    stream_ = stream;
-    after_ = after;
+    place_.stream = stream;
+    place_.after = after;
   }
   void close();
 
@@ -39,7 +42,8 @@ class Push final : public node::Receiver {
   // What was posted, or read for it, is there now.
   void end_post() { is_posted_ = false; }
   void end_warming() { is_warming_ = false; }
-  void reply(std::string_view ref, const core::Outcome& outcome, bool with_receipt);
+  // Of a WebSocket; they find their way back here to answer.
+  Operations& operations() { return operations_; }
 
   void deliver(const core::Deliver& delivery, const core::Envelope* envelope) override;
   void stream_closed() override;
@@ -60,20 +64,6 @@ class Push final : public node::Receiver {
   bool render(const Waiting& waiting, const core::Envelope* envelope);
   void give_back(base::Seq message);
   const core::Tables& tables() const;
-  void operation(lib::Json op);
-  void op_send(lib::Json op, std::string_view ref);
-  std::expected<core::Target, base::Error> target_in(lib::Json op) const;
-  void op_settle(lib::Json op, std::string_view ref, std::string_view name);
-  void op_ack_upto(lib::Json upto, std::string_view ref);
-  std::expected<core::ResumeMark, base::Error> mark_in(lib::Json upto) const;
-  void op_heartbeat(lib::Json op, std::string_view ref);
-  void op_subscribe(lib::Json op, std::string_view ref, bool subscribe);
-  // Whether success is answered also where the operation has no `ref`. Refusals always are.
-  enum class Answered : uint8_t { always, with_receipt, if_it_has_ref };
-  void ask(core::Command command, node::Broker::Done done);
-  node::Broker::Done answer_to(std::string_view ref, Answered when);
-  void append_redirection(base::Seq seq);
-  void reply_error(std::string_view ref, const base::Error& error);
   void send_text(std::string_view text);
 
   Context& context_;
@@ -81,9 +71,8 @@ class Push final : public node::Receiver {
   Principal owner_;
   Kind kind_;
   core::Dialect dialect_;  // its owner's, unless it asked for another
-  core::StreamId stream_;
-  core::ResumeMark after_;
-  core::ResumeMark pushed_;  // newest on this stream
+  StreamPlace place_;
+  Operations operations_;
   std::deque<Waiting> waiting_;
   bool is_warming_ = false;     // the first of them are being read
   bool is_posted_ = false;      // some of them are pushed in the next turn

@@ -87,6 +87,26 @@ std::expected<Submission, Error> submission_of(const Call& call) {
                     .on_unavailable = *on_unavailable};
 }
 
+std::expected<Submission, Error> submission_in(Json operation) {
+  Members members(operation);
+  const auto on_unavailable = parse_on_unavailable(members.text("on_unavailable"));
+  if (!on_unavailable) {
+    members.blame(on_unavailable.error());
+  }
+  Submission submission{
+      .via = core::Via::websocket,
+      .lenient = members.flag("lenient", false),
+      .idempotency_key = members.text("idempotency_key"),
+      .session = members.text("session"),
+      .traceparent = members.text("traceparent"),
+      .tracestate = members.text("tracestate"),
+      .on_unavailable = on_unavailable.value_or(core::OnUnavailable::by_rules)};
+  if (members.error()) {
+    return std::unexpected(*members.error());
+  }
+  return submission;
+}
+
 std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
                                                      const dialect::Codec& codec, Json message,
                                                      const Submission& submission) {

@@ -36,6 +36,8 @@ struct Submission {
 
 // What a request asks for beside its message, in its query and its headers.
 std::expected<Submission, base::Error> submission_of(const Call& call);
+// The same in the members of an operation on a WebSocket.
+std::expected<Submission, base::Error> submission_in(lib::Json operation);
 
 // Makes commands of messages: checks them, and adds what follows from the messages before.
 class Submissions {

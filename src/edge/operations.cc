@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/operations.h"
+
+#include <utility>
+
+#include "edge/api/commands.h"
+#include "edge/api/context.h"
+#include "edge/api/members.h"
+#include "edge/api/receipt.h"
+#include "edge/api/submission.h"
+#include "edge/push.h"
+#include "edge/render.h"
+#include "lib/json_writer.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using base::Error;
+using lib::Json;
+
+// One frame is one turn of the loop, and all of its answers must fit into the output.
+constexpr uint64_t operations_max = 1'000;
+
+std::expected<core::Command, Error> subscribing(const Operation& operation) {
+  Members members(operation.members);
+  const std::string_view topic = members.text("topic");
+  if (members.error()) {
+    return std::unexpected(*members.error());
+  }
+  if (operation.name == "unsubscribe") {
+    return core::Unsubscribe{.topic = topic};
+  }
+  return core::Subscribe{.topic = topic};
+}
+
+}  // namespace
+
+const core::Tables& Operations::tables() const { return context_.tables(owner_.workspace); }
+
+void Operations::take(std::string_view frame) {
+  const auto parsed = context_.document.parse(frame);
+  if (!parsed) {
+    refuse("", parsed.error());
+    return;
+  }
+  if (parsed->kind() != lib::JsonKind::array) {
+    take_one(*parsed);
+    return;
+  }
+  uint64_t count = 0;
+  for (const Json value : parsed->elements()) {
+    if (++count > operations_max) {
+      refuse("", Error{Code::bad_request,
+                       "a batch has at most " + std::to_string(operations_max) + " operations",
+                       {}});
+      return;
+    }
+    take_one(value);
+  }
+}
+
+void Operations::take_one(Json value) {
+  const auto operation = read_operation(value);
+  if (!operation) {
+    refuse(operation.error().ref, operation.error().error);
+    return;
+  }
+  switch (operation->kind) {
+    case Operation::Kind::send:
+      send(*operation);
+      break;
+    case Operation::Kind::settle:
+      ask(operation->ref, settling(*operation), Answered::if_it_has_ref);
+      break;
+    case Operation::Kind::subscribe:
+      ask(operation->ref, subscribing(*operation), Answered::always);
+      break;
+    case Operation::Kind::heartbeat:
+      ask(operation->ref, heartbeat_command(tables().agents[owner_.ref], operation->members),
+          Answered::if_it_has_ref);
+      break;
+  }
+}
+
+void Operations::send(const Operation& operation) {
+  const dialect::Codec* const codec = dialect::find_codec(dialect_);
+  const Json message = operation.members.find("message");
+  const auto submission = submission_in(operation.members);
+  if (codec == nullptr) {
+    refuse(operation.ref, Error{Code::unsupported_dialect, "this dialect has no codec yet", {}});
+  } else if (!message) {
+    refuse(operation.ref, Error{Code::bad_request, "send needs a message", "/message"});
+  } else if (!submission) {
+    refuse(operation.ref, submission.error());
+  } else {
+    context_.submissions->submit(owner_, *codec, message, *submission,
+                                 answer_to(operation.ref, Answered::with_receipt));
+  }
+}
+
+std::expected<core::Command, Error> Operations::settling(const Operation& operation) const {
+  const Json upto = operation.members.find("upto");
+  if (!upto) {
+    const auto target = target_in(operation.members);
+    return target ? settle_command(operation.name, *target, operation.members)
+                  : std::unexpected(target.error());
+  }
+  if (operation.name != "ack") {
+    return std::unexpected(Error{Code::bad_request, "only ack takes upto", "/upto"});
+  }
+  if (operation.members.find("id") || operation.members.find("seq")) {
+    return std::unexpected(Error{Code::bad_request, "upto stands in place of id and seq", "/upto"});
+  }
+  // Everything that this stream pushed up to a place, in order of delivery.
+  const auto mark = mark_upto(tables(), owner_.ref, place_, upto);
+  if (!mark) {
+    return std::unexpected(mark.error());
+  }
+  return core::Ack{.stream = place_.stream, .upto = *mark};
+}
+
+std::expected<core::Target, Error> Operations::target_in(Json members) const {
+  if (const auto place = members.find("seq").as_uint64()) {
+    return core::Target{.seq = base::Seq{*place}, .id = {}};
+  }
+  const auto text = members.find("id").as_string();
+  if (!text || text->empty()) {
+    return std::unexpected(
+        Error{Code::bad_request, "a message is named by `id`, a string, or by `seq`", {}});
+  }
+  return Names(tables(), owner_).target(*text);
+}
+
+void Operations::ask(std::string_view ref, std::expected<core::Command, Error> command,
+                     Answered when) {
+  if (command) {
+    context_.broker.ask(owner_.workspace, owner_.name, std::move(*command), answer_to(ref, when));
+  } else {
+    refuse(ref, command.error());
+  }
+}
+
+// Replies when the outcome is there, if the connection still is.
+node::Broker::Done Operations::answer_to(std::string_view ref, Answered when) {
+  return [&context = context_, connection = connection_, ref = std::string(ref), when](
+             const core::Outcome& outcome, std::span<const core::Effect>) {
+    Push* const push = context.pushes->find(connection);
+    if (push != nullptr && (when != Answered::if_it_has_ref || !outcome || !ref.empty())) {
+      push->operations().reply(ref, outcome, when == Answered::with_receipt);
+    }
+  };
+}
+
+// A send is answered with the receipt that it gets over HTTP, but for the list of recipients.
+void Operations::reply(std::string_view ref, const core::Outcome& outcome, bool with_receipt) {
+  if (!outcome) {
+    refuse(ref, outcome.error());
+    return;
+  }
+  text_.assign(R"({"ref":)").append(ref.empty() ? "null" : ref);
+  text_.append(R"(,"ok":true)");
+  if (with_receipt) {
+    Principal sender = owner_;
+    sender.dialect = dialect_;
+    const std::string receipt =
+        receipt_text(context_.broker, sender, *outcome, Recipients::counted);
+    text_.append(",").append(receipt, 1, receipt.size() - 2);  // without its braces
+    append_redirection(outcome->message);
+  } else if (outcome->message.n != 0) {
+    text_.append(R"(,"seq":)").append(std::to_string(outcome->message.n));
+  }
+  text_.append(R"(,"count":)").append(std::to_string(outcome->count)).append("}");
+  context_.server->send(connection_, text_);
+}
+
+// Who got it in another's place, where that is the only receiver.
+void Operations::append_redirection(base::Seq seq) {
+  const core::Tables& t = tables();
+  const core::MessageRef ref = t.messages.find(seq);
+  if (ref == core::none || t.messages.message(ref).delivery_count != 1) {
+    return;
+  }
+  const core::AgentRef receiver = t.messages.delivery(t.messages.message(ref).deliveries).receiver;
+  if (const auto away = redirected_from(t, ref, receiver); !away.empty()) {
+    text_.append(R"(,"receiver":)");
+    lib::append_json_string(text_, t.agents[receiver].name);
+    text_.append(R"(,"redirected_from":)");
+    lib::append_json_string(text_, away);
+  }
+}
+
+void Operations::refuse(std::string_view ref, const Error& error) {
+  std::string text = R"({"ref":)";
+  text.append(ref.empty() ? "null" : ref).append(R"(,"ok":false,"error":)");
+  text.append(context_.problem_text(error)).append("}");
+  context_.server->send(connection_, text);
+}
+
+}  // namespace parley::edge
