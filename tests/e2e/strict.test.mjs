@@ -80,7 +80,7 @@ describe('a request', () => {
       [{ op: 'reject', id }, 'reasons', 'reason'],
       [{ op: 'extend', seq }, 'leese', 'lease'],
       [{ op: 'subscribe' }, 'topics', 'topic'],
-      [{ op: 'unsubscribe', topic: 'a.b' }, 'pattern', 'op'],
+      [{ op: 'unsubscribe', topic: 'a.b' }, 'Topic', 'topic'],
       [{ op: 'heartbeat' }, 'current_task', 'currentTask'],
     ]) {
       const { ref, ok, error } = await answer({ ...operation, [wrong]: 'x', ref: wrong });

@@ -21,6 +21,22 @@ std::string_view standing_status(const core::Agent& agent) {
 
 }  // namespace
 
+std::vector<std::string_view> body_members(std::string_view command) {
+  if (command == "nack") {
+    return {"reason", "retry_after", "failed"};
+  }
+  if (command == "reject") {
+    return {"reason"};
+  }
+  if (command == "extend") {
+    return {"lease"};
+  }
+  if (command == "heartbeat") {
+    return {"status", "currentTask", "tokens"};
+  }
+  return {};
+}
+
 std::expected<core::Command, Error> settle_command(std::string_view act, const core::Target& target,
                                                    Json body) {
   Members members(body);

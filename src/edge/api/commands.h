@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "core/agents/agents.h"
@@ -13,6 +14,9 @@ namespace parley::edge {
 
 // Commands as clients write them: the body of a request and an operation on a WebSocket have the
 // same members, and mean the same. The texts of a command are those of the document.
+
+// The members that the body of a command has: of ack, nack, reject, extend and heartbeat.
+std::vector<std::string_view> body_members(std::string_view command);
 
 // What becomes of a message: `act` is ack, nack, reject or extend.
 std::expected<core::Command, base::Error> settle_command(std::string_view act,

@@ -336,7 +336,7 @@ std::span<const Route> agent_routes() {
        "/v1/agents/{}/heartbeat",
        heartbeat,
        {},
-       body_of({"status", "currentTask", "tokens"})},
+       {Body::Kind::members, body_members("heartbeat")}},
       {"POST", "/v1/agents/{}/reset", reset_agent},
   };
   return routes;

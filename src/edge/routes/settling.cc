@@ -25,9 +25,9 @@ void settle(Call& call) {
 std::span<const Route> settling_routes() {
   static const std::vector<Route> routes = {
       {"POST", "/v1/messages/{}/ack", settle},
-      {"POST", "/v1/messages/{}/nack", settle, {}, body_of({"reason", "retry_after", "failed"})},
-      {"POST", "/v1/messages/{}/reject", settle, {}, body_of({"reason"})},
-      {"POST", "/v1/messages/{}/extend", settle, {}, body_of({"lease"})},
+      {"POST", "/v1/messages/{}/nack", settle, {}, {Body::Kind::members, body_members("nack")}},
+      {"POST", "/v1/messages/{}/reject", settle, {}, {Body::Kind::members, body_members("reject")}},
+      {"POST", "/v1/messages/{}/extend", settle, {}, {Body::Kind::members, body_members("extend")}},
   };
   return routes;
 }
