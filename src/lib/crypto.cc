@@ -61,10 +61,6 @@ std::string base64(std::span<const uint8_t> bytes) {
   return text;
 }
 
-std::string base64(std::string_view bytes) {
-  return base64(std::span(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
-}
-
 std::array<uint8_t, 32> sha256(std::string_view bytes) {
   std::array<uint8_t, 32> hash{};
   crypto_hash_sha256(hash.data(), reinterpret_cast<const unsigned char*>(bytes.data()),

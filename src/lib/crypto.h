@@ -28,7 +28,6 @@ std::array<uint8_t, 32> hmac_sha256(const std::array<uint8_t, 32>& key, std::str
 
 // With padding, in the alphabet with + and /.
 std::string base64(std::span<const uint8_t> bytes);
-std::string base64(std::string_view bytes);
 
 // The first 16 bytes of the SHA-256 of both, with the length of the first between: an id that is
 // derived from a name within a scope.

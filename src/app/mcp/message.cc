@@ -2,6 +2,7 @@
 #include "app/mcp/message.h"
 
 #include <algorithm>
+#include <span>
 
 #include "lib/crypto.h"
 #include "lib/json.h"
@@ -35,11 +36,9 @@ void read_single(Json json, McpMessage& message) {
   const Json params = json.find("params");
   const Json version = params.find("_meta").find(edge::mcp::version_key);
   message.version = version.as_string().value_or("");
-  const std::string_view named_by =
-      message.method == "resources/read"                                  ? "uri"
-      : message.method.starts_with("tasks/")                              ? "taskId"
-      : message.method == "tools/call" || message.method == "prompts/get" ? "name"
-                                                                          : "";
+  const std::string_view named_by = message.method.starts_with("tasks/")
+                                        ? "taskId"
+                                        : edge::mcp::name_param(message.method);
   if (!named_by.empty()) {
     message.name = params.find(named_by).as_string().value_or("");
   }
@@ -78,7 +77,11 @@ std::string mcp_header_value(std::string_view text) {
   const bool is_plain = !text.empty() && text.front() != ' ' && text.back() != ' ' &&
                         !text.starts_with("=?base64?") &&
                         std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
-  return is_plain ? std::string(text) : "=?base64?" + lib::base64(text) + "?=";
+  if (is_plain) {
+    return std::string(text);
+  }
+  const std::span bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  return "=?base64?" + lib::base64(bytes) + "?=";
 }
 
 std::vector<std::pair<std::string, std::string>> mcp_headers(const McpMessage& message) {

@@ -72,6 +72,12 @@ Json RpcMessage::meta(std::string_view name) const {
   return param("_meta").find(name);
 }
 
+std::string_view name_param(std::string_view method) {
+  return method == "resources/read"                          ? "uri"
+         : method == "tools/call" || method == "prompts/get" ? "name"
+                                                             : "";
+}
+
 std::expected<RpcMessage, Unreadable> read_message(Json json) {
   if (!json.is_object()) {
     return unreadable({}, "a message is a JSON object");

@@ -67,6 +67,10 @@ struct RpcMessage {
   lib::Json meta(std::string_view name) const;
 };
 
+// The parameter that says what a request of this method is about, and that the header Mcp-Name
+// repeats; empty where there is none.
+std::string_view name_param(std::string_view method);
+
 // Why a message could not be read, and the id for the answer.
 struct Unreadable {
   std::string id = "null";  // as JSON

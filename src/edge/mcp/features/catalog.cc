@@ -265,9 +265,7 @@ std::optional<RpcError> check_headers(const net::Request& request, const RpcMess
   if (request.header("mcp-method") != message.method) {
     return mismatch("Mcp-Method", "method");
   }
-  const bool by_uri = message.method == "resources/read";
-  if (by_uri || message.method == "tools/call" || message.method == "prompts/get") {
-    const std::string_view member = by_uri ? "uri" : "name";
+  if (const std::string_view member = name_param(message.method); !member.empty()) {
     const auto wanted = message.text_param(member);
     const auto given = header_value(request.header("mcp-name"));
     if (wanted && given != *wanted) {

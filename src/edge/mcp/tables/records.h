@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "edge/mcp/features/call_handle.h"
 #include "edge/mcp/rpc.h"
 #include "edge/waits.h"
 #include "net/server.h"
