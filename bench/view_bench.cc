@@ -112,7 +112,9 @@ void fold(benchmark::State& state) {
     state.PauseTiming();
     std::deque<view::Feed::Part> parts;
     {
-      view::Feed feed({.part_facts = part_facts, .interval = std::chrono::milliseconds(0)}, {}, {});
+      view::Feed feed({.backlog = {.part_facts = part_facts},
+                       .pacing = {.interval = std::chrono::milliseconds(0)}},
+                      {}, {});
       core::Machine machine;
       std::vector<core::Effect> effects;
       for (size_t at = 0; at < payloads.size(); ++at) {

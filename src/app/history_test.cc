@@ -29,7 +29,7 @@ class LateHistory : public ::testing::Test {
     view::Runner::Options options;
     options.path = directory_ + "/history.db";
     options.directory = directory_ + "/late";
-    options.feed.bytes_max = 2'000;
+    options.feed.backlog.bytes_max = 2'000;
     options.post = [this](std::function<void()> work) { server_->post(std::move(work)); };
     auto view = view::Runner::start(std::move(options));
     ASSERT_TRUE(view);

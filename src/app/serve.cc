@@ -227,7 +227,7 @@ std::unique_ptr<view::Runner> start_view(const Config& config, journal::Journal&
   options.directory = config.data + "/journal";
   options.first = journal.snapshot_seq();
   options.journal_last = journal.last();
-  options.feed.bytes_max = config.history_feed_bytes_max;
+  options.feed.backlog.bytes_max = config.history_feed_bytes_max;
   options.post = std::move(post);
   options.retention = config.history_keep;
   if (exporter != nullptr) {

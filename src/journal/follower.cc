@@ -71,6 +71,7 @@ std::expected<void, Error> Follower::seek(Seq seq) {
   if (!listing) {
     return std::unexpected(listing.error());
   }
+  // The names sort as the first records do.
   const auto after = std::ranges::upper_bound(listing->logs, log_name(seq));
   if (after == listing->logs.begin()) {
     return std::unexpected(not_there(seq, directory_));

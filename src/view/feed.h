@@ -4,15 +4,17 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <vector>
 
+#include "view/backlog.h"
 #include "view/facts.h"
+#include "view/pacing.h"
+#include "view/waiters.h"
 
 namespace parley::view {
 
@@ -22,30 +24,16 @@ namespace parley::view {
 class Feed {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-
-  // Whether the view got there in time; and how many entries it is behind.
-  struct Reached {
-    bool there = false;
-    Seq position;
-    uint64_t behind = 0;  // entries from there to the newest
-  };
-  using Tell = std::function<void(const Reached&)>;
+  using Reached = Waiters::Reached;
+  using Tell = Waiters::Tell;
   // Runs a function on the thread that asked; called by either thread.
   using Post = std::function<void(std::function<void()>)>;
 
   struct Options {
-    // Beyond these `full` says so. What is not folded in also holds the journal's space.
-    size_t bytes_max = size_t{256} << 20;         // of facts
-    size_t record_bytes_max = size_t{4} << 30;    // of messages in the journal
-    size_t part_facts = 5'000;                    // one transaction, if one entry has no more
-    size_t part_bytes = size_t{4} << 20;          // of messages
-    // What comes in waits so long, so that more of it is folded in together. While a burst is on,
-    // so many entries a second, the view rests: until it is over, something has waited so long, or
-    // the feed is half full. For someone who asks it goes to work at once. So often it looks.
-    std::chrono::milliseconds interval{1'000};
-    uint64_t burst_per_second = 50'000;
-    std::chrono::milliseconds burst_max{10'000};
-    std::chrono::milliseconds look_every{100};
+    Backlog::Options backlog;  // what `full` goes by, and how large a transaction is
+    // When the view goes to work. It does so at once while someone waits, or the backlog is half
+    // full.
+    Pacing::Options pacing;
     size_t waiters_max = 10'000;
     std::function<TimePoint()> now = [] { return std::chrono::steady_clock::now(); };
   };
@@ -74,12 +62,7 @@ class Feed {
 
   // The view's thread.
 
-  struct Part {  // what is folded in by one transaction
-    Facts facts;
-    Seq upto;  // the last entry; facts may end before it
-    size_t entries = 0;
-    uint64_t record_bytes = 0;
-  };
+  using Part = Backlog::Part;  // what is folded in by one transaction
   enum class Woken : uint8_t { facts, idle, stopped, early };
   // Waits until there is something to fold in and it is time to, and moves the next part of it into
   // `part`; or until `idle_at`. Tells those whose deadline has come.
@@ -102,49 +85,32 @@ class Feed {
   void stop();  // any thread
 
  private:
-  struct Waiter {
-    Seq seq;
-    TimePoint deadline;
-    Tell tell;
-  };
   using Lock = std::unique_lock<std::mutex>;
 
   Woken look_for_work(Lock& lock, Part& part, TimePoint idle_at);
   TimePoint next_wake(TimePoint idle_at) const;
-  TimePoint next_deadline() const;
   bool is_due(TimePoint now);
-  void look(TimePoint now);
-  bool is_half_full() const;
   void tell_waiters(Lock& lock, TimePoint now);
   void update_full();
-  Part& open_part();
-  Reached reached(const Waiter& waiter) const;
+  Reached reached(Seq seq) const;
 
   const Options options_;
   const Post post_;
   std::atomic<uint64_t> position_;
   std::atomic<uint64_t> durable_ = 0;  // until the first checkpoint of this process
-  std::atomic<uint64_t> applied_;
+  std::atomic<uint64_t> applied_;      // the newest entry
   std::atomic<bool> full_ = false;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Part> collecting_;  // in parts, so that growing never copies much
-  std::vector<Facts> spare_;     // memory of parts that are done: new pages are dear
-  Seq last_;                     // the newest entry
-  size_t entries_ = 0;           // in `collecting_`
-  size_t bytes_ = 0;             // of all facts that are not committed
-  uint64_t record_bytes_ = 0;
-  size_t entries_since_look_ = 0;
-  TimePoint last_look_;
-  std::optional<TimePoint> waits_since_;  // what is in `collecting_`; none: nothing was
-  TimePoint rests_until_;
+  Backlog backlog_;
+  Pacing pacing_;
+  Waiters waiters_;
   bool sleeping_ = false;  // until something comes in
-  bool presses_ = false;   // it is half full
+  bool presses_ = false;   // the backlog was half full after the last entry
   bool stop_ = false;
   bool given_up_ = false;
   std::optional<Error> trouble_;
-  std::vector<Waiter> waiters_;
 };
 
 }  // namespace parley::view

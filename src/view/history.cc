@@ -168,6 +168,7 @@ int64_t id_bucket(Seq seq) { return static_cast<int64_t>(seq.n >> 17); }
 
 int64_t id_key(int64_t bucket, const base::MessageId& id) {
   constexpr int hash_bits = 40;
+  // The bucket is above the hash, so that the keys of one bucket are neighbours in the index.
   const uint64_t hash = base::hash64(bytes_of(id)) >> (64 - hash_bits);
   return (bucket << hash_bits) | static_cast<int64_t>(hash);
 }
@@ -203,6 +204,7 @@ DatabaseResult<void> History::prepare() {
   }
   const std::pair<Statement*, std::string_view> wanted[] = {
       {&add_message_, "INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      // What is not known now stays as it was.
       {&add_delivery_,
        "INSERT INTO deliveries VALUES (?1,?2,?3,?4,COALESCE(?5,0),COALESCE(?6,''),?7) "
        "ON CONFLICT DO UPDATE SET state=?3, time=?4, attempts=COALESCE(?5,attempts), "
@@ -210,6 +212,7 @@ DatabaseResult<void> History::prepare() {
       {&add_letter_,
        "INSERT OR REPLACE INTO dead_letters (workspace, id, entry, message, receiver, reason, "
        "failed_at, retry_count, last_error) VALUES (?,?,?,?,?,?,?,?,?)"},
+      // A letter that was resolved stays so when it is dropped later.
       {&resolve_letter_,
        "UPDATE dead_letters SET resolution=?3, dropped=?4, resolved_by=?5, resolved_at=?6 "
        "WHERE workspace=?1 AND id=?2 AND (resolution=0 OR ?4=0)"},
@@ -312,6 +315,7 @@ DatabaseResult<void> History::write(const Facts& facts, Seq upto, const ReadReco
     auto next = sent.begin();
     const auto got = read(Seq{sent.front()->message.n - 1}, sent.back()->message,
                           [&](Seq seq, Time time, std::string_view payload) {
+                            // It cannot end the reading: after a failure it does nothing more.
                             if (done && next != sent.end() && (*next)->message == seq) {
                               done = write_message((*next)->workspace, seq, time, payload);
                               ++next;
@@ -484,6 +488,7 @@ DatabaseResult<int64_t> History::principal(WorkspaceId workspace, std::string_vi
     if (*row) {
       const int64_t id = statement->integer(0);
       statement->reset();
+      // Rare, and cheaper than to know which names were not used for long.
       if (principals_.size() >= principals_max) {
         principals_.clear();
       }

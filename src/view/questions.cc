@@ -32,7 +32,7 @@ void Questions::ask(Ask ask, Refuse refuse) {
       waiting_.push_back({std::move(ask), std::move(refuse)});
     }
   }
-  if (!refuse) {
+  if (!refuse) {  // it was moved: the question waits
     changed_.notify_one();
     return;
   }

@@ -46,6 +46,22 @@ std::unexpected<Error> failed(const lib::DatabaseError& error) {
   return std::unexpected(error.as_error());
 }
 
+// The message in the next row of the statement, which selects `columns`; none when there is none.
+std::expected<std::optional<StoredMessage>, Error> one(Statement& statement) {
+  const auto row = statement.step();
+  if (!row) {
+    return failed(row.error());
+  }
+  if (!*row) {
+    return std::nullopt;
+  }
+  StoredMessage found{Seq{static_cast<uint64_t>(statement.integer(0))}, Time{statement.integer(1)},
+                      static_cast<WorkspaceId>(statement.integer(2)),
+                      std::string(statement.blob(3))};
+  statement.reset();
+  return found;
+}
+
 }  // namespace
 
 std::expected<Reader, Error> Reader::open(const std::string& path) {
@@ -55,6 +71,11 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
   }
   Reader reader;
   reader.database_ = std::move(*database);
+  auto timeline = Timeline::open(reader.database_);
+  if (!timeline) {
+    return failed(timeline.error());
+  }
+  reader.timeline_ = std::move(*timeline);
   const std::pair<Statement*, std::string> wanted[] = {
       {&reader.by_seq_, columns + "WHERE m.seq=?3 AND m.workspace=?1 AND " + involves("?2") +
                             " AND " + involves_openly("?4")},
@@ -95,8 +116,6 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
       {&reader.in_trace_, columns + "WHERE m.trace_key=?1 AND m.workspace=?2 AND m.seq>?3 "
                           "ORDER BY m.seq LIMIT 1"},
       {&reader.principal_, "SELECT id FROM principals WHERE workspace=? AND name=?"},
-      {&reader.time_from_, "SELECT seq, time FROM messages WHERE seq>=? ORDER BY seq LIMIT 1"},
-      {&reader.ends_, "SELECT (SELECT min(seq) FROM messages), (SELECT max(seq) FROM messages)"},
       {&reader.position_, "SELECT seq FROM position"},
   };
   for (const auto& [statement, sql] : wanted) {
@@ -107,21 +126,6 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
     *statement = std::move(*prepared);
   }
   return reader;
-}
-
-std::expected<std::optional<StoredMessage>, Error> Reader::one(Statement& statement) {
-  const auto row = statement.step();
-  if (!row) {
-    return failed(row.error());
-  }
-  if (!*row) {
-    return std::nullopt;
-  }
-  StoredMessage found{Seq{static_cast<uint64_t>(statement.integer(0))}, Time{statement.integer(1)},
-                      static_cast<WorkspaceId>(statement.integer(2)),
-                      std::string(statement.blob(3))};
-  statement.reset();
-  return found;
 }
 
 // None when the history never heard of the name.
@@ -147,12 +151,13 @@ std::expected<std::optional<StoredMessage>, Error> Reader::find(const Viewer& vi
 
 std::expected<std::optional<StoredMessage>, Error> Reader::find(const Viewer& viewer,
                                                                 const base::MessageId& id) {
-  const auto ends = first_and_last();
+  const auto ends = timeline_.ends();
   if (!ends) {
     return std::unexpected(ends.error());
   }
   by_id_.bind_blob(3, {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()});
-  for (int64_t bucket = id_bucket(ends->second); bucket >= id_bucket(ends->first); --bucket) {
+  // The newest message with the id is wanted, so the newest bucket is asked first.
+  for (int64_t bucket = id_bucket(ends->last); bucket >= id_bucket(ends->first); --bucket) {
     by_id_.bind(4, id_key(bucket, id));
     auto found = find(by_id_, viewer);
     if (!found || *found) {
@@ -190,8 +195,8 @@ std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Se
   const auto who = number_of(viewer);
   const auto agent = search.agent.empty() ? std::optional<int64_t>(everyone)
                                     : principal(viewer.workspace, search.agent);
-  const auto from = first_at(search.from);
-  const auto to = search.to == base::time_max ? Seq{INT64_MAX} : first_at(search.to);
+  const auto from = timeline_.first_at(search.from);
+  const auto to = search.to == base::time_max ? Seq{INT64_MAX} : timeline_.first_at(search.to);
   if (!who || !agent) {
     return std::unexpected(!who ? who.error() : agent.error());
   }
@@ -235,6 +240,7 @@ std::expected<Reader::Page, Error> Reader::collect(Statement& scan, size_t limit
       page.next = {};
       return page;
     }
+    // The last place that was looked at, found or not: the next page goes on before it.
     page.next = Seq{static_cast<uint64_t>(scan.integer(0))};
     by_seq_.bind(3, scan.integer(0));
     auto message = one(by_seq_);
@@ -264,6 +270,7 @@ std::expected<Reader::Receivers, Error> Reader::receivers(Seq message, size_t li
                   Time{counts_.integer(3)},
                   {}};
   counts_.reset();
+  // Counted before they are listed: a message to everyone may have very many.
   if (found.count <= listed_max) {
     auto listed = deliveries(message);
     if (!listed) {
@@ -286,45 +293,6 @@ std::expected<bool, Error> Reader::is_party(const Viewer& viewer, Seq message) {
   }
   is_party_.reset();
   return *row;
-}
-
-std::expected<std::pair<Seq, Seq>, Error> Reader::first_and_last() {
-  const auto row = ends_.step();
-  if (!row) {
-    return failed(row.error());
-  }
-  const std::pair<Seq, Seq> ends{Seq{static_cast<uint64_t>(ends_.integer(0))},
-                                 Seq{static_cast<uint64_t>(ends_.integer(1))}};
-  ends_.reset();
-  return ends;
-}
-
-// The first place with a message of this time or later, or the one after the last. By halving:
-// time never goes back as places go up.
-std::expected<Seq, Error> Reader::first_at(Time time) {
-  const auto ends = first_and_last();
-  if (!ends) {
-    return std::unexpected(ends.error());
-  }
-  int64_t low = number(ends->first);
-  int64_t high = number(ends->second) + 1;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    time_from_.bind(1, middle);
-    const auto row = time_from_.step();
-    if (!row) {
-      return failed(row.error());
-    }
-    const bool is_before = *row && time_from_.integer(1) < time.us;
-    const int64_t found = *row ? time_from_.integer(0) : high;
-    time_from_.reset();
-    if (is_before) {
-      low = found + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return Seq{static_cast<uint64_t>(low)};
 }
 
 std::expected<std::vector<StoredDelivery>, Error> Reader::deliveries(Seq message) {
@@ -431,11 +399,12 @@ std::expected<std::vector<StoredThread>, Error> Reader::correlated(const Viewer&
 std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(WorkspaceId workspace,
                                                                   const base::Id128& trace,
                                                                   size_t limit, Seq after) {
-  const auto ends = first_and_last();
+  const auto ends = timeline_.ends();
   if (!ends) {
     return std::unexpected(ends.error());
   }
   std::vector<StoredMessage> found;
+  // A key is a hash, which several traces may share: the record tells.
   const auto keep = [&](StoredMessage message) {
     const auto entry = message.entry();
     const auto* send = entry ? std::get_if<core::Send>(&entry->command) : nullptr;
@@ -444,6 +413,7 @@ std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(WorkspaceId wo
       found.push_back(std::move(message));
     }
   };
+  // The message that began the trace has its id, and no key.
   auto root = find(Viewer{workspace, std::nullopt}, trace);
   if (!root) {
     return std::unexpected(root.error());
@@ -452,7 +422,7 @@ std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(WorkspaceId wo
     keep(std::move(**root));
   }
   const Seq first = std::max(ends->first, after);
-  for (int64_t bucket = id_bucket(first); bucket <= id_bucket(ends->second); ++bucket) {
+  for (int64_t bucket = id_bucket(first); bucket <= id_bucket(ends->last); ++bucket) {
     for (int64_t last = number(after); found.size() < limit;) {
       in_trace_.bind(1, id_key(bucket, trace)).bind(2, number(workspace)).bind(3, last);
       auto next = one(in_trace_);

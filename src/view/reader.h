@@ -6,67 +6,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "core/model/delivery_state.h"
-#include "core/model/entry.h"
 #include "lib/sqlite.h"
 #include "view/facts.h"
+#include "view/stored.h"
+#include "view/timeline.h"
 
 namespace parley::view {
-
-// A message that was, whole: its record is as the journal had it.
-struct StoredMessage {
-  Seq seq;
-  Time time;
-  WorkspaceId workspace{};
-  std::string record;
-
-  // Its texts are views into `record`.
-  std::expected<core::Entry, Error> entry() const { return core::decode_entry(seq, time, record); }
-};
-
-struct StoredDelivery {
-  std::string receiver;
-  core::State state = core::State::queued;
-  Time time;
-  uint32_t attempts = 0;
-  std::string last_error;
-  Time offered{};  // when it was first handed out; zero: not yet
-
-  bool operator==(const StoredDelivery&) const = default;
-};
-
-struct StoredDeadLetter {
-  uint64_t id = 0;
-  Seq message;
-  std::string receiver;
-  core::Reason reason = core::Reason::receiver_not_found;
-  Time failed_at;
-  uint32_t retry_count = 0;
-  std::string last_error;
-  core::Resolution resolution = core::Resolution::pending;
-  bool dropped = false;  // it had to go for another before anyone resolved it
-  std::string resolved_by;
-  Time resolved_at;
-
-  bool operator==(const StoredDeadLetter&) const = default;
-};
-
-// A thread as a whole, from its messages. A count stops at Reader::scan_max.
-struct StoredThread {
-  std::string name;
-  Seq root;
-  std::string owner;
-  Time created;
-  Time changed;
-  uint64_t messages = 0;
-
-  bool operator==(const StoredThread&) const = default;
-};
-
-// Over 150 lines: every question that the history answers.
 
 // Asks a History's file, by a read-only connection of its own: on any thread, one at a time, beside
 // the writing. What is still in the engine is answered by the machine, which is ahead of this: of
@@ -157,14 +104,12 @@ class Reader {
   std::expected<std::optional<StoredMessage>, Error> find(lib::Statement& statement,
                                                           const Viewer& viewer);
   std::expected<std::optional<int64_t>, Error> number_of(const Viewer& viewer);
-  std::expected<std::optional<StoredMessage>, Error> one(lib::Statement& statement);
   std::expected<std::optional<int64_t>, Error> principal(WorkspaceId workspace,
                                                          std::string_view name);
   std::expected<Page, Error> collect(lib::Statement& scan, size_t limit);
-  std::expected<std::pair<Seq, Seq>, Error> first_and_last();
-  std::expected<Seq, Error> first_at(Time time);
 
   lib::Database database_;
+  Timeline timeline_;
   lib::Statement by_seq_;
   lib::Statement is_party_;
   lib::Statement by_id_;
@@ -180,8 +125,6 @@ class Reader {
   lib::Statement thread_;
   lib::Statement correlated_;
   lib::Statement in_trace_;
-  lib::Statement time_from_;
-  lib::Statement ends_;
   lib::Statement position_;
 };
 

@@ -25,8 +25,8 @@ class Runner {
  public:
   struct Options {
     std::string path;       // of the database
-    std::string directory;  // of the journal, whose files are followed; unless
-    History::ReadRecords read{};  // brings the records from elsewhere
+    std::string directory;  // of the journal, whose files are followed
+    History::ReadRecords read{};  // brings the records in their place; none: from the files
     Seq first;              // the journal's snapshot_seq()
     Seq journal_last;       // the journal's last()
     Feed::Options feed;

@@ -144,7 +144,7 @@ TEST(Runner, SaysHowFarItIsBehindAtTheDeadline) {
 TEST(Runner, GoesOnAfterItWasDroppedInTheMiddle) {
   World world;
   for (int life = 0; life < 5; ++life) {
-    Running view(world, [](Runner::Options& options) { options.feed.part_facts = 7; });
+    Running view(world, [](Runner::Options& options) { options.feed.backlog.part_facts = 7; });
     EXPECT_FALSE(view.runner->report().missing_from.n);
     world.again();
     if (life == 0) {
@@ -168,8 +168,8 @@ TEST(Runner, FilesCopiedInTheMiddleAreAWholeView) {
   World world;
   add_agents(world);
   Running view(world, [](Runner::Options& options) {
-    options.feed.part_facts = 10;
-    options.feed.interval = std::chrono::milliseconds(0);
+    options.feed.backlog.part_facts = 10;
+    options.feed.pacing.interval = std::chrono::milliseconds(0);
   });
   world.again();
   for (int copy = 0; copy < 10; ++copy) {
@@ -213,7 +213,7 @@ TEST(Runner, RefusesNothingUntilItIsFullAndRecovers) {
   World world;
   Running view(world, [&](Runner::Options& options) {
     options.directory += "-not-there-yet";
-    options.feed.bytes_max = 10'000;
+    options.feed.backlog.bytes_max = 10'000;
   });
   add_agents(world);
   EXPECT_FALSE(view.runner->feed().full());
@@ -233,7 +233,7 @@ TEST(Runner, RefusesNothingUntilItIsFullAndRecovers) {
 
 TEST(Runner, ADamagedFileStopsTheViewAndNothingElse) {
   World world;
-  Running view(world, [&](Runner::Options& options) { options.feed.bytes_max = 10'000; });
+  Running view(world, [&](Runner::Options& options) { options.feed.backlog.bytes_max = 10'000; });
   add_agents(world);
   send(world, 20);
   view.reach(world.last());
@@ -351,7 +351,7 @@ TEST(Feed, TooManyWaitersAreToldAtOnce) {
 TEST(Feed, EntriesFoldedInAlreadyAreNotTaken) {
   World world;
   Mailroom mailroom;
-  Feed feed({.interval = std::chrono::milliseconds(0)}, mailroom.post(), Seq{2});
+  Feed feed({.pacing = {.interval = std::chrono::milliseconds(0)}}, mailroom.post(), Seq{2});
   world.listener = [&](const auto&... told) { feed.push(told...); };
   add_agents(world);
   send(world, 3);
@@ -366,10 +366,10 @@ TEST(Feed, EntriesFoldedInAlreadyAreNotTaken) {
 
 // Everything is a burst here, and it lasts.
 Feed::Options bursting() {
-  return {.interval = std::chrono::milliseconds(0),
-          .burst_per_second = 0,
-          .burst_max = std::chrono::hours(1),
-          .look_every = std::chrono::milliseconds(0)};
+  return {.pacing = {.interval = std::chrono::milliseconds(0),
+                     .burst_per_second = 0,
+                     .burst_max = std::chrono::hours(1),
+                     .look_every = std::chrono::milliseconds(0)}};
 }
 
 TEST(Feed, ABurstIsLeftAloneUntilSomeoneWaits) {
@@ -390,7 +390,7 @@ TEST(Feed, ABurstIsLeftAloneAlsoBetweenTwoParts) {
   World world;
   Mailroom mailroom;
   Feed::Options options = bursting();
-  options.part_facts = 2;
+  options.backlog.part_facts = 2;
   Feed feed(options, mailroom.post(), Seq{});
   world.listener = [&](const auto&... told) { feed.push(told...); };
   Feed::Part part;
@@ -412,7 +412,7 @@ TEST(Feed, ABurstThatHalfFillsTheFeedIsTaken) {
   World world;
   Mailroom mailroom;
   Feed::Options options = bursting();
-  options.bytes_max = 2'000;
+  options.backlog.bytes_max = 2'000;
   Feed feed(options, mailroom.post(), Seq{});
   world.listener = [&](const auto&... told) { feed.push(told...); };
   Feed::Part part;

@@ -39,6 +39,8 @@ class Sources {
           "record " + std::to_string(move.record.seq.n) + " was here and is damaged"));
     }
     const Record& record = (*stored)->record;
+    // All records before it were durable long ago, so the floor may be the one right before it: the
+    // field holds a distance, and must not overflow.
     append_record(out, seed, {record.seq, record.time, Seq{record.seq.n - 1}}, record.payload);
     return {};
   }

@@ -136,6 +136,7 @@ int RealDisk::list(const std::string& path, std::vector<std::string>& names) {
 File::File(File&& other) noexcept
     : disk_(std::exchange(other.disk_, nullptr)), fd_(std::exchange(other.fd_, -1)) {}
 
+// The file that was open here closes with `other`.
 File& File::operator=(File&& other) noexcept {
   std::swap(disk_, other.disk_);
   std::swap(fd_, other.fd_);
@@ -162,6 +163,7 @@ std::expected<File, int> File::open(Disk& disk, const std::string& path, OpenMod
 Result File::write(std::string_view bytes, uint64_t at) const {
   while (!bytes.empty()) {
     const ssize_t written = disk_->write(fd_, bytes, at);
+    // A disk that takes nothing and does not say why would be asked for ever.
     if (written <= 0) {
       return std::unexpected(written < 0 ? static_cast<int>(-written) : EIO);
     }

@@ -41,8 +41,8 @@ void Fetcher::run() {
     auto payload = read();
     lock.lock();
     read_.push_back({seq, std::move(payload)});
-    // Waking the owner for each record would cost more than the record: when there is no more to
-    // read, or enough to do with what there is.
+    // Waking the owner for each record would cost more than the record. So it is woken when there
+    // is no more to read, or enough to do with what there is.
     constexpr size_t enough = 64;
     if (asked_.empty() || read_.size() % enough == 0) {
       has_some_.store(true, std::memory_order_release);

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <expected>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/time.h"
 #include "journal/archive/archive.h"
 #include "journal/archive/place.h"
-#include "journal/file/batch.h"
 #include "journal/file/disk.h"
 #include "journal/file/fetcher.h"
+#include "journal/file/log_writer.h"
 #include "journal/file/recovery.h"
-#include "journal/file/segment.h"
-#include "journal/file/sync_thread.h"
 #include "journal/journal.h"
 
 namespace parley::journal {
@@ -27,6 +28,9 @@ namespace parley::journal {
 // that are synced behind it. A write or sync that fails makes every later append fail with
 // storage_failed, until the journal is opened again; a full disk does not. A batch that failed
 // behind its append is `lost`.
+//
+// LogWriter has the segment that is being written, Archive all other files. What is read comes from
+// the memory of the one or the files of both.
 class FileJournal final : public Journal {
  public:
   struct Options {
@@ -64,8 +68,8 @@ class FileJournal final : public Journal {
   void fetch_later(const std::vector<Seq>& seqs) override;
   bool has_fetched() override;
   std::vector<Fetched> take_fetched() override;
-  base::Duration stored_for() const override { return stored_for_; }
-  Seq last() override;
+  base::Duration stored_for() const override { return log_.stored_for(); }
+  Seq last() override { return log_.last(); }
   std::expected<void, Error> save(Snapshot snapshot) override;
   std::optional<Error> take_save_failure() override;
   Seq snapshot_seq() override;
@@ -73,17 +77,14 @@ class FileJournal final : public Journal {
   void trim(Seq upto, std::vector<Seq> keep) override;
 
   // Of the newest record.
-  Time last_time() const { return active_.last_time; }
+  Time last_time() const { return log_.segment().last_time; }
 
   // What opening found and did.
   const OpenReport& report() const { return report_; }
 
-  // What was appended since: bytes of records, and batches that were synced.
-  struct Totals {
-    uint64_t bytes = 0;
-    uint64_t syncs = 0;
-  };
-  const Totals& totals() const { return totals_; }
+  // What was appended since.
+  using Totals = LogWriter::Totals;
+  const Totals& totals() const { return log_.totals(); }
 
   // Waits until no batch is pending and the archive's threads have nothing left to do.
   void settle();
@@ -93,53 +94,25 @@ class FileJournal final : public Journal {
   std::optional<Error> take_trouble();
 
  private:
-  FileJournal(std::unique_ptr<Disk> own_disk, Disk& disk, Options options, base::Clock& clock);
+  // What `open` has taken and found.
+  struct Opened {
+    std::unique_ptr<Disk> own_disk;  // null when the options name one
+    Disk& disk;
+    File lock_file;
+    Recovered recovered;
+  };
+  FileJournal(Opened opened, const Options& options, base::Clock& clock);
 
-  std::expected<void, Error> start(File lock_file);
-  std::expected<void, Error> roll(uint64_t batch_bytes);
-  std::expected<void, Error> activate(const std::string& path, const SegmentHeader& header);
-  void make_batch(std::span<const std::string_view> payloads, uint64_t bytes, Time now);
-  std::expected<void, Error> write_batch(Sync sync);
-  void count_batch(Sync sync);
-  void finish_pending();
-  std::expected<void, Error> sync_active();
-  Error poison(Error error);
+  std::expected<std::vector<Place>, Error> places(Seq seq);
 
-  // Ends when nothing is `left`, which `visit` counts down.
-  using Visit = std::function<void(const Record&)>;
-  std::expected<Seq, Error> read_file(Seq from, const size_t& left, const Visit& visit);
-  std::expected<std::vector<Place>, Error> places_of(Seq seq);
-  std::optional<std::string> fetch_from_memory(Seq seq) const;
-
+  // In the order in which they need each other: the lock ends when all else has ended.
   std::unique_ptr<Disk> own_disk_;
-  Disk& disk_;
-  const Options options_;
-  const std::string directory_;
-  base::Clock& clock_;
-  OpenReport report_;
-  Totals totals_;
   File lock_file_;
-  std::unique_ptr<Archive> archive_;
-
-  Segment active_;
-  File active_file_;
-  Seq synced_;   // the last record known to be durable
+  const OpenReport report_;
   Seq trimmed_;  // the records up to here cannot be read in order
-  std::optional<Error> failed_;
-
-  // The newest batches stay in memory, so that reading them back touches no disk. There are two,
-  // because a small batch may be stored before the large one ahead of it was read.
-  Batch batch_;   // the newest that counts
-  Batch former_;  // the one before it
-  Batch coming_;  // the one that is being stored
-
-  base::Duration stored_for_;
-  bool pending_ = false;  // the sync thread makes `coming_`; `active_`, `synced_` stay
-  bool lost_ = false;     // the sync thread could not store it
-  size_t behind_bytes_min_ = 0;
+  Archive archive_;
   std::unique_ptr<Fetcher> fetcher_;
-  // Last, so that all that it works with lives as long as it does.
-  std::unique_ptr<SyncThread> sync_thread_;
+  LogWriter log_;
 };
 
 }  // namespace parley::journal

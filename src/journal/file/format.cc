@@ -140,6 +140,10 @@ std::optional<Seq> parse_snapshot_name(std::string_view name) {
   return snapshot_name(seq) == name ? std::optional(seq) : std::nullopt;
 }
 
+uint64_t whole_blocks(uint64_t bytes) {
+  return (bytes + block_bytes - 1) / block_bytes * block_bytes;
+}
+
 uint64_t record_bytes(uint64_t payload_bytes) {
   return (record_header_bytes + payload_bytes + 7) & ~uint64_t{7};
 }

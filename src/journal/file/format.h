@@ -52,6 +52,9 @@ std::string snapshot_name(Seq seq);
 // The place in the name of a snapshot; none when the name is not one.
 std::optional<Seq> parse_snapshot_name(std::string_view name);
 
+// The bytes of the blocks that so many bytes take.
+uint64_t whole_blocks(uint64_t bytes);
+
 // What a record takes in the file: header, payload, zeros up to the next multiple of 8.
 uint64_t record_bytes(uint64_t payload_bytes);
 

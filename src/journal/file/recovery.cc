@@ -180,6 +180,7 @@ std::expected<void, Error> remove_temporary(Disk& disk, const std::string& direc
 }
 
 // Keeps the spares that have the size of the segments made now, and removes the others.
+// One that cannot be removed does no harm: the next start tries again.
 void sort_spares(Disk& disk, const std::string& directory, const Listing& listing,
                  uint64_t segment_bytes, Recovered& found) {
   for (const std::string& name : listing.spares) {
@@ -265,6 +266,8 @@ std::expected<Recovered, Error> recover(Disk& disk, const std::string& directory
   if (!listing) {
     return std::unexpected(listing.error());
   }
+  // All that can be refused comes before the first change: a damaged journal stays as it was found,
+  // for `verify` and for whoever repairs it.
   Recovered found;
   auto carried = load_all(disk, directory, listing->carried);
   auto logs = load_all(disk, directory, listing->logs);

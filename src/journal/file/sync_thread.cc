@@ -43,6 +43,7 @@ void SyncThread::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return stopping_ || work_; });
+    // It does not go by `stopping_`: a batch that was begun is stored first.
     if (!work_) {
       return;
     }

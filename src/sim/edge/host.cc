@@ -87,7 +87,7 @@ std::expected<void, Error> Host::start_view(Life& life) {
   };
   options.first = journal_.snapshot_seq();
   options.journal_last = journal_.last();
-  options.feed.bytes_max = shape_.feed_bytes;
+  options.feed.backlog.bytes_max = shape_.feed_bytes;
   options.feed.now = [this] {
     return view::Feed::TimePoint(std::chrono::microseconds(setting_.clock.now().us));
   };

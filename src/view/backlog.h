@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "view/facts.h"
+
+namespace parley::view {
+
+// The facts of entries that are not in the history's tables yet, oldest first, and how much they
+// take. They are kept in parts, so that growing never copies much; one transaction folds in a part.
+// Part of Feed, whose lock guards it.
+class Backlog {
+ public:
+  struct Options {
+    // Beyond these it is full. What is not folded in also holds the journal's space.
+    size_t bytes_max = size_t{256} << 20;       // of facts
+    size_t record_bytes_max = size_t{4} << 30;  // of messages in the journal
+    size_t part_facts = 5'000;                  // one transaction, if one entry has no more
+    size_t part_bytes = size_t{4} << 20;        // of messages
+  };
+
+  struct Part {
+    Facts facts;
+    Seq upto;  // the last entry; facts may end before it
+    size_t entries = 0;
+    uint64_t record_bytes = 0;
+  };
+
+  explicit Backlog(const Options& options) : options_(options) {}
+
+  // Adds what came of an entry.
+  void add(const core::Machine& machine, const core::Entry& entry, const core::Outcome& outcome,
+           std::span<const core::Effect> effects);
+
+  // Moves the oldest part into `part`. There is one; its bytes count until it is committed.
+  void take(Part& part);
+
+  // The part is in the tables. May take the memory of its facts, for the parts to come; what it
+  // leaves is for the caller to free, without the lock.
+  void committed(Part& part);
+
+  // Forgets all parts that were not taken. Their bytes go on to count: nobody folds them in.
+  void drop();
+
+  // Entries that were not taken yet.
+  size_t entries() const { return entries_; }
+  // The bytes of messages of all entries that are not committed.
+  uint64_t record_bytes() const { return record_bytes_; }
+
+  bool is_full() const;
+  bool is_half_full() const;
+
+ private:
+  Part& open_part();
+
+  const Options options_;
+  std::deque<Part> parts_;
+  std::vector<Facts> spare_;  // memory of parts that are committed: new pages are dear
+  size_t entries_ = 0;
+  size_t bytes_ = 0;  // of all facts that are not committed
+  uint64_t record_bytes_ = 0;
+};
+
+}  // namespace parley::view
