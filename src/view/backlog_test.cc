@@ -27,7 +27,7 @@ struct Sending {
 
   void send(size_t count) {
     for (size_t n = 0; n < count; ++n) {
-      world.ask("ana", a_send("ana", "m" + std::to_string(world.last().n)).to("bo"));
+      world.ask("ana", a_send("ana", "m" + std::to_string(world.last().n)).to("bo").body("text"));
     }
   }
 };
