@@ -14,8 +14,8 @@
 #include "app/config.h"
 #include "app/text/terminal.h"
 #include "base/size.h"
-#include "edge/api/call.h"
 #include "net/client/client.h"
+#include "net/uri.h"
 
 namespace parley::app {
 
@@ -115,7 +115,8 @@ std::expected<std::string, Failure> token_variable() {
 
 Failure failure_of(const base::Error& error) {
   const base::CodeInfo& info = base::info(error.code);
-  return {std::string(info.name), error.detail, std::string(info.advice)};
+  return {std::string(info.name), base::whole_detail(error), std::string(info.advice),
+          error.has_lost_connection};
 }
 
 int complain(const Failure& failure) {
@@ -277,7 +278,7 @@ void print_json(std::string_view json) {
   std::printf("%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
 }
 
-std::string encoded(std::string_view text) { return edge::percent_encoded(text); }
+std::string encoded(std::string_view text) { return net::percent_encoded(text); }
 
 std::string text_of(Json object, std::string_view key) {
   const Json value = object ? object.find(key) : Json();

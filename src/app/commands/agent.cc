@@ -7,6 +7,7 @@
 #include "app/commands/commands.h"
 #include "app/options.h"
 #include "app/text/terminal.h"
+#include "core/model/policy.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {
@@ -241,7 +242,7 @@ void add_adding(Command& agent, int& exit_code, const std::shared_ptr<Options>& 
   Command* adding = agent.add_subcommand("add", "Register an agent; prints its token once");
   adding->add_option("ID", options->id, "Its name")->required();
   adding->add_option("--dialect", options->dialect, "The protocol it speaks; flow if not given")
-      ->one_of({"flow", "collab", "inbox", "superprompt", "squad"});
+      ->one_of(core::dialect_list());
   adding->add_option("--name", options->name, "A name for people");
   adding->add_option("--role", options->role,
                      "Its role in its dialect: orchestrator in flow; coordinator, worker, "
@@ -269,7 +270,7 @@ void add_listing(Command& agent, int& exit_code, const std::shared_ptr<Options>&
       ->expected(1);
   listing->add_option("--role", options->role, "Only those that have it");
   listing->add_option("--dialect", options->listed_dialect, "Only those that speak it")
-      ->one_of({"flow", "collab", "inbox", "superprompt", "squad"});
+      ->one_of(core::dialect_list());
   listing->add_option("--status", options->status, "Only those that are idle, working, …");
   add_client_options(*listing, options->client);
   add_example(*listing, "parley agent list --capability review --json");

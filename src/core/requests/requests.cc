@@ -405,7 +405,7 @@ void Requests::time_out(const Wait& held, MessageRef ref) {
   item.facts = {{"code", std::string("TIMEOUT")},
                 {"receiver", receivers},
                 {"timeout", wait.timeout},
-                {"retries", int64_t{wait.retries}},
+                {std::string(retries_fact), int64_t{wait.retries}},
                 {"detail", why}};
   if (wait.on_timeout == OnTimeout::escalate) {
     const uint64_t id = escalate(dispatch_, {.cause = EscalationCause::request_timed_out,

@@ -69,9 +69,22 @@ std::span<const Route> mcp_routes() {
     call.context->mcp->on_request(call.exchange, call.request, call.caller);
   };
   static const std::vector<Route> routes = {
-      {"POST", "/mcp", answer, {query::text("sessionId")}, {Body::Kind::own}, Who::principal, true},
-      {"GET", "/mcp", answer, {}, {Body::Kind::own}, Who::principal, true},
-      {"DELETE", "/mcp", answer, {}, {Body::Kind::own}, Who::principal, true},
+      {.method = "POST",
+       .pattern = "/mcp",
+       .handler = answer,
+       .parameters = {query::text("sessionId")},
+       .body = {.kind = Body::Kind::own},
+       .is_stream = true},
+      {.method = "GET",
+       .pattern = "/mcp",
+       .handler = answer,
+       .body = {.kind = Body::Kind::own},
+       .is_stream = true},
+      {.method = "DELETE",
+       .pattern = "/mcp",
+       .handler = answer,
+       .body = {.kind = Body::Kind::own},
+       .is_stream = true},
   };
   return routes;
 }

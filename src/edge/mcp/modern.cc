@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "edge/api/call.h"
 #include "lib/json_writer.h"
 #include "net/http.h"
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <functional>
 
-#include "edge/render.h"
+#include "dialect/dialect.h"
 
 namespace parley::edge {
 
@@ -35,21 +35,9 @@ constexpr auto long_seconds_bounds = [] {
 double seconds_of(int64_t us) { return static_cast<double>(us) / 1e6; }
 double ms_of(base::Duration duration) { return static_cast<double>(duration.us) / 1e3; }
 
-// The name of a type is that of the sender's dialect.
+// The word for a type is that which the sender's dialect defines for its metrics.
 std::string_view type_word(core::Dialect dialect, core::Kind kind) {
-  constexpr std::array<std::string_view, static_cast<size_t>(core::kind_last) + 1> words = {
-      "notification",     "request",         "query",        "response",
-      "broadcast",        "acknowledgement", "challenge",    "escalation",
-      "approval_request", "private_flag",    "health_report"};
-  if (dialect == core::Dialect::collab) {
-    if (kind == core::Kind::request) {
-      return "command";
-    }
-    if (kind == core::Kind::notification || kind == core::Kind::broadcast) {
-      return "event";
-    }
-  }
-  return words[static_cast<size_t>(kind)];
+  return dialect::codec_of(dialect).counted_as(kind);
 }
 
 uint64_t resident_bytes() {
@@ -302,8 +290,7 @@ void Metrics::tell_traffic() {
         registry_.counter(
             "messages_sent_total", "Messages accepted, by type and priority.",
             static_cast<double>(sum.sent[n]),
-            {{"type", type},
-             {"priority", std::string(priority_name(static_cast<core::Priority>(n)))}});
+            {{"type", type}, {"priority", std::string(word_of(static_cast<core::Priority>(n)))}});
       }
     }
     if (sum.received > 0) {
@@ -322,7 +309,7 @@ void Metrics::tell_traffic() {
   }
   for (size_t n = 0; n < queue_time_ms_.size(); ++n) {
     const lib::MetricRegistry::Labels labels = {
-        {"priority", std::string(priority_name(static_cast<core::Priority>(n)))}};
+        {"priority", std::string(word_of(static_cast<core::Priority>(n)))}};
     registry_.histogram("queue_time_ms",
                         "Milliseconds from acceptance to the first handing out, by priority.",
                         queue_time_ms_[n].buckets(), labels);
@@ -475,7 +462,7 @@ void Metrics::tell_depth(base::Time now) {
   for (size_t n = 0; n < depth_.by_priority.size(); ++n) {
     registry_.gauge("queue_depth", "Deliveries that are not settled, by priority.",
                     static_cast<double>(depth_.by_priority[n]),
-                    {{"priority", std::string(priority_name(static_cast<core::Priority>(n)))}});
+                    {{"priority", std::string(word_of(static_cast<core::Priority>(n)))}});
   }
   registry_.gauge("parley_queue_oldest_seconds", "Age of the oldest unsettled message.",
                   depth_.open == 0 ? 0 : seconds_of((now - depth_.oldest).us));
