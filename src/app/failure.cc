@@ -9,7 +9,8 @@ namespace parley::app {
 
 Failure failure_of(const base::Error& error) {
   const base::CodeInfo& info = base::info(error.code);
-  return {std::string(info.name), error.detail, std::string(info.advice)};
+  return {std::string(info.name), base::whole_detail(error), std::string(info.advice),
+          error.has_lost_connection};
 }
 
 int complain(const Failure& failure) {

@@ -12,6 +12,7 @@ struct Failure {
   std::string code;
   std::string detail;
   std::string advice;
+  bool has_lost_connection = false;  // there was a broker: it went while it was asked
 
   bool operator==(const Failure&) const = default;
 };

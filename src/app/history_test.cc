@@ -1,73 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // A history that cannot keep up, over the real interface.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
-#include <thread>
 
-#include "edge/api/api.h"
-#include "journal/file/file.h"
-#include "lib/crypto.h"
+#include "app/live_broker_test.h"
 #include "lib/json.h"
 #include "lib/sqlite.h"
-#include "net/client/client.h"
-#include "net/socket_server.h"
-#include "view/runner.h"
 
 namespace parley::app {
 namespace {
 
-// A broker in this process whose view reads the journal from a place that need not be there yet.
-class LateHistory : public ::testing::Test {
+// A broker whose view reads the journal from a place that need not be there yet.
+class LateHistory : public LiveBroker {
  protected:
   void SetUp() override {
-    ASSERT_NE(::mkdtemp(directory_.data()), nullptr);
-    auto journal = journal::FileJournal::open({.directory = directory_ + "/journal"}, clock_);
-    ASSERT_TRUE(journal);
-    journal_ = std::move(*journal);
-    view::Runner::Options options;
-    options.path = directory_ + "/history.db";
-    options.directory = directory_ + "/late";
-    options.feed.backlog.bytes_max = 2'000;
-    options.post = [this](std::function<void()> work) { server_->post(std::move(work)); };
-    auto view = view::Runner::start(std::move(options));
-    ASSERT_TRUE(view);
-    view_ = std::move(*view);
-    view::Feed& feed = view_->feed();
-    auto broker = node::Broker::start(
-        *journal_, {.tell_after = feed.position(), .view_full = [&feed] { return feed.full(); }});
-    ASSERT_TRUE(broker);
-    broker_ = std::move(*broker);
-    broker_->observe(
-        [this](const auto&... told) { view_->feed().push(broker_->machine(), told...); });
-    broker_->ask(core::workspace_first, core::broker_name,
-                 core::Register{.name = "ana", .token = lib::sha256("ana's token")},
-                 [](const core::Outcome& outcome, auto) { EXPECT_TRUE(outcome); });
-    const auto& agents = broker_->machine().find(core::workspace_first)->tables().agents;
-    while (agents.find("ana") == core::none) {
-      ASSERT_TRUE(broker_->step(clock_.now()));
-    }
-    api_ = std::make_unique<edge::Api>(*broker_, clock_, edge::Api::Options{.view = view_.get()});
-    auto server = net::SocketServer::listen({}, *api_);
-    ASSERT_TRUE(server);
-    server_ = std::move(*server);
-    api_->attach(*server_);
-    thread_ = std::thread([this] { server_->run(); });
-  }
-  void TearDown() override {
-    server_->stop();
-    thread_.join();
-    view_.reset();
-    std::filesystem::remove_all(directory_);
+    LiveBroker::SetUp();
+    start({.journal = directory() + "/late", .feed_bytes_max = 2'000});
   }
 
   net::ClientResponse call(std::string_view method, std::string_view path,
                            std::string_view body = {}) {
-    net::Client client("http://127.0.0.1:" + std::to_string(server_->port()), "ana's token");
-    auto response = client.request(method, path, body);
-    EXPECT_TRUE(response) << response.error().detail;
-    return response.value_or(net::ClientResponse{});
+    return call_as("ana", method, path, body);
   }
   net::ClientResponse send() {
     return call("POST", "/v1/messages?lenient=true",
@@ -83,17 +37,8 @@ class LateHistory : public ::testing::Test {
     return response;
   }
   void let_the_view_go_on() {
-    std::filesystem::create_directory_symlink(directory_ + "/journal", directory_ + "/late");
+    std::filesystem::create_directory_symlink(directory() + "/journal", directory() + "/late");
   }
-
-  std::string directory_ = ::testing::TempDir() + "parley-late-XXXXXX";
-  base::SystemClock clock_;
-  std::unique_ptr<journal::FileJournal> journal_;
-  std::unique_ptr<net::SocketServer> server_;
-  std::unique_ptr<view::Runner> view_;
-  std::unique_ptr<node::Broker> broker_;
-  std::unique_ptr<edge::Api> api_;
-  std::thread thread_;
 };
 
 TEST_F(LateHistory, ReadsWaitForWhatTheCallerDidAndSayHowFarItIsBehind) {
@@ -131,7 +76,8 @@ TEST_F(LateHistory, AMessageThatThisVersionCannotReadIsLeftOutOfAList) {
   ASSERT_EQ(send().status, 202);
   ASSERT_EQ(outbox_at_last().status, 200);
   {
-    auto history = lib::Database::open(directory_ + "/history.db", lib::Database::Mode::read_write);
+    auto history =
+        lib::Database::open(directory() + "/history.db", lib::Database::Mode::read_write);
     ASSERT_TRUE(history);
     ASSERT_TRUE(
         history->run("UPDATE messages SET record = x'00'"

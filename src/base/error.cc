@@ -135,4 +135,19 @@ const CodeInfo& info(Code code) {
 
 std::span<const CodeInfo> all_codes() { return table; }
 
+std::string whole_detail(const Error& error) {
+  return error.remedy.empty() ? error.detail : error.detail + "; " + error.remedy;
+}
+
+std::vector<std::string> names_in_cycle(const Error& error) {
+  std::vector<std::string> names;
+  for (const WaitInCycle& each : error.cycle) {
+    names.push_back(each.agent);
+  }
+  if (!names.empty()) {
+    names.push_back(names.front());
+  }
+  return names;
+}
+
 }  // namespace parley::base

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/time.h"
 
 namespace parley::base {
@@ -85,16 +86,35 @@ const CodeInfo& info(Code code);
 // All rows, in the order of the enum.
 std::span<const CodeInfo> all_codes();
 
+// One of those who wait in a circle: each waits for the next one, and the last for the first.
+struct WaitInCycle {
+  std::string agent;
+  Id128 message;  // for whose answer it waits
+
+  bool operator==(const WaitInCycle&) const = default;
+};
+
 // What went wrong, for the one who asked. `detail` says what was wanted, what was found and what
-// to do; `field` is a JSON pointer where one field is wrong, else empty.
+// to do; `field` is a JSON pointer where one field is wrong, else empty. The sentences are for
+// people and may change: code that must know more than the code gets it in a member of its own.
 struct Error {
   Code code = Code::bad_request;
   std::string detail;
   std::string field;
   Duration retry_after{};  // when to try again; zero: there is no such time
-  std::vector<std::string> cycle{};  // of a deadlock: who waits for whom, the first at the end too
+  // The end of the detail, apart: what to do, in the words of the API. Who has other words for it
+  // leaves it out. Empty: the detail has no such end.
+  std::string remedy{};
+  std::vector<WaitInCycle> cycle{};  // of a deadlock
+  bool has_lost_connection = false;  // of a client: it was connected before it failed
 
   bool operator==(const Error&) const = default;
 };
+
+// The detail with its end, as it is told to clients.
+std::string whole_detail(const Error& error);
+
+// The names of a deadlock's cycle, with the first one at the end again.
+std::vector<std::string> names_in_cycle(const Error& error);
 
 }  // namespace parley::base

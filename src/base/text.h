@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace parley::base {
@@ -11,6 +12,9 @@ namespace parley::base {
 constexpr char to_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
+
+// A whole number in decimal digits; none for anything else, or for one that has no room in 64 bits.
+std::optional<uint64_t> parse_number(std::string_view text);
 
 // The first `bytes_max` bytes of UTF-8 text, or a few less: a character is not cut in two.
 inline std::string_view cut(std::string_view text, size_t bytes_max) {

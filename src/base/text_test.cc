@@ -18,6 +18,14 @@ TEST(Cut, CutsBetweenCharacters) {
   EXPECT_EQ(cut("\xf0\x9f\x98\x80!", 4), "\xf0\x9f\x98\x80");
 }
 
+TEST(ParseNumber, TakesDecimalDigitsAndNothingElse) {
+  EXPECT_EQ(parse_number("0"), 0U);
+  EXPECT_EQ(parse_number("18446744073709551615"), UINT64_MAX);
+  for (const std::string_view text : {"", "-1", "+1", " 1", "1 ", "0x1", "1.0", "18446744073709551616"}) {
+    EXPECT_FALSE(parse_number(text)) << text;
+  }
+}
+
 TEST(PlainName, RefusesWhatCannotBeTold) {
   EXPECT_TRUE(is_plain_name("agent:ana:main"));
   EXPECT_TRUE(is_plain_name("J\xc3\xbcrgen the 2nd"));

@@ -14,14 +14,55 @@ namespace parley::dialect {
 
 namespace {
 
-constexpr std::array<Codec, 3> table = {{
-    {Dialect::flow, "flow", flow_message_bytes_max, decode_flow, encode_flow, flow_type,
-     flow_field},
-    {Dialect::collab, "collab", collab_message_bytes_max, decode_collab, encode_collab, collab_type,
-     collab_field},
-    {Dialect::inbox, "inbox", inbox_message_bytes_max, decode_inbox, encode_inbox, inbox_type,
-     inbox_field},
-}};
+std::string_view canonical_word(core::Kind kind) { return word_of(kind); }
+
+constexpr std::array table = {
+    Codec{.dialect = Dialect::flow,
+          .name = "flow",
+          .decode = decode_flow,
+          .encode = encode_flow,
+          .type = flow_type,
+          .meaning = flow_meaning,
+          .tells_questions_apart = true,
+          .counted_as = canonical_word,
+          .field = flow_field,
+          .has_machine_fields = true,
+          .tokens = flow_tokens,
+          .title = nullptr,
+          .task = nullptr,
+          .foreign_key = R"("/metadata/foreign")",
+          .reads_body = false},
+    Codec{.dialect = Dialect::collab,
+          .name = "collab",
+          .decode = decode_collab,
+          .encode = encode_collab,
+          .type = collab_type,
+          .meaning = collab_meaning,
+          .tells_questions_apart = true,
+          .counted_as = collab_counted_as,
+          .field = collab_field,
+          .has_machine_fields = false,
+          .tokens = collab_tokens,
+          .title = nullptr,
+          .task = nullptr,
+          .foreign_key = R"("/foreign")",
+          .reads_body = false},
+    Codec{.dialect = Dialect::inbox,
+          .name = "inbox",
+          .decode = decode_inbox,
+          .encode = encode_inbox,
+          .type = inbox_type,
+          .meaning = inbox_meaning,
+          .tells_questions_apart = false,
+          .counted_as = canonical_word,
+          .field = inbox_field,
+          .has_machine_fields = false,
+          .tokens = inbox_tokens,
+          .title = inbox_title,
+          .task = inbox_task,
+          .foreign_key = R"("/foreign")",
+          .reads_body = true},
+};
 
 }  // namespace
 
@@ -35,6 +76,17 @@ const Codec* find_codec(Dialect dialect) {
 const Codec* find_codec(std::string_view name) {
   const auto* found = std::ranges::find(table, name, &Codec::name);
   return found == table.end() ? nullptr : found;
+}
+
+const Codec& codec_of(Dialect dialect) {
+  const Codec* const codec = find_codec(dialect);
+  return codec == nullptr ? *find_codec(default_dialect) : *codec;
+}
+
+const Codec& task_codec() {
+  constexpr auto* found = std::ranges::find_if(table, [](const Codec& each) { return each.task; });
+  static_assert(found != table.end());
+  return *found;
 }
 
 base::MessageId message_id_of(Derive derive, std::string_view sender, std::string_view name) {
@@ -53,8 +105,9 @@ std::optional<base::MessageId> uuid_of(std::string_view name) {
 }
 
 std::string id_in(Dialect dialect, const Envelope& envelope) {
-  return dialect == Dialect::flow || envelope.native_id.empty() ? base::format_uuid(envelope.id)
-                                                                : std::string(envelope.native_id);
+  return core::policy_of(dialect).ids_are_uuids || envelope.native_id.empty()
+             ? base::format_uuid(envelope.id)
+             : std::string(envelope.native_id);
 }
 
 base::Id128 key_of(Derive derive, std::string_view key) { return derive("idempotency", key); }

@@ -1,102 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <expected>
-#include <list>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
-#include "core/model/envelope.h"
-#include "lib/json.h"
+#include "dialect/codec.h"
 
 namespace parley::dialect {
-
-using base::Error;
-using core::Dialect;
-using core::Envelope;
-
-// Makes an id of a name within a scope: the same each time, another for each pair.
-using Derive = base::Id128 (*)(std::string_view scope, std::string_view name);
-
-// What a codec asks about other messages, for it has no tables.
-class Lookup {
- public:
-  virtual ~Lookup() = default;
-
-  // The message that the sender means by an id in the form of any dialect, among those that were
-  // sent to it. Where several have that id, one of `from` is meant. Errors have no field.
-  virtual std::expected<base::MessageId, Error> find_received(
-      std::string_view id, std::span<const std::string_view> from) const = 0;
-
-  // The message by which one of `from` gave this task to the sender, in this conversation where
-  // one is named. None when none of them did.
-  virtual std::optional<base::MessageId> find_task(std::string_view task,
-                                                   std::span<const std::string_view> from,
-                                                   std::string_view thread) const = 0;
-};
-
-// What a codec has to know beyond the text. It has no clock and makes no ids: the edge gives both.
-struct DecodeContext {
-  std::string_view sender;  // the authenticated principal; a message that claims another is refused
-  base::Time received;
-  base::MessageId fallback_id;  // for a message without an id
-
-  // Fills in id, sender and timestamp where they are missing, and lets the conversation be missing
-  // (an empty thread): for the command line and simple HTTP clients. Else they are required. What
-  // else may be missing is the dialect's own matter.
-  bool lenient = false;
-
-  size_t bytes_max = 0;  // of the whole message, in inbox of its content; 0: the codec's own
-
-  // Makes ids of what the sender wrote. Must be set, and must not return none.
-  Derive derive = nullptr;
-
-  // Null: no message is known but by its UUID.
-  const Lookup* lookup = nullptr;
-};
-
-// Keeps the texts alive that a decoder had to make (Envelope::extra). Grows by what is decoded; an
-// edge clears it when the envelopes are no longer used.
-using Texts = std::list<std::string>;
-
-struct EncodeContext {
-  // Whom it is written for: used where the dialect names one receiver and the envelope several. The
-  // text of an envelope with one receiver is the same for all who get it.
-  std::string_view recipient;
-  bool stands_in = false;  // it got the message in another's place
-
-  // Which traceparent the text has: the one that the sender wrote into it, if any; or one by which
-  // the message itself is the cause of what its receiver does, in its place or in any case.
-  enum class Trace : uint8_t { as_sent, own_if_sent, own };
-  Trace trace = Trace::as_sent;
-};
-
-// A dialect's two pure functions and its limits. A new dialect is a folder here with a row in
-// dialect.cc, and a row of core/model/policy.cc.
-struct Codec {
-  Dialect dialect;
-  std::string_view name;
-  size_t message_bytes_max;  // of a whole message's source text
-
-  // Checks `message` whole and maps it. The envelope's texts are views into the document of
-  // `message`, into the context and into `texts`. An error names the field by JSON pointer. An id
-  // that is no UUID is mapped to one of version 4, which every dialect can write. A response whose
-  // receivers are empty goes to whoever asked.
-  std::expected<Envelope, Error> (*decode)(lib::Json message, const DecodeContext& context,
-                                           Texts& texts);
-
-  // Appends the message to `out` in this dialect, whatever dialect it was sent in.
-  void (*encode)(const Envelope& envelope, const EncodeContext& context, std::string& out);
-
-  // The word for what kind of message it is.
-  std::string_view (*type)(const Envelope& envelope);
-
-  // Where this dialect has the field that the machine names: `/to` for `/receiver`.
-  std::string_view (*field)(std::string_view canonical);
-};
 
 // The codecs there are, in the order of the enum.
 std::span<const Codec> codecs();
@@ -104,6 +16,13 @@ std::span<const Codec> codecs();
 // Null for a dialect that has no codec yet, or a name that is no dialect's.
 const Codec* find_codec(Dialect dialect);
 const Codec* find_codec(std::string_view name);
+
+// Stands in where a dialect is needed and none is named, or the one that is has no codec yet.
+constexpr Dialect default_dialect = Dialect::flow;
+// The codec of the dialect, or the default one's where it has none yet.
+const Codec& codec_of(Dialect dialect);
+// The codec in whose words tasks are given and reported.
+const Codec& task_codec();
 
 // The UUID, of version 4, of a message whose sender named it in another form. Its lower half is of
 // the name alone, so that a message can be found without its sender; the upper half is of both.

@@ -170,8 +170,7 @@ class Answered final : public Lookup {
     return std::unexpected(Error{Code::not_found, "another message", {}});
   }
 
-  std::optional<base::MessageId> find_task(std::string_view task,
-                                           std::span<const std::string_view>,
+  std::optional<base::MessageId> find_task(std::string_view task, std::span<const std::string_view>,
                                            std::string_view) const override {
     const bool is_it = task == e_.task && !e_.in_reply_to.is_none();
     return is_it ? std::optional(e_.in_reply_to) : std::nullopt;
@@ -189,9 +188,10 @@ struct Before {
 
 std::optional<Before> before_of(const core::Envelope& e, core::Dialect own) {
   std::string_view foreign;
+  const std::string_view key = foreign_key(e.dialect);
   lib::JsonSlice slice;
   for (lib::JsonSlices slices(e.extra); slices.next(slice);) {
-    if (slice.key == foreign_key(e.dialect)) {
+    if (slice.key == key) {
       foreign = slice.value;
     }
   }
@@ -213,7 +213,8 @@ std::optional<Before> before_of(const core::Envelope& e, core::Dialect own) {
   return right_dialect && right_id ? std::optional(before) : std::nullopt;
 }
 
-// For comparing what two texts say: any function does that tells names apart.
+// For comparing what two texts say: any function does that tells names apart. The first byte is not
+// zero, so that no name has the id that stands for none.
 base::Id128 hashed(std::string_view scope, std::string_view name) {
   const uint64_t low = base::hash64(name, base::hash64(scope));
   base::Id128 id{.bytes = {1}};
@@ -248,8 +249,8 @@ bool says_the_same(const core::Envelope& e, core::Dialect own, std::string_view 
   plain.dialect = own;
   plain.type = codec->type(e);
   plain.extra = {};
-  // Of the body only what it is can matter, and it may be large; but inbox looks into its own.
-  if (own != core::Dialect::inbox) {
+  // The body may be large. Where it is not read, only its kind of JSON can matter.
+  if (!codec->reads_body) {
     plain.body = e.body.starts_with('"') ? "\"\"" : e.body.starts_with('{') ? "{}" : "null";
   }
   // One of several receivers is never spelled in a way of its own.
@@ -263,7 +264,7 @@ bool says_the_same(const core::Envelope& e, core::Dialect own, std::string_view 
   out.object();
   lib::JsonSlice slice;
   for (lib::JsonSlices slices(extra); slices.next(slice);) {
-    if (slice.key != foreign_key(own)) {  // written anew, whatever it was
+    if (slice.key != codec->foreign_key) {  // written anew, whatever it was
       out.raw_key(slice.key).raw(slice.value);
     }
   }
@@ -316,7 +317,9 @@ std::expected<Foreign, Error> read_foreign(Json value, std::string_view pointer)
                                  "foreign: wanted an object, found " + describe(value),
                                  std::string(pointer)});
   }
-  // What a translation wrote comes back: a message that was at the limit, and its own members.
+  // A message with as many unknown members as it may have was translated, and comes back in
+  // `foreign`: with the members that the translation added to them. Those are the members of
+  // `Foreign` and the known ones that were kept in `extra`, together fewer than this.
   constexpr size_t translated_max = 64;
   ForeignReader reader(pointer);
   size_t count = 0;
@@ -349,6 +352,26 @@ void begin_foreign(const core::Envelope& e, lib::JsonWriter& out) {
   }
 }
 
+std::string_view foreign_key(core::Dialect dialect) {
+  const Codec* const codec = find_codec(dialect);
+  return codec == nullptr ? std::string_view{} : codec->foreign_key;
+}
+
+std::optional<core::Kind> take_kind(const Foreign& foreign, core::Dialect own, core::Envelope& e) {
+  for (const Codec& codec : codecs()) {
+    const auto meaning = codec.dialect == own ? std::nullopt : codec.meaning(foreign.type);
+    if (!meaning) {
+      continue;
+    }
+    if (meaning->is_exact && asks(meaning->kind) == asks(e.kind) &&
+        meaning->kind != core::Kind::response) {
+      e.kind = meaning->kind;
+    }
+    return meaning->kind;
+  }
+  return std::nullopt;
+}
+
 bool is_id_of(std::string_view name, const base::MessageId& id, std::string_view sender,
               Derive derive) {
   return !name.empty() && (uuid_of(name) == id || message_id_of(derive, sender, name) == id);
@@ -357,9 +380,9 @@ bool is_id_of(std::string_view name, const base::MessageId& id, std::string_view
 std::string_view name_of_answered(const Foreign& foreign, const base::MessageId& answered,
                                   Derive derive) {
   const std::string_view name = foreign.in_reply_to;
-  const bool can_be = !name.empty() && !answered.is_none() &&
-                      (uuid_of(name) == answered ||
-                       message_id_of(derive, {}, name).low() == answered.low());
+  const bool can_be =
+      !name.empty() && !answered.is_none() &&
+      (uuid_of(name) == answered || message_id_of(derive, {}, name).low() == answered.low());
   return can_be ? name : std::string_view{};
 }
 

@@ -68,10 +68,16 @@ void begin_foreign(const core::Envelope& envelope, lib::JsonWriter& out);
 bool is_id_of(std::string_view name, const base::MessageId& id, std::string_view sender,
               Derive derive);
 
-// The key of the member `foreign`, as it stands in the `extra` of a message of this dialect.
-constexpr std::string_view foreign_key(core::Dialect dialect) {
-  return dialect == core::Dialect::flow ? R"("/metadata/foreign")" : R"("/foreign")";
-}
+// The key of the member `foreign`, as it stands in the `extra` of a message of this dialect; empty
+// for one without a codec, whose messages have no `extra`.
+std::string_view foreign_key(core::Dialect dialect);
+
+// What the message was for before it was written in the dialect `own`, by the word that `foreign`
+// has for it. Nothing when no other dialect has such a word. The envelope gets that kind if the
+// word is exact and if both kinds ask for something or neither does. It never becomes a response:
+// what it answers says that.
+std::optional<core::Kind> take_kind(const Foreign& foreign, core::Dialect own,
+                                    core::Envelope& envelope);
 
 // Envelope::extra of the dialect `own`, of a message that was sent in it before it was sent in the
 // one that it is in now; empty where it had none. Nothing when it was not, or when its `foreign` is

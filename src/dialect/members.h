@@ -30,17 +30,26 @@ struct FieldInfo {
   std::string_view name = quoted.substr(1, quoted.size() - 2);
 };
 
+constexpr size_t fields_max = 24;  // of one dialect; a reader has room for so many
+
 struct MemberTable {
   struct Part {
     std::string_view pointer;
     FieldId first;
     FieldId end;
   };
+
+  // Does not compile for a dialect that has more than `fields_max`.
+  template <size_t field_count, size_t part_count>
+  consteval MemberTable(const std::array<FieldInfo, field_count>& known,
+                        const std::array<Part, part_count>& parts_of_it)
+      : fields(known), parts(parts_of_it) {
+    static_assert(field_count <= fields_max);
+  }
+
   std::span<const FieldInfo> fields;
   std::span<const Part> parts;
 };
-
-constexpr size_t fields_max = 24;
 
 // One message on its way in. A decoder is one of these with a table of its own. Each step returns
 // false when it has set the error. What the envelope has no field for, or what an encoder would

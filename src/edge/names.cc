@@ -5,7 +5,6 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
-#include "edge/api/call.h"
 #include "lib/crypto.h"
 
 namespace parley::edge {
@@ -152,7 +151,7 @@ std::expected<core::Target, Error> Names::target(std::string_view text, First fi
       return core::Target{.seq = t_.messages.message(*found).seq, .id = {}};
     }
   }
-  if (const auto seq = sent ? std::nullopt : parse_number(text); seq && *seq > 0) {
+  if (const auto seq = sent ? std::nullopt : base::parse_number(text); seq && *seq > 0) {
     return core::Target{.seq = base::Seq{*seq}, .id = {}};
   }
   return core::Target{.seq = {}, .id = own};

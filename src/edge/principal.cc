@@ -50,6 +50,11 @@ bool sees_subscribers(const core::Tables& tables, const Principal& caller) {
   return tables.agents.looks_after_workspace(caller.ref);
 }
 
+bool sees_receivers(const core::Tables& tables, const Principal& caller,
+                    const core::Message& message) {
+  return message.topic == core::none || sees_subscribers(tables, caller);
+}
+
 bool takes_part(const core::Task& task, const Principal& caller) {
   return task.director == caller.name || task.specialist == caller.name ||
          std::ranges::any_of(task.moves,

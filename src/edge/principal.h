@@ -28,14 +28,18 @@ struct Principal {
   }
 };
 
-// Whether the caller may know who subscribes to which topics: those who look after them. Nobody
-// else learns it, the publisher of a message neither: it is told counts.
+// Whether the caller may know who subscribes to which topics. Only maintainers and stewards may:
+// the publisher of a message sees counts.
 bool sees_subscribers(const core::Tables& tables, const Principal& caller);
+// Whether the caller may know who the receivers of the message are: of one to a topic they are its
+// subscribers.
+bool sees_receivers(const core::Tables& tables, const Principal& caller,
+                    const core::Message& message);
 
 // Whether the caller gave the task, has it, or had it.
 bool takes_part(const core::Task& task, const Principal& caller);
 
-// Whether the token is still good, and still this principal's: connections stay, agents go.
+// Whether the token is still valid, and still this principal's: connections stay, agents go.
 bool is_current(const core::Machine& machine, const Principal& principal);
 
 // The principal of an `Authorization: Bearer TOKEN` header; none when there is no such token. The

@@ -2,29 +2,25 @@
 #include "edge/render.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/text.h"
 #include "base/trace.h"
+#include "core/model/words.h"
 #include "core/topics/broker_topics.h"
-#include "dialect/inbox/inbox.h"
-#include "edge/redact.h"
 #include "lib/json.h"
 
 namespace parley::edge {
 
 namespace {
 
-using base::Code;
-using base::Error;
 using lib::JsonWriter;
 
 constexpr size_t preview_bytes = 120;
 
 std::string_view resolution_name(core::Resolution resolution) {
-  constexpr std::array<std::string_view, 4> names = {"pending", "retried", "discarded",
-                                                     "escalated"};
-  return names[static_cast<size_t>(resolution)];
+  constexpr core::Words<core::resolution_last> words("pending", "retried", "discarded",
+                                                     "escalated");
+  return words[resolution];
 }
 
 }  // namespace
@@ -43,46 +39,9 @@ std::string preview_of(const core::Envelope& envelope) {
   return std::string(base::cut(envelope.body, preview_bytes));
 }
 
-std::string_view kind_name(core::PrincipalKind kind) {
-  constexpr std::array<std::string_view, 4> names = {"unknown", "agent", "human", "admin"};
-  return names[static_cast<size_t>(kind)];
-}
-
 // The broker's own messages have no principal as their sender.
 static std::string_view sender_kind_name(const core::Envelope& envelope) {
-  return envelope.sender == core::broker_sender ? "broker" : kind_name(envelope.sender_kind);
-}
-
-std::string_view priority_name(core::Priority priority) {
-  constexpr std::array<std::string_view, 4> names = {"low", "normal", "high", "critical"};
-  return names[static_cast<size_t>(priority)];
-}
-
-const dialect::Codec& codec_of(core::Dialect dialect) {
-  const dialect::Codec* const codec = dialect::find_codec(dialect);
-  return codec == nullptr ? *dialect::find_codec(core::Dialect::flow) : *codec;
-}
-
-std::string id_text(node::Broker& broker, core::WorkspaceId workspace, const core::Message& message,
-                    core::Dialect reader) {
-  // Only a message that was named by its sender has another id than its uuid: for the others the
-  // record need not be read.
-  if (message.named && reader != core::Dialect::flow) {
-    if (const auto envelope = envelope_at(broker, workspace, message.seq)) {
-      return dialect::id_in(reader, *envelope);
-    }
-  }
-  return base::format_uuid(message.id);
-}
-
-std::string_view via_name(core::Via via) {
-  constexpr std::array<std::string_view, 7> names = {"broker", "http", "websocket", "mcp",
-                                                     "a2a",    "file", "webhook"};
-  return names[static_cast<size_t>(via)];
-}
-
-std::string rough_duration(base::Duration duration) {
-  return base::format_duration(base::rough(duration));
+  return envelope.sender == core::broker_sender ? "broker" : word_of(envelope.sender_kind);
 }
 
 // The breaker, which says whether the agent gets messages, and what it used of its budget today.
@@ -115,7 +74,7 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
                   const AgentParts& shown, JsonWriter& out,
                   const std::function<void(const core::Agent&)>& webhook) {
   const core::Agent& agent = tables.agents[ref];
-  out.object().key("id").text(agent.name).key("kind").text(kind_name(agent.kind));
+  out.object().key("id").text(agent.name).key("kind").text(word_of(agent.kind));
   out.key("dialect").text(dialect::name_of(agent.dialect)).key("role").text(agent.role);
   out.key("capabilities").array();
   for (const std::string& capability : agent.capabilities) {
@@ -249,12 +208,6 @@ void render_delivery(const core::Tables& tables, core::DeliveryRef ref, JsonWrit
   out.end_object();
 }
 
-// Who subscribes to a topic is not for every publisher to know.
-bool sees_receivers(const core::Tables& tables, const Principal& caller,
-                    const core::Message& message) {
-  return message.topic == core::none || sees_subscribers(tables, caller);
-}
-
 void render_counts(const core::Tables& tables, core::MessageRef ref, JsonWriter& out) {
   const core::Message& message = tables.messages.message(ref);
   std::map<std::string_view, uint64_t> states;
@@ -294,12 +247,6 @@ void render_deliveries(const core::Tables& tables, const Principal& caller, core
   out.end_array();
 }
 
-std::string_view status_name(core::Status status) {
-  constexpr std::array<std::string_view, 5> names = {"unset", "success", "partial", "error",
-                                                     "declined"};
-  return names[static_cast<size_t>(status)];
-}
-
 void render_request(const core::Tables& tables, core::MessageRef ref, JsonWriter& out) {
   const core::Message& message = tables.messages.message(ref);
   if (!core::asks(message.kind)) {
@@ -321,55 +268,19 @@ void render_request(const core::Tables& tables, core::MessageRef ref, JsonWriter
   out.end_object();
 }
 
-std::string task_warning(const core::Tables& tables, const core::Receipt& receipt) {
-  if (receipt.has_no_task) {
-    return "you have no task of this taskId in this thread now: it is unknown, over, or was given "
-           "to another; your report is delivered and changes nothing";
-  }
-  const core::Task* const task = receipt.duplicate ? tables.tasks.find(receipt.message) : nullptr;
-  if (task == nullptr) {
-    return {};
-  }
-  const std::string name = "task \"" + task->id + "\" of this thread ";
-  const std::string state(core::task_state_name(task->state));
-  return receipt.skipped
-             ? "nothing was sent: " + name + "is " + state +
-                   " and was given in other words, to \"" + task->specialist +
-                   "\"; use another taskId, or a threadId of its own"
-             : "nothing was sent again: " + name + "was given in the same words and is " + state;
-}
-
-std::string unfit_warning(const core::Tables& tables, const core::Receipt& receipt) {
-  const core::MessageRef ref =
-      receipt.duplicate ? core::none : tables.messages.find(receipt.message);
-  if (ref == core::none || !tables.messages.message(ref).is_memory_only()) {
-    return {};
-  }
-  const core::Message& message = tables.messages.message(ref);
-  size_t rejected = 0;
-  for (core::DeliveryRef d = message.deliveries; d != core::none;
-       d = tables.messages.delivery(d).sibling) {
-    rejected += tables.messages.delivery(d).state == core::State::rejected ? 1 : 0;
-  }
-  return rejected == 0
-             ? std::string()
-             : std::to_string(rejected) + " of " + std::to_string(message.delivery_count) +
-                   " receivers do not get it: it is larger than their dialect takes";
-}
-
 void render_summary(const core::Envelope& envelope, const core::Message& message,
                     core::Dialect reader, JsonWriter& out) {
   out.key("id").text(dialect::id_in(reader, envelope)).key("seq").number(message.seq.n);
   out.key("from").text(envelope.sender).key("sender_kind");
   out.plain(sender_kind_name(envelope));
-  out.key("type").text(codec_of(reader).type(envelope));
-  const bool inbox = reader == core::Dialect::inbox;
+  const dialect::Codec& codec = dialect::codec_of(reader);
+  out.key("type").text(codec.type(envelope));
   out.key("priority")
-      .text(priority_name(
+      .text(word_of(
           std::min<core::Priority>(message.priority, core::policy_of(reader).priority_max)));
   out.key("preview");
-  if (inbox && core::asks(envelope.kind)) {  // the title that the reader finds in the content
-    out.text(base::cut(dialect::inbox_title(envelope), preview_bytes));
+  if (codec.title != nullptr && core::asks(envelope.kind)) {
+    out.text(base::cut(codec.title(envelope), preview_bytes));
   } else {
     out.text(preview_of(envelope));
   }
@@ -380,8 +291,8 @@ void render_notification(const core::Envelope& envelope, const core::Message& me
                          core::Dialect reader, std::string_view redirected_from, JsonWriter& out) {
   out.object();
   render_summary(envelope, message, reader, out);
-  // The dialect inbox has one type for tasks and questions, so a question is marked.
-  if (reader == core::Dialect::inbox && message.kind == core::Kind::query && !message.is_task) {
+  if (!dialect::codec_of(reader).tells_questions_apart && message.kind == core::Kind::query &&
+      !message.is_task) {
     out.key("question").boolean(true);
   }
   if (!redirected_from.empty()) {
@@ -417,7 +328,7 @@ void render_provenance(const core::Envelope& envelope, const core::Message& mess
                        std::string_view redirected_from, JsonWriter& out) {
   out.object().key("sender").text(envelope.sender);
   out.key("sender_kind").plain(sender_kind_name(envelope));
-  out.key("via").plain(via_name(envelope.via));
+  out.key("via").plain(word_of(envelope.via));
   out.key("dialect").plain(dialect::name_of(message.dialect));
   out.key("on_behalf_of").array();
   for (const std::string_view name : envelope.on_behalf_of) {
@@ -472,108 +383,6 @@ void add_delivery(const core::Tables& tables, core::MessageRef message, core::Ag
   }
   out.end_object();
   response.headers.emplace_back("Parley-Delivery", std::move(text));
-}
-
-std::expected<core::Envelope, Error> envelope_at(node::Broker& broker, core::WorkspaceId workspace,
-                                                 base::Seq seq) {
-  const auto record = broker.records().read(seq);
-  if (!record) {
-    return std::unexpected(record.error());
-  }
-  auto entry = core::decode_entry(seq, base::Time{}, *record);
-  if (!entry) {
-    return std::unexpected(entry.error());
-  }
-  auto* send = std::get_if<core::Send>(&entry->command);
-  if (send == nullptr || entry->workspace != workspace) {
-    return std::unexpected(Error{Code::not_found, "there is no message at this place", {}});
-  }
-  // The machine gives the number when it applies the entry, so the record does not have it.
-  if (send->envelope.sequence_number == 0) {
-    const core::Messages& messages = broker.machine().find(workspace)->tables().messages;
-    const core::MessageRef ref = messages.find(seq);
-    send->envelope.sequence_number = ref == core::none ? 0 : messages.message(ref).number;
-  }
-  return std::move(send->envelope);
-}
-
-std::expected<std::string, Error> message_text(node::Broker& broker, core::WorkspaceId workspace,
-                                               base::Seq seq, core::Dialect dialect,
-                                               const dialect::EncodeContext& context) {
-  const auto envelope = envelope_at(broker, workspace, seq);
-  if (!envelope) {
-    return std::unexpected(envelope.error());
-  }
-  std::string text;
-  codec_of(dialect).encode(*envelope, context, text);
-  return text;
-}
-
-std::expected<std::string, Error> malformed_text(node::Broker& broker, core::WorkspaceId workspace,
-                                                 base::Seq seq) {
-  const auto record = broker.records().read(seq);
-  if (!record) {
-    return std::unexpected(record.error());
-  }
-  const auto entry = core::decode_entry(seq, base::Time{}, *record);
-  if (!entry || entry->workspace != workspace) {
-    return std::unexpected(Error{Code::not_found, "there is nothing at this place", {}});
-  }
-  std::string text;
-  if (const auto* malformed = std::get_if<core::Malformed>(&entry->command)) {
-    JsonWriter(text).text(malformed->text);
-  } else {
-    // The edge could read it as a message, and the machine refused it as malformed.
-    const auto message = message_text(broker, workspace, seq, core::Dialect::flow, {});
-    if (!message) {
-      return message;
-    }
-    JsonWriter(text).text(redacted(*message));
-  }
-  return text;
-}
-
-std::expected<core::Envelope, Error> envelope_of(const view::StoredMessage& stored) {
-  auto entry = stored.entry();
-  if (!entry) {
-    return std::unexpected(entry.error());
-  }
-  auto* send = std::get_if<core::Send>(&entry->command);
-  if (send == nullptr) {
-    return std::unexpected(Error{Code::malformed_record, "a stored message is none", {}});
-  }
-  return std::move(send->envelope);
-}
-
-std::string outbox_item_text(const core::OutboxItem& item) {
-  std::string text;
-  JsonWriter out(text);
-  out.object().key("event");
-  if (item.kind == core::OutboxKind::published) {
-    out.text(item.to);
-  } else {
-    out.plain(core::outbox_kind_name(item.kind));
-  }
-  struct {
-    JsonWriter& out;
-    void operator()(const std::string& value) const { out.text(value); }
-    void operator()(int64_t value) const { out.number(value); }
-    void operator()(base::Duration value) const { out.text(rough_duration(value)); }
-    void operator()(base::Time value) const { out.time(value); }
-    void operator()(const std::vector<std::string>& value) const {
-      out.array();
-      for (const std::string& each : value) {
-        out.text(each);
-      }
-      out.end_array();
-    }
-  } writer{out};
-  for (const core::Fact& fact : item.facts) {
-    out.key(fact.name);
-    std::visit(writer, fact.value);
-  }
-  out.end_object();
-  return text;
 }
 
 }  // namespace parley::edge

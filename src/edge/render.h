@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <expected>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 
 #include "core/machine/workspace.h"
-#include "dialect/dialect.h"
 #include "edge/principal.h"
+#include "edge/records.h"
 #include "lib/json_writer.h"
 #include "net/server.h"
-#include "node/broker.h"
-#include "view/reader.h"
 
 namespace parley::edge {
 
@@ -43,10 +40,6 @@ void render_deliveries(const core::Tables& tables, const Principal& caller, core
 // The number of receivers of a message, in all and by state: members of an object.
 void render_counts(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);
 void render_states(const std::map<std::string_view, uint64_t>& states, lib::JsonWriter& out);
-// Whether the caller may know who the receivers of the message are.
-bool sees_receivers(const core::Tables& tables, const Principal& caller,
-                    const core::Message& message);
-
 // The beginning of the body; of a JSON string without the quotes.
 std::string preview_of(const core::Envelope& envelope);
 
@@ -60,13 +53,6 @@ void render_summary(const core::Envelope& envelope, const core::Message& message
 void render_notification(const core::Envelope& envelope, const core::Message& message,
                          core::Dialect reader, std::string_view redirected_from,
                          lib::JsonWriter& out);
-
-// The codec of the dialect, or flow's where it has none yet.
-const dialect::Codec& codec_of(core::Dialect dialect);
-
-// A message's id in the form of the reader's dialect.
-std::string id_text(node::Broker& broker, core::WorkspaceId workspace, const core::Message& message,
-                    core::Dialect reader);
 
 // The agent in whose place the receiver got the message; empty: it was sent to the receiver.
 std::string_view redirected_from(const core::Tables& tables, core::MessageRef message,
@@ -87,17 +73,6 @@ void add_provenance(const core::Envelope& envelope, const core::Message& message
 void add_delivery(const core::Tables& tables, core::MessageRef message, core::AgentRef receiver,
                   net::Response& response);
 
-// The message at `seq` in the words of `dialect`.
-std::expected<std::string, base::Error> message_text(node::Broker& broker,
-                                                     core::WorkspaceId workspace, base::Seq seq,
-                                                     core::Dialect dialect,
-                                                     const dialect::EncodeContext& context);
-
-// The context in which a message is written for a reader who asks for it.
-inline dialect::EncodeContext shown_to(std::string_view recipient) {
-  return {.recipient = recipient, .trace = dialect::EncodeContext::Trace::own};
-}
-
 // The message that was pushed last, encoded without its place in the stream: so a publish to many
 // receivers is encoded once for all who speak the same dialect. The text depends on the members
 // before it and on nothing else, because a message does not change once it is accepted.
@@ -115,36 +90,7 @@ struct Rendered {
   }
 };
 
-// The malformed message at `seq`, as a JSON string and without secrets.
-std::expected<std::string, base::Error> malformed_text(node::Broker& broker,
-                                                       core::WorkspaceId workspace, base::Seq seq);
-
-// The envelope of the message at `seq`, with its number in its channel; its texts are good until
-// the broker's next step or record.
-std::expected<core::Envelope, base::Error> envelope_at(node::Broker& broker,
-                                                       core::WorkspaceId workspace, base::Seq seq);
-// The envelope of a stored message; its texts are good as long as that is.
-std::expected<core::Envelope, base::Error> envelope_of(const view::StoredMessage& stored);
-
-// A warning for the sender of a task that was not sent because it was given before; else empty.
-std::string task_warning(const core::Tables& tables, const core::Receipt& receipt);
-// A warning that some agents do not get a broadcast in memory, of which no dead letter tells.
-std::string unfit_warning(const core::Tables& tables, const core::Receipt& receipt);
-
 // The state of a request, as the member `request`; nothing for other messages.
 void render_request(const core::Tables& tables, core::MessageRef ref, lib::JsonWriter& out);
-
-// `success`, `partial`, …; `unset` where the sender did not say.
-std::string_view status_name(core::Status status);
-
-// The body of the message that the broker sends for an outbox item.
-std::string outbox_item_text(const core::OutboxItem& item);
-
-std::string_view kind_name(core::PrincipalKind kind);
-std::string_view priority_name(core::Priority priority);
-std::string_view via_name(core::Via via);
-
-// A duration for people: in milliseconds, from ten seconds on in seconds; rounded up.
-std::string rough_duration(base::Duration duration);
 
 }  // namespace parley::edge

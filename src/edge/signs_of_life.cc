@@ -11,7 +11,10 @@ namespace parley::edge {
 
 namespace {
 
-// How often a call is written down as a sign of life: several times before silence would count.
+// How often a call is written down as a sign of life. Each is an entry of the journal, so there are
+// few of them: four before the agent would count as silent, so that one or two may be late. Where
+// silence never counts (no patience), the signs only keep `last_seen` up to date, as often as the
+// heartbeats that agents are asked for.
 Duration sign_interval(const core::Rules& rules) {
   const Duration patience = core::presence::patience(rules);
   return patience.us == 0 ? rules.collab_heartbeat
@@ -32,8 +35,7 @@ void SignsOfLife::note(const Principal& caller) {
     return;
   }
   signed_at = now;
-  context_.broker.ask(caller.workspace, caller.name, core::Heartbeat{.only_seen = true},
-                      [](const core::Outcome&, std::span<const core::Effect>) {});
+  context_.ask(caller, core::Heartbeat{.only_seen = true});
 }
 
 void SignsOfLife::keep(const Asker& asker) {

@@ -6,10 +6,10 @@
 #include <array>
 #include <charconv>
 #include <ctime>
-#include <iterator>
 
 #include "base/text.h"
 #include "net/http.h"
+#include "net/server.h"
 
 namespace parley::net {
 
@@ -79,22 +79,6 @@ void append_field(std::string& out, std::string_view name, std::string_view valu
   out += "\r\n";
 }
 
-// Not lib/json: this folder knows only HTTP, and problems are all the JSON that it writes.
-void append_json_string(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
-
 }  // namespace
 
 void append_response(std::string& out, const Response& response, const Framing& framing,
@@ -155,33 +139,11 @@ std::string http_date(Time time) {
                      parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-Response problem(const Error& error) {
-  const base::CodeInfo& code = base::info(error.code);
+Response Handler::problem(const Error& error) const {
   Response response;
-  response.status = code.http_status;
-  response.content_type = "application/problem+json";
-  std::string& body = response.body;
-  body = "{\"type\":\"urn:parley:error:";
-  body.append(code.name).append("\",\"title\":");
-  append_json_string(body, code.title);
-  fmt::format_to(std::back_inserter(body), ",\"status\":{},\"detail\":", code.http_status);
-  append_json_string(body, error.detail);
-  body += ",\"code\":";
-  append_json_string(body, code.name);
-  body += ",\"advice\":";
-  append_json_string(body, code.advice);
-  if (!error.field.empty()) {
-    body += ",\"field\":";
-    append_json_string(body, error.field);
-  }
-  if (error.retry_after.us > 0) {
-    constexpr int64_t second = 1'000'000;
-    body += ",\"retry_after\":";
-    append_json_string(body, base::format_duration(error.retry_after));
-    response.headers.emplace_back("Retry-After",
-                                  std::to_string((error.retry_after.us + second - 1) / second));
-  }
-  body += '}';
+  response.status = base::info(error.code).http_status;
+  response.content_type = "text/plain; charset=utf-8";
+  response.body = error.detail + "\n";
   return response;
 }
 

@@ -126,9 +126,6 @@ void append_chunk(std::string& out, std::string_view bytes);
 // `Sun, 06 Nov 1994 08:49:37 GMT`.
 std::string http_date(Time time);
 
-// An error as RFC 9457 application/problem+json.
-Response problem(const Error& error);
-
 // ASCII only, as HTTP's names are.
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 // Whether the comma-separated `list` holds `token`, in either case.

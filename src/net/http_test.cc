@@ -456,18 +456,6 @@ TEST(Answer, DateIsTheExampleOfTheRfc) {
   EXPECT_EQ(http_date(Time{784'111'777'000'000}), "Sun, 06 Nov 1994 08:49:37 GMT");
 }
 
-TEST(Answer, ProblemSaysCodeAndField) {
-  const Response response = problem({Code::bad_request, "a \"quoted\"\nline", "/to"});
-  EXPECT_EQ(response.status, 400);
-  EXPECT_EQ(response.content_type, "application/problem+json");
-  EXPECT_EQ(
-      response.body,
-      "{\"type\":\"urn:parley:error:BAD_REQUEST\",\"title\":\"The request is not valid\","
-      "\"status\":400,\"detail\":\"a \\\"quoted\\\"\\u000aline\",\"code\":\"BAD_REQUEST\","
-      "\"advice\":\"" +
-          std::string(base::info(Code::bad_request).advice) + "\",\"field\":\"/to\"}");
-}
-
 TEST(Lists, HoldTokensInEitherCase) {
   EXPECT_TRUE(list_holds("keep-alive , Upgrade", "upgrade"));
   EXPECT_FALSE(list_holds("keep-alive, Upgraded", "upgrade"));

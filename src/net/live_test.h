@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "net/client/dial.h"
+#include "net/problem_test.h"
 #include "net/socket_server.h"
 #include "net/websocket.h"
 
@@ -130,6 +131,7 @@ class LiveServer final : public Handler {
     ++closed;
   }
   void on_drained(ConnectionId) override { ++drained; }
+  Response problem(const Error& error) const override { return problem_for_tests(error); }
   Time on_turn() override {
     ++turns;
     for (auto& [connection, count] : counts_) {

@@ -87,13 +87,17 @@ class Handler {
   virtual bool is_behind() const { return false; }
   // At the end of each turn, after writing.
   virtual void on_turn_ended(const Turn& /*turn*/) {}
+  // How a client is told what is wrong with its request, where the server refuses it itself. The
+  // status is that of the code. Unless the handler has a form for it: the detail as plain text.
+  virtual Response problem(const Error& error) const;
 };
 
 // What a handler calls: an HTTP/1.1 and WebSocket server on one thread, over sockets
 // (socket_server.h) or in a simulation. Each turn reads what has come in, calls `on_turn`, then
 // writes each connection's answers as one buffer. What is wrong with a request at this level
-// (malformed, too large, too slow, a version it does not speak) is answered here as problem+json,
-// and the connection closed. Everything but `post` is called on the server's thread.
+// (malformed, too large, too slow, a version it does not speak) is answered here, as the handler's
+// `problem` says it, and the connection closed. Everything but `post` is called on the server's
+// thread.
 class Server {
  public:
   struct Limits {

@@ -2,8 +2,6 @@
 #include "view/traces.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <map>
 #include <set>
 #include <variant>
@@ -11,6 +9,7 @@
 #include "base/trace.h"
 #include "core/outbox/outbox.h"
 #include "core/topics/topics.h"
+#include "lib/json.h"
 
 namespace parley::view {
 
@@ -86,23 +85,14 @@ bool is_published(const Envelope& e) {
           (e.receivers.front() == "*" || e.receivers.front().starts_with("topic:")));
 }
 
-std::string_view priority_name(core::Priority priority) {
-  constexpr std::array<std::string_view, core::priority_count> names = {"low", "normal", "high",
-                                                                        "critical"};
-  return names[static_cast<size_t>(priority)];
-}
-
 bool has_failed(core::State state) { return state >= core::State::expired; }
 
-// How often the request was sent again, in the broker's own words.
+// How often the request was sent again. The body of the broker's own message is a JSON object with
+// a member for each fact.
 uint64_t retries_in(std::string_view body) {
-  constexpr std::string_view key = "\"retries\":";
-  const size_t at = body.find(key);
-  uint64_t retries = 0;
-  if (at != body.npos) {
-    std::from_chars(body.data() + at + key.size(), body.data() + body.size(), retries);
-  }
-  return retries;
+  lib::JsonDocument document;
+  const auto facts = document.parse(body);
+  return facts ? facts->find(core::retries_fact).as_uint64().value_or(0) : 0;
 }
 
 // What a later message says of the request `asked`: nothing, or why it came to nothing.
@@ -189,7 +179,7 @@ class Maker {
     tag(span, "messaging.message.body.size", e_.body.size());
     tag(span, "messaging.client.id", e_.sender);
     tag(span, "parley.type", e_.type);
-    tag(span, "parley.priority", priority_name(e_.priority));
+    tag(span, "parley.priority", word_of(e_.priority));
     tag(span, "parley.seq", traced_.message.seq.n);
     tag(span, "parley.receivers", traced_.receivers.count);
     if (!e_.correlation.empty()) {

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "edge/api/call.h"
 #include "net/client/client.h"
+#include "net/uri.h"
 
 namespace parley::app {
 
@@ -92,6 +92,6 @@ int ask_and_show(const ClientOptions& options, const HttpCall& call,
   return show(*json);
 }
 
-std::string encoded(std::string_view text) { return edge::percent_encoded(text); }
+std::string encoded(std::string_view text) { return net::percent_encoded(text); }
 
 }  // namespace parley::app

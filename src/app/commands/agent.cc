@@ -7,6 +7,7 @@
 #include "app/commands/commands.h"
 #include "app/options.h"
 #include "app/route_command.h"
+#include "core/model/policy.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {
@@ -30,8 +31,6 @@ struct Options {
   bool no_webhook = false;
   bool rotate_secret = false;
 };
-
-std::vector<std::string> dialects() { return {"flow", "collab", "inbox", "superprompt", "squad"}; }
 
 void write_list(JsonWriter& writer, std::string_view key, const std::vector<std::string>& items) {
   if (items.empty()) {
@@ -209,7 +208,7 @@ void add_adding(Command& agent, int& exit_code, const std::shared_ptr<Options>& 
   Command* adding = agent.add_subcommand("add", "Register an agent; prints its token once");
   adding->add_option("ID", options->id, "Its name")->required();
   adding->add_option("--dialect", options->dialect, "The protocol it speaks; flow if not given")
-      ->one_of(dialects());
+      ->one_of(core::dialect_list());
   adding->add_option("--name", options->name, "A name for people");
   adding->add_option("--role", options->role,
                      "Its role in its dialect: orchestrator in flow; coordinator, worker, "
@@ -241,7 +240,7 @@ RouteCommand list_command() {
                      .kind = Argument::Kind::several,
                      .texts_max = 1},
                     {.name = "--role", .help = "Only those that have it"},
-                    {.name = "--dialect", .help = "Only those that speak it", .words = dialects()},
+                    {.name = "--dialect", .help = "Only those that speak it", .words = core::dialect_list()},
                     {.name = "--status", .help = "Only those that are idle, working, …"}},
       .call =
           "GET /v1/agents?capability={--capability}&role={--role}&dialect={--dialect}"

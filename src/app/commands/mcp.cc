@@ -15,6 +15,7 @@
 #include "app/mcp/relay.h"
 #include "app/options.h"
 #include "app/text/terminal.h"
+#include "core/model/policy.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {
@@ -170,7 +171,8 @@ std::expected<std::string, Failure> new_token(const Options& options) {
   std::string body;
   lib::JsonWriter writer(body);
   writer.object().key("id").text(options.agent).key("dialect").text(options.dialect);
-  if (!options.role.empty() || options.dialect == "inbox") {
+  const auto dialect = core::find_dialect(options.dialect);
+  if (!options.role.empty() || (dialect && core::policy_of(*dialect).has_task_roles)) {
     writer.key("role").text(options.role.empty() ? "specialist" : options.role);
   }
   writer.end_object();
@@ -397,7 +399,7 @@ void add_config_command(Command& mcp, int& exit_code, const std::shared_ptr<Opti
   command->add_flag("--register", options->do_register,
                     "Register the agent first, as admin, and keep its token");
   command->add_option("--dialect", options->dialect, "Of a registered agent; inbox if not given")
-      ->one_of({"flow", "collab", "inbox", "superprompt", "squad"});
+      ->one_of(core::dialect_list());
   command->add_option("--role", options->role, "Of a registered agent; specialist in inbox");
   add_broker_options(*command, options->client);
   add_example(*command, "parley mcp config --client claude-code --agent bo --register --write");

@@ -48,11 +48,6 @@ int show(const Options& options, const std::string& inbox) {
   return 0;
 }
 
-// There was a broker: it went while it was asked. Where there is none at all waiting is no use.
-bool was_connected(const Failure& failure) {
-  return failure.detail.find("was lost") != std::string::npos;
-}
-
 std::expected<HttpReply, Failure> poll(const Options& options, Duration wait) {
   HttpCall call{"GET", "/v1/inbox?wait=" + base::format_duration(wait)};
   call.patience.us += wait.us;
@@ -75,7 +70,7 @@ int wait(const Options& options) {
       if (count_of(reply->body) > 0) {
         return show(options, reply->body);
       }
-    } else if (!(ever_heard = ever_heard || was_connected(reply.error())) ||
+    } else if (!(ever_heard = ever_heard || reply.error().has_lost_connection) ||
                reply.error().code != "UNAVAILABLE" || clock.now() - heard > absence_max) {
       return complain(reply.error());
     } else {

@@ -13,6 +13,7 @@
 
 #include "app/client/agent_token.h"
 #include "app/text/terminal.h"
+#include "edge/api/problem.h"
 #include "lib/json.h"
 #include "lib/json_writer.h"
 
@@ -46,7 +47,7 @@ bool contains(const std::vector<std::string>& ids, const std::string& id) {
 Failure refusal_of(int status, const std::string& body) {
   Failure failure = refusal({status, body, {}});
   if (status == 401) {
-    if (failure.detail.find("Authorization") != failure.detail.npos) {
+    if (failure.detail == edge::token_wanted) {
       failure.detail = "the broker does not know the token";
     }
     failure.advice =

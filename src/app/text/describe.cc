@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/text/describe.h"
 
-#include <array>
 #include <optional>
 #include <vector>
 
 #include "app/text/terminal.h"
 #include "core/conversation/sessions.h"
+#include "core/model/words.h"
 #include "dialect/dialect.h"
 
 namespace parley::app {
@@ -27,31 +27,14 @@ std::string quoted(std::string_view text) {
   return "\"" + printable(escaped) + "\"";
 }
 
-template <size_t count, class E>
-std::string_view word(const std::array<std::string_view, count>& words, E value) {
-  return words[static_cast<size_t>(value)];
-}
-
 std::string_view word_of(Dialect value) { return dialect::name_of(value); }
 std::string_view word_of(SessionAct value) { return session_act_name(value); }
-std::string_view word_of(Strategy value) {
-  static constexpr std::array<std::string_view, 4> words = {"all", "any", "majority", "quorum"};
-  return word(words, value);
-}
-std::string_view word_of(OnPartial value) {
-  static constexpr std::array<std::string_view, 3> words = {"proceed_with_available", "fail",
-                                                            "extend_timeout"};
-  return word(words, value);
-}
-std::string_view word_of(OnUnavailable value) {
-  static constexpr std::array<std::string_view, 4> words = {"by_rules", "queue", "redirect",
-                                                            "fail"};
-  return word(words, value);
-}
+std::string_view word_of(Strategy value) { return strategy_words[value]; }
+std::string_view word_of(OnPartial value) { return on_partial_words[value]; }
+std::string_view word_of(OnUnavailable value) { return on_unavailable_words[value]; }
 std::string_view word_of(Resolution value) {
-  static constexpr std::array<std::string_view, 4> words = {"pending", "retry", "discard",
-                                                            "escalate"};
-  return word(words, value);
+  static constexpr Words<resolution_last> words("pending", "retry", "discard", "escalate");
+  return words[value];
 }
 
 std::string text_of(std::string_view value) { return quoted(value); }

@@ -15,11 +15,15 @@ namespace {
 
 using base::Code;
 
-// Ends a refusal: how the conversation goes on elsewhere, and is found again.
-std::string linked(const Thread& thread) {
-  return "; go on in a new conversation_id with metadata.correlation_id " +
-         quoted_start(thread.correlations.empty() ? thread.name : thread.correlations.front()) +
-         ", by which both are found";
+// A message that the thread does not take. Says how the conversation goes on elsewhere, and is
+// found again.
+std::unexpected<Error> refuse_in(const Thread& thread, Code code, std::string detail) {
+  Error error{code, std::move(detail), "/conversation_id"};
+  error.remedy =
+      "go on in a new conversation_id with metadata.correlation_id " +
+      quoted_start(thread.correlations.empty() ? thread.name : thread.correlations.front()) +
+      ", by which both are found";
+  return std::unexpected(std::move(error));
 }
 
 std::unexpected<Error> refuse_closed(const Thread& thread) {
@@ -32,7 +36,7 @@ std::unexpected<Error> refuse_closed(const Thread& thread) {
                                         : "by " + quoted_start(thread.closed_by)) +
               " at " + base::format_time(thread.closed);
   }
-  return std::unexpected(Error{Code::thread_closed, detail + linked(thread), "/conversation_id"});
+  return refuse_in(thread, Code::thread_closed, std::move(detail));
 }
 
 // Who joins speaks to one who takes part: a stranger who knows no more than its name may neither
@@ -130,12 +134,10 @@ std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const E
     return refuse_closed(thread);
   }
   if (has_limits && thread.messages >= t.rules.thread_messages_max) {
-    return std::unexpected(
-        Error{Code::thread_full,
-              "thread " + quoted_start(thread.name) + " has " + std::to_string(thread.messages) +
-                  " messages (thread_messages_max " + std::to_string(t.rules.thread_messages_max) +
-                  ")" + linked(thread),
-              "/conversation_id"});
+    return refuse_in(thread, Code::thread_full,
+                     "thread " + quoted_start(thread.name) + " has " +
+                         std::to_string(thread.messages) + " messages (thread_messages_max " +
+                         std::to_string(t.rules.thread_messages_max) + ")");
   }
   return ref;
 }

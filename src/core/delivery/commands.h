@@ -11,6 +11,7 @@
 #include "core/model/ids.h"
 #include "core/model/policy.h"
 #include "core/model/resume_mark.h"
+#include "core/model/words.h"
 #include "core/requests/commands.h"
 
 namespace parley::core {
@@ -20,6 +21,7 @@ namespace parley::core {
 // What becomes of a message to one who is away. Written into journals: never renumber.
 enum class OnUnavailable : uint8_t { by_rules = 0, queue = 1, redirect = 2, fail = 3 };
 constexpr OnUnavailable on_unavailable_last = OnUnavailable::fail;
+constexpr Words<on_unavailable_last> on_unavailable_words("by_rules", "queue", "redirect", "fail");
 
 struct Send {
   Envelope envelope;

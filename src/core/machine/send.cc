@@ -210,12 +210,12 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
     block(t, *plan.wait, message);
   }
   if (!plan.in_circle.empty()) {
-    Error error = deadlock_error(t, plan.in_circle, command);
+    const Error error = deadlock_error(t, plan.in_circle, command);
     owe(context.dispatch,
         {.kind = OutboxKind::deadlock_warned,
          .to = t.agents[context.actor].name,
          .about = context.entry.seq,
-         .facts = {{"cycle", std::move(error.cycle)}, {"detail", std::move(error.detail)}}});
+         .facts = {{"cycle", base::names_in_cycle(error)}, {"detail", error.detail}}});
   }
   if (plan.question != none) {
     enter_answer(context, plan.question, message, envelope);

@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/enumerators.h"
 
-#include <array>
+#include "core/model/words.h"
 
 namespace parley::core {
 
 namespace {
-
-// The words of a set, as many as it has. One that is missing is found when this is compiled.
-template <auto last>
-struct Words {
-  std::array<std::string_view, static_cast<size_t>(last) + 1> words;
-
-  template <class... Text>
-  constexpr explicit Words(Text... text) : words{text...} {
-    static_assert(sizeof...(text) == static_cast<size_t>(last) + 1);
-  }
-  std::string_view operator[](decltype(last) value) const {
-    return words[static_cast<size_t>(value)];
-  }
-};
 
 constexpr Words<kind_last> kind_words("notification", "request", "query", "response", "broadcast",
                                       "acknowledgement", "challenge", "escalation",

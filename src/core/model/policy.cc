@@ -36,9 +36,11 @@ constexpr Policy flow = {
     .has_rates = true,
     .has_thread_limits = true,
     .has_domain_topics = true,
+    .answers_join_chain = false,
     .discipline = Discipline::channels,
     .lease = &Rules::flow_lease,
     .size_of = SizeOf::nothing,
+    .ids_are_uuids = true,
     .reading_settles = false,
     .priority_max = Priority::critical,
     .roles = std::span<const Role>(flow_roles),
@@ -60,6 +62,7 @@ constexpr Policy collab = {
     .has_rates = false,
     .has_thread_limits = false,
     .has_domain_topics = false,
+    .answers_join_chain = true,
     .session_field = "/sessionId",
     .reply_to_field = "/replyTo",
     .receiver_field = "/to",
@@ -68,6 +71,7 @@ constexpr Policy collab = {
     .size_of = SizeOf::whole_message,
     .size_max = &Rules::collab_message_bytes_max,
     .size_rule = "collab.message_bytes_max",
+    .ids_are_uuids = false,
     .reading_settles = false,
     .priority_max = Priority::critical,
     .roles = std::span<const Role>(collab_roles),
@@ -91,11 +95,13 @@ constexpr Policy inbox = {
     .has_rates = false,
     .has_thread_limits = false,
     .has_domain_topics = false,
+    .answers_join_chain = false,
     .discipline = Discipline::bands,
     .lease = &Rules::inbox_lease,
     .size_of = SizeOf::content,
     .size_max = &Rules::inbox_content_bytes,
     .size_rule = "inbox.content_bytes",
+    .ids_are_uuids = false,
     .reading_settles = true,
     .priority_max = Priority::high,
     .roles = std::span<const Role>(inbox_roles),
@@ -117,9 +123,11 @@ constexpr Policy superprompt = {
     .has_rates = false,
     .has_thread_limits = false,
     .has_domain_topics = false,
+    .answers_join_chain = false,
     .discipline = Discipline::bands,
     .lease = &Rules::superprompt_lease,
     .size_of = SizeOf::nothing,
+    .ids_are_uuids = false,
     .reading_settles = false,
     .priority_max = Priority::critical,
     .roles = std::span<const Role>(superprompt_roles),
@@ -141,9 +149,11 @@ constexpr Policy squad = {
     .has_rates = false,
     .has_thread_limits = false,
     .has_domain_topics = false,
+    .answers_join_chain = false,
     .discipline = Discipline::bands,
     .lease = &Rules::squad_lease,
     .size_of = SizeOf::nothing,
+    .ids_are_uuids = false,
     .reading_settles = false,
     .priority_max = Priority::critical,
     .roles = std::span<const Role>(squad_roles),
@@ -158,6 +168,14 @@ static_assert(policies.size() == static_cast<size_t>(dialect_last) + 1);
 }  // namespace
 
 const Policy& policy_of(Dialect dialect) { return policies[static_cast<size_t>(dialect)]; }
+
+std::vector<std::string> dialect_list() {
+  std::vector<std::string> names;
+  for (const Policy& policy : policies) {
+    names.emplace_back(policy.name.value);
+  }
+  return names;
+}
 
 std::string dialect_names() {
   std::string names;

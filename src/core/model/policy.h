@@ -3,14 +3,16 @@
 
 #include <array>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/model/rules.h"
 
-// What a dialect asks of the broker, as one row of a table. A value that an operator may change is
-// a rule, and the row says which. Nothing in core branches on which dialect it is: it asks the row.
-// A new dialect is a row here and a codec in src/dialect; where the edges still name a dialect
-// (`Dialect::` in src/edge) must be looked at, too.
+// What a dialect asks of the broker, as one row of a table. A new dialect is a row here and, with a
+// row in dialect/dialect.cc, a codec in src/dialect: nothing else in the broker asks which dialect
+// it is, only what the two rows say. A value that an operator may change is a rule, and the row
+// says which.
 namespace parley::core {
 
 // In which order an inbox hands out what waits in it.
@@ -60,6 +62,7 @@ struct Policy {
   Stated<bool> has_rates;          // rate limits, backpressure and circuit breakers bind its agents
   Stated<bool> has_thread_limits;  // messages and age of a thread
   Stated<bool> has_domain_topics;  // a topic is named domain.event_type
+  Stated<bool> answers_join_chain;   // a response has the correlation of what it answers
   std::string_view session_field{};  // where its messages name these; empty: nowhere
   std::string_view reply_to_field{};
   std::string_view receiver_field{};
@@ -70,6 +73,7 @@ struct Policy {
   Stated<SizeOf> size_of;
   NumberRule size_max = nullptr;  // null: message_bytes_max is enough
   std::string_view size_rule{};   // its public name
+  Stated<bool> ids_are_uuids;     // it has no other name for a message than its UUID
   Stated<bool> reading_settles;   // what asks for nothing is done with when it is read
   Stated<Priority> priority_max;  // the most urgent that it has a word for
 
@@ -85,6 +89,8 @@ const Policy& policy_of(Dialect dialect);
 
 // All names, in words: `flow, collab or inbox`.
 std::string dialect_names();
+// All names, in the order of the enum.
+std::vector<std::string> dialect_list();
 
 // The dialect of that name; none when there is no such.
 std::optional<Dialect> find_dialect(std::string_view name);

@@ -38,6 +38,10 @@ enum class OutboxKind : uint8_t {
 };
 constexpr OutboxKind outbox_kind_last = OutboxKind::summary;
 
+// The fact of a request_timed_out that says how often the request was sent again: view/traces.cc
+// reads it in the message.
+constexpr std::string_view retries_fact = "retries";
+
 // `delivery_failed`, …: the word for it in the message.
 std::string_view outbox_kind_name(OutboxKind kind);
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/model/envelope.h"
+#include "core/model/words.h"
 
 namespace parley::core {
 
@@ -13,10 +14,13 @@ namespace parley::core {
 // When a scatter-gather has enough. Written into journals: never renumber.
 enum class Strategy : uint8_t { all = 0, any = 1, majority = 2, quorum = 3 };
 constexpr Strategy strategy_last = Strategy::quorum;
+constexpr Words<strategy_last> strategy_words("all", "any", "majority", "quorum");
 
 // What happens at the end of the window when it has not. Written into journals.
 enum class OnPartial : uint8_t { proceed_with_available = 0, fail = 1, extend_timeout = 2 };
 constexpr OnPartial on_partial_last = OnPartial::extend_timeout;
+constexpr Words<on_partial_last> on_partial_words("proceed_with_available", "fail",
+                                                  "extend_timeout");
 
 // What the coordinator of a scatter-gather asks for.
 struct Gathering {

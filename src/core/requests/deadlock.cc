@@ -124,20 +124,28 @@ std::vector<WaitGraph::Edge> find_circle(const Tables& t, const WaitGraph::Edge&
 
 Error deadlock_error(const Tables& t, const std::vector<WaitGraph::Edge>& edges,
                      const Send& command) {
-  Error error{Code::deadlock,
-              "this request closes a circle of those who wait for each other: ", "/receiver"};
+  Error error{Code::deadlock, {}, "/receiver"};
   for (const WaitGraph::Edge& edge : edges) {
     const MessageRef ref = t.messages.find(edge.message);
-    const MessageId id = ref == none ? command.envelope.id : t.messages.message(ref).id;
-    error.detail += quoted(t.agents[edge.from].name) + " waits for " +
-                    quoted(t.agents[edge.to].name) + " (" + base::format_uuid(id) + "), ";
-    error.cycle.push_back(t.agents[edge.from].name);
+    error.cycle.push_back(
+        {t.agents[edge.from].name, ref == none ? command.envelope.id : t.messages.message(ref).id});
   }
-  error.cycle.push_back(t.agents[edges.front().from].name);
-  error.detail +=
-      "so none of them could go on; answer what you were asked first, or send a "
-      "message that waits for no answer";
+  error.detail = circle_text(
+      error.cycle, [](const base::WaitInCycle& each) { return base::format_uuid(each.message); });
   return error;
+}
+
+std::string circle_text(std::span<const base::WaitInCycle> cycle,
+                        const std::function<std::string(const base::WaitInCycle&)>& id) {
+  std::string text = "this request closes a circle of those who wait for each other: ";
+  for (size_t n = 0; n < cycle.size(); ++n) {
+    const base::WaitInCycle& next = cycle[n + 1 == cycle.size() ? 0 : n + 1];
+    text +=
+        quoted(cycle[n].agent) + " waits for " + quoted(next.agent) + " (" + id(cycle[n]) + "), ";
+  }
+  return text +
+         "so none of them could go on; answer what you were asked first, or send a message that "
+         "waits for no answer";
 }
 
 void block(Tables& t, const WaitGraph::Edge& edge, MessageRef ref) {

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "core/delivery/routing.h"
@@ -25,6 +28,10 @@ MessageRef cause_of(const ConstContext& context, const Send& command, const Rout
 std::vector<WaitGraph::Edge> find_circle(const Tables& t, const WaitGraph::Edge& edge);
 Error deadlock_error(const Tables& t, const std::vector<WaitGraph::Edge>& edges,
                      const Send& command);
+// The detail of that error, with the ids that `id` gives for the messages: each dialect has its
+// own.
+std::string circle_text(std::span<const base::WaitInCycle> cycle,
+                        const std::function<std::string(const base::WaitInCycle&)>& id);
 
 // Its sender waits by this edge from now on. Does nothing when all its deliveries have ended.
 void block(Tables& t, const WaitGraph::Edge& edge, MessageRef ref);

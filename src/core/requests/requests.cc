@@ -283,7 +283,7 @@ void Requests::time_out(const PendingRequest& pending, MessageRef ref) {
   item.facts = {{"code", std::string("TIMEOUT")},
                 {"receiver", receivers},
                 {"timeout", request.timeout},
-                {"retries", int64_t{request.retries}},
+                {std::string(retries_fact), int64_t{request.retries}},
                 {"detail", why}};
   if (request.on_timeout == OnTimeout::escalate) {
     const uint64_t id = escalate(dispatch_, {.cause = EscalationCause::request_timed_out,

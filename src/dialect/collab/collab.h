@@ -31,6 +31,15 @@ void encode_collab(const Envelope& envelope, const EncodeContext& context, std::
 // One that answers nothing is no response.
 std::string_view collab_type(const Envelope& envelope);
 
+// An `event` is a notification, or, to a topic or everyone, a broadcast.
+std::optional<Codec::Meaning> collab_meaning(std::string_view type);
+
+// Collab defines its metrics by its own words for the types.
+std::string_view collab_counted_as(core::Kind kind);
+
 std::string_view collab_field(std::string_view canonical);
+
+// None: collab has no member for tokens.
+uint64_t collab_tokens(lib::Json message);
 
 }  // namespace parley::dialect

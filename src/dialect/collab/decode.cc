@@ -239,10 +239,8 @@ bool Decoder::read_foreign_member() {
     } else if (const auto id = base::parse_uuid(foreign->in_reply_to); id && !id->is_none()) {
       e_.in_reply_to = *id;
     }
-    if (e_.type == "event" && !foreign->type.empty()) {
-      e_.kind = foreign->type == "broadcast"      ? Kind::broadcast
-                : foreign->type == "notification" ? Kind::notification
-                                                  : e_.kind;
+    if (e_.type == "event") {
+      (void)take_kind(*foreign, Dialect::collab, e_);
     }
   }
   if (!e_.receivers.empty() && e_.receivers.front() == everyone && !e_.requires_ack) {

@@ -144,6 +144,35 @@ std::string_view collab_type(const Envelope& e) {
   return "event";
 }
 
+std::optional<Codec::Meaning> collab_meaning(std::string_view type) {
+  const auto* const word = find_word(types, type);
+  return word == nullptr
+             ? std::nullopt
+             : std::optional(Codec::Meaning{word->value, word->value != Kind::notification});
+}
+
+std::string_view collab_counted_as(Kind kind) {
+  switch (kind) {
+    case Kind::request:
+      return "command";
+    case Kind::notification:
+    case Kind::broadcast:
+      return "event";
+    case Kind::query:
+    case Kind::response:
+    case Kind::acknowledgement:
+    case Kind::challenge:
+    case Kind::escalation:
+    case Kind::approval_request:
+    case Kind::private_flag:
+    case Kind::health_report:
+      return word_of(kind);
+  }
+  return {};
+}
+
+uint64_t collab_tokens(lib::Json /*message*/) { return 0; }
+
 void encode_collab(const Envelope& envelope, const EncodeContext& context, std::string& out) {
   Encoder(envelope, out).run(context.trace);
 }

@@ -49,7 +49,7 @@ class Decoder : MemberReader {
     }
     const bool good = collect(message) && collect_parts() && unknown_once() && read_ids() &&
                       read_words() && read_people() && read_payload() && read_times() &&
-                      read_answers() && read_rest() && read_foreign_member();
+                      read_answers() && read_rest() && read_foreign_member() && check_tokens();
     return finish(good, Field::traceparent, Field::tracestate);
   }
 
@@ -63,6 +63,7 @@ class Decoder : MemberReader {
   bool read_answers();
   bool read_rest();
   bool read_foreign_member();
+  bool check_tokens();
   void unwrap_body();
 
   bool read_uuid(FieldId field, Json value, base::Id128& out);
@@ -288,6 +289,15 @@ bool Decoder::read_foreign_member() {
     }
   }
   return true;
+}
+
+// flow_tokens reads them: they are for the broker's books and no part of the envelope.
+bool Decoder::check_tokens() {
+  const Json tokens = unknown(Part::metadata, "tokens_used");
+  return !tokens || tokens.is_null() || tokens.as_uint64() ||
+         fail(Code::bad_request,
+              "tokens_used is a whole number: what was used since the last report",
+              "/metadata/tokens_used");
 }
 
 // `{"value": …}`, or `{}` for a body that is not there, as encode_flow writes it.

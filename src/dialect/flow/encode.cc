@@ -142,6 +142,15 @@ void encode_flow(const Envelope& envelope, const EncodeContext& context, std::st
   Encoder(envelope, out).run(context);
 }
 
+std::optional<Codec::Meaning> flow_meaning(std::string_view type) {
+  const auto* const word = find_word(types, type);
+  return word == nullptr ? std::nullopt : std::optional(Codec::Meaning{word->value, true});
+}
+
+uint64_t flow_tokens(lib::Json message) {
+  return message.find("metadata").find("tokens_used").as_uint64().value_or(0);
+}
+
 std::string_view flow_field(std::string_view canonical) {
   return canonical == "/reply_to" ? "/metadata/foreign/reply_to" : canonical;
 }

@@ -18,7 +18,6 @@ namespace parley::dialect {
 // the message, its payload and its metadata; the body is not looked into.
 
 constexpr size_t flow_payload_bytes_max = size_t{1024} * 1024;
-constexpr size_t flow_message_bytes_max = flow_payload_bytes_max + size_t{64} * 1024;
 constexpr size_t flow_text_bytes_max = 256;  // conversation_id, correlation_id, receiver
 constexpr size_t flow_key_bytes_max = 200;   // idempotency_key
 
@@ -34,7 +33,13 @@ void encode_flow(const Envelope& envelope, const EncodeContext& context, std::st
 // One that answers nothing is no flow response.
 std::string_view flow_type(const Envelope& envelope);
 
+// Each word of flow stands for one kind.
+std::optional<Codec::Meaning> flow_meaning(std::string_view type);
+
 // The machine's fields have flow's names, but for what flow says in `foreign`.
 std::string_view flow_field(std::string_view canonical);
+
+// `metadata.tokens_used`.
+uint64_t flow_tokens(lib::Json message);
 
 }  // namespace parley::dialect

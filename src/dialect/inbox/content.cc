@@ -212,3 +212,19 @@ std::expected<Content, Error> read_content(Type type, Json object) {
 }
 
 }  // namespace parley::dialect::inbox
+
+namespace parley::dialect {
+
+uint64_t inbox_tokens(lib::Json message) {
+  if (message.find("type").as_string() != word_for(inbox::types, inbox::Type::result)) {
+    return 0;
+  }
+  lib::JsonDocument document;
+  lib::Json content = message.find("content");
+  if (const auto text = content.as_string()) {
+    content = document.parse(*text).value_or(lib::Json());
+  }
+  return content.find("metrics").find("tokensUsed").as_uint64().value_or(0);
+}
+
+}  // namespace parley::dialect

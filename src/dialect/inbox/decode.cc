@@ -26,25 +26,26 @@ std::string members_of(Type type) {
              : "taskId, status and result, and may have artifacts, blockers and metrics";
 }
 
+// The member of a content that holds its text.
+std::string_view text_key(Type type) {
+  switch (type) {
+    case Type::task:
+    case Type::error:
+      return "description";
+    case Type::result:
+      return "result";
+    case Type::status:
+      return "notes";
+  }
+  return {};
+}
+
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view space = " \t\r\n";
   const size_t first = text.find_first_not_of(space);
   return first == std::string_view::npos
              ? std::string_view{}
              : text.substr(first, text.find_last_not_of(space) - first + 1);
-}
-
-// What a message of another dialect was for, by that dialect's word; nothing where it has none.
-std::optional<Kind> kind_of(std::string_view type) {
-  constexpr auto kinds = std::to_array<Word<Kind>>({{"request", Kind::request},
-                                                    {"command", Kind::request},
-                                                    {"query", Kind::query},
-                                                    {"response", Kind::response},
-                                                    {"broadcast", Kind::broadcast},
-                                                    {"event", Kind::notification},
-                                                    {"notification", Kind::notification}});
-  const auto* const word = find_word(kinds, type);
-  return word == nullptr ? std::nullopt : std::optional(word->value);
 }
 
 class Decoder : MemberReader {
@@ -69,7 +70,6 @@ class Decoder : MemberReader {
   bool read_object(Json object, std::string_view text);
   bool read_rest();
   bool read_foreign_member();
-  void take_kind(const Foreign& foreign);
   void unwrap_body();
   bool read_answer();
   bool fits(size_t bytes);
@@ -222,7 +222,8 @@ bool Decoder::read_foreign_member() {
     return false;
   }
   keep(Field::foreign);
-  take_kind(*foreign);
+  // A query is a task as well, and what goes to a topic is a status.
+  foreign_kind_ = take_kind(*foreign, Dialect::inbox, e_);
   answered_ = foreign->in_reply_to;
   e_.reply_to = foreign->reply_to;
   e_.correlation = foreign->correlation;
@@ -256,24 +257,13 @@ bool Decoder::read_foreign_member() {
   return true;
 }
 
-// A query is a task as well, and what goes to a topic a status.
-void Decoder::take_kind(const Foreign& foreign) {
-  foreign_kind_ = kind_of(foreign.type);
-  if (foreign_kind_ && asks(*foreign_kind_) == asks(e_.kind) && *foreign_kind_ != Kind::response &&
-      foreign.type != "event") {
-    e_.kind = *foreign_kind_;
-  }
-}
-
 // As encode_inbox wraps it: the member `body`, or the text that stands for it.
 void Decoder::unwrap_body() {
   if (!content_) {
     return;
   }
-  constexpr std::array<std::string_view, 4> keys = {"description", "result", "notes",
-                                                    "description"};
   const Json body = content_.find("body");
-  const Json text = content_.find(keys[static_cast<size_t>(type_)]);
+  const Json text = content_.find(text_key(type_));
   keep(Field::content);
   if (body) {
     e_.body = texts_.emplace_back(body.raw());

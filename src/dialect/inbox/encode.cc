@@ -249,6 +249,23 @@ class Encoder : MemberWriter {
 
 std::string_view inbox_type(const Envelope& e) { return word_for(types, type_of(e)); }
 
+std::optional<Codec::Meaning> inbox_meaning(std::string_view type) {
+  const auto* const word = find_word(types, type);
+  if (word == nullptr) {
+    return std::nullopt;
+  }
+  switch (word->value) {
+    case Type::task:
+      return Codec::Meaning{Kind::request, false};
+    case Type::result:
+      return Codec::Meaning{Kind::response, false};
+    case Type::status:
+    case Type::error:
+      return Codec::Meaning{Kind::notification, false};
+  }
+  return std::nullopt;
+}
+
 void encode_inbox(const Envelope& envelope, const EncodeContext& context, std::string& out) {
   Encoder(envelope, out).run(context);
 }

@@ -21,8 +21,7 @@ namespace parley::dialect {
 // it fits the schema, else with the body in a member `body`.
 
 constexpr size_t inbox_content_bytes = size_t{10} * 1024;  // a content has fewer
-constexpr size_t inbox_message_bytes_max = size_t{256} * 1024;
-constexpr size_t inbox_text_bytes_max = 256;  // ids and names
+constexpr size_t inbox_text_bytes_max = 256;               // ids and names
 
 // Fails with validation_failed, payload_too_large, sender_mismatch, not_found or conflict (of what
 // `foreign` answers), or, where `message` is no object, bad_request. DecodeContext::bytes_max is
@@ -34,6 +33,12 @@ void encode_inbox(const Envelope& envelope, const EncodeContext& context, std::s
 
 // `task`, `result`, `status` or `error`: its sender's own word, or what comes nearest.
 std::string_view inbox_type(const Envelope& envelope);
+
+// None is exact: a task may be a request or a query, and an error may answer or tell.
+std::optional<Codec::Meaning> inbox_meaning(std::string_view type);
+
+// `metrics.tokensUsed` in the content of a result.
+uint64_t inbox_tokens(lib::Json message);
 
 // The taskId in the body, where that is the content of a task; else empty.
 std::string inbox_task(const Envelope& envelope);

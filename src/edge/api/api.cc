@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "edge/api/history.h"
+#include "edge/api/outbox_text.h"
 #include "edge/api/route.h"
 #include "edge/api/waiting.h"
 #include "edge/mcp/endpoint.h"
 #include "edge/mcp/server.h"
 #include "edge/push.h"
-#include "edge/render.h"
 #include "edge/signs_of_life.h"
 #include "edge/tools/tool_table.h"
 #include "net/http.h"
@@ -160,10 +160,12 @@ std::optional<Principal> Api::caller_of(const net::Request& request) {
                                                : options_.guest(context_.broker.machine(), request);
 }
 
-// What is open to everyone takes no body.
+// 0 makes the server drop the body. That is right for routes that need no token as well: none of
+// them takes a body.
 net::CallerId Api::on_head(const net::Request& head) {
   const std::optional<Principal> caller = host_allowed(head) ? caller_of(head) : std::nullopt;
-  // All tokens of a principal share what may be held for it.
+  // By principal, so that all its tokens share what may be held for it. The first principal of the
+  // first workspace would be 0, which means that nobody is known: so all are moved by one.
   return caller ? (net::CallerId{std::to_underlying(caller->workspace)} << 32 | caller->ref) + 1
                 : 0;
 }
@@ -188,8 +190,7 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
     caller = caller_of(request);
   }
   if (!caller) {
-    context_.refuse_token(exchange,
-                          "send `Authorization: Bearer TOKEN` with a token of this broker");
+    context_.refuse_token(exchange, token_wanted);
   } else if (route != nullptr) {
     if (route->who != Who::anyone) {
       context_.signs_of_life->note(*caller);
@@ -203,7 +204,7 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
   } else {
     context_.refuse(exchange,
                     Error{Code::method_not_allowed, "this path takes " + found.allowed, {}},
-                    {"Allow", found.allowed});
+                    {.headers = {{"Allow", found.allowed}}});
   }
 }
 
@@ -244,27 +245,22 @@ void Api::on_turn_ended(const net::Turn& turn) {
   stored_for_ = stored;
 }
 
-uint64_t Api::ask_inside(const Principal& caller, const Inner& inner,
-                         std::function<void(net::Response)> answered) {
+uint64_t Api::ask_inside(const Principal& caller, const InsideRequest& inside,
+                         InsideCalls::Answered answered) {
   net::Request request;
-  request.method = inner.method;
-  request.path = inner.path;
-  request.query = inner.query;
-  request.body = inner.body;
-  request.header = [&inner](std::string_view name) {
-    for (const auto& [key, value] : inner.headers) {
-      if (key == name) {
-        return value;
-      }
-    }
-    return std::string_view{};
-  };
+  request.method = inside.method;
+  request.path = inside.path;
+  request.query = inside.query;
+  request.body = inside.body;
+  request.header = [&inside](std::string_view name) { return inside.header(name); };
   const net::Exchange exchange = context_.inside.add(std::move(answered));
   const Asker asker{&context_, exchange, caller};
+  // A call of MCP may ask several times, and its caller may be removed between two of them.
+  if (asker.refuse_if_stale()) {
+    return exchange.number;
+  }
   Match found = find_route(request);
-  if (!asker.is_still_good()) {
-    // A call of several requests: its caller was removed between two of them.
-  } else if (found.route == nullptr || found.route->is_stream) {
+  if (found.route == nullptr || found.route->is_stream) {
     asker.refuse(Error{Code::not_found, "there is nothing at this path", {}});
   } else {
     Call call{asker, request, *found.route, std::move(found.arguments), core::Via::mcp};

@@ -56,19 +56,12 @@ class Api final : public net::Handler {
   base::Time on_turn() override;
   bool is_behind() const override { return context_.broker.node().is_behind(); }
   void on_turn_ended(const net::Turn& turn) override;
+  net::Response problem(const Error& error) const override { return edge::problem(error); }
 
-  // What a request over HTTP asks, asked from within for a principal that was authenticated: the
-  // same checks, the same answer. Not for streams.
-  struct Inner {
-    std::string_view method;
-    std::string_view path;   // percent-encoded
-    std::string_view query;  // without the `?`
-    std::string_view body;
-    std::vector<std::pair<std::string_view, std::string_view>> headers{};  // names in lower case
-  };
-  // `answered` hears the answer once, perhaps before this returns. The texts are not kept.
-  uint64_t ask_inside(const Principal& caller, const Inner& inner,
-                      std::function<void(net::Response)> answered);
+  // Asks from within what a request over HTTP asks: the same checks, the same answer. Not for
+  // streams. `answered` hears the answer once, perhaps before this returns. The texts are not kept.
+  uint64_t ask_inside(const Principal& caller, const InsideRequest& inside,
+                      InsideCalls::Answered answered);
   // True until it is answered.
   bool is_asked_inside(uint64_t number) const { return context_.inside.contains(number); }
   // Whoever asked waits no longer, as one who hangs up; does nothing once it is answered.

@@ -208,9 +208,7 @@ std::optional<BlockedCalls::Blocked> BlockedCalls::stop_blocking(const AnswerKey
 void BlockedCalls::hang_up(const AnswerKey& key, const net::Exchange& exchange) {
   const auto gone = stop_blocking(key, exchange);
   if (gone && !blocked_.contains(key)) {
-    context_.broker.ask(gone->asker.caller.workspace, gone->asker.caller.name,
-                        core::StopWaiting{gone->question},
-                        [](const core::Outcome&, std::span<const core::Effect>) {});
+    gone->asker.ask(core::StopWaiting{gone->question});
   }
 }
 
@@ -262,7 +260,7 @@ void BlockedCalls::give_answer(std::vector<Blocked> calls, base::Seq answer) {
 }
 
 void BlockedCalls::end_stale(std::vector<Blocked>& calls) {
-  std::erase_if(calls, [](const Blocked& each) { return !each.asker.is_still_good(); });
+  std::erase_if(calls, [](const Blocked& each) { return each.asker.refuse_if_stale(); });
 }
 
 void BlockedCalls::show_answer(const std::vector<Blocked>& calls, base::Seq answer) {
@@ -336,9 +334,7 @@ net::Report BlockedCalls::ack_when_written(const Principal& caller, base::Seq me
     // for the next event. The server runs what is posted only while its handler is there.
     context_.server->post([this, caller, message, hold] {
       if (hold_of(caller, message) == hold) {
-        context_.broker.ask(caller.workspace, caller.name,
-                            core::Ack{core::Target{.seq = message, .id = {}}, {}},
-                            [](const core::Outcome&, std::span<const core::Effect>) {});
+        context_.ask(caller, core::Ack{core::Target{.seq = message, .id = {}}, {}});
       }
     });
   });
@@ -365,12 +361,10 @@ void BlockedCalls::give_back(const Principal& caller, base::Seq message, const H
   if (hold.is_pushed || hold_of(caller, message) != hold) {
     return;
   }
-  context_.broker.ask(caller.workspace, caller.name,
-                      core::Nack{.target = {.seq = message, .id = {}},
-                                 .delay = {},
-                                 .reason = "the connection was lost before it was told",
-                                 .failed = false},
-                      [](const core::Outcome&, std::span<const core::Effect>) {});
+  context_.ask(caller, core::Nack{.target = {.seq = message, .id = {}},
+                                  .delay = {},
+                                  .reason = "the connection was lost before it was told",
+                                  .failed = false});
 }
 
 }  // namespace parley::edge

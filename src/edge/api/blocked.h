@@ -36,8 +36,8 @@ class BlockedCalls {
     node::Waiter waiter;
     std::vector<Blocked> calls;  // never empty
   };
-  // By which reading its reader holds a message. A retry of a dead letter counts the attempts anew,
-  // so the time belongs to it.
+  // Tells one reading of a message from the next. `attempts` alone does not: those of a retried
+  // dead letter begin at one again.
   struct Hold {
     uint16_t attempts = 0;
     base::Time since;
@@ -62,7 +62,7 @@ class BlockedCalls {
   // For a message that its reader holds: acknowledges it in its name once the response that shows
   // it was written. Where it never is, the message is given back.
   net::Report ack_when_written(const Principal& caller, base::Seq message);
-  // None when it is not read, or the caller's token is good no more.
+  // None when it is not read, or when the caller's token has ended.
   std::optional<Hold> hold_of(const Principal& caller, base::Seq message) const;
   void give_back(const Principal& caller, base::Seq message, const Hold& hold);
 

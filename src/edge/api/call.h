@@ -2,17 +2,18 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/time.h"
 #include "core/model/command.h"
 #include "dialect/dialect.h"
+#include "edge/api/problem.h"
 #include "edge/api/route.h"
 #include "edge/names.h"
 #include "edge/principal.h"
@@ -24,6 +25,7 @@ namespace parley::edge {
 
 using base::Duration;
 using base::Error;
+using base::parse_number;
 
 class Context;
 
@@ -35,13 +37,19 @@ struct Asker {
   Principal caller;
 
   void respond(net::Response response) const;
-  void refuse(const Error& error) const;
-  // False when the caller's token is good no more; it was told that then.
-  bool is_still_good() const;
-  // Commands in the caller's name.
+  // The only way to answer with an error.
+  void refuse(const Error& error, const ProblemExtras& extras = {}) const;
+  // Refuses the call with 401 and returns true when the caller's token is not valid any more. Must
+  // be called before an answer that comes later: the caller's name may be another's by then.
+  bool refuse_if_stale() const;
+
+  // Commands in the caller's name. Without `done` nobody waits for the outcome.
   void ask(core::Command command, node::Broker::Done done) const;
-  // Answers with `body`, or refuses, when the outcome of a command is there.
-  node::Broker::Done reply(std::string body = "{}") const;
+  void ask(core::Command command) const;
+  // What may be passed as `done`: goes on with the receipt, or answers with `body`, when the
+  // command is carried out. If it is refused, both refuse the call.
+  node::Broker::Done when_done(std::function<void(const core::Receipt&)> go_on) const;
+  node::Broker::Done reply(std::string body = "{}", int status = 200) const;
 
   const core::Tables& tables() const;
   node::Broker& broker() const;
@@ -76,27 +84,5 @@ struct Call : Asker {
   // The message that the path names.
   std::expected<core::Target, Error> target(Names::First first = {}) const;
 };
-
-// A parameter of a query, decoded; none when it is not there.
-std::optional<std::string> query_value(std::string_view query, std::string_view name);
-
-// `%41` and, in a query, `+`; none when the text is not well-formed, or not UTF-8 then.
-std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space);
-// One segment of a path, or one value of a query.
-std::string percent_encoded(std::string_view text);
-
-// The segments of a path; the first slash begins the first one.
-std::vector<std::string_view> path_segments(std::string_view path);
-
-// Decimal digits; none for anything else.
-std::optional<uint64_t> parse_number(std::string_view text);
-
-// The answer to what went wrong: RFC 9457.
-net::Response problem(const Error& error);
-// The same with one member more.
-net::Response problem(const Error& error, std::string_view key, uint64_t value);
-
-// An answer with a JSON body.
-net::Response json_response(int status, std::string body);
 
 }  // namespace parley::edge

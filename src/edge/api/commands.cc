@@ -2,7 +2,6 @@
 #include "edge/api/commands.h"
 
 #include <algorithm>
-#include <array>
 
 #include "edge/api/members.h"
 
@@ -88,13 +87,13 @@ std::expected<void, Error> check_status(core::Dialect dialect, std::string_view 
 }
 
 std::expected<core::OnUnavailable, Error> parse_on_unavailable(std::string_view text) {
-  constexpr std::array<std::string_view, 4> words = {"", "queue", "redirect", "fail"};
-  const auto at = std::ranges::find(words, text);
-  if (at == words.end()) {
+  using core::OnUnavailable;
+  const auto found = text.empty() ? OnUnavailable::by_rules : core::on_unavailable_words.find(text);
+  if (!found || (!text.empty() && *found == OnUnavailable::by_rules)) {
     return std::unexpected(
         Error{Code::bad_request, "on_unavailable is queue, redirect or fail", "/on_unavailable"});
   }
-  return static_cast<core::OnUnavailable>(at - words.begin());
+  return *found;
 }
 
 }  // namespace parley::edge

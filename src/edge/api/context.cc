@@ -3,6 +3,7 @@
 
 #include "edge/api/blocked.h"
 #include "edge/api/history.h"
+#include "edge/api/problem.h"
 #include "edge/api/route.h"
 #include "edge/api/submission.h"
 #include "edge/api/waiting.h"
@@ -44,34 +45,22 @@ Context::~Context() = default;
 void Context::respond(const net::Exchange& exchange, net::Response response) {
   waiting->remove(exchange);
   if (exchange.connection == InsideCalls::connection) {
-    inside.answer(exchange.number, std::move(response));
+    inside.answer(exchange.number, {.response = std::move(response)});
     return;
   }
   metrics.requests.answered(exchange, response.status, clock.now());
   server->respond(exchange, response);
 }
 
-void Context::refuse(const net::Exchange& exchange, const Error& error, const Header& header) {
+void Context::refuse(const net::Exchange& exchange, const Error& error,
+                     const ProblemExtras& extras) {
   metrics.requests.refused(error.code);
-  net::Response response = problem(error);
-  if (!header.first.empty()) {
-    response.headers.push_back(header);
+  if (exchange.connection == InsideCalls::connection) {
+    waiting->remove(exchange);
+    inside.answer(exchange.number, {.error = error});
+    return;
   }
-  respond(exchange, std::move(response));
-}
-
-void Context::refuse_token(const net::Exchange& exchange, std::string_view why) {
-  refuse(exchange, Error{Code::unauthorized, std::string(why), {}}, {"WWW-Authenticate", "Bearer"});
-}
-
-bool Context::is_still_good(const Asker& asker) {
-  const bool good = is_current(broker.machine(), asker.caller);
-  if (!good) {
-    refuse_token(asker.exchange,
-                 "your token is good no more: you were removed, or got another one, after you "
-                 "asked; ask again with the token that you have now");
-  }
-  return good;
+  respond(exchange, problem(error, extras));
 }
 
 std::string Context::problem_text(const Error& error) {
@@ -79,15 +68,23 @@ std::string Context::problem_text(const Error& error) {
   return problem(error).body;
 }
 
-node::Broker::Done Context::reply(const net::Exchange& exchange, std::string body) {
-  return [this, exchange, body = std::move(body)](const core::Outcome& outcome,
-                                                  std::span<const core::Effect>) mutable {
-    if (outcome) {
-      respond(exchange, json_response(200, std::move(body)));
-    } else {
-      refuse(exchange, outcome.error());
-    }
-  };
+void Context::refuse_token(const net::Exchange& exchange, std::string_view why) {
+  refuse(exchange, Error{Code::unauthorized, std::string(why), {}},
+         {.headers = {{"WWW-Authenticate", "Bearer"}}});
+}
+
+void Context::refuse_stale(const net::Exchange& exchange) {
+  refuse_token(exchange,
+               "your token is good no more: you were removed, or got another one, after you "
+               "asked; ask again with the token that you have now");
+}
+
+void Context::ask(const Principal& caller, core::Command command, node::Broker::Done done) {
+  broker.ask(caller.workspace, caller.name, std::move(command), std::move(done));
+}
+
+void Context::ask(const Principal& caller, core::Command command) {
+  ask(caller, std::move(command), [](const core::Outcome&, std::span<const core::Effect>) {});
 }
 
 const core::Tables& Context::tables(core::WorkspaceId workspace) const {

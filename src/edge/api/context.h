@@ -51,16 +51,17 @@ class Context {
 
   // Answers a request, once; one whose client is gone as well.
   void respond(const net::Exchange& exchange, net::Response response);
-  using Header = std::pair<std::string, std::string>;
-  void refuse(const net::Exchange& exchange, const Error& error, const Header& header = {});
-  void refuse_token(const net::Exchange& exchange, std::string_view why);
-  // For what is told some time after it was asked for: false when the caller's token is good no
-  // more. It is told that then, and nothing else: its name may be another's by now.
-  bool is_still_good(const Asker& asker);
-  // Answers with `body`, or refuses, when the outcome is there.
-  node::Broker::Done reply(const net::Exchange& exchange, std::string body);
-  // What is wrong, as JSON, for answers that are made of several.
+  // Answers with an error, and counts it for /metrics. What is no answer of its own, but a part of
+  // one, is written as `problem_text`, which counts it as well. There is no third way.
+  void refuse(const net::Exchange& exchange, const Error& error, const ProblemExtras& extras = {});
   std::string problem_text(const Error& error);
+  void refuse_token(const net::Exchange& exchange, std::string_view why);
+  // For a call whose token was valid when it came.
+  void refuse_stale(const net::Exchange& exchange);
+
+  // Asks the broker in the caller's name. Without `done` nobody waits for the outcome.
+  void ask(const Principal& caller, core::Command command, node::Broker::Done done);
+  void ask(const Principal& caller, core::Command command);
 
   const core::Tables& tables(core::WorkspaceId workspace) const;
 

@@ -13,10 +13,13 @@ using base::Code;
 using view::Questions;
 using view::Reader;
 
-// How long a read waits for all that happened before it to be in the view, and how long for what
-// the caller itself did. The first is met unless there is a burst; only the second is promised.
-constexpr std::chrono::milliseconds courtesy{100};
-constexpr std::chrono::seconds patience{2};
+// A read waits this long for all that happened before it to be in the view. The view goes to work
+// at once when someone waits, so that is met unless there is a burst, and a person does not notice
+// it. It is not promised.
+constexpr std::chrono::milliseconds wait_for_all{100};
+// What the caller itself did is waited for this long from the beginning on. ARCHITECTURE promises
+// it; clients take it that a read which lasts longer has failed.
+constexpr std::chrono::seconds wait_for_own{2};
 
 uint64_t key_of(core::WorkspaceId workspace, core::AgentRef ref) {
   return uint64_t{static_cast<uint32_t>(workspace)} << 32 | ref;
@@ -54,13 +57,17 @@ void History::ask(const Asker& asker, Questions::Ask ask) {
       return std::unexpected(answer.error());
     }
     return [asker, tell = std::move(*answer)] {
-      if (asker.is_still_good()) {
+      if (!asker.refuse_if_stale()) {
         tell();
       }
     };
   };
   const auto ask_now = [this, asker, guarded] {
-    context_.view->questions().ask(guarded, [asker](const Error& error) { asker.refuse(error); });
+    context_.view->questions().ask(guarded, [asker](const Error& error) {
+      if (!asker.refuse_if_stale()) {
+        asker.refuse(error);
+      }
+    });
   };
   const auto ask_late = [this, asker, ask_now](const view::Feed::Reached& reached) {
     if (reached.there) {
@@ -68,20 +75,22 @@ void History::ask(const Asker& asker, Questions::Ask ask) {
       return;
     }
     const auto trouble = context_.view->feed().trouble();
-    const Error error{Code::view_behind,
-                      "the history is " + std::to_string(reached.behind) +
-                          " entries behind and lacks what you did last" +
-                          (trouble ? ": " + trouble->detail : "; ask again after a pause"),
-                      {}};
-    context_.metrics.requests.refused(error.code);
-    asker.respond(problem(error, "behind", reached.behind));
+    asker.refuse(Error{Code::view_behind,
+                       "the history is " + std::to_string(reached.behind) +
+                           " entries behind and lacks what you did last" +
+                           (trouble ? ": " + trouble->detail : "; ask again after a pause"),
+                       {}},
+                 {.members = [&reached](lib::JsonWriter& out) {
+                   out.key("behind").number(reached.behind);
+                 }});
   };
-  context_.view->feed().wait_for(context_.broker.machine().seq(), now + courtesy,
+  context_.view->feed().wait_for(context_.broker.machine().seq(), now + wait_for_all,
                                  [this, own, now, ask_now, ask_late](const auto& reached) {
                                    if (reached.there) {
                                      ask_now();
                                    } else {
-                                     context_.view->feed().wait_for(own, now + patience, ask_late);
+                                     context_.view->feed().wait_for(own, now + wait_for_own,
+                                                                    ask_late);
                                    }
                                  });
 }

@@ -17,8 +17,9 @@ class History {
 
   void applied(const core::Entry& entry);
 
-  // Asks when what the caller did is in the view, and lets the answer be told if its token is still
-  // good. The question runs on another thread: it must not touch the broker.
+  // Asks when what the caller did is in the view. The question runs on another thread: it must not
+  // touch the broker. What it returns runs on the server's thread, or the call is refused with the
+  // error that it returns; or with 401, when the caller's token has ended meanwhile.
   void ask(const Asker& asker, view::Questions::Ask ask);
 
  private:

@@ -15,7 +15,7 @@ constexpr size_t records_per_turn = 64;
 constexpr size_t bytes_per_turn = size_t{256} << 10;
 
 void go_on(const Asker& asker, const std::shared_ptr<Listing>& listing) {
-  if (listing->is_over || !asker.is_still_good()) {
+  if (listing->is_over || asker.refuse_if_stale()) {
     return;
   }
   const core::Messages& messages = asker.tables().messages;
@@ -33,7 +33,7 @@ void go_on(const Asker& asker, const std::shared_ptr<Listing>& listing) {
         break;
       }
     }
-    if (listing->is_over || !asker.is_still_good()) {
+    if (listing->is_over || asker.refuse_if_stale()) {
       return;
     }
     if (listing->at < listing->records.size()) {
@@ -41,7 +41,11 @@ void go_on(const Asker& asker, const std::shared_ptr<Listing>& listing) {
       return;
     }
     listing->is_over = true;
-    asker.respond(listing->answer());
+    if (auto answer = listing->answer()) {
+      asker.respond(std::move(*answer));
+    } else {
+      asker.refuse(answer.error());
+    }
   });
 }
 
@@ -49,7 +53,7 @@ void go_on(const Asker& asker, const std::shared_ptr<Listing>& listing) {
 
 void list(const Asker& asker, Listing listing) {
   const auto shared = std::make_shared<Listing>(std::move(listing));
-  // Those who wait are known by their exchange, and told to stop by that.
+  // If the client hangs up, the listing stops.
   asker.context->waiting->add(asker, [shared] { shared->is_over = true; });
   go_on(asker, shared);
 }

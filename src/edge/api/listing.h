@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <expected>
 #include <functional>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace parley::edge {
 struct Listing {
   std::vector<base::Seq> records;
   std::function<bool(base::Seq)> each;  // false: the others are not needed
-  std::function<net::Response()> answer;
+  std::function<std::expected<net::Response, Error>()> answer;
   size_t at = 0;
   bool is_over = false;
 };

@@ -6,13 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 
-#include "edge/api/call.h"
+#include "core/model/policy.h"
 #include "edge/api/route.h"
 #include "lib/json.h"
+#include "net/uri.h"
 
 namespace parley::edge {
 namespace {
@@ -48,7 +50,7 @@ class OpenApi : public ::testing::Test {
       return value;
     }
     Json at = description_;
-    for (const std::string_view step : path_segments(ref->substr(1))) {
+    for (const std::string_view step : net::path_segments(ref->substr(1))) {
       at = at.find(step);
     }
     return at;
@@ -84,6 +86,28 @@ TEST_F(OpenApi, DescribesTheRoutesAndNoOthers) {
     EXPECT_TRUE(served.insert(name_of(route)).second) << name_of(route) << " twice";
   }
   EXPECT_EQ(described, served);
+}
+
+// A dialect that the description does not name would be refused by those who go by it.
+TEST_F(OpenApi, NamesAllDialectsWhereverItListsThem) {
+  const std::vector<std::string> all = core::dialect_list();
+  size_t lists = 0;
+  const std::function<void(Json)> look = [&](Json value) {
+    for (const lib::JsonMember member : value.members()) {
+      std::vector<std::string> words;
+      for (const Json word : member.value.elements()) {
+        words.emplace_back(word.as_string().value_or(""));
+        look(word);
+      }
+      if (member.key == "enum" && std::ranges::find(words, all.front()) != words.end()) {
+        EXPECT_EQ(words, all);
+        ++lists;
+      }
+      look(member.value);
+    }
+  };
+  look(description_);
+  EXPECT_GE(lists, 9U);
 }
 
 TEST_F(OpenApi, SaysWhichOperationsNeedNoToken) {

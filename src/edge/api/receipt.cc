@@ -33,6 +33,44 @@ std::string untold_outcome(const core::Tables& t, const Principal& caller,
                                            "\", who gave it, does not get this";
 }
 
+// A warning for the sender of a task that was not sent because it was given before; else empty.
+std::string task_warning(const core::Tables& tables, const core::Receipt& receipt) {
+  if (receipt.has_no_task) {
+    return "you have no task of this taskId in this thread now: it is unknown, over, or was given "
+           "to another; your report is delivered and changes nothing";
+  }
+  const core::Task* const task = receipt.duplicate ? tables.tasks.find(receipt.message) : nullptr;
+  if (task == nullptr) {
+    return {};
+  }
+  const std::string name = "task \"" + task->id + "\" of this thread ";
+  const std::string state(core::task_state_name(task->state));
+  return receipt.skipped
+             ? "nothing was sent: " + name + "is " + state +
+                   " and was given in other words, to \"" + task->specialist +
+                   "\"; use another taskId, or a threadId of its own"
+             : "nothing was sent again: " + name + "was given in the same words and is " + state;
+}
+
+// A warning that some agents do not get a broadcast in memory, of which no dead letter tells.
+std::string unfit_warning(const core::Tables& tables, const core::Receipt& receipt) {
+  const core::MessageRef ref =
+      receipt.duplicate ? core::none : tables.messages.find(receipt.message);
+  if (ref == core::none || !tables.messages.message(ref).is_memory_only()) {
+    return {};
+  }
+  const core::Message& message = tables.messages.message(ref);
+  size_t rejected = 0;
+  for (core::DeliveryRef d = message.deliveries; d != core::none;
+       d = tables.messages.delivery(d).sibling) {
+    rejected += tables.messages.delivery(d).state == core::State::rejected ? 1 : 0;
+  }
+  return rejected == 0
+             ? std::string()
+             : std::to_string(rejected) + " of " + std::to_string(message.delivery_count) +
+                   " receivers do not get it: it is larger than their dialect takes";
+}
+
 // Who does not get the message, as warnings: each of a few, and that there are more.
 void render_unreached(const core::Tables& t, core::MessageRef ref, JsonWriter& out) {
   constexpr size_t named_max = 3;
@@ -100,20 +138,17 @@ void render_receiver_warnings(const core::Tables& t, const Principal& caller, co
 
 }  // namespace
 
-std::string receipt_text(node::Broker& broker, const Principal& caller,
-                         const core::Receipt& receipt, Recipients recipients) {
+void render_receipt(node::Broker& broker, const Principal& caller, const core::Receipt& receipt,
+                    Recipients recipients, JsonWriter& out) {
   const core::Tables& t = broker.machine().find(caller.workspace)->tables();
   const core::MessageRef ref = t.messages.find(receipt.message);
-  std::string text;
-  JsonWriter out(text);
-  out.object();
   if (ref != core::none) {
     out.key("id").text(id_text(broker, caller.workspace, t.messages.message(ref), caller.dialect));
   }
   out.key("seq").number(receipt.message.n);
   out.key("state").text(receipt.delay.us > 0 ? "queued" : "accepted");
   if (receipt.delay.us > 0) {
-    out.key("delay").text(rough_duration(receipt.delay));
+    out.key("delay").text(base::format_duration(base::rough(receipt.delay)));
   }
   if (receipt.duplicate) {
     out.key("duplicate").boolean(true);
@@ -122,8 +157,8 @@ std::string receipt_text(node::Broker& broker, const Principal& caller,
     out.key("skipped").boolean(true);
   }
   std::string untold;
-  // Over a WebSocket the record is read again only where a warning may come of it: there a sender
-  // is thousands of messages ahead, and knows the thread that it named.
+  // See Recipients: the record is read only where there is time for it, or where a warning may come
+  // of it.
   if (recipients == Recipients::listed || core::policy_of(caller.dialect).has_task_roles) {
     if (const auto sent = envelope_at(broker, caller.workspace, receipt.message)) {
       out.key("thread").text(sent->thread);
@@ -154,7 +189,16 @@ std::string receipt_text(node::Broker& broker, const Principal& caller,
   } else if (receipt.count == 0 && pipeline == pipelines.end()) {
     out.text("nobody subscribes to this topic now; it is kept for late subscribers");
   }
-  out.end_array().end_object();
+  out.end_array();
+}
+
+std::string receipt_text(node::Broker& broker, const Principal& caller,
+                         const core::Receipt& receipt, Recipients recipients) {
+  std::string text;
+  JsonWriter out(text);
+  out.object();
+  render_receipt(broker, caller, receipt, recipients, out);
+  out.end_object();
   return text;
 }
 

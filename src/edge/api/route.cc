@@ -9,9 +9,9 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "dialect/iso8601.h"
-#include "edge/api/call.h"
 #include "edge/api/members.h"
 #include "edge/routes/routes.h"
+#include "net/uri.h"
 
 namespace parley::edge {
 
@@ -29,7 +29,7 @@ std::optional<std::vector<std::string>> match(const Segments& pattern, const Seg
   std::vector<std::string> arguments;
   for (size_t n = 0; n < path.size(); ++n) {
     if (pattern[n] == "{}") {
-      auto decoded = percent_decoded(path[n], false);
+      auto decoded = net::percent_decoded(path[n], false);
       if (!decoded || decoded->empty()) {
         return std::nullopt;
       }
@@ -46,7 +46,7 @@ const std::vector<Segments>& patterns() {
   static const std::vector<Segments> cut = [] {
     std::vector<Segments> all;
     for (const Route& route : all_routes()) {
-      all.push_back(path_segments(route.pattern));
+      all.push_back(net::path_segments(route.pattern));
     }
     return all;
   }();
@@ -61,7 +61,7 @@ std::string wanted_of(const Parameter& parameter, std::string_view value) {
     case Parameter::Type::flag:
       return value == "true" || value == "false" ? "" : "true or false";
     case Parameter::Type::number: {
-      const auto number = parse_number(value);
+      const auto number = base::parse_number(value);
       const std::string bound =
           parameter.max == UINT64_MAX ? "" : " up to " + std::to_string(parameter.max);
       return number && *number <= parameter.max ? "" : "a whole number" + bound;
@@ -92,8 +92,8 @@ Error unknown_parameter(const Route& route, std::string_view name) {
 
 std::expected<void, Error> add_pair(const Route& route, std::string_view pair, Query& query) {
   const size_t equals = std::min(pair.find('='), pair.size());
-  const auto name = percent_decoded(pair.substr(0, equals), true);
-  auto value = percent_decoded(pair.substr(std::min(equals + 1, pair.size())), true);
+  const auto name = net::percent_decoded(pair.substr(0, equals), true);
+  auto value = net::percent_decoded(pair.substr(std::min(equals + 1, pair.size())), true);
   const std::string shown(base::cut(name.value_or(std::string(pair.substr(0, equals))), 64));
   if (!name) {
     return std::unexpected(bad_parameter(shown, "named in UTF-8, percent-encoded"));
@@ -172,7 +172,7 @@ const std::vector<Route>& all_routes() {
 
 Match find_route(const net::Request& request) {
   Match found;
-  const Segments path = path_segments(request.path);
+  const Segments path = net::path_segments(request.path);
   for (size_t n = 0; n < all_routes().size(); ++n) {
     auto arguments = match(patterns()[n], path);
     if (!arguments) {

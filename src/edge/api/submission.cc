@@ -9,12 +9,11 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "core/dead_letters/dead_letter_acts.h"
-#include "dialect/inbox/inbox.h"
+#include "core/requests/deadlock.h"
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
-#include "edge/api/members.h"
+#include "edge/records.h"
 #include "edge/redact.h"
-#include "edge/render.h"
 #include "lib/crypto.h"
 
 namespace parley::edge {
@@ -55,8 +54,8 @@ void begin_trace(base::Time now, core::Envelope& envelope) {
 
 // The sender hears of a field in its own words.
 node::Broker::Done in_words_of(const dialect::Codec& codec, node::Broker::Done done) {
-  if (codec.dialect == core::Dialect::flow) {
-    return done;  // the machine's words are flow's
+  if (codec.has_machine_fields) {
+    return done;
   }
   return [field = codec.field, done = std::move(done)](
              const core::Outcome& outcome, std::span<const core::Effect> effects) mutable {
@@ -107,6 +106,9 @@ std::expected<Submission, Error> submission_in(Json operation) {
   return submission;
 }
 
+// The order matters. The trace that came beside the message counts before that of its cause, and a
+// trace begins only where neither names one. The task is named before its conversation is looked
+// up, and that is looked up before the message begins one of its own.
 std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
                                                      const dialect::Codec& codec, Json message,
                                                      const Submission& submission) {
@@ -154,7 +156,8 @@ std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
     context_.texts.push_back(base::format_uuid(envelope->id));
     envelope->thread = context_.texts.back();
   }
-  return core::Send{.envelope = std::move(*envelope), .cause = cause};
+  return core::Send{
+      .envelope = std::move(*envelope), .tokens = codec.tokens(message), .cause = cause};
 }
 
 // The message that this one answers, or that it names as its cause, has causes of its own: they
@@ -215,68 +218,68 @@ void Submissions::take_from_cause(const core::Envelope& cause, core::Envelope& e
   }
 }
 
+std::expected<core::Send, Error> Submissions::prepare(const Principal& caller,
+                                                      const dialect::Codec& codec, Json message,
+                                                      const Submission& submission) {
+  auto command = decode(caller, codec, message, submission);
+  if (!command) {
+    return command;
+  }
+  if (const auto good = check_reply_to(caller, codec, command->envelope); !good) {
+    return std::unexpected(good.error());
+  }
+  if (!submission.receivers.empty()) {
+    command->envelope.receivers = submission.receivers;
+  }
+  command->gathering = submission.gathering;
+  command->later_stages = submission.later_stages;
+  command->on_unavailable = submission.on_unavailable;
+  command->wait = submission.wait;
+  return command;
+}
+
 void Submissions::submit(const Principal& caller, const dialect::Codec& codec, Json message,
                          const Submission& submission, node::Broker::Done done) {
-  auto command = decode(caller, codec, message, submission);
+  auto command = prepare(caller, codec, message, submission);
+  if (!command) {
+    context_.metrics.refused_message(command.error().code, caller.name);
+    refuse(caller, message, command.error(), in_words_of(codec, std::move(done)));
+    return;
+  }
   done = in_words_of(codec, std::move(done));
-  if (command && asks(command->envelope.kind) && codec.dialect != core::Dialect::flow) {
+  if (asks(command->envelope.kind) && !core::policy_of(codec.dialect).ids_are_uuids) {
     done = in_ids_of(caller, codec.dialect, dialect::id_in(codec.dialect, command->envelope),
                      std::move(done));
   }
-  Members metadata(message.find("metadata"), "/metadata/");
-  const uint64_t tokens = metadata.tokens("tokens_used");
-  if (command && metadata.error()) {
-    command = std::unexpected(*metadata.error());
-  }
-  if (command) {
-    if (auto good = check_reply_to(caller, codec, command->envelope); !good) {
-      command = std::unexpected(good.error());
-    }
-  }
-  if (!command) {
-    context_.metrics.messages.refused(command.error().code, caller.name);
-  }
-  if (command) {
-    core::Envelope& envelope = command->envelope;
-    if (!submission.receivers.empty()) {
-      envelope.receivers = submission.receivers;
-    }
-    command->gathering = submission.gathering;
-    command->later_stages = submission.later_stages;
-    command->tokens = tokens;
-    command->on_unavailable = submission.on_unavailable;
-    command->wait = submission.wait;
-    context_.broker.ask(caller.workspace, caller.name, std::move(*command), std::move(done));
-  } else if (message.is_object() && command.error().code != Code::sender_mismatch) {
-    keep_malformed(caller, message.raw(), command.error(), std::move(done));
-  } else {
-    done(std::unexpected(command.error()), {});
-  }
+  context_.ask(caller, std::move(*command), std::move(done));
 }
 
-// The sender hears what is wrong once the dead letter is there. Beyond the limit none is asked for,
-// so that a flood of nonsense costs no disk.
-void Submissions::keep_malformed(const Principal& caller, std::string_view text, const Error& error,
-                                 node::Broker::Done done) {
+// What cannot be read is kept as a dead letter, and its sender hears what is wrong once that is
+// there. Not kept is what is no message at all, what its sender had no right to say, and what is
+// beyond the limit, so that a flood of nonsense costs no disk.
+void Submissions::refuse(const Principal& caller, Json message, const Error& error,
+                         node::Broker::Done done) {
   const core::Tables& t = context_.tables(caller.workspace);
-  if (!core::keeps_malformed(t, caller.ref, context_.clock.now())) {
+  if (!message.is_object() || error.code == Code::sender_mismatch ||
+      !core::keeps_malformed(t, caller.ref, context_.clock.now())) {
     done(std::unexpected(error), {});
     return;
   }
   const uint64_t bytes_max = t.rules.malformed_bytes_max;
-  const std::string kept(base::cut(redacted(text, bytes_max), bytes_max));
+  const std::string kept(base::cut(redacted(message.raw(), bytes_max), bytes_max));
   std::string what = error.field.empty() ? error.detail : error.field + ": " + error.detail;
   what = base::cut(what, t.rules.reason_bytes_max);  // the field may be named as its sender liked
-  context_.broker.ask(
-      caller.workspace, caller.name, core::Malformed{.text = kept, .error = what},
+  context_.ask(
+      caller, core::Malformed{.text = kept, .error = what},
       [error, done = std::move(done)](const core::Outcome&, std::span<const core::Effect>) mutable {
         done(std::unexpected(error), {});
       });
 }
 
-// A response goes where the question says, else to whoever asked; an agent that says itself whom it
-// is for is followed but for that. It is said in the session in which it was asked, as long as
-// those whom it concerns take part. In collab it is a part of the chain that the question is of.
+// A response goes where the question says, else to whoever asked. Receivers that the sender names
+// itself are kept; only the asker is replaced by the question's reply_to. It is said in the session
+// in which it was asked, as long as those whom it concerns take part. Where the dialect has chains
+// of messages, it is a part of the question's.
 void Submissions::follow_question(const Principal& caller, const core::Envelope& question,
                                   core::Envelope& response) {
   auto& receivers = response.receivers;
@@ -296,7 +299,7 @@ void Submissions::follow_question(const Principal& caller, const core::Envelope&
   if (response.task.empty() && !question.task.empty()) {
     response.task = context_.texts.emplace_back(question.task);
   }
-  if (response.dialect == core::Dialect::collab && response.correlation.empty()) {
+  if (core::policy_of(response.dialect).answers_join_chain && response.correlation.empty()) {
     response.correlation = context_.texts.emplace_back(question.correlation);
   }
   const core::Session* const session =
@@ -338,30 +341,20 @@ node::Broker::Done Submissions::in_ids_of(const Principal& caller, core::Dialect
     }
     const core::Tables& t = context_.tables(workspace);
     Error error = outcome.error();
-    size_t at = 0;
-    for (const std::string& from : error.cycle) {
-      constexpr size_t uuid_bytes = 36;
-      at = error.detail.find("\" (", at);
-      const auto id = at == error.detail.npos
-                          ? std::nullopt
-                          : base::parse_uuid(error.detail.substr(at += 3, uuid_bytes));
-      if (!id) {
-        break;
-      }
-      const core::AgentRef sender = t.agents.find(from);
+    error.detail = core::circle_text(error.cycle, [&](const base::WaitInCycle& each) {
+      const core::AgentRef sender = t.agents.find(each.agent);
       const core::MessageRef ref =
-          sender == core::none ? core::none : t.messages.find_sent(sender, *id);
-      error.detail.replace(
-          at, uuid_bytes,
-          ref == core::none ? own
-                            : id_text(context_.broker, workspace, t.messages.message(ref), reader));
-    }
+          sender == core::none ? core::none : t.messages.find_sent(sender, each.message);
+      return ref == core::none
+                 ? own
+                 : id_text(context_.broker, workspace, t.messages.message(ref), reader);
+    });
     done(std::unexpected(std::move(error)), effects);
   };
 }
 
-// What is asked of an inbox agent in another dialect may name its task in the body. The agent
-// reports by that, so the task has that name. A query gives no task.
+// What is asked of an agent that gets tasks, in a dialect that has none, may name its task in the
+// body. The agent reports by that, so the task has that name. A query gives no task.
 void Submissions::name_task(const Principal& caller, core::Envelope& envelope) {
   if (!envelope.task.empty() || core::policy_of(envelope.dialect).has_task_roles ||
       !core::asks(envelope.kind) || envelope.kind == core::Kind::query ||
@@ -370,9 +363,11 @@ void Submissions::name_task(const Principal& caller, core::Envelope& envelope) {
   }
   const core::Agents& agents = context_.tables(caller.workspace).agents;
   const core::AgentRef ref = agents.find(envelope.receivers.front());
-  if (ref != core::none && agents[ref].is_registered() &&
-      core::policy_of(agents[ref].dialect).has_task_roles) {
-    envelope.task = context_.texts.emplace_back(dialect::inbox_task(envelope));
+  if (ref == core::none || !agents[ref].is_registered()) {
+    return;
+  }
+  if (const auto task_in = dialect::codec_of(agents[ref].dialect).task; task_in != nullptr) {
+    envelope.task = context_.texts.emplace_back(task_in(envelope));
   }
 }
 

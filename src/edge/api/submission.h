@@ -49,6 +49,10 @@ class Submissions {
               const Submission& submission, node::Broker::Done done);
 
  private:
+  // The command for the message, with all that was asked for beside it.
+  std::expected<core::Send, base::Error> prepare(const Principal& caller,
+                                                 const dialect::Codec& codec, lib::Json message,
+                                                 const Submission& submission);
   std::expected<core::Send, base::Error> decode(const Principal& caller,
                                                 const dialect::Codec& codec, lib::Json message,
                                                 const Submission& submission);
@@ -63,8 +67,8 @@ class Submissions {
                                                   const core::Envelope& envelope) const;
   node::Broker::Done in_ids_of(const Principal& caller, core::Dialect reader, std::string own,
                                node::Broker::Done done);
-  void keep_malformed(const Principal& caller, std::string_view text, const base::Error& error,
-                      node::Broker::Done done);
+  void refuse(const Principal& caller, lib::Json message, const base::Error& error,
+              node::Broker::Done done);
 
   Context& context_;
   base::MessageId spare_id_;  // for the next message that brings none

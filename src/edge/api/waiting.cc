@@ -36,9 +36,9 @@ void WaitingCalls::applied(const core::Entry& entry, const core::Outcome& outcom
   }
 }
 
-// XD-04: whoever waits with a token that is good no more waits for nothing. Some are looked at in a
-// turn: a client may have a thousand calls that wait on each of its connections. One that gets what
-// it waited for before it is looked at is asked for its token then.
+// XD-04: whoever waits with a token that is not valid any more waits for nothing. Some are looked
+// at in a turn: a client may have a thousand calls that wait on each of its connections. A call
+// that is answered before its turn has come is checked at that moment.
 void WaitingCalls::end_stale() {
   constexpr size_t looked_at_max = 1'000;
   constexpr size_t ended_max = 100;
@@ -63,7 +63,7 @@ void WaitingCalls::end_stale() {
   for (const net::Exchange& exchange : stale) {
     if (const auto waiting = calls_.extract(exchange)) {
       waiting.mapped().undo();
-      (void)context_.is_still_good({&context_, exchange, waiting.mapped().caller});
+      context_.refuse_stale(exchange);
     }
   }
 }

@@ -11,7 +11,7 @@
 namespace parley::edge {
 
 // The calls that are answered later: each ends when it is answered, when its client hangs up, or
-// soon after its token is good no more.
+// soon after its token has ended.
 class WaitingCalls {
  public:
   explicit WaitingCalls(Context& context) : context_(context) {}
@@ -27,7 +27,8 @@ class WaitingCalls {
   void hang_up(const net::Exchange& exchange);
   void hang_up_all(net::ConnectionId connection);
 
-  // Tokens go with what was done: those who wait with such a one are looked for.
+  // A registration or a removal may have ended tokens: begins to look for calls that wait with one
+  // of them.
   void applied(const core::Entry& entry, const core::Outcome& outcome);
   // Looks at some of them; to be called in each turn while `is_looking`.
   void end_stale();
@@ -41,7 +42,7 @@ class WaitingCalls {
 
   Context& context_;
   std::map<net::Exchange, Waiting> calls_;
-  // Where the look for those that wait with a token that is good no more goes on. None: no look.
+  // Where the look for calls whose token has ended goes on. None: nothing is looked for.
   std::optional<net::Exchange> stale_from_;
   bool looks_again_ = false;  // another token went meanwhile
 };

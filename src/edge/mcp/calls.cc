@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "edge/api/call.h"
+#include "base/text.h"
 #include "lib/json_writer.h"
 
 namespace parley::edge::mcp {
@@ -344,7 +344,7 @@ void Calls::ask_legacy(OpenCall& call, const std::vector<Question>& questions, s
 }
 
 void Calls::take_response(McpSession& session, const RpcMessage& message) {
-  const auto number = parse_number(message.id);
+  const auto number = base::parse_number(message.id);
   const auto asked = number ? session.asked.extract(*number) : decltype(session.asked.extract(0)){};
   OpenCall* const call = asked ? find(asked.mapped().call) : nullptr;
   if (call == nullptr) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "edge/api/call.h"
+#include "edge/api/problem.h"
 #include "lib/json_writer.h"
 #include "net/http.h"
 
@@ -63,8 +63,8 @@ std::optional<EventId> read_event_id(std::string_view text) {
   const bool is_own = text.starts_with('s');
   text.remove_prefix(is_own ? 1 : 0);
   const size_t dash = std::min(text.find('-'), text.size());
-  const auto of = parse_number(text.substr(0, dash));
-  const auto number = parse_number(text.substr(std::min(dash + 1, text.size())));
+  const auto of = base::parse_number(text.substr(0, dash));
+  const auto number = base::parse_number(text.substr(std::min(dash + 1, text.size())));
   return of && number ? std::optional(EventId{is_own, *of, *number}) : std::nullopt;
 }
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "edge/api/call.h"
 #include "edge/mcp/rpc.h"
+#include "net/uri.h"
 
 namespace parley::edge::mcp {
 
@@ -27,7 +27,7 @@ McpSession* LegacySessions::find(const HttpRequest& request) {
   std::string id(request.http.header("mcp-session-id"));
   const bool is_old_transport = id.empty();
   if (is_old_transport) {
-    id = query_value(request.http.query, "sessionId").value_or("");
+    id = net::query_value(request.http.query, "sessionId").value_or("");
   }
   McpSession* session = state_.sessions.find(id);
   if (session == nullptr && !is_old_transport) {

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "edge/api/call.h"
+#include "edge/api/problem.h"
 #include "edge/events.h"
 
 namespace parley::edge::mcp {

@@ -133,12 +133,12 @@ std::string credentials_text(std::string_view name, std::string_view token,
 // new.
 core::Register registration(Members& body, const core::Agent* before, const Reach& reach) {
   core::Register command;
-  const core::Dialect spoken = before == nullptr ? core::Dialect::flow : before->dialect;
+  const core::Dialect spoken = before == nullptr ? dialect::default_dialect : before->dialect;
   const auto dialect = parse_dialect(body.text("dialect", dialect::name_of(spoken)));
   if (!dialect) {
     body.blame(dialect.error());
   }
-  command.dialect = dialect.value_or(core::Dialect::flow);
+  command.dialect = dialect.value_or(dialect::default_dialect);
   // Not `? "" : before->role`: that is a temporary string, which the view would outlive.
   command.role =
       body.text("role", before == nullptr ? std::string_view{} : std::string_view(before->role));
@@ -184,15 +184,7 @@ void add_agent(Call& call) {
     command.only_token = rotate;
   }
   std::string text = credentials_text(name, token, command.webhook_secret);
-  call.ask(std::move(command),
-           [asker = call.asker(), made = !token.empty(), text = std::move(text)](
-               const core::Outcome& outcome, std::span<const core::Effect>) {
-             if (outcome) {
-               asker.respond(json_response(made ? 201 : 200, text));
-             } else {
-               asker.refuse(outcome.error());
-             }
-           });
+  call.ask(std::move(command), call.reply(std::move(text), token.empty() ? 200 : 201));
 }
 
 void heartbeat(Call& call) {
@@ -245,7 +237,7 @@ void list_agents(Call& call) {
   const auto role = call.parameter("role");
   const auto status = call.parameter("status");
   const auto name = call.parameter("dialect");
-  const auto dialect = name ? parse_dialect(*name) : core::Dialect::flow;
+  const auto dialect = name ? parse_dialect(*name) : dialect::default_dialect;
   const auto good =
       name && dialect ? check_status(*dialect, status.value_or("")) : std::expected<void, Error>{};
   if (!dialect || !good || !kinds) {
@@ -318,26 +310,24 @@ void reset_agent(Call& call) {
 
 std::span<const Route> agent_routes() {
   static const std::vector<Route> routes = {
-      {"POST",
-       "/v1/agents",
-       add_agent,
-       {},
-       body_of({"id", "dialect", "role", "capabilities", "subscriptions", "name",
-                "supportedActions", "spawner", "scope", "webhook", "rotate_token"})},
-      {"GET",
-       "/v1/agents",
-       list_agents,
-       {query::text("capability"), query::text("role"), query::text("dialect"), query::text("name"),
-        query::text("kind"), query::text("after"), query::number("limit", agents_max),
-        query::text("status")}},
-      {"GET", "/v1/agents/{}", show_agent},
-      {"DELETE", "/v1/agents/{}", remove_agent},
-      {"POST",
-       "/v1/agents/{}/heartbeat",
-       heartbeat,
-       {},
-       {Body::Kind::members, body_members("heartbeat")}},
-      {"POST", "/v1/agents/{}/reset", reset_agent},
+      {.method = "POST",
+       .pattern = "/v1/agents",
+       .handler = add_agent,
+       .body = body_of({"id", "dialect", "role", "capabilities", "subscriptions", "name",
+                        "supportedActions", "spawner", "scope", "webhook", "rotate_token"})},
+      {.method = "GET",
+       .pattern = "/v1/agents",
+       .handler = list_agents,
+       .parameters = {query::text("capability"), query::text("role"), query::text("dialect"),
+                      query::text("name"), query::text("kind"), query::text("after"),
+                      query::number("limit", agents_max), query::text("status")}},
+      {.method = "GET", .pattern = "/v1/agents/{}", .handler = show_agent},
+      {.method = "DELETE", .pattern = "/v1/agents/{}", .handler = remove_agent},
+      {.method = "POST",
+       .pattern = "/v1/agents/{}/heartbeat",
+       .handler = heartbeat,
+       .body = {.kind = Body::Kind::members, .members = body_members("heartbeat")}},
+      {.method = "POST", .pattern = "/v1/agents/{}/reset", .handler = reset_agent},
   };
   return routes;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What could not be delivered.
 #include <algorithm>
-#include <charconv>
 
 #include "base/text.h"
 #include "edge/api/context.h"
@@ -17,12 +16,6 @@ using base::Code;
 using lib::JsonWriter;
 
 constexpr uint64_t list_max = 1'000;
-
-uint64_t parse_id(const std::string& text) {
-  uint64_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  return error == std::errc{} && end == text.data() + text.size() ? id : 0;
-}
 
 base::Error no_such_letter(std::string_view id) {
   return {Code::not_found,
@@ -63,7 +56,7 @@ void list_dead_letters(Call& call) {
 
 void show_dead_letter(Call& call) {
   const auto& letters = call.tables().dead_letters.all();
-  const auto at = letters.find(parse_id(call.arguments[0]));
+  const auto at = letters.find(parse_number(call.arguments[0]).value_or(0));
   if (at == letters.end()) {
     call.refuse(no_such_letter(call.arguments[0]));
     return;
@@ -87,7 +80,7 @@ void show_dead_letter(Call& call) {
 }
 
 void resolve_dead_letter(Call& call, core::Resolution resolution) {
-  const uint64_t id = parse_id(call.arguments[0]);
+  const uint64_t id = parse_number(call.arguments[0]).value_or(0);
   if (id == 0 && call.caller.is_maintainer()) {
     call.refuse(no_such_letter(call.arguments[0]));
     return;
@@ -105,16 +98,20 @@ void escalate_dead_letter(Call& call) { resolve_dead_letter(call, core::Resoluti
 
 std::span<const Route> dead_letter_routes() {
   static const std::vector<Route> routes = {
-      {"GET",
-       "/v1/dead-letters",
-       list_dead_letters,
-       {query::number("limit", list_max), query::text("state")},
-       {},
-       Who::maintainer},
-      {"GET", "/v1/dead-letters/{}", show_dead_letter, {}, {}, Who::maintainer},
-      {"POST", "/v1/dead-letters/{}/retry", retry_dead_letter},
-      {"POST", "/v1/dead-letters/{}/discard", discard_dead_letter},
-      {"POST", "/v1/dead-letters/{}/escalate", escalate_dead_letter},
+      {.method = "GET",
+       .pattern = "/v1/dead-letters",
+       .handler = list_dead_letters,
+       .parameters = {query::number("limit", list_max), query::text("state")},
+       .who = Who::maintainer},
+      {.method = "GET",
+       .pattern = "/v1/dead-letters/{}",
+       .handler = show_dead_letter,
+       .who = Who::maintainer},
+      {.method = "POST", .pattern = "/v1/dead-letters/{}/retry", .handler = retry_dead_letter},
+      {.method = "POST", .pattern = "/v1/dead-letters/{}/discard", .handler = discard_dead_letter},
+      {.method = "POST",
+       .pattern = "/v1/dead-letters/{}/escalate",
+       .handler = escalate_dead_letter},
   };
   return routes;
 }

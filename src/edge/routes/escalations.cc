@@ -97,12 +97,15 @@ void resolve_escalation(Call& call) {
 
 std::span<const Route> escalation_routes() {
   static const std::vector<Route> routes = {
-      {"GET",
-       "/v1/escalations",
-       list_escalations,
-       {query::text("state"), query::time("from"), query::time("to"),
-        query::number("limit", escalations_listed_max)}},
-      {"POST", "/v1/escalations/{}/resolve", resolve_escalation, {}, body_of({"resolution"})},
+      {.method = "GET",
+       .pattern = "/v1/escalations",
+       .handler = list_escalations,
+       .parameters = {query::text("state"), query::time("from"), query::time("to"),
+                      query::number("limit", escalations_listed_max)}},
+      {.method = "POST",
+       .pattern = "/v1/escalations/{}/resolve",
+       .handler = resolve_escalation,
+       .body = body_of({"resolution"})},
   };
   return routes;
 }

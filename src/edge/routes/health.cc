@@ -95,11 +95,11 @@ void ready(Call& call) {
 
 std::span<const Route> health_routes() {
   static const std::vector<Route> routes = {
-      {"GET", "/v1/health", health},
-      {"GET", "/metrics", show_metrics, {}, {}, Who::overseer},
-      {"GET", "/openapi.json", describe, {}, {}, Who::anyone},
-      {"GET", "/livez", alive, {}, {}, Who::anyone},
-      {"GET", "/readyz", ready, {}, {}, Who::anyone},
+      {.method = "GET", .pattern = "/v1/health", .handler = health},
+      {.method = "GET", .pattern = "/metrics", .handler = show_metrics, .who = Who::overseer},
+      {.method = "GET", .pattern = "/openapi.json", .handler = describe, .who = Who::anyone},
+      {.method = "GET", .pattern = "/livez", .handler = alive, .who = Who::anyone},
+      {.method = "GET", .pattern = "/readyz", .handler = ready, .who = Who::anyone},
   };
   return routes;
 }

@@ -40,22 +40,17 @@ void add_human(Call& call) {
     out.key("token").text(token);
   }
   out.end_object();
-  call.ask(std::move(command),
-           [asker = call.asker(), text = std::move(text), made = !token.empty()](
-               const core::Outcome& outcome, std::span<const core::Effect>) {
-             if (outcome) {
-               asker.respond(json_response(made ? 201 : 200, text));
-             } else {
-               asker.refuse(outcome.error());
-             }
-           });
+  call.ask(std::move(command), call.reply(std::move(text), token.empty() ? 200 : 201));
 }
 
 }  // namespace
 
 std::span<const Route> human_routes() {
   static const std::vector<Route> routes = {
-      {"POST", "/v1/humans", add_human, {}, body_of({"name", "rights", "rotate_token"})},
+      {.method = "POST",
+       .pattern = "/v1/humans",
+       .handler = add_human,
+       .body = body_of({"name", "rights", "rotate_token"})},
   };
   return routes;
 }

@@ -20,7 +20,7 @@ constexpr uint64_t inbox_max = 1'000;
 constexpr Duration wait_max = base::minutes(10);
 
 void answer_inbox(const Asker& asker, uint64_t limit) {
-  if (!asker.is_still_good()) {
+  if (asker.refuse_if_stale()) {
     return;
   }
   const core::Tables& t = asker.tables();
@@ -103,11 +103,11 @@ void inbox(Call& call) {
 
 std::span<const Route> inbox_routes() {
   static const std::vector<Route> routes = {
-      {"GET",
-       "/v1/inbox",
-       inbox,
-       {query::number("limit", inbox_max), query::duration("wait", wait_max),
-        query::text("dialect")}},
+      {.method = "GET",
+       .pattern = "/v1/inbox",
+       .handler = inbox,
+       .parameters = {query::number("limit", inbox_max), query::duration("wait", wait_max),
+                      query::text("dialect")}},
   };
   return routes;
 }

@@ -57,16 +57,13 @@ void list_locks(Call& call) {
 // Who holds it and until when, beside what went wrong.
 void refuse_lock(const Asker& asker, const std::string& name, const Error& error) {
   const core::Lock* const lock = asker.tables().locks.find(name);
-  asker.context->metrics.requests.refused(error.code);
-  net::Response response = problem(error);
+  ProblemExtras extras;
   if (error.code == Code::lock_held && lock != nullptr) {
-    std::string members;
-    JsonWriter out(members);
-    out.object().key("owner").text(lock->owner).key("ends_at").time(lock->ends).end_object();
-    response.body.back() = ',';  // the brace
-    response.body.append(members, 1);
+    extras.members = [lock](JsonWriter& out) {
+      out.key("owner").text(lock->owner).key("ends_at").time(lock->ends);
+    };
   }
-  asker.respond(std::move(response));
+  asker.refuse(error, extras);
 }
 
 void give_lock(const Asker& asker, const std::string& name, base::Seq place) {
@@ -79,8 +76,7 @@ void give_lock(const Asker& asker, const std::string& name, base::Seq place) {
 }
 
 void leave_lock(const Asker& asker, const std::string& name, base::Seq place) {
-  asker.ask(core::ReleaseLock{.name = name, .fence = place},
-            [](const core::Outcome&, std::span<const core::Effect>) {});
+  asker.ask(core::ReleaseLock{.name = name, .fence = place});
 }
 
 // Answers when its turn has come, or when the machine says that it waited long enough. Whoever
@@ -89,7 +85,7 @@ void await_lock(const Asker& asker, const std::string& name, base::Seq place) {
   const node::Waiter waiter = asker.broker().waiters().on_answer(
       asker.caller.workspace, place, [asker, name, place](node::Answer answer) {
         asker.context->waiting->remove(asker.exchange);
-        if (!asker.is_still_good()) {
+        if (asker.refuse_if_stale()) {
           leave_lock(asker, name, place);
           return;
         }
@@ -177,9 +173,19 @@ void release_lock(Call& call) {
 
 std::span<const Route> lock_routes() {
   static const std::vector<Route> routes = {
-      {"GET", "/v1/locks", list_locks, {query::number("limit", list_max)}},
-      {"PUT", "/v1/locks/{}", take_lock, {query::duration("wait")}, body_of({"lease", "fence"})},
-      {"DELETE", "/v1/locks/{}", release_lock, {query::number("fence")}},
+      {.method = "GET",
+       .pattern = "/v1/locks",
+       .handler = list_locks,
+       .parameters = {query::number("limit", list_max)}},
+      {.method = "PUT",
+       .pattern = "/v1/locks/{}",
+       .handler = take_lock,
+       .parameters = {query::duration("wait")},
+       .body = body_of({"lease", "fence"})},
+      {.method = "DELETE",
+       .pattern = "/v1/locks/{}",
+       .handler = release_lock,
+       .parameters = {query::number("fence")}},
   };
   return routes;
 }

@@ -45,13 +45,9 @@ Asker speaking(Asker asker, const dialect::Codec& codec) {
 
 // Answers with the answer to the question that was sent.
 node::Broker::Done reply_answer(const Asker& asker, Duration wait) {
-  return [asker, wait](const core::Outcome& outcome, std::span<const core::Effect>) {
-    if (outcome) {
-      asker.context->blocked->await_answer(asker, outcome->message, wait);
-    } else {
-      asker.refuse(outcome.error());
-    }
-  };
+  return asker.when_done([asker, wait](const core::Receipt& receipt) {
+    asker.context->blocked->await_answer(asker, receipt.message, wait);
+  });
 }
 
 void send_batch(Call& call, const dialect::Codec& codec, const Submission& submission,
@@ -154,16 +150,9 @@ void show_message(Call& call) {
   }
   // `?dialect=` only says how it is written; the header says what its reader speaks.
   const auto codec = call.codec();
-  call.ask(
-      core::Read{.target = {.seq = seq, .id = {}},
-                 .as = codec ? codec->dialect : call.caller.dialect},
-      [show, asker = call.asker()](const core::Outcome& outcome, std::span<const core::Effect>) {
-        if (outcome) {
-          show();
-        } else {
-          asker.refuse(outcome.error());
-        }
-      });
+  call.ask(core::Read{.target = {.seq = seq, .id = {}},
+                      .as = codec ? codec->dialect : call.caller.dialect},
+           call.when_done([show](const core::Receipt&) { show(); }));
 }
 
 void show_delivery(Call& call) {
@@ -207,14 +196,17 @@ void show_delivery(Call& call) {
 
 std::span<const Route> message_routes() {
   static const std::vector<Route> routes = {
-      {"POST",
-       "/v1/messages",
-       send,
-       {query::duration("wait", wait_max), query::flag("lenient"), query::text("session"),
-        query::text("on_unavailable")},
-       {Body::Kind::own}},
-      {"GET", "/v1/messages/{}", show_message, {query::text("dialect")}},
-      {"GET", "/v1/messages/{}/delivery", show_delivery},
+      {.method = "POST",
+       .pattern = "/v1/messages",
+       .handler = send,
+       .parameters = {query::duration("wait", wait_max), query::flag("lenient"),
+                      query::text("session"), query::text("on_unavailable")},
+       .body = {.kind = Body::Kind::own}},
+      {.method = "GET",
+       .pattern = "/v1/messages/{}",
+       .handler = show_message,
+       .parameters = {query::text("dialect")}},
+      {.method = "GET", .pattern = "/v1/messages/{}/delivery", .handler = show_delivery},
   };
   return routes;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scatter-gather and pipelines over HTTP.
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "edge/api/context.h"
@@ -19,9 +18,6 @@ namespace {
 using base::Code;
 using lib::Json;
 using lib::JsonWriter;
-
-// In the order of core::Strategy.
-constexpr std::array<std::string_view, 4> strategies = {"all", "any", "majority", "quorum"};
 
 // The names in an array of strings, of which there must be one.
 std::vector<std::string_view> names_in(Members& body, const std::string& key) {
@@ -41,12 +37,12 @@ void read_strategy(Members& body, core::Gathering& gathering) {
     quorum = parse_number(word.substr(7, word.size() - 8)).value_or(0);
     word = "quorum";
   }
-  const auto* const found = std::ranges::find(strategies, word);
-  if (found == strategies.end()) {
+  const auto found = core::strategy_words.find(word);
+  if (!found) {
     body.blame("strategy", "a strategy is all, any, majority or quorum(N)");
     return;
   }
-  gathering.strategy = static_cast<core::Strategy>(found - strategies.begin());
+  gathering.strategy = *found;
   if (gathering.strategy == core::Strategy::quorum && quorum.value_or(0) == 0) {
     body.blame("quorum", "the strategy quorum needs a quorum of 1 or more");
   }
@@ -54,17 +50,15 @@ void read_strategy(Members& body, core::Gathering& gathering) {
 }
 
 core::Gathering gathering_in(Members& body) {
-  constexpr std::array<std::string_view, 3> endings = {"proceed_with_available", "fail",
-                                                       "extend_timeout"};
   core::Gathering gathering;
   read_strategy(body, gathering);
   gathering.window = body.duration("timeout");
-  const auto* const ending = std::ranges::find(endings, body.text("on_partial", endings.front()));
-  if (ending == endings.end()) {
+  const auto ending = core::on_partial_words.find(
+      body.text("on_partial", core::on_partial_words[core::OnPartial::proceed_with_available]));
+  if (!ending) {
     body.blame("on_partial", "on_partial is proceed_with_available, fail or extend_timeout");
-  } else {
-    gathering.on_partial = static_cast<core::OnPartial>(ending - endings.begin());
   }
+  gathering.on_partial = ending.value_or(core::OnPartial::proceed_with_available);
   return gathering;
 }
 
@@ -114,7 +108,7 @@ std::string gather_text(const core::Tables& t, const core::Gather& gather) {
   JsonWriter out(text);
   out.object().key("id").uuid(gather.id).key("seq").number(gather.message.n);
   out.key("owner").text(gather.owner).key("state").plain(core::gather_state_name(gather.state));
-  out.key("strategy").plain(strategies[static_cast<size_t>(gather.terms.strategy)]);
+  out.key("strategy").plain(core::strategy_words[gather.terms.strategy]);
   out.key("needed").number(uint64_t{gather.needed()}).key("good").number(uint64_t{gather.good()});
   out.key("timeout").text(base::format_duration(gather.terms.window));
   out.key("extended").boolean(gather.extended).key("since").time(gather.since);
@@ -127,7 +121,7 @@ std::string gather_text(const core::Tables& t, const core::Gather& gather) {
   for (const core::Gather::Member& member : gather.members) {
     out.object().key("agent").text(member.name).key("state").plain(member_state(gather, member));
     if (member.response.n != 0) {
-      out.key("status").plain(status_name(member.status));
+      out.key("status").plain(word_of(member.status));
       render_place(t, "response", member.response, out);
     }
     out.end_object();
@@ -291,18 +285,20 @@ void show_pipeline(Call& call) {
 
 std::span<const Route> pattern_routes() {
   static const std::vector<Route> routes = {
-      {"POST",
-       "/v1/scatter",
-       scatter,
-       {query::flag("lenient"), query::text("session"), query::text("on_unavailable")},
-       body_of({"receivers", "message", "strategy", "quorum", "timeout", "on_partial"})},
-      {"GET", "/v1/scatter/{}", show_scatter},
-      {"POST",
-       "/v1/pipelines",
-       start_pipeline,
-       {query::flag("lenient"), query::text("session"), query::text("on_unavailable")},
-       body_of({"stages", "message"})},
-      {"GET", "/v1/pipelines/{}", show_pipeline},
+      {.method = "POST",
+       .pattern = "/v1/scatter",
+       .handler = scatter,
+       .parameters = {query::flag("lenient"), query::text("session"),
+                      query::text("on_unavailable")},
+       .body = body_of({"receivers", "message", "strategy", "quorum", "timeout", "on_partial"})},
+      {.method = "GET", .pattern = "/v1/scatter/{}", .handler = show_scatter},
+      {.method = "POST",
+       .pattern = "/v1/pipelines",
+       .handler = start_pipeline,
+       .parameters = {query::flag("lenient"), query::text("session"),
+                      query::text("on_unavailable")},
+       .body = body_of({"stages", "message"})},
+      {.method = "GET", .pattern = "/v1/pipelines/{}", .handler = show_pipeline},
   };
   return routes;
 }

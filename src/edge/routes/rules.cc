@@ -47,8 +47,11 @@ void change_rules(Call& call) {
 
 std::span<const Route> rule_routes() {
   static const std::vector<Route> routes = {
-      {"GET", "/v1/rules", show_rules},
-      {"PATCH", "/v1/rules", change_rules, {}, {Body::Kind::object}},
+      {.method = "GET", .pattern = "/v1/rules", .handler = show_rules},
+      {.method = "PATCH",
+       .pattern = "/v1/rules",
+       .handler = change_rules,
+       .body = {.kind = Body::Kind::object}},
   };
   return routes;
 }

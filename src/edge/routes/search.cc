@@ -66,6 +66,29 @@ void render_stored(const std::vector<view::StoredDelivery>& deliveries, JsonWrit
   out.end_array();
 }
 
+// `named`: its reader may know who the receivers are.
+std::string old_delivery_text(const Principal& reader, base::Seq seq,
+                              const core::Envelope& envelope,
+                              const std::vector<view::StoredDelivery>& deliveries, bool named) {
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("id").text(dialect::id_in(reader.dialect, envelope));
+  out.key("seq").number(seq.n);
+  std::map<std::string_view, uint64_t> states;
+  for (const view::StoredDelivery& delivery : deliveries) {
+    ++states[core::state_name(delivery.state)];
+  }
+  out.key("recipient_count").number(uint64_t{deliveries.size()});
+  render_states(states, out);
+  if (envelope.durability == core::Durability::memory) {
+    out.key("not_persisted").boolean(true);
+  }
+  out.key("deliveries");
+  render_stored(named ? deliveries : std::vector<view::StoredDelivery>{}, out);
+  out.end_object();
+  return text;
+}
+
 // What a list asks for, with texts of its own.
 struct Wanted {
   std::string thread;
@@ -201,14 +224,17 @@ void show_old_message(const Asker& asker, const core::Target& target, const std:
         if (!found) {
           return std::unexpected(found.error());
         }
-        net::Response response =
-            problem(Error{Code::not_found, "no such message was sent to you or by you", {}});
-        if (*found) {
-          const auto envelope = envelope_of(**found);
-          response = envelope ? response_of(**found, *envelope, dialect, asker.caller.name)
-                              : problem(envelope.error());
+        if (!*found) {
+          return std::unexpected(
+              Error{Code::not_found, "no such message was sent to you or by you", {}});
         }
-        return [asker, response = std::move(response)] { asker.respond(response); };
+        const auto envelope = envelope_of(**found);
+        if (!envelope) {
+          return std::unexpected(envelope.error());
+        }
+        return [asker, response = response_of(**found, *envelope, dialect, asker.caller.name)] {
+          asker.respond(response);
+        };
       });
 }
 
@@ -225,48 +251,35 @@ void show_old_delivery(const Asker& asker, const core::Target& target, const std
         if (!found) {
           return std::unexpected(found.error());
         }
-        net::Response response = problem(Error{Code::not_found, "you sent no such message", {}});
         const auto envelope = *found ? envelope_of(**found) : core::Envelope{};
-        if (*found && envelope &&
-            (envelope->sender == asker.caller.name || asker.caller.is_maintainer())) {
-          const auto deliveries = reader.deliveries((*found)->seq);
-          if (!deliveries) {
-            return std::unexpected(deliveries.error());
-          }
-          response = json_response(200, {});
-          JsonWriter out(response.body);
-          out.object().key("id").text(dialect::id_in(asker.caller.dialect, *envelope));
-          out.key("seq").number((*found)->seq.n);
-          std::map<std::string_view, uint64_t> states;
-          for (const view::StoredDelivery& delivery : *deliveries) {
-            ++states[core::state_name(delivery.state)];
-          }
-          out.key("recipient_count").number(uint64_t{deliveries->size()});
-          render_states(states, out);
-          if (envelope->durability == core::Durability::memory) {
-            out.key("not_persisted").boolean(true);
-          }
-          const bool named = sees_all || !view::is_on_topic(*envelope, *deliveries);
-          out.key("deliveries");
-          render_stored(named ? *deliveries : std::vector<view::StoredDelivery>{}, out);
-          out.end_object();
+        if (!*found || !envelope ||
+            (envelope->sender != asker.caller.name && !asker.caller.is_maintainer())) {
+          return std::unexpected(Error{Code::not_found, "you sent no such message", {}});
         }
-        return [asker, response = std::move(response)] { asker.respond(response); };
+        const auto deliveries = reader.deliveries((*found)->seq);
+        if (!deliveries) {
+          return std::unexpected(deliveries.error());
+        }
+        const bool named = sees_all || !view::is_on_topic(*envelope, *deliveries);
+        return
+            [asker, text = old_delivery_text(asker.caller, (*found)->seq, *envelope, *deliveries,
+                                             named)] { asker.respond(json_response(200, text)); };
       });
 }
 
 std::span<const Route> search_routes() {
   static const std::vector<Route> routes = {
-      {"GET",
-       "/v1/messages",
-       search,
-       {query::text("thread"), query::text("agent"), query::time("from"), query::time("to"),
-        query::number("limit", list_max), query::number("cursor", INT64_MAX)}},
-      {"GET",
-       "/v1/outbox",
-       outbox,
-       {query::time("since"), query::time("until"), query::number("limit", list_max),
-        query::number("cursor", INT64_MAX)}},
+      {.method = "GET",
+       .pattern = "/v1/messages",
+       .handler = search,
+       .parameters = {query::text("thread"), query::text("agent"), query::time("from"),
+                      query::time("to"), query::number("limit", list_max),
+                      query::number("cursor", INT64_MAX)}},
+      {.method = "GET",
+       .pattern = "/v1/outbox",
+       .handler = outbox,
+       .parameters = {query::time("since"), query::time("until"), query::number("limit", list_max),
+                      query::number("cursor", INT64_MAX)}},
   };
   return routes;
 }

@@ -29,10 +29,11 @@ using lib::JsonWriter;
 
 constexpr uint64_t list_max = 1'000;
 
-// Of the entries one answer has so much; the rest is asked for with `after`.
+// One answer has at most this many bytes of entries; the rest is asked for with `after`.
 constexpr size_t entries_bytes_max = size_t{1} << 20;
 
-// What the broker says of an entry: nobody else does, however it is spelled.
+// True for the members of an entry that the broker writes itself. A client's own members of these
+// names are dropped, also where they are escaped.
 bool is_own_key(std::string_view quoted) {
   constexpr std::array<std::string_view, 3> own = {R"("version")", R"("by")", R"("at")"};
   if (quoted.find('\\') == std::string_view::npos) {
@@ -237,22 +238,21 @@ void list_sessions(Call& call) {
   call.respond(json_response(200, std::move(text)));
 }
 
-const Session* find_session(Call& call) {
+std::expected<const Session*, Error> find_session(const Call& call) {
   const Session* const session = call.tables().sessions.find(call.arguments[0]);
   if (session == nullptr || !may_see(call.caller, *session)) {
-    call.refuse(
+    return std::unexpected(
         Error{Code::not_found, "there is no session of this id in which you take part", {}});
-    return nullptr;
   }
   return session;
 }
 
-net::Response session_response(const Asker& asker, const std::string& id, uint64_t after,
-                               const std::map<base::Seq, std::string>& ids) {
+std::expected<net::Response, Error> session_response(const Asker& asker, const std::string& id,
+                                                     uint64_t after, const MessageIds& ids) {
   const core::Tables& t = asker.tables();
   const Session* const session = t.sessions.find(id);
   if (session == nullptr || !may_see(asker.caller, *session)) {
-    return problem(Error{Code::not_found, "the session is forgotten", {}});
+    return std::unexpected(Error{Code::not_found, "the session is forgotten", {}});
   }
   const Page page{after, end_of_page(asker.broker(), *session, after)};
   std::string text;
@@ -277,15 +277,17 @@ net::Response session_response(const Asker& asker, const std::string& id, uint64
 }
 
 void show_session(Call& call) {
-  const Session* const session = find_session(call);
-  if (session == nullptr) {
+  const auto found = find_session(call);
+  if (!found) {
+    call.refuse(found.error());
     return;
   }
+  const Session* const session = *found;
   const uint64_t after = call.number("after", 0);
   // The ids of its messages come first: what else is in their records is not needed. Then as many
   // entries as an answer has.
   std::vector<base::Seq> records;
-  if (call.caller.dialect != core::Dialect::flow) {
+  if (!core::policy_of(call.caller.dialect).ids_are_uuids) {
     std::ranges::transform(session->log, std::back_inserter(records), &core::SessionMessage::seq);
   }
   const size_t messages = records.size();
@@ -313,6 +315,8 @@ void show_session(Call& call) {
                }
                return true;
              }
+             // Twice what an answer has: the first record is the beginning of the session, with
+             // its task, and does not count for the page, but may be as large as all of it.
              const auto record = asker.broker().records().read(seq);
              read->bytes += record ? record->size() : 0;
              return read->bytes < 2 * entries_bytes_max;
@@ -327,13 +331,12 @@ void answer_change(const Asker& asker, const std::string& id, int status,
   const core::Tables& t = asker.tables();
   const Session* const session = t.sessions.find(id);
   if (!outcome) {
-    asker.context->metrics.requests.refused(outcome.error().code);
-    net::Response response = problem(outcome.error());
+    ProblemExtras extras;
     if (outcome.error().code == Code::version_conflict && session != nullptr) {
-      response = problem(outcome.error(), "version", session->version);
-      response.headers.emplace_back("ETag", etag(session->version));
+      extras.members = [session](JsonWriter& out) { out.key("version").number(session->version); };
+      extras.headers.emplace_back("ETag", etag(session->version));
     }
-    asker.respond(std::move(response));
+    asker.refuse(outcome.error(), extras);
     return;
   }
   std::string text;
@@ -372,12 +375,10 @@ void start_session(Call& call) {
 }
 
 void change_session(Call& call, core::ChangeSession command, int status) {
-  if (find_session(call) == nullptr) {
-    return;
-  }
+  const auto found = find_session(call);
   const auto version = version_in(call);
-  if (!version) {
-    call.refuse(version.error());
+  if (!found || !version) {
+    call.refuse(!found ? found.error() : version.error());
     return;
   }
   command.id = call.arguments[0];
@@ -421,7 +422,8 @@ void set_session_status(Call& call) {
        {"active", SessionAct::resume},
        {"completed", SessionAct::complete},
        {"failed", SessionAct::fail}}};
-  if (find_session(call) == nullptr) {
+  if (const auto found = find_session(call); !found) {
+    call.refuse(found.error());
     return;
   }
   Members body(call.body);
@@ -442,22 +444,41 @@ void set_session_status(Call& call) {
 
 std::span<const Route> session_routes() {
   static const std::vector<Route> routes = {
-      {"GET",
-       "/v1/sessions",
-       list_sessions,
-       {query::text("status"), query::number("limit", list_max)}},
-      {"POST",
-       "/v1/sessions",
-       start_session,
-       {},
-       body_of({"id", "coordinator", "participants", "task"})},
-      {"GET", "/v1/sessions/{}", show_session, {query::number("after", UINT64_MAX - 1)}},
-      {"POST", "/v1/sessions/{}/participants", add_participant, {}, body_of({"agent"})},
-      {"DELETE", "/v1/sessions/{}/participants/{}", remove_participant},
-      {"POST", "/v1/sessions/{}/decisions", add_decision, {}, {Body::Kind::object}},
-      {"POST", "/v1/sessions/{}/artifacts", add_artifact, {}, {Body::Kind::object}},
-      {"POST", "/v1/sessions/{}/findings", add_finding, {}, {Body::Kind::object}},
-      {"POST", "/v1/sessions/{}/status", set_session_status, {}, body_of({"status", "summary"})},
+      {.method = "GET",
+       .pattern = "/v1/sessions",
+       .handler = list_sessions,
+       .parameters = {query::text("status"), query::number("limit", list_max)}},
+      {.method = "POST",
+       .pattern = "/v1/sessions",
+       .handler = start_session,
+       .body = body_of({"id", "coordinator", "participants", "task"})},
+      {.method = "GET",
+       .pattern = "/v1/sessions/{}",
+       .handler = show_session,
+       .parameters = {query::number("after", UINT64_MAX - 1)}},
+      {.method = "POST",
+       .pattern = "/v1/sessions/{}/participants",
+       .handler = add_participant,
+       .body = body_of({"agent"})},
+      {.method = "DELETE",
+       .pattern = "/v1/sessions/{}/participants/{}",
+       .handler = remove_participant},
+      {.method = "POST",
+       .pattern = "/v1/sessions/{}/decisions",
+       .handler = add_decision,
+       .body = {.kind = Body::Kind::object}},
+      {.method = "POST",
+       .pattern = "/v1/sessions/{}/artifacts",
+       .handler = add_artifact,
+       .body = {.kind = Body::Kind::object}},
+      {.method = "POST",
+       .pattern = "/v1/sessions/{}/findings",
+       .handler = add_finding,
+       .body = {.kind = Body::Kind::object}},
+      {.method = "POST",
+       .pattern = "/v1/sessions/{}/status",
+       .handler = set_session_status,
+       .body = body_of({"status", "summary"})},
   };
   return routes;
 }

@@ -3,6 +3,7 @@
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
 #include "edge/routes/routes.h"
+#include "net/uri.h"
 
 namespace parley::edge {
 
@@ -10,7 +11,7 @@ namespace {
 
 // Asks for what the last part of the path says of the message that it names.
 void settle(Call& call) {
-  const std::string_view act = path_segments(call.route.pattern).back();
+  const std::string_view act = net::path_segments(call.route.pattern).back();
   const auto target = call.target();
   auto command = target ? settle_command(act, *target, call.body) : std::unexpected(target.error());
   if (command) {
@@ -24,10 +25,19 @@ void settle(Call& call) {
 
 std::span<const Route> settling_routes() {
   static const std::vector<Route> routes = {
-      {"POST", "/v1/messages/{}/ack", settle},
-      {"POST", "/v1/messages/{}/nack", settle, {}, {Body::Kind::members, body_members("nack")}},
-      {"POST", "/v1/messages/{}/reject", settle, {}, {Body::Kind::members, body_members("reject")}},
-      {"POST", "/v1/messages/{}/extend", settle, {}, {Body::Kind::members, body_members("extend")}},
+      {.method = "POST", .pattern = "/v1/messages/{}/ack", .handler = settle},
+      {.method = "POST",
+       .pattern = "/v1/messages/{}/nack",
+       .handler = settle,
+       .body = {.kind = Body::Kind::members, .members = body_members("nack")}},
+      {.method = "POST",
+       .pattern = "/v1/messages/{}/reject",
+       .handler = settle,
+       .body = {.kind = Body::Kind::members, .members = body_members("reject")}},
+      {.method = "POST",
+       .pattern = "/v1/messages/{}/extend",
+       .handler = settle,
+       .body = {.kind = Body::Kind::members, .members = body_members("extend")}},
   };
   return routes;
 }

@@ -6,7 +6,6 @@
 #include <functional>
 #include <tuple>
 
-#include "dialect/inbox/inbox.h"
 #include "edge/api/context.h"
 #include "edge/api/listing.h"
 #include "edge/api/members.h"
@@ -51,7 +50,7 @@ void render_words(node::Broker& broker, const Principal& caller, base::Seq seq,
     return;
   }
   out.key(key).object().key("id").text(dialect::id_in(caller.dialect, *said));
-  out.key("type").text(codec_of(core::Dialect::inbox).type(*said));
+  out.key("type").text(dialect::task_codec().type(*said));
   out.key("from").text(said->sender).key("timestamp").time(said->created);
   out.key("content").raw(said->body.empty() ? "null" : said->body).end_object();
 }
@@ -64,8 +63,8 @@ void render_task(node::Broker& broker, const Principal& caller, const core::Task
   out.key("director").text(task.director).key("specialist").text(task.specialist);
   out.key("thread").text(task.thread);
   if (const auto given = envelope_at(broker, caller.workspace, task.message)) {
-    out.key("title").text(dialect::inbox_title(*given));
-    out.key("priority").plain(priority_name(given->priority));
+    out.key("title").text(dialect::task_codec().title(*given));
+    out.key("priority").plain(word_of(given->priority));
     out.key("message").text(dialect::id_in(caller.dialect, *given));
   }
   out.key("created").time(task.created).key("changed").time(task.changed);
@@ -73,7 +72,7 @@ void render_task(node::Broker& broker, const Principal& caller, const core::Task
   const Duration silent = silence_of(t, task, now);
   out.key("silent").boolean(silent.us > 0);
   if (silent.us > 0) {
-    out.key("silent_for").text(rough_duration(silent));
+    out.key("silent_for").text(base::format_duration(base::rough(silent)));
   }
   out.key("reports").number(uint64_t{task.reports}).key("errors").number(uint64_t{task.errors});
 }
@@ -239,33 +238,35 @@ void reassign_task(Call& call) {
   call.ask(
       core::ReassignTask{
           .task = name.id, .to = to, .director = name.director, .thread = name.thread},
-      [asker = call.asker(), name](const core::Outcome& outcome, std::span<const core::Effect>) {
-        if (!outcome) {
-          asker.refuse(outcome.error());
-          return;
-        }
+      call.when_done([asker = call.asker(), name](const core::Receipt& receipt) {
         const core::Tables& t = asker.tables();
-        const core::Task* const moved = t.tasks.find(outcome->message);
+        const core::Task* const moved = t.tasks.find(receipt.message);
         std::vector<const core::Task*> others = tasks_named(t, asker.caller, name);
         std::erase(others, moved);
         asker.respond(json_response(
             200, moved == nullptr
                      ? std::string("{}")
                      : task_text(asker.broker(), asker.caller, *moved, others, asker.now())));
-      });
+      }));
 }
 
 }  // namespace
 
 std::span<const Route> task_routes() {
   static const std::vector<Route> routes = {
-      {"GET",
-       "/v1/tasks",
-       list_tasks,
-       {query::text("state"), query::text("agent"), query::flag("silent"),
-        query::flag("unfinished"), query::number("limit", list_max)}},
-      {"GET", "/v1/tasks/{}", show_task, {query::text("director"), query::text("thread")}},
-      {"POST", "/v1/tasks/{}/reassign", reassign_task, {}, body_of({"to", "director", "thread"})},
+      {.method = "GET",
+       .pattern = "/v1/tasks",
+       .handler = list_tasks,
+       .parameters = {query::text("state"), query::text("agent"), query::flag("silent"),
+                      query::flag("unfinished"), query::number("limit", list_max)}},
+      {.method = "GET",
+       .pattern = "/v1/tasks/{}",
+       .handler = show_task,
+       .parameters = {query::text("director"), query::text("thread")}},
+      {.method = "POST",
+       .pattern = "/v1/tasks/{}/reassign",
+       .handler = reassign_task,
+       .body = body_of({"to", "director", "thread"})},
   };
   return routes;
 }

@@ -30,10 +30,6 @@ bool takes_part(const core::Thread& thread, core::AgentRef agent) {
   return std::ranges::find(thread.participants, agent) != thread.participants.end();
 }
 
-Error no_such_thread() {
-  return {Code::not_found, "there is no thread of this name in which you take part", {}};
-}
-
 void render_thread(const core::Tables& t, const core::Thread& thread, JsonWriter& out) {
   out.key("id").text(thread.name).key("state").plain(core::state_name(thread.state()));
   out.key("root").uuid(thread.root_id).key("root_seq").number(thread.root.n);
@@ -226,8 +222,8 @@ void answer_thread(const Asker& asker, const ThreadTree& tree) {
     out.end_array().key("timestamp").time(tree.items[n].message.time);
     if (!e.in_reply_to.is_none()) {
       out.key("in_reply_to");
-      e.question.empty() || asker.caller.dialect == core::Dialect::flow ? out.uuid(e.in_reply_to)
-                                                                        : out.text(e.question);
+      const bool by_uuid = core::policy_of(asker.caller.dialect).ids_are_uuids;
+      by_uuid || e.question.empty() ? out.uuid(e.in_reply_to) : out.text(e.question);
     }
     out.key("state").plain(state_of(t, tree.items[n].message.seq, tree.items[n].receivers));
     if (may_read(t, asker.caller, tree.items[n].message.seq, tree.items[n].was_party)) {
@@ -278,7 +274,8 @@ void show_thread(Call& call) {
           return std::unexpected(page.error());
         }
         if (page->messages.empty()) {
-          return [asker] { asker.refuse(no_such_thread()); };
+          return std::unexpected(
+              Error{Code::not_found, "there is no thread of this name in which you take part", {}});
         }
         const auto tree = std::make_shared<ThreadTree>();
         tree->name = name;
@@ -310,16 +307,16 @@ void close_thread(Call& call) {
 
 std::span<const Route> thread_routes() {
   static const std::vector<Route> routes = {
-      {"GET",
-       "/v1/threads",
-       list_threads,
-       {query::text("correlation_id"), query::text("agent"), query::text("state"),
-        query::number("limit", list_max)}},
-      {"GET",
-       "/v1/threads/{}",
-       show_thread,
-       {query::number("limit", tree_max), query::text("dialect")}},
-      {"POST", "/v1/threads/{}/close", close_thread},
+      {.method = "GET",
+       .pattern = "/v1/threads",
+       .handler = list_threads,
+       .parameters = {query::text("correlation_id"), query::text("agent"), query::text("state"),
+                      query::number("limit", list_max)}},
+      {.method = "GET",
+       .pattern = "/v1/threads/{}",
+       .handler = show_thread,
+       .parameters = {query::number("limit", tree_max), query::text("dialect")}},
+      {.method = "POST", .pattern = "/v1/threads/{}/close", .handler = close_thread},
   };
   return routes;
 }

@@ -58,12 +58,18 @@ void list_topics(Call& call) {
 
 std::span<const Route> topic_routes() {
   static const std::vector<Route> routes = {
-      {"PUT", "/v1/topics/{}/subscription", subscribe, {query::text("agent")}},
-      {"DELETE", "/v1/topics/{}/subscription", unsubscribe, {query::text("agent")}},
-      {"GET",
-       "/v1/topics",
-       list_topics,
-       {query::text("after"), query::number("limit", topics_max)}},
+      {.method = "PUT",
+       .pattern = "/v1/topics/{}/subscription",
+       .handler = subscribe,
+       .parameters = {query::text("agent")}},
+      {.method = "DELETE",
+       .pattern = "/v1/topics/{}/subscription",
+       .handler = unsubscribe,
+       .parameters = {query::text("agent")}},
+      {.method = "GET",
+       .pattern = "/v1/topics",
+       .handler = list_topics,
+       .parameters = {query::text("after"), query::number("limit", topics_max)}},
   };
   return routes;
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace of a message, drawn from the history.
-#include <array>
-
+#include "view/traces.h"
 #include "base/trace.h"
 #include "edge/api/context.h"
 #include "edge/api/history.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/json_writer.h"
-#include "view/traces.h"
 
 namespace parley::edge {
 
@@ -20,9 +18,16 @@ using view::Questions;
 using view::Reader;
 using view::Span;
 
-std::string_view kind_name(Span::Kind kind) {
-  constexpr std::array<std::string_view, 3> names = {"message", "queue", "process"};
-  return names[static_cast<size_t>(kind)];
+std::string_view word_of(Span::Kind kind) {
+  switch (kind) {
+    case Span::Kind::message:
+      return "message";
+    case Span::Kind::queue:
+      return "queue";
+    case Span::Kind::process:
+      return "process";
+  }
+  return {};
 }
 
 void render_span(const std::vector<Span>& spans, const view::Branch& branch, base::Time start,
@@ -33,7 +38,7 @@ void render_span(const std::vector<Span>& spans, const view::Branch& branch, bas
   if (span.parent != 0) {
     out.key("parentSpanId").plain(base::format_span_id(span.parent));
   }
-  out.key("kind").plain(kind_name(span.kind)).key("operation").text(span.operation);
+  out.key("kind").plain(word_of(span.kind)).key("operation").text(span.operation);
   out.key("startTime").time(span.start).key("offset_us").number((span.start - start).us);
   if (span.end) {
     out.key("endTime").time(*span.end);
@@ -147,10 +152,8 @@ void show_trace(Call& call) {
           return std::unexpected(found.error());
         }
         if (!*found || (*found)->messages.empty()) {
-          return [asker] {
-            asker.refuse(
-                Error{Code::not_found, "there is no such trace in which you take part", {}});
-          };
+          return std::unexpected(
+              Error{Code::not_found, "there is no such trace in which you take part", {}});
         }
         if (!sees_all) {
           hide_subscribers(**found, asker.caller.name);
@@ -163,7 +166,7 @@ void show_trace(Call& call) {
 
 std::span<const Route> trace_routes() {
   static const std::vector<Route> routes = {
-      {"GET", "/v1/traces/{}", show_trace},
+      {.method = "GET", .pattern = "/v1/traces/{}", .handler = show_trace},
   };
   return routes;
 }

@@ -23,14 +23,7 @@ void add_workspace(Call& call) {
   std::string text;
   JsonWriter(text).object().key("name").text(name).key("token").text(token).end_object();
   call.ask(core::AddWorkspace{.name = name, .admin_token = lib::sha256(token)},
-           [asker = call.asker(), text = std::move(text)](const core::Outcome& outcome,
-                                                          std::span<const core::Effect>) {
-             if (outcome) {
-               asker.respond(json_response(201, text));
-             } else {
-               asker.refuse(outcome.error());
-             }
-           });
+           call.reply(std::move(text), 201));
 }
 
 void list_workspaces(Call& call) {
@@ -53,8 +46,11 @@ void list_workspaces(Call& call) {
 
 std::span<const Route> workspace_routes() {
   static const std::vector<Route> routes = {
-      {"POST", "/v1/workspaces", add_workspace, {}, body_of({"name"})},
-      {"GET", "/v1/workspaces", list_workspaces, {}, {}, Who::admin},
+      {.method = "POST",
+       .pattern = "/v1/workspaces",
+       .handler = add_workspace,
+       .body = body_of({"name"})},
+      {.method = "GET", .pattern = "/v1/workspaces", .handler = list_workspaces, .who = Who::admin},
   };
   return routes;
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "edge/render.h"
+#include "dialect/dialect.h"
 
 namespace parley::edge {
 
@@ -23,21 +23,9 @@ constexpr auto long_seconds_bounds = [] {
 
 double ms_of(base::Duration duration) { return static_cast<double>(duration.us) / 1e3; }
 
-// The name of a type is that of the sender's dialect.
+// The word for a type is that which the sender's dialect defines for its metrics.
 std::string_view type_word(core::Dialect dialect, core::Kind kind) {
-  constexpr std::array<std::string_view, static_cast<size_t>(core::kind_last) + 1> words = {
-      "notification",     "request",         "query",        "response",
-      "broadcast",        "acknowledgement", "challenge",    "escalation",
-      "approval_request", "private_flag",    "health_report"};
-  if (dialect == core::Dialect::collab) {
-    if (kind == core::Kind::request) {
-      return "command";
-    }
-    if (kind == core::Kind::notification || kind == core::Kind::broadcast) {
-      return "event";
-    }
-  }
-  return words[static_cast<size_t>(kind)];
+  return dialect::codec_of(dialect).counted_as(kind);
 }
 
 }  // namespace
@@ -197,7 +185,7 @@ void MessageMetrics::tell_traffic(lib::MetricRegistry& registry) const {
             "messages_sent_total", "Messages accepted, by type and priority.",
             static_cast<double>(sum.sent[n]),
             {{"type", type},
-             {"priority", std::string(priority_name(static_cast<core::Priority>(n)))}});
+             {"priority", std::string(word_of(static_cast<core::Priority>(n)))}});
       }
     }
     if (sum.received > 0) {
@@ -219,7 +207,7 @@ void MessageMetrics::tell_traffic(lib::MetricRegistry& registry) const {
 void MessageMetrics::tell_queue_time(lib::MetricRegistry& registry) const {
   for (size_t n = 0; n < queue_time_ms_.size(); ++n) {
     const lib::MetricRegistry::Labels labels = {
-        {"priority", std::string(priority_name(static_cast<core::Priority>(n)))}};
+        {"priority", std::string(word_of(static_cast<core::Priority>(n)))}};
     registry.histogram("queue_time_ms",
                        "Milliseconds from acceptance to the first handing out, by priority.",
                        queue_time_ms_[n].buckets(), labels);

@@ -38,7 +38,7 @@ void tell_depth(const Depth& depth, base::Time now, lib::MetricRegistry& registr
   for (size_t n = 0; n < depth.by_priority.size(); ++n) {
     registry.gauge("queue_depth", "Deliveries that are not settled, by priority.",
                    static_cast<double>(depth.by_priority[n]),
-                   {{"priority", std::string(priority_name(static_cast<core::Priority>(n)))}});
+                   {{"priority", std::string(word_of(static_cast<core::Priority>(n)))}});
   }
   registry.gauge("parley_queue_oldest_seconds", "Age of the oldest unsettled message.",
                  depth.open == 0 ? 0 : seconds_of(now - depth.oldest));

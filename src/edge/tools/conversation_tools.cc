@@ -2,12 +2,13 @@
 // The tools about agents, conversations and humans: who is there, what was said in a thread, shared
 // sessions, asking a human, how one stands; and the reading of resources.
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/text.h"
-#include "edge/api/call.h"
 #include "edge/tools/tools.h"
 #include "lib/json_writer.h"
+#include "net/uri.h"
 
 namespace parley::edge::tools {
 
@@ -27,7 +28,10 @@ class Query {
   // Nothing where the value is empty.
   Query& add(std::string_view key, std::string_view value) {
     if (!value.empty()) {
-      text_.append(text_.empty() ? "" : "&").append(key).append("=").append(percent_encoded(value));
+      text_.append(text_.empty() ? "" : "&")
+          .append(key)
+          .append("=")
+          .append(net::percent_encoded(value));
     }
     return *this;
   }
@@ -80,9 +84,9 @@ void Tools::get_thread(const CallContext& context) {
   const uint64_t limit = arguments.number("limit", thread_limit, 1, 100);
   if (accepted(arguments, context.call)) {
     answer(caller_of(context),
-           {.path = "/v1/threads/" + percent_encoded(id),
+           {.path = "/v1/threads/" + net::percent_encoded(id),
             .query = "limit=" + std::to_string(limit),
-            .dialect = "inbox"},
+            .dialect = tool_dialect},
            thread_reply);
   }
 }
@@ -126,17 +130,17 @@ void Tools::session(const CallContext& context) {
     context.call.done(tool_error(Code::bad_arguments, problem));
     return;
   }
-  answer(caller_of(context), session_inner(wanted), session_reply);
+  answer(caller_of(context), session_request(wanted), session_reply);
 }
 
-Tools::Inner Tools::session_inner(const SessionCall& wanted) {
-  Inner inner{.path = "/v1/sessions"};
-  JsonWriter body(inner.body);
+InsideRequest Tools::session_request(const SessionCall& wanted) {
+  InsideRequest request{.path = "/v1/sessions"};
+  JsonWriter body(request.body);
   if (wanted.action == "list") {
-    return inner;
+    return request;
   }
   if (wanted.action == "start") {
-    inner.method = "POST";
+    request.method = "POST";
     body.object();
     if (!wanted.id.empty()) {
       body.key("id").text(wanted.id);
@@ -146,24 +150,24 @@ Tools::Inner Tools::session_inner(const SessionCall& wanted) {
       body.text(each);
     }
     body.end_array().key("task").text(wanted.text).end_object();
-    return inner;
+    return request;
   }
-  inner.path += "/" + percent_encoded(wanted.id);
+  request.path += "/" + net::percent_encoded(wanted.id);
   if (wanted.action == "get") {
-    return inner;
+    return request;
   }
-  inner.method = "POST";
-  inner.if_match = wanted.version == 0 ? "*" : "\"" + std::to_string(wanted.version) + "\"";
+  request.method = "POST";
+  request.if_match = wanted.version == 0 ? "*" : "\"" + std::to_string(wanted.version) + "\"";
   body.object();
   if (wanted.action == "invite") {
-    inner.path += "/participants";
+    request.path += "/participants";
     body.key("agent").text(wanted.participants[0]);
   } else if (wanted.writes()) {
     const bool decides = wanted.action == "decide";
-    inner.path += decides ? "/decisions" : wanted.action == "find" ? "/findings" : "/artifacts";
+    request.path += decides ? "/decisions" : wanted.action == "find" ? "/findings" : "/artifacts";
     body.key(decides ? "decision" : "text").text(wanted.text);
   } else {
-    inner.path += "/status";
+    request.path += "/status";
     body.key("status").plain(wanted.action == "pause"      ? "paused"
                              : wanted.action == "resume"   ? "active"
                              : wanted.action == "complete" ? "completed"
@@ -173,7 +177,7 @@ Tools::Inner Tools::session_inner(const SessionCall& wanted) {
     }
   }
   body.end_object();
-  return inner;
+  return request;
 }
 
 // Asks the client's own user where the client can; else, or when a human is named, sends a message
@@ -300,53 +304,59 @@ void Tools::status(const CallContext& context) {
   const std::string& me = caller.principal.name;
   Query unfinished;
   unfinished.add("agent", me).add("unfinished", "true").add("limit", tasks_shown);
-  const Inner tasks{.path = "/v1/tasks", .query = unfinished.text(), .dialect = "inbox"};
-  call_api(caller, {.path = "/v1/agents/" + percent_encoded(me)},
-           [this, caller, tasks](const net::Response&, Json self) {
-             std::string text = R"({"you":)" + self_reply(self);
-             for (const std::string_view box : {"inbox", "outbox"}) {
-               text.append(box == "inbox" ? R"(,"waitingForYou":)" : R"(,"sentAndUnsettled":)");
-               text.append(std::to_string(number_of(self.find(box), "unsettled")));
-             }
-             call_api(caller, tasks, [this, caller, text](const net::Response&, Json found) {
-               const std::string so_far = text + R"(,"tasks":)" + tasks_reply(found);
-               answer(caller, {.path = "/v1/health"}, [so_far](Json health) {
-                 std::string whole = so_far + R"(,"broker":)";
-                 JsonWriter out(whole);
-                 out.object().key("status").text(text_of(health, "status"));
-                 out.key("version").text(text_of(health, "version")).end_object();
-                 return whole + "}";
+  const InsideRequest tasks{
+      .path = "/v1/tasks", .query = unfinished.text(), .dialect = tool_dialect};
+  struct Made {
+    std::string text{};
+    JsonWriter out{text};
+  };
+  const auto made = std::make_shared<Made>();
+  call_api(caller, {.path = "/v1/agents/" + net::percent_encoded(me)},
+           [this, caller, tasks, made](const net::Response&, Json self) {
+             const auto unsettled = [&self](std::string_view box) {
+               return number_of(self.find(box), "unsettled");
+             };
+             made->out.object().key("you").raw(self_reply(self));
+             made->out.key("waitingForYou").number(unsettled("inbox"));
+             made->out.key("sentAndUnsettled").number(unsettled("outbox"));
+             call_api(caller, tasks, [this, caller, made](const net::Response&, Json found) {
+               made->out.key("tasks").raw(tasks_reply(found));
+               answer(caller, {.path = "/v1/health"}, [made](Json health) {
+                 made->out.key("broker").object().key("status").text(text_of(health, "status"));
+                 made->out.key("version").text(text_of(health, "version"));
+                 made->out.end_object().end_object();
+                 return made->text;
                });
              });
            });
 }
 
-void Tools::read(const CallContext& context, const Inner& inner, Write write) {
+void Tools::read(const CallContext& context, InsideRequest request, Write write) {
   const RpcError missing = resource_not_found(context);
   call_api(
-      caller_of(context), inner,
+      caller_of(context), std::move(request),
       [call = context.call, uri = std::string(context.uri), write = std::move(write)](
           const net::Response&, Json body) {
         call.done(mcp::resource_text(uri, "application/json", write(body)));
       },
-      [call = context.call, missing](Json problem) {
-        const std::string code = text_of(problem, "code");
-        const bool is_missing = code == "NOT_FOUND" || code == "FORBIDDEN";
-        call.fail(is_missing ? missing : RpcError{internal_error, refusal(problem), {}});
+      [call = context.call, missing](const base::Error& error) {
+        const bool is_missing =
+            error.code == base::Code::not_found || error.code == base::Code::forbidden;
+        call.fail(is_missing ? missing : RpcError{internal_error, refusal(error), {}});
         return true;
       });
 }
 
 void Tools::read_inbox(const CallContext& context) {
-  read(context, {.path = "/v1/inbox", .dialect = "inbox"},
+  read(context, {.path = "/v1/inbox", .dialect = tool_dialect},
        [](Json inbox) { return inbox_reply(inbox, false); });
 }
 
 void Tools::read_thread(const CallContext& context) {
   read(context,
-       {.path = "/v1/threads/" + percent_encoded(text_of(context.arguments, "id")),
+       {.path = "/v1/threads/" + net::percent_encoded(text_of(context.arguments, "id")),
         .query = "limit=100",
-        .dialect = "inbox"},
+        .dialect = tool_dialect},
        thread_reply);
 }
 

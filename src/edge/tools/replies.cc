@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
-#include <optional>
 
 #include "lib/json_writer.h"
 
@@ -58,39 +57,44 @@ std::string object_of(const Write& write) {
   return text;
 }
 
-// Advice for a model that has only the tools. The API's own advice is for programs and people.
-// Empty: the detail says enough.
-std::optional<std::string_view> advice_of(std::string_view code) {
-  constexpr auto table = std::to_array<Renamed>({
-      {"BAD_REQUEST", "Correct what is named and call again."},
-      {"VALIDATION_FAILED", "Correct what is named and call again."},
-      {"NOT_FOUND", "Check the id: what is not yours is not found either."},
-      {"FORBIDDEN", "Ask one who may, or a human by askHuman."},
-      {"CONFLICT", ""},
-      {"DUPLICATE_ID", ""},
-      {"RECEIVER_NOT_FOUND", "findAgents shows who is there."},
-      {"RECEIVER_UNAVAILABLE", "findAgents shows who is there; or try again later."},
-      {"NOT_ANSWERED", "findAgents shows who is there."},
-      {"NOT_DELIVERED", "Call readMessage before you settle it."},
-      {"ALREADY_SETTLED", "There is nothing left to do with it."},
-      {"PAYLOAD_TOO_LARGE", "Summarize it, or name a file that has the rest."},
-      {"LIMIT_REACHED", "Finish what is open first, or ask a human to raise the limit."},
-      {"THREAD_FULL", "Leave `threadId` out: that begins a new conversation."},
-      {"THREAD_CLOSED", "Leave `threadId` out: that begins a new conversation."},
-      {"CIRCUIT_OPEN", "Try again later; findAgents shows others who can do it."},
-      {"PING_PONG", "Stop, or bring in another agent or, by askHuman, a person."},
-      {"FAN_OUT_LIMIT", "Send to fewer, or later."},
-      {"BUDGET_EXCEEDED", "Wait for the next day (UTC), or ask a human to raise it."},
-      {"DEADLOCK", "Answer what you were asked first: checkInbox; or use sendMessage."},
-      {"NOT_A_PARTICIPANT", "Its coordinator can add them: session with action invite."},
-      {"SESSION_ENDED", "Start another one: action start."},
-      {"SESSION_PAUSED", "Wait until its coordinator resumes it."},
-      {"VERSION_CONFLICT", "Use action get, decide again, and repeat it with that version."},
-      {"ROLE_FORBIDDEN",
+// Advice for a model that has only the tools; empty where the detail says enough. The API's own
+// advice is for programs and people: it is given where there is none here.
+std::string_view advice_of(base::Code code) {
+  using enum base::Code;
+  struct Row {
+    base::Code code;
+    std::string_view advice;
+  };
+  constexpr auto table = std::to_array<Row>({
+      {bad_request, "Correct what is named and call again."},
+      {validation_failed, "Correct what is named and call again."},
+      {not_found, "Check the id: what is not yours is not found either."},
+      {forbidden, "Ask one who may, or a human by askHuman."},
+      {conflict, ""},
+      {duplicate_id, ""},
+      {receiver_not_found, "findAgents shows who is there."},
+      {not_answered, "findAgents shows who is there."},
+      {receiver_unavailable, "findAgents shows who is there; or try again later."},
+      {not_delivered, "Call readMessage before you settle it."},
+      {already_settled, "There is nothing left to do with it."},
+      {payload_too_large, "Summarize it, or name a file that has the rest."},
+      {limit_reached, "Finish what is open first, or ask a human to raise the limit."},
+      {thread_full, "Leave `threadId` out: that begins a new conversation."},
+      {thread_closed, "Leave `threadId` out: that begins a new conversation."},
+      {circuit_open, "Try again later; findAgents shows others who can do it."},
+      {ping_pong, "Stop, or bring in another agent or, by askHuman, a person."},
+      {fan_out_limit, "Send to fewer, or later."},
+      {budget_exceeded, "Wait for the next day (UTC), or ask a human to raise it."},
+      {deadlock, "Answer what you were asked first: checkInbox; or use sendMessage."},
+      {not_a_participant, "Its coordinator can add them: session with action invite."},
+      {session_ended, "Start another one: action start."},
+      {session_paused, "Wait until its coordinator resumes it."},
+      {version_conflict, "Use action get, decide again, and repeat it with that version."},
+      {role_forbidden,
        "Anyone may ask by request, and tell by sendMessage with type status or error."},
   });
-  const auto* const at = std::ranges::find(table, code, &Renamed::from);
-  return at == table.end() ? std::nullopt : std::optional(at->to);
+  const auto* const at = std::ranges::find(table, code, &Row::code);
+  return at == table.end() ? base::info(code).advice : at->advice;
 }
 
 // The argument of a tool that became this field of the API; empty where no argument did.
@@ -120,11 +124,11 @@ std::string argument_of(std::string_view field, std::string_view to) {
   return std::string(at != table.end() ? at->to : field.starts_with('/') ? field.substr(1) : field);
 }
 
-// Details of the API use the words of the dialect flow; the tools have other names for them.
+// Details of the API call a conversation as the dialect flow does; the tools have another name for
+// it.
 std::string in_words_of_tools(std::string detail) {
   constexpr std::string_view ours = "conversation_id";
   constexpr std::string_view theirs = "threadId";
-  detail.resize(std::min(detail.size(), detail.find("; go on in a new conversation_id")));
   for (size_t at = detail.find(ours); at != detail.npos; at = detail.find(ours, at)) {
     detail.replace(at, ours.size(), theirs);
   }
@@ -157,21 +161,20 @@ uint64_t number_of(Json object, std::string_view key) {
   return object.find(key).as_uint64().value_or(0);
 }
 
-std::string refusal(Json problem, std::string_view to) {
-  const std::string code = text_of(problem, "code");
-  std::string text = code + ": " + in_words_of_tools(text_of(problem, "detail"));
-  if (const std::string argument = argument_of(text_of(problem, "field"), to); !argument.empty()) {
+// The remedy of the API is left out: the advice says the same by tools.
+std::string refusal(const base::Error& error, std::string_view to) {
+  std::string text(base::info(error.code).name);
+  text.append(": ").append(in_words_of_tools(error.detail));
+  if (const std::string argument = argument_of(error.field, to); !argument.empty()) {
     text.append(" (argument ").append(argument).append(")");
   }
-  const auto known = advice_of(code);
-  if (const std::string advice = known ? std::string(*known) : text_of(problem, "advice");
-      !advice.empty()) {
+  if (const std::string_view advice = advice_of(error.code); !advice.empty()) {
     text.append(". ").append(advice);
   }
   return text;
 }
 
-std::string undelivered(Json receipt) {
+std::string undelivered(Json receipt, const core::Tables& tables) {
   if (const Json skipped = receipt.find("skipped"); skipped && skipped.as_bool() == true) {
     for (const Json warning : elements_of(receipt, "warnings")) {
       return std::string(warning.as_string().value_or(""));
@@ -181,7 +184,9 @@ std::string undelivered(Json receipt) {
   bool reached = false;
   size_t count = 0;
   for (const Json each : elements_of(receipt, "recipients")) {
-    reached = reached || text_of(each, "state") != "dead";
+    const core::AgentRef receiver = tables.agents.find(text_of(each, "receiver"));
+    unknown = unknown || receiver == core::none || !tables.agents[receiver].is_registered();
+    reached = reached || text_of(each, "state") != core::state_name(core::State::dead);
     ++count;
   }
   if (reached || count == 0) {
@@ -189,9 +194,7 @@ std::string undelivered(Json receipt) {
   }
   std::string why;
   for (const Json each : elements_of(receipt, "warnings")) {
-    const std::string_view warning = each.as_string().value_or("");
-    unknown = unknown || warning.starts_with("there is no ");
-    why.append(why.empty() ? "" : "; ").append(warning);
+    why.append(why.empty() ? "" : "; ").append(each.as_string().value_or(""));
   }
   return std::string(unknown ? "RECEIVER_NOT_FOUND: " : "RECEIVER_UNAVAILABLE: ") + why +
          ". findAgents shows who is there.";

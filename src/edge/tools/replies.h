@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+#include "core/machine/tables.h"
 #include "lib/json.h"
 
 namespace parley::edge::tools {
@@ -32,10 +34,10 @@ std::string tasks_reply(lib::Json tasks);
 
 // What a model reads of a refusal: the code, what was wrong with which argument, what to do by
 // tools. `to` is the tool's name for the receiver.
-std::string refusal(lib::Json problem, std::string_view to = "to");
+std::string refusal(const base::Error& error, std::string_view to = "to");
 // The refusal of a message that was taken and reaches nobody, or that was not sent once more; empty
-// where it reaches someone.
-std::string undelivered(lib::Json receipt);
+// where it reaches someone. The tables are those of the sender's workspace.
+std::string undelivered(lib::Json receipt, const core::Tables& tables);
 
 // The text, the number of a member; empty, 0 where there is none.
 std::string text_of(lib::Json object, std::string_view key);

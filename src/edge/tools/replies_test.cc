@@ -8,35 +8,31 @@
 namespace parley::edge::tools {
 namespace {
 
-std::string refused(std::string_view problem, std::string_view to = "to") {
-  lib::JsonDocument document;
-  return refusal(*document.parse(problem), to);
-}
+using base::Code;
 
 TEST(McpReplies, ARefusalNamesTheArgumentsAndTheToolsThatHelp) {
-  EXPECT_EQ(refused(R"({"code":"ROLE_FORBIDDEN","detail":"no","field":"/receiver"})"),
+  EXPECT_EQ(refusal({Code::role_forbidden, "no", "/receiver"}),
             "ROLE_FORBIDDEN: no (argument to). Anyone may ask by request, and tell by sendMessage "
             "with type status or error.");
-  EXPECT_EQ(refused(R"({"code":"BAD_REQUEST","detail":"no","field":"/receiver"})", "topic"),
+  EXPECT_EQ(refusal({Code::bad_request, "no", "/receiver"}, "topic"),
             "BAD_REQUEST: no (argument topic). Correct what is named and call again.");
-  EXPECT_EQ(refused(R"({"code":"VALIDATION_FAILED","detail":"no","field":"/content/taskId"})"),
+  EXPECT_EQ(refusal({Code::validation_failed, "no", "/content/taskId"}),
             "VALIDATION_FAILED: no (argument content: taskId). Correct what is named and call "
             "again.");
   // Who sends is no argument.
-  EXPECT_EQ(refused(R"({"code":"CONFLICT","detail":"no","field":"/sender","advice":"Hm."})"),
-            "CONFLICT: no");
-  EXPECT_EQ(refused(R"({"code":"OVERLOADED","detail":"busy","advice":"Send again."})"),
-            "OVERLOADED: busy. Send again.");
+  EXPECT_EQ(refusal({Code::conflict, "no", "/sender"}), "CONFLICT: no");
+  EXPECT_EQ(refusal({Code::overloaded, "busy", {}}),
+            "OVERLOADED: busy. Send again after a short pause.");
 }
 
 TEST(McpReplies, ARefusalOfAThreadSpeaksOfWhatTheToolHas) {
-  const std::string full =
-      refused(R"({"code":"THREAD_FULL","detail":"thread \"t\" has 20 messages; go on in a new )"
-              R"(conversation_id with metadata.correlation_id \"t\"","field":"/conversation_id"})");
-  EXPECT_EQ(full,
+  EXPECT_EQ(refusal({.code = Code::thread_full,
+                     .detail = "thread \"t\" has 20 messages",
+                     .field = "/conversation_id",
+                     .remedy = "go on in a new conversation_id"}),
             "THREAD_FULL: thread \"t\" has 20 messages (argument threadId). Leave `threadId` out: "
             "that begins a new conversation.");
-  EXPECT_EQ(refused(R"({"code":"FORBIDDEN","detail":"take another conversation_id"})"),
+  EXPECT_EQ(refusal({Code::forbidden, "take another conversation_id", {}}),
             "FORBIDDEN: take another threadId. Ask one who may, or a human by askHuman.");
 }
 

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <variant>
 
-#include "edge/api/call.h"
+#include "edge/api/api.h"
+#include "net/uri.h"
 
 namespace parley::edge::tools {
 
@@ -52,7 +53,7 @@ void notify_of_thread(const core::Tables& tables, core::WorkspaceId id, const co
   if (envelope.thread.empty()) {
     return;
   }
-  const std::string uri = std::string(threads_uri) + percent_encoded(envelope.thread);
+  const std::string uri = std::string(threads_uri) + net::percent_encoded(envelope.thread);
   server.updated(id, envelope.sender, uri);
   if (const core::MessageRef ref = tables.messages.find(receipt.message); ref != core::none) {
     for (core::DeliveryRef at = tables.messages.message(ref).deliveries; at != core::none;

@@ -165,7 +165,7 @@ mcp::Tool tool_of(const Row& row, const std::shared_ptr<Tools>& tools) {
 }  // namespace
 
 mcp::Features parley_features(Api& api, node::Broker& broker, mcp::Server& server) {
-  const auto tools = std::make_shared<Tools>(api, server);
+  const auto tools = std::make_shared<Tools>(api, broker, server);
   mcp::Features features;
   features.instructions = instructions;
   for (const Row& row : rows) {

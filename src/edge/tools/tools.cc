@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "edge/api/call.h"
 #include "lib/json_writer.h"
+#include "net/uri.h"
 
 namespace parley::edge::tools {
 
@@ -26,7 +26,7 @@ constexpr uint64_t progress_seconds = 5;           // between two notifications 
 constexpr std::string_view answer_timeout = "1h";  // then a question is over, and its asker told
 
 std::string path_to(std::string_view collection, std::string_view id, std::string_view below = {}) {
-  return "/v1/" + std::string(collection) + "/" + percent_encoded(id) + std::string(below);
+  return "/v1/" + std::string(collection) + "/" + net::percent_encoded(id) + std::string(below);
 }
 
 std::string wait_query(uint64_t seconds) { return "wait=" + std::to_string(seconds) + "s"; }
@@ -66,30 +66,24 @@ Tools::Caller Tools::caller_of(const CallContext& context) {
           .tracestate = context.client.tracestate};
 }
 
-void Tools::call_api(const Caller& caller, const Inner& inner, Use use, Refused refused) {
-  Api::Inner request{
-      .method = inner.method, .path = inner.path, .query = inner.query, .body = inner.body};
-  const auto add = [&request](std::string_view name, std::string_view value) {
-    if (!value.empty()) {
-      request.headers.emplace_back(name, value);
-    }
-  };
-  add("parley-dialect", inner.dialect);
-  add("if-match", inner.if_match);
-  add("traceparent", caller.traceparent);
-  add("tracestate", caller.tracestate);
+void Tools::call_api(const Caller& caller, InsideRequest request, Use use, Refused refused) {
+  request.traceparent = caller.traceparent;
+  request.tracestate = caller.tracestate;
   const uint64_t number =
       api_.ask_inside(caller.principal, request,
                       [call = caller.call, to = caller.to, use = std::move(use),
-                       refused = std::move(refused)](const net::Response& response) {
+                       refused = std::move(refused)](const InsideAnswer& answer) {
+                        if (answer.error) {
+                          if (!refused || !refused(*answer.error)) {
+                            call.done(tool_error(refusal(*answer.error, to)));
+                          }
+                          return;
+                        }
                         lib::JsonDocument document;
-                        const auto body = document.parse(response.body);
-                        if (!body) {
+                        if (const auto body = document.parse(answer.response.body)) {
+                          use(answer.response, *body);
+                        } else {
                           call.fail({internal_error, "the broker's answer cannot be read", {}});
-                        } else if (response.status < 400) {
-                          use(response, *body);
-                        } else if (!refused || !refused(*body)) {
-                          call.done(tool_error(refusal(*body, to)));
                         }
                       });
   // A request that was answered at once may have led to the next one, whose undoing is set already.
@@ -98,8 +92,8 @@ void Tools::call_api(const Caller& caller, const Inner& inner, Use use, Refused 
   }
 }
 
-void Tools::answer(const Caller& caller, const Inner& inner, Write write) {
-  call_api(caller, inner,
+void Tools::answer(const Caller& caller, InsideRequest request, Write write) {
+  call_api(caller, std::move(request),
            [call = caller.call, write = std::move(write)](const net::Response&, Json body) {
              call.done(tool_json(write(body)));
            });
@@ -122,9 +116,10 @@ void Tools::check_inbox(const CallContext& context) {
   Arguments arguments(context.arguments);
   const uint64_t limit = arguments.number("limit", inbox_limit, 1, 100);
   if (accepted(arguments, context.call)) {
-    answer(caller_of(context),
-           {.path = "/v1/inbox", .query = "limit=" + std::to_string(limit), .dialect = "inbox"},
-           [](Json inbox) { return inbox_reply(inbox, false); });
+    answer(
+        caller_of(context),
+        {.path = "/v1/inbox", .query = "limit=" + std::to_string(limit), .dialect = tool_dialect},
+        [](Json inbox) { return inbox_reply(inbox, false); });
   }
 }
 
@@ -138,7 +133,7 @@ void Tools::wait_for_message(const CallContext& context) {
   answer(caller_of(context),
          {.path = "/v1/inbox",
           .query = "limit=" + std::to_string(inbox_limit) + "&" + wait_query(seconds),
-          .dialect = "inbox"},
+          .dialect = tool_dialect},
          [](Json inbox) { return inbox_reply(inbox, true); });
 }
 
@@ -148,7 +143,7 @@ void Tools::read_message(const CallContext& context) {
   if (!accepted(arguments, context.call)) {
     return;
   }
-  call_api(caller_of(context), {.path = path_to("messages", id), .dialect = "inbox"},
+  call_api(caller_of(context), {.path = path_to("messages", id), .dialect = tool_dialect},
            [call = context.call](const net::Response& response, Json message) {
              std::string_view provenance;
              std::string_view delivery;
@@ -174,9 +169,11 @@ void Tools::send_message(const CallContext& context) {
              {.method = "POST",
               .path = "/v1/messages",
               .body = std::string(context.arguments.raw()),
-              .dialect = "inbox"},
-             [call = context.call](const net::Response&, Json receipt) {
-               const std::string nobody = undelivered(receipt);
+              .dialect = tool_dialect},
+             [this, call = context.call, workspace = context.client.principal.workspace](
+                 const net::Response&, Json receipt) {
+               const std::string nobody =
+                   undelivered(receipt, broker_.machine().find(workspace)->tables());
                call.done(nobody.empty() ? tool_json(receipt_reply(receipt)) : tool_error(nobody));
              });
   }
@@ -216,20 +213,20 @@ void Tools::question(const Caller& caller, std::string body, uint64_t seconds,
        .path = "/v1/messages",
        .query = "lenient=true&" + wait_query(seconds),
        .body = std::move(body),
-       .dialect = "flow"},
+       .dialect = draft_dialect},
       [call = caller.call, write = std::move(write)](const net::Response& response, Json answered) {
         Result result = tool_json(write(answered));
         result.reports = response.reports;
         call.done(result);
       },
-      [call = caller.call](Json problem) {
-        if (text_of(problem, "code") != "TIMEOUT") {
+      [call = caller.call](const base::Error& error) {
+        if (error.code != base::Code::timeout) {
           return false;
         }
         std::string text;
         JsonWriter out(text);
         out.object().key("answered").boolean(false).key("note");
-        out.text(text_of(problem, "detail") +
+        out.text(base::whole_detail(error) +
                  "; a late answer comes to your inbox: use waitForMessage or checkInbox");
         out.end_object();
         call.done(tool_json(text));
@@ -279,7 +276,7 @@ void Tools::publish(const CallContext& context) {
                             .to = is_plain ? prefix + topic : topic,
                             .content = content,
                             .priority = priority}),
-          .dialect = "flow"},
+          .dialect = draft_dialect},
          published_reply);
 }
 

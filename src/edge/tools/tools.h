@@ -18,7 +18,8 @@ namespace parley::edge::tools {
 // caller's name, and a short answer made of what came back.
 class Tools {
  public:
-  Tools(Api& api, mcp::Server& server) : api_(api), server_(server) {}
+  Tools(Api& api, const node::Broker& broker, mcp::Server& server)
+      : api_(api), broker_(broker), server_(server) {}
 
   void check_inbox(const mcp::CallContext& context);
   void read_message(const mcp::CallContext& context);
@@ -48,29 +49,20 @@ class Tools {
   };
   static Caller caller_of(const mcp::CallContext& context);
 
-  // A request to the API. `dialect` is that of the body and of the answer.
-  struct Inner {
-    std::string_view method = "GET";
-    std::string path;
-    std::string query{};
-    std::string body{};
-    std::string_view dialect{};
-    std::string if_match{};
-  };
   // Takes the answer of the API, as JSON, when it is no refusal.
   using Use = std::function<void(const net::Response&, lib::Json)>;
   // Takes a refusal; false: the call ends with the refusal as an error.
-  using Refused = std::function<bool(lib::Json problem)>;
-  void call_api(const Caller& caller, const Inner& inner, Use use, Refused refused = {});
+  using Refused = std::function<bool(const base::Error&)>;
+  void call_api(const Caller& caller, InsideRequest request, Use use, Refused refused = {});
   // The same; the call ends with the object that `write` makes of the answer.
   using Write = std::function<std::string(lib::Json)>;
-  void answer(const Caller& caller, const Inner& inner, Write write);
+  void answer(const Caller& caller, InsideRequest request, Write write);
 
   struct SessionCall;
-  static Inner session_inner(const SessionCall& wanted);
+  static InsideRequest session_request(const SessionCall& wanted);
 
   // Ends the reading of a resource with the object that `write` makes of the answer.
-  void read(const mcp::CallContext& context, const Inner& inner, Write write);
+  void read(const mcp::CallContext& context, InsideRequest request, Write write);
 
   // Sends a request and waits for its answer; `asked` names the receiver for the progress texts.
   void question(const Caller& caller, std::string body, uint64_t seconds, std::string_view asked,
@@ -85,8 +77,14 @@ class Tools {
                        uint64_t passed = 0);
 
   Api& api_;
+  const node::Broker& broker_;
   mcp::Server& server_;
 };
+
+// The dialect in which the tools send and read: that of mailboxes, which models handle best. What
+// `composed` writes, and the answer to it, is in `draft_dialect`.
+constexpr std::string_view tool_dialect = "inbox";
+constexpr std::string_view draft_dialect = "flow";
 
 // A message of flow: what any agent may send to any other.
 struct Draft {

@@ -84,9 +84,9 @@ Error no_answer_in_time(const Url& url) {
 }
 
 Error connection_lost(const Url& url) {
-  return {Code::unavailable,
-          fmt::format("the connection to {} was lost before the answer came", url.text),
-          {}};
+  return {.code = Code::unavailable,
+          .detail = fmt::format("the connection to {} was lost before the answer came", url.text),
+          .has_lost_connection = true};
 }
 
 std::string Url::authority() const {

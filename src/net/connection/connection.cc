@@ -147,9 +147,9 @@ void Connection::start_stream(uint64_t number, const Response& head) {
 
 void Connection::accept_websocket(uint64_t number, std::string_view protocol) {
   if (!http_.is_upgrade(number)) {
-    respond(number, upgrade_required({Code::upgrade_required,
-                                      "this is a WebSocket: connect with `Upgrade: websocket`",
-                                      {}}));
+    const Error error{
+        Code::upgrade_required, "this is a WebSocket: connect with `Upgrade: websocket`", {}};
+    respond(number, upgrade_required(state_.around.handler->problem(error)));
     return;
   }
   mode_ = Mode::websocket;

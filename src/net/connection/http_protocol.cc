@@ -189,8 +189,10 @@ void HttpProtocol::accept_websocket(uint64_t number, std::string_view protocol) 
 }
 
 void HttpProtocol::refuse(const Error& error) {
-  const Response response =
-      error.code == Code::upgrade_required ? upgrade_required(error) : problem(error);
+  Response response = connection_.around.handler->problem(error);
+  if (error.code == Code::upgrade_required) {
+    response = upgrade_required(std::move(response));
+  }
   AnswerQueue::Slot& slot = connection_.answers.add({});
   slot.framing.keep_alive = false;
   last_request_ = true;
@@ -221,8 +223,7 @@ void HttpProtocol::trim() {
   }
 }
 
-Response upgrade_required(const Error& error) {
-  Response response = problem(error);
+Response upgrade_required(Response response) {
   response.headers.emplace_back("Connection", "Upgrade");
   response.headers.emplace_back("Upgrade", "websocket");
   response.headers.emplace_back("Sec-WebSocket-Version", "13");

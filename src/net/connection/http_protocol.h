@@ -70,7 +70,7 @@ class HttpProtocol {
   std::string accept_;   // Sec-WebSocket-Accept of the upgrade that waits
 };
 
-// A 426 that names the protocol (RFC 9110, 15.5.22) and its version (RFC 6455, 4.4).
-Response upgrade_required(const Error& error);
+// Makes it a 426 that names the protocol (RFC 9110, 15.5.22) and its version (RFC 6455, 4.4).
+Response upgrade_required(Response problem);
 
 }  // namespace parley::net

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "edge/api/call.h"
 #include "lib/crypto.h"
 #include "lib/json_writer.h"
+#include "net/uri.h"
 
 namespace parley::edge::mcp {
 
@@ -206,12 +206,12 @@ std::optional<TemplateMatch> match_template(std::string_view pattern, std::strin
     }
     // A variable is one segment: a slash within it must be percent-encoded.
     const size_t end = std::min(uri.find_first_of("/?#"), uri.size());
-    const auto value = percent_decoded(uri.substr(0, end), false);
+    const auto value = net::percent_decoded(uri.substr(0, end), false);
     if (!value || value->empty()) {
       return std::nullopt;
     }
     out.key(pattern.substr(1, close - 1)).text(*value);
-    match.uri += percent_encoded(*value);
+    match.uri += net::percent_encoded(*value);
     uri.remove_prefix(end);
     pattern.remove_prefix(close + 1);
   }

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.h"
+#include "net/server.h"
+
+namespace parley::net {
+
+// What the handlers of the tests answer with: a form of their own, so that a test can tell that the
+// server asks for it.
+inline Response problem_for_tests(const Error& error) {
+  Response response;
+  response.status = base::info(error.code).http_status;
+  response.content_type = "application/problem+json";
+  response.body = R"({"code":")" + std::string(base::info(error.code).name) + R"(","detail":")" +
+                  error.detail + R"("})";
+  return response;
+}
+
+}  // namespace parley::net
