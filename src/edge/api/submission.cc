@@ -242,7 +242,7 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
                          const Submission& submission, node::Broker::Done done) {
   auto command = prepare(caller, codec, message, submission);
   if (!command) {
-    context_.metrics.refused_message(command.error().code, caller.name);
+    context_.metrics.messages.refused(command.error().code, caller.name);
     refuse(caller, message, command.error(), in_words_of(codec, std::move(done)));
     return;
   }
