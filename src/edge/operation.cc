@@ -2,8 +2,12 @@
 #include "edge/operation.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "edge/api/commands.h"
+#include "edge/api/members.h"
 
 namespace parley::edge {
 
@@ -16,21 +20,40 @@ using lib::Json;
 constexpr size_t members_max = 64;  // the message inside has a limit of its own
 constexpr size_t ref_bytes_max = 64;
 
-// What there is to do.
+// What there is to do, and the members that it has.
 struct Row {
   std::string_view name;
   Operation::Kind kind;
+  std::vector<std::string_view> members;
 };
-constexpr std::array<Row, 8> rows = {{
-    {"send", Operation::Kind::send},
-    {"ack", Operation::Kind::settle},
-    {"nack", Operation::Kind::settle},
-    {"reject", Operation::Kind::settle},
-    {"extend", Operation::Kind::settle},
-    {"subscribe", Operation::Kind::subscribe},
-    {"unsubscribe", Operation::Kind::subscribe},
-    {"heartbeat", Operation::Kind::heartbeat},
-}};
+
+Row row_of(std::string_view name, Operation::Kind kind, std::vector<std::string_view> members) {
+  members.insert(members.end(), {"op", "ref"});
+  return {name, kind, std::move(members)};
+}
+
+// All of them name a message. That only an ack takes `upto` is said where it is read.
+Row settling(std::string_view name) {
+  std::vector<std::string_view> members = body_members(name);
+  members.insert(members.end(), {"id", "seq", "upto"});
+  return row_of(name, Operation::Kind::settle, std::move(members));
+}
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> table = {
+      row_of("send", Operation::Kind::send,
+             {"message", "lenient", "idempotency_key", "on_unavailable", "session", "traceparent",
+              "tracestate"}),
+      settling("ack"),
+      settling("nack"),
+      settling("reject"),
+      settling("extend"),
+      row_of("subscribe", Operation::Kind::subscribe, {"topic"}),
+      row_of("unsubscribe", Operation::Kind::subscribe, {"topic"}),
+      row_of("heartbeat", Operation::Kind::heartbeat, body_members("heartbeat")),
+  };
+  return table;
+}
 
 bool has_more_members(Json object, size_t most) {
   size_t count = 0;
@@ -58,10 +81,13 @@ std::expected<Operation, BadOperation> read_operation(Json value) {
   const Json ref_value = value.find("ref");
   const std::string_view ref = ref_value.raw().size() <= ref_bytes_max ? ref_value.raw() : "";
   const std::string_view name = value.find("op").as_string().value_or("");
-  const auto row = std::ranges::find(rows, name, &Row::name);
-  if (row == rows.end()) {
+  const auto row = std::ranges::find(rows(), name, &Row::name);
+  if (row == rows().end()) {
     return bad(ref, "op is send, ack, nack, reject, extend, subscribe, unsubscribe or heartbeat",
                "/op");
+  }
+  if (auto unknown = unknown_member(value, row->members)) {
+    return std::unexpected(BadOperation{ref, std::move(*unknown)});
   }
   return Operation{.kind = row->kind, .name = row->name, .ref = ref, .members = value};
 }

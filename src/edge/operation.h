@@ -25,8 +25,8 @@ struct BadOperation {
   base::Error error;
 };
 
-// Reads one operation. Fails with bad_request where it is none of these, or has very many members:
-// looking for one of them passes all the others.
+// Reads one operation. Fails with bad_request where it is none of these, where it has a member that
+// it does not know, which is named, or very many: looking for one of them passes all the others.
 std::expected<Operation, BadOperation> read_operation(lib::Json value);
 
 }  // namespace parley::edge

@@ -48,6 +48,34 @@ TEST_F(OperationTest, IsRefusedWhereItIsNone) {
   EXPECT_EQ(fault("{}"), " /op");
 }
 
+// As in the body of a request: a typing error would change what is done.
+TEST_F(OperationTest, RefusesAMemberThatIsUnknownAndNamesTheNearest) {
+  const auto wrong = read(R"({"op":"nack","ref":9,"seq":7,"retryafter":"2s"})");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().ref, "9");
+  EXPECT_EQ(wrong.error().error.code, base::Code::bad_request);
+  EXPECT_EQ(wrong.error().error.field, "/retryafter");
+  EXPECT_EQ(wrong.error().error.detail,
+            R"(there is no member "retryafter" here; the nearest is "retry_after")");
+  EXPECT_EQ(fault(R"({"op":"ack","seq":7,"reason":"x"})"), " /reason");
+  EXPECT_EQ(fault(R"({"op":"subscribe","topic":"a.b","seq":7})"), " /seq");
+  EXPECT_EQ(fault(R"({"op":"heartbeat","Ref":1})"), " /Ref");
+}
+
+TEST_F(OperationTest, TakesAllThatItsDocumentNames) {
+  for (const std::string_view text :
+       {R"({"op":"send","ref":1,"message":{"any":1},"lenient":true,"idempotency_key":"k",
+            "on_unavailable":"fail","session":"s","traceparent":"t","tracestate":"u"})",
+        R"({"op":"ack","ref":1,"id":"m","seq":1,"upto":"1-1"})",
+        R"({"op":"nack","ref":1,"id":"m","seq":1,"reason":"r","retry_after":"1s","failed":true})",
+        R"({"op":"reject","ref":1,"id":"m","seq":1,"reason":"r"})",
+        R"({"op":"extend","ref":1,"id":"m","seq":1,"lease":"1m"})",
+        R"({"op":"subscribe","ref":1,"topic":"t"})", R"({"op":"unsubscribe","ref":1,"topic":"t"})",
+        R"({"op":"heartbeat","ref":1,"status":"s","currentTask":"t","tokens":1})"}) {
+    EXPECT_TRUE(read(text)) << text;
+  }
+}
+
 TEST_F(OperationTest, TakesARefOf64BytesAnd64Members) {
   const auto with_ref = [](size_t bytes) {
     return R"({"op":"ack","ref":")" + std::string(bytes - 2, 'r') + "\"}";

@@ -2,7 +2,7 @@
 // What a route does not take is refused everywhere: a typing error must not change what is done.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Broker } from './harness.mjs';
+import { Broker, Raw, frame, message } from './harness.mjs';
 
 describe('a request', () => {
   let broker, ana, operations;
@@ -60,6 +60,41 @@ describe('a request', () => {
       const detail = await refused(operation, { body: { [`${first ?? 'reason'}x`]: 1 } }, `/${first ?? 'reason'}x`);
       assert.match(detail, first ? new RegExp(`the nearest is "${first}"`) : /takes no body/, operation.name);
     }
+  });
+
+  it('over a WebSocket with a member that its operation does not have is refused, and does nothing', async () => {
+    const bo = await broker.addAgent('bo');
+    const { id, seq } = (await ana.send('bo', { n: 1 })).json;
+    const raw = await Raw.connect(broker.url);
+    assert.equal((await raw.upgrade('/v1/ws?window=0', bo.token)).status, 101);
+    const answer = async (operation) => {
+      await raw.send(frame(JSON.stringify(operation)));
+      return JSON.parse((await raw.frame()).payload);
+    };
+    for (const [operation, wrong, nearest] of [
+      [{ op: 'send', message: message('bo', 'ana', {}) }, 'on_unavailabel', 'on_unavailable'],
+      [{ op: 'send', message: message('bo', 'ana', {}) }, 'idempotencyKey', 'idempotency_key'],
+      [{ op: 'ack', seq }, 'up_to', 'upto'],
+      [{ op: 'ack', seq }, 'reason', 'ref'],
+      [{ op: 'nack', id }, 'retryafter', 'retry_after'],
+      [{ op: 'reject', id }, 'reasons', 'reason'],
+      [{ op: 'extend', seq }, 'leese', 'lease'],
+      [{ op: 'subscribe' }, 'topics', 'topic'],
+      [{ op: 'unsubscribe', topic: 'a.b' }, 'Topic', 'topic'],
+      [{ op: 'heartbeat' }, 'current_task', 'currentTask'],
+    ]) {
+      const { ref, ok, error } = await answer({ ...operation, [wrong]: 'x', ref: wrong });
+      const what = `${JSON.stringify(operation)}: ${JSON.stringify(error)}`;
+      assert.deepEqual([ref, ok, error?.code, error?.field], [wrong, false, 'BAD_REQUEST', `/${wrong}`], what);
+      assert.equal(error.detail, `there is no member "${wrong}" here; the nearest is "${nearest}"`);
+    }
+    // In an array the others are done.
+    assert.equal((await answer([{ op: 'ack', seq, sek: 1 }, { op: 'heartbeat', ref: 2 }])).error.field, '/sek');
+    const { ref, ok } = JSON.parse((await raw.frame()).payload);
+    assert.deepEqual([ref, ok], [2, true]);
+    assert.equal((await bo.inbox()).json.count, 1, 'nothing was settled');
+    assert.equal((await ana.inbox()).json.count, 0, 'nothing was sent');
+    raw.end();
   });
 
   it('that names a fence badly does not release the lock', async () => {
