@@ -12,16 +12,17 @@ TEST(Cut, LeavesShortTextAsItIs) {
 
 TEST(Cut, CutsBetweenCharacters) {
   EXPECT_EQ(cut("abcd", 3), "abc");
-  EXPECT_EQ(cut("a\xc3\xa9z", 2), "a");              // é has two bytes
+  EXPECT_EQ(cut("a\xc3\xa9z", 2), "a");  // é has two bytes
   EXPECT_EQ(cut("a\xc3\xa9z", 3), "a\xc3\xa9");
-  EXPECT_EQ(cut("\xf0\x9f\x98\x80!", 3), "");        // one character of four bytes
+  EXPECT_EQ(cut("\xf0\x9f\x98\x80!", 3), "");  // one character of four bytes
   EXPECT_EQ(cut("\xf0\x9f\x98\x80!", 4), "\xf0\x9f\x98\x80");
 }
 
 TEST(ParseNumber, TakesDecimalDigitsAndNothingElse) {
   EXPECT_EQ(parse_number("0"), 0U);
   EXPECT_EQ(parse_number("18446744073709551615"), UINT64_MAX);
-  for (const std::string_view text : {"", "-1", "+1", " 1", "1 ", "0x1", "1.0", "18446744073709551616"}) {
+  for (const std::string_view text :
+       {"", "-1", "+1", " 1", "1 ", "0x1", "1.0", "18446744073709551616"}) {
     EXPECT_FALSE(parse_number(text)) << text;
   }
 }
@@ -32,7 +33,10 @@ TEST(PlainName, RefusesWhatCannotBeTold) {
   EXPECT_TRUE(is_plain_name("\xe2\x82\xac"));  // the euro sign
   for (const std::string_view name :
        {"", " ", "ana ", " ana", "a\nb", "a\x7f", "\xe2\x80\xae evil", "a\xe2\x80\x8b",
-        "\xef\xbb\xbf" "a", "a\xc2\xa0" "b"}) {
+        "\xef\xbb\xbf"
+        "a",
+        "a\xc2\xa0"
+        "b"}) {
     EXPECT_FALSE(is_plain_name(name)) << name;
   }
   EXPECT_FALSE(is_plain_name(std::string_view("a\0b", 3)));

@@ -18,6 +18,8 @@ using base::Duration;
 using base::Error;
 using base::Time;
 
+// Over 150 lines: a server and its handler call each other, so their contract is one page.
+
 // One accepted socket; never used again for another.
 using ConnectionId = uint64_t;
 

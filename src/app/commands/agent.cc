@@ -231,21 +231,22 @@ void add_adding(Command& agent, int& exit_code, const std::shared_ptr<Options>& 
 }
 
 RouteCommand list_command() {
-  return {
-      .name = "list",
-      .help = "List who is registered",
-      .example = "parley agent list --capability review --json",
-      .arguments = {{.name = "--capability",
-                     .help = "Only those that have it",
-                     .kind = Argument::Kind::several,
-                     .texts_max = 1},
-                    {.name = "--role", .help = "Only those that have it"},
-                    {.name = "--dialect", .help = "Only those that speak it", .words = core::dialect_list()},
-                    {.name = "--status", .help = "Only those that are idle, working, …"}},
-      .call =
-          "GET /v1/agents?capability={--capability}&role={--role}&dialect={--dialect}"
-          "&status={--status}",
-      .show = list};
+  return {.name = "list",
+          .help = "List who is registered",
+          .example = "parley agent list --capability review --json",
+          .arguments = {{.name = "--capability",
+                         .help = "Only those that have it",
+                         .kind = Argument::Kind::several,
+                         .texts_max = 1},
+                        {.name = "--role", .help = "Only those that have it"},
+                        {.name = "--dialect",
+                         .help = "Only those that speak it",
+                         .words = core::dialect_list()},
+                        {.name = "--status", .help = "Only those that are idle, working, …"}},
+          .call =
+              "GET /v1/agents?capability={--capability}&role={--role}&dialect={--dialect}"
+              "&status={--status}",
+          .show = list};
 }
 
 void add_webhook(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
