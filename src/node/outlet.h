@@ -7,6 +7,7 @@
 
 #include "core/model/effect.h"
 #include "core/model/entry.h"
+#include "core/model/outcome.h"
 
 namespace parley::node {
 

@@ -12,6 +12,7 @@
 #include "core/requests/deadlock.h"
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
+#include "edge/api/members.h"
 #include "edge/records.h"
 #include "edge/redact.h"
 #include "lib/crypto.h"
