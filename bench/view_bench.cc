@@ -13,7 +13,7 @@
 #include "journal/file/file.h"
 #include "journal/follower.h"
 #include "scratch.h"
-#include "view/feed.h"
+#include "view/feed/feed.h"
 #include "view/history.h"
 
 namespace parley::bench {

@@ -274,7 +274,7 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journa
     if (auto stepped = (*broker)->step(clock.now()); !stepped) {
       return std::unexpected(stepped.error());
     }
-  } while ((*broker)->is_behind());
+  } while ((*broker)->node().is_behind());
   return broker;
 }
 

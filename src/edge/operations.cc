@@ -3,10 +3,10 @@
 
 #include <utility>
 
+#include "edge/answers/receipt.h"
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
 #include "edge/api/members.h"
-#include "edge/api/receipt.h"
 #include "edge/api/submission.h"
 #include "edge/push.h"
 #include "edge/render.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "view/feed.h"
+#include "view/feed/feed.h"
 #include "view/reader.h"
 
 namespace parley::view {

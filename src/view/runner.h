@@ -10,7 +10,7 @@
 
 #include "base/time.h"
 #include "journal/follower.h"
-#include "view/feed.h"
+#include "view/feed/feed.h"
 #include "view/history.h"
 #include "view/questions.h"
 
@@ -24,11 +24,11 @@ namespace parley::view {
 class Runner {
  public:
   struct Options {
-    std::string path;       // of the database
-    std::string directory;  // of the journal, whose files are followed
+    std::string path;             // of the database
+    std::string directory;        // of the journal, whose files are followed
     History::ReadRecords read{};  // brings the records in their place; none: from the files
-    Seq first;              // the journal's snapshot_seq()
-    Seq journal_last;       // the journal's last()
+    Seq first;                    // the journal's snapshot_seq()
+    Seq journal_last;             // the journal's last()
     Feed::Options feed;
     Feed::Post post;
     base::Duration retention;  // of messages; zero: for ever

@@ -13,7 +13,7 @@
 
 #include "app/client/agent_token.h"
 #include "app/text/terminal.h"
-#include "edge/api/problem.h"
+#include "edge/answers/problem.h"
 #include "lib/json.h"
 #include "lib/json_writer.h"
 
@@ -29,10 +29,10 @@ constexpr size_t line_bytes_max = size_t{8} << 20;
 constexpr size_t answer_bytes_max = size_t{64} << 20;
 constexpr size_t flights_max = 256;
 constexpr base::Duration connect_patience = base::seconds(3);
-constexpr milliseconds note_patience(5'000);    // the broker takes a notification at once
-constexpr milliseconds end_patience(1'000);     // for answers, when the client has hung up
+constexpr milliseconds note_patience(5'000);  // the broker takes a notification at once
+constexpr milliseconds end_patience(1'000);   // for answers, when the client has hung up
 constexpr milliseconds end_session_patience(200);
-constexpr milliseconds listen_pause_min(250);   // before a broken stream is asked for again
+constexpr milliseconds listen_pause_min(250);  // before a broken stream is asked for again
 constexpr milliseconds listen_pause_max(5'000);
 constexpr std::string_view path = "/mcp";
 constexpr std::string_view resource_prefix = "resource ";  // of what is subscribed to
@@ -160,8 +160,8 @@ void McpRelay::read_input() {
   input_.text.append(buffer.data(), static_cast<size_t>(got));
   if (input_.text.size() > line_bytes_max && input_.text.find('\n') == input_.text.npos) {
     if (!std::exchange(input_.skips_line, true)) {
-      write(mcp_error_line(
-          "null", {mcp::invalid_request, "a line is over 8 MiB", "PAYLOAD_TOO_LARGE"}));
+      write(mcp_error_line("null",
+                           {mcp::invalid_request, "a line is over 8 MiB", "PAYLOAD_TOO_LARGE"}));
     }
     input_.text.clear();
   }
@@ -189,8 +189,8 @@ void McpRelay::take_lines() {
 void McpRelay::take(std::string line) {
   McpMessage message = read_mcp_message(line);
   if (message.kind == Kind::none) {
-    write(mcp_error_line(
-        "null", {mcp::parse_error, "this line is no JSON-RPC message", "BAD_REQUEST"}));
+    write(mcp_error_line("null",
+                         {mcp::parse_error, "this line is no JSON-RPC message", "BAD_REQUEST"}));
     return;
   }
   if (message.kind != Kind::request) {
@@ -240,8 +240,7 @@ std::optional<net::Fetch> McpRelay::start(std::string_view method, std::string_v
     refuse(waiting, address.error());
     return std::nullopt;
   }
-  auto fetch = net::Fetch::start(place_of(*address), method, path, body, headers,
-                                 connect_patience);
+  auto fetch = net::Fetch::start(place_of(*address), method, path, body, headers, connect_patience);
   if (!fetch) {
     refuse(waiting, failure_of(fetch.error()));
     return std::nullopt;

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "core/delivery/dispatch.h"
 #include "core/machine/faults_test.h"
 #include "core/machine/testing.h"
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "edge/answers/outbox_text.h"
 #include "edge/api/history.h"
-#include "edge/api/outbox_text.h"
 #include "edge/api/route.h"
 #include "edge/api/waiting.h"
 #include "edge/mcp/endpoint.h"

@@ -13,7 +13,7 @@
 #include "base/time.h"
 #include "core/model/command.h"
 #include "dialect/dialect.h"
-#include "edge/api/problem.h"
+#include "edge/answers/problem.h"
 #include "edge/api/route.h"
 #include "edge/names.h"
 #include "edge/principal.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/api/context.h"
 
+#include "edge/answers/problem.h"
 #include "edge/api/blocked.h"
 #include "edge/api/history.h"
-#include "edge/api/problem.h"
 #include "edge/api/route.h"
 #include "edge/api/submission.h"
 #include "edge/api/waiting.h"

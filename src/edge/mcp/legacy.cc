@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "edge/api/problem.h"
+#include "edge/answers/problem.h"
 #include "lib/json_writer.h"
 #include "net/http.h"
 
@@ -90,8 +90,8 @@ void LegacyProtocol::initialize(const HttpRequest& request, const RpcMessage& me
     return;
   }
   net::Response response = json_response(
-      200, result_text(message.id, initialize_result(state_.catalog, session->version,
-                                                     state_.server_info())));
+      200, result_text(message.id,
+                       initialize_result(state_.catalog, session->version, state_.server_info())));
   response.headers.emplace_back("Mcp-Session-Id", session->id);
   state_.host.respond(request.exchange, std::move(response));
 }

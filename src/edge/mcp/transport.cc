@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "edge/api/problem.h"
+#include "edge/answers/problem.h"
 #include "edge/events.h"
 
 namespace parley::edge::mcp {

@@ -3,9 +3,9 @@
 #include <memory>
 #include <optional>
 
+#include "edge/answers/receipt.h"
 #include "edge/api/blocked.h"
 #include "edge/api/context.h"
-#include "edge/api/receipt.h"
 #include "edge/api/submission.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/api/receipt.h"
+#include "edge/answers/receipt.h"
 
 #include <algorithm>
 

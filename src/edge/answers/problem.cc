@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/api/problem.h"
+#include "edge/answers/problem.h"
 
 namespace parley::edge {
 

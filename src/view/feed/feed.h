@@ -11,10 +11,10 @@
 #include <optional>
 #include <span>
 
-#include "view/backlog.h"
 #include "view/facts.h"
-#include "view/pacing.h"
-#include "view/waiters.h"
+#include "view/feed/backlog.h"
+#include "view/feed/pacing.h"
+#include "view/feed/waiters.h"
 
 namespace parley::view {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/feed.h"
+#include "view/feed/feed.h"
 
 #include <algorithm>
 #include <utility>

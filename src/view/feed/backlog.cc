@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/backlog.h"
+#include "view/feed/backlog.h"
 
 #include <utility>
 #include <variant>

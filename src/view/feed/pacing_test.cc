@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/pacing.h"
+#include "view/feed/pacing.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/api/outbox_text.h"
+#include "edge/answers/outbox_text.h"
 
 #include "lib/json_writer.h"
 

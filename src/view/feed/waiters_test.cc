@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/waiters.h"
+#include "view/feed/waiters.h"
 
 #include <gtest/gtest.h>
 
