@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "base/error.h"
 #include "net/server.h"
 
@@ -14,6 +16,9 @@ inline Response problem_for_tests(const Error& error) {
   response.content_type = "application/problem+json";
   response.body = R"({"code":")" + std::string(base::info(error.code).name) + R"(","detail":")" +
                   error.detail + R"("})";
+  if (error.retry_after.us > 0) {
+    response.headers.emplace_back("Retry-After", std::to_string(error.retry_after.us / 1'000'000));
+  }
   return response;
 }
 

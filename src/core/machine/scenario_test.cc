@@ -899,7 +899,7 @@ class Script {
     seen.refused = !outcome;
     if (!outcome) {
       seen.outcome = base::info(outcome.error().code).name;
-      seen.detail = outcome.error().detail;
+      seen.detail = base::whole_detail(outcome.error());
       seen.delay = outcome.error().retry_after;
     } else {
       seen.count = outcome->count;
