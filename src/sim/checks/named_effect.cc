@@ -108,8 +108,8 @@ uint64_t digest_of(const core::Outcome& outcome, std::span<const NamedEffect> ef
     hash = base::mix64(hash, static_cast<uint64_t>(outcome->workspace));
     hash = base::mix64(hash, static_cast<uint64_t>(outcome->delay.us));
   } else {
-    hash = base::hash64(outcome.error().detail, hash);
-    hash = base::mix64(hash, static_cast<uint64_t>(outcome.error().code));
+    hash = base::hash64(base::whole_detail(outcome.error()), hash);
+    hash = base::hash64(base::info(outcome.error().code).name, hash);
   }
   for (const NamedEffect& effect : effects) {
     hash = base::mix64(hash, static_cast<uint64_t>(effect.kind));
