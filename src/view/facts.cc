@@ -116,11 +116,16 @@ void Facts::add_effect(const Applied& turn, size_t at) {
       fact.attempts = static_cast<uint16_t>(letter->second.retry_count);
       fact.name = keep_name(letter->second.receiver);
       fact.error = keep(letter->second.last_error);
-    } else if (at + 1 < turn.effects.size()) {
+    } else {
+      // Dropped in the same entry. The end of its delivery is told behind it, after an alarm if the
+      // letter raised one.
       fact.attempts = Fact::attempts_unknown;
-      // Dropped in the same entry. The end of its delivery is the next effect.
-      if (const auto* end = std::get_if<core::Settled>(&turn.effects[at + 1])) {
-        fact.name = keep_name(turn.tables.agents[end->receiver].name);
+      for (size_t next = at + 1; next < turn.effects.size(); ++next) {
+        const auto* const end = std::get_if<core::Settled>(&turn.effects[next]);
+        if (end != nullptr && end->message == dead->message) {
+          fact.name = keep_name(turn.tables.agents[end->receiver].name);
+          break;
+        }
       }
     }
   } else if (const auto* resolved = std::get_if<core::DeadLetterResolved>(&effect)) {

@@ -233,7 +233,7 @@ void set_session_status(Dispatch& dispatch, Session& session, SessionStatus stat
   if (status == SessionStatus::paused) {
     hold_messages(dispatch, messages, hold_of(session));
   } else if (was_paused) {
-    release_messages(dispatch, messages);
+    release_messages(dispatch, messages, hold_of(session));
   }
 }
 

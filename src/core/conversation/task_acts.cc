@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "core/dead_letters/dead_letter_retry.h"
-#include "core/delivery/receiving.h"
 #include "core/limits/size_limit.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
@@ -346,7 +345,7 @@ void renew(Tables& t, const Task& task, AgentRef held_by) {
   const DeliveryRef ref = message == none ? none : t.messages.delivery_to(message, held_by);
   if (ref != none && is_held(t.messages.delivery(ref).state)) {
     const Duration lease = default_lease(t.rules, t.agents[held_by].dialect);
-    hold(t, ref, std::max(lease, t.messages.delivery(ref).due - t.now));
+    start_lease(t, ref, std::max(lease, t.messages.delivery(ref).due - t.now));
   }
 }
 

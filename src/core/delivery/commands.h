@@ -50,8 +50,8 @@ struct Send {
   bool operator==(const Send&) const = default;
 };
 
-// Marks a message as read and takes a lease on it. Who speaks inbox settles with it what needs no
-// answer.
+// Marks a message as read and takes a lease on it. Where the policy of the reader's dialect says
+// that reading settles, what needs no answer is settled by it.
 struct Read {
   Target target;
   // The dialect that the reader speaks in this call. None: the one that it is registered with, and

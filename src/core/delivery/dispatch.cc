@@ -9,7 +9,6 @@
 #include "core/conversation/task_acts.h"
 #include "core/conversation/thread_acts.h"
 #include "core/dead_letters/dead_letter_acts.h"
-#include "core/delivery/receiving.h"
 #include "core/delivery/redelivery.h"
 #include "core/limits/breaker_acts.h"
 #include "core/limits/rate_limit.h"
@@ -179,7 +178,7 @@ void Dispatch::hand_out(DeliveryRef ref, StreamRef stream_ref, State state) {
   }
   delivery.lost = false;
   set_state(ref, state);
-  hold(t, ref, default_lease(t.rules, t.agents[delivery.receiver].dialect));
+  start_lease(t, ref, default_lease(t.rules, t.agents[delivery.receiver].dialect));
   StreamId stream_id = stream_none;
   t.messages.marks.set(ref, {});
   if (stream_ref != none) {
@@ -422,10 +421,10 @@ void Dispatch::finish(MessageRef ref) {
   if (t.messages.has_failed(ref)) {  // no one got it, so no answer comes
     unblock(t, ref);
   }
-  if (!message.retained && message.dead_letters == 0 && !message.watched) {
+  if (!message.is_needed()) {
     t.remembered.push_back({ref, t.now});
     t.sessions.done_with(message.seq);
-    t.holds.remove(message.seq);
+    t.holds.forget(message.seq);
   }
 }
 

@@ -17,6 +17,11 @@ constexpr size_t due_max = 512;
 // When a message expires whose time to live begins now; time_max for one that has none.
 inline Time expiry_of(Duration ttl, Time now) { return ttl.us > 0 ? now + ttl : base::time_max; }
 
+// Starts the lease of a delivery anew that its receiver has.
+inline void start_lease(Tables& t, DeliveryRef ref, Duration lease) {
+  t.messages.deadlines.start_due(ref, t.now + lease);
+}
+
 // Moves deliveries from one state to the next: the only place where that happens, but for a delay
 // that ends inside of an inbox. Every move keeps the tables in step (inboxes, streams, deadlines,
 // counts) and says what it did in the effects.

@@ -66,7 +66,7 @@ void note_read(Context& context, DeliveryRef ref, const Read& command) {
     return;
   }
   const Dialect dialect = command.as.value_or(t.agents[context.actor].dialect);
-  hold(t, ref, default_lease(t.rules, dialect));
+  start_lease(t, ref, default_lease(t.rules, dialect));
   note_task_read(context.dispatch, t.messages.delivery(ref));
 }
 
@@ -90,10 +90,6 @@ Outcome acknowledge_upto(Context& context, const Ack& command) {
 }
 
 }  // namespace
-
-void hold(Tables& t, DeliveryRef ref, Duration lease) {
-  t.messages.deadlines.start_due(ref, t.now + lease);
-}
 
 Checked check(const ConstContext& context, const Read& command) {
   return checked(find_delivery(context, command.target));
@@ -237,7 +233,7 @@ Outcome on(Context& context, const Extend& command) {
                   "a lease is at most " + base::format_duration(t.rules.lease_max) + " (lease_max)",
                   "/lease");
   }
-  hold(t, *found,
+  start_lease(t, *found,
        command.lease.us > 0 ? command.lease
                             : default_lease(t.rules, t.agents[context.actor].dialect));
   return Receipt{.message = {}, .count = 1};

@@ -5,9 +5,6 @@
 
 namespace parley::core {
 
-// Starts the lease of a held delivery anew.
-void hold(Tables& t, DeliveryRef ref, Duration lease);
-
 Checked check(const ConstContext& context, const Read& command);
 Checked check(const ConstContext& context, const Ack& command);
 Checked check(const ConstContext& context, const Nack& command);

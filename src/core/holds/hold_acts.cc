@@ -16,15 +16,16 @@ struct Moved {
   std::vector<DeliveryRef> deliveries;
 };
 
-// Those that wait for their receivers, and are not on hold as they should be.
-std::vector<Moved> waiting_deliveries(const Tables& t, std::span<const Seq> messages, bool held) {
+// Those that wait for their receivers in line, if they are to be held, or on hold, if not.
+std::vector<Moved> deliveries_to_move(const Tables& t, std::span<const Seq> messages,
+                                      bool to_hold) {
   std::vector<Moved> moved;
   std::map<AgentRef, size_t> places;
   for (const Seq seq : messages) {
     for (DeliveryRef ref = t.messages.message(t.messages.find(seq)).deliveries; ref != none;
          ref = t.messages.delivery(ref).sibling) {
       const Delivery& delivery = t.messages.delivery(ref);
-      if (is_final(delivery.state) || is_held(delivery.state) || delivery.on_hold == held) {
+      if (is_final(delivery.state) || is_held(delivery.state) || delivery.on_hold == to_hold) {
         continue;
       }
       const auto [at, is_new] = places.try_emplace(delivery.receiver, moved.size());
@@ -44,7 +45,7 @@ void hold_messages(Dispatch& dispatch, std::span<const Seq> messages, const Hold
   for (const Seq message : messages) {
     t.holds.add(message, hold);
   }
-  for (const Moved& moved : waiting_deliveries(t, messages, true)) {
+  for (const Moved& moved : deliveries_to_move(t, messages, true)) {
     Agent& agent = t.agents[moved.receiver];
     for (const DeliveryRef ref : moved.deliveries) {
       agent.inbox.take(t.messages, agent.discipline(), ref);
@@ -54,12 +55,16 @@ void hold_messages(Dispatch& dispatch, std::span<const Seq> messages, const Hold
   }
 }
 
-void release_messages(Dispatch& dispatch, std::span<const Seq> messages) {
+void release_messages(Dispatch& dispatch, std::span<const Seq> messages, const Hold& hold) {
   Tables& t = dispatch.t;
+  std::vector<Seq> free;
   for (const Seq message : messages) {
-    t.holds.remove(message);
+    t.holds.remove(message, hold);
+    if (!t.holds.contains(message)) {
+      free.push_back(message);
+    }
   }
-  for (const Moved& moved : waiting_deliveries(t, messages, false)) {
+  for (const Moved& moved : deliveries_to_move(t, free, false)) {
     Agent& agent = t.agents[moved.receiver];
     for (const DeliveryRef ref : moved.deliveries) {
       t.messages.delivery(ref).on_hold = false;

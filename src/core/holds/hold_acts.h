@@ -12,8 +12,8 @@ namespace parley::core {
 // each of their deliveries.
 void hold_messages(Dispatch& dispatch, std::span<const Seq> messages, const Hold& hold);
 
-// Lets them go: what waits of them is in line again, in its old place, and is handed out where
-// there is room.
-void release_messages(Dispatch& dispatch, std::span<const Seq> messages);
+// Takes this hold from them. What waits of those that nothing else holds is in line again, in its
+// old place, and is handed out where there is room.
+void release_messages(Dispatch& dispatch, std::span<const Seq> messages, const Hold& hold);
 
 }  // namespace parley::core

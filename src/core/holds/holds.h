@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "core/model/envelope.h"
@@ -21,6 +23,8 @@ enum class HoldReason : uint8_t {
 struct Hold {
   HoldReason reason = HoldReason::session_paused;
   Seq by{};  // what holds it: the entry that started the session
+
+  bool operator==(const Hold&) const = default;
 };
 
 // What those who ask for a held message are told.
@@ -31,27 +35,42 @@ struct HoldWords {
 };
 HoldWords words_of(HoldReason reason);
 
-// Which messages are held, and why: one hold a message. It is part of the state, made anew from
-// what holds them when a snapshot is restored. hold_acts.h moves the deliveries.
+// Which messages are held, and why. A message may be held for several reasons, and goes when the
+// last of them is gone. It is part of the state, made anew from what holds them when a snapshot is
+// restored. hold_acts.h moves the deliveries.
 class Holds {
  public:
+  // The first of its holds; nullptr when it is not held.
   const Hold* find(Seq message) const {
     const auto at = holds_.find(message);
-    return at == holds_.end() ? nullptr : &at->second;
+    return at == holds_.end() ? nullptr : &at->second.front();
   }
   bool contains(Seq message) const { return !holds_.empty() && holds_.contains(message); }
 
-  void add(Seq message, const Hold& hold) { holds_.insert_or_assign(message, hold); }
-  void remove(Seq message) {
+  void add(Seq message, const Hold& hold) {
+    std::vector<Hold>& holds = holds_[message];
+    if (std::ranges::find(holds, hold) == holds.end()) {
+      holds.push_back(hold);
+    }
+  }
+  // Takes this hold away; the others stay.
+  void remove(Seq message, const Hold& hold) {
+    const auto at = holds_.find(message);
+    if (at != holds_.end() && std::erase(at->second, hold) > 0 && at->second.empty()) {
+      holds_.erase(at);
+    }
+  }
+  // Takes all away: the message is done with.
+  void forget(Seq message) {
     if (!holds_.empty()) {
       holds_.erase(message);
     }
   }
 
-  const std::map<Seq, Hold>& all() const { return holds_; }
+  const std::map<Seq, std::vector<Hold>>& all() const { return holds_; }
 
  private:
-  std::map<Seq, Hold> holds_;
+  std::map<Seq, std::vector<Hold>> holds_;  // in the order in which they came
 };
 
 }  // namespace parley::core

@@ -6,33 +6,49 @@
 namespace parley::core {
 namespace {
 
-TEST(Holds, OneHoldAMessage) {
+constexpr Hold by_seven{.by = Seq{7}};
+constexpr Hold by_eight{.by = Seq{8}};
+
+TEST(Holds, WhatIsHeldTwiceIsHeldUntilBothAreGone) {
   Holds holds;
   EXPECT_FALSE(holds.contains(Seq{1}));
-  holds.add(Seq{1}, {.by = Seq{7}});
-  holds.add(Seq{1}, {.by = Seq{8}});
+  holds.add(Seq{1}, by_seven);
+  holds.add(Seq{1}, by_eight);
+  ASSERT_NE(holds.find(Seq{1}), nullptr);
+  EXPECT_EQ(holds.find(Seq{1})->by, Seq{7});
+  holds.remove(Seq{1}, by_seven);
   ASSERT_NE(holds.find(Seq{1}), nullptr);
   EXPECT_EQ(holds.find(Seq{1})->by, Seq{8});
-  EXPECT_EQ(holds.all().size(), 1u);
-  EXPECT_FALSE(holds.contains(Seq{2}));
+  holds.remove(Seq{1}, by_eight);
+  EXPECT_FALSE(holds.contains(Seq{1}));
 }
 
-TEST(Holds, WhatIsReleasedIsHeldNoMore) {
+TEST(Holds, TheSameHoldCountsOnce) {
   Holds holds;
-  holds.remove(Seq{1});
-  holds.add(Seq{1}, {});
-  holds.add(Seq{2}, {});
-  holds.remove(Seq{1});
+  holds.add(Seq{1}, by_seven);
+  holds.add(Seq{1}, by_seven);
+  holds.remove(Seq{1}, by_seven);
+  EXPECT_TRUE(holds.all().empty());
+}
+
+TEST(Holds, AHoldIsTakenFromItsOwnMessageOnly) {
+  Holds holds;
+  holds.remove(Seq{1}, by_seven);
+  holds.add(Seq{1}, by_seven);
+  holds.add(Seq{2}, by_seven);
+  holds.remove(Seq{1}, by_eight);
+  EXPECT_TRUE(holds.contains(Seq{1}));
+  holds.remove(Seq{1}, by_seven);
   EXPECT_FALSE(holds.contains(Seq{1}));
   EXPECT_TRUE(holds.contains(Seq{2}));
 }
 
-TEST(Holds, AMessageIsHeldUntilItIsReleased) {
+TEST(Holds, AMessageThatIsDoneWithHasNoHoldAnyMore) {
   Holds holds;
-  holds.add(Seq{1}, {.by = Seq{7}});
-  holds.remove(Seq{2});
-  EXPECT_TRUE(holds.contains(Seq{1}));
-  holds.remove(Seq{1});
+  holds.forget(Seq{1});
+  holds.add(Seq{1}, by_seven);
+  holds.add(Seq{1}, by_eight);
+  holds.forget(Seq{1});
   EXPECT_EQ(holds.find(Seq{1}), nullptr);
   EXPECT_TRUE(holds.all().empty());
 }

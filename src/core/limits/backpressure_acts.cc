@@ -52,6 +52,22 @@ void set_relief(Tables& t, AgentRef ref, Time until) {
   t.pressed.add(until, agent.name);
 }
 
+// Nothing of the sender's waits for its limits any more: it may go on.
+void relieve(Dispatch& dispatch, AgentRef ref) {
+  Tables& t = dispatch.t;
+  Agent& agent = t.agents[ref];
+  if (agent.backpressure.level == BackpressureLevel::eased || agent.backpressure.until > t.now ||
+      t.messages.gates.throttled_of(ref) > 0) {
+    return;
+  }
+  if (!tell_backpressure(dispatch, ref, BackpressureLevel::eased, 0, {})) {
+    set_relief(t, ref, agent.backpressure.told[0] + signal_pause);
+    return;
+  }
+  agent.backpressure.level = BackpressureLevel::eased;
+  agent.backpressure.depth = 0;
+}
+
 }  // namespace
 
 Duration signal_mark(const Tables& t) {
@@ -74,19 +90,10 @@ void relieve_all(Dispatch& dispatch) {
   }
 }
 
-void relieve(Dispatch& dispatch, AgentRef ref) {
-  Tables& t = dispatch.t;
-  Agent& agent = t.agents[ref];
-  if (agent.backpressure.level == BackpressureLevel::eased || agent.backpressure.until > t.now ||
-      t.messages.gates.throttled_of(ref) > 0) {
-    return;
+void relieve_drained(Dispatch& dispatch) {
+  for (const AgentRef sender : dispatch.t.messages.gates.take_drained()) {
+    relieve(dispatch, sender);
   }
-  if (!tell_backpressure(dispatch, ref, BackpressureLevel::eased, 0, {})) {
-    set_relief(t, ref, agent.backpressure.told[0] + signal_pause);
-    return;
-  }
-  agent.backpressure.level = BackpressureLevel::eased;
-  agent.backpressure.depth = 0;
 }
 
 void signal_backpressure(Dispatch& dispatch, MessageRef ref, Time relief) {

@@ -14,8 +14,8 @@ void signal_backpressure(Dispatch& dispatch, MessageRef message, Time relief);
 // A message of the sender was refused because too many wait.
 void signal_overload(Dispatch& dispatch, AgentRef sender);
 
-// Nothing of the sender's waits for its limits any more: it may go on.
-void relieve(Dispatch& dispatch, AgentRef sender);
+// Tells those of whom nothing waits for its limits any more since this entry: they may go on.
+void relieve_drained(Dispatch& dispatch);
 // The same for all whose time has come, at most `due_max`; and when that is due.
 void relieve_all(Dispatch& dispatch);
 Time relief_due(const Tables& t);

@@ -15,7 +15,8 @@ bool throttle(Tables& t, DeliveryRef ref, Passage& passage);
 // A limit that held the delivery up lets it go on: to the next gate, or into the inbox.
 void pass_gate(Dispatch& dispatch, DeliveryRef ref);
 
-// How long the limits hold the message up, as far as is known now: with the slowest receiver.
+// How long the message waits for limits, or for the pause before a new try, as far as is known now:
+// with the slowest receiver.
 Duration delay_of(const Tables& t, MessageRef ref);
 
 // The limits have changed: all begin anew, and what waits is booked again in the order sent.

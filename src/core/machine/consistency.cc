@@ -32,15 +32,13 @@ bool remembers_what_is_settled(const Tables& t) {
   std::set<MessageRef> remembered;
   for (const Remembered& item : t.remembered) {
     const Message& message = t.messages.message(item.message);
-    if (message.open > 0 || message.retained || message.dead_letters > 0 || message.watched ||
-        !remembered.insert(item.message).second) {
+    if (message.is_needed() || !remembered.insert(item.message).second) {
       return false;
     }
   }
   size_t settled = 0;
   t.messages.each([&](MessageRef, const Message& message) {
-    const bool needed = message.retained || message.dead_letters > 0 || message.watched;
-    settled += message.open == 0 && !needed ? 1 : 0;
+    settled += message.is_needed() ? 0 : 1;
   });
   return settled == remembered.size();
 }
@@ -112,28 +110,33 @@ bool sessions_have_what_they_name(const Tables& t) {
                          });
     return has_all && std::ranges::all_of(session.open, [&t](Seq seq) {
              const MessageRef ref = t.messages.find(seq);
-             if (ref == none) {
-               return false;
-             }
-             const Message& message = t.messages.message(ref);
-             return message.open > 0 || message.retained || message.dead_letters > 0 ||
-                    message.watched;
+             return ref != none && t.messages.message(ref).is_needed();
            });
   });
 }
 
-// What is held is what the paused sessions hold.
+// What the paused sessions hold is held for that reason, and nothing else is.
 bool holds_follow_from_sessions(const Tables& t) {
-  size_t held = 0;
+  size_t expected = 0;
   for (const auto& [began, session] : t.sessions.all()) {
-    held += session.status == SessionStatus::paused ? session.open.size() : 0;
+    expected += session.status == SessionStatus::paused ? session.open.size() : 0;
   }
-  return held == t.holds.all().size() && std::ranges::all_of(t.holds.all(), [&t](const auto& each) {
-           const auto session = t.sessions.all().find(each.second.by);
-           return session != t.sessions.all().end() &&
-                  session->second.status == SessionStatus::paused &&
-                  session->second.open.contains(each.first);
-         });
+  size_t held = 0;
+  for (const auto& [message, holds] : t.holds.all()) {
+    for (const Hold& hold : holds) {
+      if (hold.reason != HoldReason::session_paused) {
+        continue;
+      }
+      const auto session = t.sessions.all().find(hold.by);
+      if (session == t.sessions.all().end() ||
+          session->second.status != SessionStatus::paused ||
+          !session->second.open.contains(message)) {
+        return false;
+      }
+      ++held;
+    }
+  }
+  return held == expected;
 }
 
 // Who holds a lock or waits for one is there, and holds nothing greater than what it waits for.

@@ -18,7 +18,9 @@ struct ConstContext {
   const Tables& t;
   const Entry& entry;
   AgentRef actor = none;  // none: the broker itself
-  bool answers = false;   // the message answers a request that someone waits for: by `plan_send`
+  // The message answers a request that someone waits for. `plan_send` finds that out for itself,
+  // and `send` sets it anew for the acts.
+  bool answers = false;
 
   Time now() const { return entry.time; }
 };

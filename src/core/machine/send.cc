@@ -270,7 +270,7 @@ Outcome send(Context& context, const Send& command) {
   if (planned->given) {
     return *planned->given;
   }
-  context.answers = planned->answers;
+  context.answers = planned->answers;  // plan_send had a context of its own
   count_sent(context, command, *planned);
   return accept(context, command, *planned);
 }

@@ -28,12 +28,10 @@ void let_time_pass(Dispatch& dispatch, Requests& requests) {
   presence::advance(dispatch);
 }
 
-// Drops what is kept or remembered beyond its time or number, at the end of each entry. Messages go
-// last: the others refer to them.
-void forget_old(Dispatch& dispatch) {
-  for (const AgentRef sender : dispatch.t.messages.gates.take_drained()) {
-    relieve(dispatch, sender);
-  }
+// The end of each entry: who has nothing waiting any more is told so, and what is kept or remembered
+// beyond its time or number goes. Messages go last: the others refer to them.
+void finish_entry(Dispatch& dispatch) {
+  relieve_drained(dispatch);
   forget_dead_letters(dispatch);
   forget_retained(dispatch);
   forget_threads(dispatch.t);
@@ -61,7 +59,7 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   let_time_pass(context.dispatch, context.requests);
   const auto actor = actor_of(entry);
   if (!actor) {
-    forget_old(context.dispatch);
+    finish_entry(context.dispatch);
     return std::unexpected(actor.error());
   }
   context.actor = *actor;
@@ -74,7 +72,7 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   Outcome outcome =
       std::visit([&](const auto& command) { return on(context, command); }, entry.command);
   context.requests.settle();
-  forget_old(context.dispatch);
+  finish_entry(context.dispatch);
   return outcome;
 }
 
@@ -97,7 +95,7 @@ void Workspace::advance(Time now, std::vector<Effect>& effects) {
   Dispatch dispatch(id_, t_, effects);
   Requests requests(t_, dispatch);
   let_time_pass(dispatch, requests);
-  forget_old(dispatch);
+  finish_entry(dispatch);
 }
 
 void Workspace::end_node_life(uint64_t life, Time now, std::vector<Effect>& effects) {
@@ -113,7 +111,7 @@ void Workspace::end_node_life(uint64_t life, Time now, std::vector<Effect>& effe
   end_lock_waits(t_, life);
   unblock_callers(t_, life);
   Requests(t_, dispatch).settle();
-  forget_old(dispatch);
+  finish_entry(dispatch);
 }
 
 void Workspace::add_admin(const TokenHash& token, Time now) {
@@ -125,7 +123,7 @@ void Workspace::add_admin(const TokenHash& token, Time now) {
   }
 }
 
-// The rooms of `let_time_pass` and of `forget_old`.
+// The rooms of `let_time_pass` and of `finish_entry`.
 Time Workspace::next_deadline() const {
   return std::min({relief_due(t_), deliveries_due(t_), threads_due(t_), sessions_due(t_),
                    t_.locks.next_due(), dead_letters_due(t_), t_.pending.next().at,

@@ -63,6 +63,8 @@ struct Message {
   // To one receiver by name.
   bool is_direct() const { return topic == none && !everyone && delivery_count == 1; }
   bool to_many() const { return everyone || topic != none; }
+  // Something is still to be done with it. What is not needed is remembered for a while.
+  bool is_needed() const { return open > 0 || retained || dead_letters > 0 || watched; }
   // Fire and forget: to everyone, and no one waits for what becomes of it. See Broadcasts.
   bool is_memory_only() const {
     return everyone && durability == Durability::memory && !asks(kind) && !watched;

@@ -16,7 +16,8 @@
 namespace parley::core {
 
 // All messages and deliveries of a workspace with their look-ups and their deadlines. Each of its
-// parts keeps one concern in step by itself. Knows nothing of inboxes and receivers.
+// parts keeps one concern in step by itself. Knows nothing of inboxes: it
+// lists what is open to a receiver, and does not know in which order that is handed out.
 class Messages {
  public:
   explicit Messages(uint64_t hash_seed) : seed_(hash_seed) {}

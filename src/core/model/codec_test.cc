@@ -104,7 +104,48 @@ std::vector<Command> every_command() {
           ChangeSession{"s", SessionAct::fail, 7, "bo", "[1]"},
           TakeLock{"build", base::seconds(5), base::seconds(6), Seq{11}},
           ReleaseLock{"build", Seq{12}},
-          ReassignTask{"task-7", "bo", "ana"}};
+          ReassignTask{"task-7", "bo", "ana", "thread"}};
+}
+
+// Stands for a value of any type.
+struct Anything {
+  template <class T>
+  operator T() const;
+};
+
+// How many members an aggregate has.
+template <class T, class... Before>
+consteval size_t member_count() {
+  if constexpr (requires { T{Before{}..., Anything{}}; }) {
+    return member_count<T, Before..., Anything>();
+  } else {
+    return sizeof...(Before);
+  }
+}
+
+struct FieldCount {
+  size_t fields = 0;
+  constexpr void operator()(std::string_view, const auto&, auto...) { ++fields; }
+};
+
+template <class T>
+size_t field_count() {
+  const T value{};
+  FieldCount count;
+  T::fields(value, count);
+  return count.fields;
+}
+
+// A member that is not listed would be lost in the journal without a word.
+TEST(Codec, EveryMemberIsAField) {
+  EXPECT_EQ(field_count<Envelope>(), member_count<Envelope>());
+  [&]<size_t... n>(std::index_sequence<n...>) {
+    const auto compare = [](auto alternative) {
+      using T = typename decltype(alternative)::type;
+      EXPECT_EQ(field_count<T>(), member_count<T>()) << T::verb;
+    };
+    (compare(std::type_identity<std::variant_alternative_t<n, Command>>{}), ...);
+  }(std::make_index_sequence<std::variant_size_v<Command>>{});
 }
 
 Entry entry_with(Command command) {

@@ -12,7 +12,7 @@ enum class State : uint8_t {
   delayed = 1,  // waits for its time: given back with a delay. Shown as queued
   offered = 2,  // handed out, with a lease
   read = 3,     // the receiver asked for it by name, with a lease
-  acked = 4,    // from here on: final, but that an acked message can still be answered
+  acked = 4,    // from here on: final, unless it is answered later or revived (Dispatch::revive)
   answered = 5,
   expired = 6,
   rejected = 7,

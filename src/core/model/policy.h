@@ -12,7 +12,9 @@
 // What a dialect asks of the broker, as one row of a table. A new dialect is a row here and, with a
 // row in dialect/dialect.cc, a codec in src/dialect: nothing else in the broker asks which dialect
 // it is, only what the two rows say. A value that an operator may change is a rule, and the row
-// says which.
+// says which. Some rules carry the name of the dialect whose text gives their number, and
+// hold for all: collab.heartbeat, collab.deadlock, flow.gather_window, flow.roll_call_window, and
+// flow.rate.* wherever a row has rates.
 namespace parley::core {
 
 // In which order an inbox hands out what waits in it.

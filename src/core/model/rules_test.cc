@@ -163,5 +163,21 @@ TEST(Rules, DefaultsAreThoseOfTheProtocols) {
   EXPECT_EQ(rules.topic_retention, base::hours(1));
 }
 
+// Whoever changes a rate begins all of them anew; one that is not compared would do nothing.
+TEST(Rules, EveryRateIsCompared) {
+  size_t rates = 0;
+  for (const RuleInfo& info : all_rules()) {
+    if (!info.name.starts_with("flow.rate.") || !info.name.ends_with("_per_min")) {
+      continue;
+    }
+    Rules changed;
+    ASSERT_TRUE(set_rule(changed, info.name, "7")) << info.name;
+    EXPECT_FALSE(same_rates(Rules{}, changed)) << info.name;
+    ++rates;
+  }
+  EXPECT_EQ(rates, 5u);
+  EXPECT_TRUE(same_rates(Rules{}, Rules{}));
+}
+
 }  // namespace
 }  // namespace parley::core
