@@ -74,6 +74,12 @@ void relieve_all(Dispatch& dispatch) {
   }
 }
 
+void relieve_drained(Dispatch& dispatch) {
+  for (const AgentRef sender : dispatch.t.messages.gates.take_drained()) {
+    relieve(dispatch, sender);
+  }
+}
+
 void relieve(Dispatch& dispatch, AgentRef ref) {
   Tables& t = dispatch.t;
   Agent& agent = t.agents[ref];

@@ -19,6 +19,8 @@ void relieve(Dispatch& dispatch, AgentRef sender);
 // The same for all whose time has come, at most `due_max`; and when that is due.
 void relieve_all(Dispatch& dispatch);
 Time relief_due(const Tables& t);
+// The same for those of whom the last message that waited for its limits went its way.
+void relieve_drained(Dispatch& dispatch);
 // The sender is removed: it is not told any more.
 void forget_relief(Tables& t, AgentRef sender);
 
