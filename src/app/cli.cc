@@ -42,30 +42,9 @@ int run(std::vector<std::string> arguments, const TestAccess* access) {
   int exit_code = 0;
   Command& root = command_line.root();
   add_serve(root, exit_code, access);
-  add_agent(root, exit_code);
-  add_human(root, exit_code);
-  add_workspace(root, exit_code);
-  add_send(root, exit_code);
-  add_inbox(root, exit_code);
-  add_ack(root, exit_code);
-  add_wait(root, exit_code);
-  add_run(root, exit_code);
-  add_dead(root, exit_code);
-  add_topics(root, exit_code);
-  add_scatter(root, exit_code);
-  add_pipeline(root, exit_code);
-  add_escalations(root, exit_code);
-  add_thread(root, exit_code);
-  add_session(root, exit_code);
-  add_lock(root, exit_code);
-  add_task(root, exit_code);
-  add_trace(root, exit_code);
-  add_mcp(root, exit_code);
-  add_hook(root, exit_code);
-  add_config(root, exit_code);
-  add_journal(root, exit_code);
-  add_doctor(root, exit_code);
-  add_bench(root, exit_code);
+  for (const auto add : subcommands) {
+    add(root, exit_code);
+  }
 
   if (const std::string wrong = command_line.unknown_command(arguments); !wrong.empty()) {
     std::fputs(wrong.c_str(), stderr);

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <string>
 
 #include "core/model/policy.h"
 
@@ -20,6 +22,14 @@ TEST(Codecs, AreInTheOrderOfTheEnumAndNamedAsTheirPolicies) {
   EXPECT_TRUE(std::ranges::is_sorted(codecs(), {}, &Codec::dialect));
   for (const Codec& codec : codecs()) {
     EXPECT_EQ(codec.name, core::policy_of(codec.dialect).name.value);
+  }
+}
+
+TEST(Codecs, HaveAPublishedSchemaAndGoldenMessages) {
+  for (const Codec& codec : codecs()) {
+    const std::string name(codec.name);
+    EXPECT_TRUE(std::filesystem::exists("schemas/" + name + "/message.schema.json")) << name;
+    EXPECT_TRUE(std::filesystem::exists("tests/golden/" + name)) << name;
   }
 }
 

@@ -57,12 +57,11 @@ void expect_bounds(const std::string& text, Dialect dialect) {
 }
 
 TEST(Sizes, OfTheGoldenMessagesAreNeverTooSmall) {
-  for (const auto& [folder, dialect] : {std::pair{"tests/golden/flow", Dialect::flow},
-                                        std::pair{"tests/golden/collab", Dialect::collab},
-                                        std::pair{"tests/golden/inbox", Dialect::inbox}}) {
+  for (const Codec& codec : codecs()) {
+    const std::string folder = "tests/golden/" + std::string(codec.name);
     for (const auto& [name, text] : golden_texts(folder, false)) {
-      SCOPED_TRACE(std::string(folder) + "/" + name);
-      expect_bounds(text, dialect);
+      SCOPED_TRACE(folder + "/" + name);
+      expect_bounds(text, codec.dialect);
     }
   }
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+
 #include "app/command_line.h"
 
 namespace parley::app {
 
 struct TestAccess;
 
-// The subcommands of the program, in the order in which `parley --help` lists them. add_NAME is in
-// commands/NAME.cc, and adds the subcommands that the comment names. A subcommand runs while the
+// The subcommands of the program; `subcommands` below has the order of `parley --help`. add_NAME is
+// in commands/NAME.cc, and adds the subcommands that the comment names. A subcommand runs while the
 // arguments are parsed, and sets the exit code: 0 done, 1 refused or failed. One that calls one
 // route and prints its answer is a row: see app/route_command.h.
 void add_serve(Command& app, int& exit_code, const TestAccess* access);  // serve
@@ -36,5 +38,12 @@ void add_config(Command& app, int& exit_code);                           // conf
 void add_journal(Command& app, int& exit_code);                          // journal
 void add_doctor(Command& app, int& exit_code);                           // doctor
 void add_bench(Command& app, int& exit_code);                            // bench
+
+// Those behind `serve`, in the order of the help.
+constexpr std::array subcommands = {
+    add_agent,       add_human,  add_workspace, add_send,    add_inbox,   add_ack,
+    add_wait,        add_run,    add_dead,      add_topics,  add_scatter, add_pipeline,
+    add_escalations, add_thread, add_session,   add_lock,    add_task,    add_trace,
+    add_mcp,         add_hook,   add_config,    add_journal, add_doctor,  add_bench};
 
 }  // namespace parley::app

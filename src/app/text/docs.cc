@@ -3,21 +3,30 @@
 
 #include "app/config.h"
 #include "base/error.h"
-#include "core/model/rules.h"
 
 namespace parley::app {
 
-std::string rules_page() {
-  std::string page =
-      "# Rules\n\n"
-      "Every limit and policy value of a workspace. Made from `src/core/model/rules.cc`.\n\n"
-      "| rule | default | what |\n|---|---|---|\n";
-  const core::Rules defaults;
-  for (const core::RuleInfo& info : core::all_rules()) {
-    page += "| `" + std::string(info.name) + "` | " + core::rule_value(defaults, info) + " | " +
-            std::string(info.help) + " |\n";
+namespace {
+
+// The keys that are rules, or all others.
+std::string key_table(bool rules) {
+  std::string table = "| key | takes | default | what |\n|---|---|---|---|\n";
+  for (const KeyInfo& key : all_keys()) {
+    if (key.is_rule == rules) {
+      table += "| `" + key.name + "` | " + key.type + " | " + key.default_value + " | " + key.help +
+               " |\n";
+    }
   }
-  return page;
+  return table;
+}
+
+}  // namespace
+
+std::string rules_page() {
+  return "# Rules\n\n"
+         "Every limit and policy value of a workspace. Made from `src/core/model/rules.cc`.\n"
+         "[configuration.md](configuration.md) says how to set one.\n\n" +
+         key_table(true);
 }
 
 std::string errors_page() {
@@ -38,9 +47,9 @@ std::string errors_page() {
 }
 
 std::string configuration_page() {
-  std::string page = R"(# Configuration
+  const std::string page = R"(# Configuration
 
-Made from `src/app/config.cc` and `src/core/model/rules.cc`.
+Made from `src/app/config.cc`.
 
 A value comes from, in rising precedence:
 
@@ -67,32 +76,20 @@ broker it shows the rules that the broker goes by.
 
 - Durations are `500ms`, `30s`, `5m`, `72h`; sizes `10KB`, `1MB`, in powers of 1024, or a number of
   bytes; a list is an array in TOML and has commas between its items elsewhere.
-- A key that is not in the table is an error that names the nearest one, with file and line. So is
+- A key that is in neither table is an error that names the nearest one, with file and line. So is
   a variable that begins with `PARLEY_`, but for `PARLEY_URL`, `PARLEY_TOKEN`, `PARLEY_CA` and
   `PARLEY_CONFIG`; `PARLEY_AGENT` and `PARLEY_MESSAGE_*`, which `parley run` sets; and
   `PARLEY_PORT`, `PARLEY_PORT_*` and `PARLEY_SERVICE_*`, which Kubernetes sets.
 - `data` cannot be set in `DIR/parley.toml`, only in a file that was named.
 - Listening on another address than this machine's own wants `tls.certificate` and `tls.key`, or
   `insecure = true`.
-- Keys of the second table are rules: they go through the journal when the broker starts, and hold
-  until they are set otherwise, here or by `PATCH /v1/rules`.
+- The rules of [rules.md](rules.md) are keys too: they go through the journal when the broker
+  starts, and hold until they are set otherwise, here or by `PATCH /v1/rules`.
 
 ## The broker's own
 
 )";
-  const auto table = [&](bool rules) {
-    page += "| key | takes | default | what |\n|---|---|---|---|\n";
-    for (const KeyInfo& key : all_keys()) {
-      if (key.is_rule == rules) {
-        page += "| `" + key.name + "` | " + key.type + " | " + key.default_value + " | " +
-                key.help + " |\n";
-      }
-    }
-  };
-  table(false);
-  page += "\n## Rules\n\n";
-  table(true);
-  return page;
+  return page + key_table(false);
 }
 
 }  // namespace parley::app

@@ -5,19 +5,11 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "core/agents/presence.h"
-#include "core/conversation/lock_acts.h"
-#include "core/conversation/session_acts.h"
-#include "core/conversation/task_acts.h"
-#include "core/delivery/stream_acts.h"
 #include "core/delivery/redelivery.h"
-#include "core/limits/backpressure_acts.h"
-#include "core/machine/context.h"
+#include "core/machine/rooms.h"
 #include "core/model/refusal.h"
-#include "core/requests/deadlock.h"
 #include "core/requests/pipeline_acts.h"
 #include "core/topics/broker_topics.h"
-#include "core/topics/subscription_acts.h"
 
 namespace parley::core {
 
@@ -262,8 +254,7 @@ Outcome on(Context& context, const Unregister& command) {
   dead_letter_all(context.dispatch, ref);
   // Each of these names it, and tells others that it is gone.
   unblock_all(t, ref);
-  leave_sessions(context.dispatch, command.name);
-  leave_locks(context.dispatch, command.name);
+  RoomDepartures::run(context.dispatch, command.name);
   // First what follows from the deliveries that ended above, so that a pipeline whose stage failed
   // says why. Then what it owns, and the pipelines that would go on with it.
   context.requests.settle();

@@ -246,4 +246,6 @@ void advance_locks(Dispatch& dispatch) {
   }
 }
 
+Time locks_due(const Tables& t) { return t.locks.next_due(); }
+
 }  // namespace parley::core

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/conversation/session_acts.h"
 #include "core/machine/snapshot_fields.h"
 #include "core/machine/tables.h"
 #include "core/model/entry.h"
@@ -266,6 +267,7 @@ void encode_messages(const Tables& t, SnapshotWriter& out) {
 }
 
 void decode_messages(Tables& t, SnapshotReader& in) {
+  restore_session_holds(t);  // what a paused session holds is in no inbox
   for (size_t left = in.in.count(); left > 0 && in.in.ok(); --left) {
     Message row;
     Message::fields(row, in);

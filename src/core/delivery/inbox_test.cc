@@ -179,10 +179,10 @@ INSTANTIATE_TEST_SUITE_P(Both, InboxDiscipline,
                          });
 
 TEST(Inbox, OnlyFlowHasChannels) {
-  EXPECT_EQ(policy_of(Dialect::flow).discipline.value, Discipline::channels);
-  for (const Dialect dialect :
-       {Dialect::collab, Dialect::inbox, Dialect::superprompt, Dialect::squad}) {
-    EXPECT_EQ(policy_of(dialect).discipline.value, Discipline::bands);
+  for (const std::string& name : dialect_list()) {
+    const Dialect dialect = *find_dialect(name);
+    EXPECT_EQ(policy_of(dialect).discipline.value,
+              dialect == Dialect::flow ? Discipline::channels : Discipline::bands);
   }
 }
 

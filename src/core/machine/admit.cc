@@ -4,7 +4,7 @@
 // agent that counts as present again.
 #include <variant>
 
-#include "core/machine/acts.h"
+#include "core/machine/rooms.h"
 #include "core/machine/workspace.h"
 
 namespace parley::core {

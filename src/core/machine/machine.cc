@@ -7,6 +7,8 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "core/machine/rooms.h"
+#include "core/machine/snapshot.h"
 #include "core/model/refusal.h"
 #include "core/model/wire.h"
 
@@ -15,9 +17,6 @@ namespace parley::core {
 namespace {
 
 using base::Code;
-
-// When the number must be raised is said in core/machine/snapshot.h.
-constexpr std::string_view snapshot_magic = "parley snapshot 2\n";
 
 // What the machine does itself, for all workspaces.
 bool is_for_machine(const Command& command) {
@@ -259,14 +258,7 @@ uint64_t Machine::digest() const { return base::hash64(snapshot()); }
 std::vector<Seq> Machine::live() const {
   std::vector<Seq> seqs;
   for (const auto& [id, workspace] : workspaces_) {
-    const Tables& t = workspace.tables();
-    t.messages.each([&](MessageRef, const Message& message) { seqs.push_back(message.seq); });
-    t.dead_letters.add_live(seqs);
-    t.outbox.add_live(seqs);
-    t.pending.add_live(seqs);
-    t.tasks.add_live(seqs);
-    t.sessions.add_live(seqs);
-    t.escalations.add_live(seqs);
+    add_live(workspace.tables(), seqs);
   }
   std::ranges::sort(seqs);
   const auto repeated = std::ranges::unique(seqs);

@@ -48,6 +48,9 @@ class RandomCommands {
 
  private:
   std::string_view any_name() { return random_.pick(names_); }
+  Dialect any_dialect() {
+    return static_cast<Dialect>(random_.below(static_cast<uint32_t>(dialect_last) + 1));
+  }
   Id128 any_id() { return id_of(random_.pick(labels_)); }
   Target any_target() {
     return random_.below(2) == 0 ? Target{{}, any_id()} : Target{Seq{1 + random_.below(2'000)}, {}};
@@ -58,7 +61,7 @@ class RandomCommands {
   Command registration() {
     Register command;
     command.name = any_name();
-    command.dialect = static_cast<Dialect>(random_.below(5));
+    command.dialect = any_dialect();
     command.kind = command.name == "root" ? PrincipalKind::admin : PrincipalKind::agent;
     command.token = random_.below(2) == 0 ? token_of(command.name) : TokenHash{};
     command.webhook = random_.below(3) == 0 ? "https://example.org/hook" : "";
@@ -167,7 +170,7 @@ class RandomCommands {
     Envelope& e = send.envelope;
     e.id = random_.below(3) == 0 ? any_id() : id_of(std::to_string(++sent_));
     e.sender = actor;
-    e.dialect = static_cast<Dialect>(random_.below(5));
+    e.dialect = any_dialect();
     e.priority = static_cast<Priority>(random_.below(4));
     e.ttl = random_.below(3) == 0 ? base::seconds(1 + random_.below(60)) : Duration{};
     e.body = random_.pick(names_);

@@ -139,7 +139,11 @@ class Script {
     return static_cast<E>(at - names.begin());
   }
   Dialect dialect(std::string_view word) {
-    return one_of<Dialect>(word, {"flow", "collab", "inbox", "superprompt", "squad"});
+    const auto found = find_dialect(word);
+    if (!found) {
+      fail("do not understand \"" + std::string(word) + "\"");
+    }
+    return found.value_or(Dialect::flow);
   }
   uint64_t number(std::string_view word) {
     uint64_t value = 0;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
+#include "base/ids.h"
+
 namespace parley::core {
 
 struct Tables;
@@ -13,7 +17,7 @@ class Writer;
 //
 // The tables and their fields stand one behind the other without tags. So a new table, and a field
 // that is added, removed or moved, makes another format: raise the number in `snapshot_magic`
-// (machine.cc) with it. A rule that is added or removed does not, since rules are written by name;
+// (rooms.h) with it. A rule that is added or removed does not, since rules are written by name;
 // nor does an enumerator behind the last one.
 //
 // A machine reads the snapshots of its own format only, and the records before a snapshot are gone.
@@ -25,6 +29,10 @@ void encode(const Tables& tables, Writer& out);
 // Fills tables that are new. False when the bytes are not what encode() writes; the tables are
 // then good for nothing.
 bool decode(Tables& tables, Reader& in);
+
+// Adds the records that the tables still need: a record that no table names is lost with its
+// segment. Some may be named twice, and none may be among them.
+void add_live(const Tables& tables, std::vector<base::Seq>& seqs);
 
 // Whether the tables agree with each other, as those of a machine always do.
 bool is_consistent(const Tables& tables);

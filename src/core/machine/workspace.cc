@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "core/machine/acts.h"
+#include "core/machine/rooms.h"
 #include "core/machine/snapshot.h"
 #include "core/model/refusal.h"
 
@@ -13,32 +13,6 @@ namespace parley::core {
 namespace {
 
 using base::Code;
-
-// What time brings about, in this order.
-void let_time_pass(Dispatch& dispatch, Requests& requests) {
-  relieve_all(dispatch);
-  advance_deliveries(dispatch);
-  advance_threads(dispatch);
-  advance_sessions(dispatch);
-  advance_locks(dispatch);
-  advance_dead_letters(dispatch);
-  requests.settle();
-  requests.advance();
-  requests.settle();
-  presence::advance(dispatch);
-}
-
-// The end of each entry: who has nothing waiting any more is told so, and what is kept or remembered
-// beyond its time or number goes. Messages go last: the others refer to them.
-void finish_entry(Dispatch& dispatch) {
-  relieve_drained(dispatch);
-  forget_dead_letters(dispatch);
-  forget_retained(dispatch);
-  forget_threads(dispatch.t);
-  forget_sessions(dispatch.t);
-  forget_tasks(dispatch.t);
-  forget_messages(dispatch.t);
-}
 
 // `Machine::apply` does these itself and never passes them on.
 Outcome on(Context&, const Tick&) { return Receipt{}; }
@@ -56,10 +30,10 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   Dispatch dispatch(id_, t_, effects);
   Context context{
       .t = t_, .dispatch = dispatch, .requests = Requests(t_, dispatch), .entry = entry};
-  let_time_pass(context.dispatch, context.requests);
+  TimeSteps::run(dispatch);
   const auto actor = actor_of(entry);
   if (!actor) {
-    finish_entry(context.dispatch);
+    LastSteps::run(dispatch);
     return std::unexpected(actor.error());
   }
   context.actor = *actor;
@@ -72,7 +46,7 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
   Outcome outcome =
       std::visit([&](const auto& command) { return on(context, command); }, entry.command);
   context.requests.settle();
-  finish_entry(context.dispatch);
+  LastSteps::run(dispatch);
   return outcome;
 }
 
@@ -93,9 +67,8 @@ void Workspace::advance(Time now, std::vector<Effect>& effects) {
   t_.now = now;
   t_.agents.sweep();
   Dispatch dispatch(id_, t_, effects);
-  Requests requests(t_, dispatch);
-  let_time_pass(dispatch, requests);
-  finish_entry(dispatch);
+  TimeSteps::run(dispatch);
+  LastSteps::run(dispatch);
 }
 
 void Workspace::end_node_life(uint64_t life, Time now, std::vector<Effect>& effects) {
@@ -111,7 +84,7 @@ void Workspace::end_node_life(uint64_t life, Time now, std::vector<Effect>& effe
   end_lock_waits(t_, life);
   unblock_callers(t_, life);
   Requests(t_, dispatch).settle();
-  finish_entry(dispatch);
+  LastSteps::run(dispatch);
 }
 
 void Workspace::add_admin(const TokenHash& token, Time now) {
@@ -123,12 +96,8 @@ void Workspace::add_admin(const TokenHash& token, Time now) {
   }
 }
 
-// The rooms of `let_time_pass` and of `finish_entry`.
 Time Workspace::next_deadline() const {
-  return std::min({relief_due(t_), deliveries_due(t_), threads_due(t_), sessions_due(t_),
-                   t_.locks.next_due(), dead_letters_due(t_), t_.pending.next().at,
-                   presence::due(t_), retained_due(t_), old_threads_due(t_), old_sessions_due(t_),
-                   old_tasks_due(t_), old_messages_due(t_)});
+  return std::min(TimeSteps::next_due(t_), LastSteps::next_due(t_));
 }
 
 void Workspace::encode(Writer& out) const { core::encode(t_, out); }

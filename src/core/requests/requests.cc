@@ -12,6 +12,7 @@
 #include "core/outbox/outbox_acts.h"
 #include "core/requests/acknowledgements.h"
 #include "core/requests/answers.h"
+#include "core/requests/due.h"
 #include "core/requests/gather_acts.h"
 #include "core/requests/pipeline_acts.h"
 #include "core/requests/watching.h"
@@ -303,5 +304,14 @@ void Requests::left(std::string_view name) {
   end_gathers_of(dispatch_, name);
   fail_pipelines_before(dispatch_, name);
 }
+
+void advance_requests(Dispatch& dispatch) {
+  Requests requests(dispatch.t, dispatch);
+  requests.settle();
+  requests.advance();
+  requests.settle();
+}
+
+Time requests_due(const Tables& t) { return t.pending.next().at; }
 
 }  // namespace parley::core

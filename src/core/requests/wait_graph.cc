@@ -5,6 +5,9 @@
 #include <deque>
 #include <ranges>
 
+#include "core/machine/tables.h"
+#include "core/requests/wait_graph_snapshot.h"
+
 namespace parley::core {
 
 namespace {
@@ -259,6 +262,14 @@ std::vector<WaitGraph::Edge> WaitGraph::search(AgentRef from, AgentRef to) const
     edges.push_back(edges_.at(behind.reached.at(at)));
   }
   return edges;
+}
+
+void encode_wait_graph(const Tables& t, Writer& out) { t.wait_graph.encode(t.now, out); }
+
+void decode_wait_graph(Tables& t, Reader& in) {
+  if (!t.wait_graph.decode(t.messages, in)) {
+    in.fail();
+  }
 }
 
 }  // namespace parley::core

@@ -33,4 +33,14 @@ void decode_topics(Tables& t, SnapshotReader& in) {
   in.rows<Topic>([&](const Topic& row) { return add_topic(t, row, in.topics); });
 }
 
+void encode_wildcards(const Tables& t, SnapshotWriter& out) {
+  t.topics.wildcards().encode(t.agents, out.out);
+}
+
+void decode_wildcards(Tables& t, SnapshotReader& in) {
+  if (!t.topics.wildcards().decode(t.agents, in.in)) {
+    in.in.fail();
+  }
+}
+
 }  // namespace parley::core

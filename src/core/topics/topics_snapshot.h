@@ -11,5 +11,8 @@ class SnapshotWriter;
 // messages. After the agents. The reader fails where the bytes are none.
 void encode_topics(const Tables& tables, SnapshotWriter& out);
 void decode_topics(Tables& tables, SnapshotReader& in);
+// Who subscribes to which patterns.
+void encode_wildcards(const Tables& tables, SnapshotWriter& out);
+void decode_wildcards(Tables& tables, SnapshotReader& in);
 
 }  // namespace parley::core

@@ -157,12 +157,8 @@ std::expected<lib::Json, Error> read_body(const Route& route, std::string_view t
 const std::vector<Route>& all_routes() {
   static const std::vector<Route> table = [] {
     std::vector<Route> all;
-    for (const std::span<const Route> rows :
-         {message_routes(),    search_routes(), inbox_routes(),       settling_routes(),
-          stream_routes(),     agent_routes(),  human_routes(),       workspace_routes(),
-          topic_routes(),      thread_routes(), session_routes(),     lock_routes(),
-          task_routes(),       trace_routes(),  dead_letter_routes(), pattern_routes(),
-          escalation_routes(), rule_routes(),   health_routes(),      mcp_routes()}) {
+    for (const auto routes_of : route_lists) {
+      const std::span<const Route> rows = routes_of();
       all.insert(all.end(), rows.begin(), rows.end());
     }
     return all;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "edge/api/route.h"
@@ -8,7 +9,7 @@
 namespace parley::edge {
 
 // What each resource gives to the table of routes. A new route is a row in the file of its
-// resource.
+// resource; a new resource is declared here and stands in the list below.
 std::span<const Route> agent_routes();
 std::span<const Route> dead_letter_routes();
 std::span<const Route> escalation_routes();
@@ -29,5 +30,12 @@ std::span<const Route> thread_routes();
 std::span<const Route> topic_routes();
 std::span<const Route> trace_routes();
 std::span<const Route> workspace_routes();
+
+// All of them. A request goes to the first route that fits it.
+constexpr std::array route_lists = {
+    message_routes, search_routes,     inbox_routes,     settling_routes, stream_routes,
+    agent_routes,   human_routes,      workspace_routes, topic_routes,    thread_routes,
+    session_routes, lock_routes,       task_routes,      trace_routes,    dead_letter_routes,
+    pattern_routes, escalation_routes, rule_routes,      health_routes,   mcp_routes};
 
 }  // namespace parley::edge

@@ -44,7 +44,6 @@ class Query {
 constexpr uint64_t human_seconds = 120;
 constexpr uint64_t human_seconds_max = 600;
 constexpr std::string_view agents_shown = "50";
-constexpr uint64_t thread_limit = 20;
 constexpr std::string_view tasks_shown = "20";
 
 // Agents and humans can be written to; admins cannot.
@@ -76,19 +75,6 @@ void Tools::find_agents(const CallContext& context) {
   Query query = people_query();
   query.add("capability", capability).add("role", role).add("name", name);
   answer(caller_of(context), {.path = "/v1/agents", .query = query.text()}, agents_reply);
-}
-
-void Tools::get_thread(const CallContext& context) {
-  Arguments arguments(context.arguments);
-  const std::string id = arguments.text("threadId");
-  const uint64_t limit = arguments.number("limit", thread_limit, 1, 100);
-  if (accepted(arguments, context.call)) {
-    answer(caller_of(context),
-           {.path = "/v1/threads/" + net::percent_encoded(id),
-            .query = "limit=" + std::to_string(limit),
-            .dialect = tool_dialect},
-           thread_reply);
-  }
 }
 
 // The arguments of the tool `session`; empty or 0 where one was not given.

@@ -5,11 +5,14 @@
 #include "edge/tools/tool_table.h"
 
 #include <memory>
+#include <string>
+#include <variant>
 
 #include "edge/tools/prompts.h"
 #include "edge/tools/resources.h"
 #include "edge/tools/schema.h"
 #include "edge/tools/tools.h"
+#include "net/uri.h"
 
 namespace parley::edge::tools {
 
@@ -58,6 +61,21 @@ constexpr std::string_view status_out =
     "!tasks[!taskId title from to !state silentFor threadId] !broker{status version}";
 constexpr std::string_view settled_out = "!id !outcome";
 
+InsideRequest inbox_request(Arguments& arguments) {
+  const uint64_t limit = arguments.number("limit", 20, 1, 100);
+  return {.path = "/v1/inbox", .query = "limit=" + std::to_string(limit), .dialect = tool_dialect};
+}
+
+std::string listed_reply(lib::Json inbox) { return inbox_reply(inbox, false); }
+
+InsideRequest thread_request(Arguments& arguments) {
+  const std::string id = arguments.text("threadId");
+  const uint64_t limit = arguments.number("limit", 20, 1, 100);
+  return {.path = "/v1/threads/" + net::percent_encoded(id),
+          .query = "limit=" + std::to_string(limit),
+          .dialect = tool_dialect};
+}
+
 using Method = void (Tools::*)(const mcp::CallContext&);
 
 struct Row {
@@ -68,14 +86,15 @@ struct Row {
   std::string_view required;
   std::string_view output;  // in the short form of schema_of
   std::string_view annotations;
-  Method method;
+  std::variant<Method, OneRequest> does;
 };
 
 constexpr Row rows[] = {
     {"checkInbox", "Check inbox",
      "List what waits for you, most urgent first, as short notifications. Settles nothing. Call it "
      "at the start of every work cycle, after each task, and every 5 minutes in long work.",
-     R"("limit":{"type":"integer"})", "", inbox_out, reads, &Tools::check_inbox},
+     R"("limit":{"type":"integer"})", "", inbox_out, reads,
+     OneRequest{inbox_request, listed_reply}},
     {"readMessage", "Read message",
      "The whole message. A task is then yours for 30 minutes (status keeps it) until you send its "
      "result or ackMessage, else it comes again; other types are settled by reading.",
@@ -123,7 +142,7 @@ constexpr Row rows[] = {
     {"getThread", "Get thread",
      "The newest messages of a conversation, oldest first: who, when, how each begins and stands.",
      R"("threadId":{"type":"string"},"limit":{"type":"integer","description":"1-100, default 20"})",
-     R"("threadId")", thread_out, reads, &Tools::get_thread},
+     R"("threadId")", thread_out, reads, OneRequest{thread_request, thread_reply}},
     {"session", "Shared session",
      "Context that several agents share: list, get, start (participants, text: the task), invite, "
      "write down what you decide, find or make (artifact), pause, resume, complete or fail it. "
@@ -157,8 +176,12 @@ mcp::Tool tool_of(const Row& row, const std::shared_ptr<Tools>& tools) {
           .input_schema = std::move(input),
           .output_schema = schema_of(row.output),
           .annotations = std::string(row.annotations),
-          .handler = [tools, method = row.method](const mcp::CallContext& context) {
-            ((*tools).*method)(context);
+          .handler = [tools, does = row.does](const mcp::CallContext& context) {
+            if (const auto* const method = std::get_if<Method>(&does)) {
+              ((*tools).**method)(context);
+            } else {
+              tools->one_request(context, std::get<OneRequest>(does));
+            }
           }};
 }
 

@@ -99,6 +99,14 @@ void Tools::answer(const Caller& caller, InsideRequest request, Write write) {
            });
 }
 
+void Tools::one_request(const CallContext& context, const OneRequest& tool) {
+  Arguments arguments(context.arguments);
+  InsideRequest request = tool.request(arguments);
+  if (accepted(arguments, context.call)) {
+    answer(caller_of(context), std::move(request), tool.reply);
+  }
+}
+
 void Tools::notify_progress(const CallHandle& call, uint64_t seconds, std::string what,
                             uint64_t passed) {
   if (!call.wants_progress()) {
@@ -110,17 +118,6 @@ void Tools::notify_progress(const CallHandle& call, uint64_t seconds, std::strin
     call.progress(static_cast<double>(now), static_cast<double>(seconds), what);
     notify_progress(call, seconds, std::move(what), now);
   });
-}
-
-void Tools::check_inbox(const CallContext& context) {
-  Arguments arguments(context.arguments);
-  const uint64_t limit = arguments.number("limit", inbox_limit, 1, 100);
-  if (accepted(arguments, context.call)) {
-    answer(
-        caller_of(context),
-        {.path = "/v1/inbox", .query = "limit=" + std::to_string(limit), .dialect = tool_dialect},
-        [](Json inbox) { return inbox_reply(inbox, false); });
-  }
 }
 
 void Tools::wait_for_message(const CallContext& context) {

@@ -14,6 +14,12 @@
 
 namespace parley::edge::tools {
 
+// A tool that is one request: what its arguments ask of the API, and what is told of the answer.
+struct OneRequest {
+  InsideRequest (*request)(Arguments& arguments);
+  std::string (*reply)(lib::Json answer);
+};
+
 // Carries out the calls of Parley's tools: each is one request to the API, or a few, in the
 // caller's name, and a short answer made of what came back.
 class Tools {
@@ -21,7 +27,8 @@ class Tools {
   Tools(Api& api, const node::Broker& broker, mcp::Server& server)
       : api_(api), broker_(broker), server_(server) {}
 
-  void check_inbox(const mcp::CallContext& context);
+  void one_request(const mcp::CallContext& context, const OneRequest& tool);
+
   void read_message(const mcp::CallContext& context);
   void send_message(const mcp::CallContext& context);
   void wait_for_message(const mcp::CallContext& context);
@@ -29,7 +36,6 @@ class Tools {
   void request(const mcp::CallContext& context);
   void publish(const mcp::CallContext& context);
   void find_agents(const mcp::CallContext& context);
-  void get_thread(const mcp::CallContext& context);
   void session(const mcp::CallContext& context);
   void ask_human(const mcp::CallContext& context);
   void status(const mcp::CallContext& context);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/client/admin.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
+#include <vector>
 
+#include "dialect/dialect.h"
 #include "lib/json.h"
 #include "lib/json_writer.h"
 #include "sim/client/messages.h"
@@ -15,7 +19,9 @@ using lib::Json;
 using sim::text;
 
 std::string random_dialect(sim::Random& random) {
-  constexpr std::array<std::string_view, 4> dialects = {"flow", "flow", "collab", "inbox"};
+  // Flow twice: half of the agents speak it.
+  std::vector<std::string_view> dialects = {dialect::find_codec(dialect::default_dialect)->name};
+  std::ranges::transform(dialect::codecs(), std::back_inserter(dialects), &dialect::Codec::name);
   return std::string(random.pick(dialects));
 }
 

@@ -168,10 +168,9 @@ std::string Schemas::answer_fault(std::string_view method, std::string_view targ
 }
 
 std::string Schemas::message_fault(std::string_view dialect, Json message) const {
-  return fault(dialect == "flow"     ? "FlowMessage"
-               : dialect == "collab" ? "CollabMessage"
-                                     : "InboxMessage",
-               message);
+  std::string name(dialect);
+  name.front() = static_cast<char>(name.front() & ~0x20);
+  return fault(name + "Message", message);
 }
 
 std::string Schemas::fault(std::string_view name, Json value) const {

@@ -26,7 +26,7 @@ Command Workload::some_register(Ask& ask) {
   }
   core::Register command;
   command.name = keep(agent_name(n));
-  command.dialect = random.chance(700) ? dialect_of(n) : dialect_of(random.below(5));
+  command.dialect = random.chance(700) ? dialect_of(n) : dialect_of(random.below(dialects));
   constexpr std::array<core::PrincipalKind, 5> kinds = {
       core::PrincipalKind::agent, core::PrincipalKind::agent, core::PrincipalKind::agent,
       core::PrincipalKind::human, core::PrincipalKind::admin};

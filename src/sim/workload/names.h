@@ -26,6 +26,8 @@ constexpr std::array<std::string_view, 6> patterns = {"build.*", "build.>", "*.a
 
 inline std::string agent_name(uint64_t n) { return text("a{}", n); }
 
-inline core::Dialect dialect_of(uint64_t n) { return static_cast<core::Dialect>(n % 5); }
+constexpr uint64_t dialects = static_cast<uint64_t>(core::dialect_last) + 1;
+
+inline core::Dialect dialect_of(uint64_t n) { return static_cast<core::Dialect>(n % dialects); }
 
 }  // namespace parley::sim

@@ -55,7 +55,7 @@ void Workload::some_message(Ask& ask, core::Send& send, Memory::Sent& sent) {
   constexpr std::array<int64_t, 5> ttls_ms = {0, 0, 40, 700, 30'000};
   e.ttl = base::milliseconds(random.pick(ttls_ms));
   e.priority = static_cast<core::Priority>(random.below(core::priority_count));
-  e.dialect = sent.dialect = dialect_of(random.below(5));
+  e.dialect = sent.dialect = dialect_of(random.below(dialects));
   if (e.dialect == core::Dialect::collab) {
     e.native_id = keep(text("n{}", random.below(40)));
   }

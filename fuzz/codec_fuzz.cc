@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-
+// Any bytes through the codec of each dialect: see run(). A new codec is tried without a line here.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -8,10 +7,10 @@
 #include "base/check.h"
 #include "dialect/dialect.h"
 
-// What is tried on the codec of each dialect.
-namespace parley::fuzz {
+namespace parley {
+namespace {
 
-inline base::Id128 derive(std::string_view scope, std::string_view name) {
+base::Id128 derive(std::string_view scope, std::string_view name) {
   base::Id128 id{.bytes = {1}};
   size_t at = 0;
   for (const std::string_view text : {scope, name}) {
@@ -31,14 +30,13 @@ class AnyMessage final : public dialect::Lookup {
     const auto uuid = base::parse_uuid(id);
     return uuid && !uuid->is_none() ? *uuid : dialect::message_id_of(derive, "boss", id);
   }
-  std::optional<base::MessageId> find_task(std::string_view task,
-                                           std::span<const std::string_view>,
+  std::optional<base::MessageId> find_task(std::string_view task, std::span<const std::string_view>,
                                            std::string_view) const override {
     return dialect::message_id_of(derive, "boss", task);
   }
 };
 
-inline std::string text_in(dialect::Dialect dialect, const dialect::Envelope& envelope) {
+std::string text_in(dialect::Dialect dialect, const dialect::Envelope& envelope) {
   std::string out;
   dialect::find_codec(dialect)->encode(envelope, {.recipient = "worker"}, out);
   return out;
@@ -46,9 +44,8 @@ inline std::string text_in(dialect::Dialect dialect, const dialect::Envelope& en
 
 // `envelope` in the words of `other`, which may refuse what it cannot hold: a name that is no topic
 // in a broadcast, say.
-inline void through(dialect::Dialect own, dialect::Dialect other,
-                    const dialect::Envelope& envelope, const dialect::DecodeContext& context,
-                    dialect::Texts& texts) {
+void through(dialect::Dialect own, dialect::Dialect other, const dialect::Envelope& envelope,
+             const dialect::DecodeContext& context, dialect::Texts& texts) {
   lib::JsonDocument document;
   const auto parsed = document.parse(text_in(other, envelope));
   CHECK(parsed.has_value());
@@ -64,7 +61,7 @@ inline void through(dialect::Dialect own, dialect::Dialect other,
 // What the codec takes, encodes and decodes again to the same text; in the words of the other
 // dialects it is a message of those, with the same id. What it refuses has a detail. Any bytes in
 // an envelope's `extra` encode without harm.
-inline void run(dialect::Dialect own, std::string_view bytes, bool lenient) {
+void run(dialect::Dialect own, std::string_view bytes, bool lenient) {
   lib::JsonDocument document;
   lib::JsonDocument document_again;
   const auto message = document.parse(bytes);
@@ -107,4 +104,14 @@ inline void run(dialect::Dialect own, std::string_view bytes, bool lenient) {
   }
 }
 
-}  // namespace parley::fuzz
+}  // namespace
+}  // namespace parley
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  for (const parley::dialect::Codec& codec : parley::dialect::codecs()) {
+    parley::run(codec.dialect, bytes, false);
+    parley::run(codec.dialect, bytes, true);
+  }
+  return 0;
+}
