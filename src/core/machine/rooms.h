@@ -46,8 +46,8 @@ using TimeSteps =
           Step<advance_locks, locks_due>, Step<advance_dead_letters, dead_letters_due>,
           Step<advance_requests, requests_due>, Step<presence::advance, presence::due>>;
 
-// The end of each entry: who has nothing waiting for its limits any more is told so, and what is kept
-// or remembered beyond its time or number goes. Messages go last: the others refer to them.
+// The end of each entry: who has nothing waiting for its limits any more is told so, and what is
+// kept or remembered beyond its time or number goes. Messages go last: the others refer to them.
 using LastSteps =
     Steps<Step<relieve_drained, no_time>, Step<forget_dead_letters, no_time>,
           Step<forget_retained, retained_due>, Step<forget_threads, old_threads_due>,

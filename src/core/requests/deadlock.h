@@ -14,8 +14,8 @@
 namespace parley::core {
 
 // Who goes on only when this request is answered: its sender, where the policy of its dialect
-// says that requests block, and who blocks for it. None when no one waits, or several are asked: who asks those goes on with the
-// first answer.
+// says that requests block, and who blocks for it. None when no one waits, or several are asked:
+// who asks those goes on with the first answer.
 std::optional<WaitGraph::Edge> wait_of(const ConstContext& context, const Send& command,
                                        const Route& route, MessageRef cause);
 
