@@ -119,7 +119,8 @@ async function dialectChange(g) {
   const asInbox = (agent) => agent.call('POST', '/v1/messages', { body: task, headers: { 'Parley-Dialect': 'inbox' } });
   const before = await asInbox(eve);
   const changed = await eve.call('POST', '/v1/agents', { body: { id: 'eve', dialect: 'flow', role: '' } });
-  const same = await eve.call('POST', '/v1/agents', { body: { id: 'eve', dialect: 'flow' } });
+  // Two dialects have a role of this name, and it is the role that is looked at.
+  const same = await eve.call('POST', '/v1/agents', { body: { id: 'eve', dialect: 'collab', role: 'specialist' } });
   const now = (await g.broker.call('GET', '/v1/agents/eve')).json.dialect;
   const after = await asInbox(eve);
   g.note(`a task of a specialist: ${before.json.code ?? before.status}; change ${changed.json.code ?? changed.status}/${same.json.code ?? same.status}; then ${after.json.code ?? after.status}`);

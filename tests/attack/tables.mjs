@@ -2,7 +2,7 @@
 // Attacks on tables that all share: 9 of the issue. Each fills one, and looks whether what another has
 // in it is there still, and whether another may add to it.
 import { until } from '../e2e/harness.mjs';
-import { published, told } from './ground.mjs';
+import { published, sleep, told } from './ground.mjs';
 
 const seconds = (g) => (g.short ? 8 : 60);
 
@@ -19,22 +19,25 @@ async function deadLetters(g) {
 }
 
 async function escalations(g) {
-  const ana = await g.agent('ana');
-  await g.agent('bo');
-  const eve = await g.agent('eve');
+  const [ana, eve] = await g.agents('ana', 'eve', 'bo', 'zed');
   const mia = await g.human('mia', ['approver', 'moderator', 'maintainer']);
-  await ana.send('bo', 'there?', { type: 'request', response_timeout: '50ms', on_timeout: 'escalate' }, '?wait=5s');
+  const asks = () => ana.send('bo', 'there?', { type: 'request', response_timeout: '50ms', on_timeout: 'escalate' }, '?wait=5s');
+  const metric = async () => Number(/^parley_escalations_open(?:\{[^}]*\})? (\d+)$/m.exec((await g.broker.call('GET', '/metrics')).text)?.[1] ?? 0);
+  await asks();
   const first = await until(async () => (await g.broker.call('GET', '/v1/escalations')).json.escalations?.[0]);
+  let open = 0;
   await g.during(async () => {
-    const make = () => ({ type: 'request', priority: 'critical', receiver: 'eve', response_timeout: '1ms', on_timeout: 'escalate', metadata: { ttl: '1s' }, payload: { content_type: 'text', body: 'x' } });
-    g.note(told(await g.flood(eve, 10_200, make, { seconds: seconds(g) })));
-  }, { after: 2_000 });
+    // Two receivers, because an inbox takes 10,000.
+    const make = (n) => ({ type: 'request', priority: 'critical', receiver: n % 2 ? 'eve' : 'zed', response_timeout: '1ms', on_timeout: 'escalate', payload: { content_type: 'text', body: 'x' } });
+    g.note(told(await g.flood(eve, 10_400, make, { seconds: seconds(g) })));
+    for (const end = Date.now() + seconds(g) * 500; open < 10_000 && Date.now() < end;) {
+      open = await metric();
+      await sleep(200);
+    }
+  });
+  g.note(`${open} are open`);
   const { status, json } = await mia.call('POST', `/v1/escalations/${first.id}/resolve`, { body: { resolution: 'ask cy' } });
   if (status !== 200) g.loses(`ana's open escalation: the decision gets ${json?.code ?? status}`);
-  const next = await ana.send('bo', 'there?', { type: 'request', response_timeout: '50ms', on_timeout: 'escalate' }, '?wait=5s');
-  const open = (await g.broker.call('GET', '/v1/escalations?state=open&limit=500')).json;
-  const newest = JSON.stringify(open).includes(next.json?.id ?? 'ana');
-  if (!newest) g.note('a new escalation of ana is not among the first 500');
 }
 
 async function idempotencyKeys(g) {
@@ -137,7 +140,7 @@ async function criticalRate(g) {
 
 export const tables = [
   { name: 'dead_letters', issue: '9', does: '10,001 dead letters beside one of ana', run: deadLetters },
-  { name: 'escalations', issue: '9', does: "10,200 escalations beside ana's open one; a human decides", run: escalations },
+  { name: 'escalations', issue: '9', does: "10,400 escalations beside ana's open one; a human decides", run: escalations },
   { name: 'idempotency_keys', issue: '9', does: '275,000 publishes; ana repeats an order with its key', run: idempotencyKeys },
   { name: 'finished_tasks', issue: '9', does: '12,000 tasks that are given and ended beside one of dan', run: finishedTasks },
   { name: 'threads', issue: '9', does: '101,000 threads beside one of ana', run: threads, long: true },
