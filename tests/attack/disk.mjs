@@ -47,43 +47,42 @@ async function diskFull(g) {
     g.skip = `no right to mount a small disk: ${String(error.stderr ?? error).trim()}`;
     return;
   }
-  try {
-    await g.start({ data });
-    const [ana, bo, eve] = await g.agents('ana', 'bo', 'eve');
-    const kept = [];
-    for (let n = 0; n < 20; ++n) kept.push((await ana.send('bo', `before ${n}`)).json.id);
-    await g.during(async () => {
-      for (let round = 0; round < 3; ++round) {
-        g.note(told(await g.flood(eve, 150, large, { batch: 1, parallel: 4, seconds: 10 })));
-      }
-      // Small ones fill what the large ones left.
-      g.note(`small: ${told(await g.flood(eve, 2_000, () => ({ ...large(), payload: { content_type: 'text', body: 'x'.repeat(4_000) } }), { batch: 100, seconds: 5 }))}`);
-    });
-    const free = await statfs(data);
-    g.note(`${Math.round(free.bavail * free.bsize / 1024)} KB free`);
-    const sent = await ana.send('bo', 'after');
-    g.note(`ana's next message: ${sent.json?.code ?? sent.status}`);
-    if (sent.status === 202) kept.push(sent.json.id);
-    const health = await g.broker.call('GET', '/v1/health');
-    const readyz = await fetch(`${g.broker.url}/readyz`);
-    g.note(`health ${health.json?.status}, readyz ${readyz.status}`);
-    if (health.json?.status === 'healthy') g.loses('the truth: health says healthy on a full disk');
-    if (sent.status !== 202) g.loses(`ana cannot send: ${sent.json?.code ?? sent.status}`);
-    const stopped = await g.broker.stop();
-    g.note(`stopped with ${stopped.code ?? stopped.signal}`);
-    try {
-      g.broker.stderr = '';
-      await g.broker.run();
-      const { json } = await bo.inbox('?limit=1');
-      if (json.count < kept.length) g.loses(`${kept.length - json.count} of ${kept.length} acknowledged messages`);
-      for (const id of kept) if ((await bo.read(id)).status !== 200) { g.loses(`acknowledged message ${id}`); break; }
-    } catch (error) {
-      g.loses(`the broker does not start again: ${error.message.trim().split('\n').at(-1).slice(0, 160)}`);
-    }
-  } finally {
-    if (g.broker) await g.broker.stop();
+  // Also when the attack was not over in time.
+  g.afterwards = async () => {
     await run('umount', ['-l', data]).catch(() => {});
     await rm(data, { recursive: true, force: true });
+  };
+  await g.start({ data });
+  const [ana, bo, eve] = await g.agents('ana', 'bo', 'eve');
+  const kept = [];
+  for (let n = 0; n < 20; ++n) kept.push((await ana.send('bo', `before ${n}`)).json.id);
+  await g.during(async () => {
+    for (let round = 0; round < 3; ++round) {
+      g.note(told(await g.flood(eve, 150, large, { batch: 1, parallel: 4, seconds: 10 })));
+    }
+    // Small ones fill what the large ones left.
+    g.note(`small: ${told(await g.flood(eve, 2_000, () => ({ ...large(), payload: { content_type: 'text', body: 'x'.repeat(4_000) } }), { batch: 100, seconds: 5 }))}`);
+  });
+  const free = await statfs(data);
+  g.note(`${Math.round(free.bavail * free.bsize / 1024)} KB free`);
+  const sent = await ana.send('bo', 'after');
+  g.note(`ana's next message: ${sent.json?.code ?? sent.status}`);
+  if (sent.status === 202) kept.push(sent.json.id);
+  const health = await g.broker.call('GET', '/v1/health');
+  const readyz = await fetch(`${g.broker.url}/readyz`);
+  g.note(`health ${health.json?.status}, readyz ${readyz.status}`);
+  if (health.json?.status === 'healthy') g.loses('the truth: health says healthy on a full disk');
+  if (sent.status !== 202) g.loses(`ana cannot send: ${sent.json?.code ?? sent.status}`);
+  const stopped = await g.broker.stop();
+  g.note(`stopped with ${stopped.code ?? stopped.signal}`);
+  try {
+    g.broker.stderr = '';
+    await g.broker.run();
+    const { json } = await bo.inbox('?limit=1');
+    if (json.count < kept.length) g.loses(`${kept.length - json.count} of ${kept.length} acknowledged messages`);
+    for (const id of kept) if ((await bo.read(id)).status !== 200) { g.loses(`acknowledged message ${id}`); break; }
+  } catch (error) {
+    g.loses(`the broker does not start again: ${error.message.trim().split('\n').at(-1).slice(0, 160)}`);
   }
 }
 

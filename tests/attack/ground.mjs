@@ -72,10 +72,9 @@ export class Ground {
     this.keep?.destroy();
     await this.worker?.terminate();
     if (this.broker) {
-      await this.broker.remove().catch(async () => {
-        await this.broker.kill();
-        await rm(this.broker.data, { recursive: true, force: true });
-      });
+      if (this.broker.process.exitCode === null && this.broker.process.signalCode === null) await this.broker.stop();
+      await this.afterwards?.();
+      await rm(this.broker.data, { recursive: true, force: true });
     }
   }
 
