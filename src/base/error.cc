@@ -124,12 +124,22 @@ constexpr auto table = std::to_array<CodeInfo>({
      "The detail has the code that the tool gave, and what to do."},
 });
 
+// A code without a row, or a row in another's place, does not compile.
+static_assert(table.size() == static_cast<size_t>(Code::count));
+static_assert([] {
+  for (size_t n = 0; n < table.size(); ++n) {
+    if (table[n].code != static_cast<Code>(n)) {
+      return false;
+    }
+  }
+  return true;
+}());
+
 }  // namespace
 
 const CodeInfo& info(Code code) {
   const auto at = static_cast<size_t>(code);
   CHECK(at < table.size());
-  CHECK(table[at].code == code);
   return table[at];
 }
 

@@ -70,6 +70,7 @@ enum class Code : uint8_t {
   no_human,
   bad_answer,
   refused,
+  count,  // not a code: how many there are
 };
 
 // One row of the table of codes: the public name, the HTTP status, a title, and what to do.
