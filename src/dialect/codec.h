@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "core/model/envelope.h"
 #include "lib/json.h"
@@ -16,6 +17,7 @@
 namespace parley::dialect {
 
 using base::Error;
+using base::Stated;
 using core::Dialect;
 using core::Envelope;
 
@@ -76,53 +78,55 @@ struct EncodeContext {
 };
 
 // One dialect: the functions between its messages and envelopes, and what else the broker asks of
-// it. All are pure. A new dialect is a folder here with a row in dialect.cc, and a row of
-// core/model/policy.cc.
+// it. All are pure. See "Adding a dialect" in ARCHITECTURE.md.
 struct Codec {
-  Dialect dialect;
-  std::string_view name;
+  Stated<Dialect> dialect;
+  Stated<std::string_view> name;
 
   // Checks `message` whole and maps it. The envelope's texts are views into the document of
   // `message`, into the context and into `texts`. An error names the field by JSON pointer. An id
   // that is no UUID is mapped to one of version 4, which every dialect can write. A response whose
   // receivers are empty goes to whoever asked.
-  std::expected<Envelope, Error> (*decode)(lib::Json message, const DecodeContext& context,
-                                           Texts& texts);
+  using Decode = std::expected<Envelope, Error> (*)(lib::Json message, const DecodeContext& context,
+                                                    Texts& texts);
+  Stated<Decode> decode;
 
   // Appends the message to `out` in this dialect, whatever dialect it was sent in.
-  void (*encode)(const Envelope& envelope, const EncodeContext& context, std::string& out);
+  using Encode = void (*)(const Envelope& envelope, const EncodeContext& context, std::string& out);
+  Stated<Encode> encode;
 
   // The word for what kind of message it is.
-  std::string_view (*type)(const Envelope& envelope);
+  Stated<std::string_view (*)(const Envelope& envelope)> type;
 
   // What `decode` makes of such a word. Nothing: the dialect has no such word.
   struct Meaning {
     core::Kind kind;
     bool is_exact;  // `decode` makes no other kind of it
   };
-  std::optional<Meaning> (*meaning)(std::string_view type);
-  bool tells_questions_apart;  // its words for a query and for a request differ
+  Stated<std::optional<Meaning> (*)(std::string_view type)> meaning;
+  Stated<bool> tells_questions_apart;  // its words for a query and for a request differ
 
   // The word by which /metrics counts messages of this kind.
-  std::string_view (*counted_as)(core::Kind kind);
+  Stated<std::string_view (*)(core::Kind kind)> counted_as;
 
   // Where this dialect has the field that the machine names: `/to` for `/receiver`.
-  std::string_view (*field)(std::string_view canonical);
-  bool has_machine_fields;  // all fields that the machine names have the machine's names
+  Stated<std::string_view (*)(std::string_view canonical)> field;
+  Stated<bool> has_machine_fields;  // all fields that the machine names have the machine's names
 
   // The tokens that its sender says it has used since it last said so; zero where it says nothing.
   // Only for a message that `decode` has taken.
-  uint64_t (*tokens)(lib::Json message);
+  Stated<uint64_t (*)(lib::Json message)> tokens;
 
   // Of what asks: the title that its reader finds in it. Null: messages have no titles.
-  std::string (*title)(const Envelope& envelope);
+  using Read = std::string (*)(const Envelope& envelope);
+  Stated<Read> title;
   // The task that its reader finds in the body; empty where it finds none. Null: tasks are not
   // given in this dialect.
-  std::string (*task)(const Envelope& envelope);
+  Stated<Read> task;
 
   // The key of the member `foreign` in Envelope::extra (dialect/foreign.h), in quotes.
-  std::string_view foreign_key;
-  bool reads_body;  // what `decode` makes of a message depends on what its body says
+  Stated<std::string_view> foreign_key;
+  Stated<bool> reads_body;  // what `decode` makes of a message depends on what its body says
 };
 
 }  // namespace parley::dialect

@@ -19,7 +19,7 @@ std::string_view canonical_word(core::Kind kind) { return word_of(kind); }
 
 constexpr std::array table = {
     Codec{.dialect = Dialect::flow,
-          .name = "flow",
+          .name = std::string_view("flow"),
           .decode = decode_flow,
           .encode = encode_flow,
           .type = flow_type,
@@ -31,10 +31,10 @@ constexpr std::array table = {
           .tokens = flow_tokens,
           .title = nullptr,
           .task = nullptr,
-          .foreign_key = R"("/metadata/foreign")",
+          .foreign_key = std::string_view(R"("/metadata/foreign")"),
           .reads_body = false},
     Codec{.dialect = Dialect::collab,
-          .name = "collab",
+          .name = std::string_view("collab"),
           .decode = decode_collab,
           .encode = encode_collab,
           .type = collab_type,
@@ -46,10 +46,10 @@ constexpr std::array table = {
           .tokens = collab_tokens,
           .title = nullptr,
           .task = nullptr,
-          .foreign_key = R"("/foreign")",
+          .foreign_key = std::string_view(R"("/foreign")"),
           .reads_body = false},
     Codec{.dialect = Dialect::inbox,
-          .name = "inbox",
+          .name = std::string_view("inbox"),
           .decode = decode_inbox,
           .encode = encode_inbox,
           .type = inbox_type,
@@ -61,7 +61,7 @@ constexpr std::array table = {
           .tokens = inbox_tokens,
           .title = inbox_title,
           .task = inbox_task,
-          .foreign_key = R"("/foreign")",
+          .foreign_key = std::string_view(R"("/foreign")"),
           .reads_body = true},
 };
 
@@ -70,12 +70,14 @@ constexpr std::array table = {
 std::span<const Codec> codecs() { return table; }
 
 const Codec* find_codec(Dialect dialect) {
-  const auto* found = std::ranges::find(table, dialect, &Codec::dialect);
+  const auto* found =
+      std::ranges::find_if(table, [&](const Codec& each) { return each.dialect == dialect; });
   return found == table.end() ? nullptr : found;
 }
 
 const Codec* find_codec(std::string_view name) {
-  const auto* found = std::ranges::find(table, name, &Codec::name);
+  const auto* found =
+      std::ranges::find_if(table, [&](const Codec& each) { return each.name.value == name; });
   return found == table.end() ? nullptr : found;
 }
 

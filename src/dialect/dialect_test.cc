@@ -21,7 +21,7 @@ uint64_t tokens_in(std::string_view dialect, std::string_view message) {
 TEST(Codecs, AreInTheOrderOfTheEnumAndNamedAsTheirPolicies) {
   EXPECT_TRUE(std::ranges::is_sorted(codecs(), {}, &Codec::dialect));
   for (const Codec& codec : codecs()) {
-    EXPECT_EQ(codec.name, core::policy_of(codec.dialect).name.value);
+    EXPECT_EQ(codec.name.value, core::policy_of(codec.dialect).name.value);
   }
 }
 
@@ -35,15 +35,22 @@ TEST(Codecs, HaveAPublishedSchemaAndGoldenMessages) {
 
 TEST(Codecs, KnowTheKindOfTheirOwnWords) {
   for (const Codec& codec : codecs()) {
-    for (uint8_t n = 0; n <= static_cast<uint8_t>(core::Kind::broadcast); ++n) {
+    for (uint8_t n = 0; n <= static_cast<uint8_t>(core::kind_last); ++n) {
       Envelope envelope;
       envelope.dialect = codec.dialect;
       envelope.kind = static_cast<core::Kind>(n);
       envelope.in_reply_to.bytes[0] = 1;
-      const auto meaning = codec.meaning(codec.type(envelope));
-      ASSERT_TRUE(meaning) << codec.name << " " << codec.type(envelope);
-      EXPECT_TRUE(!meaning->is_exact || meaning->kind == envelope.kind)
-          << codec.name << " " << codec.type(envelope);
+      const std::string_view word = codec.type(envelope);
+      const auto meaning = codec.meaning(word);
+      ASSERT_TRUE(meaning) << codec.name.value << " " << word;
+      if (!meaning->is_exact) {
+        continue;
+      }
+      // A kind that the dialect has no word for is written in the word of another kind.
+      EXPECT_TRUE(meaning->kind == envelope.kind || envelope.kind > core::Kind::broadcast)
+          << codec.name.value << " " << word;
+      envelope.kind = meaning->kind;
+      EXPECT_EQ(codec.type(envelope), word) << codec.name.value;
     }
     EXPECT_FALSE(codec.meaning("nothing of the kind"));
   }
@@ -55,19 +62,21 @@ TEST(Codecs, SayWhetherTheirWordsTellQuestionsApart) {
     request.kind = core::Kind::request;
     Envelope query;
     query.kind = core::Kind::query;
-    EXPECT_EQ(codec.tells_questions_apart, codec.type(request) != codec.type(query)) << codec.name;
+    EXPECT_EQ(codec.tells_questions_apart, codec.type(request) != codec.type(query))
+        << codec.name.value;
   }
 }
 
 TEST(Codecs, TasksAreInTheDialectThatHasRolesForThem) {
   EXPECT_TRUE(core::policy_of(task_codec().dialect).has_task_roles);
   for (const Codec& codec : codecs()) {
-    EXPECT_EQ(codec.task != nullptr, core::policy_of(codec.dialect).has_task_roles) << codec.name;
+    EXPECT_EQ(codec.task != nullptr, core::policy_of(codec.dialect).has_task_roles)
+        << codec.name.value;
   }
 }
 
 TEST(Codecs, OneWithoutACodecIsWrittenInTheDefault) {
-  EXPECT_EQ(codec_of(Dialect::inbox).name, "inbox");
+  EXPECT_EQ(codec_of(Dialect::inbox).name.value, "inbox");
   EXPECT_EQ(codec_of(Dialect::squad).dialect, default_dialect);
 }
 

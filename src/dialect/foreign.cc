@@ -264,7 +264,7 @@ bool says_the_same(const core::Envelope& e, core::Dialect own, std::string_view 
   out.object();
   lib::JsonSlice slice;
   for (lib::JsonSlices slices(extra); slices.next(slice);) {
-    if (slice.key != codec->foreign_key) {  // written anew, whatever it was
+    if (slice.key != codec->foreign_key.value) {  // written anew, whatever it was
       out.raw_key(slice.key).raw(slice.value);
     }
   }
@@ -354,7 +354,7 @@ void begin_foreign(const core::Envelope& e, lib::JsonWriter& out) {
 
 std::string_view foreign_key(core::Dialect dialect) {
   const Codec* const codec = find_codec(dialect);
-  return codec == nullptr ? std::string_view{} : codec->foreign_key;
+  return codec == nullptr ? std::string_view{} : codec->foreign_key.value;
 }
 
 std::optional<core::Kind> take_kind(const Foreign& foreign, core::Dialect own, core::Envelope& e) {

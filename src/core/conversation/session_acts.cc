@@ -419,7 +419,7 @@ std::expected<const Session*, Error> session_of(const ConstContext& context, con
     return refuse(Code::not_a_participant,
                   "you take part in no session " + quoted_start(e.session) +
                       "; start it, or ask its coordinator to add you",
-                  std::string(policy_of(e.dialect).session_field));
+                  std::string(policy_of(e.dialect).session_field.value));
   }
   if (session->is_over()) {
     // Who was asked in it may still answer.
@@ -432,7 +432,7 @@ std::expected<const Session*, Error> session_of(const ConstContext& context, con
     return refuse(Code::not_a_participant,
                   quoted_start(e.reply_to) + " takes no part in session " +
                       quoted_start(session->id) + ", and would be sent what is said in it",
-                  std::string(policy_of(e.dialect).reply_to_field));
+                  std::string(policy_of(e.dialect).reply_to_field.value));
   }
   if (route.everyone) {
     route.agents.clear();
@@ -451,7 +451,7 @@ std::expected<const Session*, Error> session_of(const ConstContext& context, con
                   quoted_start(*outside) + " takes no part in session " +
                       quoted_start(session->id) +
                       "; its coordinator can add it, or send without the session",
-                  std::string(policy_of(e.dialect).receiver_field));
+                  std::string(policy_of(e.dialect).receiver_field.value));
   }
   return session;
 }

@@ -14,9 +14,11 @@ std::string size_fault(const Rules& rules, const Agent& receiver, Dialect sent_i
     return {};
   }
   const Policy& policy = policy_of(receiver.dialect);
-  const uint64_t bytes_max = policy.size_max == nullptr ? UINT64_MAX : rules.*policy.size_max;
+  const Policy::NumberRule rule = policy.size_max;
+  const uint64_t bytes_max = rule == nullptr ? UINT64_MAX : rules.*rule;
   const std::string name(policy.name.value);
-  const std::string limit = std::to_string(bytes_max) + " (" + std::string(policy.size_rule) + ")";
+  const std::string limit =
+      std::to_string(bytes_max) + " (" + std::string(policy.size_rule.value) + ")";
   if (policy.size_of == SizeOf::content && sizes.content >= bytes_max) {
     return "its content has up to " + std::to_string(sizes.content) + " bytes in " + name + "; " +
            who + " speaks " + name + " and takes fewer than " + limit +

@@ -17,6 +17,9 @@ constexpr std::array<Role, 5> squad_roles = {
 constexpr std::array<std::string_view, 5> collab_statuses = {"", "idle", "working", "waiting",
                                                              "offline"};
 
+constexpr std::string_view no_text;
+constexpr std::span<const std::string_view> any_status;
+
 constexpr std::array<Policy::DurationRule, priority_count> same_for_all(Policy::DurationRule ttl) {
   return {ttl, ttl, ttl, ttl};
 }
@@ -37,15 +40,22 @@ constexpr Policy flow = {
     .has_thread_limits = true,
     .has_domain_topics = true,
     .answers_join_chain = false,
+    .session_field = no_text,
+    .reply_to_field = no_text,
+    .receiver_field = no_text,
     .discipline = Discipline::channels,
     .lease = &Rules::flow_lease,
     .size_of = SizeOf::nothing,
+    .size_max = nullptr,
+    .size_rule = no_text,
     .ids_are_uuids = true,
     .reading_settles = false,
     .priority_max = Priority::critical,
     .roles = std::span<const Role>(flow_roles),
     .has_task_roles = false,
     .heartbeat_renews = false,
+    .statuses = any_status,
+    .busy_status = no_text,
 };
 
 constexpr Policy collab = {
@@ -63,22 +73,22 @@ constexpr Policy collab = {
     .has_thread_limits = false,
     .has_domain_topics = false,
     .answers_join_chain = true,
-    .session_field = "/sessionId",
-    .reply_to_field = "/replyTo",
-    .receiver_field = "/to",
+    .session_field = std::string_view("/sessionId"),
+    .reply_to_field = std::string_view("/replyTo"),
+    .receiver_field = std::string_view("/to"),
     .discipline = Discipline::bands,
     .lease = &Rules::collab_lease,
     .size_of = SizeOf::whole_message,
     .size_max = &Rules::collab_message_bytes_max,
-    .size_rule = "collab.message_bytes_max",
+    .size_rule = std::string_view("collab.message_bytes_max"),
     .ids_are_uuids = false,
     .reading_settles = false,
     .priority_max = Priority::critical,
     .roles = std::span<const Role>(collab_roles),
     .has_task_roles = false,
     .heartbeat_renews = false,
-    .statuses = collab_statuses,
-    .busy_status = "working",
+    .statuses = std::span<const std::string_view>(collab_statuses),
+    .busy_status = std::string_view("working"),
 };
 
 constexpr Policy inbox = {
@@ -96,17 +106,22 @@ constexpr Policy inbox = {
     .has_thread_limits = false,
     .has_domain_topics = false,
     .answers_join_chain = false,
+    .session_field = no_text,
+    .reply_to_field = no_text,
+    .receiver_field = no_text,
     .discipline = Discipline::bands,
     .lease = &Rules::inbox_lease,
     .size_of = SizeOf::content,
     .size_max = &Rules::inbox_content_bytes,
-    .size_rule = "inbox.content_bytes",
+    .size_rule = std::string_view("inbox.content_bytes"),
     .ids_are_uuids = false,
     .reading_settles = true,
     .priority_max = Priority::high,
     .roles = std::span<const Role>(inbox_roles),
     .has_task_roles = true,
     .heartbeat_renews = true,
+    .statuses = any_status,
+    .busy_status = no_text,
 };
 
 constexpr Policy superprompt = {
@@ -124,15 +139,22 @@ constexpr Policy superprompt = {
     .has_thread_limits = false,
     .has_domain_topics = false,
     .answers_join_chain = false,
+    .session_field = no_text,
+    .reply_to_field = no_text,
+    .receiver_field = no_text,
     .discipline = Discipline::bands,
     .lease = &Rules::superprompt_lease,
     .size_of = SizeOf::nothing,
+    .size_max = nullptr,
+    .size_rule = no_text,
     .ids_are_uuids = false,
     .reading_settles = false,
     .priority_max = Priority::critical,
     .roles = std::span<const Role>(superprompt_roles),
     .has_task_roles = false,
     .heartbeat_renews = false,
+    .statuses = any_status,
+    .busy_status = no_text,
 };
 
 constexpr Policy squad = {
@@ -150,15 +172,22 @@ constexpr Policy squad = {
     .has_thread_limits = false,
     .has_domain_topics = false,
     .answers_join_chain = false,
+    .session_field = no_text,
+    .reply_to_field = no_text,
+    .receiver_field = no_text,
     .discipline = Discipline::bands,
     .lease = &Rules::squad_lease,
     .size_of = SizeOf::nothing,
+    .size_max = nullptr,
+    .size_rule = no_text,
     .ids_are_uuids = false,
     .reading_settles = false,
     .priority_max = Priority::critical,
     .roles = std::span<const Role>(squad_roles),
     .has_task_roles = false,
     .heartbeat_renews = false,
+    .statuses = any_status,
+    .busy_status = no_text,
 };
 
 // In the order of the enum.

@@ -7,14 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "core/model/rules.h"
 
-// What a dialect asks of the broker, as one row of a table. A new dialect is a row here and, with a
-// row in dialect/dialect.cc, a codec in src/dialect: nothing else in the broker asks which dialect
-// it is, only what the two rows say. A value that an operator may change is a rule, and the row
-// says which. Some rules carry the name of the dialect whose text gives their number, and
-// hold for all: collab.heartbeat, collab.deadlock, flow.gather_window, flow.roll_call_window, and
-// flow.rate.* wherever a row has rates.
+// What a dialect asks of the broker, as one row of a table. Nothing else in the broker asks which
+// dialect it is, only what this row and that of dialect/dialect.cc say. A value that an operator
+// may change is a rule, and the row says which. Some rules carry the name of the dialect whose text
+// gives their number, and hold for all: collab.heartbeat, collab.deadlock, flow.gather_window,
+// flow.roll_call_window, and flow.rate.* wherever a row has rates. See "Adding a dialect" in
+// ARCHITECTURE.md.
 namespace parley::core {
 
 // In which order an inbox hands out what waits in it.
@@ -32,13 +33,7 @@ enum class Discipline : uint8_t {
 // What the size limit of a dialect counts.
 enum class SizeOf : uint8_t { nothing, whole_message, content };
 
-// A member that each row must name: leaving it out does not compile.
-template <class T>
-struct Stated {
-  constexpr Stated(T stated) : value(stated) {}
-  constexpr operator T() const { return value; }
-  T value;
-};
+using base::Stated;
 
 struct Role {
   std::string_view name;
@@ -64,27 +59,27 @@ struct Policy {
   Stated<bool> has_rates;          // rate limits, backpressure and circuit breakers bind its agents
   Stated<bool> has_thread_limits;  // messages and age of a thread
   Stated<bool> has_domain_topics;  // a topic is named domain.event_type
-  Stated<bool> answers_join_chain;   // a response has the correlation of what it answers
-  std::string_view session_field{};  // where its messages name these; empty: nowhere
-  std::string_view reply_to_field{};
-  std::string_view receiver_field{};
+  Stated<bool> answers_join_chain;         // a response has the correlation of what it answers
+  Stated<std::string_view> session_field;  // where its messages name these; empty: nowhere
+  Stated<std::string_view> reply_to_field;
+  Stated<std::string_view> receiver_field;
 
   // Of what its agents get.
   Stated<Discipline> discipline;
   Stated<DurationRule> lease;
   Stated<SizeOf> size_of;
-  NumberRule size_max = nullptr;  // null: message_bytes_max is enough
-  std::string_view size_rule{};   // its public name
-  Stated<bool> ids_are_uuids;     // it has no other name for a message than its UUID
-  Stated<bool> reading_settles;   // what asks for nothing is done with when it is read
-  Stated<Priority> priority_max;  // the most urgent that it has a word for
+  Stated<NumberRule> size_max;         // null: message_bytes_max is enough
+  Stated<std::string_view> size_rule;  // its public name; empty where size_max is null
+  Stated<bool> ids_are_uuids;          // it has no other name for a message than its UUID
+  Stated<bool> reading_settles;        // what asks for nothing is done with when it is read
+  Stated<Priority> priority_max;       // the most urgent that it has a word for
 
   // Of its agents themselves.
   Stated<std::span<const Role>> roles;
   Stated<bool> has_task_roles;    // director and specialist: who gives tasks to whom
   Stated<bool> heartbeat_renews;  // a heartbeat renews the leases of the agent's tasks
-  std::span<const std::string_view> statuses{};  // words of a heartbeat; empty: any
-  std::string_view busy_status{};                // besides `busy`
+  Stated<std::span<const std::string_view>> statuses;  // words of a heartbeat; empty: any
+  Stated<std::string_view> busy_status;                // besides `busy`; empty: no other
 };
 
 const Policy& policy_of(Dialect dialect);

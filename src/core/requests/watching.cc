@@ -52,7 +52,7 @@ void add_names(const Tables& t, OutboxItem& item, const std::string& name,
   constexpr size_t lists_max = 8;  // in one report, with what else it says
   const AgentRef reader = t.agents.find(item.to);
   const Policy::NumberRule own =
-      reader == none ? nullptr : policy_of(t.agents[reader].dialect).size_max;
+      reader == none ? nullptr : policy_of(t.agents[reader].dialect).size_max.value;
   size_t left = t.rules.*(own == nullptr ? &Rules::collab_message_bytes_max : own) / lists_max;
   item.facts.push_back(count_of(name + "_count", names.size()));
   size_t count = 0;

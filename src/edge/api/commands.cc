@@ -72,12 +72,12 @@ std::expected<core::Heartbeat, Error> heartbeat_command(const core::Agent& befor
 
 std::expected<void, Error> check_status(core::Dialect dialect, std::string_view status) {
   const core::Policy& policy = core::policy_of(dialect);
-  if (policy.statuses.empty() ||
-      std::ranges::find(policy.statuses, status) != policy.statuses.end()) {
+  const std::span<const std::string_view> words = policy.statuses;
+  if (words.empty() || std::ranges::find(words, status) != words.end()) {
     return {};
   }
   std::string wanted;
-  for (const std::string_view word : policy.statuses) {
+  for (const std::string_view word : words) {
     wanted.append(wanted.empty() ? "" : ", ").append(word);
   }
   return std::unexpected(

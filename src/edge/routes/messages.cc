@@ -151,7 +151,7 @@ void show_message(Call& call) {
   // `?dialect=` only says how it is written; the header says what its reader speaks.
   const auto codec = call.codec();
   call.ask(core::Read{.target = {.seq = seq, .id = {}},
-                      .as = codec ? codec->dialect : call.caller.dialect},
+                      .as = codec ? codec->dialect.value : call.caller.dialect},
            call.when_done([show](const core::Receipt&) { show(); }));
 }
 
