@@ -40,6 +40,7 @@ bool may_use(Who who, const Principal& caller) {
   switch (who) {
     case Who::anyone:
     case Who::principal:
+    case Who::machine:
       return true;
     case Who::maintainer:
       return caller.is_maintainer();
@@ -55,6 +56,7 @@ std::string_view words_for(Who who) {
   switch (who) {
     case Who::anyone:
     case Who::principal:
+    case Who::machine:
       return "everyone";
     case Who::maintainer:
       return "only a maintainer or an admin";
@@ -161,7 +163,7 @@ std::optional<Principal> Api::caller_of(const net::Request& request) {
 }
 
 // 0 makes the server drop the body. That is right for routes that need no token as well: none of
-// them takes a body.
+// them takes a body, which a test of the routes holds them to.
 net::CallerId Api::on_head(const net::Request& head) {
   const std::optional<Principal> caller = host_allowed(head) ? caller_of(head) : std::nullopt;
   // By principal, so that all its tokens share what may be held for it. The first principal of the

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "lib/json.h"
@@ -55,10 +56,11 @@ inline Body body_of(std::initializer_list<std::string_view> names) {
   return {Body::Kind::members, names};
 }
 
-// Who may use a route. The machine refuses some of what this lets pass.
+// Who may use a route.
 enum class Who : uint8_t {
   anyone,      // without a token
-  principal,   // whoever has one
+  principal,   // whoever has one; the handler shows each caller what that one may see
+  machine,     // whoever has one; the check of the command says who may
   maintainer,  // or an admin
   admin,
   overseer,  // a maintainer or an admin of the first workspace
@@ -71,7 +73,7 @@ struct Route {
   void (*handler)(Call&);
   std::vector<Parameter> parameters{};
   Body body{};
-  Who who = Who::principal;
+  base::Stated<Who> who;
   bool is_stream = false;  // takes the connection, so that it cannot be asked from within
 };
 

@@ -13,8 +13,9 @@ const Route route{"PUT",
                   nullptr,
                   {query::text("agent"), query::flag("lenient"), query::number("limit", 10),
                    query::duration("wait", base::seconds(30)), query::time("from")},
-                  body_of({"lease", "fence"})};
-const Route bare{"POST", "/v1/things/{}/ack", nullptr};
+                  body_of({"lease", "fence"}),
+                  Who::machine};
+const Route bare{"POST", "/v1/things/{}/ack", nullptr, {}, {}, Who::machine};
 
 base::Error fault_of(std::string_view query) {
   const auto read = read_query(route, query);
@@ -89,9 +90,19 @@ TEST(Route, WithoutABodyTakesNoneOrAnEmptyOne) {
 
 TEST(Route, LeavesAFreeBodyToItsHandler) {
   lib::JsonDocument document;
-  const Route free{"POST", "/v1/things", nullptr, {}, {Body::Kind::object}};
+  const Route free{"POST", "/v1/things", nullptr, {}, {Body::Kind::object}, Who::machine};
   EXPECT_TRUE(read_body(free, R"({"anything":1})", document));
   EXPECT_FALSE(read_body(free, "[]", document));
+}
+
+// Api::on_head lets the server drop the body of whoever has no token.
+TEST(Route, ForAnyoneTakesNoBody) {
+  for (const Route& each : all_routes()) {
+    if (each.who == Who::anyone) {
+      EXPECT_TRUE(each.body.kind == Body::Kind::members && each.body.members.empty())
+          << each.pattern;
+    }
+  }
 }
 
 TEST(Route, AreFoundByMethodAndPath) {

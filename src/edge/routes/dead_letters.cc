@@ -107,11 +107,18 @@ std::span<const Route> dead_letter_routes() {
        .pattern = "/v1/dead-letters/{}",
        .handler = show_dead_letter,
        .who = Who::maintainer},
-      {.method = "POST", .pattern = "/v1/dead-letters/{}/retry", .handler = retry_dead_letter},
-      {.method = "POST", .pattern = "/v1/dead-letters/{}/discard", .handler = discard_dead_letter},
+      {.method = "POST",
+       .pattern = "/v1/dead-letters/{}/retry",
+       .handler = retry_dead_letter,
+       .who = Who::machine},
+      {.method = "POST",
+       .pattern = "/v1/dead-letters/{}/discard",
+       .handler = discard_dead_letter,
+       .who = Who::machine},
       {.method = "POST",
        .pattern = "/v1/dead-letters/{}/escalate",
-       .handler = escalate_dead_letter},
+       .handler = escalate_dead_letter,
+       .who = Who::machine},
   };
   return routes;
 }

@@ -101,11 +101,13 @@ std::span<const Route> escalation_routes() {
        .pattern = "/v1/escalations",
        .handler = list_escalations,
        .parameters = {query::text("state"), query::time("from"), query::time("to"),
-                      query::number("limit", escalations_listed_max)}},
+                      query::number("limit", escalations_listed_max)},
+       .who = Who::principal},
       {.method = "POST",
        .pattern = "/v1/escalations/{}/resolve",
        .handler = resolve_escalation,
-       .body = body_of({"resolution"})},
+       .body = body_of({"resolution"}),
+       .who = Who::machine},
   };
   return routes;
 }

@@ -95,7 +95,7 @@ void ready(Call& call) {
 
 std::span<const Route> health_routes() {
   static const std::vector<Route> routes = {
-      {.method = "GET", .pattern = "/v1/health", .handler = health},
+      {.method = "GET", .pattern = "/v1/health", .handler = health, .who = Who::principal},
       {.method = "GET", .pattern = "/metrics", .handler = show_metrics, .who = Who::overseer},
       {.method = "GET", .pattern = "/openapi.json", .handler = describe, .who = Who::anyone},
       {.method = "GET", .pattern = "/livez", .handler = alive, .who = Who::anyone},

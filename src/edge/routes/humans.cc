@@ -50,7 +50,8 @@ std::span<const Route> human_routes() {
       {.method = "POST",
        .pattern = "/v1/humans",
        .handler = add_human,
-       .body = body_of({"name", "rights", "rotate_token"})},
+       .body = body_of({"name", "rights", "rotate_token"}),
+       .who = Who::machine},
   };
   return routes;
 }

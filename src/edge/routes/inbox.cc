@@ -107,7 +107,8 @@ std::span<const Route> inbox_routes() {
        .pattern = "/v1/inbox",
        .handler = inbox,
        .parameters = {query::number("limit", inbox_max), query::duration("wait", wait_max),
-                      query::text("dialect")}},
+                      query::text("dialect")},
+       .who = Who::principal},
   };
   return routes;
 }

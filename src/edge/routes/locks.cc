@@ -176,16 +176,19 @@ std::span<const Route> lock_routes() {
       {.method = "GET",
        .pattern = "/v1/locks",
        .handler = list_locks,
-       .parameters = {query::number("limit", list_max)}},
+       .parameters = {query::number("limit", list_max)},
+       .who = Who::principal},
       {.method = "PUT",
        .pattern = "/v1/locks/{}",
        .handler = take_lock,
        .parameters = {query::duration("wait")},
-       .body = body_of({"lease", "fence"})},
+       .body = body_of({"lease", "fence"}),
+       .who = Who::machine},
       {.method = "DELETE",
        .pattern = "/v1/locks/{}",
        .handler = release_lock,
-       .parameters = {query::number("fence")}},
+       .parameters = {query::number("fence")},
+       .who = Who::machine},
   };
   return routes;
 }

@@ -201,12 +201,17 @@ std::span<const Route> message_routes() {
        .handler = send,
        .parameters = {query::duration("wait", wait_max), query::flag("lenient"),
                       query::text("session"), query::text("on_unavailable")},
-       .body = {.kind = Body::Kind::own}},
+       .body = {.kind = Body::Kind::own},
+       .who = Who::machine},
       {.method = "GET",
        .pattern = "/v1/messages/{}",
        .handler = show_message,
-       .parameters = {query::text("dialect")}},
-      {.method = "GET", .pattern = "/v1/messages/{}/delivery", .handler = show_delivery},
+       .parameters = {query::text("dialect")},
+       .who = Who::machine},
+      {.method = "GET",
+       .pattern = "/v1/messages/{}/delivery",
+       .handler = show_delivery,
+       .who = Who::principal},
   };
   return routes;
 }

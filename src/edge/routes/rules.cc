@@ -47,11 +47,12 @@ void change_rules(Call& call) {
 
 std::span<const Route> rule_routes() {
   static const std::vector<Route> routes = {
-      {.method = "GET", .pattern = "/v1/rules", .handler = show_rules},
+      {.method = "GET", .pattern = "/v1/rules", .handler = show_rules, .who = Who::principal},
       {.method = "PATCH",
        .pattern = "/v1/rules",
        .handler = change_rules,
-       .body = {.kind = Body::Kind::object}},
+       .body = {.kind = Body::Kind::object},
+       .who = Who::machine},
   };
   return routes;
 }

@@ -274,12 +274,14 @@ std::span<const Route> search_routes() {
        .handler = search,
        .parameters = {query::text("thread"), query::text("agent"), query::time("from"),
                       query::time("to"), query::number("limit", list_max),
-                      query::number("cursor", INT64_MAX)}},
+                      query::number("cursor", INT64_MAX)},
+       .who = Who::principal},
       {.method = "GET",
        .pattern = "/v1/outbox",
        .handler = outbox,
        .parameters = {query::time("since"), query::time("until"), query::number("limit", list_max),
-                      query::number("cursor", INT64_MAX)}},
+                      query::number("cursor", INT64_MAX)},
+       .who = Who::principal},
   };
   return routes;
 }

@@ -25,19 +25,22 @@ void settle(Call& call) {
 
 std::span<const Route> settling_routes() {
   static const std::vector<Route> routes = {
-      {.method = "POST", .pattern = "/v1/messages/{}/ack", .handler = settle},
+      {.method = "POST", .pattern = "/v1/messages/{}/ack", .handler = settle, .who = Who::machine},
       {.method = "POST",
        .pattern = "/v1/messages/{}/nack",
        .handler = settle,
-       .body = {.kind = Body::Kind::members, .members = body_members("nack")}},
+       .body = {.kind = Body::Kind::members, .members = body_members("nack")},
+       .who = Who::machine},
       {.method = "POST",
        .pattern = "/v1/messages/{}/reject",
        .handler = settle,
-       .body = {.kind = Body::Kind::members, .members = body_members("reject")}},
+       .body = {.kind = Body::Kind::members, .members = body_members("reject")},
+       .who = Who::machine},
       {.method = "POST",
        .pattern = "/v1/messages/{}/extend",
        .handler = settle,
-       .body = {.kind = Body::Kind::members, .members = body_members("extend")}},
+       .body = {.kind = Body::Kind::members, .members = body_members("extend")},
+       .who = Who::machine},
   };
   return routes;
 }

@@ -258,15 +258,18 @@ std::span<const Route> task_routes() {
        .pattern = "/v1/tasks",
        .handler = list_tasks,
        .parameters = {query::text("state"), query::text("agent"), query::flag("silent"),
-                      query::flag("unfinished"), query::number("limit", list_max)}},
+                      query::flag("unfinished"), query::number("limit", list_max)},
+       .who = Who::principal},
       {.method = "GET",
        .pattern = "/v1/tasks/{}",
        .handler = show_task,
-       .parameters = {query::text("director"), query::text("thread")}},
+       .parameters = {query::text("director"), query::text("thread")},
+       .who = Who::principal},
       {.method = "POST",
        .pattern = "/v1/tasks/{}/reassign",
        .handler = reassign_task,
-       .body = body_of({"to", "director", "thread"})},
+       .body = body_of({"to", "director", "thread"}),
+       .who = Who::machine},
   };
   return routes;
 }

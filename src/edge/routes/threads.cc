@@ -311,12 +311,17 @@ std::span<const Route> thread_routes() {
        .pattern = "/v1/threads",
        .handler = list_threads,
        .parameters = {query::text("correlation_id"), query::text("agent"), query::text("state"),
-                      query::number("limit", list_max)}},
+                      query::number("limit", list_max)},
+       .who = Who::principal},
       {.method = "GET",
        .pattern = "/v1/threads/{}",
        .handler = show_thread,
-       .parameters = {query::number("limit", tree_max), query::text("dialect")}},
-      {.method = "POST", .pattern = "/v1/threads/{}/close", .handler = close_thread},
+       .parameters = {query::number("limit", tree_max), query::text("dialect")},
+       .who = Who::principal},
+      {.method = "POST",
+       .pattern = "/v1/threads/{}/close",
+       .handler = close_thread,
+       .who = Who::machine},
   };
   return routes;
 }

@@ -61,15 +61,18 @@ std::span<const Route> topic_routes() {
       {.method = "PUT",
        .pattern = "/v1/topics/{}/subscription",
        .handler = subscribe,
-       .parameters = {query::text("agent")}},
+       .parameters = {query::text("agent")},
+       .who = Who::machine},
       {.method = "DELETE",
        .pattern = "/v1/topics/{}/subscription",
        .handler = unsubscribe,
-       .parameters = {query::text("agent")}},
+       .parameters = {query::text("agent")},
+       .who = Who::machine},
       {.method = "GET",
        .pattern = "/v1/topics",
        .handler = list_topics,
-       .parameters = {query::text("after"), query::number("limit", topics_max)}},
+       .parameters = {query::text("after"), query::number("limit", topics_max)},
+       .who = Who::principal},
   };
   return routes;
 }

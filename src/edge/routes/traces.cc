@@ -166,7 +166,7 @@ void show_trace(Call& call) {
 
 std::span<const Route> trace_routes() {
   static const std::vector<Route> routes = {
-      {.method = "GET", .pattern = "/v1/traces/{}", .handler = show_trace},
+      {.method = "GET", .pattern = "/v1/traces/{}", .handler = show_trace, .who = Who::principal},
   };
   return routes;
 }

@@ -49,7 +49,8 @@ std::span<const Route> workspace_routes() {
       {.method = "POST",
        .pattern = "/v1/workspaces",
        .handler = add_workspace,
-       .body = body_of({"name"})},
+       .body = body_of({"name"}),
+       .who = Who::machine},
       {.method = "GET", .pattern = "/v1/workspaces", .handler = list_workspaces, .who = Who::admin},
   };
   return routes;
