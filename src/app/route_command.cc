@@ -247,6 +247,10 @@ Argument required(std::string name, std::string help) {
   return {.name = std::move(name), .help = std::move(help), .required = true};
 }
 
+std::vector<std::string> words_of(std::span<const std::string_view> words) {
+  return {words.begin(), words.end()};
+}
+
 Argument limit_of(int max) {
   return {.name = "--limit",
           .help = "At most so many; 100 if not given",

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,8 @@ struct Argument {
 };
 
 Argument required(std::string name, std::string help);
+// The words of an argument.
+std::vector<std::string> words_of(std::span<const std::string_view> words);
 // --limit, from 1 to `max`; 100 if it is not given.
 Argument limit_of(int max);
 

@@ -2,6 +2,7 @@
 #include "app/commands/commands.h"
 #include "app/options.h"
 #include "app/route_command.h"
+#include "core/agents/agent.h"
 
 namespace parley::app {
 
@@ -13,7 +14,7 @@ void add_human(Command& app, int& exit_code) {
                                        {.name = "--right",
                                         .help = "A right the person has; may be repeated",
                                         .kind = Argument::Kind::repeated,
-                                        .words = {"approver", "moderator", "maintainer", "admin"}}},
+                                        .words = words_of(core::right_words(UINT8_MAX))}},
                          .call = "POST /v1/humans",
                          .body = Body{{"name", "{NAME}"}, {"rights", "{--right}"}},
                          .show = [](lib::Json answer, const Given& given) {

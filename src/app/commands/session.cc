@@ -6,6 +6,7 @@
 #include "app/client/client.h"
 #include "app/commands/commands.h"
 #include "app/route_command.h"
+#include "core/conversation/sessions.h"
 
 namespace parley::app {
 
@@ -121,7 +122,7 @@ RouteCommand list_command() {
           .example = "parley session list --status active",
           .arguments = {{.name = "--status",
                          .help = "Only those that stand so",
-                         .words = {"active", "paused", "completed", "failed"}},
+                         .words = words_of(core::session_status_words.all())},
                         limit_of(1'000)},
           .call = "GET /v1/sessions?limit={--limit}&status={--status}",
           .show = lists("sessions", "no sessions",

@@ -4,6 +4,7 @@
 #include "app/client/client.h"
 #include "app/commands/commands.h"
 #include "app/route_command.h"
+#include "core/conversation/tasks.h"
 
 namespace parley::app {
 
@@ -74,8 +75,7 @@ RouteCommand list_command() {
           .example = "parley task list --silent",
           .arguments = {{.name = "--state",
                          .help = "Only those that stand so",
-                         .words = {"assigned", "in_progress", "acknowledged", "partial", "blocked",
-                                   "failed", "completed"}},
+                         .words = words_of(core::task_state_words.all())},
                         {.name = "--agent", .help = "Only those that this agent gave or has"},
                         {.name = "--silent",
                          .help = "Only those of which nothing is heard",

@@ -8,6 +8,7 @@
 #include "app/client/client.h"
 #include "app/commands/commands.h"
 #include "app/route_command.h"
+#include "core/conversation/threads.h"
 
 namespace parley::app {
 
@@ -110,7 +111,7 @@ void add_thread(Command& app, int& exit_code) {
                      {.name = "--agent", .help = "Only those in which this agent takes part"},
                      {.name = "--state",
                       .help = "Only those that stand so",
-                      .words = {"created", "active", "resolved", "closed"}},
+                      .words = words_of(core::thread_state_words.all())},
                      limit_of(500)},
        .call = "GET /v1/threads?limit={--limit}&correlation_id={--correlation}&agent={--agent}"
                "&state={--state}",

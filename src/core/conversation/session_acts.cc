@@ -31,7 +31,7 @@ std::unexpected<Error> no_such_session(std::string_view id) {
 
 std::unexpected<Error> is_over(const Session& session) {
   return refuse(Code::session_ended, "session " + quoted_start(session.id) + " is " +
-                                         std::string(session_status_name(session.status)) +
+                                         std::string(session_status_words[session.status]) +
                                          " since " + base::format_time(session.ended) +
                                          "; start another");
 }
@@ -129,7 +129,7 @@ Checked check_change(const ConstContext& context, const Session& session, const 
   if ((c.act == SessionAct::pause && is_paused) || (c.act == SessionAct::resume && !is_paused)) {
     return refuse(
         Code::conflict,
-        "the session is " + std::string(session_status_name(session.status)) + " already");
+        "the session is " + std::string(session_status_words[session.status]) + " already");
   }
   if ((c.act == SessionAct::complete || c.act == SessionAct::fail) &&
       c.subject.size() > t.rules.reason_bytes_max) {
@@ -192,7 +192,7 @@ void tell_change(Dispatch& dispatch, const Session& session, std::string_view to
                            {"change", std::string(what)},
                            {"by", std::string(by_whom(by))},
                            {"coordinator", session.coordinator},
-                           {"status", std::string(session_status_name(session.status))},
+                           {"status", std::string(session_status_words[session.status])},
                            {"version", static_cast<int64_t>(session.version)},
                            {"ends_at", session.started + t.rules.session_duration_max}}});
 }
@@ -211,7 +211,7 @@ void tell_end(Dispatch& dispatch, const Session& session, const SessionChange& c
                    .to = name,
                    .about = {},
                    .facts = {{"session", session.id},
-                             {"status", std::string(session_status_name(session.status))},
+                             {"status", std::string(session_status_words[session.status])},
                              {"by", std::string(by_whom(change.by))},
                              {"summary", change.subject},
                              {"decisions", count_of(session, SessionAct::add_decision)},

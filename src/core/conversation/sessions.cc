@@ -25,20 +25,6 @@ bool versions_rise(const Changes& changes, uint64_t last) {
 
 }  // namespace
 
-std::string_view session_status_name(SessionStatus status) {
-  switch (status) {
-    case SessionStatus::active:
-      return "active";
-    case SessionStatus::paused:
-      return "paused";
-    case SessionStatus::completed:
-      return "completed";
-    case SessionStatus::failed:
-      return "failed";
-  }
-  return "unknown";
-}
-
 std::string_view session_act_name(SessionAct act) {
   constexpr std::array<std::string_view, 9> names = {
       "add_participant", "remove_participant", "add_decision",

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/model/command.h"
+#include "core/model/words.h"
 
 namespace parley::core {
 
@@ -19,7 +20,8 @@ namespace parley::core {
 // How a session stands. Written into snapshots: never renumber.
 enum class SessionStatus : uint8_t { active = 0, paused = 1, completed = 2, failed = 3 };
 constexpr SessionStatus session_status_last = SessionStatus::failed;
-std::string_view session_status_name(SessionStatus status);
+constexpr Words<session_status_last> session_status_words("active", "paused", "completed",
+                                                          "failed");
 // `add_decision`, `pause`, …: the word for it in answers.
 std::string_view session_act_name(SessionAct act);
 

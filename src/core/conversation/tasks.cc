@@ -2,19 +2,11 @@
 #include "core/conversation/tasks.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 
 #include "core/model/wire.h"
 
 namespace parley::core {
-
-std::string_view task_state_name(TaskState state) {
-  constexpr std::array<std::string_view, 7> names = {
-      "assigned", "in_progress", "acknowledged", "partial", "blocked", "failed", "completed"};
-  static_assert(names.size() == static_cast<size_t>(task_state_last) + 1);
-  return names[static_cast<size_t>(state)];
-}
 
 void Tasks::file(const Task& task) {
   by_message_[task.message] = task.began;

@@ -6,12 +6,12 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/model/envelope.h"
+#include "core/model/words.h"
 
 namespace parley::core {
 
@@ -26,7 +26,8 @@ enum class TaskState : uint8_t {
   completed = 6,
 };
 constexpr TaskState task_state_last = TaskState::completed;
-std::string_view task_state_name(TaskState state);
+constexpr Words<task_state_last> task_state_words("assigned", "in_progress", "acknowledged",
+                                                  "partial", "blocked", "failed", "completed");
 
 // The task went from one specialist to another.
 struct TaskMove {

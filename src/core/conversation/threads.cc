@@ -9,20 +9,6 @@
 
 namespace parley::core {
 
-std::string_view state_name(ThreadState state) {
-  switch (state) {
-    case ThreadState::created:
-      return "created";
-    case ThreadState::active:
-      return "active";
-    case ThreadState::resolved:
-      return "resolved";
-    case ThreadState::closed:
-      return "closed";
-  }
-  return "unknown";
-}
-
 ThreadState Thread::state() const {
   if (is_closed()) {
     return ThreadState::closed;

@@ -9,6 +9,7 @@
 
 #include "core/messages/message.h"
 #include "core/model/envelope.h"
+#include "core/model/words.h"
 #include "core/state/index.h"
 #include "core/state/slots.h"
 
@@ -23,7 +24,8 @@ enum class ThreadState : uint8_t {
   resolved,  // no request does any more
   closed,    // by its owner, or by itself when it was old
 };
-std::string_view state_name(ThreadState state);
+constexpr ThreadState thread_state_last = ThreadState::closed;
+constexpr Words<thread_state_last> thread_state_words("created", "active", "resolved", "closed");
 
 // A conversation: the messages with one name (flow conversation_id). The engine keeps its sums; the
 // messages themselves are in the history. Principals are counted as uses of those.

@@ -17,7 +17,7 @@ inline std::string session_words(const Tables& t, std::string_view id) {
   if (session == nullptr) {
     return "none";
   }
-  return std::string(session_status_name(session->status)) + " " +
+  return std::string(session_status_words[session->status]) + " " +
          std::to_string(session->version) + " " + join(session->participants);
 }
 
@@ -72,7 +72,7 @@ inline std::string task_words(const Tables& t, std::string_view id, std::string_
   if (task == nullptr) {
     return "none";
   }
-  std::vector<std::string> words = {std::string(task_state_name(task->state)), task->specialist};
+  std::vector<std::string> words = {std::string(task_state_words[task->state]), task->specialist};
   if (task->reports > 0) {
     words.push_back(std::to_string(task->reports) + " reports");
   }

@@ -19,7 +19,7 @@ inline std::string thread_words(const Tables& t, std::string_view name) {
     return "none";
   }
   const Thread& thread = t.threads[ref];
-  std::string words(state_name(thread.state()));
+  std::string words(thread_state_words[thread.state()]);
   words += " " + std::to_string(thread.messages);
   for (const AgentRef agent : thread.participants) {
     words += (agent == thread.owner() ? " " : ",") + t.agents[agent].name;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace parley::core {
@@ -33,6 +34,9 @@ class Words {
     }
     return std::nullopt;
   }
+
+  // All of them, in the order of the enumerators.
+  constexpr std::span<const std::string_view> all() const { return words_; }
 
  private:
   std::array<std::string_view, static_cast<size_t>(last) + 1> words_;

@@ -85,7 +85,7 @@ void task(Dispatch& dispatch, const Task& task, AgentRef by) {
   }
   std::vector<Fact> facts = {{"task", task.id},
                              {"seq", static_cast<int64_t>(task.message.n)},
-                             {"status", text(task_state_name(task.state))},
+                             {"status", text(task_state_words[task.state])},
                              {"sender", task.director},
                              {"receiver", task.specialist}};
   if (by != none) {

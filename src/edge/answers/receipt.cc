@@ -44,7 +44,7 @@ std::string task_warning(const core::Tables& tables, const core::Receipt& receip
     return {};
   }
   const std::string name = "task \"" + task->id + "\" of this thread ";
-  const std::string state(core::task_state_name(task->state));
+  const std::string state(core::task_state_words[task->state]);
   return receipt.skipped
              ? "nothing was sent: " + name + "is " + state +
                    " and was given in other words, to \"" + task->specialist +

@@ -97,6 +97,14 @@ uint64_t Members::tokens(std::string_view key) {
   return value.as_uint64().value_or(0);
 }
 
+std::string in_words(std::span<const std::string_view> words) {
+  std::string text;
+  for (size_t n = 0; n < words.size(); ++n) {
+    text.append(n == 0 ? "" : n + 1 == words.size() ? " or " : ", ").append(words[n]);
+  }
+  return text;
+}
+
 std::optional<Error> unknown_member(Json object, std::span<const std::string_view> known) {
   for (const lib::JsonMember& member : object.members()) {
     if (std::ranges::find(known, member.key) == known.end()) {

@@ -58,6 +58,9 @@ class Members {
   std::optional<base::Error> error_;
 };
 
+// `all, any or none`.
+std::string in_words(std::span<const std::string_view> words);
+
 // A member that is none of these, as an error that names the nearest: a typing error would change
 // what is done.
 std::optional<base::Error> unknown_member(lib::Json object,

@@ -122,6 +122,10 @@ Error bad_parameter(std::string_view name, std::string_view wanted) {
           std::string(name)};
 }
 
+Error bad_parameter(std::string_view name, std::span<const std::string_view> words) {
+  return bad_parameter(name, in_words(words));
+}
+
 std::expected<Query, Error> read_query(const Route& route, std::string_view text) {
   Query query;
   while (!text.empty()) {

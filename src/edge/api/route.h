@@ -5,6 +5,7 @@
 #include <expected>
 #include <initializer_list>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,6 +100,8 @@ std::expected<Query, base::Error> read_query(const Route& route, std::string_vie
 
 // What is wrong with a parameter that must be something else.
 base::Error bad_parameter(std::string_view name, std::string_view wanted);
+// The same, of one that must be one of these words.
+base::Error bad_parameter(std::string_view name, std::span<const std::string_view> words);
 
 // Reads a body as the route takes it. Fails with bad_request, and names the member, where it has
 // one that is unknown.

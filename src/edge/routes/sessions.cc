@@ -142,7 +142,7 @@ void render_entries(node::Broker& broker, const Session& session, SessionAct act
 
 void render_head(const core::Tables& t, const Session& session, JsonWriter& out) {
   out.key("id").text(session.id).key("version").number(session.version);
-  out.key("status").plain(core::session_status_name(session.status));
+  out.key("status").plain(core::session_status_words[session.status]);
   out.key("coordinator").text(session.coordinator).key("participants").array();
   for (const std::string& name : session.participants) {
     out.text(name);
@@ -212,17 +212,15 @@ std::optional<Error> fault_in(Json body, SessionAct act, const Principal& caller
 void list_sessions(Call& call) {
   const uint64_t limit = call.number("limit", 100);
   const std::string status = call.text("status");
-  constexpr std::array<std::string_view, 5> statuses = {"", "active", "paused", "completed",
-                                                        "failed"};
-  if (std::ranges::find(statuses, status) == statuses.end()) {
-    call.refuse(bad_parameter("status", "active, paused, completed or failed"));
+  if (!status.empty() && !core::session_status_words.find(status)) {
+    call.refuse(bad_parameter("status", core::session_status_words.all()));
     return;
   }
   const core::Tables& t = call.tables();
   std::vector<const Session*> found;
   for (const auto& [began, session] : t.sessions.all()) {
     if (may_see(call.caller, session) &&
-        (status.empty() || core::session_status_name(session.status) == status)) {
+        (status.empty() || core::session_status_words[session.status] == status)) {
       found.push_back(&session);
     }
   }
@@ -343,7 +341,7 @@ void answer_change(const Asker& asker, const std::string& id, int status,
   JsonWriter out(text);
   out.object().key("id").text(id).key("version").number(outcome->session_version);
   if (session != nullptr) {
-    out.key("status").plain(core::session_status_name(session->status));
+    out.key("status").plain(core::session_status_words[session->status]);
   }
   out.end_object();
   net::Response response = json_response(status, std::move(text));
@@ -416,28 +414,37 @@ void remove_participant(Call& call) {
       call, {.id = {}, .act = SessionAct::remove_participant, .subject = call.arguments[1]}, 200);
 }
 
+// By which a session comes to stand so.
+SessionAct act_for(core::SessionStatus status) {
+  switch (status) {
+    case core::SessionStatus::active:
+      return SessionAct::resume;
+    case core::SessionStatus::paused:
+      return SessionAct::pause;
+    case core::SessionStatus::completed:
+      return SessionAct::complete;
+    case core::SessionStatus::failed:
+      return SessionAct::fail;
+  }
+  return SessionAct::fail;
+}
+
 void set_session_status(Call& call) {
-  constexpr std::array<std::pair<std::string_view, SessionAct>, 4> acts = {
-      {{"paused", SessionAct::pause},
-       {"active", SessionAct::resume},
-       {"completed", SessionAct::complete},
-       {"failed", SessionAct::fail}}};
   if (const auto found = find_session(call); !found) {
     call.refuse(found.error());
     return;
   }
   Members body(call.body);
-  const auto* const act =
-      std::ranges::find(acts, body.text("status"), &std::pair<std::string_view, SessionAct>::first);
+  const auto status = core::session_status_words.find(body.text("status"));
   const std::string_view summary = body.text("summary");
-  if (act == acts.end()) {
-    body.blame("status", "status is paused, active, completed or failed");
+  if (!status) {
+    body.blame("status", "status is " + in_words(core::session_status_words.all()));
   }
   if (body.error()) {
     call.refuse(*body.error());
     return;
   }
-  change_session(call, {.id = {}, .act = act->second, .subject = summary}, 200);
+  change_session(call, {.id = {}, .act = act_for(*status), .subject = summary}, 200);
 }
 
 }  // namespace

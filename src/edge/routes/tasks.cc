@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks over HTTP: who has them, how far they are, what came of them.
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <functional>
 #include <tuple>
@@ -21,14 +20,6 @@ using base::Code;
 using lib::JsonWriter;
 
 constexpr uint64_t list_max = 1'000;
-
-std::vector<core::TaskState> all_states() {
-  std::vector<core::TaskState> states;
-  for (uint8_t n = 0; n <= static_cast<uint8_t>(core::task_state_last); ++n) {
-    states.push_back(static_cast<core::TaskState>(n));
-  }
-  return states;
-}
 
 bool may_see(const core::Task& task, const Principal& caller) {
   return caller.is_maintainer() || takes_part(task, caller);
@@ -59,7 +50,7 @@ void render_words(node::Broker& broker, const Principal& caller, base::Seq seq,
 void render_task(node::Broker& broker, const Principal& caller, const core::Task& task,
                  base::Time now, JsonWriter& out) {
   const core::Tables& t = broker.machine().find(caller.workspace)->tables();
-  out.key("id").text(task.id).key("state").plain(core::task_state_name(task.state));
+  out.key("id").text(task.id).key("state").plain(core::task_state_words[task.state]);
   out.key("director").text(task.director).key("specialist").text(task.specialist);
   out.key("thread").text(task.thread);
   if (const auto given = envelope_at(broker, caller.workspace, task.message)) {
@@ -93,7 +84,7 @@ void render_others(std::span<const core::Task* const> others, JsonWriter& out) {
   for (const core::Task* const other : others.first(std::min(others.size(), named_max))) {
     out.object().key("director").text(other->director).key("thread").text(other->thread);
     out.key("specialist").text(other->specialist);
-    out.key("state").plain(core::task_state_name(other->state));
+    out.key("state").plain(core::task_state_words[other->state]);
     out.key("created").time(other->created).end_object();
   }
   out.end_array().key("others_count").number(uint64_t{others.size()});
@@ -170,13 +161,8 @@ void list_tasks(Call& call) {
   const bool unfinished = call.flag("unfinished");
   const auto state = call.parameter("state");
   const auto agent = call.parameter("agent");
-  const auto is_state = [&](core::TaskState each) { return core::task_state_name(each) == *state; };
-  if (state && std::ranges::none_of(all_states(), is_state)) {
-    std::string words;
-    for (const core::TaskState each : all_states()) {
-      words.append(words.empty() ? "" : ", ").append(core::task_state_name(each));
-    }
-    call.refuse(bad_parameter("state", "one of " + words));
+  if (state && !core::task_state_words.find(*state)) {
+    call.refuse(bad_parameter("state", core::task_state_words.all()));
     return;
   }
   const core::Tables& t = call.tables();
@@ -193,7 +179,7 @@ void list_tasks(Call& call) {
   for (auto at = all.rbegin(); at != all.rend() && given.size() < limit; ++at) {
     const core::Task& task = at->second;
     const bool wanted =
-        may_see(task, call.caller) && (!state || core::task_state_name(task.state) == *state) &&
+        may_see(task, call.caller) && (!state || core::task_state_words[task.state] == *state) &&
         (!agent || task.director == *agent || task.specialist == *agent) &&
         (!silent || silence_of(t, task, now).us > 0) &&
         (!unfinished ||

@@ -2,7 +2,6 @@
 // Conversations: how they stand is told by the engine while it remembers them, what was said in
 // them by the history.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
 #include <set>
@@ -31,7 +30,7 @@ bool takes_part(const core::Thread& thread, core::AgentRef agent) {
 }
 
 void render_thread(const core::Tables& t, const core::Thread& thread, JsonWriter& out) {
-  out.key("id").text(thread.name).key("state").plain(core::state_name(thread.state()));
+  out.key("id").text(thread.name).key("state").plain(core::thread_state_words[thread.state()]);
   out.key("root").uuid(thread.root_id).key("root_seq").number(thread.root.n);
   out.key("owner").text(t.agents[thread.owner()].name);
   out.key("message_count").number(uint64_t{thread.messages});
@@ -112,7 +111,7 @@ void answer_threads(const Asker& asker, const ThreadFilter& filter,
   const auto is_wanted = [&](const core::Thread& thread) {
     return (asker.caller.is_maintainer() || takes_part(thread, asker.caller.ref)) &&
            (filter.agent.empty() || (agent != core::none && takes_part(thread, agent))) &&
-           (filter.state.empty() || core::state_name(thread.state()) == filter.state) &&
+           (filter.state.empty() || core::thread_state_words[thread.state()] == filter.state) &&
            (filter.correlation.empty() || thread.is_about(filter.correlation));
   };
   std::vector<const core::Thread*> found;
@@ -153,11 +152,8 @@ void answer_threads(const Asker& asker, const ThreadFilter& filter,
 void list_threads(Call& call) {
   const ThreadFilter filter{call.text("correlation_id"), call.text("agent"), call.text("state"),
                             call.number("limit", 100)};
-  constexpr std::array<std::string_view, 5> states = {"", "created", "active", "resolved",
-                                                      "closed"};
-  if (std::ranges::find(states, filter.state) == states.end()) {
-    call.refuse(Error{
-        Code::bad_request, "the parameter state must be created, active, resolved or closed", {}});
+  if (!filter.state.empty() && !core::thread_state_words.find(filter.state)) {
+    call.refuse(bad_parameter("state", core::thread_state_words.all()));
     return;
   }
   // Those that the engine has forgotten are found by what links them, and are closed.

@@ -189,7 +189,7 @@ void SessionChecks::check(const Step& step) {
       model_.fail(
           Check::session, step,
           text("session {} has version {} and is {}, should have {}", at->first, actual->version,
-               core::session_status_name(actual->status), session.version));
+               core::session_status_words[actual->status], session.version));
     }
     const bool same_writes = std::ranges::equal(
         actual->entries, session.writes, [](const auto& kept, const Session::Write& expected) {

@@ -122,7 +122,7 @@ void ThreadChecks::check_thread(const Step& step, const std::string& name, Threa
   }
   thread.overdue = thread.overdue || (may_age && is_over(thread));
   thread.known = thread.participants.size();
-  model_.coverage.count("thread", core::state_name(actual.state()));
+  model_.coverage.count("thread", core::thread_state_words[actual.state()]);
 }
 
 // The core closes threads at whole seconds. A tick before that, which came for another reason or
