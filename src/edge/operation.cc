@@ -2,6 +2,7 @@
 #include "edge/operation.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,26 +34,31 @@ Row row_of(std::string_view name, Operation::Kind kind, std::vector<std::string_
 }
 
 // All of them name a message. That only an ack takes `upto` is said where it is read.
-Row settling(std::string_view name) {
-  std::vector<std::string_view> members = body_members(name);
+Row row_of(const Settling& settling) {
+  std::vector<std::string_view> members = settling.members;
   members.insert(members.end(), {"id", "seq", "upto"});
-  return row_of(name, Operation::Kind::settle, std::move(members));
+  return row_of(settling.name, Operation::Kind::settle, std::move(members));
 }
 
 const std::vector<Row>& rows() {
-  static const std::vector<Row> table = {
-      row_of("send", Operation::Kind::send,
-             {"message", "lenient", "idempotency_key", "on_unavailable", "session", "traceparent",
-              "tracestate"}),
-      settling("ack"),
-      settling("nack"),
-      settling("reject"),
-      settling("extend"),
-      row_of("subscribe", Operation::Kind::subscribe, {"topic"}),
-      row_of("unsubscribe", Operation::Kind::subscribe, {"topic"}),
-      row_of("heartbeat", Operation::Kind::heartbeat, body_members("heartbeat")),
-  };
+  static const std::vector<Row> table = [] {
+    std::vector<Row> all = {row_of("send", Operation::Kind::send,
+                                   {"message", "lenient", "idempotency_key", "on_unavailable",
+                                    "session", "traceparent", "tracestate"})};
+    std::ranges::transform(settlings(), std::back_inserter(all),
+                           [](const Settling& each) { return row_of(each); });
+    all.push_back(row_of("subscribe", Operation::Kind::subscribe, {"topic"}));
+    all.push_back(row_of("unsubscribe", Operation::Kind::subscribe, {"topic"}));
+    all.push_back(row_of("heartbeat", Operation::Kind::heartbeat, heartbeat_members()));
+    return all;
+  }();
   return table;
+}
+
+std::string names() {
+  std::vector<std::string_view> all;
+  std::ranges::transform(rows(), std::back_inserter(all), &Row::name);
+  return in_words(all);
 }
 
 bool has_more_members(Json object, size_t most) {
@@ -83,8 +89,7 @@ std::expected<Operation, BadOperation> read_operation(Json value) {
   const std::string_view name = value.find("op").as_string().value_or("");
   const auto row = std::ranges::find(rows(), name, &Row::name);
   if (row == rows().end()) {
-    return bad(ref, "op is send, ack, nack, reject, extend, subscribe, unsubscribe or heartbeat",
-               "/op");
+    return bad(ref, "op is " + names(), "/op");
   }
   if (auto unknown = unknown_member(value, row->members)) {
     return std::unexpected(BadOperation{ref, std::move(*unknown)});

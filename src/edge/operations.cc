@@ -104,7 +104,7 @@ std::expected<core::Command, Error> Operations::settling(const Operation& operat
   const Json upto = operation.members.find("upto");
   if (!upto) {
     const auto target = target_in(operation.members);
-    return target ? settle_command(operation.name, *target, operation.members)
+    return target ? settle_command(settling_of(operation.name), *target, operation.members)
                   : std::unexpected(target.error());
   }
   if (operation.name != "ack") {
@@ -122,15 +122,23 @@ std::expected<core::Command, Error> Operations::settling(const Operation& operat
 }
 
 std::expected<core::Target, Error> Operations::target_in(Json members) const {
-  if (const auto place = members.find("seq").as_uint64()) {
+  Members reader(members);
+  const auto place = reader.number("seq", "seq is the place of a message, a whole number");
+  const std::string_view id = reader.text("id");
+  if (place && !id.empty()) {
+    reader.blame("seq", "a message is named by `id` or by `seq`, not by both");
+  }
+  if (reader.error()) {
+    return std::unexpected(*reader.error());
+  }
+  if (place) {
     return core::Target{.seq = base::Seq{*place}, .id = {}};
   }
-  const auto text = members.find("id").as_string();
-  if (!text || text->empty()) {
+  if (id.empty()) {
     return std::unexpected(
         Error{Code::bad_request, "a message is named by `id`, a string, or by `seq`", {}});
   }
-  return Names(tables(), owner_).target(*text);
+  return Names(tables(), owner_).target(id);
 }
 
 void Operations::ask(std::string_view ref, std::expected<core::Command, Error> command,

@@ -88,6 +88,17 @@ describe('a request', () => {
       assert.deepEqual([ref, ok, error?.code, error?.field], [wrong, false, 'BAD_REQUEST', `/${wrong}`], what);
       assert.equal(error.detail, `there is no member "${wrong}" here; the nearest is "${nearest}"`);
     }
+    // What names a message must be what it is, and one of the two.
+    for (const [named, field] of [
+      [{ seq: String(seq), id }, '/seq'], [{ seq: -1, id }, '/seq'], [{ seq: null, id }, '/seq'], [{ seq: [] }, '/seq'],
+      [{ seq, id }, '/seq'], [{ seq, id: 5 }, '/id'], [{ id: 5 }, '/id'],
+    ]) {
+      for (const op of ['ack', 'nack', 'reject', 'extend']) {
+        const { ok, error } = await answer({ op, ...named, ref: 1 });
+        const what = `${op} ${JSON.stringify(named)}: ${JSON.stringify(error)}`;
+        assert.deepEqual([ok, error?.code, error?.field], [false, 'BAD_REQUEST', field], what);
+      }
+    }
     // In an array the others are done.
     assert.equal((await answer([{ op: 'ack', seq, sek: 1 }, { op: 'heartbeat', ref: 2 }])).error.field, '/sek');
     const { ref, ok } = JSON.parse((await raw.frame()).payload);

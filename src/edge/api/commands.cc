@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "edge/api/members.h"
 
 namespace parley::edge {
@@ -20,41 +21,52 @@ std::string_view standing_status(const core::Agent& agent) {
 
 }  // namespace
 
-std::vector<std::string_view> body_members(std::string_view command) {
-  if (command == "nack") {
-    return {"reason", "retry_after", "failed"};
-  }
-  if (command == "reject") {
-    return {"reason"};
-  }
-  if (command == "extend") {
-    return {"lease"};
-  }
-  if (command == "heartbeat") {
-    return {"status", "currentTask", "tokens"};
-  }
-  return {};
+std::span<const Settling> settlings() {
+  static const std::vector<Settling> table = {
+      {.name = "ack",
+       .members = {},
+       .make = [](const core::Target& target, Members&) -> core::Command {
+         return core::Ack{.target = target};
+       }},
+      {.name = "nack",
+       .members = {"reason", "retry_after", "failed"},
+       .make = [](const core::Target& target, Members& members) -> core::Command {
+         return core::Nack{.target = target,
+                           .delay = members.duration("retry_after"),
+                           .reason = members.text("reason"),
+                           .failed = members.flag("failed", true)};
+       }},
+      {.name = "reject",
+       .members = {"reason"},
+       .make = [](const core::Target& target, Members& members) -> core::Command {
+         return core::Reject{target, members.text("reason")};
+       }},
+      {.name = "extend",
+       .members = {"lease"},
+       .make = [](const core::Target& target, Members& members) -> core::Command {
+         return core::Extend{target, members.duration("lease")};
+       }},
+  };
+  return table;
 }
 
-std::expected<core::Command, Error> settle_command(std::string_view act, const core::Target& target,
-                                                   Json body) {
+const Settling& settling_of(std::string_view name) {
+  const auto found = std::ranges::find(settlings(), name, &Settling::name);
+  CHECK(found != settlings().end());
+  return *found;
+}
+
+std::expected<core::Command, Error> settle_command(const Settling& settling,
+                                                   const core::Target& target, Json body) {
   Members members(body);
-  core::Command command = core::Ack{.target = target};
-  if (act == "nack") {
-    command = core::Nack{.target = target,
-                         .delay = members.duration("retry_after"),
-                         .reason = members.text("reason"),
-                         .failed = members.flag("failed", true)};
-  } else if (act == "reject") {
-    command = core::Reject{target, members.text("reason")};
-  } else if (act == "extend") {
-    command = core::Extend{target, members.duration("lease")};
-  }
+  core::Command command = settling.make(target, members);
   if (members.error()) {
     return std::unexpected(*members.error());
   }
   return command;
 }
+
+std::vector<std::string_view> heartbeat_members() { return {"status", "currentTask", "tokens"}; }
 
 std::expected<core::Heartbeat, Error> heartbeat_command(const core::Agent& before, Json body) {
   Members members(body);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,13 +16,24 @@ namespace parley::edge {
 // Commands as clients write them: the body of a request and an operation on a WebSocket have the
 // same members, and mean the same. The texts of a command are those of the document.
 
-// The members that the body of a command has: of ack, nack, reject, extend and heartbeat.
-std::vector<std::string_view> body_members(std::string_view command);
+// How a receiver is done with a message, or takes more time for it: a row of a table.
+class Members;
+struct Settling {
+  std::string_view name;  // `ack`: of the operation, and the end of the path
+  std::vector<std::string_view> members;
+  core::Command (*make)(const core::Target& target, Members& members);
+};
+std::span<const Settling> settlings();
+// The row of that name, which must be one of the table.
+const Settling& settling_of(std::string_view name);
 
-// What becomes of a message: `act` is ack, nack, reject or extend.
-std::expected<core::Command, base::Error> settle_command(std::string_view act,
+// What becomes of a message.
+std::expected<core::Command, base::Error> settle_command(const Settling& settling,
                                                          const core::Target& target,
                                                          lib::Json body);
+
+// The members of a heartbeat.
+std::vector<std::string_view> heartbeat_members();
 
 // What an agent says of how it is. What it leaves out stands as it was `before`.
 std::expected<core::Heartbeat, base::Error> heartbeat_command(const core::Agent& before,

@@ -70,19 +70,29 @@ using Commands = MembersTest;
 // Over a WebSocket a reason that was no text was taken for none.
 TEST_F(Commands, SettleAsTheMembersSayOrRefuse) {
   const core::Target target{.seq = base::Seq{7}, .id = {}};
-  const auto nack = settle_command("nack", target,
+  const auto nack = settle_command(settling_of("nack"), target,
                                    json(R"({"reason":"busy","retry_after":"2s","failed":false})"));
   ASSERT_TRUE(nack);
   EXPECT_EQ(std::get<core::Nack>(*nack), (core::Nack{target, base::seconds(2), "busy", false}));
-  const auto extend = settle_command("extend", target, json(R"({"lease":"5m"})"));
+  const auto extend = settle_command(settling_of("extend"), target, json(R"({"lease":"5m"})"));
   ASSERT_TRUE(extend);
   EXPECT_EQ(std::get<core::Extend>(*extend), (core::Extend{target, base::minutes(5)}));
-  EXPECT_TRUE(settle_command("ack", target, json("{}")));
+  const auto ack = settle_command(settling_of("ack"), target, json("{}"));
+  ASSERT_TRUE(ack);
+  EXPECT_EQ(std::get<core::Ack>(*ack), core::Ack{.target = target});
+  const auto reject = settle_command(settling_of("reject"), target, json(R"({"reason":"no"})"));
+  ASSERT_TRUE(reject);
+  EXPECT_EQ(std::get<core::Reject>(*reject), (core::Reject{target, "no"}));
   for (const std::string_view act : {"nack", "reject"}) {
-    const auto refused = settle_command(act, target, json(R"({"reason":5})"));
+    const auto refused = settle_command(settling_of(act), target, json(R"({"reason":5})"));
     ASSERT_FALSE(refused) << act;
     EXPECT_EQ(refused.error().field, "/reason") << act;
   }
+}
+
+// It was an ack.
+TEST(CommandsDeathTest, AnActThatIsUnknownSettlesNothing) {
+  EXPECT_DEATH((void)settling_of("defer"), "check failed");
 }
 
 TEST_F(Commands, HeartbeatKeepsWhatIsLeftOut) {

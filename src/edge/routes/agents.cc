@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
 #include "edge/api/members.h"
@@ -159,8 +160,8 @@ core::Register registration(Members& body, const core::Agent* before, const Reac
 void add_agent(Call& call) {
   Members body(call.body);
   const std::string name(body.needed_text("id", "an agent has an id, a string"));
-  if (std::ranges::equal(std::string_view("human:"), std::string_view(name).substr(0, 6),
-                         [](char a, char b) { return a == (b | 0x20) || a == b; })) {
+  if (std::ranges::equal(std::string_view("human:"), std::string_view(name).substr(0, 6), {}, {},
+                         base::to_lower)) {
     body.blame("id", "names with human: are for people; use POST /v1/humans");
   }
   const core::AgentRef found = call.tables().agents.find(name);
@@ -200,8 +201,8 @@ void heartbeat(Call& call) {
 }
 
 bool holds(std::string_view text, std::string_view part) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; };
-  return part.empty() || !std::ranges::search(text, part, {}, lower, lower).empty();
+  return part.empty() ||
+         !std::ranges::search(text, part, {}, base::to_lower, base::to_lower).empty();
 }
 
 // `agent`, or `agent,human`.
@@ -331,7 +332,7 @@ std::span<const Route> agent_routes() {
       {.method = "POST",
        .pattern = "/v1/agents/{}/heartbeat",
        .handler = heartbeat,
-       .body = {.kind = Body::Kind::members, .members = body_members("heartbeat")},
+       .body = {.kind = Body::Kind::members, .members = heartbeat_members()},
        .who = Who::machine},
       {.method = "POST",
        .pattern = "/v1/agents/{}/reset",

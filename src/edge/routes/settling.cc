@@ -11,9 +11,10 @@ namespace {
 
 // Asks for what the last part of the path says of the message that it names.
 void settle(Call& call) {
-  const std::string_view act = net::path_segments(call.route.pattern).back();
+  const Settling& settling = settling_of(net::path_segments(call.route.pattern).back());
   const auto target = call.target();
-  auto command = target ? settle_command(act, *target, call.body) : std::unexpected(target.error());
+  auto command =
+      target ? settle_command(settling, *target, call.body) : std::unexpected(target.error());
   if (command) {
     call.ask(std::move(*command), call.reply());
   } else {
@@ -21,25 +22,33 @@ void settle(Call& call) {
   }
 }
 
+Body body_of_settling(std::string_view name) {
+  return {.kind = Body::Kind::members, .members = settling_of(name).members};
+}
+
 }  // namespace
 
 std::span<const Route> settling_routes() {
   static const std::vector<Route> routes = {
-      {.method = "POST", .pattern = "/v1/messages/{}/ack", .handler = settle, .who = Who::machine},
+      {.method = "POST",
+       .pattern = "/v1/messages/{}/ack",
+       .handler = settle,
+       .body = body_of_settling("ack"),
+       .who = Who::machine},
       {.method = "POST",
        .pattern = "/v1/messages/{}/nack",
        .handler = settle,
-       .body = {.kind = Body::Kind::members, .members = body_members("nack")},
+       .body = body_of_settling("nack"),
        .who = Who::machine},
       {.method = "POST",
        .pattern = "/v1/messages/{}/reject",
        .handler = settle,
-       .body = {.kind = Body::Kind::members, .members = body_members("reject")},
+       .body = body_of_settling("reject"),
        .who = Who::machine},
       {.method = "POST",
        .pattern = "/v1/messages/{}/extend",
        .handler = settle,
-       .body = {.kind = Body::Kind::members, .members = body_members("extend")},
+       .body = body_of_settling("extend"),
        .who = Who::machine},
   };
   return routes;
