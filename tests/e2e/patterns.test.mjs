@@ -375,6 +375,34 @@ describe('patterns', () => {
     });
   });
 
+  // FL-10, FL-11: the message is in the dialect of who sends it, and so are its words.
+  it('takes the message of a collab or an inbox sender', async () => {
+    const cora = await broker.addAgent('cora', { dialect: 'collab', role: 'coordinator' });
+    const dan = await broker.addAgent('dan', { dialect: 'inbox', role: 'director' });
+    const content = JSON.stringify({ taskId: 'd-1', title: 'Look', description: 'All of it' });
+    for (const [owner, name, words, left] of [
+      [cora, 'cora', { type: 'command', to: 'bo', action: 'look', payload: { n: 1 } }, { action: 'look', payload: { n: 2 } }],
+      [cora, 'cora', { type: 'query', action: 'look', payload: { n: 3 } }, { to: 'bo', action: 'look', payload: { n: 4 } }],
+      [dan, 'dan', { type: 'task', to: 'bo', content }, { content: content.replace('d-1', 'd-2') }],
+    ]) {
+      const asked = await post(owner, '/v1/scatter?lenient=true', { receivers: ['bo', 'cy'], message: words });
+      assert.equal(asked.status, 202, `${name}: ${asked.text}`);
+      await answer(bo, 'bo', name, await next(bo, (found) => found.sender === name));
+      await answer(cy, 'cy', name, await next(cy, (found) => found.sender === name));
+      const { state, good } = (await owner.call('GET', `/v1/scatter/${asked.json.id}`)).json;
+      assert.deepEqual([state, good], ['complete', 2], name);
+      const started = await post(owner, '/v1/pipelines?lenient=true', { stages: ['bo', 'cy'], message: left });
+      assert.equal(started.status, 202, `${name}: ${started.text}`);
+      await answer(bo, 'bo', name, await next(bo, (found) => found.sender === name));
+      await answer(cy, 'cy', name, await next(cy, (found) => found.conversation_id));
+      assert.equal((await owner.call('GET', `/v1/pipelines/${started.json.id}`)).json.state, 'completed', name);
+    }
+    for (const [owner, type, wanted] of [[cora, 'event', 'a command or a query'], [dan, 'status', 'a task'], [ana, 'command', 'a request or a query']]) {
+      const { json } = await post(owner, '/v1/scatter?lenient=true', { receivers: ['bo'], message: { type } });
+      assert.deepEqual([json.code, json.field, json.detail], ['BAD_REQUEST', '/message/type', `what is to be answered is ${wanted}`]);
+    }
+  });
+
   it('takes beside its message what a message takes', async () => {
     await broker.addAgent('out');
     const { json: session } = await ana.call('POST', '/v1/sessions', { body: { participants: ['bo'] } });

@@ -62,23 +62,43 @@ core::Gathering gathering_in(Members& body) {
   return gathering;
 }
 
-// The message as it is sent to the first receiver: `receiver` and `type` may be left out.
-std::string message_in(Members& body, std::string_view receiver) {
+// The dialect's word for a message of this kind.
+std::string_view word_for(const dialect::Codec& codec, core::Kind kind) {
+  core::Envelope envelope;
+  envelope.dialect = codec.dialect;
+  envelope.kind = kind;
+  return codec.type(envelope);
+}
+
+// What a message of the dialect is that someone can answer: `a request or a query`.
+std::string words_for_asking(const dialect::Codec& codec) {
+  const std::string request = "a " + std::string(word_for(codec, core::Kind::request));
+  return codec.tells_questions_apart
+             ? request + " or a " + std::string(word_for(codec, core::Kind::query))
+             : request;
+}
+
+// The message as it is sent to the first receiver: the receiver and the type may be left out.
+std::string message_in(Members& body, const dialect::Codec& codec, std::string_view receiver) {
   const Json message = body.find("message");
   if (!message.is_object()) {
     body.blame("message", "message is the message to send, an object");
     return {};
   }
   const Json type = message.find("type");
-  if (type && type.as_string() != "request" && type.as_string() != "query") {
-    body.blame("message/type", "what is to be answered is a request or a query");
+  const auto meaning = codec.meaning(type.as_string().value_or(""));
+  if (type && (!meaning || !core::asks(meaning->kind))) {
+    body.blame("message/type", "what is to be answered is " + words_for_asking(codec));
   }
   std::string text = "{";
-  if (!message.find("receiver")) {
-    JsonWriter(text.append("\"receiver\":")).text(receiver);
+  const std::string_view to = codec.field("/receiver").substr(1);
+  if (!message.find(to)) {
+    lib::append_json_string(text, to);
+    JsonWriter(text.append(":")).text(receiver);
   }
   if (!type) {
-    text.append(text.size() > 1 ? "," : "").append(R"("type":"request")");
+    text.append(text.size() > 1 ? "," : "").append(R"("type":)");
+    lib::append_json_string(text, word_for(codec, core::Kind::request));
   }
   const std::string_view raw = message.raw();
   text.append(text.size() > 1 && !message.empty() ? "," : "").append(raw.substr(1));
@@ -207,8 +227,8 @@ auto find_for(const Principal& caller, const core::Target& target, const Map& al
 
 // Sends the message of a pattern, to its first receiver as it is written.
 void submit_pattern(Call& call, Members& body, std::string_view receiver, Submission pattern) {
-  const std::string text = message_in(body, receiver);
   const auto codec = call.codec();
+  const std::string text = codec ? message_in(body, *codec, receiver) : std::string();
   auto submission = submission_of(call);
   if (body.error() || !codec || !submission) {
     call.refuse(body.error() ? *body.error() : !codec ? codec.error() : submission.error());
