@@ -202,7 +202,7 @@ void Operations::append_redirection(base::Seq seq) {
 void Operations::refuse(std::string_view ref, const Error& error) {
   std::string text = R"({"ref":)";
   text.append(ref.empty() ? "null" : ref).append(R"(,"ok":false,"error":)");
-  text.append(context_.problem_text(error)).append("}");
+  text.append(context_.counted_problem(error).body).append("}");
   context_.server->send(connection_, text);
 }
 

@@ -6,7 +6,6 @@
 #include "edge/api/context.h"
 #include "edge/events.h"
 #include "edge/render.h"
-#include "edge/routes/routes.h"
 #include "lib/json_writer.h"
 
 namespace parley::edge {
@@ -23,7 +22,6 @@ constexpr uint16_t policy_violation = 1008;
 constexpr uint16_t going_away = 1001;
 
 constexpr int switching_protocols = 101;
-constexpr int upgrade_required = 426;
 
 // What the client saw of a former stream. What it names itself must be a mark. What a browser keeps
 // and sends in a header by itself may be anything: then nothing counts as seen, and all is offered.
@@ -361,32 +359,6 @@ void Push::on_message(std::string_view text) {
   if (is_welcome()) {
     operations_.take(text);
   }
-}
-
-namespace {
-
-void open_events(Call& call) { call.context->pushes->open(call, Push::Kind::events); }
-
-void open_socket(Call& call) {
-  if (!call.request.wants_websocket) {
-    call.context->server->accept_websocket(call.exchange);  // which refuses it, and says how to ask
-    call.context->metrics.requests.refused(Code::upgrade_required);
-    call.context->metrics.requests.answered(call.exchange, upgrade_required, call.now());
-    return;
-  }
-  call.context->pushes->open(call, Push::Kind::websocket);
-}
-
-}  // namespace
-
-std::span<const Route> stream_routes() {
-  const std::vector<Parameter> parameters = {query::text("dialect"), query::number("window"),
-                                             query::text("after")};
-  static const std::vector<Route> routes = {
-      {"GET", "/v1/stream", open_events, parameters, {}, Who::principal, true},
-      {"GET", "/v1/ws", open_socket, parameters, {}, Who::principal, true},
-  };
-  return routes;
 }
 
 }  // namespace parley::edge

@@ -139,7 +139,7 @@ std::string http_date(Time time) {
                      parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-Response Handler::problem(const Error& error) const {
+Response Handler::problem(const Error& error) {
   Response response;
   response.status = base::info(error.code).http_status;
   response.content_type = "text/plain; charset=utf-8";

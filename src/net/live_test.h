@@ -131,7 +131,7 @@ class LiveServer final : public Handler {
     ++closed;
   }
   void on_drained(ConnectionId) override { ++drained; }
-  Response problem(const Error& error) const override { return problem_for_tests(error); }
+  Response problem(const Error& error) override { return problem_for_tests(error); }
   Time on_turn() override {
     ++turns;
     for (auto& [connection, count] : counts_) {

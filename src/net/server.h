@@ -91,7 +91,7 @@ class Handler {
   virtual void on_turn_ended(const Turn& /*turn*/) {}
   // How a client is told what is wrong with its request, where the server refuses it itself. The
   // status is that of the code. Unless the handler has a form for it: the detail as plain text.
-  virtual Response problem(const Error& error) const;
+  virtual Response problem(const Error& error);
 };
 
 // What a handler calls: an HTTP/1.1 and WebSocket server on one thread, over sockets

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Agent, Broker, until } from './harness.mjs';
+import { Agent, Broker, Raw, until } from './harness.mjs';
 
 // The text format of Prometheus, strictly: families are whole and have help and type, each sample
 // is there once, buckets grow up to the count.
@@ -107,6 +107,18 @@ describe('/metrics', () => {
     assert.ok(now.get('process_resident_memory_bytes') > 1e6);
     assert.ok(Math.abs(now.get('process_start_time_seconds') - Date.now() / 1000) < 300);
     assert.equal(now.get('parley_history_trouble'), 0);
+  });
+
+  it('counts what the server itself refuses, once', async () => {
+    const { samples: old } = await metrics();
+    const raw = await Raw.connect(broker.url);
+    await raw.send('nonsense\r\n\r\n');
+    assert.equal((await raw.response()).status, 400);
+    assert.equal((await ana.call('GET', '/v1/ws')).status, 426);
+    const { samples: now } = await metrics();
+    const grew = (key) => (now.get(key) ?? 0) - (old.get(key) ?? 0);
+    for (const code of ['BAD_REQUEST', 'UPGRADE_REQUIRED']) assert.equal(grew(`parley_errors_total{code="${code}"}`), 1, code);
+    assert.equal(grew('parley_requests_total{method="GET",route="/v1/ws",status="426"}'), 1);
   });
 
   it('counts streams and what is pushed to them', async () => {

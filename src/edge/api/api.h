@@ -56,7 +56,7 @@ class Api final : public net::Handler {
   base::Time on_turn() override;
   bool is_behind() const override { return context_.broker.node().is_behind(); }
   void on_turn_ended(const net::Turn& turn) override;
-  net::Response problem(const Error& error) const override { return edge::problem(error); }
+  net::Response problem(const Error& error) override { return context_.counted_problem(error); }
 
   // Asks from within what a request over HTTP asks: the same checks, the same answer. Not for
   // streams. `answered` hears the answer once, perhaps before this returns. The texts are not kept.

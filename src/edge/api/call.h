@@ -37,7 +37,7 @@ struct Asker {
   Principal caller;
 
   void respond(net::Response response) const;
-  // The only way to answer with an error.
+  // Answers with an error. Handlers have no other way.
   void refuse(const Error& error, const ProblemExtras& extras = {}) const;
   // Refuses the call with 401 and returns true when the caller's token is not valid any more. Must
   // be called before an answer that comes later: the caller's name may be another's by then.

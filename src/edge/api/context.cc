@@ -54,18 +54,18 @@ void Context::respond(const net::Exchange& exchange, net::Response response) {
 
 void Context::refuse(const net::Exchange& exchange, const Error& error,
                      const ProblemExtras& extras) {
-  metrics.requests.refused(error.code);
+  net::Response response = counted_problem(error, extras);
   if (exchange.connection == InsideCalls::connection) {
     waiting->remove(exchange);
-    inside.answer(exchange.number, {.error = error});
+    inside.answer(exchange.number, {.response = std::move(response), .error = error});
     return;
   }
-  respond(exchange, problem(error, extras));
+  respond(exchange, std::move(response));
 }
 
-std::string Context::problem_text(const Error& error) {
+net::Response Context::counted_problem(const Error& error, const ProblemExtras& extras) {
   metrics.requests.refused(error.code);
-  return problem(error).body;
+  return problem(error, extras);
 }
 
 void Context::refuse_token(const net::Exchange& exchange, std::string_view why) {

@@ -52,9 +52,10 @@ class Context {
   // Answers a request, once; one whose client is gone as well.
   void respond(const net::Exchange& exchange, net::Response response);
   // Answers with an error, and counts it for /metrics. What is no answer of its own, but a part of
-  // one, is written as `problem_text`, which counts it as well. There is no third way.
+  // one, is the body of a `counted_problem`; so is what the server itself refuses. Errors of MCP
+  // have codes of JSON-RPC, and are counted by the status of their answers alone.
   void refuse(const net::Exchange& exchange, const Error& error, const ProblemExtras& extras = {});
-  std::string problem_text(const Error& error);
+  net::Response counted_problem(const Error& error, const ProblemExtras& extras = {});
   void refuse_token(const net::Exchange& exchange, std::string_view why);
   // For a call whose token was valid when it came.
   void refuse_stale(const net::Exchange& exchange);

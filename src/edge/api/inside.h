@@ -36,7 +36,8 @@ struct InsideRequest {
   }
 };
 
-// The answer to it: a response, or what was refused.
+// The answer to it. The response to what was refused has the error too, with what else is said of
+// this one refusal: the version that a session has now.
 struct InsideAnswer {
   net::Response response{};
   std::optional<base::Error> error{};

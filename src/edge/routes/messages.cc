@@ -75,7 +75,7 @@ void send_batch(Call& call, const dialect::Codec& codec, const Submission& submi
                                                    std::span<const core::Effect>) {
           batch->results[at] =
               outcome ? receipt_text(asker.broker(), asker.caller, *outcome, Recipients::listed)
-                      : asker.context->problem_text(outcome.error());
+                      : asker.context->counted_problem(outcome.error()).body;
           if (--batch->left == 0) {
             asker.respond(json_response(202, joined(*batch)));
           }

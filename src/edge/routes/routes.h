@@ -24,7 +24,7 @@ std::span<const Route> rule_routes();
 std::span<const Route> search_routes();
 std::span<const Route> session_routes();
 std::span<const Route> settling_routes();
-std::span<const Route> stream_routes();  // push.cc
+std::span<const Route> stream_routes();
 std::span<const Route> task_routes();
 std::span<const Route> thread_routes();
 std::span<const Route> topic_routes();

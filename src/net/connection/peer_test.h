@@ -59,7 +59,7 @@ class Peer : public Handler {
   void on_closed(ConnectionId) override { ADD_FAILURE(); }
   void on_drained(ConnectionId) override { heard.emplace_back("drained"); }
   Time on_turn() override { return base::time_max; }
-  Response problem(const Error& error) const override { return problem_for_tests(error); }
+  Response problem(const Error& error) override { return problem_for_tests(error); }
 
   void send(std::string bytes) {
     bytes.insert(0, connection->kept());
