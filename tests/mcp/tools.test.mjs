@@ -318,12 +318,41 @@ test('session: each action says what its schema says', { timeout: 60_000 }, asyn
   const got = await call(b, 'session', { action: 'get', sessionId: id });
   assert.deepEqual(got.participants, ['e-ann', 'e-bob']);
   assert.equal(got.context.findings[0].text, 'a stone');
-  await call(a, 'session', { action: 'pause', sessionId: id });
-  await call(a, 'session', { action: 'resume', sessionId: id });
+  await call(a, 'session', { action: 'artifact', sessionId: id, text: 'a wall' });
+  const { version } = await call(a, 'session', { action: 'decide', sessionId: id, text: 'build' });
+  const { context } = await call(b, 'session', { action: 'get', sessionId: id });
+  assert.deepEqual([context.artifacts[0].text, context.decisions[0].decision], ['a wall', 'build']);
+  assert.match(await refused(a, 'session', { action: 'decide', sessionId: id, text: 'late', version: version - 1 }),
+    new RegExp(`^VERSION_CONFLICT: .*\\b${version}\\b`));
+  assert.equal((await call(a, 'session', { action: 'pause', sessionId: id })).status, 'paused');
+  assert.equal((await call(a, 'session', { action: 'resume', sessionId: id })).status, 'active');
   const done = await call(a, 'session', { action: 'complete', sessionId: id, text: 'all well' });
   assert.equal(done.status, 'completed');
   assert.equal((await call(b, 'session', { action: 'get', sessionId: id })).summary, 'all well');
   assert.match(await refused(a, 'session', { action: 'decide', sessionId: id, text: 'more' }), /^SESSION_ENDED: .*action start/);
+  const other = await call(a, 'session', { action: 'start', text: 'again' });
+  assert.equal((await call(a, 'session', { action: 'fail', sessionId: other.id, text: 'no stones' })).status, 'failed');
+});
+
+// What a tool reads and what its schema names are the same: a model goes by the schema.
+test('every tool takes the arguments that its schema names, and no others', { timeout: 60_000 }, async () => {
+  const client = await connect(await inboxAgent('a-dan', 'director'));
+  const listed = (text, before) => new RegExp(`${before} ([\\w, ]+)`).exec(text)?.[1].split(', ').sort();
+  let words = 0;
+  for (const { name, inputSchema: { properties = {}, required = [] } } of (await client.listTools()).tools) {
+    const args = Object.fromEntries(required.map((key) => [key, properties[key].enum?.[0] ?? 'x']));
+    const text = await refused(client, name, { ...args, unheard_of: 1 });
+    const keys = Object.keys(properties);
+    assert.match(text, /^BAD_ARGUMENTS: there is no argument `unheard_of`/, name);
+    assert.deepEqual(listed(text, 'there are') ?? [], keys.sort(), `${name}: ${text}`);
+    if (name === 'sendMessage') continue;  // The dialect says what is wrong with a word.
+    for (const key of keys.filter((each) => properties[each].enum)) {
+      const wrong = await refused(client, name, { ...args, [key]: 'unheard of' });
+      assert.deepEqual(listed(wrong, 'must be one of'), [...properties[key].enum].sort(), `${name}: ${wrong}`);
+      ++words;
+    }
+  }
+  assert.equal(words, 4);
 });
 
 // The last of all: each tool has been held to its schema above.

@@ -56,10 +56,10 @@ std::string Arguments::optional_text(std::string_view name) {
   return std::string(found.value_or(""));
 }
 
-std::string Arguments::word(std::string_view name, std::initializer_list<std::string_view> words) {
+std::string Arguments::word(std::string_view name, std::span<const std::string_view> words) {
   std::string found = optional_text(name);
   if (found.empty()) {
-    return std::string(*words.begin());
+    return std::string(words.front());
   }
   if (std::ranges::find(words, found) == words.end()) {
     blame(name, "must be one of " + joined(words));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +25,18 @@ class Arguments {
   // Empty where it is not there.
   std::string optional_text(std::string_view name);
   // One of the words; the first of them where it is not there.
-  std::string word(std::string_view name, std::initializer_list<std::string_view> words);
+  std::string word(std::string_view name, std::span<const std::string_view> words);
+  std::string word(std::string_view name, std::initializer_list<std::string_view> words) {
+    return word(name, std::span(words.begin(), words.size()));
+  }
+  // The row of a table that has the word; the first row where it is not there, or is wrong.
+  template <class Table, class Row>
+  const Row& row(std::string_view name, const Table& table, std::string_view Row::* member) {
+    std::vector<std::string_view> words;
+    std::ranges::transform(table, std::back_inserter(words), member);
+    const auto found = std::ranges::find(table, word(name, words), member);
+    return found == table.end() ? *table.begin() : *found;
+  }
   uint64_t number(std::string_view name, uint64_t fallback, uint64_t min, uint64_t max);
   std::vector<std::string> texts(std::string_view name);
   // Text as it is, anything else as JSON text. It must be there.

@@ -2,6 +2,7 @@
 // The tools about agents, conversations and humans: who is there, what was said in a thread, shared
 // sessions, asking a human, how one stands; and the reading of resources.
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -53,6 +54,40 @@ Query people_query() {
   return query;
 }
 
+// What the tool `session` can do, and how that is asked of the API.
+struct SessionAction {
+  enum class Kind : uint8_t { list, start, get, invite, write, set_status };
+  std::string_view name;
+  Kind kind;
+  std::string_view path{};  // below that of the session
+  std::string_view text{};  // of what is written: the member that has the text
+  core::SessionStatus status = core::SessionStatus::active;  // that is set
+};
+
+constexpr SessionAction writing(std::string_view name, std::string_view path,
+                                std::string_view text) {
+  return {.name = name, .kind = SessionAction::Kind::write, .path = path, .text = text};
+}
+
+constexpr SessionAction setting(std::string_view name, core::SessionStatus status) {
+  return {
+      .name = name, .kind = SessionAction::Kind::set_status, .path = "/status", .status = status};
+}
+
+constexpr std::array<SessionAction, 11> session_actions = {{
+    {.name = "list", .kind = SessionAction::Kind::list},
+    {.name = "get", .kind = SessionAction::Kind::get},
+    {.name = "start", .kind = SessionAction::Kind::start},
+    {.name = "invite", .kind = SessionAction::Kind::invite, .path = "/participants"},
+    writing("decide", "/decisions", "decision"),
+    writing("find", "/findings", "text"),
+    writing("artifact", "/artifacts", "text"),
+    setting("pause", core::SessionStatus::paused),
+    setting("resume", core::SessionStatus::active),
+    setting("complete", core::SessionStatus::completed),
+    setting("fail", core::SessionStatus::failed),
+}};
+
 std::string joined(const std::vector<std::string>& names) {
   constexpr size_t listed_max = 20;
   std::string text;
@@ -79,21 +114,21 @@ void Tools::find_agents(const CallContext& context) {
 
 // The arguments of the tool `session`; empty or 0 where one was not given.
 struct Tools::SessionCall {
-  std::string action;
+  const SessionAction& action;
   std::string id;
   std::string text;
   std::vector<std::string> participants;
   uint64_t version = 0;
 
-  bool writes() const { return action == "decide" || action == "find" || action == "artifact"; }
   std::string problem() const {
-    if (action != "list" && action != "start" && id.empty()) {
+    using Kind = SessionAction::Kind;
+    if (action.kind != Kind::list && action.kind != Kind::start && id.empty()) {
       return "`sessionId` is missing: `list` shows yours";
     }
-    if (writes() && text.empty()) {
+    if (action.kind == Kind::write && text.empty()) {
       return "`text` is missing: what is to be written down";
     }
-    return action == "invite" && participants.size() != 1
+    return action.kind == Kind::invite && participants.size() != 1
                ? "`participants` must hold the one to invite"
                : "";
   }
@@ -102,13 +137,11 @@ struct Tools::SessionCall {
 // A model chooses more easily among few tools: one does all that can be done with a session.
 void Tools::session(const CallContext& context) {
   Arguments arguments(context.arguments);
-  const SessionCall wanted{
-      .action = arguments.word("action", {"list", "get", "start", "invite", "decide", "find",
-                                          "artifact", "pause", "resume", "complete", "fail"}),
-      .id = arguments.optional_text("sessionId"),
-      .text = arguments.optional_text("text"),
-      .participants = arguments.texts("participants"),
-      .version = arguments.number("version", 0, 1, UINT64_MAX)};
+  const SessionCall wanted{.action = arguments.row("action", session_actions, &SessionAction::name),
+                           .id = arguments.optional_text("sessionId"),
+                           .text = arguments.optional_text("text"),
+                           .participants = arguments.texts("participants"),
+                           .version = arguments.number("version", 0, 1, UINT64_MAX)};
   if (!accepted(arguments, context.call)) {
     return;
   }
@@ -120,47 +153,47 @@ void Tools::session(const CallContext& context) {
 }
 
 InsideRequest Tools::session_request(const SessionCall& wanted) {
+  using Kind = SessionAction::Kind;
+  const SessionAction& action = wanted.action;
   InsideRequest request{.path = "/v1/sessions"};
-  JsonWriter body(request.body);
-  if (wanted.action == "list") {
-    return request;
+  if (action.kind != Kind::list && action.kind != Kind::start) {
+    request.path += "/" + net::percent_encoded(wanted.id) + std::string(action.path);
   }
-  if (wanted.action == "start") {
-    request.method = "POST";
-    body.object();
-    if (!wanted.id.empty()) {
-      body.key("id").text(wanted.id);
-    }
-    body.key("participants").array();
-    for (const std::string& each : wanted.participants) {
-      body.text(each);
-    }
-    body.end_array().key("task").text(wanted.text).end_object();
-    return request;
-  }
-  request.path += "/" + net::percent_encoded(wanted.id);
-  if (wanted.action == "get") {
+  if (action.kind == Kind::list || action.kind == Kind::get) {
     return request;
   }
   request.method = "POST";
-  request.if_match = wanted.version == 0 ? "*" : "\"" + std::to_string(wanted.version) + "\"";
+  if (action.kind != Kind::start) {
+    request.if_match = wanted.version == 0 ? "*" : "\"" + std::to_string(wanted.version) + "\"";
+  }
+  JsonWriter body(request.body);
   body.object();
-  if (wanted.action == "invite") {
-    request.path += "/participants";
-    body.key("agent").text(wanted.participants[0]);
-  } else if (wanted.writes()) {
-    const bool decides = wanted.action == "decide";
-    request.path += decides ? "/decisions" : wanted.action == "find" ? "/findings" : "/artifacts";
-    body.key(decides ? "decision" : "text").text(wanted.text);
-  } else {
-    request.path += "/status";
-    body.key("status").plain(wanted.action == "pause"      ? "paused"
-                             : wanted.action == "resume"   ? "active"
-                             : wanted.action == "complete" ? "completed"
-                                                           : "failed");
-    if (!wanted.text.empty()) {
-      body.key("summary").text(wanted.text);
-    }
+  switch (action.kind) {
+    case Kind::list:
+    case Kind::get:
+      break;
+    case Kind::start:
+      if (!wanted.id.empty()) {
+        body.key("id").text(wanted.id);
+      }
+      body.key("participants").array();
+      for (const std::string& each : wanted.participants) {
+        body.text(each);
+      }
+      body.end_array().key("task").text(wanted.text);
+      break;
+    case Kind::invite:
+      body.key("agent").text(wanted.participants[0]);
+      break;
+    case Kind::write:
+      body.key(action.text).text(wanted.text);
+      break;
+    case Kind::set_status:
+      body.key("status").plain(core::session_status_words[action.status]);
+      if (!wanted.text.empty()) {
+        body.key("summary").text(wanted.text);
+      }
+      break;
   }
   body.end_object();
   return request;
@@ -265,7 +298,7 @@ void Tools::ask_by_mail(const Caller& caller, const std::string& to, const std::
                              .to = name,
                              .content = text,
                              .priority = "high",
-                             .response_timeout = "1h"}),
+                             .response_timeout = answer_timeout}),
                    seconds, name, human_reply);
           return;
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/tools/tools.h"
 
+#include <array>
 #include <utility>
 
 #include "lib/json_writer.h"
@@ -22,12 +23,20 @@ using mcp::tool_json;
 constexpr uint64_t wait_seconds_max = 300;
 constexpr uint64_t wait_seconds = 30;
 constexpr uint64_t inbox_limit = 20;
-constexpr uint64_t progress_seconds = 5;           // between two notifications of progress
-constexpr std::string_view answer_timeout = "1h";  // then a question is over, and its asker told
+constexpr uint64_t progress_seconds = 5;  // between two notifications of progress
 
 std::string path_to(std::string_view collection, std::string_view id, std::string_view below = {}) {
   return "/v1/" + std::string(collection) + "/" + net::percent_encoded(id) + std::string(below);
 }
+
+// How a message can be settled, and the path that does it.
+struct Settlement {
+  std::string_view outcome;
+  std::string_view path;
+  bool has_reason;
+};
+constexpr std::array<Settlement, 3> settlements = {
+    {{"done", "/ack", false}, {"retry", "/nack", true}, {"reject", "/reject", true}}};
 
 std::string wait_query(uint64_t seconds) { return "wait=" + std::to_string(seconds) + "s"; }
 
@@ -41,7 +50,7 @@ bool accepted(const Arguments& arguments, const CallHandle& call) {
   return problem.empty();
 }
 
-std::string composed(const Draft& draft) {
+std::string composed(const FlowDraft& draft) {
   std::string text;
   JsonWriter out(text);
   out.object().key("type").plain(draft.type).key("receiver").text(draft.to);
@@ -179,21 +188,18 @@ void Tools::send_message(const CallContext& context) {
 void Tools::ack_message(const CallContext& context) {
   Arguments arguments(context.arguments);
   const std::string id = arguments.text("messageId");
-  const std::string outcome = arguments.word("outcome", {"done", "retry", "reject"});
+  const Settlement& wanted = arguments.row("outcome", settlements, &Settlement::outcome);
   const std::string reason = arguments.optional_text("reason");
   if (!accepted(arguments, context.call)) {
     return;
   }
-  const std::string_view path = outcome == "done"    ? "/ack"
-                                : outcome == "retry" ? "/nack"
-                                                     : "/reject";
   std::string body;
-  if (outcome != "done") {
+  if (wanted.has_reason) {
     JsonWriter(body).object().key("reason").text(reason).end_object();
   }
   answer(caller_of(context),
-         {.method = "POST", .path = path_to("messages", id, path), .body = body},
-         [id, outcome](Json) {
+         {.method = "POST", .path = path_to("messages", id, wanted.path), .body = body},
+         [id, outcome = wanted.outcome](Json) {
            std::string text;
            JsonWriter(text).object().key("id").text(id).key("outcome").text(outcome).end_object();
            return text;

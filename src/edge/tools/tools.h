@@ -91,9 +91,10 @@ class Tools {
 // `composed` writes, and the answer to it, is in `draft_dialect`.
 constexpr std::string_view tool_dialect = "inbox";
 constexpr std::string_view draft_dialect = "flow";
+constexpr std::string_view answer_timeout = "1h";  // then a question is over, and its asker told
 
 // A message of flow: what any agent may send to any other.
-struct Draft {
+struct FlowDraft {
   std::string_view type;
   std::string_view to;
   std::string_view content;
@@ -101,7 +102,7 @@ struct Draft {
   std::string_view thread{};
   std::string_view response_timeout{};
 };
-std::string composed(const Draft& draft);
+std::string composed(const FlowDraft& draft);
 
 // True when the arguments are fine; else the call is over.
 bool accepted(const Arguments& arguments, const mcp::CallHandle& call);
