@@ -506,7 +506,7 @@ bool enter_task(Context& context, const Envelope& e, const Route& route, Message
            gave_task(t, e.task, t.agents[context.actor].name);
   }
   task->heard = t.now;
-  const bool is_report = e.kind != Kind::response && !is_error(e) && e.type != "result";
+  const bool is_report = e.kind != Kind::response && e.status != Status::error && !names_outcome(e);
   // What the director is not told is no outcome: it may ask another for help.
   const bool is_told = question != none || route.everyone ||
                        std::ranges::find(e.receivers, task->director) != e.receivers.end();
@@ -569,6 +569,8 @@ Outcome on(Context& context, const ReassignTask& command) {
   broker_topics::audit(context.dispatch, "task_reassigned", context.entry.actor, task.id);
   return Receipt{.message = task.message, .count = 1};
 }
+
+bool names_outcome(const Envelope& e) { return e.type == "result" || e.type == "error"; }
 
 void renew_tasks(Tables& t, AgentRef specialist) {
   const std::set<Seq>* const held = t.tasks.held_by(t.agents[specialist].name);

@@ -40,6 +40,9 @@ void note_task_revived(Dispatch& dispatch, const Delivery& delivery);
 // It goes to `other` instead. Before that one is its receiver.
 void note_task_redirected(Tables& t, const Delivery& delivery, AgentRef other);
 
+// Whether its type is the word for how a task ended, well or not.
+bool names_outcome(const Envelope& e);
+
 // Forgets those that ended long ago, at most `due_max`; and when: at whole minutes.
 void forget_tasks(Tables& t);
 Time old_tasks_due(const Tables& t);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/conversation/task_acts.h"
 #include "edge/names.h"
 #include "edge/render.h"
 #include "lib/json_writer.h"
@@ -19,8 +20,7 @@ constexpr uint64_t recipients_listed_max = 100;
 // its sender should know; else empty.
 std::string untold_outcome(const core::Tables& t, const Principal& caller,
                            const core::Envelope& sent) {
-  if (sent.task.empty() || sent.kind == core::Kind::response ||
-      (sent.type != "result" && sent.type != "error")) {
+  if (sent.task.empty() || sent.kind == core::Kind::response || !core::names_outcome(sent)) {
     return {};
   }
   const auto& to = sent.receivers;
@@ -179,7 +179,8 @@ void render_receipt(node::Broker& broker, const Principal& caller, const core::R
   const core::Agent& sender = t.agents[caller.ref];
   if (core::policy_of(caller.dialect).has_task_roles &&
       (!core::policy_of(sender.dialect).has_task_roles || sender.role.empty())) {
-    out.text("you have no role in inbox: you count as a director");
+    out.text("you have no role in " + std::string(core::policy_of(caller.dialect).name.value) +
+             ": you count as a director");
   }
   const auto& pipelines = t.pending.pipelines();
   const auto pipeline = pipelines.find(receipt.message);
