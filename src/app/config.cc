@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "base/check.h"
 #include "base/nearest.h"
 #include "base/size.h"
+#include "base/text.h"
 #include "core/model/rules.h"
 #include "lib/toml.h"
 #include "net/client/dial.h"
@@ -300,13 +300,6 @@ std::string value_text(const Config& config, const Key& key) {
       key.kind);
 }
 
-std::optional<uint64_t> parse_count(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc{} && end == text.data() + text.size();
-  return whole ? std::optional(value) : std::nullopt;
-}
-
 std::optional<uint64_t> within(const Key& key, std::optional<uint64_t> value) {
   return value && *value >= key.min && *value <= key.max ? value : std::nullopt;
 }
@@ -381,7 +374,7 @@ bool store(Config& config, const Key& key, std::string_view text) {
           // The error must not quote a secret, so check_whole() checks them.
           [&](Secrets at) { return put(value(at), std::optional(split(text))); },
           [&](Bytes at) { return put(value(at), within(key, base::parse_size(text))); },
-          [&](Count at) { return put(value(at), within(key, parse_count(text))); },
+          [&](Count at) { return put(value(at), within(key, base::parse_number(text))); },
           [&](Span at) { return put(value(at), read_duration(key, text)); },
       },
       key.kind);
@@ -721,7 +714,7 @@ std::expected<Address, Error> parse_address(std::string_view text) {
   if (colon == text.npos) {
     return fail();
   }
-  const auto port = parse_count(text.substr(colon + 1));
+  const auto port = base::parse_number(text.substr(colon + 1));
   std::string_view host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) {
     host = host.substr(1, host.size() - 2);

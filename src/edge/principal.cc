@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "lib/crypto.h"
 
 namespace parley::edge {
@@ -18,8 +19,7 @@ std::string_view bearer_token(std::string_view authorization) {
     return {};
   }
   for (size_t n = 0; n < scheme.size(); ++n) {
-    const char c = authorization[n];
-    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) != scheme[n]) {
+    if (base::to_lower(authorization[n]) != scheme[n]) {
       return {};
     }
   }

@@ -123,7 +123,7 @@ Wanted Wanted::of(const Call& call, std::string_view from, std::string_view to) 
   return wanted;
 }
 
-void answer_list(const Asker& asker, const SearchPage& listing) {
+void answer_page(const Asker& asker, const SearchPage& listing) {
   const core::Tables& t = asker.tables();
   const bool sees_all = sees_subscribers(t, asker.caller);
   std::string text;
@@ -166,7 +166,7 @@ void answer_list(const Asker& asker, const SearchPage& listing) {
   asker.respond(json_response(200, std::move(text)));
 }
 
-void list(const Asker& asker, Wanted wanted) {
+void ask_history(const Asker& asker, Wanted wanted) {
   const bool sees_all = sees_subscribers(asker.tables(), asker.caller);
   asker.context->history->ask(
       asker,
@@ -196,21 +196,21 @@ void list(const Asker& asker, Wanted wanted) {
           }
           listing->items.push_back({std::move(message), std::move(*receivers)});
         }
-        return [asker, listing] { answer_list(asker, *listing); };
+        return [asker, listing] { answer_page(asker, *listing); };
       });
 }
 
 void outbox(Call& call) {
   Wanted wanted = Wanted::of(call, "since", "until");
   wanted.sent_only = true;
-  list(call, std::move(wanted));
+  ask_history(call, std::move(wanted));
 }
 
 void search(Call& call) {
   Wanted wanted = Wanted::of(call, "from", "to");
   wanted.thread = call.text("thread");
   wanted.agent = call.text("agent");
-  list(call, std::move(wanted));
+  ask_history(call, std::move(wanted));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "core/topics/broker_topics.h"
 #include "edge/api/api.h"
 #include "net/uri.h"
 
@@ -19,7 +20,6 @@ constexpr std::string_view agents_uri = "parley://agents";
 constexpr std::string_view threads_uri = "parley://threads/";
 constexpr size_t names_max = 1'000;
 constexpr size_t threads_max = 10'000;  // a completion looks at no more
-constexpr std::string_view availability_topic = "agent.availability_changed";
 
 // The names of open threads that the caller takes part in.
 std::vector<std::string> threads_of(const node::Broker& broker, const Client& client,
@@ -136,7 +136,7 @@ void watch_resources(node::Broker& broker, mcp::Server& server) {
       notify_of_thread(tables, entry.workspace, entry, *outcome, server);
       // The broker publishes changes of presence on this topic.
       const auto& to = send->envelope.receivers;
-      if (std::ranges::find(to, availability_topic) != to.end()) {
+      if (std::ranges::find(to, core::broker_topics::availability_topic) != to.end()) {
         server.updated(entry.workspace, {}, agents_uri);
       }
     } else if (std::holds_alternative<core::Register>(entry.command) ||
