@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "app/scripted_broker_test.h"
+#include "edge/api/route.h"
 
 namespace parley::app {
 namespace {
@@ -55,6 +57,50 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
+// What is wrong with a request by the table of routes; empty when the broker would take it.
+std::string fault_of(const ScriptedBroker::Asked& asked) {
+  const size_t query = std::min(asked.target.find('?'), asked.target.size());
+  const std::string path = asked.target.substr(0, query);
+  net::Request request;
+  request.method = asked.method;
+  request.path = path;
+  const edge::Match found = edge::find_route(request);
+  if (found.route == nullptr) {
+    return "there is no such route";
+  }
+  const std::string_view parameters = asked.target;
+  if (const auto read =
+          edge::read_query(*found.route, parameters.substr(std::min(query + 1, parameters.size())));
+      !read) {
+    return read.error().detail;
+  }
+  lib::JsonDocument document;
+  if (found.route->body.kind != edge::Body::Kind::own) {
+    if (const auto read = edge::read_body(*found.route, asked.body, document); !read) {
+      return read.error().detail;
+    }
+  }
+  return {};
+}
+
+TEST(Docs, TheCommandLinePageHasEveryCommand) {
+  std::ifstream file("docs/command-line.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  std::istringstream help(run_captured({"--help"}).out);
+  size_t count = 0;
+  bool listed = false;
+  for (std::string line; std::getline(help, line);) {
+    if (listed && line.starts_with("  ")) {
+      const std::string name = line.substr(2, line.find(' ', 2) - 2);
+      EXPECT_TRUE(page.contains("parley " + name + " ") || page.contains("parley " + name + "\n"))
+          << name;
+      ++count;
+    }
+    listed = listed || line == "Subcommands:";
+  }
+  EXPECT_GT(count, 30u);
+}
+
 TEST(Docs, EveryCommandOfTheCommandLinePageIsRight) {
   const Surroundings surroundings;
   ScriptedBroker broker;
@@ -84,6 +130,10 @@ TEST(Docs, EveryCommandOfTheCommandLinePageIsRight) {
     ++count;
   }
   EXPECT_GT(count, 30u);
+  EXPECT_GT(broker.asked().size(), 30u);
+  for (const ScriptedBroker::Asked& asked : broker.asked()) {
+    EXPECT_EQ(fault_of(asked), "") << asked.method << " " << asked.target << " " << asked.body;
+  }
   ::unsetenv("PARLEY_URL");
   ::unsetenv("PARLEY_TOKEN");
 }
