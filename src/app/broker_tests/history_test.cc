@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "app/live_broker_test.h"
+#include "app/broker_tests/live_broker_test.h"
 #include "lib/json.h"
 #include "lib/sqlite.h"
 

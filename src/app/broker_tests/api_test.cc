@@ -2,7 +2,7 @@
 // What only a whole broker shows of the API: who counts what.
 #include <gtest/gtest.h>
 
-#include "app/live_broker_test.h"
+#include "app/broker_tests/live_broker_test.h"
 #include "lib/json.h"
 
 namespace parley::app {
