@@ -40,7 +40,7 @@ void add_doctor(Command& app, int& exit_code);                           // doct
 void add_bench(Command& app, int& exit_code);                            // bench
 
 // Those behind `serve`, in the order of the help.
-constexpr std::array subcommands = {
+inline constexpr std::array subcommands = {
     add_agent,       add_human,  add_workspace, add_send,    add_inbox,   add_ack,
     add_wait,        add_run,    add_dead,      add_topics,  add_scatter, add_pipeline,
     add_escalations, add_thread, add_session,   add_lock,    add_task,    add_trace,

@@ -32,7 +32,7 @@ std::span<const Route> trace_routes();
 std::span<const Route> workspace_routes();
 
 // All of them. A request goes to the first route that fits it.
-constexpr std::array route_lists = {
+inline constexpr std::array route_lists = {
     message_routes, search_routes,     inbox_routes,     settling_routes, stream_routes,
     agent_routes,   human_routes,      workspace_routes, topic_routes,    thread_routes,
     session_routes, lock_routes,       task_routes,      trace_routes,    dead_letter_routes,
