@@ -394,8 +394,8 @@ describe('patterns', () => {
       const started = await post(owner, '/v1/pipelines?lenient=true', { stages: ['bo', 'cy'], message: left });
       assert.equal(started.status, 202, `${name}: ${started.text}`);
       await answer(bo, 'bo', name, await next(bo, (found) => found.sender === name));
-      await answer(cy, 'cy', name, await next(cy, (found) => found.conversation_id));
-      assert.equal((await owner.call('GET', `/v1/pipelines/${started.json.id}`)).json.state, 'completed', name);
+      await answer(cy, 'cy', name, await next(cy, (found) => found.sender === name));
+      await until(() => owner.call('GET', `/v1/pipelines/${started.json.id}`), ({ json }) => json.state === 'completed');
     }
     for (const [owner, type, wanted] of [[cora, 'event', 'a command or a query'], [dan, 'status', 'a task'], [ana, 'command', 'a request or a query']]) {
       const { json } = await post(owner, '/v1/scatter?lenient=true', { receivers: ['bo'], message: { type } });
