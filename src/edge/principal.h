@@ -18,6 +18,7 @@ struct Principal {
   core::Dialect dialect = core::Dialect::flow;
   uint8_t rights = 0;
   core::TokenHash token{};
+  base::Time registered{};  // nothing from before is its own, though another had its name then
 
   bool is_admin() const {
     return kind == core::PrincipalKind::admin ||
@@ -27,17 +28,6 @@ struct Principal {
     return is_admin() || (rights & static_cast<uint8_t>(core::Right::maintainer)) != 0;
   }
 };
-
-// Whether the caller may know who subscribes to which topics. Only maintainers and stewards may:
-// the publisher of a message sees counts.
-bool sees_subscribers(const core::Tables& tables, const Principal& caller);
-// Whether the caller may know who the receivers of the message are: of one to a topic they are its
-// subscribers.
-bool sees_receivers(const core::Tables& tables, const Principal& caller,
-                    const core::Message& message);
-
-// Whether the caller gave the task, has it, or had it.
-bool takes_part(const core::Task& task, const Principal& caller);
 
 // Whether the token is still valid, and still this principal's: connections stay, agents go.
 bool is_current(const core::Machine& machine, const Principal& principal);

@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "core/model/words.h"
 #include "core/topics/broker_topics.h"
+#include "edge/gate.h"
 #include "lib/json.h"
 
 namespace parley::edge {

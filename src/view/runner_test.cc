@@ -112,7 +112,7 @@ void expect_agreement(const World& world, const std::string& path) {
       world.machine->find(core::workspace_first)->tables().messages;
   messages.each([&](core::MessageRef, const core::Message& message) {
     EXPECT_EQ(reader->find(admin, message.seq)->has_value(), message.seq <= position);
-    EXPECT_EQ(reader->deliveries(message.seq)->empty(), message.seq > position);
+    EXPECT_EQ(reader->deliveries(admin, message.seq)->empty(), message.seq > position);
   });
 }
 

@@ -510,7 +510,7 @@ describe('tasks of inbox agents', () => {
 
   // IN-09: who has no role is warned of where the operators look.
   it('are logged when a stranger sends them', async () => {
-    const ops = await broker.addAgent('ops');
+    const ops = await broker.addAgent('ops', { role: 'orchestrator' });
     assert.equal((await ops.call('PUT', '/v1/topics/audit.event_logged/subscription')).status, 200);
     await post(flo, { to: 'sam', type: 'status', content: 'hi' }, '', { 'Parley-Dialect': 'inbox' });
     const { found: { payload: { body } } } = await until(() => next(ops), ({ found }) => found.payload.body.action === 'unknown_sender');

@@ -70,7 +70,7 @@ test('request: a specialist asks its director, a director answers, specialists a
     const read = await call(clients[to], 'readMessage', { messageId: id });
     assert.equal(read.question, true);
     assert.match(read.note, new RegExp(`sendMessage to ${from} with type result`));
-    const { taskId, description } = JSON.parse(read.content);
+    const { taskId, description } = JSON.parse(read.message.content);
     assert.equal(description, 'which file?');
     await call(clients[to], 'sendMessage', { to: from, type: 'result', content: result(taskId) });
     const answer = await asked;

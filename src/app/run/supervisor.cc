@@ -191,9 +191,9 @@ class Supervisor {
   bool take_lock();
   std::optional<Failure> on_lock_refused(const BrokerConnection::Answer& answer);
   std::optional<Notification> await_mail();
-  std::optional<std::string> take(const Notification& notification);
+  std::optional<ReadMail> take(const Notification& notification);
   Next handle(const Notification& notification);
-  Next start(const Notification& notification, const std::string& message);
+  Next start(const Notification& notification, const ReadMail& mail);
   Next conclude(const Notification& notification, ChildResult result);
   // Both nack the message. `return_failed` counts an attempt, and the message comes again after a
   // pause; `return_unfailed` is for what the command did not fail at, and counts none.
@@ -370,7 +370,7 @@ BrokerConnection::Answer Supervisor::persist(const HttpCall& call) {
 }
 
 // Returns the message, on which we have a lease from here on; none when it cannot be had any more.
-std::optional<std::string> Supervisor::take(const Notification& notification) {
+std::optional<ReadMail> Supervisor::take(const Notification& notification) {
   // If this process slept, another may have the lock by now: ask before the command starts.
   const std::string lock = "/v1/locks/" + encoded(LeaseKeeper::lock_of(options_.agent));
   const BrokerConnection::Answer alone =
@@ -398,7 +398,7 @@ std::optional<std::string> Supervisor::take(const Notification& notification) {
         connection_.call({"POST", path + "/extend", lease_request(lease), {}});
     if (held.is_good()) {
       lease_keeper_->hold(notification.id, lease);
-      return std::move(message.body);
+      return ReadMail{std::move(message.body), std::move(message.provenance)};
     }
     if (held.is_passing()) {
       return_unfailed(notification, "not begun");
@@ -434,18 +434,18 @@ bool Supervisor::is_ours() {
 }
 
 Supervisor::Next Supervisor::handle(const Notification& notification) {
-  const auto message = take(notification);
-  if (!message) {
+  const auto mail = take(notification);
+  if (!mail) {
     (void)signals_.pause(absence_first);
     return Next::look;
   }
-  return start(notification, *message);
+  return start(notification, *mail);
 }
 
-Supervisor::Next Supervisor::start(const Notification& notification, const std::string& message) {
+Supervisor::Next Supervisor::start(const Notification& notification, const ReadMail& mail) {
   const std::string input =
-      options_.prompt ? mail_prompt(message, notification.from, options_.agent, options_.reply)
-                      : message;
+      options_.prompt ? mail_prompt(mail, notification.from, options_.agent, options_.reply)
+                      : mail.message;
   // A token that is kept in a file stays out of the environment.
   const bool is_kept = options_.client.token.starts_with(agent_token_prefix);
   ChildCommand command{

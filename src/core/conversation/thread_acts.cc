@@ -40,16 +40,15 @@ std::unexpected<Error> refuse_closed(const Thread& thread) {
 }
 
 // Who joins speaks to one who takes part: a stranger who knows no more than its name may neither
-// see the thread nor fill it behind their backs. People may always have a word. Of a crowd the
-// engine does not know all.
-bool may_join(const ConstContext& context, const Thread& thread, const Route& route) {
-  const Tables& t = context.t;
+// see the thread nor fill it behind their backs, also not with an answer. People may always have a
+// word. Of a crowd the engine does not know all.
+bool may_join(const Tables& t, const Thread& thread, AgentRef sender, const Route& route) {
   const auto takes_part = [&](AgentRef agent) {
     return std::ranges::find(thread.participants, agent) != thread.participants.end();
   };
-  return thread.is_public || t.agents[context.actor].kind != PrincipalKind::agent ||
-         thread.participants.size() >= t.rules.thread_participants_max ||
-         takes_part(context.actor) ||
+  return thread.is_public || t.agents[sender].kind == PrincipalKind::human ||
+         t.agents[sender].kind == PrincipalKind::admin ||
+         thread.participants.size() >= t.rules.thread_participants_max || takes_part(sender) ||
          (!route.everyone && std::ranges::any_of(route.agents, takes_part));
 }
 
@@ -100,15 +99,20 @@ std::expected<ThreadRef, Error> thread_to_close(const ConstContext& context,
 }  // namespace
 
 // Flow has limits for its agents, however they write; whoever answers a request is heard all the
-// same, and so is the broker.
-std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const Envelope& e,
-                                            const Route& route) {
+// same, and so is the broker. A pipeline's later stages, which a node sends, speak for its owner.
+std::expected<ThreadPlace, Error> find_thread(const ConstContext& context, const Envelope& e,
+                                              const Route& route) {
   const Tables& t = context.t;
-  const ThreadRef ref = e.thread.empty() ? none : t.threads.find(e.thread);
-  if (e.thread.empty() || context.actor == none || context.answers) {
-    return ref;
+  ThreadPlace place{.thread = e.thread.empty() ? none : t.threads.find(e.thread)};
+  const AgentRef sender = context.actor == none ? t.agents.find(e.sender) : context.actor;
+  if (place.thread != none && sender != none && e.sender != broker_sender &&
+      !may_join(t, t.threads[place.thread], sender, route)) {
+    return ThreadPlace{.is_apart = true};
   }
-  if (ref == none) {
+  if (e.thread.empty() || context.actor == none || context.answers) {
+    return place;
+  }
+  if (place.thread == none) {
     if (t.threads.count(Threads::Standing::active) >= t.rules.threads_max) {
       return std::unexpected(
           Error{Code::limit_reached,
@@ -116,16 +120,9 @@ std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const E
                     " threads with a pending request (threads_max); answer some, or raise it",
                 "/conversation_id"});
     }
-    return ref;
+    return place;
   }
-  const Thread& thread = t.threads[ref];
-  if (!may_join(context, thread, route)) {
-    return std::unexpected(Error{Code::forbidden,
-                                 "the conversation " + quoted_start(thread.name) +
-                                     " is between others; write to one who takes part, or begin "
-                                     "one of your own with another conversation_id",
-                                 "/conversation_id"});
-  }
+  const Thread& thread = t.threads[place.thread];
   const bool has_limits = policy_of(t.agents[context.actor].dialect).has_thread_limits;
   const Time age_end = thread.created + t.rules.thread_duration_max;
   const bool is_over = thread.overdue || (thread.ages && age_end <= context.now());
@@ -139,16 +136,17 @@ std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const E
                          std::to_string(thread.messages) + " messages (thread_messages_max " +
                          std::to_string(t.rules.thread_messages_max) + ")");
   }
-  return ref;
+  return place;
 }
 
 // The direct receivers of a message take part; those of a topic or of everyone's only listen.
-void enter_thread(Tables& t, ThreadRef ref, const Envelope& e, const Route& route,
+void enter_thread(Tables& t, const ThreadPlace& place, const Envelope& e, const Route& route,
                   MessageRef message_ref) {
   Message& message = t.messages.message(message_ref);
-  if (e.thread.empty() || message.is_own) {
+  if (e.thread.empty() || message.is_own || place.is_apart) {
     return;
   }
+  ThreadRef ref = place.thread;
   if (ref == none) {
     Thread begun;
     begun.name = e.thread;

@@ -77,6 +77,13 @@ struct Thread {
   }
 };
 
+// Where a message goes among the threads: into one of them; into one that begins with it, or none
+// where it has no name; or nowhere, because the thread of its name is between others.
+struct ThreadPlace {
+  ThreadRef thread = none;
+  bool is_apart = false;
+};
+
 // The threads of a workspace that the engine remembers. Knows no rules; who uses it counts the
 // principals. Three lists hold them by standing (closed, idle, active), each in the order in which
 // they came there; another holds those that age, oldest first.

@@ -9,6 +9,7 @@
 #include "core/limits/rate_limit.h"
 #include "core/limits/size_limit.h"
 #include "core/model/refusal.h"
+#include "core/topics/broker_topics.h"
 #include "core/topics/retention.h"
 
 namespace parley::core {
@@ -38,6 +39,11 @@ void deliver_to_route(Context& context, const Route& route, MessageRef message) 
     t.topics.use(topic);
     retain(context.dispatch, message);
     receivers = t.topics.listeners(route.topic);
+    if (route.news != nullptr) {
+      std::erase_if(receivers, [&](AgentRef subscriber) {
+        return !broker_topics::may_hear(t, subscriber, *route.news);
+      });
+    }
   }
   for (const std::string_view name : route.unknown) {
     receivers.push_back(t.agents.intern(name));

@@ -413,6 +413,7 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
     return std::unexpected(routed.error());
   }
   plan.route = std::move(*routed);
+  plan.route.news = item != nullptr && item->kind == OutboxKind::published ? item : nullptr;
   if (auto good = check_receivers(context, envelope, plan.route); !good) {
     return std::unexpected(good.error());
   }

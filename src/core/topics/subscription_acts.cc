@@ -93,7 +93,8 @@ uint32_t deliver_retained(Context& context, std::deque<MessageRef> retained, Age
   for (const MessageRef ref : retained) {
     const Message& message = t.messages.message(ref);
     const bool in_time = message.time + t.rules.topic_retention > t.now && message.expires > t.now;
-    if (in_time && message.sender != to && t.messages.delivery_to(ref, to) == none) {
+    if (in_time && message.sender != to && t.messages.delivery_to(ref, to) == none &&
+        broker_topics::may_hear_retained(t, to, message)) {
       count += context.dispatch.deliver(ref, to) ? 1 : 0;
     }
   }

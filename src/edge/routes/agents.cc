@@ -7,6 +7,7 @@
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
 #include "edge/api/members.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "edge/webhooks/webhooks.h"

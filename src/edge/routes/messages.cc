@@ -7,6 +7,7 @@
 #include "edge/api/blocked.h"
 #include "edge/api/context.h"
 #include "edge/api/submission.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "edge/routes/search.h"
@@ -116,10 +117,8 @@ void show_message(Call& call) {
   if (ref == core::none && target->seq.n == 0) {
     ref = t.messages.find_sent(call.caller.ref, target->id);
   }
-  const bool received =
-      ref != core::none && t.messages.delivery_to(ref, call.caller.ref) != core::none;
-  const bool sent = ref != core::none && t.messages.message(ref).sender == call.caller.ref;
-  if (!received && !sent) {
+  const bool received = has_received(t, call.caller, ref);
+  if (!may_see(t, call.caller, ref)) {
     show_old_message(call, *target, call.arguments[0], *dialect);
     return;
   }
@@ -165,8 +164,7 @@ void show_delivery(Call& call) {
   const core::MessageRef ref = target->seq.n != 0
                                    ? t.messages.find(target->seq)
                                    : t.messages.find_sent(call.caller.ref, target->id);
-  if (ref == core::none ||
-      (t.messages.message(ref).sender != call.caller.ref && !call.caller.is_maintainer())) {
+  if (!may_see_deliveries(t, call.caller, ref)) {
     show_old_delivery(call, *target, call.arguments[0]);
     return;
   }

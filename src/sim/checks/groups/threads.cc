@@ -16,6 +16,17 @@ void ThreadChecks::learn(const Step& step, const core::Send& command) {
     return;
   }
   const auto at = threads_.find(std::string(e.thread));
+  if (at != threads_.end() && !joins(step, e, at->second)) {
+    if (!step.outcome && (step.outcome.error().code == base::Code::thread_full ||
+                          step.outcome.error().code == base::Code::thread_closed)) {
+      model_.fail(Check::thread, step, text("a stranger hears how {} stands", e.thread));
+    }
+    if (accepted) {
+      apart_.insert(step.entry.seq);
+      model_.coverage.count("thread", "apart");
+    }
+    return;
+  }
   const bool exempt = answers_.answers_request(e) || step.entry.actor == core::broker_name;
   const auto sender = model_.principals.find(std::string(e.sender));
   const bool flow =
@@ -36,6 +47,28 @@ void ThreadChecks::learn(const Step& step, const core::Send& command) {
   add_message(step, e, flow);
 }
 
+// Who joins takes part, or speaks to one who does; people may always, and anyone where all heard of
+// it.
+bool ThreadChecks::joins(const Step& step, const core::Envelope& e, const Thread& thread) const {
+  const auto takes_part = [&](const std::string& name) {
+    return std::ranges::find(thread.participants, name) != thread.participants.end();
+  };
+  const auto sender = model_.principals.find(std::string(e.sender));
+  const bool is_person = sender != model_.principals.end() &&
+                         sender->second.kind != core::PrincipalKind::agent;
+  return thread.is_public || is_person ||
+         thread.participants.size() >= model_.rules.thread_participants_max ||
+         takes_part(std::string(e.sender)) ||
+         (is_direct(e) && std::ranges::any_of(e.receivers, [&](std::string_view receiver) {
+            const std::string name(receiver);
+            return model_.is_registered(name) && takes_part(reached_by(step, name));
+          }));
+}
+
+bool ThreadChecks::is_direct(const core::Envelope& e) const {
+  return model_.topic_of(e).empty() && e.receivers.front() != "*";
+}
+
 void ThreadChecks::add_message(const Step& step, const core::Envelope& e, bool ages) {
   Thread& thread = threads_[std::string(e.thread)];
   if (thread.messages++ == 0) {
@@ -50,7 +83,8 @@ void ThreadChecks::add_message(const Step& step, const core::Envelope& e, bool a
     }
   };
   take_part(std::string(e.sender));
-  const bool direct = model_.topic_of(e).empty() && e.receivers.front() != "*";
+  const bool direct = is_direct(e);
+  thread.is_public = thread.is_public || !direct;
   for (const std::string_view receiver : e.receivers) {
     if (direct && model_.is_registered(std::string(receiver))) {
       take_part(reached_by(step, std::string(receiver)));
@@ -170,6 +204,7 @@ void ThreadChecks::check_notices(const Step& step, Notices& notices) {
 // A thread leaves the tables when it is old or there are too many, and nothing waits in it.
 void ThreadChecks::forget(const Step& step) {
   const core::Threads& threads = step.after.tables().threads;
+  std::erase_if(apart_, [this](Seq seq) { return !model_.messages.contains(seq); });
   for (auto at = threads_.begin(); at != threads_.end();) {
     if (threads.find(at->first) != core::none) {
       ++at;
@@ -220,7 +255,7 @@ bool ThreadChecks::is_over(const Thread& thread) const {
 std::set<Seq> ThreadChecks::pending_in(const std::string& thread) const {
   std::set<Seq> pending;
   for (const auto& [seq, sent] : model_.messages) {
-    if (sent.asks && sent.thread == thread) {
+    if (sent.asks && sent.thread == thread && !apart_.contains(seq)) {
       pending.insert(seq);
     }
   }
