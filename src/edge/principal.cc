@@ -2,6 +2,7 @@
 #include "edge/principal.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/crypto.h"
 
@@ -44,6 +45,12 @@ std::optional<Principal> authenticate(const core::Machine& machine,
     }
   }
   return std::nullopt;
+}
+
+// The first principal of the first workspace would be 0, which means that nobody is known: so all
+// are moved by one.
+net::CallerId caller_id(core::WorkspaceId workspace, core::AgentRef ref) {
+  return (net::CallerId{std::to_underlying(workspace)} << 32 | ref) + 1;
 }
 
 bool sees_subscribers(const core::Tables& tables, const Principal& caller) {
