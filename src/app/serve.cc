@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -45,7 +47,12 @@ std::unexpected<Error> cannot_write(const std::string& path) {
 // with the new text, or as it was before; once this has returned, it has the new text.
 std::expected<void, Error> write_private(const std::string& path, const std::string& text) {
   const std::string made = path + ".new";
-  const int file = ::open(made.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+  // What lies there is of a start that was cut short, or of someone who wants to read along: never
+  // written to, nor followed.
+  if (::unlink(made.c_str()) != 0 && errno != ENOENT) {
+    return cannot_write(path);
+  }
+  const int file = ::open(made.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0600);
   if (file < 0) {
     return cannot_write(path);
   }
@@ -60,6 +67,20 @@ std::expected<void, Error> write_private(const std::string& path, const std::str
     return cannot_write(path);
   }
   return {};
+}
+
+// Whoever may write into the directory could put files of its own in the place of the broker's.
+// One that is not there yet is made by the journal, for its owner alone.
+std::expected<void, Error> check_directory(const std::string& data) {
+  struct stat found {};
+  if (::stat(data.c_str(), &found) != 0 || (found.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
+    return {};
+  }
+  return std::unexpected(Error{Code::forbidden,
+                               "the data directory " + data +
+                                   " can be written by other users; run `chmod go-w " + data +
+                                   "`, or name another directory with --data",
+                               {}});
 }
 
 // Carries out one command of the broker's own, before it serves anyone.
@@ -461,6 +482,7 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
   edge::Api::Options options{.version = PARLEY_VERSION,
                              .hosts = std::move(hosts),
                              .view = view_.get(),
+                             .questions_per_principal_max = config_.history_questions_max,
                              .gauges = gauges(config_, *journal_, exporter_.get(), clock_),
                              .mcp = config_.mcp,
                              .mcp_key = *key,
@@ -508,6 +530,9 @@ std::expected<void, Error> BrokerProcess::serve(const TestAccess* access) {
 std::expected<void, Error> serve(const Config& config, const TestAccess* access) {
   StopOnSignal::block();
   ::umask(077);  // what agents tell each other is for nobody else on the machine
+  if (auto safe = check_directory(config.data); !safe) {
+    return safe;
+  }
   BrokerProcess process(config);
   if (auto started = process.start(); !started) {
     return started;

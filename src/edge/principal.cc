@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/principal.h"
 
+#include <utility>
+
 #include "base/text.h"
 #include "lib/crypto.h"
 
@@ -43,6 +45,12 @@ std::optional<Principal> authenticate(const core::Machine& machine,
     }
   }
   return std::nullopt;
+}
+
+// The first principal of the first workspace would be 0, which means that nobody is known: so all
+// are moved by one.
+net::CallerId caller_id(core::WorkspaceId workspace, core::AgentRef ref) {
+  return (net::CallerId{std::to_underlying(workspace)} << 32 | ref) + 1;
 }
 
 bool is_current(const core::Machine& machine, const Principal& principal) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/machine/machine.h"
+#include "net/server.h"
 
 namespace parley::edge {
 
@@ -28,6 +29,13 @@ struct Principal {
     return is_admin() || (rights & static_cast<uint8_t>(core::Right::maintainer)) != 0;
   }
 };
+
+// The number by which the server knows a principal, whichever of its tokens it shows: all of them
+// share what may be held for it.
+net::CallerId caller_id(core::WorkspaceId workspace, core::AgentRef ref);
+inline net::CallerId caller_id(const Principal& principal) {
+  return caller_id(principal.workspace, principal.ref);
+}
 
 // Whether the token is still valid, and still this principal's: connections stay, agents go.
 bool is_current(const core::Machine& machine, const Principal& principal);

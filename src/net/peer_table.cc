@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/peer_table.h"
 
+#include <utility>
+
 namespace parley::net {
 
 PeerTable::Peer& PeerTable::add(std::unique_ptr<Peer> peer) {
@@ -16,7 +18,7 @@ PeerTable::Peer* PeerTable::find(ConnectionId id) const {
 
 void PeerTable::mark_dirty(Peer& peer) {
   if (!std::exchange(peer.is_dirty, true)) {
-    dirty_.push_back(peer.connection.id());
+    dirty_.push(peer.connection.line(), peer.connection.id());
   }
   mark_dead(peer);
 }
@@ -28,8 +30,14 @@ void PeerTable::mark_dead(Peer& peer) {
 }
 
 void PeerTable::mark_cut(Peer& peer) {
-  if (peer.connection.is_cut_short() && !std::exchange(peer.is_cut, true)) {
-    cut_.push_back(peer.connection.id());
+  if (peer.connection.is_cut_short()) {
+    mark_ready(peer);
+  }
+}
+
+void PeerTable::mark_ready(Peer& peer) {
+  if (!std::exchange(peer.is_ready, true)) {
+    ready_.push(peer.connection.line(), peer.connection.id());
   }
 }
 

@@ -157,6 +157,26 @@ TEST(Server, ConnectionOverTheLimitIsAnswered503) {
   EXPECT_TRUE(again.read_until_holds("GET /again "));
 }
 
+// What one connection has sent at once does not run in one go.
+TEST(Server, OneThatPipelinesHoldsUpNobody) {
+  LiveServer live;
+  RawClient other(live.url());
+  other.send(get("/"));
+  ASSERT_TRUE(other.read_until_holds("GET / "));
+  RawClient greedy(live.url());
+  std::string requests;
+  for (int n = 0; n < 300; ++n) {
+    requests += get("/busy");
+  }
+  greedy.send(requests);
+  live.wait_until([&] { return live.requests > 1; });
+  other.send(get("/number"));
+  ASSERT_TRUE(other.read_until_holds("number ") && other.read_until_holds(";"));
+  const size_t at = other.got.find("number ");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_LT(std::stoi(other.got.substr(at + 7)), 150);
+}
+
 TEST(Server, ManyConnectionsAreServed) {
   LiveServer live;
   std::vector<std::unique_ptr<RawClient>> clients;

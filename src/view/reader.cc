@@ -248,7 +248,9 @@ std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Se
 // Of the places that `scan` walks, those that by_seq_ finds.
 std::expected<Reader::Page, Error> Reader::collect(Statement& scan, size_t limit) {
   Page page;
-  for (size_t seen = 0; seen < scan_max && page.messages.size() < limit; ++seen) {
+  size_t bytes = 0;
+  for (size_t seen = 0; seen < scan_max && page.messages.size() < limit && bytes < page_bytes_max;
+       ++seen) {
     const auto row = scan.step();
     if (!row) {
       return failed(row.error());
@@ -266,6 +268,7 @@ std::expected<Reader::Page, Error> Reader::collect(Statement& scan, size_t limit
       return std::unexpected(message.error());
     }
     if (*message) {
+      bytes += (*message)->record.size();
       page.messages.push_back(std::move(**message));
     }
   }

@@ -54,8 +54,9 @@ class Reader {
     Seq before{INT64_MAX};
     size_t limit = 100;  // up to limit_max
   };
-  // One page looks at `scan_max` messages at most, so that no search takes long: it may hold fewer
-  // than were asked for, even none, and still have a next one.
+  // One page looks at `scan_max` messages at most, and ends with the one that makes it
+  // `page_bytes_max`, so that no search takes long or much memory: it may hold fewer than were
+  // asked for, even none, and still have a next one.
   struct Page {
     std::vector<StoredMessage> messages;
     Seq next;  // `before` of the next page; 0 when there is none
@@ -100,6 +101,7 @@ class Reader {
 
   static constexpr size_t limit_max = 1'000;
   static constexpr size_t scan_max = 20'000;
+  static constexpr size_t page_bytes_max = size_t{2} << 20;
 
  private:
   Reader() = default;

@@ -165,6 +165,8 @@ describe('a bad request', () => {
     'another way to authenticate': [() => head('GET', '/v1/inbox', undefined, 'Authorization: Basic YTpi\r\n\r\n'), 401, 'UNAUTHORIZED'],
     'a name of another site': [() => 'GET /livez HTTP/1.1\r\nHost: evil.example\r\n\r\n', 403, 'HOST_REFUSED'],
     'a target of another site': [() => 'GET http://evil.example/livez HTTP/1.1\r\nHost: localhost\r\n\r\n', 403, 'HOST_REFUSED'],
+    'two tokens': [() => head('GET', '/v1/inbox', ana.token, 'Authorization: Bearer x\r\n\r\n'), 400, 'BAD_REQUEST'],
+    'two origins': [() => head('GET', '/livez', undefined, 'Origin: http://localhost\r\nOrigin: http://localhost\r\n\r\n'), 400, 'BAD_REQUEST'],
     'an origin of another site': [() => head('GET', '/livez', undefined, 'Origin: https://evil.example\r\n\r\n'), 403, 'HOST_REFUSED'],
     'a huge number': [() => head('GET', '/v1/inbox?limit=99999999999999999999', ana.token, '\r\n'), 400, 'BAD_REQUEST'],
     'a huge time': [() => head('GET', '/v1/inbox?wait=99999999999999999h', ana.token, '\r\n'), 400, 'BAD_REQUEST'],
@@ -480,9 +482,18 @@ describe('much bad input', () => {
 });
 
 describe('connections over the limit', () => {
-  let small;
-  before(async () => { small = await Broker.start({ flags: ['--set', 'server.connections_max=5'] }); });
+  let small, eve;
+  before(async () => {
+    small = await Broker.start({ flags: ['--set', 'server.connections_max=5'] });
+    eve = await small.addAgent('eve');
+  });
   after(() => small.remove());
+
+  // Callers that are known: those who are not make room for others.
+  const goesOn = async (client) => {
+    await client.send(head('GET', '/v1/inbox', eve.token, '\r\n'));
+    assert.equal((await client.response()).status, 200);
+  };
 
   it('are answered 503, and the others served', async () => {
     const clients = [];

@@ -277,6 +277,14 @@ void list_agents(Call& call) {
   call.respond(json_response(200, std::move(text)));
 }
 
+// What it uses of the server's limits; `parley config show` has those.
+void render_held(const net::Account& held, JsonWriter& out) {
+  out.key("holds").object().key("connections").number(uint64_t{held.connections});
+  out.key("waits").number(uint64_t{held.waits});
+  out.key("unfinished_bytes").number(uint64_t{held.unfinished_bytes});
+  out.key("unread_bytes").number(uint64_t{held.unread_bytes}).end_object();
+}
+
 void show_agent(Call& call) {
   const core::Tables& t = call.tables();
   const core::AgentRef ref = t.agents.find(call.arguments[0]);
@@ -289,6 +297,9 @@ void show_agent(Call& call) {
   render_agent(
       t, ref, call.now(), shown_of(t, call.caller, ref), out, [&](const core::Agent& agent) {
         call.context->webhooks->render(call.caller.workspace, agent, call.caller.is_admin(), out);
+        if (ref == call.caller.ref || call.caller.is_maintainer()) {
+          render_held(call.context->server->held_by(caller_id(call.caller.workspace, ref)), out);
+        }
       });
   call.respond(json_response(200, std::move(text)));
 }

@@ -8,6 +8,7 @@
 #include "edge/api/context.h"
 #include "edge/api/submission.h"
 #include "edge/gate.h"
+#include "edge/api/waiting.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "edge/routes/search.h"
@@ -98,6 +99,9 @@ void send(Call& call) {
     return;
   }
   submission->wait = call.duration("wait");
+  if (submission->wait.us > 0 && !call.context->waiting->begin(call)) {
+    return;
+  }
   call.context->submissions->submit(call.caller, *codec, *message, *submission,
                                     submission->wait.us == 0
                                         ? reply_receipt(call, codec->dialect)

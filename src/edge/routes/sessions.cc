@@ -298,7 +298,7 @@ void show_session(Call& call) {
     MessageIds ids{};
   };
   const auto read = std::make_shared<Read>(Read{.messages_left = messages});
-  list(
+  call.context->listings->add(
       call,
       {.records = std::move(records),
        .each =

@@ -188,25 +188,26 @@ void list_tasks(Call& call) {
     }
   }
   made->out.object().key("tasks").array();
-  list(call, {.records = std::move(given),
-              .each =
-                  [made, now, asker = call.asker()](base::Seq) {
-                    const auto& known = asker.tables().tasks.all();
-                    const auto task = known.find(made->tasks.front());
-                    made->tasks.pop_front();
-                    if (task != known.end()) {
-                      ++made->listed;
-                      made->out.object();
-                      render_task(asker.broker(), asker.caller, task->second, now, made->out);
-                      made->out.end_object();
-                    }
-                    return true;
-                  },
-              .answer =
-                  [made] {
-                    made->out.end_array().key("count").number(made->listed).end_object();
-                    return json_response(200, std::move(made->text));
-                  }});
+  call.context->listings->add(
+      call, {.records = std::move(given),
+             .each =
+                 [made, now, asker = call.asker()](base::Seq) {
+                   const auto& known = asker.tables().tasks.all();
+                   const auto task = known.find(made->tasks.front());
+                   made->tasks.pop_front();
+                   if (task != known.end()) {
+                     ++made->listed;
+                     made->out.object();
+                     render_task(asker.broker(), asker.caller, task->second, now, made->out);
+                     made->out.end_object();
+                   }
+                   return made->text.size() < answer_bytes_max;
+                 },
+             .answer =
+                 [made] {
+                   made->out.end_array().key("count").number(made->listed).end_object();
+                   return json_response(200, std::move(made->text));
+                 }});
 }
 
 void reassign_task(Call& call) {

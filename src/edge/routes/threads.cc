@@ -268,7 +268,7 @@ void show_thread(Call& call) {
         }
         const auto tree = std::make_shared<ThreadTree>();
         tree->name = name;
-        tree->more = page->next.n != 0 && page->messages.size() == wanted;
+        tree->more = page->next.n != 0;
         std::ranges::reverse(page->messages);
         for (view::StoredMessage& message : page->messages) {
           auto receivers = reader.receivers(viewer, message.seq, receivers_max);
