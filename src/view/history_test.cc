@@ -295,9 +295,9 @@ TEST(History, DroppedDeadLetterSaysSo) {
   World world;
   Folder folder(world);
   add_agents(world);
-  ASSERT_TRUE(world.ask("", core::SetRules{{{"dead_letters_max", "1"}}}));
   const Seq first = world.ask("ana", a_send("ana", "m1").to("nobody"))->message;
   const Seq second = world.ask("ana", a_send("ana", "m2").to("no one"))->message;
+  ASSERT_TRUE(world.ask("", core::SetRules{{{"dead_letters_max", "1"}}}));
   folder.fold();
   Reader reader = reader_of(world);
   EXPECT_TRUE(reader.dead_letters(first)->front().dropped);

@@ -197,7 +197,7 @@ describe('threads', () => {
   });
 
   it('FL-18: finds by correlation id what only the history knows', async () => {
-    await broker.call('PATCH', '/v1/rules', { body: { thread_duration_max: '24h', threads_max: 2 } });  // one has a pending request
+    await broker.call('PATCH', '/v1/rules', { body: { thread_duration_max: '24h', threads_max: 2, share_percent: 100 } });  // one has a pending request
     await ana.send('bo', { n: 1 }, { conversation_id: 'first', metadata: { correlation_id: 'release' } });
     await ana.send('bo', { n: 2 }, { conversation_id: 'second', metadata: { correlation_id: 'release' } });
     const { json } = await bo.call('GET', '/v1/threads?correlation_id=release');

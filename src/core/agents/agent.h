@@ -73,6 +73,7 @@ struct Agent {
   Breaker breaker;
   Budget budget;
   Bucket fan_out;     // deliveries that it causes
+  Bucket critical;    // critical messages that it sends
   uint64_t uses = 0;  // messages and deliveries that name it
   Inbox inbox;
 
@@ -108,6 +109,7 @@ struct Agent {
     field("malformed", self.malformed);
     field("buckets", self.buckets);
     field("fan_out", self.fan_out);
+    field("critical", self.critical);
     field("backpressure", self.backpressure);
     field("breaker", self.breaker);
     field("budget", self.budget);

@@ -52,6 +52,18 @@ bool may_join(const Tables& t, const Thread& thread, AgentRef sender, const Rout
          (!route.everyone && std::ranges::any_of(route.agents, takes_part));
 }
 
+// A principal with many threads in which a request is pending must leave room for those of others.
+// `ref` is the one that would be another, none where that begins.
+std::expected<ThreadPlace, Error> within_share(const ConstContext& context, ThreadPlace place) {
+  const Tables& t = context.t;
+  const size_t active = t.threads.active_of(t.agents[context.actor].name);
+  if (active < share_of(t.rules, t.rules.threads_max)) {
+    return place;
+  }
+  return refuse_share("you have " + std::to_string(active) + " threads with a pending request",
+                      "threads_max", "wait until some are answered", "/conversation_id");
+}
+
 void close_thread(Dispatch& dispatch, ThreadRef ref, AgentRef by) {
   Tables& t = dispatch.t;
   t.threads.close(ref, by == none ? std::string_view{} : t.agents[by].name, t.now);
@@ -120,7 +132,7 @@ std::expected<ThreadPlace, Error> find_thread(const ConstContext& context, const
                     " threads with a pending request (threads_max); answer some, or raise it",
                 "/conversation_id"});
     }
-    return place;
+    return within_share(context, place);
   }
   const Thread& thread = t.threads[place.thread];
   const bool has_limits = policy_of(t.agents[context.actor].dialect).has_thread_limits;
@@ -135,6 +147,9 @@ std::expected<ThreadPlace, Error> find_thread(const ConstContext& context, const
                      "thread " + quoted_start(thread.name) + " has " +
                          std::to_string(thread.messages) + " messages (thread_messages_max " +
                          std::to_string(t.rules.thread_messages_max) + ")");
+  }
+  if (asks(e.kind) && thread.pending == 0 && thread.owner() == context.actor) {
+    return within_share(context, place);
   }
   return place;
 }
@@ -154,6 +169,7 @@ void enter_thread(Tables& t, const ThreadPlace& place, const Envelope& e, const 
     begun.root_id = message.id;
     begun.created = t.now;
     begun.closed = base::time_max;
+    begun.owner_name = t.agents[message.sender].name;
     begun.ages = policy_of(t.agents[message.sender].dialect).has_thread_limits;
     ref = t.threads.add(std::move(begun));
   }
@@ -246,17 +262,17 @@ Time old_threads_due(const Tables& t) {
   return base::next_multiple(first, base::minutes(1));
 }
 
-// Those that are closed go first, then those in which nobody waits for anything. One with a pending
-// request stays.
+// Those that are old; and of too many one of the owner that holds most. One with a pending request
+// stays.
 void forget_threads(Tables& t) {
   for (size_t n = 0; n < due_max; ++n) {
     const ThreadRef closed = t.threads.first(Threads::Standing::closed);
     const ThreadRef idle = t.threads.first(Threads::Standing::idle);
     const bool too_many = t.threads.size() > t.rules.threads_max;
-    const ThreadRef gone = too_many                         ? (closed != none ? closed : idle)
-                           : kept_until(t, closed) <= t.now ? closed
-                           : kept_until(t, idle) <= t.now   ? idle
-                                                            : none;
+    const ThreadRef gone = kept_until(t, closed) <= t.now ? closed
+                           : kept_until(t, idle) <= t.now ? idle
+                           : too_many                     ? t.threads.first_of_most()
+                                                          : none;
     if (gone == none) {
       return;
     }

@@ -38,7 +38,7 @@ Bench with_remembered(size_t count) {
 
 TEST(Forgetting, MessagesBeyondALoweredLimitGoInParts) {
   Bench bench = with_remembered(due_max + 3);
-  ASSERT_TRUE(bench.set("settled_max", "1"));
+  ASSERT_TRUE(bench.set("settled_max", "2"));
   EXPECT_EQ(bench.tables().remembered.size(), 3u);
   EXPECT_LE(bench.machine.next_deadline(), bench.now);
   bench.wait({});
@@ -54,7 +54,7 @@ TEST(Forgetting, MessagesWhoseTimeIsOverGoInParts) {
   EXPECT_EQ(bench.tables().remembered.size(), 3u);
   EXPECT_LE(bench.machine.next_deadline(), bench.now + base::minutes(1));
   bench.wait(base::minutes(1));
-  EXPECT_TRUE(bench.tables().remembered.empty());
+  EXPECT_TRUE(bench.tables().remembered.size() == 0);
 }
 
 }  // namespace

@@ -145,6 +145,25 @@ std::expected<void, Error> check_fan_out(const ConstContext& context, uint64_t c
       Duration{used.us + cost.us - Bucket::minute.us});
 }
 
+// Critical messages pass all rates. So whoever calls everything critical is stopped here.
+std::expected<void, Error> check_critical(const ConstContext& context, const Envelope& e) {
+  const Tables& t = context.t;
+  const uint64_t per_min = t.rules.guard_critical;
+  if (per_min == 0 || e.priority != Priority::critical) {
+    return {};
+  }
+  const Duration used = t.agents[context.actor].critical.used(context.now());
+  const Duration wait{used.us + cost_of(1, per_min).us - Bucket::minute.us};
+  if (wait.us <= 0) {
+    return {};
+  }
+  return refuse_for(Code::rate_limited,
+                    "you may send " + std::to_string(per_min) +
+                        " critical messages in a minute (guard.critical_per_min); send it later or "
+                        "with a lower priority, or ask an admin to raise the limit",
+                    wait);
+}
+
 // By the conversation, by what links conversations, and by the two of them where each message
 // begins a conversation of its own. What answers a request belongs to that.
 std::expected<void, Error> check_ping_pong(const ConstContext& context, const Envelope& e,
@@ -208,6 +227,9 @@ std::expected<void, Error> check_limits(const ConstContext& context, const Envel
   if (auto good = check_budget(context); !good) {
     return good;
   }
+  if (auto good = check_critical(context, e); !good) {
+    return good;
+  }
   plan.receivers = count_receivers(context, route);
   if (auto good = check_fan_out(context, plan.receivers); !good) {
     return good;
@@ -245,6 +267,9 @@ void count_sent(Context& context, const Send& command, const SendPlan& plan) {
   if (t.rules.guard_fan_out > 0) {
     (void)sender.fan_out.take(t.now, cost_of(plan.receivers, t.rules.guard_fan_out));
   }
+  if (t.rules.guard_critical > 0 && e.priority == Priority::critical) {
+    (void)sender.critical.take(t.now, cost_of(1, t.rules.guard_critical));
+  }
   for (const Exchange& exchange : plan.exchanges) {
     if (exchange.key != 0) {
       t.exchanges.put(exchange, t.now, t.rules.guard_ping_pong_window, t.rules.guard_conversations);
@@ -269,6 +294,7 @@ Outcome on(Context& context, const ResetLimits& command) {
   agent.breaker = {};
   agent.budget = {};
   agent.fan_out = {};
+  agent.critical = {};
   agent.buckets = {};
   t.buckets.at(Buckets::notices(agent.name), t.now) = {};
   t.exchanges.end_all_of(Exchanges::name_of(agent.name));

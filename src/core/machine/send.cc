@@ -14,6 +14,7 @@
 #include "core/dead_letters/dead_letter_acts.h"
 #include "core/delivery/absence.h"
 #include "core/delivery/routing.h"
+#include "core/humans/escalation_acts.h"
 #include "core/limits/admission.h"
 #include "core/limits/backpressure_acts.h"
 #include "core/limits/rate_limit.h"
@@ -406,6 +407,9 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
   plan.answers = plan.question != none && is_awaited(t, plan.question, context.actor);
   context.answers = plan.answers;
   if (auto good = Requests::check(t, command); !good) {
+    return std::unexpected(good.error());
+  }
+  if (auto good = check_escalation_share(context, command); !good) {
     return std::unexpected(good.error());
   }
   auto routed = find_route(context, envelope);

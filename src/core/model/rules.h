@@ -99,6 +99,7 @@ struct Rules {
   uint64_t guard_ping_pong = 200;
   Duration guard_ping_pong_window = base::hours(1);
   uint64_t guard_conversations = 100'000;
+  uint64_t guard_critical = 600;
 
   uint64_t attempts_max = 5;
   uint64_t queue_max = 10'000;
@@ -125,6 +126,7 @@ struct Rules {
   uint64_t errands_max = 100'000;
   uint64_t escalations_max = 10'000;
   uint64_t settled_max = 262'144;
+  uint64_t share_percent = 20;
 
   // What the broker does with dead letters by itself.
   Duration dead_letter_pass = base::minutes(5);
@@ -204,6 +206,12 @@ std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::st
 
 // When the participants of a session are warned that it ends; time_max: never.
 Time session_warned_at(const Rules& rules, Time started);
+
+// How much of a table with this many places one principal may fill with what is open.
+constexpr uint64_t share_of(const Rules& rules, uint64_t places) {
+  const uint64_t share = places * rules.share_percent / 100;
+  return share > 0 ? share : 1;
+}
 
 // Whether the two have the same rate limits.
 bool same_rates(const Rules& a, const Rules& b);

@@ -73,11 +73,11 @@ void fail(Dispatch& dispatch, Pipeline& pipeline, std::string why) {
   const Pipeline::Stage& stage = pipeline.stages[pipeline.stage];
   pipeline.error = "stage " + std::to_string(pipeline.stage + 1) + ", \"" + stage.agent +
                    "\": " + std::move(why);
-  escalate(dispatch, {.cause = EscalationCause::pipeline_failed,
-                      .about = stage.message.n != 0 ? stage.message : pipeline.first,
-                      .agent = pipeline.owner,
-                      .receiver = stage.agent,
-                      .why = pipeline.error});
+  escalate_if_room(dispatch, {.cause = EscalationCause::pipeline_failed,
+                              .about = stage.message.n != 0 ? stage.message : pipeline.first,
+                              .agent = pipeline.owner,
+                              .receiver = stage.agent,
+                              .why = pipeline.error});
   end(dispatch, pipeline, PipelineState::failed);
 }
 

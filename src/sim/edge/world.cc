@@ -364,7 +364,7 @@ void World::read_dead_letters() {
 void World::judge_history() {
   if (setting_.random.chance(500)) {  // What the engine forgets, the history tells.
     setting_.coverage.count("admin", "engine forgets");
-    call({"PATCH", "/v1/rules", R"({"settled_max":1})"}, host_.admin_token());
+    call({"PATCH", "/v1/rules", R"({"settled_max":2})"}, host_.admin_token());
   }
   History history(run_);
   history.ask();

@@ -51,6 +51,7 @@ struct GivenTask {
   Seq message;
   std::string specialist;
   Time heard;
+  Time changed;  // When it came to stand as it does.
 };
 
 // What the broker is to send by itself.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/checks/delivery/shares.h"
 #include "sim/checks/groups/tasks.h"
 #include "sim/text.h"
 
@@ -205,13 +206,23 @@ void ThreadChecks::check_notices(const Step& step, Notices& notices) {
 void ThreadChecks::forget(const Step& step) {
   const core::Threads& threads = step.after.tables().threads;
   std::erase_if(apart_, [this](Seq seq) { return !model_.messages.contains(seq); });
+  Holdings holdings;
+  for (const auto standing : {core::Threads::Standing::closed, core::Threads::Standing::idle}) {
+    for (core::ThreadRef ref = threads.first(standing); ref != core::none;
+         ref = threads.next(ref)) {
+      ++holdings.kept[step.after.tables().agents[threads[ref].owner()].name];
+    }
+  }
   for (auto at = threads_.begin(); at != threads_.end();) {
     if (threads.find(at->first) != core::none) {
       ++at;
       continue;
     }
-    const bool over = threads.size() >= model_.rules.threads_max ||
-                      model_.rules.thread_retention.us <= (model_.now - at->second.created).us;
+    const bool is_old = model_.rules.thread_retention.us <= (model_.now - at->second.created).us;
+    const bool over = is_old || threads.size() >= model_.rules.threads_max;
+    if (!is_old) {
+      ++holdings.gone[at->second.participants.front()];
+    }
     if (!over || !pending_in(at->first).empty()) {
       model_.fail(Check::thread, step, text("thread {} vanished", at->first));
     }
@@ -222,6 +233,7 @@ void ThreadChecks::forget(const Step& step) {
     model_.fail(Check::thread, step,
                 text("{} threads are kept, told of {}", threads.size(), threads_.size()));
   }
+  check_fair(model_, step, "a thread", holdings);
 }
 
 // Ends what a thread waits for: a request that is answered, has failed or has timed out.
