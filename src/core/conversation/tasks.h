@@ -118,7 +118,6 @@ class Tasks {
   const std::map<Seq, Task>& all() const { return tasks_; }
   size_t size() const { return tasks_.size(); }
 
-  // Keep the look-ups in step.
   void set_state(Task& task, TaskState state, Time now);
   void give(Task& task, std::string_view specialist, Seq message, Time now);
   // How many open ones this director has given.

@@ -53,7 +53,7 @@ bool may_join(const Tables& t, const Thread& thread, AgentRef sender, const Rout
 }
 
 // A principal with many threads in which a request is pending must leave room for those of others.
-// `ref` is the one that would be another, none where that begins.
+// `place` is where the message goes: a thread that would be another of them, or none yet.
 std::expected<ThreadPlace, Error> within_share(const ConstContext& context, ThreadPlace place) {
   const Tables& t = context.t;
   const size_t active = t.threads.active_of(t.agents[context.actor].name);

@@ -50,6 +50,10 @@ ThreadRef Threads::next(ThreadRef ref) const {
   return at == none ? none : own[at];
 }
 
+size_t Threads::active_of(std::string_view owner) const {
+  return line(Standing::active).shares().of(owner);
+}
+
 ThreadRef Threads::first_of_most() const {
   if (resting_.most() == none) {
     return none;

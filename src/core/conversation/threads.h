@@ -119,9 +119,7 @@ class Threads {
   ThreadRef first(Standing standing) const;
   ThreadRef next(ThreadRef ref) const;
   size_t count(Standing standing) const { return line(standing).size(); }
-  size_t active_of(std::string_view owner) const {
-    return line(Standing::active).shares().of(owner);
-  }
+  size_t active_of(std::string_view owner) const;
   // The one to forget for room: of the owner that holds most in which nothing is pending, its first
   // closed one, else its first idle one; none when there is none.
   ThreadRef first_of_most() const;
