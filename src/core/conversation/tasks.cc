@@ -12,7 +12,7 @@ void Tasks::file(const Task& task) {
   by_message_[task.message] = task.began;
   if (task.is_open()) {
     held_[task.specialist].insert(task.began);
-    ++given_[task.director];
+    given_.add(task.director);
   } else {
     ended_.emplace(task.changed, task.began);
     ended_of_.add(task.director, {task.changed, task.began});
@@ -29,9 +29,8 @@ void Tasks::unfile(const Task& task) {
       held_.erase(at);
     }
   }
-  const auto given = task.is_open() ? given_.find(task.director) : given_.end();
-  if (given != given_.end() && --given->second == 0) {
-    given_.erase(given);
+  if (task.is_open()) {
+    given_.remove(task.director);
   }
 }
 
@@ -119,11 +118,6 @@ void Tasks::give(Task& task, std::string_view specialist, Seq message, Time now)
 const std::set<Seq>* Tasks::held_by(std::string_view specialist) const {
   const auto at = held_.find(specialist);
   return at == held_.end() ? nullptr : &at->second;
-}
-
-size_t Tasks::open_of(std::string_view director) const {
-  const auto at = given_.find(director);
-  return at == given_.end() ? 0 : at->second;
 }
 
 const Task* Tasks::first_ended() const {

@@ -120,8 +120,7 @@ class Tasks {
 
   void set_state(Task& task, TaskState state, Time now);
   void give(Task& task, std::string_view specialist, Seq message, Time now);
-  // How many open ones this director has given.
-  size_t open_of(std::string_view director) const;
+  size_t open_of(std::string_view director) const { return given_.of(director); }
   // Open ones of a specialist, oldest first; nullptr when there is none.
   const std::set<Seq>* held_by(std::string_view specialist) const;
   Task& at(Seq began) { return tasks_.at(began); }
@@ -142,7 +141,7 @@ class Tasks {
   std::map<std::tuple<std::string, std::string, std::string>, Seq> by_name_;  // director, thread
   std::map<Seq, Seq> by_message_;
   std::map<std::string, std::set<Seq>, std::less<>> held_;
-  std::map<std::string, size_t, std::less<>> given_;  // open ones, by director
+  Shares given_;  // open ones, by director
   std::set<std::pair<Time, Seq>> ended_;
   SharedSet<std::pair<Time, Seq>> ended_of_;  // by director
 };
