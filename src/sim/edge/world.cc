@@ -299,7 +299,7 @@ void World::finish() {
   // Over half an hour: the longest lease, of an answer that nobody was told of, ends within it, and
   // is asked about once more.
   constexpr int rounds_max = 72;
-  Verdict verdict(run_);
+  Verdict verdict(run_, [this](const Ask& ask) { return call(ask, host_.admin_token()); });
   for (int round = 0; round < rounds_max && !run_.fault; ++round) {
     for (const auto& agent : run_.agents) {
       agent->drain();
