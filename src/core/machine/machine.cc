@@ -17,7 +17,7 @@ namespace {
 using base::Code;
 
 // When the number must be raised is said in core/machine/snapshot.h.
-constexpr std::string_view snapshot_magic = "parley snapshot 2\n";
+constexpr std::string_view snapshot_magic = "parley snapshot 3\n";
 
 // What the machine does itself, for all workspaces.
 bool is_for_machine(const Command& command) {
@@ -75,6 +75,11 @@ std::optional<Error> Machine::admit(const Entry& entry) const {
                  has_token_of_another(workspaces_, entry)
              ? std::nullopt
              : at->second.admit(entry);
+}
+
+std::optional<Error> Machine::over_budget(const Entry& entry) const {
+  const Workspace* const workspace = find(entry.workspace);
+  return workspace == nullptr ? std::nullopt : workspace->over_budget(entry);
 }
 
 bool Machine::was_applied(const CommandId& id) const {
