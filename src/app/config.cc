@@ -103,11 +103,14 @@ constexpr uint64_t gigabyte = uint64_t{1} << 30;
 static_assert(WebhookLimits{}.retry_max == base::minutes(5), "a help text below says so");
 
 // The broker's own keys; the rules have their table in core.
-constexpr std::array<Key, 48> table = {{
+constexpr std::array<Key, 49> table = {{
     {"allowed_hosts", Names{at<&Config::allowed_hosts>}, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
     {"data", Path{at<&Config::data>}, 0, 0, "the data directory: journal, views, tokens"},
+    {"disk.reserve", Bytes{at<&Config::disk_reserve>}, 0, 1'024 * gigabyte,
+     "what stays free on the disk of the data directory: below it nothing new is taken "
+     "(STORAGE_FULL), while messages can be settled and old records go; 0B: nothing"},
     {"history.feed_bytes_max", Bytes{at<&Config::history_feed_bytes_max>}, 1'048'576, 64 * gigabyte,
      "what the history may have to catch up with; beyond it sends are answered OVERLOADED"},
     {"history.keep", Span{at<&Config::history_keep>}, 0, 100 * year,

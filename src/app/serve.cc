@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -39,8 +40,10 @@ using base::Code;
 constexpr size_t sync_behind_bytes = 256 * 1024;
 
 std::unexpected<Error> cannot_write(const std::string& path) {
-  return std::unexpected(
-      Error{Code::storage_failed, "cannot write " + path + ": " + std::strerror(errno), {}});
+  const bool is_full = errno == ENOSPC || errno == EDQUOT;
+  return std::unexpected(Error{is_full ? Code::storage_full : Code::storage_failed,
+                               "cannot write " + path + ": " + std::strerror(errno),
+                               {}});
 }
 
 // Writes a file that only its owner can read. After a crash or a loss of power, the file is whole
@@ -195,6 +198,51 @@ class StopOnSignal {
 
 void warn(const std::string& text) { std::fprintf(stderr, "parley: %s\n", text.c_str()); }
 
+// What can still be written to the disk of a directory; as much as one wants where that is unknown.
+uint64_t free_bytes(const std::string& directory) {
+  std::error_code error;
+  const auto space = std::filesystem::space(directory, error);
+  return error ? UINT64_MAX : space.available;
+}
+
+// A file that only takes space, so that a broker can start on a disk that others have filled, and
+// let agents settle what waits. `disk.reserve` keeps the broker itself from filling it.
+constexpr size_t ballast_bytes_max = size_t{8} << 20;
+// With less than this a file that cannot be written is no reason not to start.
+constexpr uint64_t full_below = 64 * 1024;
+
+std::string ballast_of(const Config& config) { return config.data + "/reserve"; }
+
+// Before anything is written.
+void make_room_to_start(const Config& config) {
+  const uint64_t free = free_bytes(config.data);
+  if (free >= ballast_bytes_max || free >= config.disk_reserve) {
+    return;
+  }
+  const bool had_some = ::unlink(ballast_of(config).c_str()) == 0;
+  warn("the disk of " + config.data + " is full: " + std::to_string(free) + " bytes are free" +
+       (had_some ? ", and what was kept for a start is used now" : "") +
+       "; make room, or let agents settle what waits");
+}
+
+// Once it has started, if the disk has room again.
+void keep_room_to_start(const Config& config) {
+  const size_t bytes = std::min(ballast_bytes_max, config.disk_reserve);
+  const std::string path = ballast_of(config);
+  if (bytes == 0 || ::access(path.c_str(), F_OK) == 0 ||
+      free_bytes(config.data) < config.disk_reserve + bytes) {
+    return;
+  }
+  const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0600);
+  const bool made = file >= 0 && ::fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0;
+  if (file >= 0) {
+    ::close(file);
+  }
+  if (file >= 0 && !made) {
+    ::unlink(path.c_str());  // a file system that cannot reserve
+  }
+}
+
 void tell_jump(base::Duration by, bool believed) {
   const std::string text = base::format_duration(base::rough(by));
   warn(believed ? "the machine's clock stayed ahead by " + text + ", so the broker's time is set"
@@ -265,7 +313,8 @@ std::unique_ptr<view::Runner> start_view(const Config& config, journal::Journal&
 }
 
 // Starts the broker, and lets it and its view catch up with the journal.
-std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journal& journal,
+std::expected<std::unique_ptr<node::Broker>, Error> start_broker(const Config& config,
+                                                                 journal::FileJournal& journal,
                                                                  base::Clock& clock,
                                                                  base::Clock& steady,
                                                                  view::Runner* view) {
@@ -276,6 +325,12 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journa
   options.steady = &steady;
   options.warn = [](const Error& error) { warn(error.detail); };
   options.clock = &clock;
+  options.room_min = config.disk_reserve;
+  options.room = [&journal, view] {
+    const uint64_t room = journal.room();
+    // The history gets a copy of what it has not folded in yet.
+    return room - std::min(room, view == nullptr ? 0 : view->feed().lag_bytes());
+  };
   if (view != nullptr) {
     view::Feed& feed = view->feed();
     options.tell_after = feed.position();
@@ -338,6 +393,10 @@ std::vector<edge::Gauge> gauges(const Config& config, journal::FileJournal& jour
        total(&edge::SpanExporter::dropped)},
       {"parley_otlp_failures_total", "Requests that the collector did not take.",
        total(&edge::SpanExporter::failures)},
+      {"parley_disk_free_bytes", "What is free on the disk of the data directory.",
+       [data = config.data] { return static_cast<double>(free_bytes(data)); }},
+      {"parley_disk_reserve_bytes", "What stays free there: disk.reserve.",
+       [bytes = config.disk_reserve] { return static_cast<double>(bytes); }},
       {"parley_journal_bytes", "Size of the journal's files, reserved space included.",
        [directory = config.data + "/journal"] { return bytes_in(directory); }},
       {"parley_journal_written_bytes_total", "Bytes of records that were written.",
@@ -368,8 +427,17 @@ std::expected<void, Error> run(const Config& config, net::SocketServer& server) 
       .key("pid")
       .number(int64_t{::getpid()})
       .end_object();
-  if (auto written = write_private(path, text + "\n"); !written) {
+  auto written = write_private(path, text + "\n");
+  if (!written && written.error().code == Code::storage_full) {
+    // What a former life left there gives a block, and would name the wrong address.
+    ::unlink(path.c_str());
+    written = write_private(path, text + "\n");
+  }
+  if (!written && written.error().code != Code::storage_full) {
     return written;
+  }
+  if (!written) {
+    warn(written.error().detail + "; until then clients must be told the address " + url);
   }
   {
     const StopOnSignal stop(server);
@@ -441,7 +509,9 @@ class BrokerProcess {
 };
 
 std::expected<void, Error> BrokerProcess::start() {
-  auto journal = journal::FileJournal::open({.directory = config_.data + "/journal"}, clock_);
+  make_room_to_start(config_);
+  auto journal = journal::FileJournal::open(
+      {.directory = config_.data + "/journal", .keep_free = config_.disk_reserve}, clock_);
   if (!journal) {
     return std::unexpected(journal.error());
   }
@@ -451,7 +521,7 @@ std::expected<void, Error> BrokerProcess::start() {
   view_ = start_view(
       config_, *journal_, [this](std::function<void()> work) { server_->post(std::move(work)); },
       exporter_.get());
-  auto broker = start_broker(*journal_, clock_, steady_, view_.get());
+  auto broker = start_broker(config_, *journal_, clock_, steady_, view_.get());
   if (!broker) {
     return std::unexpected(broker.error());
   }
@@ -469,8 +539,11 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
   }
   auto saved = edge::mcp::SavedSessions::open(config_.data + "/mcp.sessions", clock_.now(),
                                               {.life = config_.mcp.session_life});
-  if (!saved) {
+  if (!saved && free_bytes(config_.data) >= full_below) {
     return std::unexpected(saved.error());
+  }
+  if (!saved) {
+    warn(saved.error().detail + "; sessions of MCP that end now can be resumed by nobody");
   }
   if (access != nullptr) {
     if (auto made = make_test_agent(*broker_, clock_, config_, *access); !made) {
@@ -486,7 +559,7 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
                              .gauges = gauges(config_, *journal_, exporter_.get(), clock_),
                              .mcp = config_.mcp,
                              .mcp_key = *key,
-                             .mcp_sessions = std::move(*saved),
+                             .mcp_sessions = saved ? std::move(*saved) : nullptr,
                              .webhooks = webhooks(config_)};
   if (access != nullptr) {
     access->add(options);
@@ -522,6 +595,7 @@ std::expected<void, Error> BrokerProcess::serve(const TestAccess* access) {
   if (auto listening = listen(api); !listening) {
     return listening;
   }
+  keep_room_to_start(config_);
   return run(config_, *server_);
 }
 

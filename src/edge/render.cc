@@ -60,6 +60,7 @@ static void render_limits(const core::Rules& rules, const core::Agent& agent, ba
   out.key("budget").object().key("messages").number(today.messages);
   out.key("messages_max").number(rules.guard_messages);
   out.key("tokens").number(today.tokens).key("tokens_max").number(rules.guard_tokens);
+  out.key("bytes").number(today.bytes).key("bytes_max").number(rules.guard_bytes);
   out.key("resets").time(core::Budget::day_ends(now)).end_object();
 }
 
@@ -82,6 +83,13 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
     out.text(capability);
   }
   out.end_array();
+  if (!agent.claims.empty()) {
+    out.key("claimed_capabilities").array();
+    for (const std::string& claim : agent.claims) {
+      out.text(claim);
+    }
+    out.end_array();
+  }
   if (shown.subscriptions) {
     out.key("subscriptions").array();
     for (const std::string& topic : agent.subscriptions) {

@@ -106,6 +106,8 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"breaker.failures_max", {"0", "1", "3", "10"}},
     {"breaker.queue_percent", {"0", "50", "90", "100"}},
     {"breaker.pause", {"100ms", "2s", "60s", "60s"}},
+    {"guard.bytes_per_day", {"0", "1000000000", "4294967296", "1000000000000"}},
+    {"guard.bytes_per_min", {"0", "268435456", "1000000000", "1000000000000"}},
     {"guard.messages_per_day", {"0", "5", "40", "1000000"}},
     {"guard.tokens_per_day", {"0", "50", "1000", "100000000"}},
     {"guard.fan_out_per_min", {"0", "3", "20", "100000"}},

@@ -14,7 +14,7 @@ const prints = taken('PARLEY_TURNS');
 
 const load = Object.fromEntries([
   'flow.rate.agent_in_per_min', 'flow.rate.agent_out_per_min', 'flow.rate.pair_per_min', 'flow.rate.topic_per_min',
-  'guard.fan_out_per_min', 'guard.messages_per_day', 'guard.tokens_per_day', 'guard.ping_pong_max', 'thread_messages_max',
+  'guard.bytes_per_day', 'guard.bytes_per_min', 'guard.fan_out_per_min', 'guard.messages_per_day', 'guard.tokens_per_day', 'guard.ping_pong_max', 'thread_messages_max',
 ].map((rule) => [rule, [rule === 'thread_messages_max' ? 1_000_000 : 0, 'the abuse is of the loop, not of this limit']]));
 load['breaker.queue_percent'] = [0, 'the inbox is filled on purpose'];
 

@@ -95,6 +95,8 @@ struct Rules {
   // When an agent has run away; 0 is no limit.
   uint64_t guard_fan_out = 100'000;
   uint64_t guard_messages = 1'000'000;
+  uint64_t guard_bytes = 4ULL * 1'024 * 1'024 * 1'024;  // in a day
+  uint64_t guard_bytes_rate = 256 * 1'024 * 1'024;      // in a minute
   uint64_t guard_tokens = 100'000'000;
   uint64_t guard_ping_pong = 200;
   Duration guard_ping_pong_window = base::hours(1);

@@ -132,8 +132,9 @@ std::string credentials_text(std::string_view name, std::string_view token,
 }
 
 // What is asked for of an agent. What the body leaves out stays as it was `before`; null: it is
-// new.
-core::Register registration(Members& body, const core::Agent* before, const Reach& reach) {
+// new. An agent that changes itself makes claims of capabilities; it keeps those it has made.
+core::Register registration(Members& body, const core::Agent* before, const Reach& reach,
+                            bool is_own_claim) {
   core::Register command;
   const core::Dialect spoken = before == nullptr ? dialect::default_dialect : before->dialect;
   const auto dialect = parse_dialect(body.text("dialect", dialect::name_of(spoken)));
@@ -146,7 +147,8 @@ core::Register registration(Members& body, const core::Agent* before, const Reac
       body.text("role", before == nullptr ? std::string_view{} : std::string_view(before->role));
   command.capabilities = body.texts("capabilities");
   if (before != nullptr && !body.find("capabilities")) {
-    command.capabilities.assign(before->capabilities.begin(), before->capabilities.end());
+    const auto& kept = is_own_claim ? before->claims : before->capabilities;
+    command.capabilities.assign(kept.begin(), kept.end());
   }
   command.subscriptions = body.texts("subscriptions");
   const WantedWebhook webhook = webhook_in(body, before, reach);
@@ -170,7 +172,8 @@ void add_agent(Call& call) {
   const bool is_new = found == core::none || !call.tables().agents[found].is_registered() ||
                       call.context->removing.contains({call.caller.workspace, name});
   const core::Agent* before = is_new ? nullptr : &call.tables().agents[found];
-  core::Register command = registration(body, before, call.context->webhooks->reach());
+  core::Register command =
+      registration(body, before, call.context->webhooks->reach(), !call.caller.is_admin());
   const std::string profile =
       profile_of(body, before == nullptr ? std::string_view{} : std::string_view(before->profile));
   const bool rotate = body.flag("rotate_token", false);
