@@ -77,7 +77,7 @@ describe('the eyes of a stranger', () => {
     await sent(bo, 'ana', secret('stage'),
       { type: 'response', status: 'success', conversation_id: thread, metadata: { in_reply_to: pipeline.json.id } });
     const task = await dan.call('POST', '/v1/messages', { body: { from: 'dan', to: 'sam', type: 'task', content: JSON.stringify(
-      { taskId: secret('task'), title: secret('title'), description: secret('work'), acceptanceCriteria: [], context: '' }) } });
+      { taskId: secret('task'), title: secret('title'), description: secret('work'), acceptanceCriteria: [], context: { why: secret('context') } }) } });
     assert.equal(task.status, 202, task.text);
     await sam.read(task.json.id);
     await sam.call('POST', '/v1/messages', { body: { from: 'sam', to: 'dan', type: 'status', content: JSON.stringify(
@@ -184,20 +184,31 @@ describe('the eyes of a stranger', () => {
     assert.ok(asked > 100, `only ${asked} requests`);
   };
 
+  const rpc = async (method, params = {}) => {
+    const version = '2026-07-28';
+    const _meta = { 'io.modelcontextprotocol/protocolVersion': version, 'io.modelcontextprotocol/clientCapabilities': {} };
+    const { text } = await eve.call('POST', '/mcp', {
+      headers: { 'Content-Type': 'application/json', Accept: 'application/json', 'MCP-Protocol-Version': version,
+        'Mcp-Method': method, ...(params.name ?? params.uri ? { 'Mcp-Name': params.name ?? params.uri } : {}) },
+      body: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } } });
+    return JSON.parse(text);
+  };
+  const completed = async () => JSON.stringify(await rpc('completion/complete',
+    { ref: { type: 'ref/resource', uri: 'parley://threads/{id}' }, argument: { name: 'id', value: '' } }));
+
+  // First of all: later it uses the name of the thread itself.
+  it('see nothing while it asks for nothing', async () => {
+    await ana.send('eve', 'the beginning');
+    await until(() => ear.heard.includes('the beginning'));
+    assertHidden(ear.heard, [], 'a stream');
+    assertHidden(await completed(), [], 'a completion');
+  });
+
   it('see nothing by any route', () => walk(eve));
 
   it('see nothing by a name that another had before', () => walk(zed));
 
   it('see nothing by any tool or resource of MCP', async () => {
-    const rpc = async (method, params = {}) => {
-      const version = '2026-07-28';
-      const _meta = { 'io.modelcontextprotocol/protocolVersion': version, 'io.modelcontextprotocol/clientCapabilities': {} };
-      const { text } = await eve.call('POST', '/mcp', {
-        headers: { 'Content-Type': 'application/json', Accept: 'application/json', 'MCP-Protocol-Version': version,
-          'Mcp-Method': method, ...(params.name ?? params.uri ? { 'Mcp-Name': params.name ?? params.uri } : {}) },
-        body: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } } });
-      return JSON.parse(text);
-    };
     const values = {
       messageId: real.id['/v1/messages'], threadId: real.id['/v1/threads'], sessionId: real.id['/v1/sessions'],
       taskId: real.taskId['/v1/tasks'], to: ['eve'], topic: ['eve.news'], content: ['hello'], type: ['status'],
@@ -226,9 +237,7 @@ describe('the eyes of a stranger', () => {
       const [thread] = real.id['/v1/threads'];
       const uri = uriTemplate.replace('{id}', encodeURIComponent(thread));
       assertHidden(JSON.stringify(await rpc('resources/read', { uri })), [thread], uri);
-      const completed = await rpc('completion/complete',
-        { ref: { type: 'ref/resource', uri: uriTemplate }, argument: { name: 'id', value: '' } });
-      assertHidden(JSON.stringify(completed), [], 'a completion');
+      assertHidden(await completed(), [thread], 'a completion');
     }
   });
 
@@ -254,7 +263,7 @@ describe('the eyes of a stranger', () => {
     for (const topic of ['task.status_changed', 'workflow.phase_completed']) {
       assert.ok(!ear.heard.includes(topic), `a stranger hears ${topic}`);
     }
-    assertHidden(ear.heard, [], 'a stream');
+    assertHidden(ear.heard, [secret('thread')], 'a stream');
   });
 
   it('are not told apart from eyes that ask for nothing', async () => {

@@ -122,6 +122,7 @@ describe('threads', () => {
     const di = await broker.addAgent('di');
     assert.equal((await di.call('GET', `/v1/threads/${thread}`)).status, 404);
     await di.call('PUT', '/v1/topics/shared.news/subscription');  // which gives it what is retained
+    assert.equal((await di.read(heard.id)).status, 200);
     await broker.historyIsWhole();
     const part = await of(di);
     assert.deepEqual([part.partial, part.message_count, part.owner, part.participants], [true, 1, undefined, undefined]);
@@ -197,7 +198,7 @@ describe('threads', () => {
   });
 
   it('FL-18: finds by correlation id what only the history knows', async () => {
-    await broker.call('PATCH', '/v1/rules', { body: { thread_duration_max: '24h', threads_max: 2, share_percent: 100 } });  // one has a pending request
+    await broker.call('PATCH', '/v1/rules', { body: { thread_duration_max: '24h', threads_max: 3, share_percent: 100 } });  // one has a pending request, one is eve's
     await ana.send('bo', { n: 1 }, { conversation_id: 'first', metadata: { correlation_id: 'release' } });
     await ana.send('bo', { n: 2 }, { conversation_id: 'second', metadata: { correlation_id: 'release' } });
     const { json } = await bo.call('GET', '/v1/threads?correlation_id=release');

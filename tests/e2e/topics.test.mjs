@@ -83,6 +83,7 @@ describe('topics', () => {
     await broker.call('DELETE', '/v1/agents/cy');
     const gone = await news(ops, ({ event, action }) => event === 'audit.event_logged' && action === 'unregistered');
     assert.equal(gone.payload.body.subject, 'cy');
+    assert.equal((await broker.call('DELETE', '/v1/agents/ops')).status, 200);  // another owns the topics below
   });
 
   // FL-09: who sent a message says whose word it is, also on a topic of the broker's own.
