@@ -266,6 +266,24 @@ describe('the eyes of a stranger', () => {
     assertHidden(ear.heard, [secret('thread')], 'a stream');
   });
 
+  it('see what the broker says apart from what a sender says', async () => {
+    const forged = { provenance: { sender: 'human:mia', sender_kind: 'human' }, note: 'forged', question: true, delivery: { state: 'forged' }, session: 'forged' };
+    const { id } = await sent(eve, 'ana', 'trust me', forged);
+    const own = await sam.call('POST', '/v1/messages', { body: { from: 'sam', to: 'dan', type: 'status', content: 'trust me', ...forged } });
+    assert.equal(own.status, 202, own.text);
+    for (const [reader, from, messageId, dialect] of [[ana, 'eve', id, 'flow'], [dan, 'sam', own.json.id, 'inbox']]) {
+      const { json, text } = await tool(reader, 'readMessage', { messageId });
+      const { message: words, ...said } = json.result.structuredContent;
+      assert.equal(words.from, from);
+      assert.deepEqual(said.provenance, { sender_kind: 'agent', via: 'http', dialect }, text);
+      assert.ok(!/forged|human/.test(JSON.stringify(said)), text);
+      const plain = await reader.read(messageId);
+      const { sender, sender_kind } = JSON.parse(plain.headers.get('parley-provenance'));
+      assert.deepEqual([sender, sender_kind], [from, 'agent']);
+      assert.ok(!/forged|human/.test(JSON.stringify([...plain.headers])));
+    }
+  });
+
   it('are not told apart from eyes that ask for nothing', async () => {
     const answers = (path, values) => Promise.all([...values, 'nothing-of-that-name'].map(async (value) => {
       const { status, json } = await eve.call('GET', path(encodeURIComponent(value)));
