@@ -66,6 +66,8 @@ struct ModelOutbox {
   struct News {
     std::set<std::string> concerned{};
     Seq about{};  // The request: who was asked may hear of it too.
+    std::set<std::string> stages{};  // Of the pipeline, all of which hear of it while it runs.
+    Seq pipeline{};
   };
   std::map<uint64_t, std::string> items;     // By outbox item: to whom.
   std::map<uint64_t, News> news;             // By outbox item.

@@ -61,6 +61,13 @@ void OutboxChecks::learn_news(const Step& step, uint64_t id) {
     news.concerned.insert(fact_of<std::string>(*item, role));
   }
   news.about = Seq{static_cast<uint64_t>(fact_of<int64_t>(*item, "seq"))};
+  for (const auto& [first, pipeline] : model_.pipelines) {
+    if (pipeline.header.sender == fact_of<std::string>(*item, "owner") &&
+        base::format_uuid(pipeline.id) == fact_of<std::string>(*item, "pipeline")) {
+      news.stages.insert(pipeline.stages.begin(), pipeline.stages.end());
+      news.pipeline = first;
+    }
+  }
 }
 
 void OutboxChecks::on_owed_and_sent(const core::Send& send) {
