@@ -143,6 +143,7 @@ class LiveServer final : public Handler {
   }
   void on_drained(ConnectionId) override { ++drained; }
   Response problem(const Error& error) override { return problem_for_tests(error); }
+  bool is_behind() const override { return behind; }
   Time on_turn() override {
     ++turns;
     for (auto& [connection, count] : counts_) {
@@ -162,6 +163,7 @@ class LiveServer final : public Handler {
   size_t messages = 0;
   size_t closed = 0;
   size_t drained = 0;
+  std::atomic<bool> behind = false;
   std::atomic<size_t> turns = 0;  // can be looked at from anywhere: asking the server is a turn
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/peer_table.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace parley::net {
@@ -39,6 +40,10 @@ void PeerTable::mark_ready(Peer& peer) {
   if (!std::exchange(peer.is_ready, true)) {
     ready_.push(peer.connection.line(), peer.connection.id());
   }
+}
+
+void PeerTable::charge(const Peer& peer, Duration time) {
+  ready_.charge(peer.connection.line(), static_cast<uint64_t>(std::max<int64_t>(time.us, 0)));
 }
 
 }  // namespace parley::net

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/fair_queue.h"
+#include "base/metered_queue.h"
 #include "net/connection/connection.h"
 
 namespace parley::net {
@@ -46,6 +47,8 @@ class PeerTable {
   void mark_cut(Peer& peer);
   // It is to be read, or resumed.
   void mark_ready(Peer& peer);
+  // What was done with one that was ready has taken so long: by that its line gets its next turn.
+  void charge(const Peer& peer, Duration time);
   bool has_dead() const { return !dead_.empty(); }
   size_t dead() const { return dead_.size(); }
   bool has_ready() const { return !ready_.empty(); }
@@ -90,8 +93,8 @@ class PeerTable {
  private:
   using Ids = std::vector<ConnectionId>;
 
-  template <class IsOver, class Act>
-  void take(base::FairQueue<ConnectionId>& queue, bool Peer::*mark, const IsOver& is_over,
+  template <class Queue, class IsOver, class Act>
+  void take(Queue& queue, bool Peer::*mark, const IsOver& is_over,
             const Act& act) {
     const size_t marked = queue.size();
     for (size_t n = 0; n < marked && !is_over(n); ++n) {
@@ -105,7 +108,8 @@ class PeerTable {
   std::unordered_map<ConnectionId, std::unique_ptr<Peer>> peers_;
   ConnectionId last_id_ = 0;
   base::FairQueue<ConnectionId> dirty_;  // have something to write, or have ended
-  base::FairQueue<ConnectionId> ready_;  // can be read, or have more than their time was enough for
+  // Can be read, or have more than their time was enough for.
+  base::MeteredQueue<ConnectionId> ready_{300};  // microseconds
   Ids dead_;                             // to be dropped
 };
 

@@ -458,6 +458,25 @@ TEST(Server, StopTellsWebSocketsAndWritesWhatIsBuffered) {
   EXPECT_EQ(live.closed, 2u);
 }
 
+// One who sent much before is held up; it was the same for all.
+TEST(Server, WhoAsksForLittleIsReadWhileTheHandlerIsBehind) {
+  LiveServer live;
+  live.behind = true;
+  RawClient client(live.url());
+  client.send(get("/number"));
+  EXPECT_TRUE(client.read_until_holds("number 1;"));
+  const std::string large = "POST /number HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n" +
+                            std::string(40'000, 'x');
+  client.send(large);
+  EXPECT_TRUE(client.read_until_holds("number 2;"));
+  client.send(get("/number"));
+  const size_t turns = live.turns;
+  live.wait_until([&] { return live.turns > turns + 100; });
+  EXPECT_LT(live.on_thread([&] { return live.requests; }), 3u);
+  live.behind = false;
+  EXPECT_TRUE(client.read_until_holds("number 3;"));
+}
+
 TEST(Server, DueTimeBringsATurn) {
   LiveServer live({}, base::milliseconds(1));
   const Deadline deadline(test_patience);

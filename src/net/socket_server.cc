@@ -22,6 +22,7 @@
 #include <cstring>
 #include <ctime>
 #include <optional>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "net/connection/connection.h"
@@ -44,6 +45,8 @@ constexpr size_t turn_bytes_max = 1024 * 1024;
 constexpr Duration slice_max = base::microseconds(300);
 // After so many connections were read, it is looked who else can be.
 constexpr size_t served_before_look = 8;
+// Who sends no more meanwhile is read also while the handler is behind.
+constexpr size_t little_bytes = 16 * 1024;
 // So many events are taken in one look: each only notes what can be done.
 constexpr size_t events_max = 256;
 // How long a turn reads before it works, and writes before it reads again: with what it applies in
@@ -157,6 +160,8 @@ class Loop final : public SocketServer {
   void wake();
   void turn();
   void read_all();
+  // Reads one, or goes on with what was read of it.
+  void serve(Peer& peer);
   void look();
   // The first event ends the waiting.
   void note_begin() { began_ = began_.us == 0 ? monotonic_now() : began_; }
@@ -181,6 +186,11 @@ class Loop final : public SocketServer {
   size_t read_bytes_ = 0;  // in this turn
   Time began_;             // of the turn; 0 while it waits
   Time slice_began_;       // of the connection that is read now
+  bool is_behind_ = false;
+  // Bytes of each line since the handler is behind, and connections of those that have sent much,
+  // which can be read.
+  std::unordered_map<uint64_t, size_t> behind_;
+  std::vector<ConnectionId> put_off_;
   Time due_{};
   int64_t date_second_ = -1;
   bool accepting_ = false;
@@ -353,9 +363,7 @@ void Loop::turn() {
   }
   note_begin();
   update_time();
-  if (!around_.handler->is_behind()) {
-    read_all();
-  }
+  read_all();
   if (!accepting_ && accept_after_ <= around_.now) {
     accept();
   }
@@ -364,26 +372,47 @@ void Loop::turn() {
   around_.handler->on_turn_ended(ended);
 }
 
-// Reads the connections that can be: one of each caller in turn, so that none waits for more than
-// one of each other.
+// Reads the connections that can be, those of the caller first that has taken least time. While the
+// handler is behind with what came in before, who sends much waits, and the others do not.
 void Loop::read_all() {
+  is_behind_ = around_.handler->is_behind();
+  if (!is_behind_) {
+    behind_.clear();
+  }
   look();
   for (size_t served = 1; peers_.has_ready(); ++served) {
-    peers_.take_ready([](size_t taken) { return taken > 0; },
-                      [this](Peer& peer) {
-                        slice_began_ = monotonic_now();
-                        if (peer.connection.is_cut_short()) {
-                          resume(peer);
-                        } else {
-                          read(of(peer));
-                        }
-                      });
+    peers_.take_ready([](size_t taken) { return taken > 0; }, [this](Peer& peer) { serve(peer); });
     if (read_bytes_ >= turn_bytes_max || monotonic_now() - began_ > reading_max) {
-      return;
+      break;
     }
     if (served % served_before_look == 0 || !peers_.has_ready()) {
       look();
     }
+  }
+  for (const ConnectionId id : std::exchange(put_off_, {})) {
+    if (Peer* const peer = peers_.find(id)) {
+      peers_.mark_ready(*peer);
+    }
+  }
+}
+
+void Loop::serve(Peer& peer) {
+  const uint64_t line = peer.connection.line();
+  if (is_behind_ && behind_[line] > little_bytes) {
+    put_off_.push_back(peer.connection.id());
+    return;
+  }
+  slice_began_ = monotonic_now();
+  const size_t before = read_bytes_;
+  const bool goes_on = peer.connection.is_cut_short();
+  if (goes_on) {
+    resume(peer);
+  } else {
+    read(of(peer));
+  }
+  peers_.charge(peer, monotonic_now() - slice_began_);
+  if (is_behind_) {
+    behind_[line] += goes_on ? little_bytes + 1 : read_bytes_ - before;
   }
 }
 

@@ -33,7 +33,7 @@ async function crowd(g) {
   const eves = [];
   for (let n = 0; n < count; ++n) eves.push(await (n % 2 ? g.agent(`eve-${n}`) : g.greedy(`eve-${n}`)));
   const acts = Object.values(kinds);
-  const end = Date.now() + (g.short ? 10_000 : 300_000);
+  const end = Date.now() + g.seconds * 1000;
   const sent = [];
   let refused = 0;
   await g.during(async () => {

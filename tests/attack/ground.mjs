@@ -29,8 +29,8 @@ async function memoryOf(pid) {
 }
 
 export class Ground {
-  constructor({ short, strangers = false }) {
-    Object.assign(this, { short, strangers, lost: [], seen: [], notes: [], grown: 0, looks: 0 });
+  constructor({ short, seconds, strangers = false }) {
+    Object.assign(this, { short, seconds, strangers, lost: [], seen: [], notes: [], grown: 0, looks: 0 });
   }
 
   // What of others' was lost, or denied to them.

@@ -85,7 +85,7 @@ async function threadTakeover(g) {
   await ana.send('bo', secret, { conversation_id: thread });
   await g.broker.historyIsWhole();
   await g.during(async () => {
-    g.note(told(await g.flood(eve, 101_000, (n) => published('noise.made', { conversation_id: `t-${n}` }), { seconds: g.short ? 8 : 60 })));
+    g.note(told(await g.flood(eve, g.short ? 30_000 : 101_000, (n) => published('noise.made', { conversation_id: `t-${n}` }), { seconds: g.short ? 8 : 60 })));
   });
   const begun = await eve.call('POST', '/v1/messages?lenient=true', { headers: eve.headers, body: { type: 'notification', receiver: 'eve', conversation_id: thread, payload: { content_type: 'text', body: 'mine' } } });
   const { status, text } = await eve.call('GET', `/v1/threads/${thread}`);
