@@ -262,13 +262,20 @@ Time old_threads_due(const Tables& t) {
   return base::next_multiple(first, base::minutes(1));
 }
 
+// Whether one owner has more than its share in which nothing is pending: also where there is room
+// for them, what one principal costs has a bound. That is no matter in a small table.
+static bool holds_too_many(const Tables& t) {
+  return t.threads.most_resting() >
+         std::max(share_of(t.rules, t.rules.threads_max), share_of_done_min);
+}
+
 // Those that are old; and of too many one of the owner that holds most. One with a pending request
 // stays.
 void forget_threads(Tables& t) {
   for (size_t n = 0; n < due_max; ++n) {
     const ThreadRef closed = t.threads.first(Threads::Standing::closed);
     const ThreadRef idle = t.threads.first(Threads::Standing::idle);
-    const bool too_many = t.threads.size() > t.rules.threads_max;
+    const bool too_many = t.threads.size() > t.rules.threads_max || holds_too_many(t);
     const ThreadRef gone = kept_until(t, closed) <= t.now ? closed
                            : kept_until(t, idle) <= t.now ? idle
                            : too_many                     ? t.threads.first_of_most()

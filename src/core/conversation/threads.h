@@ -106,8 +106,7 @@ class Threads {
 
   // Something was said in it at `now`: it is the newest of its standing.
   void touch(ThreadRef ref, Time now);
-  // The same, but for the time.
-  void move_to_end(ThreadRef ref);
+  void move_to_end(ThreadRef ref);  // the same, but for the time
   void open_request(ThreadRef ref);
   void end_request(ThreadRef ref, Time now);
   void close(ThreadRef ref, std::string_view by, Time now);
@@ -123,10 +122,12 @@ class Threads {
   // The one to forget for room: of the owner that holds most in which nothing is pending, its first
   // closed one, else its first idle one; none when there is none.
   ThreadRef first_of_most() const;
+  uint64_t most_resting() const { return resting_.most_weight(); }  // how many those are
   // The oldest that ages and whose day has not come; none when there is none.
   ThreadRef oldest() const { return oldest_; }
   ThreadRef younger(ThreadRef ref) const { return threads_[ref].younger; }
   size_t size() const { return threads_.size(); }
+  ThreadRef end() const { return threads_.end(); }  // beyond the last slot; some have no name
 
  private:
   using Line = SharedLine<ThreadRef>;

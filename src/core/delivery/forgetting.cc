@@ -2,6 +2,8 @@
 // Messages that are done with are forgotten, some time later.
 #include "core/delivery/forgetting.h"
 
+#include <algorithm>
+
 #include "core/delivery/dispatch.h"
 #include "core/requests/deadlock.h"
 
@@ -39,9 +41,13 @@ uint64_t weight_of(const Tables& t, const Message& message) {
   return weight;
 }
 
-// There are more than settled_max when very many are settled at once, or the rule was lowered.
+// There are more than settled_max when very many are settled at once, or the rule was lowered. One
+// sender alone has no more than its share, so that what it costs has a bound also where there is
+// room. That is no matter in a small table.
 bool remembers_too_many(const Tables& t) {
-  return t.remembered.shares().total() > t.rules.settled_max;
+  const Shares& shares = t.remembered.shares();
+  return shares.total() > t.rules.settled_max ||
+         shares.most_weight() > std::max(share_of(t.rules, t.rules.settled_max), share_of_done_min);
 }
 
 Time next_message_gone(const Tables& t) {

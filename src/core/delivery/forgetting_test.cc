@@ -47,6 +47,36 @@ TEST(Forgetting, MessagesBeyondALoweredLimitGoInParts) {
   EXPECT_EQ(testing::fault_in(bench.tables()), "");
 }
 
+// What one sender costs has a bound also where there is room for more. Others lose nothing.
+TEST(Forgetting, OneSenderIsRememberedNoFurtherThanItsShare) {
+  Bench bench;
+  for (const std::string_view rule :
+       {"flow.rate.agent_out_per_min", "flow.rate.topic_per_min", "guard.messages_per_day",
+        "topic.retained_max"}) {
+    ASSERT_TRUE(bench.set(rule, "0")) << rule;
+  }
+  ASSERT_TRUE(bench.set("settled_max", "100000"));
+  ASSERT_TRUE(bench.set("threads_max", "60000"));
+  bench.apply(broker_name, an_agent("ana"));
+  bench.apply(broker_name, an_agent("gus"));
+  const auto publishes = [&bench](const std::string& name, size_t count) {
+    for (size_t n = 0; n < count; ++n) {
+      const std::string id = name + std::to_string(n);
+      auto send = a_send(name, id).to("topic:noise.made");
+      send.send.envelope.thread = id;
+      ASSERT_TRUE(bench.apply(name, send));
+    }
+  };
+  publishes("ana", 10);
+  publishes("gus", share_of_done_min * 2 + 5'000);
+  const Tables& t = bench.tables();
+  EXPECT_EQ(t.remembered.shares().of("gus"), 20'000u);  // share_percent of settled_max
+  EXPECT_EQ(t.threads.most_resting(), 12'000u);         // and of threads_max
+  EXPECT_EQ(t.remembered.shares().of("ana"), 10u);
+  EXPECT_NE(t.threads.find("ana0"), none);
+  EXPECT_EQ(testing::fault_in(t), "");
+}
+
 TEST(Forgetting, MessagesWhoseTimeIsOverGoInParts) {
   Bench bench = with_remembered(due_max + 3);
   bench.wait(bench.tables().rules.settled_retention);

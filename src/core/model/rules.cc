@@ -138,7 +138,8 @@ constexpr auto table = std::to_array<RuleInfo>({
      "directors. `allow`, or `refuse` all but answers.",
      foreign_words},
     {"gathers_max", &Rules::gathers_max, 0, 10'000'000,
-     "Scatters, those that run and those that ended within settled_retention."},
+     "Scatters, those that run and those that ended within settled_retention. Where one owner has "
+     "its share, or there is no room, one of its own that ended goes."},
     {"guard.bytes_per_day",
      &Rules::guard_bytes,
      0,
@@ -225,7 +226,8 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"pipeline_pause_max", &Rules::pipeline_pause_max, second, year,
      "How long a pipeline waits for a busy stage before it fails."},
     {"pipelines_max", &Rules::pipelines_max, 0, 10'000'000,
-     "Pipelines, those that run and those that ended within settled_retention."},
+     "Pipelines, those that run and those that ended within settled_retention. One goes as of "
+     "gathers_max."},
     {"profile_bytes_max",
      &Rules::profile_bytes_max,
      0,
@@ -271,13 +273,14 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"settled_max", &Rules::settled_max, 0, 100'000'000,
      "Settled messages that the engine remembers for duplicates and delivery states. Each delivery "
      "counts like a message, one to a name that nobody has like nine. Beyond it the oldest of the "
-     "sender that holds most goes."},
+     "sender that holds most goes, and so does the oldest of one that holds more than its "
+     "share_percent and 10,000."},
     {"settled_retention", &Rules::settled_retention, 0, year,
      "How long the engine remembers a settled message."},
     {"share_percent", &Rules::share_percent, 1, 100,
      "How much of a table that all share one principal may fill with what is open, but at least "
      "one place: dead letters to names that nobody has, escalations, threads with a pending "
-     "request, topics that it made."},
+     "request, topics that it made, scatters and pipelines that run."},
     {"squad.lease", &Rules::squad_lease, second / 1'000, year,
      "How long a squad agent may hold a message."},
     {"squad.ttl", &Rules::squad_ttl, 0, year,
@@ -311,7 +314,8 @@ constexpr auto table = std::to_array<RuleInfo>({
      "How long the engine remembers a thread that is closed, or in which nothing happens."},
     {"threads_max", &Rules::threads_max, 1, 100'000'000,
      "Threads that the engine remembers. Beyond it one goes of the owner that holds most: its "
-     "first closed one, else its first idle one."},
+     "first closed one, else its first idle one. One goes too of an owner with more than its "
+     "share_percent and 10,000 in which nothing is pending."},
     {"timeout_max", &Rules::timeout_max, second / 1'000, year,
      "The longest response_timeout or gather window that a sender can ask for."},
     {"tokens_per_agent_max", &Rules::tokens_per_agent_max, 1, 1'000,

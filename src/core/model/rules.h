@@ -215,6 +215,9 @@ constexpr uint64_t share_of(const Rules& rules, uint64_t places) {
   return share > 0 ? share : 1;
 }
 
+// What is done with one principal may hold of a table at least.
+constexpr uint64_t share_of_done_min = 10'000;
+
 // Whether the two have the same rate limits.
 bool same_rates(const Rules& a, const Rules& b);
 

@@ -35,6 +35,8 @@ class Shares {
   size_t size() const { return holders_.size(); }
   // The first by name of the highest class; none when nobody holds anything.
   uint32_t most() const { return places_.empty() ? none : places_.begin()->holder; }
+  // What that one holds.
+  uint64_t most_weight() const { return most() == none ? 0 : holders_[most()].weight; }
   const std::string& name_of(uint32_t holder) const { return holders_[holder].name; }
 
  private:
