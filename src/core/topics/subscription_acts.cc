@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/topics/broker_topics.h"
@@ -38,6 +39,11 @@ std::expected<void, std::string> check_topic(const Rules& rules, PrincipalKind k
   if (name.empty() || name.size() > rules.name_bytes_max) {
     return std::unexpected("a topic must be 1 to " + std::to_string(rules.name_bytes_max) +
                            " bytes (name_bytes_max)");
+  }
+  if (!base::is_plain_name(name)) {
+    return std::unexpected(
+        "a topic has no control or invisible characters, no space at its ends, and no combining "
+        "mark in front");
   }
   if (const std::string_view wrong = is_pattern(name) ? wrong_with_pattern(name) : "";
       !wrong.empty()) {

@@ -8,6 +8,7 @@
 
 #include "edge/api/context.h"
 #include "edge/api/history.h"
+#include "edge/api/waiting.h"
 #include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
@@ -113,34 +114,55 @@ struct ThreadTree {
   std::optional<view::StoredThread> stored;
 };
 
-void answer_threads(const Asker& asker, const ThreadFilter& filter,
-                    const std::vector<view::StoredThread>& old) {
-  const core::Tables& t = asker.tables();
-  const core::AgentRef agent = t.agents.find(filter.agent);
-  const auto is_wanted = [&](const core::Thread& thread) {
-    return may_see(asker.caller, thread) &&
-           (filter.agent.empty() || (agent != core::none && takes_part(thread, agent))) &&
-           (filter.state.empty() || core::thread_state_words[thread.state()] == filter.state) &&
-           (filter.correlation.empty() || thread.is_about(filter.correlation));
+// A list of threads on its way. All are looked at, some in each turn: there may be many.
+struct ThreadWalk {
+  // A thread may go between two turns, and another come to its slot.
+  struct Found {
+    base::Seq root;
+    core::ThreadRef ref = core::none;
   };
+  Asker asker;
+  ThreadFilter filter;
+  std::vector<view::StoredThread> old;
+  core::ThreadRef at = 0;      // the next one that is looked at
+  std::vector<Found> found{};  // the newest
+  bool is_over = false;        // its client hung up
+};
+
+bool is_wanted(const ThreadWalk& walk, core::AgentRef agent, const core::Thread& thread) {
+  const ThreadFilter& filter = walk.filter;
+  return !thread.name.empty() && may_see(walk.asker.caller, thread) &&
+         (filter.agent.empty() || (agent != core::none && takes_part(thread, agent))) &&
+         (filter.state.empty() || core::thread_state_words[thread.state()] == filter.state) &&
+         (filter.correlation.empty() || thread.is_about(filter.correlation));
+}
+
+// Leaves no more than the list shows, the newest first.
+void keep_newest(ThreadWalk& walk) {
+  const size_t shown = std::min<size_t>(walk.found.size(), walk.filter.limit);
+  std::ranges::partial_sort(walk.found, walk.found.begin() + static_cast<std::ptrdiff_t>(shown),
+                            std::ranges::greater{}, &ThreadWalk::Found::root);
+  walk.found.resize(shown);
+}
+
+void answer_threads(const ThreadWalk& walk) {
+  const Asker& asker = walk.asker;
+  const core::Tables& t = asker.tables();
+  const core::AgentRef agent = t.agents.find(walk.filter.agent);
   std::vector<const core::Thread*> found;
-  for (size_t n = 0; n < core::Threads::standing_count; ++n) {
-    for (core::ThreadRef ref = t.threads.first(static_cast<core::Threads::Standing>(n));
-         ref != core::none; ref = t.threads.next(ref)) {
-      if (is_wanted(t.threads[ref])) {
-        found.push_back(&t.threads[ref]);
-      }
+  for (const ThreadWalk::Found& each : walk.found) {
+    const core::Thread& thread = t.threads[each.ref];
+    if (thread.root == each.root && is_wanted(walk, agent, thread)) {
+      found.push_back(&thread);
     }
   }
-  const size_t shown = std::min<size_t>(found.size(), filter.limit);
-  std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(shown),
-                            std::ranges::greater{}, &core::Thread::root);
+  const size_t shown = found.size();
   std::vector<const view::StoredThread*> archived;
   // The engine's thread of the name may be another's, who began it when this one was forgotten.
-  for (const view::StoredThread& thread : old) {
+  for (const view::StoredThread& thread : walk.old) {
     const core::ThreadRef ref = t.threads.find(thread.name);
     if ((ref == core::none || !may_see(asker.caller, t.threads[ref])) &&
-        shown + archived.size() < filter.limit) {
+        shown + archived.size() < walk.filter.limit) {
       archived.push_back(&thread);
     }
   }
@@ -161,6 +183,46 @@ void answer_threads(const Asker& asker, const ThreadFilter& filter,
   asker.respond(json_response(200, std::move(text)));
 }
 
+// Looks at some of them. True: at the last.
+bool look_on(ThreadWalk& walk) {
+  constexpr uint32_t looked_at_max = 4'096;
+  const core::Tables& t = walk.asker.tables();
+  const core::AgentRef agent = t.agents.find(walk.filter.agent);
+  for (const core::ThreadRef end = std::min(t.threads.end(), walk.at + looked_at_max);
+       walk.at < end; ++walk.at) {
+    if (const core::Thread& thread = t.threads[walk.at]; is_wanted(walk, agent, thread)) {
+      walk.found.push_back({thread.root, walk.at});
+    }
+  }
+  keep_newest(walk);
+  return walk.at >= t.threads.end();
+}
+
+// Looks at the rest in later turns, in which the callers take turns.
+void look_later(const std::shared_ptr<ThreadWalk>& walk) {
+  walk->asker.context->deferred.push(caller_id(walk->asker.caller), [walk] {
+    if (walk->is_over || walk->asker.refuse_if_stale()) {
+      return;
+    }
+    if (look_on(*walk)) {
+      answer_threads(*walk);
+    } else {
+      look_later(walk);
+    }
+  });
+}
+
+void begin_list(const Asker& asker, const ThreadFilter& filter,
+                std::vector<view::StoredThread> old) {
+  const auto walk = std::make_shared<ThreadWalk>(asker, filter, std::move(old));
+  if (look_on(*walk)) {
+    answer_threads(*walk);
+  } else if (asker.context->waiting->begin(asker)) {
+    asker.context->waiting->add(asker, [walk] { walk->is_over = true; });
+    look_later(walk);
+  }
+}
+
 void list_threads(Call& call) {
   const ThreadFilter filter{call.text("correlation_id"), call.text("agent"), call.text("state"),
                             call.number("limit", 100)};
@@ -172,7 +234,7 @@ void list_threads(Call& call) {
   const bool wants_old = !filter.correlation.empty() && filter.agent.empty() &&
                          (filter.state.empty() || filter.state == "closed");
   if (!wants_old || call.context->view == nullptr) {
-    answer_threads(call, filter, {});
+    begin_list(call, filter, {});
     return;
   }
   call.context->history->ask(
@@ -182,7 +244,7 @@ void list_threads(Call& call) {
         if (!old) {
           return std::unexpected(old.error());
         }
-        return [asker, filter, old = std::move(*old)] { answer_threads(asker, filter, old); };
+        return [asker, filter, old = std::move(*old)] { begin_list(asker, filter, old); };
       });
 }
 
