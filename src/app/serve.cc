@@ -243,6 +243,18 @@ void keep_room_to_start(const Config& config) {
   }
 }
 
+// What is left for new messages, when the history has caught up: each message that it still has to
+// take goes through SQLite's log, which grows to about what is between two checkpoints. Spares of
+// the journal are no room for it, nor for snapshots: at most half of what is left counts as such.
+uint64_t room_on(const std::string& data, journal::FileJournal& journal, uint64_t growth) {
+  const uint64_t log_bytes = view::Runner::Options{}.checkpoint_bytes;
+  const uint64_t history = growth + std::min(growth, log_bytes);
+  const uint64_t free = free_bytes(data);
+  const uint64_t room = journal.room();
+  const uint64_t loose = free - std::min(free, history);
+  return std::min(room - std::min(room, history), base::saturating_sum(loose, loose));
+}
+
 void tell_jump(base::Duration by, bool believed) {
   const std::string text = base::format_duration(base::rough(by));
   warn(believed ? "the machine's clock stayed ahead by " + text + ", so the broker's time is set"
@@ -326,10 +338,8 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(const Config& c
   options.warn = [](const Error& error) { warn(error.detail); };
   options.clock = &clock;
   options.room_min = config.disk_reserve;
-  options.room = [&journal, view] {
-    const uint64_t room = journal.room();
-    // The history gets a copy of what it has not folded in yet.
-    return room - std::min(room, view == nullptr ? 0 : view->feed().lag_bytes());
+  options.room = [&journal, view, data = config.data] {
+    return room_on(data, journal, view == nullptr ? 0 : view->feed().growth_bytes());
   };
   if (view != nullptr) {
     view::Feed& feed = view->feed();

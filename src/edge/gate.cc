@@ -79,7 +79,8 @@ bool takes_part(const Principal& caller, const core::Task& task) {
     }
     given = move.at;
   }
-  return task.specialist == caller.name && given >= caller.registered;
+  // One that was given again under its old name is as old as that; what was done with it is not.
+  return task.specialist == caller.name && task.changed >= caller.registered;
 }
 
 bool may_see(const Principal& caller, const core::Task& task) {

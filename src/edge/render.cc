@@ -74,7 +74,7 @@ std::string_view agent_status(const core::Agent& agent) {
 
 void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now,
                   const AgentParts& shown, JsonWriter& out,
-                  const std::function<void(const core::Agent&)>& webhook) {
+                  const std::function<void(const core::Agent&)>& rest) {
   const core::Agent& agent = tables.agents[ref];
   out.object().key("id").text(agent.name).key("kind").text(word_of(agent.kind));
   out.key("dialect").text(dialect::name_of(agent.dialect)).key("role").text(agent.role);
@@ -109,9 +109,8 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
   for (lib::JsonSlices members(agent.profile); members.next(member);) {
     out.raw_key(member.key).raw(member.value);
   }
-  if (shown.webhook && webhook && !agent.webhook.url.empty()) {
-    out.key("webhook");
-    webhook(agent);
+  if (rest) {
+    rest(agent);
   }
   out.key("registered").time(agent.registered);
   if (agent.seen.us != 0) {

@@ -251,14 +251,14 @@ TEST(History, CountsReceiversAndListsThemWhenTheyAreFew) {
   EXPECT_EQ(few->listed[0].receiver, "bo");
   EXPECT_TRUE(reader.receivers(admin, seq, 1)->listed.empty());
   EXPECT_EQ(reader.receivers(admin, Seq{999}, 1)->count, 0u);
-  // Whoever sent or got it is known, however many they are.
+  // Whoever sent or got it finds it, however many they are; nobody else does.
   for (const std::string_view party : {"ana", "bo", "cy"}) {
-    EXPECT_TRUE(*reader.is_party({core::workspace_first, party}, seq)) << party;
+    EXPECT_TRUE(*reader.find(as(party), seq)) << party;
   }
   for (const std::string_view other : {"di", "nobody"}) {
-    EXPECT_FALSE(*reader.is_party({core::workspace_first, other}, seq)) << other;
+    EXPECT_FALSE(*reader.find(as(other), seq)) << other;
   }
-  EXPECT_FALSE(*reader.is_party({core::workspace_first, "ana"}, Seq{999}));
+  EXPECT_FALSE(*reader.find(as("ana"), Seq{999}));
 }
 
 TEST(History, DeadLettersAsTheyCameAndWereResolved) {

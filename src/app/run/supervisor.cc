@@ -54,6 +54,12 @@ void say(const std::string& text) {
   std::fprintf(stderr, "parley run: %s\n", printable(text).c_str());
 }
 
+Failure wrong_token(const std::string& detail) {
+  return {"UNAUTHORIZED", detail,
+          "Give the agent's own with PARLEY_TOKEN or --token @FILE, or keep it with `parley agent "
+          "keep`."};
+}
+
 // SIGTERM, SIGINT and SIGHUP as a descriptor, which can be waited for beside a socket or a process.
 class Signals {
  public:
@@ -274,6 +280,10 @@ std::optional<Failure> Supervisor::on_lock_refused(const BrokerConnection::Answe
     wait_for_broker(answer.failure);
     return std::nullopt;
   }
+  if (answer.failure.code == "FORBIDDEN") {  // only the agent itself takes the lock
+    return wrong_token("the token is not that of \"" + options_.agent +
+                       "\": " + answer.failure.detail);
+  }
   const bool held = answer.failure.code == "LOCK_HELD";
   if (!held && answer.failure.code != "LOCK_ORDER") {
     return answer.failure;
@@ -311,10 +321,8 @@ bool Supervisor::take_lock() {
     const uint64_t fence = number_in(answer.body, "fence");
     if (owner != options_.agent) {
       (void)connection_.call({"DELETE", path + "?fence=" + std::to_string(fence)});
-      fatal_ = {"UNAUTHORIZED",
-                "the token is that of \"" + owner + "\", not of \"" + options_.agent + "\"",
-                "Give the agent's own with PARLEY_TOKEN or --token @FILE, or keep it with `parley "
-                "agent keep`."};
+      fatal_ = wrong_token("the token is that of \"" + owner + "\", not of \"" +
+                           options_.agent + "\"");
       return false;
     }
     absence_ = absence_first;

@@ -123,8 +123,9 @@ Checked check(const ConstContext& context, const TakeLock& c) {
   }
   if (!is_own_name(context, c.name)) {
     return refuse(Code::forbidden,
-                  "locks whose names begin with ! are the broker's own; an agent takes only "
-                  "!run: with its own name, a maintainer any",
+                  "locks whose names begin with ! are the broker's own; you, " +
+                      quoted(t.agents[context.actor].name) +
+                      ", take only !run: with your own name, a maintainer any",
                   "/name");
   }
   if (c.lease > t.rules.lock_lease_max) {

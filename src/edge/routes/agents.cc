@@ -231,6 +231,14 @@ AgentParts shown_of(const core::Tables& t, const Principal& caller, core::AgentR
           .subscriptions = is_own || sees_subscribers(t, caller)};
 }
 
+void render_webhook(const Call& call, const AgentParts& shown, const core::Agent& agent,
+                    JsonWriter& out) {
+  if (shown.webhook && !agent.webhook.url.empty()) {
+    out.key("webhook");
+    call.context->webhooks->render(call.caller.workspace, agent, call.caller.is_admin(), out);
+  }
+}
+
 // Chosen and cut before anything is written, so that a large workspace costs its reader no more
 // than what it is shown.
 void list_agents(Call& call) {
@@ -268,13 +276,13 @@ void list_agents(Call& call) {
       [&](core::AgentRef ref) -> const std::string& { return t.agents[ref].name; });
   std::string text;
   JsonWriter out(text);
-  const auto webhook = [&](const core::Agent& agent) {
-    call.context->webhooks->render(call.caller.workspace, agent, call.caller.is_admin(), out);
-  };
   out.object().key("count").number(uint64_t{found.size()});
   out.key("more").boolean(found.size() > shown).key("agents").array();
   for (size_t n = 0; n < shown; ++n) {
-    render_agent(t, found[n], call.now(), shown_of(t, call.caller, found[n]), out, webhook);
+    const AgentParts shown_parts = shown_of(t, call.caller, found[n]);
+    render_agent(t, found[n], call.now(), shown_parts, out, [&](const core::Agent& agent) {
+      render_webhook(call, shown_parts, agent, out);
+    });
   }
   out.end_array().end_object();
   call.respond(json_response(200, std::move(text)));
@@ -297,13 +305,13 @@ void show_agent(Call& call) {
   }
   std::string text;
   JsonWriter out(text);
-  render_agent(
-      t, ref, call.now(), shown_of(t, call.caller, ref), out, [&](const core::Agent& agent) {
-        call.context->webhooks->render(call.caller.workspace, agent, call.caller.is_admin(), out);
-        if (ref == call.caller.ref || call.caller.is_maintainer()) {
-          render_held(call.context->server->held_by(caller_id(call.caller.workspace, ref)), out);
-        }
-      });
+  const AgentParts parts = shown_of(t, call.caller, ref);
+  render_agent(t, ref, call.now(), parts, out, [&](const core::Agent& agent) {
+    render_webhook(call, parts, agent, out);
+    if (ref == call.caller.ref || call.caller.is_maintainer()) {
+      render_held(call.context->server->held_by(caller_id(call.caller.workspace, ref)), out);
+    }
+  });
   call.respond(json_response(200, std::move(text)));
 }
 
