@@ -27,6 +27,8 @@ class Feeder {
                        {"flow.rate.pair_per_min", value},
                        {"flow.rate.topic_per_min", value},
                        {"breaker.queue_percent", off ? "0" : "90"},
+                       {"guard.bytes_per_day", off ? "0" : "1000000000000"},
+                       {"guard.bytes_per_min", off ? "0" : "1000000000000"},
                        {"guard.fan_out_per_min", value},
                        {"guard.messages_per_day", off ? "0" : "1000000000000"},
                        {"guard.ping_pong_max", value}}};

@@ -103,15 +103,21 @@ constexpr uint64_t gigabyte = uint64_t{1} << 30;
 static_assert(WebhookLimits{}.retry_max == base::minutes(5), "a help text below says so");
 
 // The broker's own keys; the rules have their table in core.
-constexpr std::array<Key, 43> table = {{
+constexpr std::array<Key, 49> table = {{
     {"allowed_hosts", Names{at<&Config::allowed_hosts>}, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
     {"data", Path{at<&Config::data>}, 0, 0, "the data directory: journal, views, tokens"},
+    {"disk.reserve", Bytes{at<&Config::disk_reserve>}, 0, 1'024 * gigabyte,
+     "what stays free on the disk of the data directory: below it nothing new is taken "
+     "(STORAGE_FULL), while messages can be settled and old records go; 0B: nothing"},
     {"history.feed_bytes_max", Bytes{at<&Config::history_feed_bytes_max>}, 1'048'576, 64 * gigabyte,
      "what the history may have to catch up with; beyond it sends are answered OVERLOADED"},
     {"history.keep", Span{at<&Config::history_keep>}, 0, 100 * year,
      "how long messages can be found after they left the engine; 0s: for ever"},
+    {"history.questions_per_principal_max", Count{at<&Config::history_questions_max>}, 1, 100'000,
+     "questions to the history of one principal that wait; one more gets 429. Principals take "
+     "turns"},
     {"insecure", Switch{at<&Config::insecure>}, 0, 0,
      "allows listening beyond this machine without TLS: tokens travel in the clear"},
     {"listen", HostAndPort{at<&Config::listen>}, 0, 0,
@@ -127,9 +133,8 @@ constexpr std::array<Key, 43> table = {{
      "after how long without a request an MCP session leaves memory, until it is used again"},
     {"mcp.sessions_max", Count{mcp<&McpLimits::sessions_max>}, 1, 1'000'000,
      "MCP sessions in memory; one more takes the place of the one that was idle for longest"},
-    {"mcp.sessions_per_principal_max", Count{mcp<&McpLimits::sessions_per_principal_max>},
-     1, 100'000,
-     "those of one principal; one more takes the place of its longest idle one"},
+    {"mcp.sessions_per_principal_max", Count{mcp<&McpLimits::sessions_per_principal_max>}, 1,
+     100'000, "those of one principal; one more takes the place of its longest idle one"},
     {"mcp.state_ttl", Span{mcp<&McpLimits::state_ttl>}, second, 30 * day,
      "how long an MCP client may take to answer what a tool asks of it"},
     {"mcp.streams_max", Count{mcp<&McpLimits::streams_max>}, 1, 1'000'000,
@@ -158,7 +163,10 @@ constexpr std::array<Key, 43> table = {{
     {"server.buffered_max", Bytes{server<&ServerLimits::buffered_max>}, 65'536, gigabyte,
      "output that waits for one slow reader; at twice that its connection ends"},
     {"server.connections_max", Count{server<&ServerLimits::connections_max>}, 1, 1'000'000,
-     "open connections"},
+     "open connections; when all are taken, one that has shown no token makes room"},
+    {"server.connections_per_principal_max",
+     Count{server<&ServerLimits::connections_per_principal_max>}, 1, 1'000'000,
+     "those of one principal; one more gets 429"},
     {"server.header_bytes_max", Bytes{server<&ServerLimits::header_bytes_max>}, 1'024, 1'048'576,
      "the headers of one request"},
     {"server.idle_timeout", Span{server<&ServerLimits::idle_timeout>}, second, day,
@@ -179,6 +187,16 @@ constexpr std::array<Key, 43> table = {{
      Bytes{server<&ServerLimits::unfinished_bytes_per_principal_max>}, 65'536, gigabyte,
      "bytes held of one principal's requests and WebSocket messages that are not whole; beyond it "
      "the one that grows gets 429, unless it is the only one"},
+    {"server.unread_bytes_per_principal_max",
+     Bytes{server<&ServerLimits::unread_bytes_per_principal_max>}, 65'536, gigabyte,
+     "answers and pushed messages that one principal has not read, on all its connections; beyond "
+     "it those that hold more than an even share wait, and large answers are 429"},
+    {"server.waits_per_connection_max", Count{server<&ServerLimits::waits_per_connection_max>}, 1,
+     1'000'000, "calls on one connection that wait; one more gets 429"},
+    {"server.waits_per_principal_max", Count{server<&ServerLimits::waits_per_principal_max>}, 1,
+     1'000'000,
+     "calls of one principal that wait: for mail, an answer, a lock, or behind its other lists; "
+     "one more gets 429"},
     {"tls.certificate", Path{at<&Config::tls_certificate>}, 0, 0,
      "the server's certificate chain, PEM"},
     {"tls.key", Path{at<&Config::tls_key>}, 0, 0, "its private key, PEM"},

@@ -19,8 +19,9 @@ std::optional<edge::Principal> guest(const core::Machine& machine, const net::Re
     return std::nullopt;
   }
   const core::Agent& agent = agents[ref];
-  return edge::Principal{core::workspace_first, ref,          agent.name,          agent.kind,
-                         agent.dialect,         agent.rights, agent.tokens.front()};
+  return edge::Principal{core::workspace_first, ref,          agent.name,
+                         agent.kind,            agent.dialect, agent.rights,
+                         agent.tokens.front(),  agent.registered};
 }
 
 }  // namespace

@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -37,15 +40,22 @@ using base::Code;
 constexpr size_t sync_behind_bytes = 256 * 1024;
 
 std::unexpected<Error> cannot_write(const std::string& path) {
-  return std::unexpected(
-      Error{Code::storage_failed, "cannot write " + path + ": " + std::strerror(errno), {}});
+  const bool is_full = errno == ENOSPC || errno == EDQUOT;
+  return std::unexpected(Error{is_full ? Code::storage_full : Code::storage_failed,
+                               "cannot write " + path + ": " + std::strerror(errno),
+                               {}});
 }
 
 // Writes a file that only its owner can read. After a crash or a loss of power, the file is whole
 // with the new text, or as it was before; once this has returned, it has the new text.
 std::expected<void, Error> write_private(const std::string& path, const std::string& text) {
   const std::string made = path + ".new";
-  const int file = ::open(made.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+  // What lies there is of a start that was cut short, or of someone who wants to read along: never
+  // written to, nor followed.
+  if (::unlink(made.c_str()) != 0 && errno != ENOENT) {
+    return cannot_write(path);
+  }
+  const int file = ::open(made.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0600);
   if (file < 0) {
     return cannot_write(path);
   }
@@ -60,6 +70,20 @@ std::expected<void, Error> write_private(const std::string& path, const std::str
     return cannot_write(path);
   }
   return {};
+}
+
+// Whoever may write into the directory could put files of its own in the place of the broker's.
+// One that is not there yet is made by the journal, for its owner alone.
+std::expected<void, Error> check_directory(const std::string& data) {
+  struct stat found {};
+  if (::stat(data.c_str(), &found) != 0 || (found.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
+    return {};
+  }
+  return std::unexpected(Error{Code::forbidden,
+                               "the data directory " + data +
+                                   " can be written by other users; run `chmod go-w " + data +
+                                   "`, or name another directory with --data",
+                               {}});
 }
 
 // Carries out one command of the broker's own, before it serves anyone.
@@ -174,6 +198,63 @@ class StopOnSignal {
 
 void warn(const std::string& text) { std::fprintf(stderr, "parley: %s\n", text.c_str()); }
 
+// What can still be written to the disk of a directory; as much as one wants where that is unknown.
+uint64_t free_bytes(const std::string& directory) {
+  std::error_code error;
+  const auto space = std::filesystem::space(directory, error);
+  return error ? UINT64_MAX : space.available;
+}
+
+// A file that only takes space, so that a broker can start on a disk that others have filled, and
+// let agents settle what waits. `disk.reserve` keeps the broker itself from filling it.
+constexpr size_t ballast_bytes_max = size_t{8} << 20;
+// With less than this a file that cannot be written is no reason not to start.
+constexpr uint64_t full_below = 64 * 1024;
+
+std::string ballast_of(const Config& config) { return config.data + "/reserve"; }
+
+// Before anything is written.
+void make_room_to_start(const Config& config) {
+  const uint64_t free = free_bytes(config.data);
+  if (free >= ballast_bytes_max || free >= config.disk_reserve) {
+    return;
+  }
+  const bool had_some = ::unlink(ballast_of(config).c_str()) == 0;
+  warn("the disk of " + config.data + " is full: " + std::to_string(free) + " bytes are free" +
+       (had_some ? ", and what was kept for a start is used now" : "") +
+       "; make room, or let agents settle what waits");
+}
+
+// Once it has started, if the disk has room again.
+void keep_room_to_start(const Config& config) {
+  const size_t bytes = std::min(ballast_bytes_max, config.disk_reserve);
+  const std::string path = ballast_of(config);
+  if (bytes == 0 || ::access(path.c_str(), F_OK) == 0 ||
+      free_bytes(config.data) < config.disk_reserve + bytes) {
+    return;
+  }
+  const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0600);
+  const bool made = file >= 0 && ::fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0;
+  if (file >= 0) {
+    ::close(file);
+  }
+  if (file >= 0 && !made) {
+    ::unlink(path.c_str());  // a file system that cannot reserve
+  }
+}
+
+// What is left for new messages, when the history has caught up: each message that it still has to
+// take goes through SQLite's log, which grows to about what is between two checkpoints. Spares of
+// the journal are no room for it, nor for snapshots: at most half of what is left counts as such.
+uint64_t room_on(const std::string& data, journal::FileJournal& journal, uint64_t growth) {
+  const uint64_t log_bytes = view::Runner::Options{}.checkpoint_bytes;
+  const uint64_t history = growth + std::min(growth, log_bytes);
+  const uint64_t free = free_bytes(data);
+  const uint64_t room = journal.room();
+  const uint64_t loose = free - std::min(free, history);
+  return std::min(room - std::min(room, history), base::saturating_sum(loose, loose));
+}
+
 void tell_jump(base::Duration by, bool believed) {
   const std::string text = base::format_duration(base::rough(by));
   warn(believed ? "the machine's clock stayed ahead by " + text + ", so the broker's time is set"
@@ -244,7 +325,8 @@ std::unique_ptr<view::Runner> start_view(const Config& config, journal::Journal&
 }
 
 // Starts the broker, and lets it and its view catch up with the journal.
-std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journal& journal,
+std::expected<std::unique_ptr<node::Broker>, Error> start_broker(const Config& config,
+                                                                 journal::FileJournal& journal,
                                                                  base::Clock& clock,
                                                                  base::Clock& steady,
                                                                  view::Runner* view) {
@@ -255,6 +337,10 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(journal::Journa
   options.steady = &steady;
   options.warn = [](const Error& error) { warn(error.detail); };
   options.clock = &clock;
+  options.room_min = config.disk_reserve;
+  options.room = [&journal, view, data = config.data] {
+    return room_on(data, journal, view == nullptr ? 0 : view->feed().growth_bytes());
+  };
   if (view != nullptr) {
     view::Feed& feed = view->feed();
     options.tell_after = feed.position();
@@ -317,6 +403,10 @@ std::vector<edge::Gauge> gauges(const Config& config, journal::FileJournal& jour
        total(&edge::SpanExporter::dropped)},
       {"parley_otlp_failures_total", "Requests that the collector did not take.",
        total(&edge::SpanExporter::failures)},
+      {"parley_disk_free_bytes", "What is free on the disk of the data directory.",
+       [data = config.data] { return static_cast<double>(free_bytes(data)); }},
+      {"parley_disk_reserve_bytes", "What stays free there: disk.reserve.",
+       [bytes = config.disk_reserve] { return static_cast<double>(bytes); }},
       {"parley_journal_bytes", "Size of the journal's files, reserved space included.",
        [directory = config.data + "/journal"] { return bytes_in(directory); }},
       {"parley_journal_written_bytes_total", "Bytes of records that were written.",
@@ -347,8 +437,17 @@ std::expected<void, Error> run(const Config& config, net::SocketServer& server) 
       .key("pid")
       .number(int64_t{::getpid()})
       .end_object();
-  if (auto written = write_private(path, text + "\n"); !written) {
+  auto written = write_private(path, text + "\n");
+  if (!written && written.error().code == Code::storage_full) {
+    // What a former life left there gives a block, and would name the wrong address.
+    ::unlink(path.c_str());
+    written = write_private(path, text + "\n");
+  }
+  if (!written && written.error().code != Code::storage_full) {
     return written;
+  }
+  if (!written) {
+    warn(written.error().detail + "; until then clients must be told the address " + url);
   }
   {
     const StopOnSignal stop(server);
@@ -420,7 +519,9 @@ class BrokerProcess {
 };
 
 std::expected<void, Error> BrokerProcess::start() {
-  auto journal = journal::FileJournal::open({.directory = config_.data + "/journal"}, clock_);
+  make_room_to_start(config_);
+  auto journal = journal::FileJournal::open(
+      {.directory = config_.data + "/journal", .keep_free = config_.disk_reserve}, clock_);
   if (!journal) {
     return std::unexpected(journal.error());
   }
@@ -430,7 +531,7 @@ std::expected<void, Error> BrokerProcess::start() {
   view_ = start_view(
       config_, *journal_, [this](std::function<void()> work) { server_->post(std::move(work)); },
       exporter_.get());
-  auto broker = start_broker(*journal_, clock_, steady_, view_.get());
+  auto broker = start_broker(config_, *journal_, clock_, steady_, view_.get());
   if (!broker) {
     return std::unexpected(broker.error());
   }
@@ -448,8 +549,11 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
   }
   auto saved = edge::mcp::SavedSessions::open(config_.data + "/mcp.sessions", clock_.now(),
                                               {.life = config_.mcp.session_life});
-  if (!saved) {
+  if (!saved && free_bytes(config_.data) >= full_below) {
     return std::unexpected(saved.error());
+  }
+  if (!saved) {
+    warn(saved.error().detail + "; sessions of MCP that end now can be resumed by nobody");
   }
   if (access != nullptr) {
     if (auto made = make_test_agent(*broker_, clock_, config_, *access); !made) {
@@ -461,10 +565,11 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
   edge::Api::Options options{.version = PARLEY_VERSION,
                              .hosts = std::move(hosts),
                              .view = view_.get(),
+                             .questions_per_principal_max = config_.history_questions_max,
                              .gauges = gauges(config_, *journal_, exporter_.get(), clock_),
                              .mcp = config_.mcp,
                              .mcp_key = *key,
-                             .mcp_sessions = std::move(*saved),
+                             .mcp_sessions = saved ? std::move(*saved) : nullptr,
                              .webhooks = webhooks(config_)};
   if (access != nullptr) {
     access->add(options);
@@ -500,6 +605,7 @@ std::expected<void, Error> BrokerProcess::serve(const TestAccess* access) {
   if (auto listening = listen(api); !listening) {
     return listening;
   }
+  keep_room_to_start(config_);
   return run(config_, *server_);
 }
 
@@ -508,6 +614,9 @@ std::expected<void, Error> BrokerProcess::serve(const TestAccess* access) {
 std::expected<void, Error> serve(const Config& config, const TestAccess* access) {
   StopOnSignal::block();
   ::umask(077);  // what agents tell each other is for nobody else on the machine
+  if (auto safe = check_directory(config.data); !safe) {
+    return safe;
+  }
   BrokerProcess process(config);
   if (auto started = process.start(); !started) {
     return started;

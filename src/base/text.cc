@@ -2,20 +2,48 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <span>
+
+#include "base/unicode/utf8.h"
 
 namespace parley::base {
 
 namespace {
 
-bool is_invisible(std::string_view character) {
-  const auto between = [character](std::string_view first, std::string_view last) {
-    return character >= first && character <= last;
-  };
-  return between("\xe2\x80\x8b", "\xe2\x80\x8f") ||  // zero width, marks of direction
-         between("\xe2\x80\xa8", "\xe2\x80\xae") ||  // separators, turns of direction
-         between("\xe2\x81\xa0", "\xe2\x81\xa9") || character == "\xef\xbb\xbf" ||
-         between("\xc2\x80", "\xc2\xa0");  // control characters, no-break space
+struct Range {
+  char32_t first;
+  char32_t last;
+};
+
+// Characters that show nothing, turn the direction of writing, or are a space other than the usual
+// one. By Unicode: default ignorable ones, controls, separators, and what is drawn as a blank.
+constexpr auto invisible = std::to_array<Range>({
+    {0x0000, 0x001f},   {0x007f, 0x00a0},   {0x00ad, 0x00ad}, {0x034f, 0x034f}, {0x061c, 0x061c},
+    {0x115f, 0x1160},   {0x1680, 0x1680},   {0x17b4, 0x17b5}, {0x180b, 0x180f}, {0x2000, 0x200f},
+    {0x2028, 0x202f},   {0x205f, 0x206f},   {0x2800, 0x2800}, {0x3000, 0x3000}, {0x3164, 0x3164},
+    {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3},
+    {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+});
+
+// Marks that are drawn over the character before them.
+constexpr auto combining = std::to_array<Range>({
+    {0x0300, 0x036f},
+    {0x0483, 0x0489},
+    {0x0591, 0x05bd},
+    {0x0610, 0x061a},
+    {0x064b, 0x065f},
+    {0x1ab0, 0x1aff},
+    {0x1dc0, 0x1dff},
+    {0x20d0, 0x20ff},
+    {0xfe20, 0xfe2f},
+});
+
+bool is_in(std::span<const Range> ranges, char32_t character) {
+  return std::ranges::any_of(ranges, [character](const Range& range) {
+    return character >= range.first && character <= range.last;
+  });
 }
 
 }  // namespace
@@ -32,14 +60,14 @@ bool is_plain_name(std::string_view text) {
   if (text.empty() || text.front() == ' ' || text.back() == ' ') {
     return false;
   }
-  const bool controls =
-      std::ranges::any_of(text, [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7f; });
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (is_invisible(text.substr(at, 3)) || is_invisible(text.substr(at, 2))) {
+  for (bool is_first = true; !text.empty(); is_first = false) {
+    const char32_t character = take_character(text);
+    if (character == not_utf8 || is_in(invisible, character) ||
+        (is_first && is_in(combining, character))) {
       return false;
     }
   }
-  return !controls;
+  return true;
 }
 
 }  // namespace parley::base

@@ -28,8 +28,9 @@ inline std::string_view cut(std::string_view text, size_t bytes_max) {
   return text.substr(0, end);
 }
 
-// Whether people can tell the name from others when they see it: no control characters, no space
-// at either end, nothing invisible and nothing that turns the direction of writing.
+// Whether people can tell the name from others when they see it: UTF-8 without control characters,
+// no space at either end nor one of the unusual ones, nothing invisible, nothing that turns the
+// direction of writing, and no mark in front that is drawn over what stands before the name.
 bool is_plain_name(std::string_view text);
 
 }  // namespace parley::base

@@ -42,4 +42,21 @@ TEST(PlainName, RefusesWhatCannotBeTold) {
   EXPECT_FALSE(is_plain_name(std::string_view("a\0b", 3)));
 }
 
+TEST(PlainName, RefusesWhatUnicodeCallsIgnorable) {
+  for (const std::string_view name :
+       {"a\u00adb", "a\u034fb", "a\u061cb", "a\u115fb", "a\u180eb", "a\u2064b", "a\u2069b",
+        "a\u206fb", "a\u3164b", "a\ufe0fb", "a\uffa0b", "a\U000e0061b", "a\u2800b", "\u3000a",
+        "a\u202fb", "\u0301a", "\u20dda", "a\xff", "a\xe2\x82"}) {
+    EXPECT_FALSE(is_plain_name(name)) << name;
+  }
+}
+
+TEST(PlainName, TakesTheNamesOfAllLanguages) {
+  for (const std::string_view name : {"规划者", "مخطط", "משה", "भाषा",  //
+                                      "계획자", "Zoë", "план-2",         //
+                                      "e\u0301tude", "σχέδιο", "แผน", "bot 🤖"}) {
+    EXPECT_TRUE(is_plain_name(name)) << name;
+  }
+}
+
 }  // namespace parley::base

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/principal.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "lib/crypto.h"
@@ -40,25 +40,17 @@ std::optional<Principal> authenticate(const core::Machine& machine,
     const core::AgentRef ref = agents.find_token(hash);
     if (ref != core::none) {
       const core::Agent& agent = agents[ref];
-      return Principal{id, ref, agent.name, agent.kind, agent.dialect, agent.rights, hash};
+      return Principal{id,           ref,          agent.name, agent.kind,
+                       agent.dialect, agent.rights, hash,       agent.registered};
     }
   }
   return std::nullopt;
 }
 
-bool sees_subscribers(const core::Tables& tables, const Principal& caller) {
-  return tables.agents.looks_after_workspace(caller.ref);
-}
-
-bool sees_receivers(const core::Tables& tables, const Principal& caller,
-                    const core::Message& message) {
-  return message.topic == core::none || sees_subscribers(tables, caller);
-}
-
-bool takes_part(const core::Task& task, const Principal& caller) {
-  return task.director == caller.name || task.specialist == caller.name ||
-         std::ranges::any_of(task.moves,
-                             [&](const core::TaskMove& move) { return move.from == caller.name; });
+// The first principal of the first workspace would be 0, which means that nobody is known: so all
+// are moved by one.
+net::CallerId caller_id(core::WorkspaceId workspace, core::AgentRef ref) {
+  return (net::CallerId{std::to_underlying(workspace)} << 32 | ref) + 1;
 }
 
 bool is_current(const core::Machine& machine, const Principal& principal) {

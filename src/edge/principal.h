@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/machine/machine.h"
+#include "net/server.h"
 
 namespace parley::edge {
 
@@ -18,6 +19,7 @@ struct Principal {
   core::Dialect dialect = core::Dialect::flow;
   uint8_t rights = 0;
   core::TokenHash token{};
+  base::Time registered{};  // nothing from before is its own, though another had its name then
 
   bool is_admin() const {
     return kind == core::PrincipalKind::admin ||
@@ -28,16 +30,12 @@ struct Principal {
   }
 };
 
-// Whether the caller may know who subscribes to which topics. Only maintainers and stewards may:
-// the publisher of a message sees counts.
-bool sees_subscribers(const core::Tables& tables, const Principal& caller);
-// Whether the caller may know who the receivers of the message are: of one to a topic they are its
-// subscribers.
-bool sees_receivers(const core::Tables& tables, const Principal& caller,
-                    const core::Message& message);
-
-// Whether the caller gave the task, has it, or had it.
-bool takes_part(const core::Task& task, const Principal& caller);
+// The number by which the server knows a principal, whichever of its tokens it shows: all of them
+// share what may be held for it.
+net::CallerId caller_id(core::WorkspaceId workspace, core::AgentRef ref);
+inline net::CallerId caller_id(const Principal& principal) {
+  return caller_id(principal.workspace, principal.ref);
+}
 
 // Whether the token is still valid, and still this principal's: connections stay, agents go.
 bool is_current(const core::Machine& machine, const Principal& principal);

@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "core/model/words.h"
 #include "core/topics/broker_topics.h"
+#include "edge/gate.h"
 #include "lib/json.h"
 
 namespace parley::edge {
@@ -59,6 +60,7 @@ static void render_limits(const core::Rules& rules, const core::Agent& agent, ba
   out.key("budget").object().key("messages").number(today.messages);
   out.key("messages_max").number(rules.guard_messages);
   out.key("tokens").number(today.tokens).key("tokens_max").number(rules.guard_tokens);
+  out.key("bytes").number(today.bytes).key("bytes_max").number(rules.guard_bytes);
   out.key("resets").time(core::Budget::day_ends(now)).end_object();
 }
 
@@ -72,7 +74,7 @@ std::string_view agent_status(const core::Agent& agent) {
 
 void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now,
                   const AgentParts& shown, JsonWriter& out,
-                  const std::function<void(const core::Agent&)>& webhook) {
+                  const std::function<void(const core::Agent&)>& rest) {
   const core::Agent& agent = tables.agents[ref];
   out.object().key("id").text(agent.name).key("kind").text(word_of(agent.kind));
   out.key("dialect").text(dialect::name_of(agent.dialect)).key("role").text(agent.role);
@@ -81,6 +83,13 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
     out.text(capability);
   }
   out.end_array();
+  if (!agent.claims.empty()) {
+    out.key("claimed_capabilities").array();
+    for (const std::string& claim : agent.claims) {
+      out.text(claim);
+    }
+    out.end_array();
+  }
   if (shown.subscriptions) {
     out.key("subscriptions").array();
     for (const std::string& topic : agent.subscriptions) {
@@ -100,9 +109,8 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
   for (lib::JsonSlices members(agent.profile); members.next(member);) {
     out.raw_key(member.key).raw(member.value);
   }
-  if (shown.webhook && webhook && !agent.webhook.url.empty()) {
-    out.key("webhook");
-    webhook(agent);
+  if (rest) {
+    rest(agent);
   }
   out.key("registered").time(agent.registered);
   if (agent.seen.us != 0) {

@@ -22,10 +22,11 @@ struct AgentParts {
   bool subscriptions = false;
 };
 
-// The agent as it is `now`, which the tables do not know. `webhook` writes the value of `webhook`.
+// The agent as it is `now`, which the tables do not know. `rest` writes the members that they do
+// not know either, its webhook among them.
 void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now,
                   const AgentParts& shown, lib::JsonWriter& out,
-                  const std::function<void(const core::Agent&)>& webhook = {});
+                  const std::function<void(const core::Agent&)>& rest = {});
 // Of the subscribers only the viewer is shown; with core::none as viewer all are.
 void render_topic(const core::Tables& tables, std::string_view name, core::AgentRef viewer,
                   lib::JsonWriter& out);

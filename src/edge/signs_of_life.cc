@@ -5,7 +5,6 @@
 
 #include "core/agents/presence.h"
 #include "edge/api/context.h"
-#include "edge/api/waiting.h"
 
 namespace parley::edge {
 
@@ -38,13 +37,21 @@ void SignsOfLife::note(const Principal& caller) {
   context_.ask(caller, core::Heartbeat{.only_seen = true});
 }
 
-void SignsOfLife::keep(const Asker& asker) {
-  const core::Tables& t = context_.tables(asker.caller.workspace);
-  context_.waits.add(context_.clock.now() + sign_interval(t.rules), [this, asker] {
-    if (context_.waiting->contains(asker.exchange) &&
-        is_current(context_.broker.machine(), asker.caller)) {
-      note(asker.caller);
-      keep(asker);
+void SignsOfLife::keep(const Principal& caller) {
+  if (kept_.emplace(caller.workspace, caller.ref, caller.token).second) {
+    keep_on(caller);
+  }
+}
+
+void SignsOfLife::keep_on(const Principal& caller) {
+  const core::Tables& t = context_.tables(caller.workspace);
+  context_.waits.add(context_.clock.now() + sign_interval(t.rules), [this, caller] {
+    if (context_.server->held_by(caller_id(caller)).waits > 0 &&
+        is_current(context_.broker.machine(), caller)) {
+      note(caller);
+      keep_on(caller);
+    } else {
+      kept_.erase({caller.workspace, caller.ref, caller.token});
     }
   });
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/time.h"
@@ -9,7 +11,6 @@
 
 namespace parley::edge {
 
-struct Asker;
 class Context;
 
 // Writes down that an agent is there. Commands speak for themselves; who only looks into its inbox
@@ -20,12 +21,18 @@ class SignsOfLife {
 
   // The caller asked for something.
   void note(const Principal& caller);
-  // The caller waits for an answer, and is there until it has it.
-  void keep(const Asker& asker);
+  // A call of the caller waits: the caller is there as long as one does. However many wait, one
+  // sign is written for all.
+  void keep(const Principal& caller);
 
  private:
+  using Kept = std::tuple<core::WorkspaceId, core::AgentRef, core::TokenHash>;
+
+  void keep_on(const Principal& caller);
+
   Context& context_;
   std::map<std::pair<core::WorkspaceId, core::AgentRef>, base::Time> called_;  // the newest sign
+  std::set<Kept> kept_;  // those for whom a sign is due
 };
 
 }  // namespace parley::edge

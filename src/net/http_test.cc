@@ -67,6 +67,16 @@ void expect_refused(std::string_view bytes, Code code) {
   EXPECT_EQ(got.code, code) << bytes;
 }
 
+// Which of two counts is nobody's to choose.
+TEST(RequestParser, TwoTokensOrOriginsAreRefused) {
+  for (const std::string name : {"Authorization", "Origin"}) {
+    RequestParser parser({.header_bytes_max = 1'000, .body_bytes_max = 1'000});
+    parser.feed("GET / HTTP/1.1\r\nHost: a\r\n" + name + ": x\r\n" + name + ": x\r\n\r\n");
+    EXPECT_EQ(parser.state(), RequestParser::State::failed);
+    EXPECT_EQ(parser.error().code, Code::bad_request);
+  }
+}
+
 TEST(RequestParser, GivesThePartsOfARequest) {
   RequestParser parser(limits);
   EXPECT_EQ(feed(parser,

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <map>
@@ -31,6 +32,8 @@ constexpr Duration test_patience = base::seconds(60);
 //   /ws        a WebSocket that sends each message back
 //   /count     a WebSocket that answers once per turn with how many messages came in it
 //   /stream    a stream without an end; `flood` fills it
+//   /busy      takes a millisecond of the server's thread
+//   /number    how many requests there were with this one
 //   /later     answered when `answer_later` is called
 //   else       the method, path, query and body
 //
@@ -104,6 +107,14 @@ class LiveServer final : public Handler {
       streams.push_back(exchange.connection);
     } else if (request.path == "/later") {
       later.push_back(exchange);
+    } else if (request.path == "/busy") {
+      const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+      while (std::chrono::steady_clock::now() < until) {
+      }
+      server_->respond(exchange, {200, "text/plain", "busy", {}});
+    } else if (request.path == "/number") {
+      server_->respond(exchange,
+                       {200, "text/plain", "number " + std::to_string(requests) + ";", {}});
     } else if (request.path == "/large") {
       server_->respond(exchange, {200, "text/plain", std::string(1'000'000, 'L'), {}});
     } else {
@@ -132,6 +143,7 @@ class LiveServer final : public Handler {
   }
   void on_drained(ConnectionId) override { ++drained; }
   Response problem(const Error& error) override { return problem_for_tests(error); }
+  bool is_behind() const override { return behind; }
   Time on_turn() override {
     ++turns;
     for (auto& [connection, count] : counts_) {
@@ -151,6 +163,7 @@ class LiveServer final : public Handler {
   size_t messages = 0;
   size_t closed = 0;
   size_t drained = 0;
+  std::atomic<bool> behind = false;
   std::atomic<size_t> turns = 0;  // can be looked at from anywhere: asking the server is a turn
 
  private:

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/peer_table.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace parley::net {
 
 PeerTable::Peer& PeerTable::add(std::unique_ptr<Peer> peer) {
@@ -16,7 +19,7 @@ PeerTable::Peer* PeerTable::find(ConnectionId id) const {
 
 void PeerTable::mark_dirty(Peer& peer) {
   if (!std::exchange(peer.is_dirty, true)) {
-    dirty_.push_back(peer.connection.id());
+    dirty_.push(peer.connection.line(), peer.connection.id());
   }
   mark_dead(peer);
 }
@@ -28,9 +31,19 @@ void PeerTable::mark_dead(Peer& peer) {
 }
 
 void PeerTable::mark_cut(Peer& peer) {
-  if (peer.connection.is_cut_short() && !std::exchange(peer.is_cut, true)) {
-    cut_.push_back(peer.connection.id());
+  if (peer.connection.is_cut_short()) {
+    mark_ready(peer);
   }
+}
+
+void PeerTable::mark_ready(Peer& peer) {
+  if (!std::exchange(peer.is_ready, true)) {
+    ready_.push(peer.connection.line(), peer.connection.id());
+  }
+}
+
+void PeerTable::charge(const Peer& peer, Duration time) {
+  ready_.charge(peer.connection.line(), static_cast<uint64_t>(std::max<int64_t>(time.us, 0)));
 }
 
 }  // namespace parley::net

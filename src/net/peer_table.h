@@ -7,13 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/fair_queue.h"
+#include "base/metered_queue.h"
 #include "net/connection/connection.h"
 
 namespace parley::net {
 
 // The connections of a server, and what its turns have still to do with them. What is marked is
-// handed out once, in the order of the marks; what a turn has no time for is handed out first by
-// the next. On the server's thread.
+// handed out once: the lines (Connection::line) in turn, in each the order of the marks. What a
+// turn has no time for is for the next. On the server's thread.
 class PeerTable {
  public:
   // A connection, and what its server has noted of it. Each server adds what the bytes go through.
@@ -27,7 +29,7 @@ class PeerTable {
     bool has_ended = false;  // our side
     bool is_dirty = false;   // in dirty_
     bool is_dead = false;    // in dead_
-    bool is_cut = false;     // in cut_
+    bool is_ready = false;   // in ready_
   };
 
   // For the peer that is added next.
@@ -41,43 +43,43 @@ class PeerTable {
   void mark_dirty(Peer& peer);
   // If it is dead, it is to be dropped.
   void mark_dead(Peer& peer);
-  // If the turn was too short for all of its bytes, it is to be resumed.
+  // If its time was too short for all of its bytes, it is to be resumed.
   void mark_cut(Peer& peer);
+  // It is to be read, or resumed.
+  void mark_ready(Peer& peer);
+  // What was done with one that was ready has taken so long: by that its line gets its next turn.
+  void charge(const Peer& peer, Duration time);
   bool has_dead() const { return !dead_.empty(); }
+  size_t dead() const { return dead_.size(); }
+  bool has_ready() const { return !ready_.empty(); }
   // Whether the next turn has nothing to do.
-  bool is_idle() const { return dirty_.empty() && dead_.empty() && cut_.empty(); }
+  bool is_idle() const { return dirty_.empty() && dead_.empty() && ready_.empty(); }
 
-  // Calls `act` with each that is dirty, cut or dead; what is marked meanwhile is for the next
-  // time. Before each, `is_over` is asked with how many there were: once it says yes the rest is
-  // left, in front. `act` must not drop any.
+  // Calls `act` with as many as are dirty or ready. Before each, `is_over` is asked with how many
+  // there were: once it says yes the rest is left. `act` must not drop any.
   template <class IsOver, class Act>
   void take_dirty(const IsOver& is_over, const Act& act) {
-    take(dirty_, is_over, [&](ConnectionId id) {
-      if (Peer* const peer = find(id)) {
-        peer->is_dirty = false;
-        act(*peer);
-      }
-    });
+    take(dirty_, &Peer::is_dirty, is_over, act);
   }
   template <class IsOver, class Act>
-  void take_cut(const IsOver& is_over, const Act& act) {
-    take(cut_, is_over, [&](ConnectionId id) {
-      if (Peer* const peer = find(id)) {
-        peer->is_cut = false;
-        act(*peer);
-      }
-    });
+  void take_ready(const IsOver& is_over, const Act& act) {
+    take(ready_, &Peer::is_ready, is_over, act);
   }
-  // The same for dead ones: each is gone when `dropped` is called with its id, and with whether the
-  // handler knows of it.
+  // The same for dead ones, in the order of their deaths: each is gone when `dropped` is called
+  // with its id, and with whether the handler knows of it.
   template <class IsOver, class Dropped>
   void drop_dead(const IsOver& is_over, const Dropped& dropped) {
-    take(dead_, is_over, [&](ConnectionId id) {
-      const auto at = peers_.find(id);
+    const Ids taken = std::exchange(dead_, {});
+    for (size_t n = 0; n < taken.size(); ++n) {
+      if (is_over(n)) {
+        dead_.insert(dead_.begin(), taken.begin() + static_cast<std::ptrdiff_t>(n), taken.end());
+        return;
+      }
+      const auto at = peers_.find(taken[n]);
       const bool is_known = at->second->connection.is_known();
       peers_.erase(at);
-      dropped(id, is_known);
-    });
+      dropped(taken[n], is_known);
+    }
   }
 
   // Calls `act` with all of them, in no order. It must add and drop none.
@@ -91,23 +93,24 @@ class PeerTable {
  private:
   using Ids = std::vector<ConnectionId>;
 
-  template <class IsOver, class Act>
-  static void take(Ids& list, const IsOver& is_over, const Act& act) {
-    const Ids taken = std::exchange(list, {});
-    for (size_t n = 0; n < taken.size(); ++n) {
-      if (is_over(n)) {
-        list.insert(list.begin(), taken.begin() + static_cast<std::ptrdiff_t>(n), taken.end());
-        return;
+  template <class Queue, class IsOver, class Act>
+  void take(Queue& queue, bool Peer::*mark, const IsOver& is_over,
+            const Act& act) {
+    const size_t marked = queue.size();
+    for (size_t n = 0; n < marked && !is_over(n); ++n) {
+      if (Peer* const peer = find(queue.pop())) {
+        peer->*mark = false;
+        act(*peer);
       }
-      act(taken[n]);
     }
   }
 
   std::unordered_map<ConnectionId, std::unique_ptr<Peer>> peers_;
   ConnectionId last_id_ = 0;
-  Ids dirty_;  // have something to write, or have ended
-  Ids dead_;   // to be dropped
-  Ids cut_;    // have more to be read than the turn had time for
+  base::FairQueue<ConnectionId> dirty_;  // have something to write, or have ended
+  // Can be read, or have more than their time was enough for.
+  base::MeteredQueue<ConnectionId> ready_{300};  // microseconds
+  Ids dead_;                             // to be dropped
 };
 
 }  // namespace parley::net

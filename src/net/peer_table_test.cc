@@ -12,7 +12,7 @@ using Ids = std::vector<ConnectionId>;
 
 class Listener final : public Handler {
  public:
-  CallerId on_head(const Request&) override { return 1; }
+  CallerId on_head(const Request& head) override { return head.header("x-caller") == "2" ? 2 : 1; }
   void on_request(const Exchange&, const Request&) override {}
   void on_message(ConnectionId, std::string_view) override {}
   void on_closed(ConnectionId) override {}
@@ -63,6 +63,19 @@ TEST(PeerTable, WhatATurnHasNoTimeForComesBeforeWhatWasMarkedMeanwhile) {
   EXPECT_EQ(bench.dirty(), (Ids{second.connection.id(), first.connection.id()}));
 }
 
+// One caller with many connections, one with one.
+TEST(PeerTable, CallersTakeTurns) {
+  Bench bench;
+  std::vector<PeerTable::Peer*> peers;
+  for (const std::string caller : {"1", "1", "1", "2"}) {
+    peers.push_back(&bench.come());
+    std::string request = "GET / HTTP/1.1\r\nHost: a\r\nX-Caller: " + caller + "\r\n\r\n";
+    peers.back()->connection.feed(request);
+    bench.table.mark_dirty(*peers.back());
+  }
+  EXPECT_EQ(bench.dirty(), (Ids{1, 4, 2, 3}));
+}
+
 TEST(PeerTable, TheDeadAreDroppedOnceAndAreNotHandedOutAnyMore) {
   Bench bench;
   PeerTable::Peer& known = bench.come();
@@ -103,8 +116,8 @@ TEST(PeerTable, OnlyWhatWasCutShortIsResumed) {
     bench.table.mark_cut(*peer);
   }
   Ids resumed;
-  bench.table.take_cut([](size_t) { return false; },
-                       [&](PeerTable::Peer& peer) { resumed.push_back(peer.connection.id()); });
+  bench.table.take_ready([](size_t) { return false; },
+                         [&](PeerTable::Peer& peer) { resumed.push_back(peer.connection.id()); });
   EXPECT_EQ(resumed, (Ids{busy.connection.id()}));
 }
 

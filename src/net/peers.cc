@@ -26,7 +26,8 @@ Peers::Peers(const Limits& limits, Handler& handler) : sweep_interval_(sweep_int
 }
 
 Time Peers::work() {
-  posted_.run();
+  const Time began = time_of_work();
+  posted_.run([&] { return is_too_long(began); });
   if (around_.now >= next_sweep_) {
     sweep();
   }
@@ -40,6 +41,9 @@ void Peers::sweep() {
   next_sweep_ = around_.now + sweep_interval_;
   peers_.each([this](Peer& peer) {
     peer.connection.tick();
+    if (peer.connection.is_deaf() && has_left(peer)) {
+      peer.connection.fail();
+    }
     if (!peer.connection.output().empty() || peer.connection.phase() != Connection::Phase::open) {
       peers_.mark_dirty(peer);
     }
@@ -70,13 +74,27 @@ void Peers::flush() {
   peers_.take_dirty(is_over, [this](Peer& peer) { flush(peer); });
 }
 
-void Peers::resume_cut() {
-  peers_.take_cut([this](size_t resumed) { return resumed > 0 && around_.turn_is_over(); },
-                  [this](Peer& peer) {
-                    peer.connection.resume();
-                    peers_.mark_cut(peer);
-                    peers_.mark_dirty(peer);
-                  });
+void Peers::resume(Peer& peer) {
+  peer.connection.resume();
+  peers_.mark_cut(peer);
+  peers_.mark_dirty(peer);
+}
+
+bool Peers::make_room() {
+  const auto has_room = [this] {
+    return peers_.size() - peers_.dead() < around_.limits.connections_max;
+  };
+  for (const ConnectionId id : around_.accounts.strangers()) {
+    if (has_room()) {
+      break;
+    }
+    // One that is closing has an answer to get, and goes soon.
+    if (Peer& silent = *peers_.find(id); silent.connection.phase() == Connection::Phase::open) {
+      silent.connection.fail();
+      peers_.mark_dirty(silent);
+    }
+  }
+  return has_room();
 }
 
 void Peers::flush(Peer& peer) {
@@ -92,9 +110,7 @@ void Peers::flush(Peer& peer) {
   peers_.mark_dead(peer);
   if (connection.wants_input() && !peer.waits_to_read) {
     if (!connection.kept().empty()) {
-      connection.resume();
-      peers_.mark_cut(peer);
-      peers_.mark_dirty(peer);
+      resume(peer);
     }
     // A connection that paused again must not wait for bytes: it has to come here once more, for
     // those that it keeps.

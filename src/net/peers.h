@@ -15,6 +15,13 @@ namespace parley::net {
 class Peers : public Server {
  public:
   size_t connections() const override { return peers_.size(); }
+  Account held_by(CallerId caller) const override { return around_.accounts.of(caller); }
+  std::optional<Error> begin_wait(CallerId caller, ConnectionId connection) override {
+    return around_.accounts.begin_wait(around_.limits, caller, connection);
+  }
+  void end_wait(CallerId caller, ConnectionId connection) override {
+    around_.accounts.end_wait(caller, connection);
+  }
   void post(std::function<void()> work) override { posted_.post(std::move(work)); }
   void respond(const Exchange& exchange, const Response& response) override;
   void start_stream(const Exchange& exchange, const Response& head) override;
@@ -34,6 +41,8 @@ class Peers : public Server {
   virtual void write(Peer& peer) = 0;
   // Ends our side: all that there was to write has left.
   virtual void end(Peer& peer) = 0;
+  // Whether the peer has ended its side, or is gone; asked where nothing is read of it.
+  virtual bool has_left(Peer& /*peer*/) { return false; }
   // From now on what comes in is read.
   virtual void wait_to_read(Peer& peer) = 0;
   // The same after a pause: bytes that came in before may be at hand without a further event.
@@ -45,8 +54,13 @@ class Peers : public Server {
 
   // The turn from where all that came in was read. Returns when the next one is due.
   Time work();
-  // Goes on with the connections for which the turn before was too short, in their order.
-  void resume_cut();
+  // Goes on with a connection that had more bytes than its time was enough for.
+  void resume(Peer& peer);
+  // Whether there is a place for one more connection; makes one, if need be, of the connection
+  // that has been silent for longest of those whose caller is not known.
+  bool make_room();
+  // Whether the next turn has nothing to do.
+  bool is_idle() const { return peers_.is_idle() && !posted_.has_left(); }
   // When the times of all connections are checked next.
   Time next_sweep() const { return next_sweep_; }
   void reap();

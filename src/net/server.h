@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,16 @@ using ConnectionId = uint64_t;
 
 // The number that the handler gives a caller; 0: a caller who is not known.
 using CallerId = uint64_t;
+
+// What one caller holds of the server now.
+struct Account {
+  size_t connections = 0;
+  size_t unfinished_bytes = 0;  // of requests and messages that are not whole
+  size_t unread_bytes = 0;      // of output that waits to be written
+  size_t waits = 0;             // calls that wait for mail, an answer or a lock
+
+  bool operator==(const Account&) const = default;
+};
 
 // One request on a connection, until it is answered. Pipelined requests are answered in any order;
 // the answers leave in the order of the requests.
@@ -103,8 +114,9 @@ class Handler {
 class Server {
  public:
   struct Limits {
-    // One more is answered 503. Less when the process may not have as many descriptors; the server
-    // raises that limit as far as it may.
+    // One more takes the place of the one that was silent for longest of those whose caller is not
+    // known; where all are known it is answered 503. Less when the process may not have as many
+    // descriptors; the server raises that limit as far as it may.
     size_t connections_max = 10'000;
     size_t header_bytes_max = 16 * 1024;
     size_t body_bytes_max = 2 * 1024 * 1024;
@@ -119,6 +131,12 @@ class Server {
     // Beyond it the request that grows is refused; a caller that sends one at a time is never
     // refused.
     size_t unfinished_bytes_per_principal_max = 16 * 1024 * 1024;
+    // Output that waits on all connections of one caller. Beyond it a connection that holds more
+    // than an even share of it is read no further, and gets no large answer.
+    size_t unread_bytes_per_principal_max = 32 * 1024 * 1024;
+    size_t connections_per_principal_max = 512;  // one more is answered 429
+    size_t waits_per_principal_max = 256;        // see Account; one more is answered 429
+    size_t waits_per_connection_max = 64;
     // From the first byte to the last of a request, and from the connection to its first request.
     Duration request_timeout = base::seconds(30);
     Duration idle_timeout = base::minutes(5);    // between requests, or while a peer reads nothing
@@ -128,7 +146,12 @@ class Server {
   virtual ~Server() = default;
 
   virtual size_t connections() const = 0;
-  // From any thread: runs `work` on the server's thread, in the next turn, before its `on_turn`.
+  // What callers hold; and where the handler says that a call waits.
+  virtual Account held_by(CallerId caller) const = 0;
+  virtual std::optional<Error> begin_wait(CallerId caller, ConnectionId connection) = 0;
+  virtual void end_wait(CallerId caller, ConnectionId connection) = 0;
+  // From any thread: runs `work` on the server's thread, in the next turn, before its `on_turn`; in
+  // a later one when very much was posted before.
   virtual void post(std::function<void()> work) = 0;
 
   // The answer to an exchange; ignored when the connection is gone. A client that ends its side

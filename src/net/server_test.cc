@@ -157,6 +157,26 @@ TEST(Server, ConnectionOverTheLimitIsAnswered503) {
   EXPECT_TRUE(again.read_until_holds("GET /again "));
 }
 
+// What one connection has sent at once does not run in one go.
+TEST(Server, OneThatPipelinesHoldsUpNobody) {
+  LiveServer live;
+  RawClient other(live.url());
+  other.send(get("/"));
+  ASSERT_TRUE(other.read_until_holds("GET / "));
+  RawClient greedy(live.url());
+  std::string requests;
+  for (int n = 0; n < 300; ++n) {
+    requests += get("/busy");
+  }
+  greedy.send(requests);
+  live.wait_until([&] { return live.requests > 1; });
+  other.send(get("/number"));
+  ASSERT_TRUE(other.read_until_holds("number ") && other.read_until_holds(";"));
+  const size_t at = other.got.find("number ");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_LT(std::stoi(other.got.substr(at + 7)), 150);
+}
+
 TEST(Server, ManyConnectionsAreServed) {
   LiveServer live;
   std::vector<std::unique_ptr<RawClient>> clients;
@@ -436,6 +456,25 @@ TEST(Server, StopTellsWebSocketsAndWritesWhatIsBuffered) {
   EXPECT_TRUE(stream.read_to_end().ends_with("4\r\nlast\r\n0\r\n\r\n"));
   live.stop();
   EXPECT_EQ(live.closed, 2u);
+}
+
+// One who sent much before is held up; it was the same for all.
+TEST(Server, WhoAsksForLittleIsReadWhileTheHandlerIsBehind) {
+  LiveServer live;
+  live.behind = true;
+  RawClient client(live.url());
+  client.send(get("/number"));
+  EXPECT_TRUE(client.read_until_holds("number 1;"));
+  const std::string large = "POST /number HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n" +
+                            std::string(40'000, 'x');
+  client.send(large);
+  EXPECT_TRUE(client.read_until_holds("number 2;"));
+  client.send(get("/number"));
+  const size_t turns = live.turns;
+  live.wait_until([&] { return live.turns > turns + 100; });
+  EXPECT_LT(live.on_thread([&] { return live.requests; }), 3u);
+  live.behind = false;
+  EXPECT_TRUE(client.read_until_holds("number 3;"));
 }
 
 TEST(Server, DueTimeBringsATurn) {

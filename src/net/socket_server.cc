@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include <cstring>
 #include <ctime>
 #include <optional>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "net/connection/connection.h"
@@ -39,6 +41,14 @@ using base::seconds;
 constexpr size_t read_bytes_max = 256 * 1024;
 // What a turn reads before it works.
 constexpr size_t turn_bytes_max = 1024 * 1024;
+// How long one connection is read while others wait to be.
+constexpr Duration slice_max = base::microseconds(300);
+// After so many connections were read, it is looked who else can be.
+constexpr size_t served_before_look = 8;
+// Who sends no more meanwhile is read also while the handler is behind.
+constexpr size_t little_bytes = 16 * 1024;
+// So many events are taken in one look: each only notes what can be done.
+constexpr size_t events_max = 256;
 // How long a turn reads before it works, and writes before it reads again: with what it applies in
 // between (node::Node::Options::apply_max) under 5 ms.
 constexpr Duration reading_max = base::microseconds(1'500);
@@ -111,7 +121,10 @@ class Loop final : public SocketServer {
         turn_clock_(options.clock != nullptr ? *options.clock : clock_),
         read_buffer_(
             std::max(read_bytes_max, options.limits.header_bytes_max + read_bytes_max / 2)) {
-    around_.turn_is_over = [this] { return monotonic_now() - began_ > reading_max; };
+    around_.turn_is_over = [this] {
+      const Time now = monotonic_now();
+      return now - began_ > reading_max || (now - slice_began_ > slice_max && peers_.has_ready());
+    };
   }
 
   std::expected<void, Error> start(const Options& options);
@@ -138,6 +151,7 @@ class Loop final : public SocketServer {
   void read_on(Peer& peer) override;
   bool is_too_long(Time began) const override { return monotonic_now() - began > writing_max; }
   Time time_of_work() const override { return monotonic_now(); }
+  bool has_left(Peer& peer) override;
 
   void bind(const tcp::endpoint& endpoint, const Options& options, AsioError& ec);
   void accept();
@@ -145,10 +159,16 @@ class Loop final : public SocketServer {
   void wait_for_wake();
   void wake();
   void turn();
+  void read_all();
+  // Reads one, or goes on with what was read of it.
+  void serve(Peer& peer);
+  void look();
   // The first event ends the waiting.
   void note_begin() { began_ = began_.us == 0 ? monotonic_now() : began_; }
   Duration wait_time(Time due);
   void update_time();
+  // Notes that there is something to be read.
+  void can_read(Peer& peer);
   void read(SocketPeer& peer);
   void wait_to_write(SocketPeer& peer);
   void finish();
@@ -165,6 +185,12 @@ class Loop final : public SocketServer {
   std::vector<char> read_buffer_;
   size_t read_bytes_ = 0;  // in this turn
   Time began_;             // of the turn; 0 while it waits
+  Time slice_began_;       // of the connection that is read now
+  bool is_behind_ = false;
+  // Bytes of each line since the handler is behind, and connections of those that have sent much,
+  // which can be read.
+  std::unordered_map<uint64_t, size_t> behind_;
+  std::vector<ConnectionId> put_off_;
   Time due_{};
   int64_t date_second_ = -1;
   bool accepting_ = false;
@@ -266,7 +292,7 @@ void Loop::accept() {
 
 void Loop::accepted(tcp::socket&& socket) {
   const size_t max = around_.limits.connections_max;
-  const bool is_over = connections() >= max;
+  const bool is_over = !make_room();
   if (is_over && (tls_ || connections() >= max + refused_max)) {
     return;  // closes it
   }
@@ -337,11 +363,7 @@ void Loop::turn() {
   }
   note_begin();
   update_time();
-  if (!around_.handler->is_behind()) {
-    resume_cut();
-    while (read_bytes_ < turn_bytes_max && !around_.turn_is_over() && context_.poll_one() > 0) {
-    }
-  }
+  read_all();
   if (!accepting_ && accept_after_ <= around_.now) {
     accept();
   }
@@ -350,8 +372,58 @@ void Loop::turn() {
   around_.handler->on_turn_ended(ended);
 }
 
+// Reads the connections that can be, those of the caller first that has taken least time. While the
+// handler is behind with what came in before, who sends much waits, and the others do not.
+void Loop::read_all() {
+  is_behind_ = around_.handler->is_behind();
+  if (!is_behind_) {
+    behind_.clear();
+  }
+  look();
+  for (size_t served = 1; peers_.has_ready(); ++served) {
+    peers_.take_ready([](size_t taken) { return taken > 0; }, [this](Peer& peer) { serve(peer); });
+    if (read_bytes_ >= turn_bytes_max || monotonic_now() - began_ > reading_max) {
+      break;
+    }
+    if (served % served_before_look == 0 || !peers_.has_ready()) {
+      look();
+    }
+  }
+  for (const ConnectionId id : std::exchange(put_off_, {})) {
+    if (Peer* const peer = peers_.find(id)) {
+      peers_.mark_ready(*peer);
+    }
+  }
+}
+
+void Loop::serve(Peer& peer) {
+  const uint64_t line = peer.connection.line();
+  if (is_behind_ && behind_[line] > little_bytes) {
+    put_off_.push_back(peer.connection.id());
+    return;
+  }
+  slice_began_ = monotonic_now();
+  const size_t before = read_bytes_;
+  const bool goes_on = peer.connection.is_cut_short();
+  if (goes_on) {
+    resume(peer);
+  } else {
+    read(of(peer));
+  }
+  peers_.charge(peer, monotonic_now() - slice_began_);
+  if (is_behind_) {
+    behind_[line] += goes_on ? little_bytes + 1 : read_bytes_ - before;
+  }
+}
+
+// Takes note of all that has happened to the sockets.
+void Loop::look() {
+  for (size_t events = 0; events < events_max && context_.poll_one() > 0; ++events) {
+  }
+}
+
 Duration Loop::wait_time(Time due) {
-  if (!peers_.is_idle()) {
+  if (!is_idle()) {
     return {};
   }
   // Never long: the clock of `due` may be set while we wait.
@@ -412,7 +484,7 @@ void Loop::wait_to_write(SocketPeer& peer) {
     found->waits_to_write = false;
     peers_.mark_dirty(*found);
     if (of(*found).stream.is_tls()) {
-      read(of(*found));  // it may be TLS that had to write before it could read
+      can_read(*found);  // it may be TLS that had to write before it could read
     }
   });
 }
@@ -424,7 +496,7 @@ void Loop::wait_to_read(Peer& peer) {
   of(peer).socket.async_wait(tcp::socket::wait_read, [this, id = peer.connection.id()](AsioError) {
     if (Peer* const found = peers_.find(id)) {
       found->waits_to_read = false;
-      read(of(*found));
+      can_read(*found);
     }
   });
 }
@@ -437,13 +509,23 @@ void Loop::read_on(Peer& peer) {
   }
   asio::post(context_, [this, id = peer.connection.id()] {
     if (Peer* const found = peers_.find(id); found != nullptr && !found->waits_to_read) {
-      read(of(*found));
+      can_read(*found);
     }
   });
 }
 
-void Loop::read(SocketPeer& peer) {
+void Loop::can_read(Peer& peer) {
   note_begin();
+  peers_.mark_ready(peer);
+}
+
+// An end that came behind bytes which were not read yet is told as well.
+bool Loop::has_left(Peer& peer) {
+  pollfd wanted{of(peer).socket.native_handle(), POLLRDHUP, 0};
+  return ::poll(&wanted, 1, 0) == 1;
+}
+
+void Loop::read(SocketPeer& peer) {
   Connection& connection = peer.connection;
   if (!connection.wants_input()) {
     peers_.mark_dirty(peer);
@@ -483,7 +565,7 @@ void Loop::read(SocketPeer& peer) {
     if (peer.stream.is_tls() && result.status == SocketStream::Status::done) {
       asio::post(context_, [this, id = connection.id()] {
         if (Peer* const found = peers_.find(id)) {
-          read(of(*found));
+          can_read(*found);
         }
       });
     } else {

@@ -78,7 +78,9 @@ void Broker::ask(core::WorkspaceId workspace, std::string_view actor, core::Comm
   const Askers::Actor who = Askers::actor_of(workspace, actor);
   // What the actor has asked before may let this pass. What others have asked is not told to them
   // yet, so this may as well have come before it.
-  if (!askers_.is_untold(who) && refuse_at_door(entry, done)) {
+  const auto refusal = askers_.is_untold(who) ? node_->over_budget(entry) : node_->admit(entry);
+  if (refusal) {
+    tell_refusal(entry, *refusal, done);
     return;
   }
   const auto changes =
@@ -91,17 +93,12 @@ void Broker::ask(core::WorkspaceId workspace, std::string_view actor, core::Comm
   askers_.add(*ticket, who, changes, std::move(done));
 }
 
-bool Broker::refuse_at_door(core::Entry& entry, Done& done) const {
-  const std::optional<Error> error = node_->admit(entry);
-  if (!error) {
-    return false;
-  }
-  const core::Outcome outcome = std::unexpected(*error);
+void Broker::tell_refusal(const core::Entry& entry, const Error& error, Done& done) const {
+  const core::Outcome outcome = std::unexpected(error);
   if (refusal_observer_) {
     refusal_observer_(entry, outcome);
   }
   done(outcome, {});
-  return true;
 }
 
 core::StreamId Broker::open(core::WorkspaceId workspace, std::string_view actor,

@@ -79,7 +79,7 @@ class Broker final : private Outlet {
   void send_owed(Time now);
   void write_owed();
   void ask_to_close(const OpenStreams::Closing& closing);
-  bool refuse_at_door(core::Entry& entry, Done& done) const;
+  void tell_refusal(const core::Entry& entry, const Error& error, Done& done) const;
 
   std::unique_ptr<Node> node_;
   Askers askers_;

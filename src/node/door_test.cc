@@ -104,5 +104,23 @@ TEST_F(Door, WhatOthersWaitForLetsNobodyIn) {
   EXPECT_EQ(told_, (std::vector<Code>{accepted, Code::budget_exceeded, accepted}));
 }
 
+// Who never waits for an answer would otherwise have everything written: what it asked before can
+// only add to what it has had stored.
+TEST_F(Door, WhoHasHadTooMuchStoredIsRefusedThoughOthersOfItsAreOnTheirWay) {
+  ask(core::broker_name,
+      core::SetRules{{{"guard.messages_per_day", "0"}, {"guard.bytes_per_day", "1000"}}});
+  step();
+  const std::string body(2'000, 'x');
+  ask("ana", a_send("ana", "m1").to("bo").body(body));
+  step();
+  ask("ana", core::Take{1});  // passes, and is not told yet
+  const base::Seq before = journal_.last();
+  ask("ana", a_send("ana", "m2").to("bo").body(body));
+  EXPECT_EQ(at_the_door_, 1);
+  EXPECT_EQ(told_.back(), Code::budget_exceeded);
+  step();
+  EXPECT_EQ(journal_.last().n, before.n + 1);
+}
+
 }  // namespace
 }  // namespace parley::node

@@ -47,6 +47,10 @@ class Node {
     std::function<Seq()> view_position;
     // True while the view is so far behind that no more messages are taken: OVERLOADED.
     std::function<bool()> view_full;
+    // What can still be stored, in bytes; below `room_min` nothing is taken that would be kept:
+    // STORAGE_FULL. Empty: enough.
+    std::function<uint64_t()> room;
+    uint64_t room_min = 0;
     // By this clock a step applies for `apply_max` and leaves the rest to the next. Null: all.
     base::Clock* steady = nullptr;
     base::Duration apply_max = base::microseconds(1'500);
@@ -75,6 +79,8 @@ class Node {
   // must be seen. Gives the entry the present time. Not for one whose actor has submitted others
   // that are not applied yet.
   std::optional<Error> admit(core::Entry& entry) const;
+  // The same for any command: only whether its actor has had too much stored.
+  std::optional<Error> over_budget(core::Entry& entry) const;
 
   // One turn: appends what collected as one batch, applies what can be read, tells the outlet; of
   // much that can be read, a part.
@@ -101,6 +107,8 @@ class Node {
 
   // Why commands are being refused: the disk is full, storage failed. None when all is well.
   const std::optional<Error>& trouble() const { return trouble_; }
+  // Why nothing new is taken although all else works: there is little room left.
+  const std::optional<Error>& room_trouble() const { return room_trouble_; }
 
   // Why the newest snapshot is not stored; nothing is lost by that.
   const std::optional<Error>& snapshot_trouble() const { return snapshots_.trouble(); }
@@ -117,6 +125,8 @@ class Node {
   bool has_started() const;
   bool batch_is_settled() const;
   bool waits_for_journal() const;
+  void look_at_room(Time now);
+  Time tick_due() const;
 
   journal::Journal& journal_;
   Outlet& outlet_;
@@ -132,6 +142,8 @@ class Node {
   Ticket newest_told_ = start_ticket;  // of our commands: the outcome, or that it is refused
   Time tick_after_{};                  // after a refused append: time is not tried at once again
   std::optional<Error> trouble_;
+  std::optional<Error> room_trouble_;
+  Time room_due_{};      // when the room is looked at again
   bool broken_ = false;  // the machine cannot follow the journal any more
 };
 

@@ -84,8 +84,9 @@ std::expected<core::Machine, Error> Snapshots::restore() {
 
 std::expected<void, Error> Snapshots::keep(Seq seq) {
   note_stored();
-  if (due_ == Seq{} && saving_ == Seq{} &&
-      bytes_since_ >= std::max(options_.bytes_min, 4 * bytes_)) {
+  const bool wanted = bytes_since_ >= std::max(options_.bytes_min, 4 * bytes_) ||
+                      (std::exchange(hurried_, false) && (bytes_since_ > 0 || trouble_));
+  if (due_ == Seq{} && saving_ == Seq{} && wanted) {
     due_ = seq;
     bytes_since_ = 0;
   }

@@ -43,6 +43,10 @@ class Snapshots {
   // takes none now.
   std::expected<void, base::Error> keep(base::Seq seq);
 
+  // The next one is due although few records came since: there is little room, and a snapshot lets
+  // old records go.
+  void hurry() { hurried_ = true; }
+
   // Why the newest one is not stored: the state does not pass the check of a start, or the disk
   // failed. Nothing is lost, as the records stay; until one is stored they only grow.
   const std::optional<base::Error>& trouble() const { return trouble_; }
@@ -62,6 +66,7 @@ class Snapshots {
   Options options_;
   size_t bytes_since_ = 0;  // of records, since the newest was due
   size_t bytes_ = 0;        // of the newest
+  bool hurried_ = false;
   base::Seq due_;           // the place of the next, until the view has passed it; 0: none is due
   base::Seq saving_;        // the one that the journal is making and storing; 0: none
   std::shared_ptr<Made> made_;

@@ -61,6 +61,8 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::resume_ignored, "resume_ignored", Check::resume},
     {Canary::broadcast_kept, "broadcast_kept", Check::letter},
     {Canary::pattern_ignored, "pattern_ignored", Check::receivers},
+    {Canary::table_unshared, "table_unshared", Check::share},
+    {Canary::critical_unlimited, "critical_unlimited", Check::guard},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -94,6 +96,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::late_unmarked, "late_unmarked", Check::wait},
     {Canary::duplicate_unmarked, "duplicate_unmarked", Check::wait},
     {Canary::miscounted, "miscounted", Check::recount},
+    {Canary::wrong_victim, "wrong_victim", Check::share},
     {Canary::door_too_narrow, "door_too_narrow", Check::advice},
 });
 
@@ -147,6 +150,7 @@ constexpr auto added_rules = std::to_array<AddedRule>({
     {Canary::circle_ignored, "collab.deadlock", "warn"},
     {Canary::thread_unlimited, "thread_messages_max", "1000000"},
     {Canary::share_ignored, "task.giver_percent", "100"},
+    {Canary::table_unshared, "share_percent", "100"},
     {Canary::tried_for_ever, "dead_letter_tries_max", "30"},
     {Canary::pass_skipped, "dead_letter_pass", "8760h"},
     {Canary::thread_closed_early, "thread_duration_max", "100ms"},
@@ -164,6 +168,7 @@ constexpr auto ignored_rules = std::to_array<IgnoredRules>({
     {Canary::budget_ignored, "guard.messages_per_day"},
     {Canary::fan_out_ignored, "guard.fan_out_per_min"},
     {Canary::ping_pong_ignored, "guard.ping_pong_max"},
+    {Canary::critical_unlimited, "guard.critical_per_min"},
 });
 
 bool alter_rules(Canary canary, core::SetRules& rules) {

@@ -65,6 +65,8 @@ enum class Canary : uint8_t {
   resume_ignored,
   broadcast_kept,
   pattern_ignored,
+  table_unshared,
+  critical_unlimited,
   // In what one node reads.
   tie_by_node,
   entry_skipped,
@@ -101,6 +103,7 @@ enum class Canary : uint8_t {
   late_unmarked,
   duplicate_unmarked,
   miscounted,
+  wrong_victim,
   door_too_narrow,
 };
 

@@ -19,7 +19,7 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"inbox.content_bytes", {"1024", "3072", "10240", "10240"}},
     {"queue_max", {"2", "4", "12", "60"}},
     {"dead_letters_max", {"1", "3", "10", "60"}},
-    {"settled_max", {"0", "2", "20", "200"}},
+    {"settled_max", {"0", "4", "40", "400"}},
     {"topic.retained_max", {"0", "1", "3", "20"}},
     {"attempts_max", {"1", "2", "3", "5"}},
     {"topics_max", {"2", "3", "4", "10"}},
@@ -75,6 +75,8 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"lock.waiters_max", {"0", "1", "3", "1000"}},
     {"locks_max", {"0", "2", "4", "10000"}},
     {"locks_per_agent_max", {"1", "2", "4", "100"}},
+    {"share_percent", {"20", "50", "100", "100"}},
+    {"escalations_max", {"1", "3", "10", "10000"}},
     {"settled_retention", {"0s", "1s", "2m", "24h"}},
     {"flow.request_timeout", {"100ms", "1s", "20s", "5m"}},
     // Not `none`: what then fails at once is refused and stored, which the scenarios have.
@@ -104,9 +106,12 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"breaker.failures_max", {"0", "1", "3", "10"}},
     {"breaker.queue_percent", {"0", "50", "90", "100"}},
     {"breaker.pause", {"100ms", "2s", "60s", "60s"}},
+    {"guard.bytes_per_day", {"0", "1000000000", "4294967296", "1000000000000"}},
+    {"guard.bytes_per_min", {"0", "268435456", "1000000000", "1000000000000"}},
     {"guard.messages_per_day", {"0", "5", "40", "1000000"}},
     {"guard.tokens_per_day", {"0", "50", "1000", "100000000"}},
     {"guard.fan_out_per_min", {"0", "3", "20", "100000"}},
+    {"guard.critical_per_min", {"0", "1", "3", "600"}},
     {"guard.ping_pong_max", {"0", "1", "2", "200"}},
 });
 

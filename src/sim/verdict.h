@@ -48,8 +48,9 @@ enum class Check : uint8_t {
   resume,     // Who comes back gets what it did not see, and nothing that it did.
   body,       // The record of a live message can be read.
   advice,     // What is refused at the door would be refused inside, and leave nothing behind.
+  share,      // Nobody fills a table that all share; what goes for room is of whoever holds most.
 };
-constexpr size_t check_count = static_cast<size_t>(Check::advice) + 1;
+constexpr size_t check_count = static_cast<size_t>(Check::share) + 1;
 
 std::string_view check_name(Check check);
 

@@ -199,7 +199,7 @@ std::expected<History, Error> History::open(const Start& start) {
 }
 
 DatabaseResult<void> History::prepare() {
-  if (auto set = database_.run("PRAGMA cache_size=-32768"); !set) {
+  if (auto set = database_.run("PRAGMA cache_size=-16384"); !set) {
     return set;
   }
   const std::pair<Statement*, std::string_view> wanted[] = {

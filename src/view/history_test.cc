@@ -71,14 +71,14 @@ TEST(History, MessageIsThereWholeWithItsDelivery) {
   const auto entry = (*found)->entry();
   ASSERT_TRUE(entry);
   EXPECT_EQ(std::get<core::Send>(entry->command).envelope.body, "{\"hello\":1}");
-  EXPECT_EQ(reader.deliveries(sent->message).value(),
+  EXPECT_EQ(reader.deliveries(admin, sent->message).value(),
             (std::vector<StoredDelivery>{{"bo", State::queued, world.clock.now(), 0, ""}}));
   ASSERT_TRUE(world.ask("bo", core::Take{}));
   const Time taken = world.clock.now();
   world.clock.advance(base::seconds(1));
   ASSERT_TRUE(world.ask("bo", core::Ack{target("m1"), {}}));
   folder.fold();
-  EXPECT_EQ(reader.deliveries(sent->message).value(),
+  EXPECT_EQ(reader.deliveries(admin, sent->message).value(),
             (std::vector<StoredDelivery>{{"bo", State::acked, world.clock.now(), 1, "", taken}}));
   EXPECT_EQ(reader.position().value(), world.last());
 }
@@ -100,6 +100,30 @@ TEST(History, OnlySenderAndReceiversAndAdminFindAMessage) {
     EXPECT_FALSE(reader.find(viewer, seq)->has_value());
   }
   EXPECT_FALSE(reader.find(admin, id_of("m2"))->has_value());
+}
+
+// A name that is registered anew is another agent.
+TEST(History, ANameFindsNothingFromBeforeItsRegistration) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  const auto first = world.ask("ana", in_thread(a_send("ana", "m1").to("bo"), "talk"));
+  const auto second = world.ask("bo", in_thread(a_send("bo", "m2").to("ana"), "talk"));
+  ASSERT_TRUE(first && second);
+  folder.fold();
+  Reader reader = reader_of(world);
+  const Time last = reader.find(admin, second->message).value()->time;
+  const Reader::Viewer anew{workspace_first, "bo", last + base::milliseconds(1)};
+  for (const Seq seq : {first->message, second->message}) {
+    EXPECT_TRUE(reader.find(as("bo"), seq).value().has_value());
+    EXPECT_FALSE(reader.find(anew, seq).value().has_value());
+    EXPECT_TRUE(reader.receivers(as("bo"), seq, 9)->count > 0);
+  }
+  EXPECT_TRUE(reader.search(anew, {})->messages.empty());
+  EXPECT_TRUE(reader.search(anew, {.thread = "talk"})->messages.empty());
+  EXPECT_TRUE(reader.search(anew, {.sent_only = true})->messages.empty());
+  EXPECT_FALSE(reader.thread(anew, "talk").value().has_value());
+  EXPECT_EQ(reader.thread(as("bo"), "talk").value()->messages, 2u);
 }
 
 TEST(History, RefusedAndRepeatedSendsLeaveNoRow) {
@@ -219,22 +243,22 @@ TEST(History, CountsReceiversAndListsThemWhenTheyAreFew) {
   ASSERT_TRUE(world.ask("bo", core::Ack{target("m1"), {}}));
   folder.fold();
   Reader reader = reader_of(world);
-  const auto few = reader.receivers(seq, 2);
+  const auto few = reader.receivers(admin, seq, 2);
   ASSERT_TRUE(few);
   EXPECT_EQ(few->count, 2u);
   EXPECT_EQ(few->open, 1u);
   ASSERT_EQ(few->listed.size(), 2u);
   EXPECT_EQ(few->listed[0].receiver, "bo");
-  EXPECT_TRUE(reader.receivers(seq, 1)->listed.empty());
-  EXPECT_EQ(reader.receivers(Seq{999}, 1)->count, 0u);
-  // Whoever sent or got it is known, however many they are.
+  EXPECT_TRUE(reader.receivers(admin, seq, 1)->listed.empty());
+  EXPECT_EQ(reader.receivers(admin, Seq{999}, 1)->count, 0u);
+  // Whoever sent or got it finds it, however many they are; nobody else does.
   for (const std::string_view party : {"ana", "bo", "cy"}) {
-    EXPECT_TRUE(*reader.is_party({core::workspace_first, party}, seq)) << party;
+    EXPECT_TRUE(*reader.find(as(party), seq)) << party;
   }
   for (const std::string_view other : {"di", "nobody"}) {
-    EXPECT_FALSE(*reader.is_party({core::workspace_first, other}, seq)) << other;
+    EXPECT_FALSE(*reader.find(as(other), seq)) << other;
   }
-  EXPECT_FALSE(*reader.is_party({core::workspace_first, "ana"}, Seq{999}));
+  EXPECT_FALSE(*reader.find(as("ana"), Seq{999}));
 }
 
 TEST(History, DeadLettersAsTheyCameAndWereResolved) {
@@ -252,18 +276,18 @@ TEST(History, DeadLettersAsTheyCameAndWereResolved) {
   EXPECT_EQ(letters[0].reason, core::Reason::rejected);
   EXPECT_EQ(letters[0].last_error, "no such task");
   EXPECT_EQ(letters[0].receiver, "bo");
-  EXPECT_EQ(reader.deliveries(refused)->front(),
+  EXPECT_EQ(reader.deliveries(admin, refused)->front(),
             (StoredDelivery{"bo", State::rejected, world.clock.now(), 1, "no such task",
                             world.clock.now()}));
-  EXPECT_EQ(reader.deliveries(lost)->front().state, State::dead);
-  EXPECT_EQ(reader.deliveries(lost)->front().last_error, "no agent or topic has this name");
+  EXPECT_EQ(reader.deliveries(admin, lost)->front().state, State::dead);
+  EXPECT_EQ(reader.deliveries(admin, lost)->front().last_error, "no agent or topic has this name");
 
   ASSERT_TRUE(world.ask("", core::ResolveDeadLetter{letters[0].id, core::Resolution::retried}));
   folder.fold();
   letters = reader.dead_letters(refused).value();
   EXPECT_EQ(letters[0].resolution, core::Resolution::retried);
   EXPECT_EQ(letters[0].resolved_at, world.clock.now());
-  EXPECT_EQ(reader.deliveries(refused)->front(),
+  EXPECT_EQ(reader.deliveries(admin, refused)->front(),
             (StoredDelivery{"bo", State::queued, world.clock.now(), 0, "", world.clock.now()}));
 }
 
@@ -271,9 +295,9 @@ TEST(History, DroppedDeadLetterSaysSo) {
   World world;
   Folder folder(world);
   add_agents(world);
-  ASSERT_TRUE(world.ask("", core::SetRules{{{"dead_letters_max", "1"}}}));
   const Seq first = world.ask("ana", a_send("ana", "m1").to("nobody"))->message;
   const Seq second = world.ask("ana", a_send("ana", "m2").to("no one"))->message;
+  ASSERT_TRUE(world.ask("", core::SetRules{{{"dead_letters_max", "1"}}}));
   folder.fold();
   Reader reader = reader_of(world);
   EXPECT_TRUE(reader.dead_letters(first)->front().dropped);
@@ -292,7 +316,7 @@ TEST(History, MessageThatTheEngineForgetsAtOnceIsStillTold) {
   folder.fold();
   Reader reader = reader_of(world);
   const Time now = world.clock.now();
-  EXPECT_EQ(reader.deliveries(seq).value(),
+  EXPECT_EQ(reader.deliveries(admin, seq).value(),
             (std::vector<StoredDelivery>{{"bo", State::acked, now, 1, "", now}}));
 }
 
@@ -349,7 +373,7 @@ Rows rows_of(const World& world) {
   Rows rows;
   for (Seq seq{1}; seq <= world.last(); seq = seq.next()) {
     if (auto found = reader.find(admin, seq); found && *found) {
-      rows[seq] = {(*found)->record, reader.deliveries(seq).value()};
+      rows[seq] = {(*found)->record, reader.deliveries(admin, seq).value()};
       EXPECT_EQ(reader.dead_letters(seq).has_value(), true);
     }
   }
@@ -527,7 +551,7 @@ TEST(History, OldMessagesAreForgottenInSmallSteps) {
   EXPECT_EQ(folder.history->forget(before, 4).value(), 0u);
   Reader reader = reader_of(world);
   EXPECT_FALSE(reader.find(admin, seqs[6])->has_value());
-  EXPECT_TRUE(reader.deliveries(seqs[6])->empty());
+  EXPECT_TRUE(reader.deliveries(admin, seqs[6])->empty());
   EXPECT_TRUE(reader.dead_letters(seqs[6])->empty());
   EXPECT_TRUE(reader.find(admin, seqs[7])->has_value());
   EXPECT_EQ(reader.dead_letters(seqs[7])->size(), 1u);

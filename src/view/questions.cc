@@ -25,13 +25,13 @@ Questions::~Questions() {
   }
 }
 
-void Questions::ask(Ask ask, Refuse refuse) {
+void Questions::ask(uint64_t caller, Ask ask, Refuse refuse) {
   bool is_queued = false;
   {
     const std::lock_guard lock(mutex_);
     is_queued = waiting_.size() < options_.waiting_max;
     if (is_queued) {
-      waiting_.push_back({std::move(ask), std::move(refuse)});
+      waiting_.push(caller, {std::move(ask), std::move(refuse)});
     }
   }
   if (is_queued) {
@@ -64,8 +64,7 @@ bool Questions::step() {
 }
 
 void Questions::answer_next(std::unique_lock<std::mutex>& lock) {
-  const Question question = std::move(waiting_.front());
-  waiting_.pop_front();
+  const Question question = waiting_.pop();
   lock.unlock();
   answer(question);
   lock.lock();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <mutex>
@@ -10,20 +10,22 @@
 #include <string>
 #include <thread>
 
+#include "base/fair_queue.h"
 #include "view/feed/feed.h"
 #include "view/reader.h"
 
 namespace parley::view {
 
 // Asks a history for those who may not wait for the disk: on a thread of its own with a low
-// priority, one question after the other. A slow one delays other questions and nothing else.
+// priority, one question after the other. Those who ask take turns, so that many questions of one
+// delay those of another by one. A slow question delays other questions and nothing else.
 class Questions {
  public:
   struct Options {
     std::string path;  // of the database
     Feed::Post post;
     int nice = 10;
-    size_t waiting_max = 1'000;
+    size_t waiting_max = 10'000;
     bool thread = true;  // false: whoever has it calls `step`
   };
 
@@ -38,7 +40,8 @@ class Questions {
   ~Questions();
 
   // Posts the answer, or `refuse` with what went wrong: OVERLOADED when too many questions wait.
-  void ask(Ask ask, Refuse refuse);
+  // `caller` is the number of whoever asks.
+  void ask(uint64_t caller, Ask ask, Refuse refuse);
   // Without a thread: answers the next question. False when there is none.
   bool step();
 
@@ -56,7 +59,7 @@ class Questions {
   std::optional<Reader> reader_;  // the thread's; opened when it is first needed
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Question> waiting_;
+  base::FairQueue<Question> waiting_;
   bool stop_ = false;
   std::thread thread_;  // last, so that all else is there when it starts
 };

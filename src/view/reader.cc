@@ -21,6 +21,17 @@ std::string involves(const std::string& who) {
   return "(" + who + "=-1 OR m.sender=" + who + " OR EXISTS (SELECT 1 FROM deliveries d " +
          "WHERE d.message=m.seq AND d.receiver=" + who + "))";
 }
+// The gate of the history, twin of `may_see` in edge/gate.h: whether the viewer ?2 may see the
+// message m of its workspace ?1. What is older than ?6, when it was registered, is another's who
+// had its name, unless it was delivered since: a dead letter that was retried.
+const std::string may_see =
+    "m.workspace=?1 AND (?2=-1 OR (m.sender=?2 AND m.time>=?6) OR EXISTS (SELECT 1 FROM deliveries "
+    "d WHERE d.message=m.seq AND d.receiver=?2 AND (m.time>=?6 OR (d.time>=?6 AND d.state<" +
+    std::to_string(static_cast<int>(core::State::expired)) + "))))";
+// The deliveries d of the message ?3 that the viewer may know of.
+const std::string of_message =
+    "FROM messages m JOIN deliveries d ON d.message=m.seq WHERE m.seq=?3 AND m.workspace=?1 "
+    "AND (?2=-1 OR (m.sender=?2 AND m.time>=?6) OR d.receiver=?2)";
 // A message on a topic, as `is_on_topic` tells it: what no agent of that name got.
 const std::string on_topic =
     "(m.receivers<>'*' AND instr(m.receivers, ', ')=0 AND (m.receivers GLOB 'topic:*' OR "
@@ -35,8 +46,6 @@ const std::string columns = "SELECT m.seq, m.time, m.workspace, m.record FROM me
 
 // A search walks places from the newest down, by indexes alone: of ?1, in the range from ?2 to ?3.
 const std::string range = "AND seq>=?2 AND seq<?3 ";
-const std::string of_thread =
-    "SELECT seq FROM messages WHERE thread=?1 AND thread<>'' AND workspace=?2 ORDER BY seq ";
 const std::string newest_first = "ORDER BY 1 DESC LIMIT ?4";
 
 int64_t number(Seq seq) { return static_cast<int64_t>(std::min<uint64_t>(seq.n, INT64_MAX)); }
@@ -77,14 +86,11 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
   }
   reader.timeline_ = std::move(*timeline);
   const std::pair<Statement*, std::string> wanted[] = {
-      {&reader.by_seq_, columns + "WHERE m.seq=?3 AND m.workspace=?1 AND " + involves("?2") +
-                            " AND " + involves_openly("?4")},
-      {&reader.is_party_, "SELECT 1 FROM messages m WHERE m.seq=?3 AND m.workspace=?1 AND " +
-                              involves("?2")},
-      {&reader.by_id_, columns + "WHERE m.id_key=?4 AND m.id=?3 AND m.workspace=?1 AND " +
-                           involves("?2") + " ORDER BY m.seq DESC LIMIT 1"},
-      {&reader.by_native_id_, columns + "WHERE m.native_id=?3 AND m.native_id<>'' AND "
-                                        "m.workspace=?1 AND " + involves("?2") +
+      {&reader.by_seq_,
+       columns + "WHERE m.seq=?3 AND " + may_see + " AND " + involves_openly("?4")},
+      {&reader.by_id_, columns + "WHERE m.id_key=?4 AND m.id=?3 AND " + may_see +
+                           " ORDER BY m.seq DESC LIMIT 1"},
+      {&reader.by_native_id_, columns + "WHERE m.native_id=?3 AND m.native_id<>'' AND " + may_see +
                                   " ORDER BY m.seq DESC LIMIT 1"},
       {&reader.in_thread_, "SELECT seq FROM messages WHERE thread=?1 AND thread<>'' "
                            "AND workspace=?5 " + range + newest_first},
@@ -95,26 +101,28 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
            "AND message<?3 " + newest_first},
       {&reader.all_, "SELECT seq FROM messages WHERE ?1=-1 " + range + newest_first},
       {&reader.counts_,
-       "SELECT count(*), ifnull(sum(state<?2), 0), ifnull(sum(state>=?3), 0), "
-       "ifnull(max(time), 0) FROM deliveries WHERE message=?1"},
+       "SELECT count(*), ifnull(sum(d.state<?4), 0), ifnull(sum(d.state>=?5), 0), "
+       "ifnull(max(d.time), 0) " + of_message},
       {&reader.deliveries_,
-       "SELECT p.name, d.state, d.time, d.attempts, d.last_error, d.offered FROM deliveries d "
-       "JOIN principals p ON p.id=d.receiver WHERE d.message=? ORDER BY p.name"},
+       "SELECT (SELECT name FROM principals WHERE id=d.receiver), d.state, d.time, d.attempts, "
+       "d.last_error, d.offered " + of_message + " ORDER BY 1"},
       {&reader.letters_,
        "SELECT d.id, p.name, d.reason, d.failed_at, d.retry_count, d.last_error, d.resolution, "
        "d.dropped, d.resolved_by, d.resolved_at FROM dead_letters d "
        "JOIN principals p ON p.id=d.receiver WHERE d.message=? ORDER BY d.id"},
       {&reader.thread_,
-       "SELECT a.seq, p.name, a.time, b.time, (SELECT count(*) FROM (SELECT 1 FROM messages "
-       "WHERE thread=?1 AND thread<>'' AND workspace=?2 LIMIT ?3)) FROM messages a, messages b "
-       "JOIN principals p ON p.id=a.sender WHERE a.seq=(" + of_thread + "LIMIT 1) AND b.seq=(" +
-           of_thread + "DESC LIMIT 1)"},
+       "SELECT min(m.seq), min(m.time), max(m.time), count(*), "
+       "(SELECT min(seq) FROM messages WHERE thread=?3 AND thread<>'' AND workspace=?1) "
+       "FROM (SELECT seq, time, workspace, sender FROM messages WHERE thread=?3 AND thread<>'' "
+       "AND workspace=?1 ORDER BY seq DESC LIMIT ?4) m WHERE " + may_see},
+      {&reader.sender_,
+       "SELECT p.name FROM messages m JOIN principals p ON p.id=m.sender WHERE m.seq=?1"},
       {&reader.correlated_,
-       "SELECT m.thread FROM (SELECT seq, thread, sender FROM messages WHERE correlation=?1 "
-       "AND correlation<>'' AND workspace=?2 AND thread<>'' ORDER BY seq DESC LIMIT ?4) m WHERE " +
-           involves("?3") + " GROUP BY m.thread ORDER BY max(m.seq) DESC LIMIT ?5"},
-      {&reader.in_trace_, columns + "WHERE m.trace_key=?1 AND m.workspace=?2 AND m.seq>?3 "
-                          "ORDER BY m.seq LIMIT 1"},
+       "SELECT m.thread FROM (SELECT seq, time, workspace, sender, thread FROM messages WHERE "
+       "correlation=?3 AND correlation<>'' AND workspace=?1 AND thread<>'' ORDER BY seq DESC "
+       "LIMIT ?4) m WHERE " + may_see + " GROUP BY m.thread ORDER BY max(m.seq) DESC LIMIT ?5"},
+      {&reader.in_trace_, "SELECT seq FROM messages WHERE trace_key=?1 AND workspace=?2 AND seq>?3 "
+                          "ORDER BY seq LIMIT ?4"},
       {&reader.principal_, "SELECT id FROM principals WHERE workspace=? AND name=?"},
       {&reader.position_, "SELECT seq FROM position"},
   };
@@ -175,15 +183,23 @@ std::expected<std::optional<StoredMessage>, Error> Reader::find(const Viewer& vi
 
 std::expected<std::optional<StoredMessage>, Error> Reader::find(Statement& statement,
                                                                 const Viewer& viewer) {
+  const auto known = bind(statement, viewer);
+  if (!known) {
+    return std::unexpected(known.error());
+  }
+  return *known ? one(statement) : std::nullopt;
+}
+
+// Binds what `may_see` asks for. False when the history never heard of the viewer.
+std::expected<bool, Error> Reader::bind(Statement& statement, const Viewer& viewer) {
   const auto who = number_of(viewer);
   if (!who) {
     return std::unexpected(who.error());
   }
-  if (!*who) {
-    return std::nullopt;
+  if (*who) {
+    statement.bind(1, number(viewer.workspace)).bind(2, **who).bind(6, viewer.since.us);
   }
-  statement.bind(1, number(viewer.workspace)).bind(2, **who);
-  return one(statement);
+  return who->has_value();
 }
 
 std::expected<std::optional<int64_t>, Error> Reader::number_of(const Viewer& viewer) {
@@ -224,14 +240,17 @@ std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Se
   by_seq_.bind(1, number(viewer.workspace))
       .bind(2, **who)
       .bind(4, **agent)
-      .bind(5, hides_subscribers);
+      .bind(5, hides_subscribers)
+      .bind(6, viewer.since.us);
   return collect(scan, std::clamp<size_t>(search.limit, 1, limit_max));
 }
 
 // Of the places that `scan` walks, those that by_seq_ finds.
 std::expected<Reader::Page, Error> Reader::collect(Statement& scan, size_t limit) {
   Page page;
-  for (size_t seen = 0; seen < scan_max && page.messages.size() < limit; ++seen) {
+  size_t bytes = 0;
+  for (size_t seen = 0; seen < scan_max && page.messages.size() < limit && bytes < page_bytes_max;
+       ++seen) {
     const auto row = scan.step();
     if (!row) {
       return failed(row.error());
@@ -249,6 +268,7 @@ std::expected<Reader::Page, Error> Reader::collect(Statement& scan, size_t limit
       return std::unexpected(message.error());
     }
     if (*message) {
+      bytes += (*message)->record.size();
       page.messages.push_back(std::move(**message));
     }
   }
@@ -256,10 +276,15 @@ std::expected<Reader::Page, Error> Reader::collect(Statement& scan, size_t limit
   return page;
 }
 
-std::expected<Reader::Receivers, Error> Reader::receivers(Seq message, size_t listed_max) {
-  counts_.bind(1, number(message))
-      .bind(2, static_cast<int64_t>(core::State::acked))
-      .bind(3, static_cast<int64_t>(core::State::expired));
+std::expected<Reader::Receivers, Error> Reader::receivers(const Viewer& viewer, Seq message,
+                                                          size_t listed_max) {
+  const auto known = bind(counts_, viewer);
+  if (!known || !*known) {
+    return known ? std::expected<Receivers, Error>(Receivers{}) : std::unexpected(known.error());
+  }
+  counts_.bind(3, number(message))
+      .bind(4, static_cast<int64_t>(core::State::acked))
+      .bind(5, static_cast<int64_t>(core::State::expired));
   const auto row = counts_.step();
   if (!row) {
     return failed(row.error());
@@ -272,7 +297,7 @@ std::expected<Reader::Receivers, Error> Reader::receivers(Seq message, size_t li
   counts_.reset();
   // Counted before they are listed: a message to everyone may have very many.
   if (found.count <= listed_max) {
-    auto listed = deliveries(message);
+    auto listed = deliveries(viewer, message);
     if (!listed) {
       return std::unexpected(listed.error());
     }
@@ -281,23 +306,15 @@ std::expected<Reader::Receivers, Error> Reader::receivers(Seq message, size_t li
   return found;
 }
 
-std::expected<bool, Error> Reader::is_party(const Viewer& viewer, Seq message) {
-  const auto who = number_of(viewer);
-  if (!who || !*who) {
-    return who ? std::expected<bool, Error>(false) : std::unexpected(who.error());
-  }
-  is_party_.bind(1, number(viewer.workspace)).bind(2, **who).bind(3, number(message));
-  const auto row = is_party_.step();
-  if (!row) {
-    return failed(row.error());
-  }
-  is_party_.reset();
-  return *row;
-}
-
-std::expected<std::vector<StoredDelivery>, Error> Reader::deliveries(Seq message) {
+std::expected<std::vector<StoredDelivery>, Error> Reader::deliveries(const Viewer& viewer,
+                                                                     Seq message) {
   std::vector<StoredDelivery> found;
-  deliveries_.bind(1, number(message));
+  const auto known = bind(deliveries_, viewer);
+  if (!known || !*known) {
+    return known ? std::expected<std::vector<StoredDelivery>, Error>(found)
+                 : std::unexpected(known.error());
+  }
+  deliveries_.bind(3, number(message));
   while (true) {
     const auto row = deliveries_.step();
     if (!row) {
@@ -338,42 +355,52 @@ std::expected<std::vector<StoredDeadLetter>, Error> Reader::dead_letters(Seq mes
   }
 }
 
-std::expected<std::optional<StoredThread>, Error> Reader::thread(WorkspaceId workspace,
+std::expected<std::optional<StoredThread>, Error> Reader::thread(const Viewer& viewer,
                                                                  std::string_view name) {
-  thread_.bind(1, name).bind(2, number(workspace)).bind(3, static_cast<int64_t>(scan_max));
+  const auto known = bind(thread_, viewer);
+  if (!known || !*known) {
+    return known ? std::expected<std::optional<StoredThread>, Error>(std::nullopt)
+                 : std::unexpected(known.error());
+  }
+  thread_.bind(3, name).bind(4, static_cast<int64_t>(scan_max));
   const auto row = thread_.step();
   if (!row) {
     return failed(row.error());
   }
-  if (!*row) {
-    return std::nullopt;
-  }
   StoredThread found{.name = std::string(name),
                      .root = Seq{static_cast<uint64_t>(thread_.integer(0))},
-                     .owner = std::string(thread_.text(1)),
-                     .created = Time{thread_.integer(2)},
-                     .changed = Time{thread_.integer(3)},
-                     .messages = static_cast<uint64_t>(thread_.integer(4))};
+                     .owner = {},
+                     .created = Time{thread_.integer(1)},
+                     .changed = Time{thread_.integer(2)},
+                     .messages = static_cast<uint64_t>(thread_.integer(3))};
+  const bool sees_first = thread_.integer(0) == thread_.integer(4);
   thread_.reset();
-  return found;
+  if (found.messages > 0 && sees_first) {
+    sender_.bind(1, number(found.root));
+    const auto sender = sender_.step();
+    if (!sender) {
+      return failed(sender.error());
+    }
+    found.owner = *sender ? sender_.text(0) : "";
+    sender_.reset();
+  }
+  return found.messages == 0 ? std::nullopt : std::optional(std::move(found));
 }
 
 std::expected<std::vector<StoredThread>, Error> Reader::correlated(const Viewer& viewer,
                                                                    std::string_view correlation,
                                                                    size_t limit) {
-  const auto who = number_of(viewer);
-  if (!who) {
-    return std::unexpected(who.error());
+  const auto known = bind(correlated_, viewer);
+  if (!known) {
+    return std::unexpected(known.error());
   }
   std::vector<std::string> names;
-  if (*who) {
-    correlated_.bind(1, correlation)
-        .bind(2, number(viewer.workspace))
-        .bind(3, **who)
+  if (*known) {
+    correlated_.bind(3, correlation)
         .bind(4, static_cast<int64_t>(scan_max))
         .bind(5, static_cast<int64_t>(std::clamp<size_t>(limit, 1, limit_max)));
   }
-  while (*who) {
+  while (*known) {
     const auto row = correlated_.step();
     if (!row) {
       return failed(row.error());
@@ -385,7 +412,7 @@ std::expected<std::vector<StoredThread>, Error> Reader::correlated(const Viewer&
   }
   std::vector<StoredThread> found;
   for (const std::string& name : names) {
-    auto one = thread(viewer.workspace, name);
+    auto one = thread(viewer, name);
     if (!one) {
       return std::unexpected(one.error());
     }
@@ -396,7 +423,7 @@ std::expected<std::vector<StoredThread>, Error> Reader::correlated(const Viewer&
   return found;
 }
 
-std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(WorkspaceId workspace,
+std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(const Viewer& viewer,
                                                                   const base::Id128& trace,
                                                                   size_t limit, Seq after) {
   const auto ends = timeline_.ends();
@@ -414,7 +441,7 @@ std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(WorkspaceId wo
     }
   };
   // The message that began the trace has its id, and no key.
-  auto root = find(Viewer{workspace, std::nullopt}, trace);
+  auto root = find(viewer, trace);
   if (!root) {
     return std::unexpected(root.error());
   }
@@ -422,19 +449,31 @@ std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(WorkspaceId wo
     keep(std::move(**root));
   }
   const Seq first = std::max(ends->first, after);
+  size_t looked_at = 0;
   for (int64_t bucket = id_bucket(first); bucket <= id_bucket(ends->last); ++bucket) {
-    for (int64_t last = number(after); found.size() < limit;) {
-      in_trace_.bind(1, id_key(bucket, trace)).bind(2, number(workspace)).bind(3, last);
-      auto next = one(in_trace_);
-      if (!next) {
-        return std::unexpected(next.error());
+    in_trace_.bind(1, id_key(bucket, trace))
+        .bind(2, number(viewer.workspace))
+        .bind(3, number(after))
+        .bind(4, static_cast<int64_t>(scan_max - looked_at));
+    while (found.size() < limit && looked_at < scan_max) {
+      const auto row = in_trace_.step();
+      if (!row) {
+        return failed(row.error());
       }
-      if (!*next) {
+      if (!*row) {
         break;
       }
-      last = number((*next)->seq);
-      keep(std::move(**next));
+      ++looked_at;
+      auto next = find(viewer, Seq{static_cast<uint64_t>(in_trace_.integer(0))});
+      if (!next) {
+        in_trace_.reset();
+        return std::unexpected(next.error());
+      }
+      if (*next) {
+        keep(std::move(**next));
+      }
     }
+    in_trace_.reset();
   }
   std::ranges::sort(found, {}, &StoredMessage::seq);
   return found;

@@ -22,10 +22,13 @@ class Reader {
  public:
   static std::expected<Reader, Error> open(const std::string& path);
 
-  // Whose messages are looked at. No principal: everyone's, for an admin.
+  // Whose messages are looked at: what the principal sent or received from `since` on, when it was
+  // registered; before that another had its name. No principal: everyone's, for an admin. An edge
+  // gets its viewers of edge/gate.h.
   struct Viewer {
     WorkspaceId workspace{};
     std::optional<std::string_view> principal;
+    Time since{};
   };
 
   // The message at a place, or the newest with an id, among those that the viewer sent or received.
@@ -51,8 +54,9 @@ class Reader {
     Seq before{INT64_MAX};
     size_t limit = 100;  // up to limit_max
   };
-  // One page looks at `scan_max` messages at most, so that no search takes long: it may hold fewer
-  // than were asked for, even none, and still have a next one.
+  // One page looks at `scan_max` messages at most, and ends with the one that makes it
+  // `page_bytes_max`, so that no search takes long or much memory: it may hold fewer than were
+  // asked for, even none, and still have a next one.
   struct Page {
     std::vector<StoredMessage> messages;
     Seq next;  // `before` of the next page; 0 when there is none
@@ -60,7 +64,8 @@ class Reader {
   std::expected<Page, Error> search(const Viewer& viewer, const Search& search);
 
   // How many receivers a message has, for how many it is open (not final) or failed, when the last
-  // of that came about, and where it stands with each, if there are no more than `listed_max`.
+  // of that came about, and where it stands with each, if there are no more than `listed_max`. How
+  // it stands with others is for its sender: who only got it sees itself.
   struct Receivers {
     uint64_t count = 0;
     uint64_t open = 0;
@@ -68,17 +73,15 @@ class Reader {
     Time last;
     std::vector<StoredDelivery> listed;
   };
-  std::expected<Receivers, Error> receivers(Seq message, size_t listed_max);
-  // Whether the viewer sent or received the message, however many receivers it has.
-  std::expected<bool, Error> is_party(const Viewer& viewer, Seq message);
-
-  // By receiver's name.
-  std::expected<std::vector<StoredDelivery>, Error> deliveries(Seq message);
-  // Oldest first.
+  std::expected<Receivers, Error> receivers(const Viewer& viewer, Seq message, size_t listed_max);
+  // The same, each of them, by receiver's name.
+  std::expected<std::vector<StoredDelivery>, Error> deliveries(const Viewer& viewer, Seq message);
+  // Oldest first; for those who may see all.
   std::expected<std::vector<StoredDeadLetter>, Error> dead_letters(Seq message);
 
-  // None when no message of it is known.
-  std::expected<std::optional<StoredThread>, Error> thread(WorkspaceId workspace,
+  // What the viewer may see of a thread: of its messages only those count that it may see, and its
+  // owner is known to who sees its first. None when there is nothing.
+  std::expected<std::optional<StoredThread>, Error> thread(const Viewer& viewer,
                                                            std::string_view name);
   // The threads of messages with this correlation id that the viewer sent or received, newest
   // message first.
@@ -86,9 +89,10 @@ class Reader {
                                                              std::string_view correlation,
                                                              size_t limit);
 
-  // The messages that go on with a trace which another began, or that one itself; oldest first. Of
-  // those after a place the first only, if one is given.
-  std::expected<std::vector<StoredMessage>, Error> of_trace(WorkspaceId workspace,
+  // The messages that go on with a trace which another began, or that one itself, as far as the
+  // viewer may see them; oldest first. Of those after a place the first only, if one is given.
+  // Looks at scan_max messages at most: whoever knows a trace's id can add to it.
+  std::expected<std::vector<StoredMessage>, Error> of_trace(const Viewer& viewer,
                                                             const base::Id128& trace, size_t limit,
                                                             Seq after = {});
 
@@ -97,6 +101,7 @@ class Reader {
 
   static constexpr size_t limit_max = 1'000;
   static constexpr size_t scan_max = 20'000;
+  static constexpr size_t page_bytes_max = size_t{2} << 20;
 
  private:
   Reader() = default;
@@ -104,6 +109,7 @@ class Reader {
   std::expected<std::optional<StoredMessage>, Error> find(lib::Statement& statement,
                                                           const Viewer& viewer);
   std::expected<std::optional<int64_t>, Error> number_of(const Viewer& viewer);
+  std::expected<bool, Error> bind(lib::Statement& statement, const Viewer& viewer);
   std::expected<std::optional<int64_t>, Error> principal(WorkspaceId workspace,
                                                          std::string_view name);
   std::expected<Page, Error> collect(lib::Statement& scan, size_t limit);
@@ -111,7 +117,6 @@ class Reader {
   lib::Database database_;
   Timeline timeline_;
   lib::Statement by_seq_;
-  lib::Statement is_party_;
   lib::Statement by_id_;
   lib::Statement by_native_id_;
   lib::Statement in_thread_;
@@ -123,6 +128,7 @@ class Reader {
   lib::Statement letters_;
   lib::Statement principal_;
   lib::Statement thread_;
+  lib::Statement sender_;
   lib::Statement correlated_;
   lib::Statement in_trace_;
   lib::Statement position_;

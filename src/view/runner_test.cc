@@ -112,7 +112,7 @@ void expect_agreement(const World& world, const std::string& path) {
       world.machine->find(core::workspace_first)->tables().messages;
   messages.each([&](core::MessageRef, const core::Message& message) {
     EXPECT_EQ(reader->find(admin, message.seq)->has_value(), message.seq <= position);
-    EXPECT_EQ(reader->deliveries(message.seq)->empty(), message.seq > position);
+    EXPECT_EQ(reader->deliveries(admin, message.seq)->empty(), message.seq > position);
   });
 }
 
@@ -296,6 +296,7 @@ TEST(Questions, AreAnsweredOnTheThreadThatAsked) {
   const auto asker = std::this_thread::get_id();
   std::optional<StoredMessage> found;
   view.runner->questions().ask(
+      1,
       [&](Reader& reader) -> std::expected<Questions::Answer, Error> {
         EXPECT_NE(std::this_thread::get_id(), asker);
         auto message = reader.find(admin, id_of("m1"));
@@ -317,18 +318,42 @@ TEST(Questions, AreRefusedWhenTooManyWaitAndWhenTheyFail) {
   };
   {
     Questions none({.path = world.history_path(), .post = mailroom.post(), .waiting_max = 0});
-    none.ask(no_question, refuse);
+    none.ask(1, no_question, refuse);
     EXPECT_TRUE(mailroom.run_one());
     EXPECT_EQ(refused, std::vector{base::Code::overloaded});
   }
   Questions questions({.path = world.history_path(), .post = mailroom.post()});
-  questions.ask(no_question, refuse);  // there is no file
+  questions.ask(1, no_question, refuse);  // there is no file
   EXPECT_TRUE(mailroom.run_one());
   EXPECT_EQ(refused.back(), base::Code::storage_failed);
   Running view(world);  // now there is
-  questions.ask(no_question, refuse);
+  questions.ask(1, no_question, refuse);
   EXPECT_TRUE(mailroom.run_one());
   EXPECT_EQ(refused.back(), base::Code::not_found);
+}
+
+TEST(Questions, OfManyOfOneEachDelaysThoseOfAnotherByOne) {
+  World world;
+  Mailroom mailroom;
+  Running view(world);
+  Questions questions({.path = world.history_path(), .post = mailroom.post(), .thread = false});
+  std::string order;
+  const auto ask = [&](uint64_t caller, char name) {
+    questions.ask(
+        caller,
+        [&order, name](Reader&) -> std::expected<Questions::Answer, Error> {
+          return [&order, name] { order += name; };
+        },
+        [](const Error& error) { ADD_FAILURE() << error.detail; });
+  };
+  for (int n = 0; n < 5; ++n) {
+    ask(1, 'a');
+  }
+  ask(2, 'b');
+  while (questions.step()) {
+    EXPECT_TRUE(mailroom.run_one());
+  }
+  EXPECT_EQ(order, "abaaaa");
 }
 
 TEST(Feed, TooManyWaitersAreToldAtOnce) {

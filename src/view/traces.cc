@@ -28,9 +28,13 @@ base::MessageId cause_of(const Envelope& e) {
                                   : base::parse_uuid(e.causation).value_or(base::MessageId{});
 }
 
-// Adds what caused the messages that are there, and what caused that, as far as it is not there.
-std::expected<void, Error> add_causes(Reader& reader, WorkspaceId workspace,
-                                      std::vector<StoredMessage>& messages) {
+using Links = std::map<Seq, TracedMessage::Link>;  // by the message that has the cause
+
+// Adds what caused the messages that are there, and what caused that, as far as it is not there and
+// the viewer may see it; what is not for the viewer is a link.
+std::expected<Links, Error> add_causes(Reader& reader, const Reader::Viewer& viewer,
+                                       std::vector<StoredMessage>& messages) {
+  Links links;
   std::set<Seq> known;
   for (const StoredMessage& message : messages) {
     known.insert(message.seq);
@@ -42,33 +46,29 @@ std::expected<void, Error> add_causes(Reader& reader, WorkspaceId workspace,
     if (!e || (cause.is_none() && e->causation.empty())) {
       continue;
     }
-    const Reader::Viewer sender{workspace, e->sender};
+    const Reader::Viewer sender{viewer.workspace, e->sender};
     auto found = cause.is_none() ? reader.find(sender, e->causation) : reader.find(sender, cause);
     if (!found) {
       return std::unexpected(found.error());
     }
     const auto before = *found ? envelope_of(**found) : std::nullopt;
-    if (before && before->kind != core::Kind::private_flag && known.insert((*found)->seq).second) {
-      messages.push_back(std::move(**found));
-      ++added;
+    if (!before || before->kind == core::Kind::private_flag || known.contains((*found)->seq)) {
+      continue;
     }
+    const auto visible = reader.find(viewer, (*found)->seq);
+    if (!visible) {
+      return std::unexpected(visible.error());
+    }
+    if (*visible) {
+      known.insert((*found)->seq);
+      messages.push_back(std::move(**found));
+    } else {
+      links[messages[n].seq] = {trace_of(*before), base::message_span(before->id, before->sender)};
+    }
+    ++added;
   }
   std::ranges::sort(messages, {}, &StoredMessage::seq);
-  return {};
-}
-
-std::expected<bool, Error> takes_part(Reader& reader, const Reader::Viewer& viewer,
-                                      const std::vector<StoredMessage>& messages) {
-  for (const StoredMessage& message : messages) {
-    const auto found = reader.find(viewer, message.seq);
-    if (!found) {
-      return std::unexpected(found.error());
-    }
-    if (*found) {
-      return true;
-    }
-  }
-  return false;
+  return links;
 }
 
 std::string joined(const std::vector<std::string_view>& names) {
@@ -115,8 +115,9 @@ std::optional<TracedMessage::Failure> failure_in(const StoredMessage& later,
   return std::nullopt;
 }
 
-std::expected<TracedMessage, Error> with_receivers(Reader& reader, StoredMessage message) {
-  auto receivers = reader.receivers(message.seq, TracedMessage::receivers_max);
+std::expected<TracedMessage, Error> with_receivers(Reader& reader, const Reader::Viewer& viewer,
+                                                   StoredMessage message) {
+  auto receivers = reader.receivers(viewer, message.seq, TracedMessage::receivers_max);
   if (!receivers) {
     return std::unexpected(receivers.error());
   }
@@ -173,6 +174,7 @@ class Maker {
     Span& span = add(Span::Kind::message, own_, e_.parent_span_id,
                      is_published(e_) ? "publish" : "send", "send", destination());
     span.cause = cause_of(e_);
+    span.link = traced_.link;
     if (!e_.thread.empty()) {
       tag(span, "messaging.message.conversation_id", e_.thread);
     }
@@ -309,13 +311,14 @@ bool is_on_topic(const Envelope& e, std::span<const StoredDelivery> deliveries) 
 }
 
 std::expected<TracedMessage, Error> traced(Reader& reader, StoredMessage message) {
-  auto made = with_receivers(reader, std::move(message));
+  const Reader::Viewer everyone{message.workspace, std::nullopt};
+  auto made = with_receivers(reader, everyone, std::move(message));
   const auto e = made ? envelope_of(made->message) : std::nullopt;
   if (!e || !asks(e->kind)) {
     return made;
   }
-  const auto later = reader.of_trace(made->message.workspace, trace_of(*e),
-                                     TracedMessage::answers_max, made->message.seq);
+  const auto later =
+      reader.of_trace(everyone, trace_of(*e), TracedMessage::answers_max, made->message.seq);
   if (!later) {
     return std::unexpected(later.error());
   }
@@ -329,21 +332,18 @@ std::expected<TracedMessage, Error> traced(Reader& reader, StoredMessage message
 
 std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Reader::Viewer& viewer,
                                                       const base::Id128& id) {
-  auto messages = reader.of_trace(viewer.workspace, id, Trace::messages_max + 1);
+  auto messages = reader.of_trace(viewer, id, Trace::messages_max + 1);
   if (!messages) {
     return std::unexpected(messages.error());
   }
-  Trace trace{.id = id, .messages = {}, .more = messages->size() > Trace::messages_max};
-  messages->resize(std::min(messages->size(), Trace::messages_max));
-  const auto allowed = takes_part(reader, viewer, *messages);
-  if (!allowed) {
-    return std::unexpected(allowed.error());
-  }
-  if (!*allowed) {
+  if (messages->empty()) {
     return std::nullopt;
   }
-  if (auto added = add_causes(reader, viewer.workspace, *messages); !added) {
-    return std::unexpected(added.error());
+  Trace trace{.id = id, .messages = {}, .more = messages->size() > Trace::messages_max};
+  messages->resize(std::min(messages->size(), Trace::messages_max));
+  const auto links = add_causes(reader, viewer, *messages);
+  if (!links) {
+    return std::unexpected(links.error());
   }
   std::map<base::MessageId, size_t> asked;
   for (StoredMessage& message : *messages) {
@@ -357,9 +357,13 @@ std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Read
     if (e && asks(e->kind)) {
       asked[e->id] = trace.messages.size();
     }
-    auto one = with_receivers(reader, std::move(message));
+    const auto link = links->find(message.seq);
+    auto one = with_receivers(reader, viewer, std::move(message));
     if (!one) {
       return std::unexpected(one.error());
+    }
+    if (link != links->end()) {
+      one->link = link->second;
     }
     trace.messages.push_back(std::move(*one));
   }

@@ -34,9 +34,16 @@ struct TracedMessage {
     uint64_t tries = 1;    // how often it was asked
   };
 
+  // The cause of the message, where it is not for the viewer: that there is one, and nothing of it.
+  struct Link {
+    base::Id128 trace;
+    uint64_t span = 0;
+  };
+
   StoredMessage message;
-  Reader::Receivers receivers;
+  Reader::Receivers receivers;  // as far as the viewer may know how it stands with them
   std::vector<Failure> failures{};
+  std::optional<Link> link{};
 };
 
 struct Trace {
@@ -48,9 +55,10 @@ struct Trace {
   bool more = false;                    // there are more than messages_max
 };
 
-// The trace with this id, or that of a message, with what caused its messages even where a sender
-// began another trace. None when there is none, or none in which the viewer takes part; whoever
-// does sees the whole, as with threads.
+// What the viewer may see of the trace with this id, or of that of a message: what it sent or
+// received itself, with what caused that even where a sender began another trace. A cause that is
+// not for the viewer is a bare link. So who goes on with another's trace, whose id anyone may
+// write, sees no more of it than before. None when the viewer may see nothing.
 std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Reader::Viewer& viewer,
                                                       const base::Id128& id);
 std::expected<std::optional<Trace>, Error> find_trace(Reader& reader, const Reader::Viewer& viewer,
@@ -88,6 +96,7 @@ struct Span {
   std::optional<Time> end;  // none: it goes on
   bool failed = false;
   std::string error;
+  std::optional<TracedMessage::Link> link;  // to a cause that is not shown
   std::string tracestate;
   bool sampled = true;
   std::vector<Tag> tags;  // named as OpenTelemetry names them where it does

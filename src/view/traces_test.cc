@@ -221,7 +221,7 @@ TEST(Traces, ChainGoesOnWhereATraceBeginsAnew) {
   EXPECT_EQ(spans[2].parent, 77u);
 }
 
-TEST(Traces, OnlyThoseWhoTakePartSeeIt) {
+TEST(Traces, EachSeesWhatItSentOrReceived) {
   World world;
   Folder folder(world);
   add_agents(world);
@@ -229,15 +229,58 @@ TEST(Traces, OnlyThoseWhoTakePartSeeIt) {
   ASSERT_TRUE(world.ask("bo", caused(a_send("bo", "m2").to("cy"), "m1", "ana", "m1")));
   folder.fold();
   Reader reader = reader_of(world);
-  for (const char* name : {"ana", "bo", "cy"}) {
+  const auto sees = [&](std::string_view name) {
     const auto found = find_trace(reader, as(name), id_of("m1"));
-    ASSERT_TRUE(found && *found) << name;
-    EXPECT_EQ((*found)->messages.size(), 2u);
-  }
+    EXPECT_TRUE(found && *found) << name;
+    return drawn(all_spans(**found));
+  };
+  EXPECT_EQ(sees("ana"), (std::vector<std::string>{"send bo", ".queue bo"}));
+  EXPECT_EQ(sees("bo"),
+            (std::vector<std::string>{"send bo", ".queue bo", ".send cy", "..queue cy"}));
+  EXPECT_EQ(sees("cy"), (std::vector<std::string>{"send cy", ".queue cy"}));
   EXPECT_FALSE(find_trace(reader, as("di"), id_of("m1"))->has_value());
   EXPECT_FALSE(find_trace(reader, as("di"), target("m1"))->has_value());
   EXPECT_FALSE(find_trace(reader, {core::WorkspaceId{1}, std::nullopt}, id_of("m1"))->has_value());
   EXPECT_FALSE(find_trace(reader, admin, id_of("none"))->has_value());
+}
+
+// Its id is in the messages of all who take part, so anyone may know it.
+TEST(Traces, WhoGoesOnWithAnothersTraceSeesNothingOfIt) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  ASSERT_TRUE(world.ask("ana", a_send("ana", "m1").to("bo")));
+  core::Send borrowed = a_send("di", "m2").to("di").send;
+  borrowed.envelope.trace_id = id_of("m1");
+  borrowed.envelope.parent_span_id = base::message_span(id_of("m1"), "ana");
+  ASSERT_TRUE(world.ask("di", borrowed));
+  folder.fold();
+  Reader reader = reader_of(world);
+  const auto found = find_trace(reader, as("di"), id_of("m1"));
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ(drawn(all_spans(**found)), (std::vector<std::string>{"send di", ".queue di"}));
+  EXPECT_EQ(drawn(all_spans(**find_trace(reader, as("ana"), id_of("m1")))),
+            (std::vector<std::string>{"send bo", ".queue bo"}));
+}
+
+// One that was sent to several is refused by one of them: that is for its sender to know.
+TEST(Traces, CauseOfAnothersIsABareLinkAndOtherReceiversAreHidden) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  ASSERT_TRUE(world.ask("ana", a_send("ana", "m1").to("bo").to("di")));
+  ASSERT_TRUE(world.ask("bo", caused(a_send("bo", "m2").to("cy"), "m1", "ana", "m1")));
+  folder.fold();
+  const Trace seen = trace_of_message(world, "m2", as("cy"));
+  ASSERT_EQ(seen.messages.size(), 1u);
+  ASSERT_TRUE(seen.messages.front().link.has_value());
+  EXPECT_EQ(seen.messages.front().link->trace, id_of("m1"));
+  EXPECT_EQ(seen.messages.front().link->span, base::message_span(id_of("m1"), "ana"));
+  const Trace got = trace_of_message(world, "m1", as("di"));
+  ASSERT_EQ(got.messages.size(), 1u);
+  EXPECT_EQ(got.messages.front().receivers.count, 1u);
+  EXPECT_EQ(got.messages.front().receivers.listed.front().receiver, "di");
+  EXPECT_EQ(trace_of_message(world, "m1", as("ana")).messages.front().receivers.count, 2u);
 }
 
 // SP-09: what is for moderators alone is in no trace.
@@ -289,7 +332,7 @@ TEST(Traces, HistoryKeepsWhatAnAuditEntryNeeds) {
   const core::Envelope& e = std::get<core::Send>(entry->command).envelope;
   EXPECT_EQ(e.sender, "ana");
   EXPECT_EQ(e.type, "command");
-  const auto deliveries = reader.deliveries((*found)->seq).value();
+  const auto deliveries = reader.deliveries(admin, (*found)->seq).value();
   ASSERT_EQ(deliveries.size(), 2u);
   EXPECT_EQ(deliveries[0].receiver, "bo");
   EXPECT_EQ(deliveries[0].state, core::State::acked);

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one who must not notice: an agent that looks into its inbox all the time, on one connection of
-// its own. A thread of its own, because the attacker keeps the main one busy and would be measured.
+// its own. A process of its own, because the attacker keeps the other busy and would be measured.
 import net from 'node:net';
-import os from 'node:os';
-import { parentPort, workerData } from 'node:worker_threads';
 
 const pause = 1;  // milliseconds between two looks: a stall is noticed all the same
-const { host, port, token } = workerData;
+const [host, port, token] = process.argv.slice(2);
 const request = `GET /v1/inbox?limit=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-
-// In Linux this is the thread's own. Without the right to it a busy machine costs some milliseconds.
-try { os.setPriority(-10); } catch { /* not root */ }
 
 let socket;
 let got = '';
@@ -63,19 +58,19 @@ async function look(found, late) {
 
 let run;
 connect();
-parentPort.on('message', async (word) => {
+process.on('message', async (word) => {
   if (word === 'start') {
     run = { stop: false };
     const mine = run;
     const found = { waits: [], lost: 0, refused: 0 };
     await look({ waits: [], lost: 0, refused: 0 }, 5_000);  // the first one finds the way
-    parentPort.postMessage('started');
+    process.send('started');
     while (!mine.stop) {
       await look(found, 60_000);
       await new Promise((done) => { setTimeout(done, pause); });
     }
     const waits = found.waits.sort((a, b) => a - b);
-    parentPort.postMessage({
+    process.send({
       looks: waits.length, lost: found.lost, refused: found.refused,
       p99: waits[Math.floor(waits.length * 0.99)] ?? 0, stall: waits.at(-1) ?? 0,
     });

@@ -31,9 +31,9 @@ async function pipelined(g, bytes, options) {
 async function crowd(g) {
   const [ana, bo] = [await g.agent('ana', { dialect: 'inbox', role: 'director' }), await g.agent('bo', { dialect: 'inbox', role: 'specialist' })];
   const eves = [];
-  for (let n = 0; n < count; ++n) eves.push(await g.agent(`eve-${n}`));
+  for (let n = 0; n < count; ++n) eves.push(await (n % 2 ? g.agent(`eve-${n}`) : g.greedy(`eve-${n}`)));
   const acts = Object.values(kinds);
-  const end = Date.now() + (g.short ? 10_000 : 300_000);
+  const end = Date.now() + g.seconds * 1000;
   const sent = [];
   let refused = 0;
   await g.during(async () => {

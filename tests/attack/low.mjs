@@ -81,7 +81,7 @@ async function names(g) {
   const taken = [];
   const tried = { PARLEY: 'PARLEY', Parley: 'Parley', system: 'system', SYSTEM: 'SYSTEM', System: 'System', admin: 'admin', 'human:': 'Human:mia', broadcast: 'BROADCAST', 'full width': 'ｐａｒｌｅｙ',
     'zero width space': 'an\u200ba', 'zero width joiner': 'ana\u200d', 'soft hyphen': 'a\u00adna', 'right to left': 'ana\u202e', 'word joiner': 'ana\u2060', 'byte order mark': '\ufeffana', tag: 'ana\u{e0061}',
-    'variation selector': 'ana\ufe0f', 'hangul filler': 'ana\u3164', 'braille blank': 'ana\u2800', 'cyrillic a': '\u0430na', 'cyrillic p': '\u0440arley', 'no-break space': 'ana\u00a0x', 'combining': 'ana\u034f', 'another case': 'Ana', };
+    'variation selector': 'ana\ufe0f', 'hangul filler': 'ana\u3164', 'braille blank': 'ana\u2800', 'cyrillic a': '\u0430na', 'cyrillic p': '\u0440arley', 'no-break space': 'ana\u00a0x', combining: 'ana\u034f' };
   for (const [what, id] of Object.entries(tried)) {
     const { status } = await g.broker.call('POST', '/v1/agents', { body: { id, dialect: 'flow' } });
     if (status === 201) taken.push(what);
@@ -99,6 +99,7 @@ async function oracles(g) {
   const [cy, eve] = await g.agents('cy', 'eve', 'di');
   await ana.call('POST', '/v1/sessions', { body: { id: 'secret-session', participants: ['bo'], task: 'merge' } });
   const sent = await cy.send('di', 'x', { conversation_id: 'secret-thread', type: 'request' });
+  await cy.send('di', 'x', { conversation_id: 'second-thread' });
   await cy.send('nobody', 'x');
   const pairs = [
     ['starts a session', (id) => eve.call('POST', '/v1/sessions', { body: { id, participants: ['eve'], task: 't' } }), 'secret-session', 'no-such-session'],
@@ -107,7 +108,8 @@ async function oracles(g) {
     ['sends in a session', (id) => eve.send('eve', 'x', { priority: 'critical' }, `?session=${id}`), 'secret-session', 'no-such-session-2'],
     ['sends in a thread', (id) => eve.send('eve', 'x', { conversation_id: id, priority: 'critical' }), 'secret-thread', 'no-such-thread'],
     ['closes a thread', (id) => eve.call('POST', `/v1/threads/${id}/close`), 'secret-thread', 'no-such-thread-2'],
-    ['reads a thread', (id) => eve.call('GET', `/v1/threads/${id}`), 'secret-thread', 'no-such-thread-2'],
+    ['reads a thread that she wrote in', (id) => eve.call('GET', `/v1/threads/${id}`), 'secret-thread', 'no-such-thread'],
+    ['reads a thread', (id) => eve.call('GET', `/v1/threads/${id}`), 'second-thread', 'no-such-thread-2'],
     ['reads a message', (id) => eve.call('GET', `/v1/messages/${id}`), sent.json.id, '11111111-1111-4111-8111-111111111111'],
     ['acks a message', (id) => eve.call('POST', `/v1/messages/${id}/ack`), sent.json.id, '11111111-1111-4111-8111-111111111111'],
     ['acks by seq', (id) => eve.call('POST', `/v1/messages/${id}/ack`), String(sent.json.seq), '999999'],

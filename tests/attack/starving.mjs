@@ -80,11 +80,18 @@ async function unknownReceivers(g) {
   if (start > 2_000) g.loses(`the broker is away for ${(start / 1000).toFixed(1)} s at a restart`);
 }
 
-// Mail of a megabyte each in the attacker's own inbox.
+// Mail of a megabyte each in the attacker's own inbox, of herself and of friends, since each may have
+// 256 MB stored in a minute.
 async function mailbox(g, eve, count) {
   const body = 'x'.repeat(1_000_000);
-  return g.flood(eve, count, () => ({ type: 'notification', priority: 'critical', receiver: 'eve', metadata: { ttl: '1h' }, payload: { content_type: 'text', body } }),
-    { batch: 1, parallel: 4, seconds: g.short ? 6 : 60 });
+  const senders = [eve];
+  while (senders.length * 240 < count) senders.push(await g.agent(`friend-${senders.length}`));
+  const all = await Promise.all(senders.map((from) => g.flood(from, Math.ceil(count / senders.length),
+    () => ({ type: 'notification', priority: 'critical', receiver: 'eve', metadata: { ttl: '1h' }, payload: { content_type: 'text', body } }),
+    { batch: 1, parallel: 2, seconds: g.short ? 6 : 60 })));
+  const codes = Object.assign({}, ...all.map((each) => each.codes));
+  const sum = (key) => all.reduce((total, each) => total + each[key], 0);
+  return { accepted: sum('accepted'), refused: sum('refused'), asked: sum('asked'), codes };
 }
 
 async function coldLists(g) {
@@ -145,7 +152,7 @@ async function runLock(g) {
 }
 
 async function pipelinedTurn(g) {
-  const eve = await g.agent('eve');
+  const eve = await g.greedy('eve');
   g.note(told(await g.flood(eve, g.short ? 30_000 : 100_000, (n) => published('noise.made', { conversation_id: `t-${n}` }), { seconds: g.short ? 4 : 30 })));
   for (const path of ['/v1/threads?state=active&limit=1', '/v1/threads?limit=500', '/v1/agents?limit=1000', '/v1/topics?limit=1000', '/v1/locks?limit=1000', '/metrics', '/v1/health']) {
     const before = g.stall;

@@ -7,19 +7,20 @@ import { published, sleep, told } from './ground.mjs';
 const seconds = (g) => (g.short ? 8 : 60);
 
 async function deadLetters(g) {
-  const [ana, eve] = await g.agents('ana', 'eve');
+  const [ana, eve] = [await g.agent('ana'), await g.greedy('eve')];
   await ana.send('nobody', 'important');
   const all = async () => (await g.broker.call('GET', '/v1/dead-letters/1')).status;
   const before = await all();
   await g.during(async () => {
-    g.note(told(await g.flood(eve, 10_001, (n) => ({ type: 'notification', priority: 'critical', receiver: `nobody-${n}`, payload: { content_type: 'text', body: 'x' } }), { seconds: seconds(g) })));
+    g.note(told(await g.flood(eve, 10_001, (n) => ({ type: 'notification', receiver: `nobody-${n}`, payload: { content_type: 'text', body: 'x' } }), { seconds: seconds(g) })));
   });
   const after = await all();
   if (before === 200 && after !== 200) g.loses(`ana's dead letter: ${after}`);
 }
 
 async function escalations(g) {
-  const [ana, eve] = await g.agents('ana', 'eve', 'bo', 'zed');
+  const [ana] = await g.agents('ana', 'bo', 'zed', 'zoe');
+  const eve = await g.greedy('eve');
   const mia = await g.human('mia', ['approver', 'moderator', 'maintainer']);
   const asks = () => ana.send('bo', 'there?', { type: 'request', response_timeout: '50ms', on_timeout: 'escalate' }, '?wait=5s');
   const metric = async () => Number(/^parley_escalations_open(?:\{[^}]*\})? (\d+)$/m.exec((await g.broker.call('GET', '/metrics')).text)?.[1] ?? 0);
@@ -28,7 +29,7 @@ async function escalations(g) {
   let open = 0;
   await g.during(async () => {
     // Two receivers, because an inbox takes 10,000.
-    const make = (n) => ({ type: 'request', priority: 'critical', receiver: n % 2 ? 'eve' : 'zed', response_timeout: '1ms', on_timeout: 'escalate', payload: { content_type: 'text', body: 'x' } });
+    const make = (n) => ({ type: 'request', receiver: n % 2 ? 'zoe' : 'zed', response_timeout: '1ms', on_timeout: 'escalate', payload: { content_type: 'text', body: 'x' } });
     g.note(told(await g.flood(eve, 10_400, make, { seconds: seconds(g) })));
     for (const end = Date.now() + seconds(g) * 500; open < 10_000 && Date.now() < end;) {
       open = await metric();
@@ -41,14 +42,15 @@ async function escalations(g) {
 }
 
 async function idempotencyKeys(g) {
-  const [ana, bo, eve] = await g.agents('ana', 'bo', 'eve');
+  const [ana, bo] = await g.agents('ana', 'bo');
+  const eve = await g.greedy('eve');
   const order = () => ana.call('POST', '/v1/messages?lenient=true', { headers: { 'Idempotency-Key': 'order-17' },
     body: { type: 'notification', receiver: 'bo', payload: { content_type: 'text', body: 'buy 100' } } });
   const first = await order();
   await bo.read(first.json.id);
   await bo.ack(first.json.id);
   await g.during(async () => {
-    g.note(told(await g.flood(eve, 275_000, () => published('noise.made'), { batch: 1_000, seconds: g.short ? 12 : 60 })));
+    g.note(told(await g.flood(eve, g.short ? 60_000 : 275_000, () => published('noise.made'), { batch: 1_000, seconds: g.short ? 12 : 60 })));
   });
   const again = await order();
   if (!again.json.duplicate) g.loses("ana's idempotency key: the order is delivered twice");
@@ -87,7 +89,8 @@ async function finishedTasks(g) {
 }
 
 async function threads(g) {
-  const [ana, bo, eve] = await g.agents('ana', 'bo', 'eve');
+  const [ana, bo] = await g.agents('ana', 'bo');
+  const eve = await g.greedy('eve');
   await ana.send('bo', 'first', { conversation_id: 'plan', metadata: { correlation_id: 'plan 9' } });
   const before = (await ana.call('GET', '/v1/threads/plan')).json;
   await g.during(async () => {
@@ -102,7 +105,8 @@ async function threads(g) {
 }
 
 async function topics(g) {
-  const [ana, bo, eve] = await g.agents('ana', 'bo', 'eve');
+  const [ana, bo] = await g.agents('ana', 'bo');
+  const eve = await g.greedy('eve');
   await g.during(async () => {
     g.note(told(await g.flood(eve, 10_100, (n) => published(`noise.t${n}`), { seconds: seconds(g) })));
   });
@@ -114,7 +118,8 @@ async function topics(g) {
 
 // A table whose rows are made by one call each.
 const oneByOne = (route, body) => async (g) => {
-  const [ana, eve] = await g.agents('ana', 'eve', 'bo', 'zed');
+  const [ana] = await g.agents('ana', 'bo', 'zed');
+  const eve = await g.greedy('eve');
   const ask = (who, to) => g.ask(who, 'POST', `${route}?lenient=true`, JSON.stringify(body(to)));
   await g.during(async () => {
     g.note(JSON.stringify(await g.calls(10_100, () => ask(eve, 'zed'), { parallel: 48, seconds: g.short ? 3 : 60 })));
@@ -122,7 +127,7 @@ const oneByOne = (route, body) => async (g) => {
   const { status, text } = await ask(ana, 'bo');
   if (status >= 300) g.loses(`ana's own: ${/"code":"(\w+)"/.exec(text)?.[1] ?? status}`);
 };
-const asking = { type: 'request', priority: 'critical', payload: { content_type: 'text', body: 'x' } };
+const asking = { type: 'request', payload: { content_type: 'text', body: 'x' } };
 
 // `critical` waits for no rate; another's critical mail must get through all the same, and a rate of
 // its own must bind it.

@@ -222,11 +222,18 @@ describe('answers', () => {
 
   it('FL-17: a stranger who knows the name of a thread may not fill it', async () => {
     const conversation_id = randomUUID();
+    const path = `/v1/threads/${conversation_id}`;
     await ana.send('bo', {}, { conversation_id });
-    const intruder = await cy.send('cy', {}, { conversation_id });
-    assert.equal(intruder.status, 403);
-    assert.equal(intruder.json.field, '/conversation_id');
-    assert.equal((await cy.call('GET', `/v1/threads/${conversation_id}`)).status, 404);
+    const before = (await ana.call('GET', path)).json;
+    assert.equal((await cy.call('GET', path)).status, 404);
+    // More than a thread takes: they stand apart from it.
+    for (let n = 0; n < 21; ++n) assert.equal((await cy.send('cy', { n }, { conversation_id })).status, 202);
+    await broker.historyIsWhole();
+    assert.deepEqual((await ana.call('GET', path)).json, before);
+    const own = (await cy.call('GET', path)).json;
+    assert.deepEqual([own.partial, own.message_count, own.owner, own.participants], [true, 21, undefined, undefined]);
+    assert.ok(own.messages.every(({ sender }) => sender === 'cy'));
+    assert.equal((await bo.send('ana', {}, { conversation_id })).status, 202);
   });
 
   it('FL-21: opens no breaker for what nobody had in hand', async () => {

@@ -45,7 +45,9 @@ async function state() {
   const { status, agents: count, streams } = await look('/v1/health');
   const found = { status, count, streams, letters: (await look('/v1/dead-letters?limit=1000')).dead_letters.length, notices: 0 };
   for (const what of seen) found[what] = await look(`/v1/${what}`);
-  found.agents = (await look('/v1/agents')).agents.map(({ last_seen, queue_depth, inbox, ...rest }) => rest);  // notices are mail
+  const { agents } = await look('/v1/agents');
+  found.agents = agents.map(({ last_seen, queue_depth, inbox, budget: { bytes, ...budget }, ...rest }) => ({ ...rest, budget }));  // notices are mail
+  found.written = agents.reduce((sum, { budget: { bytes } }) => sum + bytes, 0);
   for (const agent of [ana, bo, eve]) {
     const { notifications } = (await agent.inbox('?limit=1000')).json;
     const isNotice = ({ from }) => from === 'parley';
@@ -55,15 +57,20 @@ async function state() {
   return found;
 }
 
+const letterBytesMax = 8 * 1024;  // malformed_bytes_max, its names and reason
 // Runs `work` and holds it to leaving no trace but so many dead letters, of which the sender is told.
 async function unchanged(work, letters = 0) {
+  const begun = Date.now();
   const before = await state();
   await work();
   const count = typeof letters === 'function' ? letters((await state()).letters - before.letters) : letters;
   // The notice follows a little later.
   const now = await until(state, ({ notices }) => notices >= before.notices + count);
-  const wanted = { ...before, letters: before.letters + count, notices: before.notices + count };
+  const wanted = { ...before, letters: before.letters + count, notices: before.notices + count, written: now.written };
   for (const what of Object.keys(wanted)) assert.deepEqual(now[what], wanted[what], what);
+  // What is written down is that they were there (64 bytes each time, at most once a second), and dead letters.
+  const seconds = Math.ceil((Date.now() - begun) / 1000) + 1;
+  assert.ok(now.written - before.written <= 3 * 64 * seconds + count * letterBytesMax, `${now.written - before.written} bytes for ${count}`);
 }
 
 function head(method, path, token, fields = '') {
@@ -226,6 +233,8 @@ describe('bytes that are no HTTP', () => {
     'another version': ['GET /livez HTTP/2.0\r\nHost: localhost\r\n\r\n', 505, 'VERSION_NOT_SUPPORTED'],
     'no host': ['GET /livez HTTP/1.1\r\n\r\n', 400, 'BAD_REQUEST'],
     'two hosts': ['GET /livez HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n', 400, 'BAD_REQUEST'],
+    'two tokens': [() => head('GET', '/v1/inbox', ana.token, 'Authorization: Bearer x\r\n\r\n'), 400, 'BAD_REQUEST'],
+    'two origins': [() => head('GET', '/livez', undefined, 'Origin: http://localhost\r\nOrigin: http://localhost\r\n\r\n'), 400, 'BAD_REQUEST'],
     'bare line feeds': ['GET /livez HTTP/1.1\nHost: localhost\n\n', 400, 'BAD_REQUEST'],
     'a folded field': ['GET /livez HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n', 400, 'BAD_REQUEST'],
     'two lengths': [`${start}Content-Length: 4\r\nContent-Length: 5\r\n\r\n`, 400, 'BAD_REQUEST'],
@@ -480,9 +489,24 @@ describe('much bad input', () => {
 });
 
 describe('connections over the limit', () => {
-  let small;
-  before(async () => { small = await Broker.start({ flags: ['--set', 'server.connections_max=5'] }); });
+  let small, eve;
+  before(async () => {
+    small = await Broker.start({ flags: ['--set', 'server.connections_max=5'] });
+    // Not with fetch, which would keep a connection and with it a place.
+    const body = JSON.stringify({ id: 'eve' });
+    const client = await Raw.connect(small.url);
+    await client.send(head('POST', '/v1/agents', small.admin, `Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`));
+    eve = (await client.response()).json;
+    assert.equal(await client.toEnd(), '');
+    client.end();
+  });
   after(() => small.remove());
+
+  // Callers that are known: those who are not make room for others.
+  const goesOn = async (client) => {
+    await client.send(head('GET', '/v1/inbox', eve.token, '\r\n'));
+    assert.equal((await client.response()).status, 200);
+  };
 
   it('are answered 503, and the others served', async () => {
     const clients = [];

@@ -17,7 +17,8 @@ function bench(flags, env = {}) {
 // A benchmark is load, and refuses to run where these bind (limits.test.mjs).
 const unlimited = Object.fromEntries([
   'flow.rate.agent_in_per_min', 'flow.rate.agent_out_per_min', 'flow.rate.broadcast_per_min',
-  'flow.rate.pair_per_min', 'flow.rate.topic_per_min', 'guard.fan_out_per_min',
+  'flow.rate.pair_per_min', 'flow.rate.topic_per_min', 'guard.bytes_per_day',
+  'guard.bytes_per_min', 'guard.fan_out_per_min',
   'guard.messages_per_day', 'guard.ping_pong_max',
 ].map((rule) => [rule, [0, 'a benchmark is load']]));
 

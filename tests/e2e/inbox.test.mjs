@@ -510,7 +510,7 @@ describe('tasks of inbox agents', () => {
 
   // IN-09: who has no role is warned of where the operators look.
   it('are logged when a stranger sends them', async () => {
-    const ops = await broker.addAgent('ops');
+    const ops = await broker.addAgent('ops', { role: 'orchestrator' });
     assert.equal((await ops.call('PUT', '/v1/topics/audit.event_logged/subscription')).status, 200);
     await post(flo, { to: 'sam', type: 'status', content: 'hi' }, '', { 'Parley-Dialect': 'inbox' });
     const { found: { payload: { body } } } = await until(() => next(ops), ({ found }) => found.payload.body.action === 'unknown_sender');
@@ -533,7 +533,7 @@ describe('tasks of inbox agents', () => {
   });
 
   // A name is a post: see docs/inbox.md.
-  it('stay with the name when its holder changes', async () => {
+  it('stay with the name when its holder changes, who sees nothing of the former\'s', async () => {
     const ned = await add('ned', 'specialist');
     await send(dan, 'ned', 'task', task('post-1'), { threadId: 'post' });
     await next(ned);
@@ -542,9 +542,10 @@ describe('tasks of inbox agents', () => {
     const anew = await add('ned', 'specialist');
     assert.equal((await ned.inbox()).status, 401);
     assert.equal((await anew.inbox()).json.count, 0);
-    assert.equal((await anew.call('GET', '/v1/tasks/post-1')).json.title, 'Do post-1');
+    assert.equal((await anew.call('GET', '/v1/tasks/post-1')).json.code, 'NOT_FOUND');
     await send(dan, 'ned', 'task', task('post-1', { description: 'Again' }), { threadId: 'post' });
     await next(anew);
+    assert.equal((await anew.call('GET', '/v1/tasks/post-1')).json.title, 'Do post-1');
     await send(anew, 'dan', 'result', result('post-1'));
     assert.equal(await stateOf('post-1'), 'completed');
   });

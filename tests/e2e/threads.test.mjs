@@ -106,6 +106,49 @@ describe('threads', () => {
     assert.ok(active.threads.every((each) => each.state === 'active'));
   });
 
+  it('shows each the messages that it sent or received, and its sums to those who take part', async () => {
+    const thread = 'shared';
+    await cy.call('PUT', '/v1/topics/shared.news/subscription');
+    const first = (await ana.send('bo', 'for bo', { conversation_id: thread })).json;
+    const second = (await ana.send('cy', 'for cy', { conversation_id: thread })).json;
+    const heard = (await bo.send('shared.news', 'for all', { conversation_id: thread, type: 'broadcast' })).json;
+    const of = async (who) => (await who.call('GET', `/v1/threads/${thread}`)).json;
+    const ids = ({ messages }) => messages.map((each) => each.id);
+    await until(() => of(mia), (found) => found.messages.length === 3);
+    assert.deepEqual(ids(await of(ana)), [first.id, second.id]);
+    assert.deepEqual(ids(await of(bo)), [first.id, heard.id]);
+    assert.deepEqual(ids(await of(cy)), [second.id, heard.id]);
+    assert.deepEqual(ids(await of(mia)), [first.id, second.id, heard.id]);
+    const di = await broker.addAgent('di');
+    assert.equal((await di.call('GET', `/v1/threads/${thread}`)).status, 404);
+    await di.call('PUT', '/v1/topics/shared.news/subscription');  // which gives it what is retained
+    assert.equal((await di.read(heard.id)).status, 200);
+    await broker.historyIsWhole();
+    const part = await of(di);
+    assert.deepEqual([part.partial, part.message_count, part.owner, part.participants], [true, 1, undefined, undefined]);
+    assert.deepEqual(ids(part), [heard.id]);
+  });
+
+  it('is not entered by those who take no part, also not with an answer', async () => {
+    const [eve, fay] = await Promise.all(['eve', 'fay'].map((name) => broker.addAgent(name)));
+    const thread = 'between two';
+    const path = `/v1/threads/${encodeURIComponent(thread)}`;
+    const said = (await ana.send('bo', 'just us', { conversation_id: thread })).json;
+    const before = (await ana.call('GET', path)).json;
+    const asked = (await eve.send('fay', 'well?', { type: 'request' })).json;
+    await fay.read(asked.id);
+    const answer = await fay.send('eve', 'yes', { type: 'response', status: 'success', conversation_id: thread, metadata: { in_reply_to: asked.id } });
+    assert.equal(answer.status, 202, answer.text);
+    for (let n = 0; n < 25; ++n) assert.equal((await eve.send('fay', { n }, { conversation_id: thread })).status, 202);
+    const seen = await eve.call('GET', path);
+    assert.ok(!/ana|bo|just us/.test(seen.text), seen.text);
+    assert.equal(seen.json.message_count, 26);
+    assert.deepEqual((await ana.call('GET', path)).json, before);
+    assert.deepEqual(before.messages.map((each) => each.id), [said.id]);
+    assert.equal((await eve.call('POST', `${path}/close`)).status, 404);
+    assert.ok(!(await eve.call('GET', '/v1/threads')).json.threads.some((each) => each.id === thread));
+  });
+
   it('draws a thread on the command line, lists and closes it', async () => {
     const parley = async (who, ...words) => (await run(binary, [...words, '--url', broker.url, '--token', who.token])).stdout;
     const thread = 'drawn';
@@ -155,7 +198,7 @@ describe('threads', () => {
   });
 
   it('FL-18: finds by correlation id what only the history knows', async () => {
-    await broker.call('PATCH', '/v1/rules', { body: { thread_duration_max: '24h', threads_max: 2 } });  // one has a pending request
+    await broker.call('PATCH', '/v1/rules', { body: { thread_duration_max: '24h', threads_max: 3, share_percent: 100 } });  // one has a pending request, one is eve's
     await ana.send('bo', { n: 1 }, { conversation_id: 'first', metadata: { correlation_id: 'release' } });
     await ana.send('bo', { n: 2 }, { conversation_id: 'second', metadata: { correlation_id: 'release' } });
     const { json } = await bo.call('GET', '/v1/threads?correlation_id=release');
@@ -163,7 +206,18 @@ describe('threads', () => {
     assert.equal(json.threads[1].owner, 'ana');
     const old = (await bo.call('GET', '/v1/threads/first')).json;
     assert.deepEqual([old.archived, old.messages.length], [true, 1]);
-    assert.deepEqual((await cy.call('GET', '/v1/threads?correlation_id=release')).json.threads, []);
-    assert.equal((await cy.call('GET', '/v1/threads/first')).status, 404);
+    // One who begins another of its name gets nothing of it, and locks nobody out.
+    const gil = await broker.addAgent('gil');
+    await gil.send('cy', 'mine now', { conversation_id: 'first', metadata: { correlation_id: 'release' } });
+    const taken = await gil.call('GET', '/v1/threads/first');
+    assert.deepEqual([taken.json.owner, taken.json.messages.length], ['gil', 1]);
+    assert.ok(!/ana|"bo"/.test(taken.text), taken.text);
+    const kept = (await bo.send('ana', 'still ours', { conversation_id: 'first' }));
+    assert.equal(kept.status, 202, kept.text);
+    const ours = await until(() => ana.call('GET', '/v1/threads/first'), ({ json: { messages } }) => messages.length === 2);
+    assert.ok(!/gil|mine now/.test(ours.text), ours.text);
+    assert.deepEqual((await cy.call('GET', '/v1/threads?correlation_id=release')).json.threads.map((each) => each.owner), ['gil']);
+    assert.ok(!/ana|"bo"/.test((await cy.call('GET', '/v1/threads/first')).text));
+    assert.equal((await cy.call('GET', '/v1/threads/second')).status, 404);
   });
 });

@@ -77,16 +77,20 @@ describe('topics', () => {
     assert.equal(task.payload.body.status, 'assigned');
     assert.equal(task.payload.body.receiver, 'bo');
 
+    // What was done to whom is for these two, and for those who look after the workspace.
+    const ops = await broker.addAgent('ops', { role: 'orchestrator' });
+    assert.equal((await ops.call('PUT', subscription('audit.event_logged'))).status, 200);
     await broker.call('DELETE', '/v1/agents/cy');
-    const gone = await news(ana, ({ event, action }) => event === 'audit.event_logged' && action === 'unregistered');
+    const gone = await news(ops, ({ event, action }) => event === 'audit.event_logged' && action === 'unregistered');
     assert.equal(gone.payload.body.subject, 'cy');
+    assert.equal((await broker.call('DELETE', '/v1/agents/ops')).status, 200);  // another owns the topics below
   });
 
   // FL-09: who sent a message says whose word it is, also on a topic of the broker's own.
   it('tells what an agent publishes on task.status_changed from what the broker says there', async () => {
     const own = await Broker.start();
     try {
-      const [eve, fay, gus] = [await own.addAgent('eve'), await own.addAgent('fay'), await own.addAgent('gus')];
+      const [eve, fay, gus] = [await own.addAgent('eve'), await own.addAgent('fay'), await own.addAgent('gus', { role: 'orchestrator' })];
       assert.equal((await gus.call('PUT', subscription('task.status_changed'))).status, 200);
       // In the words that the broker would use, as one does who wants to be taken for it.
       const claim = { event: 'task.status_changed', task: 'none', status: 'completed', receiver: 'fay' };

@@ -163,8 +163,8 @@ describe('traces', () => {
       assert.equal(sent.status, 202, sent.text);
       cause = sent.json;
     }
-    const { json } = await trace(di, cause.id);
-    assert.equal(json.messages, 4);
+    await until(() => trace(broker, cause.id), (found) => found.json.messages === 4);
+    const { json } = await trace(broker, cause.id);
     const hops = json.spans.filter((span) => span.kind === 'message');
     assert.deepEqual(hops.map(({ operation, depth }) => [operation, depth]),
       [['send bo', 0], ['send cy', 1], ['send di', 2], ['send ana', 3]]);
@@ -179,6 +179,12 @@ describe('traces', () => {
     assert.ok(lines.slice(2, -1).every((line) => [...line].slice(0, column).join('').endsWith('  ')), shown.stdout);
     const raw = JSON.parse((await run(binary, ['trace', cause.id, '--json', '--data', broker.data])).stdout);
     assert.deepEqual(raw, json);
+    // One of them sees its own part, and that there is something before it.
+    const part = (await trace(di, cause.id)).json;
+    assert.deepEqual(part.spans.filter((span) => span.kind === 'message').map(({ operation, depth }) => [operation, depth]),
+      [['send di', 0], ['send ana', 1]]);
+    assert.deepEqual(part.spans[0].links, [{ traceId: json.traceId, spanId: hops[1].spanId }]);
+    assert.ok(!JSON.stringify(part).includes('"bo"'), 'it names one who neither wrote to di nor was written to');
   });
 
   // CO-05, in the words of collab: correlationId is kept, causationId names what caused it.
@@ -199,7 +205,9 @@ describe('traces', () => {
     await send(gil, 'eve', 'msg_3', { causationId: 'msg_2' });
     const own = [first, second].map((got) => parts(got.headers.get('traceparent')));
     assert.equal(own[0].trace, own[1].trace);
-    const { json } = await trace(gil, 'msg_3');
+    const { json: { messages: seen } } = await trace(gil, 'msg_3');
+    assert.equal(seen, 2);
+    const { json } = await until(() => trace(broker, own[0].trace), (found) => found.json.messages === 3);
     const hops = json.spans.filter((span) => span.kind === 'message');
     assert.deepEqual(hops.map(({ operation, depth }) => [operation, depth]), [['send fay', 0], ['send gil', 1], ['send eve', 2]]);
     assert.equal(hops[1].parentSpanId, own[0].span);
@@ -219,6 +227,24 @@ describe('traces', () => {
     assert.deepEqual(work.logs.map(({ event, detail }) => [event, detail]), [['rejected', 'not mine']]);
     assert.equal(spanOf(json, 'send ana').parentSpanId, spanOf(json, 'send bo').spanId);
     assert.equal(spanOf(json, 'send ana').tags['messaging.client.id'], 'parley');
+  });
+
+  // The id of a trace is in each message of it, and may be written into any other.
+  it('opens nothing to one who goes on with it uninvited', async () => {
+    const eva = await broker.addAgent('eva');
+    const asked = (await ana.send('bo', 'between us', { type: 'request', metadata: { correlation_id: 'quiet-17' } })).json;
+    await receives(bo, asked.id);
+    await bo.call('POST', `/v1/messages/${asked.id}/reject`, { body: { reason: 'a private reason' } });
+    const own = (await until(() => trace(ana, asked.id), (found) => found.json.messages === 2)).json;
+    const traceparent = `00-${own.traceId}-${own.spans[0].spanId}-01`;
+    const borrowed = await eva.call('POST', '/v1/messages', { body: message('eva', 'eva', {}), headers: { traceparent } });
+    assert.equal(borrowed.status, 202, borrowed.text);
+    const { json, text } = await trace(eva, own.traceId);
+    assert.deepEqual(json.spans.map((span) => span.operation), ['send eva', 'queue eva']);
+    for (const word of ['ana', '"bo"', 'quiet-17', 'a private reason', asked.thread, asked.id]) {
+      assert.ok(!text.includes(word), `${word} in ${text}`);
+    }
+    assert.equal((await trace(ana, own.traceId)).json.messages, 2);
   });
 
   it('is pushed with each message, to a stream', async () => {

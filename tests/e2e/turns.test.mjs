@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
-import { Broker, Raw, message, slowness, taken, until } from './harness.mjs';
+import { assertMemory, Broker, Raw, message, slowness, taken, until } from './harness.mjs';
 
 // Nothing should take over 5 ms. A processor that others use at the same time has cold caches, and
 // takes longer for the same work.
@@ -14,7 +14,7 @@ const prints = taken('PARLEY_TURNS');
 
 const load = Object.fromEntries([
   'flow.rate.agent_in_per_min', 'flow.rate.agent_out_per_min', 'flow.rate.pair_per_min', 'flow.rate.topic_per_min',
-  'guard.fan_out_per_min', 'guard.messages_per_day', 'guard.tokens_per_day', 'guard.ping_pong_max', 'thread_messages_max',
+  'guard.bytes_per_day', 'guard.bytes_per_min', 'guard.fan_out_per_min', 'guard.messages_per_day', 'guard.tokens_per_day', 'guard.ping_pong_max', 'thread_messages_max',
 ].map((rule) => [rule, [rule === 'thread_messages_max' ? 1_000_000 : 0, 'the abuse is of the loop, not of this limit']]));
 load['breaker.queue_percent'] = [0, 'the inbox is filled on purpose'];
 
@@ -178,6 +178,70 @@ describe('the worst turn', () => {
     await raw.until((got) => answers(got) >= count);
     raw.end();
     report('pipelined', await metrics(broker));
+  });
+
+  // Each with as many calls that wait as it may have.
+  const waiters = async (broker, wait) => {
+    const agents = [];
+    const clients = [];
+    for (let n = 0; n < 8; ++n) {
+      agents.push(await broker.addAgent(`w${n}`, { subscriptions: ['load.wake'] }));
+      const get = `GET /v1/inbox?limit=1&wait=${wait} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${agents[n].token}\r\n\r\n`;
+      for (let c = 0; c < 4; ++c) {
+        clients.push(await Raw.connect(broker.url));
+        await clients.at(-1).send(get.repeat(64));
+      }
+    }
+    const waiting = /^parley_calls_waiting (\d+)$/m;
+    await until(async () => Number(waiting.exec((await broker.call('GET', '/metrics')).text)[1]), (calls) => calls === 2048);
+    return { agents, clients };
+  };
+  const answered = async (clients) => {
+    for (const client of clients) {
+      for (let n = 0; n < 64; ++n) assert.equal((await client.response()).status, 200);
+      client.end();
+    }
+  };
+
+  worst('when thousands of calls stop waiting at once', async (broker) => {
+    const { clients } = await waiters(broker, '5s');
+    await answered(clients);
+    report('waits end', await metrics(broker));
+  });
+
+  worst('when one message wakes thousands of calls', async (broker) => {
+    const ana = await broker.addAgent('ana');
+    const { clients } = await waiters(broker, '60s');
+    assert.equal((await ana.send('load.wake', {})).status, 202);
+    await answered(clients);
+    report('waits woken', await metrics(broker));
+  });
+
+  worst('when those who wait hang up', async (broker) => {
+    const { clients } = await waiters(broker, '60s');
+    for (const client of clients) client.end();
+    await until(async () => /^parley_calls_waiting 0$/m.test((await broker.call('GET', '/metrics')).text));
+    report('waits gone', await metrics(broker));
+  });
+
+  worst('when an agent asks for large answers and reads none', async (broker) => {
+    const ana = await broker.addAgent('ana');
+    const bo = await broker.addAgent('bo');
+    const { json } = await ana.send('bo', { text: 'x'.repeat(900_000) });
+    const before = await broker.rss();
+    const get = `GET /v1/messages/${json.id} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${bo.token}\r\n\r\n`;
+    const clients = await Promise.all(Array.from({ length: 50 }, () => Raw.connect(broker.url)));
+    for (const client of clients) {
+      client.socket.pause();
+      await client.send(get.repeat(10));
+    }
+    const holds = async () => (await broker.call('GET', '/v1/agents/bo')).json.holds;
+    await until(holds, ({ connections }) => connections >= 50);
+    const { unread_bytes } = await holds();
+    assert.ok(unread_bytes < 34 * 1024 * 1024, `${unread_bytes} bytes wait`);
+    assertMemory(await broker.rss() - before, 100 * 1024 * 1024, 'for answers that an agent does not read');
+    for (const client of clients) client.end();
+    report('unread', await metrics(broker));
   });
 
   worst('when many small messages come in at once', async (broker) => {

@@ -86,10 +86,10 @@ async function converse(connect) {
     assert.equal(mail.notifications[0].type, 'task');
 
     const read = await call(specialist, 'readMessage', { messageId: sent.id });
-    assert.equal(read.from, boss);
-    assert.deepEqual(JSON.parse(read.content), task);
+    assert.equal(read.message.from, boss);
+    assert.deepEqual(JSON.parse(read.message.content), task);
     assert.equal(read.provenance.sender_kind, 'agent');
-    const thread = read.threadId;
+    const thread = read.message.threadId;
     await call(specialist, 'sendMessage', { to: boss, type: 'status', threadId: thread,
       content: JSON.stringify({ taskId: task.taskId, progress: 50, currentPhase: 'research' }) });
     const progress = await call(director, 'checkInbox');
@@ -102,7 +102,7 @@ async function converse(connect) {
     const done = await call(director, 'waitForMessage', { seconds: 20 });
     assert.equal(done.notifications[0].type, 'result');
     const result = await call(director, 'readMessage', { messageId: done.notifications[0].id });
-    assert.equal(JSON.parse(result.content).result, 'it is 42');
+    assert.equal(JSON.parse(result.message.content).result, 'it is 42');
     // The result settled the task, reading settled the rest: nothing is handed out again.
     assert.equal((await call(specialist, 'checkInbox')).count, 0);
     assert.equal((await call(director, 'checkInbox')).count, 0);

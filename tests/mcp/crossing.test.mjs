@@ -38,11 +38,11 @@ test('flow over WebSocket and inbox over MCP hold a conversation', { timeout: 60
   const mail = await call(client, 'waitForMessage', { seconds: 20 });
   assert.equal(mail.notifications[0].from, 'flow-agent');
   const read = await call(client, 'readMessage', { messageId: mail.notifications[0].id });
-  assert.equal(read.type, 'task');
-  assert.match(read.content, /six times seven/);
+  assert.equal(read.message.type, 'task');
+  assert.match(read.message.content, /six times seven/);
   assert.equal(read.provenance.dialect, 'flow');
-  const { taskId } = JSON.parse(read.content);
-  await call(client, 'sendMessage', { to: 'flow-agent', type: 'result', threadId: read.threadId,
+  const { taskId } = JSON.parse(read.message.content);
+  await call(client, 'sendMessage', { to: 'flow-agent', type: 'result', threadId: read.message.threadId,
     content: JSON.stringify({ taskId, status: 'complete', result: '42' }) });
   const pushed = await next(frames, (frame) => frame.op === 'message');
   assert.equal(pushed.message.type, 'response');
@@ -66,7 +66,7 @@ test('a specialist that is killed in the middle gets its task again', { timeout:
 
   const first = new Stdio(worker.token);
   const read = await first.call('readMessage', { messageId: sent.id });
-  assert.equal(read.from, 'boss');
+  assert.equal(read.message.from, 'boss');
   await first.kill();
   await broker.kill();
   await broker.run(broker.flags);

@@ -14,10 +14,11 @@
 namespace parley::app {
 
 // The rules that would stop agents that send all they can; 0 switches each off.
-constexpr std::array<std::string_view, 8> bench_limits = {
+constexpr std::array<std::string_view, 10> bench_limits = {
     "flow.rate.agent_in_per_min", "flow.rate.agent_out_per_min", "flow.rate.broadcast_per_min",
-    "flow.rate.pair_per_min",     "flow.rate.topic_per_min",     "guard.fan_out_per_min",
-    "guard.messages_per_day",     "guard.ping_pong_max"};
+    "flow.rate.pair_per_min",     "flow.rate.topic_per_min",     "guard.bytes_per_day",
+    "guard.bytes_per_min",        "guard.fan_out_per_min",       "guard.messages_per_day",
+    "guard.ping_pong_max"};
 
 // A broker of our own, in a process and a new directory of its own. Stops it and removes all that
 // it wrote when it goes; it stops by itself when we are killed.

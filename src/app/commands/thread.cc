@@ -77,9 +77,13 @@ void draw(Json messages) {
 }
 
 int show(Json answer, const Given& /*given*/) {
-  std::string line = "thread " + text_of(answer, "id") + ": " + text_of(answer, "state") + ", " +
-                     text_of(answer, "message_count") + " messages, begun by " +
-                     text_of(answer, "owner") + " " + text_of(answer, "created");
+  // Who takes no part in it sees some of its messages, and not how it stands.
+  const std::string state = text_of(answer, "state");
+  const std::string owner = text_of(answer, "owner");
+  std::string line = "thread " + text_of(answer, "id") + ": " + (state.empty() ? "a part" : state) +
+                     ", " + text_of(answer, "message_count") + " messages, " +
+                     (owner.empty() ? "since " : "begun by " + owner + " ") +
+                     text_of(answer, "created");
   if (const std::string closed = text_of(answer, "closed_at"); !closed.empty()) {
     line += ", closed by " + text_of(answer, "closed_by") + " " + closed;
   }

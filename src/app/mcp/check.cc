@@ -254,7 +254,8 @@ Check::Outcome Check::read() {
   if (!message) {
     return std::unexpected(message.error());
   }
-  if (text_of(*message, "content") != text_ || text_of(*message, "from") != me_) {
+  const lib::Json sent = message->find("message");
+  if (text_of(sent, "content") != text_ || text_of(sent, "from") != me_) {
     return std::unexpected(Failure{"BAD_ANSWER", "what was read is not what was sent", {}});
   }
   return "from " + me_ + ", as it was sent; " + state();

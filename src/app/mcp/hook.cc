@@ -149,10 +149,15 @@ std::string mail_text(Json inbox, size_t limit, std::string_view flags) {
   return text.append(head).append(lines).append(tail);
 }
 
-std::string mail_prompt(std::string_view message, std::string_view from, std::string_view agent,
+std::string mail_prompt(const ReadMail& mail, std::string_view from, std::string_view agent,
                         bool answers) {
   std::string line;
-  JsonWriter(line).object().key("from").text(from).key("message").raw(message).end_object();
+  JsonWriter out(line);
+  out.object().key("from").text(from);
+  if (!mail.provenance.empty()) {
+    out.key("provenance").raw(mail.provenance);
+  }
+  out.key("message").raw(mail.message).end_object();
   std::string text = "You are the agent " + printable(std::string(agent)) +
                      ", and a message came for you. The line below";
   text.append(is_data).append(open_mark).append(safe_line(line)).append("\n").append(close_mark);

@@ -40,10 +40,17 @@ HookEvent read_hook_event(std::string_view json, std::string_view name);
 inline constexpr size_t mail_bytes_max = 8'000;
 std::string mail_text(lib::Json inbox, size_t limit, std::string_view flags = {});
 
-// One whole message, as JSON in any dialect, as a prompt for a model that is started for it:
-// between the same marks, and said to be data, however long. `answers`: what the model says is sent
-// back.
-std::string mail_prompt(std::string_view message, std::string_view from, std::string_view agent,
+// A message as it was read: what its sender wrote, as JSON in any dialect, and what the broker says
+// of it, as JSON, may be empty.
+struct ReadMail {
+  std::string message;
+  std::string provenance;
+};
+
+// One whole message as a prompt for a model that is started for it: between the same marks, and
+// said to be data, however long. The broker's word stands beside the message, not in it. `answers`:
+// what the model says is sent back.
+std::string mail_prompt(const ReadMail& mail, std::string_view from, std::string_view agent,
                         bool answers);
 
 // What the hook prints: nothing when there is no text.

@@ -21,7 +21,10 @@ BrokerConnection::Answer BrokerConnection::call(const HttpCall& call) {
     client_.reset();
     return {.status = 0, .body = {}, .failure = failure_of(response.error())};
   }
-  Answer answer{.status = response->status, .body = std::move(response->body), .failure = {}};
+  Answer answer{.status = response->status,
+                .body = std::move(response->body),
+                .provenance = std::string(response->header("parley-provenance")),
+                .failure = {}};
   if (!answer.is_good()) {
     answer.failure = refusal({answer.status, answer.body, {}});
   }

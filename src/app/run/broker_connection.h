@@ -20,6 +20,7 @@ class BrokerConnection {
   struct Answer {
     int status = 0;  // 0: there was no answer
     std::string body;
+    std::string provenance;  // the header, of a message
     Failure failure;  // what was wrong, unless the answer is good
 
     bool is_good() const { return status >= 200 && status < 300; }

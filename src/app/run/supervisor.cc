@@ -54,6 +54,12 @@ void say(const std::string& text) {
   std::fprintf(stderr, "parley run: %s\n", printable(text).c_str());
 }
 
+Failure wrong_token(const std::string& detail) {
+  return {"UNAUTHORIZED", detail,
+          "Give the agent's own with PARLEY_TOKEN or --token @FILE, or keep it with `parley agent "
+          "keep`."};
+}
+
 // SIGTERM, SIGINT and SIGHUP as a descriptor, which can be waited for beside a socket or a process.
 class Signals {
  public:
@@ -191,9 +197,9 @@ class Supervisor {
   bool take_lock();
   std::optional<Failure> on_lock_refused(const BrokerConnection::Answer& answer);
   std::optional<Notification> await_mail();
-  std::optional<std::string> take(const Notification& notification);
+  std::optional<ReadMail> take(const Notification& notification);
   Next handle(const Notification& notification);
-  Next start(const Notification& notification, const std::string& message);
+  Next start(const Notification& notification, const ReadMail& mail);
   Next conclude(const Notification& notification, ChildResult result);
   // Both nack the message. `return_failed` counts an attempt, and the message comes again after a
   // pause; `return_unfailed` is for what the command did not fail at, and counts none.
@@ -274,6 +280,10 @@ std::optional<Failure> Supervisor::on_lock_refused(const BrokerConnection::Answe
     wait_for_broker(answer.failure);
     return std::nullopt;
   }
+  if (answer.failure.code == "FORBIDDEN") {  // only the agent itself takes the lock
+    return wrong_token("the token is not that of \"" + options_.agent +
+                       "\": " + answer.failure.detail);
+  }
   const bool held = answer.failure.code == "LOCK_HELD";
   if (!held && answer.failure.code != "LOCK_ORDER") {
     return answer.failure;
@@ -311,10 +321,8 @@ bool Supervisor::take_lock() {
     const uint64_t fence = number_in(answer.body, "fence");
     if (owner != options_.agent) {
       (void)connection_.call({"DELETE", path + "?fence=" + std::to_string(fence)});
-      fatal_ = {"UNAUTHORIZED",
-                "the token is that of \"" + owner + "\", not of \"" + options_.agent + "\"",
-                "Give the agent's own with PARLEY_TOKEN or --token @FILE, or keep it with `parley "
-                "agent keep`."};
+      fatal_ = wrong_token("the token is that of \"" + owner + "\", not of \"" +
+                           options_.agent + "\"");
       return false;
     }
     absence_ = absence_first;
@@ -370,7 +378,7 @@ BrokerConnection::Answer Supervisor::persist(const HttpCall& call) {
 }
 
 // Returns the message, on which we have a lease from here on; none when it cannot be had any more.
-std::optional<std::string> Supervisor::take(const Notification& notification) {
+std::optional<ReadMail> Supervisor::take(const Notification& notification) {
   // If this process slept, another may have the lock by now: ask before the command starts.
   const std::string lock = "/v1/locks/" + encoded(LeaseKeeper::lock_of(options_.agent));
   const BrokerConnection::Answer alone =
@@ -398,7 +406,7 @@ std::optional<std::string> Supervisor::take(const Notification& notification) {
         connection_.call({"POST", path + "/extend", lease_request(lease), {}});
     if (held.is_good()) {
       lease_keeper_->hold(notification.id, lease);
-      return std::move(message.body);
+      return ReadMail{std::move(message.body), std::move(message.provenance)};
     }
     if (held.is_passing()) {
       return_unfailed(notification, "not begun");
@@ -434,18 +442,18 @@ bool Supervisor::is_ours() {
 }
 
 Supervisor::Next Supervisor::handle(const Notification& notification) {
-  const auto message = take(notification);
-  if (!message) {
+  const auto mail = take(notification);
+  if (!mail) {
     (void)signals_.pause(absence_first);
     return Next::look;
   }
-  return start(notification, *message);
+  return start(notification, *mail);
 }
 
-Supervisor::Next Supervisor::start(const Notification& notification, const std::string& message) {
+Supervisor::Next Supervisor::start(const Notification& notification, const ReadMail& mail) {
   const std::string input =
-      options_.prompt ? mail_prompt(message, notification.from, options_.agent, options_.reply)
-                      : message;
+      options_.prompt ? mail_prompt(mail, notification.from, options_.agent, options_.reply)
+                      : mail.message;
   // A token that is kept in a file stays out of the environment.
   const bool is_kept = options_.client.token.starts_with(agent_token_prefix);
   ChildCommand command{

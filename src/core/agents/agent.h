@@ -52,7 +52,8 @@ struct Agent {
   Dialect dialect = Dialect::flow;
   uint8_t rights = 0;
   std::string role;
-  std::vector<std::string> capabilities;
+  std::vector<std::string> capabilities;             // as an admin gave them; for routing
+  std::vector<std::string> claims;                   // what else it says it can do; only shown
   std::vector<TokenHash> tokens;                     // oldest first
   std::set<std::string, std::less<>> subscriptions;  // topics
   std::vector<StreamRef> streams;                    // open ones, in the order they were opened
@@ -73,6 +74,8 @@ struct Agent {
   Breaker breaker;
   Budget budget;
   Bucket fan_out;     // deliveries that it causes
+  Bucket critical;    // critical messages that it sends
+  Bucket written;     // bytes that it has the broker write down
   uint64_t uses = 0;  // messages and deliveries that name it
   Inbox inbox;
 
@@ -108,11 +111,14 @@ struct Agent {
     field("malformed", self.malformed);
     field("buckets", self.buckets);
     field("fan_out", self.fan_out);
+    field("critical", self.critical);
+    field("written", self.written);
     field("backpressure", self.backpressure);
     field("breaker", self.breaker);
     field("budget", self.budget);
     field("numbers", self.numbers, Form::fixed);
     field("capabilities", self.capabilities);
+    field("claims", self.claims);
     field("tokens", self.tokens, Form::sized);
   }
 };

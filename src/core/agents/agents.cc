@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/text.h"
+#include "base/unicode/look_alike.h"
 
 namespace parley::core {
 
@@ -82,6 +84,28 @@ AgentRef Agents::intern(std::string_view name) {
   return ref;
 }
 
+AgentRef Agents::find_look_alike(std::string_view name) const {
+  const std::string seen_as = base::skeleton(name);
+  // Of several the first by name, whatever slots they have.
+  AgentRef found = none;
+  const auto consider = [&](AgentRef ref) {
+    const bool is_other = agents_[ref].name != name;
+    found = is_other && (found == none || agents_[ref].name < agents_[found].name) ? ref : found;
+  };
+  const auto [first, last] = by_skeleton_.equal_range(seen_as);
+  std::for_each(first, last, [&](const auto& item) { consider(item.second); });
+  // Only a name in other letters that all look Latin can be taken for one in ASCII.
+  if (!base::is_ascii(name) && base::is_ascii(seen_as)) {
+    for (const AgentRef ref : used_) {
+      if (agents_[ref].is_registered() &&
+          std::ranges::equal(agents_[ref].name, seen_as, {}, base::to_lower)) {
+        consider(ref);
+      }
+    }
+  }
+  return found;
+}
+
 AgentRef Agents::restore(Agent agent) {
   const AgentRef ref = intern(agent.name);
   const PrincipalKind kind = std::exchange(agent.kind, PrincipalKind::unknown);
@@ -109,6 +133,9 @@ void Agents::set_kind(AgentRef ref, PrincipalKind kind) {
   CHECK(kind != PrincipalKind::unknown);
   if (!agents_[ref].is_registered()) {
     ++registered_;
+    if (!base::is_ascii(agents_[ref].name)) {
+      by_skeleton_.emplace(base::skeleton(agents_[ref].name), ref);
+    }
   }
   agents_[ref].kind = kind;
 }
@@ -140,6 +167,11 @@ void Agents::unregister(AgentRef ref) {
   }
   orchestrators_.erase(ref);
   maintainers_.erase(ref);
+  const auto [first, last] = by_skeleton_.equal_range(base::skeleton(agent.name));
+  const auto seen = std::find_if(first, last, [ref](auto& item) { return item.second == ref; });
+  if (seen != last) {
+    by_skeleton_.erase(seen);
+  }
   Agent rest;
   rest.name = std::move(agent.name);
   rest.uses = agent.uses;

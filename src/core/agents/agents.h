@@ -28,6 +28,9 @@ class Agents {
   AgentRef find_token(const TokenHash& token) const;
   // The one with this name, made as `unknown` where there was none.
   AgentRef intern(std::string_view name);
+  // Another registered principal that a reader takes for this one, by their skeletons; none when
+  // there is none. Two names in ASCII are never taken for each other.
+  AgentRef find_look_alike(std::string_view name) const;
 
   // Counts a message or delivery that names it, and one less; the last one of an unknown frees it.
   void use(AgentRef ref) { ++agents_[ref].uses; }
@@ -79,6 +82,8 @@ class Agents {
   std::vector<AgentRef> gone_;
   std::set<AgentRef> orchestrators_;  // by role
   std::set<AgentRef> maintainers_;    // by right
+  // The registered ones whose names are not ASCII, by what these look like.
+  std::multimap<std::string, AgentRef, std::less<>> by_skeleton_;
   Index by_name_;
   Index by_token_;
   size_t registered_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/unicode/look_alike.h"
 #include "core/delivery/redelivery.h"
 #include "core/machine/rooms.h"
 #include "core/model/refusal.h"
@@ -67,6 +68,14 @@ void change_dialect(Context& context, AgentRef ref, Dialect dialect) {
   context.dispatch.pump(ref);
 }
 
+// Whether a reader could take the name for the broker, an admin, a person or everyone.
+bool is_taken_for_another_kind(std::string_view name) {
+  const std::string seen_as = base::skeleton(name);
+  return seen_as == broker_sender || seen_as == broker_word || seen_as == "admin" ||
+         seen_as == "broker" || seen_as == "broadcast" || seen_as == "*" ||
+         seen_as.starts_with("human:") || seen_as.starts_with("topic:");
+}
+
 // What no principal may be called: it means something else where names are used.
 Checked check_name(const Tables& t, std::string_view name) {
   if (!is_name(name, t.rules)) {
@@ -77,7 +86,9 @@ Checked check_name(const Tables& t, std::string_view name) {
   }
   if (!base::is_plain_name(name)) {
     return refuse(Code::bad_request,
-                  "a name has no control or invisible characters and no space at its ends", "/id");
+                  "a name has no control or invisible characters, no space at its ends, and no "
+                  "combining mark in front",
+                  "/id");
   }
   if (name.starts_with("topic:") || name == "broadcast") {
     return refuse(Code::bad_request, quoted(name) + " is a word for other receivers", "/id");
@@ -88,6 +99,24 @@ Checked check_name(const Tables& t, std::string_view name) {
   }
   if (broker_topics::is_own_topic(name)) {
     return refuse(Code::bad_request, quoted(name) + " is a topic of the broker's; choose another",
+                  "/id");
+  }
+  return {};
+}
+
+// What a new one may not be called besides, because people would take it for another.
+Checked check_look(const Tables& t, const Register& c) {
+  if (c.kind == PrincipalKind::agent && is_taken_for_another_kind(c.name)) {
+    return refuse(Code::bad_request,
+                  quoted(c.name) +
+                      " looks like a name of the broker's, of an admin, of people or of a topic; "
+                      "choose another",
+                  "/id");
+  }
+  if (const AgentRef other = t.agents.find_look_alike(c.name); other != none) {
+    return refuse(Code::conflict,
+                  quoted(c.name) + " looks like " + quoted(t.agents[other].name) +
+                      ", which is registered; choose another",
                   "/id");
   }
   return {};
@@ -147,6 +176,9 @@ Checked check_registration(const Tables& t, const Register& c) {
                   quoted(c.name) + " is a topic that someone subscribes to; choose another id",
                   "/id");
   }
+  if (auto good = is_new ? check_look(t, c) : Checked(); !good) {
+    return good;
+  }
   if (is_new && t.agents.registered() >= t.rules.agents_max) {
     return refuse(Code::limit_reached, "the workspace has " + std::to_string(t.rules.agents_max) +
                                            " principals already (agents_max)");
@@ -154,14 +186,41 @@ Checked check_registration(const Tables& t, const Register& c) {
   return check_topics(t, {found, c.kind, c.dialect}, c.subscriptions, "/subscriptions");
 }
 
-// Whoever is no admin changes only what is said of itself, not what it may do.
+// Standing is what others go by: kind, rights, role, dialect, and the capabilities that routing
+// uses. Admins give it. Whoever is no admin changes only what is said of itself.
 Checked may_register(const ConstContext& context, const Register& command) {
-  const Tables& t = context.t;
-  const bool is_self = context.actor != none && t.agents[context.actor].name == command.name;
-  const bool same_standing = is_self && t.agents[context.actor].kind == command.kind &&
-                             t.agents[context.actor].role == command.role &&
-                             command.rights.empty() && command.token == TokenHash{};
-  return same_standing ? Checked() : may_administer(context, Right::admin);
+  auto allowed = may_administer(context, Right::admin);
+  const bool is_self =
+      context.actor != none && context.t.agents[context.actor].name == command.name;
+  if (allowed || !is_self) {
+    return allowed;
+  }
+  const Agent& self = context.t.agents[context.actor];
+  if (self.dialect != command.dialect) {
+    return refuse(Code::forbidden,
+                  "you speak " + std::string(policy_of(self.dialect).name.value) +
+                      "; only an admin can change the dialect of an agent",
+                  "/dialect");
+  }
+  if (self.role != command.role) {
+    return refuse(Code::forbidden, "only an admin can change the role of an agent", "/role");
+  }
+  const bool same_standing =
+      self.kind == command.kind && command.rights.empty() && command.token == TokenHash{};
+  return same_standing ? Checked() : allowed;
+}
+
+// What an admin says that it can do is so; what else it says itself is a claim, which is shown and
+// never routed by.
+void change_capabilities(Agent& agent, const std::vector<std::string_view>& names, bool are_given) {
+  if (are_given) {
+    agent.capabilities.assign(names.begin(), names.end());
+  } else {
+    agent.claims.assign(names.begin(), names.end());
+  }
+  std::erase_if(agent.claims, [&agent](const std::string& claim) {
+    return std::ranges::find(agent.capabilities, claim) != agent.capabilities.end();
+  });
 }
 
 std::expected<AgentRef, Error> agent_to_remove(const ConstContext& context,
@@ -208,7 +267,8 @@ Outcome on(Context& context, const Register& command) {
   }
   Agent& agent = t.agents[ref];
   t.agents.set_role(ref, command.role);
-  agent.capabilities.assign(command.capabilities.begin(), command.capabilities.end());
+  change_capabilities(agent, command.capabilities,
+                      may_administer(context, Right::admin).has_value());
   agent.profile = command.profile;
   agent.webhook.change(command, t.now);
   if (command.kind == PrincipalKind::human) {

@@ -75,6 +75,14 @@ std::expected<void, Error> check_order(const Tables& t, std::string_view agent,
   return {};
 }
 
+// A name that begins with `!` is the broker's own: `!run:NAME` says that a process works for NAME.
+// Who held that of another would keep its process from ever starting.
+bool is_own_name(const ConstContext& context, std::string_view name) {
+  constexpr std::string_view run = "!run:";
+  return !name.starts_with('!') || is_maintainer(context) ||
+         (name.starts_with(run) && name.substr(run.size()) == context.t.agents[context.actor].name);
+}
+
 // Whether the release is of the hold itself, which is the owner's and the maintainers' to end.
 bool ends_hold(const ConstContext& context, const Lock& lock, const ReleaseLock& command) {
   const bool is_owner = context.actor != none && lock.owner == context.t.agents[context.actor].name;
@@ -112,6 +120,13 @@ Checked check(const ConstContext& context, const TakeLock& c) {
                   "a lock's name is 1 to " + std::to_string(t.rules.name_bytes_max) +
                       " bytes (name_bytes_max), without control or invisible characters and "
                       "without a space at its ends");
+  }
+  if (!is_own_name(context, c.name)) {
+    return refuse(Code::forbidden,
+                  "locks whose names begin with ! are the broker's own; you, " +
+                      quoted(t.agents[context.actor].name) +
+                      ", take only !run: with your own name, a maintainer any",
+                  "/name");
   }
   if (c.lease > t.rules.lock_lease_max) {
     return refuse(Code::bad_request,

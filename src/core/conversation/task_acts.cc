@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/dead_letters/dead_letter_retry.h"
+#include "core/delivery/forgetting.h"
 #include "core/limits/size_limit.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
@@ -218,7 +219,7 @@ void give_task(Context& context, const Envelope& e, const Route& route, MessageR
     }
   } else {
     while (t.tasks.size() >= t.rules.tasks_max && t.tasks.first_ended() != nullptr) {
-      t.tasks.remove(t.tasks.first_ended()->began);
+      t.tasks.remove(t.tasks.first_ended_of_most()->began);
     }
     task = &t.tasks.add({.id = name,
                          .director = std::string(e.sender),
@@ -365,9 +366,7 @@ void deliver_again(Dispatch& dispatch, MessageRef message, AgentRef receiver,
                    const std::string& former) {
   Tables& t = dispatch.t;
   unblock(t, message);
-  // It may have been settled, and is needed again. Walks all that is remembered: this is rare.
-  std::erase_if(t.remembered,
-                [message](const Remembered& item) { return item.message == message; });
+  recall(t, message);                           // it may have been settled
   t.messages.message(message).refused = false;  // it goes to another than the one who was away
   if (const DeliveryRef before = t.messages.delivery_to(message, receiver); before != none) {
     dispatch.revive(before);
@@ -638,10 +637,11 @@ Time old_tasks_due(const Tables& t) {
 
 void forget_tasks(Tables& t) {
   for (size_t n = 0; n < due_max && t.tasks.first_ended() != nullptr; ++n) {
-    if (next_task_gone(t) > t.now && t.tasks.size() <= t.rules.tasks_max) {
+    const bool is_old = next_task_gone(t) <= t.now;
+    if (!is_old && t.tasks.size() <= t.rules.tasks_max) {
       return;
     }
-    t.tasks.remove(t.tasks.first_ended()->began);
+    t.tasks.remove((is_old ? t.tasks.first_ended() : t.tasks.first_ended_of_most())->began);
   }
 }
 

@@ -12,24 +12,25 @@ void Tasks::file(const Task& task) {
   by_message_[task.message] = task.began;
   if (task.is_open()) {
     held_[task.specialist].insert(task.began);
-    ++given_[task.director];
+    given_.add(task.director);
   } else {
     ended_.emplace(task.changed, task.began);
+    ended_of_.add(task.director, {task.changed, task.began});
   }
 }
 
 void Tasks::unfile(const Task& task) {
   by_message_.erase(task.message);
   ended_.erase({task.changed, task.began});
+  ended_of_.remove(task.director, {task.changed, task.began});
   if (const auto at = held_.find(task.specialist); at != held_.end()) {
     at->second.erase(task.began);
     if (at->second.empty()) {
       held_.erase(at);
     }
   }
-  const auto given = task.is_open() ? given_.find(task.director) : given_.end();
-  if (given != given_.end() && --given->second == 0) {
-    given_.erase(given);
+  if (task.is_open()) {
+    given_.remove(task.director);
   }
 }
 
@@ -119,9 +120,13 @@ const std::set<Seq>* Tasks::held_by(std::string_view specialist) const {
   return at == held_.end() ? nullptr : &at->second;
 }
 
-size_t Tasks::open_of(std::string_view director) const {
-  const auto at = given_.find(director);
-  return at == given_.end() ? 0 : at->second;
+const Task* Tasks::first_ended() const {
+  return ended_.empty() ? nullptr : &tasks_.at(ended_.begin()->second);
+}
+
+const Task* Tasks::first_ended_of_most() const {
+  const auto* const first = ended_of_.first_of_most();
+  return first == nullptr ? nullptr : &tasks_.at(first->second);
 }
 
 void Tasks::add_live(std::vector<Seq>& seqs) const {

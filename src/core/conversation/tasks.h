@@ -12,6 +12,7 @@
 
 #include "core/model/envelope.h"
 #include "core/model/words.h"
+#include "core/state/shared_set.h"
 
 namespace parley::core {
 
@@ -117,18 +118,15 @@ class Tasks {
   const std::map<Seq, Task>& all() const { return tasks_; }
   size_t size() const { return tasks_.size(); }
 
-  // Keep the look-ups in step.
   void set_state(Task& task, TaskState state, Time now);
   void give(Task& task, std::string_view specialist, Seq message, Time now);
-  // How many open ones this director has given.
-  size_t open_of(std::string_view director) const;
+  size_t open_of(std::string_view director) const { return given_.of(director); }
   // Open ones of a specialist, oldest first; nullptr when there is none.
   const std::set<Seq>* held_by(std::string_view specialist) const;
   Task& at(Seq began) { return tasks_.at(began); }
-  // The one that ended first, of those that are kept; nullptr when there is none.
-  const Task* first_ended() const {
-    return ended_.empty() ? nullptr : &tasks_.at(ended_.begin()->second);
-  }
+  // The one that ended first: of all, and of the giver that holds most of them. Or nullptr.
+  const Task* first_ended() const;
+  const Task* first_ended_of_most() const;
 
   // The records that it still needs: what is not named by any table is lost with its segment.
   void add_live(std::vector<Seq>& seqs) const;
@@ -143,8 +141,9 @@ class Tasks {
   std::map<std::tuple<std::string, std::string, std::string>, Seq> by_name_;  // director, thread
   std::map<Seq, Seq> by_message_;
   std::map<std::string, std::set<Seq>, std::less<>> held_;
-  std::map<std::string, size_t, std::less<>> given_;  // open ones, by director
+  Shares given_;  // open ones, by director
   std::set<std::pair<Time, Seq>> ended_;
+  SharedSet<std::pair<Time, Seq>> ended_of_;  // by director
 };
 
 }  // namespace parley::core

@@ -40,17 +40,28 @@ std::unexpected<Error> refuse_closed(const Thread& thread) {
 }
 
 // Who joins speaks to one who takes part: a stranger who knows no more than its name may neither
-// see the thread nor fill it behind their backs. People may always have a word. Of a crowd the
-// engine does not know all.
-bool may_join(const ConstContext& context, const Thread& thread, const Route& route) {
-  const Tables& t = context.t;
+// see the thread nor fill it behind their backs, also not with an answer. People may always have a
+// word. Of a crowd the engine does not know all.
+bool may_join(const Tables& t, const Thread& thread, AgentRef sender, const Route& route) {
   const auto takes_part = [&](AgentRef agent) {
     return std::ranges::find(thread.participants, agent) != thread.participants.end();
   };
-  return thread.is_public || t.agents[context.actor].kind != PrincipalKind::agent ||
-         thread.participants.size() >= t.rules.thread_participants_max ||
-         takes_part(context.actor) ||
+  return thread.is_public || t.agents[sender].kind == PrincipalKind::human ||
+         t.agents[sender].kind == PrincipalKind::admin ||
+         thread.participants.size() >= t.rules.thread_participants_max || takes_part(sender) ||
          (!route.everyone && std::ranges::any_of(route.agents, takes_part));
+}
+
+// A principal with many threads in which a request is pending must leave room for those of others.
+// `place` is where the message goes: a thread that would be another of them, or none yet.
+std::expected<ThreadPlace, Error> within_share(const ConstContext& context, ThreadPlace place) {
+  const Tables& t = context.t;
+  const size_t active = t.threads.active_of(t.agents[context.actor].name);
+  if (active < share_of(t.rules, t.rules.threads_max)) {
+    return place;
+  }
+  return refuse_share("you have " + std::to_string(active) + " threads with a pending request",
+                      "threads_max", "wait until some are answered", "/conversation_id");
 }
 
 void close_thread(Dispatch& dispatch, ThreadRef ref, AgentRef by) {
@@ -100,15 +111,20 @@ std::expected<ThreadRef, Error> thread_to_close(const ConstContext& context,
 }  // namespace
 
 // Flow has limits for its agents, however they write; whoever answers a request is heard all the
-// same, and so is the broker.
-std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const Envelope& e,
-                                            const Route& route) {
+// same, and so is the broker. A pipeline's later stages, which a node sends, speak for its owner.
+std::expected<ThreadPlace, Error> find_thread(const ConstContext& context, const Envelope& e,
+                                              const Route& route) {
   const Tables& t = context.t;
-  const ThreadRef ref = e.thread.empty() ? none : t.threads.find(e.thread);
-  if (e.thread.empty() || context.actor == none || context.answers) {
-    return ref;
+  ThreadPlace place{.thread = e.thread.empty() ? none : t.threads.find(e.thread)};
+  const AgentRef sender = context.actor == none ? t.agents.find(e.sender) : context.actor;
+  if (place.thread != none && sender != none && e.sender != broker_sender &&
+      !may_join(t, t.threads[place.thread], sender, route)) {
+    return ThreadPlace{.is_apart = true};
   }
-  if (ref == none) {
+  if (e.thread.empty() || context.actor == none || context.answers) {
+    return place;
+  }
+  if (place.thread == none) {
     if (t.threads.count(Threads::Standing::active) >= t.rules.threads_max) {
       return std::unexpected(
           Error{Code::limit_reached,
@@ -116,16 +132,9 @@ std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const E
                     " threads with a pending request (threads_max); answer some, or raise it",
                 "/conversation_id"});
     }
-    return ref;
+    return within_share(context, place);
   }
-  const Thread& thread = t.threads[ref];
-  if (!may_join(context, thread, route)) {
-    return std::unexpected(Error{Code::forbidden,
-                                 "the conversation " + quoted_start(thread.name) +
-                                     " is between others; write to one who takes part, or begin "
-                                     "one of your own with another conversation_id",
-                                 "/conversation_id"});
-  }
+  const Thread& thread = t.threads[place.thread];
   const bool has_limits = policy_of(t.agents[context.actor].dialect).has_thread_limits;
   const Time age_end = thread.created + t.rules.thread_duration_max;
   const bool is_over = thread.overdue || (thread.ages && age_end <= context.now());
@@ -139,16 +148,20 @@ std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const E
                          std::to_string(thread.messages) + " messages (thread_messages_max " +
                          std::to_string(t.rules.thread_messages_max) + ")");
   }
-  return ref;
+  if (asks(e.kind) && thread.pending == 0 && thread.owner() == context.actor) {
+    return within_share(context, place);
+  }
+  return place;
 }
 
 // The direct receivers of a message take part; those of a topic or of everyone's only listen.
-void enter_thread(Tables& t, ThreadRef ref, const Envelope& e, const Route& route,
+void enter_thread(Tables& t, const ThreadPlace& place, const Envelope& e, const Route& route,
                   MessageRef message_ref) {
   Message& message = t.messages.message(message_ref);
-  if (e.thread.empty() || message.is_own) {
+  if (e.thread.empty() || message.is_own || place.is_apart) {
     return;
   }
+  ThreadRef ref = place.thread;
   if (ref == none) {
     Thread begun;
     begun.name = e.thread;
@@ -156,6 +169,7 @@ void enter_thread(Tables& t, ThreadRef ref, const Envelope& e, const Route& rout
     begun.root_id = message.id;
     begun.created = t.now;
     begun.closed = base::time_max;
+    begun.owner_name = t.agents[message.sender].name;
     begun.ages = policy_of(t.agents[message.sender].dialect).has_thread_limits;
     ref = t.threads.add(std::move(begun));
   }
@@ -248,17 +262,24 @@ Time old_threads_due(const Tables& t) {
   return base::next_multiple(first, base::minutes(1));
 }
 
-// Those that are closed go first, then those in which nobody waits for anything. One with a pending
-// request stays.
+// Whether one owner has more than its share in which nothing is pending: also where there is room
+// for them, what one principal costs has a bound. That is no matter in a small table.
+static bool holds_too_many(const Tables& t) {
+  return t.threads.most_resting() >
+         std::max(share_of(t.rules, t.rules.threads_max), share_of_done_min);
+}
+
+// Those that are old; and of too many one of the owner that holds most. One with a pending request
+// stays.
 void forget_threads(Tables& t) {
   for (size_t n = 0; n < due_max; ++n) {
     const ThreadRef closed = t.threads.first(Threads::Standing::closed);
     const ThreadRef idle = t.threads.first(Threads::Standing::idle);
-    const bool too_many = t.threads.size() > t.rules.threads_max;
-    const ThreadRef gone = too_many                         ? (closed != none ? closed : idle)
-                           : kept_until(t, closed) <= t.now ? closed
-                           : kept_until(t, idle) <= t.now   ? idle
-                                                            : none;
+    const bool too_many = t.threads.size() > t.rules.threads_max || holds_too_many(t);
+    const ThreadRef gone = kept_until(t, closed) <= t.now ? closed
+                           : kept_until(t, idle) <= t.now ? idle
+                           : too_many                     ? t.threads.first_of_most()
+                                                          : none;
     if (gone == none) {
       return;
     }

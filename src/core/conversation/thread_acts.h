@@ -8,11 +8,13 @@
 
 namespace parley::core {
 
-// The thread that a message goes into, none where it has no name or begins one; or why it may not.
-std::expected<ThreadRef, Error> find_thread(const ConstContext& context, const Envelope& e,
-                                            const Route& route);
+// Where a message goes among the threads; or why it may not. A name belongs to those who take part:
+// others who use it by chance, or because they guessed it, have a conversation apart, of which the
+// engine keeps nothing. So they neither fill the thread nor learn that there is one.
+std::expected<ThreadPlace, Error> find_thread(const ConstContext& context, const Envelope& e,
+                                              const Route& route);
 // Writes the accepted message down in its thread, which begins with it where there was none.
-void enter_thread(Tables& t, ThreadRef ref, const Envelope& e, const Route& route,
+void enter_thread(Tables& t, const ThreadPlace& place, const Envelope& e, const Route& route,
                   MessageRef message_ref);
 
 // A request counts in its thread no more as one that waits for its answer. Does nothing when it did

@@ -23,6 +23,11 @@ bool Thread::is_about(std::string_view correlation) const {
   return name == correlation || std::ranges::find(correlations, correlation) != correlations.end();
 }
 
+Threads::Threads(uint64_t hash_seed)
+    : seed_(hash_seed),
+      lines_{Line(hash_seed), Line(hash_seed), Line(hash_seed)},
+      resting_(hash_seed) {}
+
 uint64_t Threads::hash(std::string_view name) const { return base::hash64(name, seed_); }
 
 // A request that outlives its thread's end keeps it: its end must find the thread.
@@ -34,8 +39,29 @@ Threads::Standing Threads::standing_of(ThreadRef ref) const {
   return thread.is_closed() ? Standing::closed : Standing::idle;
 }
 
-Threads::List& Threads::list_of(ThreadRef ref) {
-  return lists_[static_cast<size_t>(standing_of(ref))];
+ThreadRef Threads::first(Standing standing) const {
+  const uint32_t at = line(standing).first();
+  return at == none ? none : line(standing)[at];
+}
+
+ThreadRef Threads::next(ThreadRef ref) const {
+  const Line& own = line(standing_of(ref));
+  const uint32_t at = own.next(threads_[ref].place);
+  return at == none ? none : own[at];
+}
+
+size_t Threads::active_of(std::string_view owner) const {
+  return line(Standing::active).shares().of(owner);
+}
+
+ThreadRef Threads::first_of_most() const {
+  if (resting_.most() == none) {
+    return none;
+  }
+  const std::string& owner = resting_.name_of(resting_.most());
+  const uint32_t closed = line(Standing::closed).first_of(owner);
+  return closed != none ? line(Standing::closed)[closed]
+                        : line(Standing::idle)[line(Standing::idle).first_of(owner)];
 }
 
 ThreadRef Threads::find(std::string_view name) const {
@@ -76,13 +102,10 @@ void Threads::touch(ThreadRef ref, Time now) {
 }
 
 void Threads::move_to_end(ThreadRef ref) {
-  if (list_of(ref).last != ref) {
-    unlink(ref);
-    link(ref);
-  }
+  line(standing_of(ref)).move_to_end(threads_[ref].place);
 }
 
-// Both may change the standing: out of the list of the former, to the end of that of the new.
+// Both may change the standing: out of the line of the former, to the end of that of the new.
 void Threads::open_request(ThreadRef ref) {
   unlink(ref);
   ++threads_[ref].requests;
@@ -114,20 +137,21 @@ void Threads::set_overdue(ThreadRef ref) {
 }
 
 void Threads::link(ThreadRef ref) {
-  List& list = list_of(ref);
-  threads_[ref].prev = list.last;
-  threads_[ref].next = none;
-  (list.last == none ? list.first : threads_[list.last].next) = ref;
-  list.last = ref;
-  ++list.count;
+  const Standing standing = standing_of(ref);
+  Thread& thread = threads_[ref];
+  thread.place = line(standing).add(thread.owner_name, ref);
+  if (standing != Standing::active) {
+    resting_.add(thread.owner_name);
+  }
 }
 
 void Threads::unlink(ThreadRef ref) {
-  List& list = list_of(ref);
-  const Thread& thread = threads_[ref];
-  (thread.prev == none ? list.first : threads_[thread.prev].next) = thread.next;
-  (thread.next == none ? list.last : threads_[thread.next].prev) = thread.prev;
-  --list.count;
+  const Standing standing = standing_of(ref);
+  Thread& thread = threads_[ref];
+  line(standing).remove(std::exchange(thread.place, none));
+  if (standing != Standing::active) {
+    resting_.remove(thread.owner_name);
+  }
 }
 
 void Threads::stop_aging(ThreadRef ref) {

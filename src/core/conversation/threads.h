@@ -11,6 +11,7 @@
 #include "core/model/envelope.h"
 #include "core/model/words.h"
 #include "core/state/index.h"
+#include "core/state/shared_line.h"
 #include "core/state/slots.h"
 
 namespace parley::core {
@@ -52,9 +53,10 @@ struct Thread {
   bool is_about(std::string_view correlation) const;
   AgentRef owner() const { return participants.front(); }  // who began it
 
-  // Its neighbours in the two lists that it is in.
-  uint32_t prev = none;
-  uint32_t next = none;
+  std::string owner_name;  // of the owner, whose share it counts in; set before it is added
+
+  uint32_t place = none;  // in the line of its standing
+  // Its neighbours among those that age.
   uint32_t older = none;
   uint32_t younger = none;
 
@@ -77,15 +79,22 @@ struct Thread {
   }
 };
 
+// Where a message goes among the threads: into one of them; into one that begins with it, or none
+// where it has no name; or nowhere, because the thread of its name is between others.
+struct ThreadPlace {
+  ThreadRef thread = none;
+  bool is_apart = false;
+};
+
 // The threads of a workspace that the engine remembers. Knows no rules; who uses it counts the
-// principals. Three lists hold them by standing (closed, idle, active), each in the order in which
-// they came there; another holds those that age, oldest first.
+// principals. Three lines hold them by standing (closed, idle, active), each in the order in which
+// they came there; a list holds those that age, oldest first.
 class Threads {
  public:
   enum class Standing : uint8_t { closed, idle, active };
   static constexpr size_t standing_count = 3;
 
-  explicit Threads(uint64_t hash_seed) : seed_(hash_seed) {}
+  explicit Threads(uint64_t hash_seed);
 
   const Thread& operator[](ThreadRef ref) const { return threads_[ref]; }
   Thread& operator[](ThreadRef ref) { return threads_[ref]; }
@@ -97,8 +106,7 @@ class Threads {
 
   // Something was said in it at `now`: it is the newest of its standing.
   void touch(ThreadRef ref, Time now);
-  // The same, but for the time.
-  void move_to_end(ThreadRef ref);
+  void move_to_end(ThreadRef ref);  // the same, but for the time
   void open_request(ThreadRef ref);
   void end_request(ThreadRef ref, Time now);
   void close(ThreadRef ref, std::string_view by, Time now);
@@ -107,22 +115,24 @@ class Threads {
 
   Standing standing_of(ThreadRef ref) const;
   // The one that came first to this standing; none when there is none.
-  ThreadRef first(Standing standing) const { return lists_[static_cast<size_t>(standing)].first; }
-  ThreadRef next(ThreadRef ref) const { return threads_[ref].next; }
-  size_t count(Standing standing) const { return lists_[static_cast<size_t>(standing)].count; }
+  ThreadRef first(Standing standing) const;
+  ThreadRef next(ThreadRef ref) const;
+  size_t count(Standing standing) const { return line(standing).size(); }
+  size_t active_of(std::string_view owner) const;
+  // The one to forget for room: of the owner that holds most in which nothing is pending, its first
+  // closed one, else its first idle one; none when there is none.
+  ThreadRef first_of_most() const;
+  uint64_t most_resting() const { return resting_.most_weight(); }  // how many those are
   // The oldest that ages and whose day has not come; none when there is none.
   ThreadRef oldest() const { return oldest_; }
   ThreadRef younger(ThreadRef ref) const { return threads_[ref].younger; }
   size_t size() const { return threads_.size(); }
+  ThreadRef end() const { return threads_.end(); }  // beyond the last slot; some have no name
 
  private:
-  struct List {
-    ThreadRef first = none;
-    ThreadRef last = none;
-    size_t count = 0;
-  };
-
-  List& list_of(ThreadRef ref);
+  using Line = SharedLine<ThreadRef>;
+  const Line& line(Standing standing) const { return lines_[static_cast<size_t>(standing)]; }
+  Line& line(Standing standing) { return lines_[static_cast<size_t>(standing)]; }
   void link(ThreadRef ref);
   void unlink(ThreadRef ref);
   void stop_aging(ThreadRef ref);
@@ -131,7 +141,8 @@ class Threads {
   uint64_t seed_;
   Slots<Thread> threads_;
   Index by_name_;
-  std::array<List, standing_count> lists_;
+  std::array<Line, standing_count> lines_;
+  Shares resting_;  // closed and idle ones, by owner
   ThreadRef oldest_ = none;
   ThreadRef youngest_ = none;
 };

@@ -53,6 +53,7 @@ void decode_threads(Tables& t, SnapshotReader& in) {
     for (const AgentRef agent : thread.participants) {
       t.agents.use(agent);
     }
+    thread.owner_name = t.agents[thread.participants.front()].name;
     in.threads.push_back(t.threads.add(std::move(thread)));
     return true;
   });

@@ -29,10 +29,28 @@ void redirect(Tables& t, DeliveryRef ref, AgentRef stand_in) {
 
 }  // namespace
 
+Checked check_letter_share(const ConstContext& context, size_t count) {
+  const Tables& t = context.t;
+  if (context.actor == none) {
+    return {};
+  }
+  const size_t open = t.dead_letters.open_of(t.agents[context.actor].name);
+  if (open + count <= share_of(t.rules, t.rules.dead_letters_max)) {
+    return {};
+  }
+  return refuse_share(
+      "nobody has the name of " +
+          (count == 1 ? std::string("a receiver") : std::to_string(count) + " receivers") +
+          ", and you have " + std::to_string(open) + " open dead letters",
+      "dead_letters_max", "correct the names, or let a maintainer discard or retry some",
+      "/receiver");
+}
+
 bool keeps_malformed(const Tables& t, AgentRef sender, Time now) {
   const Agent& agent = t.agents[sender];
   const bool is_new_minute = agent.malformed_since + base::minutes(1) <= now;
-  return (is_new_minute ? 0 : agent.malformed) < t.rules.malformed_per_min;
+  return (is_new_minute ? 0 : agent.malformed) < t.rules.malformed_per_min &&
+         t.dead_letters.open_of(agent.name) < share_of(t.rules, t.rules.dead_letters_max);
 }
 
 bool dead_letter_malformed(Dispatch& dispatch, AgentRef sender, Seq seq, size_t bytes,
@@ -111,7 +129,9 @@ Checked check(const ConstContext& context, const Malformed& command) {
                       " bytes are kept of a malformed message (malformed_bytes_max)");
   }
   if (!keeps_malformed(t, context.actor, context.now())) {
-    return refuse(Code::rate_limited, "more malformed messages than are kept per minute");
+    return refuse(Code::rate_limited,
+                  "more malformed messages than are kept: in a minute (malformed_per_min), or as "
+                  "one principal's share (share_percent of dead_letters_max)");
   }
   return {};
 }
@@ -142,6 +162,11 @@ Checked check(const ConstContext& context, const ResolveDeadLetter& command) {
   }
   if (command.resolution == Resolution::pending) {
     return refuse(Code::bad_request, "a dead letter is retried, discarded or escalated");
+  }
+  if (command.resolution == Resolution::escalated && !t.escalations.has_room(t.rules)) {
+    return refuse(Code::limit_reached,
+                  "the workspace has " + std::to_string(t.escalations.open()) +
+                      " open escalations, and no room for more (escalations_max); resolve some");
   }
   return {};
 }

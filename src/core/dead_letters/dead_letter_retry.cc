@@ -57,11 +57,20 @@ Time stale_at(const Tables& t, const DeadLetter& letter) {
   return message.ttl.us == 0 ? base::time_max : message.time + message.ttl + message.ttl;
 }
 
+// Its failure is put before people.
+bool is_critical(const Tables& t, const DeadLetter& letter) {
+  const MessageRef ref = t.messages.find(letter.message);
+  return ref != none && t.messages.message(ref).priority == Priority::critical;
+}
+
 void leave_to_humans(Dispatch& dispatch, DeadLetter& letter) {
   Tables& t = dispatch.t;
   letter.inspected = true;
-  const MessageRef ref = t.messages.find(letter.message);
-  if (ref != none && t.messages.message(ref).priority == Priority::critical) {
+  if (is_critical(t, letter)) {
+    if (!t.escalations.has_room(t.rules, letter.sender)) {  // the next pass looks again
+      t.dead_letters.set_due(letter, next_pass(t.rules, t.now + Duration{1}));
+      return;
+    }
     escalate_dead_letter(dispatch, letter, broker_word);
     dispatch.emit(DeadLetterResolved{
         .id = letter.id, .message = letter.message, .resolution = Resolution::escalated});
@@ -103,7 +112,8 @@ void retry_delivery(Dispatch& dispatch, DeadLetter& letter) {
 
 void retry_or_escalate(Dispatch& dispatch, DeadLetter& letter) {
   Tables& t = dispatch.t;
-  if (letter.inspected && stale_at(t, letter) <= t.now) {
+  const bool waits_for_humans = is_critical(t, letter) && !can_be_tried(t, letter);
+  if (letter.inspected && stale_at(t, letter) <= t.now && !waits_for_humans) {
     resolve_dead_letter(dispatch, letter, Resolution::discarded);
   } else if (letter.inspected && can_be_tried(t, letter)) {
     retry_delivery(dispatch, letter);

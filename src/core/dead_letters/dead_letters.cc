@@ -14,12 +14,17 @@ uint64_t DeadLetters::add(DeadLetter letter) {
 }
 
 void DeadLetters::index(const DeadLetter& letter) {
+  held_.add(letter.sender);
+  (letter.is_open() ? open_ : settled_).add(letter.sender, letter.id);
   if (letter.is_open() && letter.reason != Reason::malformed) {
     undelivered_.emplace(Undelivered(letter.message, letter.receiver), letter.id);
   }
 }
 
 void DeadLetters::unindex(const DeadLetter& letter) {
+  held_.remove(letter.sender);
+  open_.remove(letter.sender, letter.id);
+  settled_.remove(letter.sender, letter.id);
   const auto at = undelivered_.find(Undelivered(letter.message, letter.receiver));
   if (at != undelivered_.end() && at->second == letter.id) {
     undelivered_.erase(at);
@@ -48,11 +53,12 @@ const DeadLetter* DeadLetters::find(uint64_t id) const {
 
 uint64_t DeadLetters::first_to_go() const {
   CHECK(!letters_.empty());
-  return settled_.empty() ? letters_.begin()->first : *settled_.begin();
+  const std::string& sender = held_.name_of(held_.most());
+  const uint64_t* const settled = settled_.first_of(sender);
+  return settled != nullptr ? *settled : *open_.first_of(sender);
 }
 
 void DeadLetters::remove(uint64_t id) {
-  settled_.erase(id);
   if (const auto at = letters_.find(id); at != letters_.end()) {
     due_.erase({at->second.due, id});
     unindex(at->second);
@@ -66,14 +72,12 @@ void DeadLetters::drop(uint64_t id) {
 }
 
 void DeadLetters::resolve(DeadLetter& letter, Resolution resolution, std::string_view by, Time at) {
+  unindex(letter);
   letter.resolution = resolution;
   letter.resolved_by = by;
   letter.resolved_at = at;
+  index(letter);
   set_due(letter, base::time_max);
-  if (!letter.is_open()) {
-    settled_.insert(letter.id);
-    unindex(letter);
-  }
 }
 
 void DeadLetters::set_due(DeadLetter& letter, Time at) {
@@ -133,15 +137,10 @@ void DeadLetters::decode_counts(Reader& in) {
 }
 
 bool DeadLetters::restore(std::map<uint64_t, DeadLetter> letters) {
+  CHECK(letters_.empty());
   letters_ = std::move(letters);
-  settled_.clear();
-  due_.clear();
-  undelivered_.clear();
   for (const auto& [id, letter] : letters_) {
     index(letter);
-    if (!letter.is_open()) {
-      settled_.insert(id);
-    }
     if (letter.due != base::time_max) {
       due_.emplace(letter.due, id);
     }

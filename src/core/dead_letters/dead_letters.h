@@ -13,6 +13,7 @@
 #include "core/dead_letters/commands.h"
 #include "core/model/dead_letter_reason.h"
 #include "core/model/envelope.h"
+#include "core/state/shared_set.h"
 
 namespace parley::core {
 
@@ -74,7 +75,8 @@ class DeadLetters {
   // is one at most: whoever delivers the message again resolves the letter first.
   DeadLetter* find_open(Seq message, std::string_view receiver);
   const DeadLetter* find_open(Seq message, std::string_view receiver) const;
-  // The letter that must go when there are too many: the oldest that is not open, else the oldest.
+  // The letter that must go when there are too many: of the sender that holds most, the oldest that
+  // is not open, else the oldest.
   uint64_t first_to_go() const;
   void remove(uint64_t id);
   // Removes it to make room for others, which is counted.
@@ -96,7 +98,8 @@ class DeadLetters {
 
   const std::map<uint64_t, DeadLetter>& all() const { return letters_; }
   size_t size() const { return letters_.size(); }
-  size_t open() const { return letters_.size() - settled_.size(); }
+  size_t open() const { return open_.size(); }
+  size_t open_of(std::string_view sender) const { return open_.of(sender); }
 
   // The records that it still needs: what is not named by any table is lost with its segment.
   void add_live(std::vector<Seq>& seqs) const;
@@ -117,7 +120,9 @@ class DeadLetters {
   uint64_t dropped_ = 0;
   std::map<uint64_t, DeadLetter> letters_;
   std::map<Undelivered, uint64_t> undelivered_;  // ids of those that are open
-  std::set<uint64_t> settled_;  // not open
+  SharedSet<uint64_t> open_;                     // ids, by sender
+  SharedSet<uint64_t> settled_;
+  Shares held_;  // both
   std::set<std::pair<Time, uint64_t>> due_;
   std::deque<Time> recent_;  // when the newest ones failed, as many as make an alarm
   Time alerted_;

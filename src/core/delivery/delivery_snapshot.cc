@@ -2,6 +2,7 @@
 #include "core/delivery/delivery_snapshot.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,8 +83,7 @@ DeliveryRow row_of(const Messages& messages, DeliveryRef ref) {
 // Whether there can be such a delivery of the message; then it is there.
 bool add_delivery(Tables& t, MessageRef message, DeliveryRow& row) {
   Agent& agent = t.agents[row.receiver];
-  if (t.messages.delivery_to(message, row.receiver) != none ||
-      (!is_final(row.state) && row.gate != Gate::removed && !agent.is_registered())) {
+  if ((!is_final(row.state) && row.gate != Gate::removed && !agent.is_registered())) {
     return false;
   }
   const DeliveryRef ref = t.messages.add_delivery(message, row.receiver, row.changed);
@@ -165,7 +165,10 @@ void decode_message(Tables& t, Message& row, SnapshotReader& in) {
     return in.in.fail();
   }
   const MessageRef ref = t.messages.find(row.seq);
-  in.rows<DeliveryRow>([&](DeliveryRow& delivery) { return add_delivery(t, ref, delivery); });
+  std::set<AgentRef> receivers;  // each once; there may be very many
+  in.rows<DeliveryRow>([&](DeliveryRow& delivery) {
+    return receivers.insert(delivery.receiver).second && add_delivery(t, ref, delivery);
+  });
   if (has_deadline) {
     t.messages.deadlines.start_expiry(ref);
   }
@@ -208,19 +211,22 @@ void decode_held(Tables& t, SnapshotReader& in) {
 
 void encode_remembered(const Tables& t, Writer& out) {
   out.varint(t.remembered.size());
-  for (const Remembered& item : t.remembered) {
-    out.seq(t.messages.message(item.message).seq);
-    out.time(item.since);
+  for (uint32_t at = t.remembered.first(); at != none; at = t.remembered.next(at)) {
+    out.seq(t.messages.message(t.remembered[at].message).seq);
+    out.time(t.remembered[at].since);
+    out.varint(t.remembered.weight(at));  // some of its receivers may be registered since
   }
 }
 
 void decode_remembered(Tables& t, Reader& in) {
   for (size_t left = in.count(); left > 0; --left) {
     const MessageRef message = t.messages.find(in.seq());
-    if (message == none) {
+    const Time since = in.time();
+    const uint64_t weight = in.varint();
+    if (message == none || weight == 0 || weight > UINT32_MAX) {
       return in.fail();
     }
-    t.remembered.push_back({message, in.time()});
+    t.remembered.add(t.agents[t.messages.message(message).sender].name, {message, since}, weight);
   }
 }
 

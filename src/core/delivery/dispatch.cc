@@ -422,7 +422,7 @@ void Dispatch::finish(MessageRef ref) {
     unblock(t, ref);
   }
   if (!message.is_needed()) {
-    t.remembered.push_back({ref, t.now});
+    remember(t, ref);
     t.sessions.done_with(message.seq);
     t.holds.forget(message.seq);
   }

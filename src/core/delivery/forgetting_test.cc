@@ -38,13 +38,43 @@ Bench with_remembered(size_t count) {
 
 TEST(Forgetting, MessagesBeyondALoweredLimitGoInParts) {
   Bench bench = with_remembered(due_max + 3);
-  ASSERT_TRUE(bench.set("settled_max", "1"));
+  ASSERT_TRUE(bench.set("settled_max", "2"));
   EXPECT_EQ(bench.tables().remembered.size(), 3u);
   EXPECT_LE(bench.machine.next_deadline(), bench.now);
   bench.wait({});
   EXPECT_EQ(bench.tables().remembered.size(), 1u);
   EXPECT_GT(bench.machine.next_deadline(), bench.now);
   EXPECT_EQ(testing::fault_in(bench.tables()), "");
+}
+
+// What one sender costs has a bound also where there is room for more. Others lose nothing.
+TEST(Forgetting, OneSenderIsRememberedNoFurtherThanItsShare) {
+  Bench bench;
+  for (const std::string_view rule :
+       {"flow.rate.agent_out_per_min", "flow.rate.topic_per_min", "guard.messages_per_day",
+        "topic.retained_max"}) {
+    ASSERT_TRUE(bench.set(rule, "0")) << rule;
+  }
+  ASSERT_TRUE(bench.set("settled_max", "100000"));
+  ASSERT_TRUE(bench.set("threads_max", "60000"));
+  bench.apply(broker_name, an_agent("ana"));
+  bench.apply(broker_name, an_agent("gus"));
+  const auto publishes = [&bench](const std::string& name, size_t count) {
+    for (size_t n = 0; n < count; ++n) {
+      const std::string id = name + std::to_string(n);
+      auto send = a_send(name, id).to("topic:noise.made");
+      send.send.envelope.thread = id;
+      ASSERT_TRUE(bench.apply(name, send));
+    }
+  };
+  publishes("ana", 10);
+  publishes("gus", share_of_done_min * 2 + 5'000);
+  const Tables& t = bench.tables();
+  EXPECT_EQ(t.remembered.shares().of("gus"), 20'000u);  // share_percent of settled_max
+  EXPECT_EQ(t.threads.most_resting(), 12'000u);         // and of threads_max
+  EXPECT_EQ(t.remembered.shares().of("ana"), 10u);
+  EXPECT_NE(t.threads.find("ana0"), none);
+  EXPECT_EQ(testing::fault_in(t), "");
 }
 
 TEST(Forgetting, MessagesWhoseTimeIsOverGoInParts) {
@@ -54,7 +84,7 @@ TEST(Forgetting, MessagesWhoseTimeIsOverGoInParts) {
   EXPECT_EQ(bench.tables().remembered.size(), 3u);
   EXPECT_LE(bench.machine.next_deadline(), bench.now + base::minutes(1));
   bench.wait(base::minutes(1));
-  EXPECT_TRUE(bench.tables().remembered.empty());
+  EXPECT_TRUE(bench.tables().remembered.size() == 0);
 }
 
 }  // namespace

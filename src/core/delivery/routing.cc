@@ -3,13 +3,17 @@
 #include "core/delivery/routing.h"
 
 #include <algorithm>
+#include <set>
 
+#include "core/dead_letters/dead_letter_acts.h"
 #include "core/delivery/redelivery.h"
 #include "core/limits/backpressure_acts.h"
 #include "core/limits/rate_limit.h"
 #include "core/limits/size_limit.h"
 #include "core/model/refusal.h"
+#include "core/topics/broker_topics.h"
 #include "core/topics/retention.h"
+#include "core/topics/subscription_acts.h"
 
 namespace parley::core {
 
@@ -33,11 +37,18 @@ void deliver_to_route(Context& context, const Route& route, MessageRef message) 
   Tables& t = context.t;
   std::vector<AgentRef> receivers = route.agents;
   if (!route.topic.empty()) {
-    const TopicRef topic = t.topics.intern(route.topic);
+    const bool is_free = context.actor == none || broker_topics::is_own_topic(route.topic);
+    const TopicRef topic =
+        t.topics.intern(route.topic, is_free ? std::string_view{} : t.agents[context.actor].name);
     t.messages.message(message).topic = topic;
     t.topics.use(topic);
     retain(context.dispatch, message);
     receivers = t.topics.listeners(route.topic);
+    if (route.news != nullptr) {
+      std::erase_if(receivers, [&](AgentRef subscriber) {
+        return !broker_topics::may_hear(t, subscriber, *route.news);
+      });
+    }
   }
   for (const std::string_view name : route.unknown) {
     receivers.push_back(t.agents.intern(name));
@@ -49,9 +60,10 @@ void deliver_to_route(Context& context, const Route& route, MessageRef message) 
   // One passage for all receivers: the sender's limit is paid once.
   Passage passage = context.actor == none ? Passage{} : enter_limits(t, message);
   passage.is_answer = context.answers;
+  const std::set<AgentRef> absent(route.absent.begin(), route.absent.end());
   context.dispatch.begin_fan_out(message);
   for (const AgentRef receiver : receivers) {
-    if (std::ranges::find(route.absent, receiver) != route.absent.end()) {
+    if (!absent.empty() && absent.contains(receiver)) {
       context.dispatch.deliver_if_there(message, receiver);
     } else if (!fan_out || receiver != context.actor) {
       context.dispatch.deliver(message, receiver, passage);
@@ -93,6 +105,10 @@ std::expected<Route, Error> find_route(const ConstContext& context, const Envelo
       }
     } else {
       route.unknown.push_back(name);
+      // Before the rest of a long list is looked up.
+      if (auto good = check_letter_share(context, route.unknown.size()); !good) {
+        return std::unexpected(good.error());
+      }
     }
   }
   if (route.everyone) {
@@ -106,9 +122,10 @@ std::expected<Route, Error> find_route(const ConstContext& context, const Envelo
   }
   // The broker's own topics are few, and what it owes is always taken.
   if (!route.topic.empty() && t.topics.find(route.topic) == none && context.actor != none &&
-      t.topics.size() >= t.rules.topics_max) {
-    return refuse(Code::limit_reached, "the workspace has " + std::to_string(t.rules.topics_max) +
-                                           " topics already (topics_max)");
+      !broker_topics::is_own_topic(route.topic)) {
+    if (auto good = check_new_topics(t, t.agents[context.actor].name, 1, "/receiver"); !good) {
+      return std::unexpected(good.error());
+    }
   }
   if (context.actor != none && route.is_one() && e.priority != Priority::critical &&
       !context.answers && t.load_of(route.agents.front()) >= t.rules.queue_max &&

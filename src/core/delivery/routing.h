@@ -18,6 +18,7 @@ struct Route {
   std::vector<std::string_view> unknown;  // names that no one has
   std::vector<AgentRef> absent;           // of the agents: they are away, and it must not wait
   std::vector<std::pair<AgentRef, AgentRef>> redirected;  // who gets it, for whom
+  const OutboxItem* news = nullptr;  // the broker's own, on the topic: for those whom it concerns
 
   // One receiver by name: what it cannot take is refused instead of becoming a dead letter.
   bool is_one() const {

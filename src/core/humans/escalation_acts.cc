@@ -16,6 +16,35 @@ using base::Code;
 
 }  // namespace
 
+Checked check_escalation_share(const ConstContext& context, const Send& command) {
+  const Tables& t = context.t;
+  const Envelope& e = command.envelope;
+  const bool is_critical = e.priority == Priority::critical;
+  const bool escalates = is_critical || !command.later_stages.empty() ||
+                         (asks(e.kind) && e.on_timeout == OnTimeout::escalate);
+  if (context.actor == none || !escalates) {
+    return {};
+  }
+  const size_t open = t.escalations.open_of(e.sender);
+  if (open < share_of(t.rules, t.rules.escalations_max)) {
+    return {};
+  }
+  return refuse_share("you have " + std::to_string(open) +
+                          " open escalations, and this would be another if it fails",
+                      "escalations_max",
+                      is_critical ? "send it with a lower priority, let a maintainer resolve some"
+                                  : "let a maintainer resolve some",
+                      is_critical ? "/priority" : "");
+}
+
+uint64_t escalate_if_room(Dispatch& dispatch, Escalation escalation) {
+  if (!dispatch.t.escalations.has_room(dispatch.t.rules, escalation.agent)) {
+    dispatch.t.escalations.count_dropped();
+    return 0;
+  }
+  return escalate(dispatch, std::move(escalation));
+}
+
 uint64_t escalate(Dispatch& dispatch, Escalation escalation) {
   Tables& t = dispatch.t;
   escalation.since = t.now;

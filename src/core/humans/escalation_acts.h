@@ -8,8 +8,16 @@
 
 namespace parley::core {
 
-// Asks the humans to look at it, and says so to those who answer for the workspace.
+// Asks the humans to look at it, and says so to those who answer for the workspace. There must be
+// room for it (`Escalations::has_room`).
 uint64_t escalate(Dispatch& dispatch, Escalation escalation);
+// The same of what was accepted before its agent had so many open ones. 0, and it is only counted,
+// where there is no room for another of the agent's.
+uint64_t escalate_if_room(Dispatch& dispatch, Escalation escalation);
+
+// Whether the sender may send what is escalated when it fails: a critical message, a request with
+// on_timeout escalate, a pipeline. Who has its share of open escalations may not.
+Checked check_escalation_share(const ConstContext& context, const Send& command);
 
 Checked check(const ConstContext& context, const ResolveEscalation& command);
 Outcome on(Context& context, const ResolveEscalation& command);

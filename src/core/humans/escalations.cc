@@ -19,12 +19,13 @@ std::string_view cause_name(EscalationCause cause) {
 }
 
 uint64_t Escalations::add(Escalation escalation, uint64_t max) {
-  while (!escalations_.empty() && escalations_.size() >= max) {
-    const uint64_t gone = resolved_.empty() ? escalations_.begin()->first : *resolved_.begin();
-    dropped_ += resolved_.erase(gone) > 0 ? 0 : 1;
+  while (escalations_.size() >= max && resolved_.size() > 0) {
+    const auto gone = escalations_.find(*resolved_.first_of_most());
+    resolved_.remove(gone->second.agent, gone->first);
     escalations_.erase(gone);
   }
   escalation.id = next_id_++;
+  open_.add(escalation.agent);
   return escalations_.emplace_hint(escalations_.end(), escalation.id, std::move(escalation))->first;
 }
 
@@ -39,7 +40,8 @@ void Escalations::resolve(uint64_t id, std::string_view resolution, std::string_
   escalation.resolution = resolution;
   escalation.resolved_by = by;
   escalation.resolved_at = at;
-  resolved_.insert(id);
+  open_.remove(escalation.agent);
+  resolved_.add(escalation.agent, id);
 }
 
 void Escalations::add_live(std::vector<Seq>& seqs) const {
@@ -61,10 +63,15 @@ bool Escalations::decode(Reader& in) {
   dropped_ = in.varint();
   get_rows<Escalation>(in, [this](Escalation escalation) {
     const uint64_t id = escalation.id;
-    if (!escalation.is_open()) {
-      resolved_.insert(id);
+    if (id >= next_id_ || escalations_.contains(id)) {
+      return false;
     }
-    return id < next_id_ && escalations_.emplace(id, std::move(escalation)).second;
+    if (escalation.is_open()) {
+      open_.add(escalation.agent);
+    } else {
+      resolved_.add(escalation.agent, id);
+    }
+    return escalations_.emplace(id, std::move(escalation)).second;
   });
   return in.ok() && next_id_ > 0;
 }

@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 
 #include "core/model/envelope.h"
+#include "core/model/rules.h"
+#include "core/state/shared_set.h"
 
 namespace parley::core {
 
@@ -53,14 +54,23 @@ struct Escalation {
 // The escalations of a workspace, by id: oldest first.
 class Escalations {
  public:
-  // Gives it its id, and returns that. Beyond `max` the oldest resolved one goes, else the oldest.
+  // Gives it its id, and returns that. Beyond `max` the oldest resolved one goes, of the agent that
+  // holds most of those; one that is open never does.
   uint64_t add(Escalation escalation, uint64_t max);
+  // Whether there may be another open one; or another one of the agent's, which has a share.
+  bool has_room(const Rules& rules) const { return open() < rules.escalations_max; }
+  bool has_room(const Rules& rules, std::string_view agent) const {
+    return has_room(rules) && open_of(agent) < share_of(rules, rules.escalations_max);
+  }
+  size_t open_of(std::string_view agent) const { return open_.of(agent); }
+  // There was no room for one.
+  void count_dropped() { ++dropped_; }
   const Escalation* find(uint64_t id) const;
   void resolve(uint64_t id, std::string_view resolution, std::string_view by, Time at);
 
   const std::map<uint64_t, Escalation>& all() const { return escalations_; }
   size_t size() const { return escalations_.size(); }
-  size_t open() const { return escalations_.size() - resolved_.size(); }
+  size_t open() const { return open_.total(); }
   uint64_t dropped() const { return dropped_; }
 
   // The records that it still needs: what is not named by any table is lost with its segment.
@@ -73,7 +83,8 @@ class Escalations {
   uint64_t next_id_ = 1;
   uint64_t dropped_ = 0;
   std::map<uint64_t, Escalation> escalations_;
-  std::set<uint64_t> resolved_;
+  Shares open_;                   // by agent
+  SharedSet<uint64_t> resolved_;  // ids, by agent
 };
 
 }  // namespace parley::core

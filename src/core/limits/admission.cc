@@ -3,8 +3,12 @@
 #include "core/limits/admission.h"
 
 #include <algorithm>
+#include <concepts>
+#include <variant>
 
+#include "base/size.h"
 #include "core/machine/context.h"
+#include "core/model/fields.h"
 #include "core/model/refusal.h"
 
 namespace parley::core {
@@ -145,6 +149,25 @@ std::expected<void, Error> check_fan_out(const ConstContext& context, uint64_t c
       Duration{used.us + cost.us - Bucket::minute.us});
 }
 
+// Critical messages pass all rates. So whoever calls everything critical is stopped here.
+std::expected<void, Error> check_critical(const ConstContext& context, const Envelope& e) {
+  const Tables& t = context.t;
+  const uint64_t per_min = t.rules.guard_critical;
+  if (per_min == 0 || e.priority != Priority::critical) {
+    return {};
+  }
+  const Duration used = t.agents[context.actor].critical.used(context.now());
+  const Duration wait{used.us + cost_of(1, per_min).us - Bucket::minute.us};
+  if (wait.us <= 0) {
+    return {};
+  }
+  return refuse_for(Code::rate_limited,
+                    "you may send " + std::to_string(per_min) +
+                        " critical messages in a minute (guard.critical_per_min); send it later or "
+                        "with a lower priority, or ask an admin to raise the limit",
+                    wait);
+}
+
 // By the conversation, by what links conversations, and by the two of them where each message
 // begins a conversation of its own. What answers a request belongs to that.
 std::expected<void, Error> check_ping_pong(const ConstContext& context, const Envelope& e,
@@ -186,6 +209,61 @@ uint64_t count_receivers(const ConstContext& context, const Route& route) {
   return agents.size() + route.unknown.size() - (to_self ? 1 : 0);
 }
 
+// Whether the command asks that something be kept.
+template <class Each>
+constexpr bool adds = false;
+template <>
+constexpr bool adds<Send> = true;
+template <>
+constexpr bool adds<Malformed> = true;
+template <>
+constexpr bool adds<Register> = true;
+template <>
+constexpr bool adds<Subscribe> = true;
+template <>
+constexpr bool adds<StartSession> = true;
+template <>
+constexpr bool adds<ChangeSession> = true;
+template <>
+constexpr bool adds<ReassignTask> = true;
+
+// Adds up the texts among the fields of a command.
+struct TextCounter {
+  uint64_t bytes = 0;
+
+  template <class T, class... Rest>
+  void operator()(std::string_view, const T& value, const Rest&...) {
+    add(value);
+  }
+  template <class T>
+  void add(const T& value) {
+    if constexpr (std::convertible_to<const T&, std::string_view>) {
+      bytes += std::string_view(value).size();
+    } else if constexpr (FieldList<const T>) {
+      T::fields(value, *this);
+    } else if constexpr (requires { value.has_value(); }) {
+      if (value) {
+        add(*value);
+      }
+    } else if constexpr (requires { value.first; }) {
+      add(value.first);
+      add(value.second);
+    } else if constexpr (requires { value.begin(); }) {
+      for (const auto& item : value) {
+        add(item);
+      }
+    }
+  }
+};
+
+// About what the command takes in the journal: its texts, and as much as the rest of it needs.
+uint64_t bytes_of(const Command& command) {
+  constexpr uint64_t head_bytes = 64;
+  TextCounter counter;
+  std::visit([&counter]<class Each>(const Each& each) { Each::fields(each, counter); }, command);
+  return head_bytes + counter.bytes;
+}
+
 }  // namespace
 
 // What a node sends for the broker is free.
@@ -206,6 +284,9 @@ std::expected<void, Error> check_limits(const ConstContext& context, const Envel
     return {};
   }
   if (auto good = check_budget(context); !good) {
+    return good;
+  }
+  if (auto good = check_critical(context, e); !good) {
     return good;
   }
   plan.receivers = count_receivers(context, route);
@@ -245,10 +326,61 @@ void count_sent(Context& context, const Send& command, const SendPlan& plan) {
   if (t.rules.guard_fan_out > 0) {
     (void)sender.fan_out.take(t.now, cost_of(plan.receivers, t.rules.guard_fan_out));
   }
+  if (t.rules.guard_critical > 0 && e.priority == Priority::critical) {
+    (void)sender.critical.take(t.now, cost_of(1, t.rules.guard_critical));
+  }
   for (const Exchange& exchange : plan.exchanges) {
     if (exchange.key != 0) {
       t.exchanges.put(exchange, t.now, t.rules.guard_ping_pong_window, t.rules.guard_conversations);
     }
+  }
+}
+
+bool asks_to_keep(const Command& command) {
+  return std::visit([]<class Each>(const Each&) { return adds<Each>; }, command);
+}
+
+Checked check_written(const ConstContext& context) {
+  const Tables& t = context.t;
+  const bool is_bound = context.actor != none &&
+                        t.agents[context.actor].kind == PrincipalKind::agent &&
+                        asks_to_keep(context.entry.command);
+  if (!is_bound) {
+    return {};
+  }
+  const Agent& agent = t.agents[context.actor];
+  const Budget today = agent.budget.on(context.now());
+  if (t.rules.guard_bytes > 0 && today.bytes >= t.rules.guard_bytes) {
+    return refuse_for(
+        Code::budget_exceeded,
+        "you have had " + base::format_size(today.bytes) + " stored today; " +
+            base::format_size(t.rules.guard_bytes) +
+            " are allowed in a day (guard.bytes_per_day); an admin can raise it or reset you",
+        Budget::day_ends(context.now()) - context.now());
+  }
+  const Duration used = agent.written.used(context.now());
+  if (t.rules.guard_bytes_rate > 0 && used.us >= Bucket::minute.us) {
+    return refuse_for(
+        Code::budget_exceeded,
+        "you have had more stored than the " + base::format_size(t.rules.guard_bytes_rate) +
+            " that are allowed in a minute (guard.bytes_per_min); an admin can raise it or "
+            "reset you",
+        Duration{used.us - Bucket::minute.us + 1});
+  }
+  return {};
+}
+
+void count_written(Context& context) {
+  Tables& t = context.t;
+  if (context.actor == none || t.agents[context.actor].kind != PrincipalKind::agent) {
+    return;
+  }
+  Agent& agent = t.agents[context.actor];
+  const uint64_t bytes = bytes_of(context.entry.command);
+  agent.budget.turn(t.now);
+  agent.budget.bytes = base::saturating_sum(agent.budget.bytes, bytes);
+  if (t.rules.guard_bytes_rate > 0) {
+    (void)agent.written.take(t.now, cost_of(bytes, t.rules.guard_bytes_rate));
   }
 }
 
@@ -269,6 +401,8 @@ Outcome on(Context& context, const ResetLimits& command) {
   agent.breaker = {};
   agent.budget = {};
   agent.fan_out = {};
+  agent.critical = {};
+  agent.written = {};
   agent.buckets = {};
   t.buckets.at(Buckets::notices(agent.name), t.now) = {};
   t.exchanges.end_all_of(Exchanges::name_of(agent.name));

@@ -16,6 +16,16 @@ std::expected<void, Error> check_limits(const ConstContext& context, const Envel
 // Books an accepted message: budget, fan-out, circuit breaker, exchanges.
 void count_sent(Context& context, const Send& command, const SendPlan& plan);
 
+// Whether the command asks that something be kept: a message, a session, a registration. All others
+// end or free something, or take next to nothing.
+bool asks_to_keep(const Command& command);
+
+// Refuses what would have the broker keep more, while the agent has had it write down too much in
+// this minute or on this day. What ends or frees something passes always.
+Checked check_written(const ConstContext& context);
+// Books what the entry has, whatever becomes of it: it is in the journal.
+void count_written(Context& context);
+
 Checked check(const ConstContext& context, const ResetLimits& command);
 Outcome on(Context& context, const ResetLimits& command);
 

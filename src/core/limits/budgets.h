@@ -19,6 +19,7 @@ struct Budget {
   int64_t day = 0;  // since 1970
   uint64_t messages = 0;
   uint64_t tokens = 0;  // as far as it reported them
+  uint64_t bytes = 0;   // of all that it had the broker write down
 
   // Begins anew when the day is over.
   void turn(Time now) {
@@ -40,6 +41,7 @@ struct Budget {
     field("day", self.day);
     field("messages", self.messages);
     field("tokens", self.tokens);
+    field("bytes", self.bytes);
   }
 };
 

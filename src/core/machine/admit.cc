@@ -59,7 +59,16 @@ std::optional<Error> Workspace::admit(const Entry& entry) const {
     return std::nullopt;
   }
   const ConstContext context{t_, entry, *actor};
+  if (const Checked good = check_written(context); !good) {
+    return good.error();
+  }
   return std::visit([&](const auto& command) { return refusal(context, command); }, entry.command);
+}
+
+std::optional<Error> Workspace::over_budget(const Entry& entry) const {
+  const auto actor = actor_of(entry);
+  const Checked good = actor ? check_written({t_, entry, *actor}) : Checked();
+  return good ? std::nullopt : std::optional(good.error());
 }
 
 }  // namespace parley::core

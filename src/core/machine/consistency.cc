@@ -30,9 +30,9 @@ bool counts_pending_requests(const Tables& t) {
 // What nothing needs any more is remembered, once, and nothing else is.
 bool remembers_what_is_settled(const Tables& t) {
   std::set<MessageRef> remembered;
-  for (const Remembered& item : t.remembered) {
-    const Message& message = t.messages.message(item.message);
-    if (message.is_needed() || !remembered.insert(item.message).second) {
+  for (uint32_t at = t.remembered.first(); at != none; at = t.remembered.next(at)) {
+    const Message& message = t.messages.message(t.remembered[at].message);
+    if (message.is_needed() || !remembered.insert(t.remembered[at].message).second) {
       return false;
     }
   }

@@ -17,8 +17,8 @@ inline std::string fault_in(const Tables& t) {
   for (const auto& [id, letter] : t.dead_letters.all()) {
     pending[letter.message] += letter.is_open() ? 1 : 0;
   }
-  for (const auto& item : t.remembered) {
-    if (!remembered.insert(item.message).second) {
+  for (uint32_t at = t.remembered.first(); at != none; at = t.remembered.next(at)) {
+    if (!remembered.insert(t.remembered[at].message).second) {
       return "remembered twice";
     }
   }
@@ -46,7 +46,7 @@ inline std::string fault_in(const Tables& t) {
       fault = s.held >= s.window || agent.inbox.first() == none ? fault : "a stream starves";
     }
   }
-  fault = remembered.size() <= t.rules.settled_max ? fault : "settled_max exceeded";
+  fault = t.remembered.shares().total() <= t.rules.settled_max ? fault : "settled_max exceeded";
   fault = t.dead_letters.size() <= t.rules.dead_letters_max ? fault : "dead_letters_max exceeded";
   return fault;
 }

@@ -76,6 +76,11 @@ std::optional<Error> Machine::admit(const Entry& entry) const {
              : at->second.admit(entry);
 }
 
+std::optional<Error> Machine::over_budget(const Entry& entry) const {
+  const Workspace* const workspace = find(entry.workspace);
+  return workspace == nullptr ? std::nullopt : workspace->over_budget(entry);
+}
+
 bool Machine::was_applied(const CommandId& id) const {
   const auto at = origins_.find(id.origin);
   return at != origins_.end() && id.number <= at->second.number;

@@ -34,6 +34,9 @@ class Machine {
   // known of its command's id, so it need not be written. Its place and id do not matter.
   std::optional<Error> admit(const Entry& entry) const;
 
+  // The same of an actor that has had too much stored: see Workspace::over_budget.
+  std::optional<Error> over_budget(const Entry& entry) const;
+
   // When a Tick is due; time_max when none is.
   Time next_deadline() const;
 

@@ -58,7 +58,7 @@ using LastSteps =
 // that is added or removed, makes another format: core/machine/snapshot.h says what to do then.
 // Sessions and tasks come before the messages: those in a paused session are in no inbox, and some
 // give tasks.
-constexpr std::string_view snapshot_magic = "parley snapshot 2\n";
+constexpr std::string_view snapshot_magic = "parley snapshot 3\n";
 using SnapshotParts =
     Parts<Part<&Tables::agents, encode_agents, decode_agents>,
           Part<&Tables::topics, encode_topics, decode_topics>,

@@ -806,6 +806,12 @@ class Script {
                   what == "budget"
                       ? testing::words_for(agent.budget.on(now_))
                       : testing::words_for(agent.breaker, now_, tables().rules.breaker_pause));
+    } else if (what == "capabilities" || what == "claims") {
+      const AgentRef ref = tables().agents.find(trimmed(words.next()));
+      const Agent& agent = tables().agents[ref == none ? 0 : ref];
+      const auto& names = what == "claims" ? agent.claims : agent.capabilities;
+      check_equal(join(words.rest()),
+                  names.empty() ? "nothing" : join({names.begin(), names.end()}));
     } else if (what == "webhook") {
       expect_webhook(words);
     } else if (what == "principals:") {

@@ -14,6 +14,7 @@
 #include "core/dead_letters/dead_letter_acts.h"
 #include "core/delivery/absence.h"
 #include "core/delivery/routing.h"
+#include "core/humans/escalation_acts.h"
 #include "core/limits/admission.h"
 #include "core/limits/backpressure_acts.h"
 #include "core/limits/rate_limit.h"
@@ -408,11 +409,15 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
   if (auto good = Requests::check(t, command); !good) {
     return std::unexpected(good.error());
   }
+  if (auto good = check_escalation_share(context, command); !good) {
+    return std::unexpected(good.error());
+  }
   auto routed = find_route(context, envelope);
   if (!routed) {
     return std::unexpected(routed.error());
   }
   plan.route = std::move(*routed);
+  plan.route.news = item != nullptr && item->kind == OutboxKind::published ? item : nullptr;
   if (auto good = check_receivers(context, envelope, plan.route); !good) {
     return std::unexpected(good.error());
   }

@@ -24,7 +24,7 @@ struct SendPlan {
   MessageRef cause = none;
   std::optional<WaitGraph::Edge> wait;
   std::vector<WaitGraph::Edge> in_circle;
-  ThreadRef thread = none;
+  ThreadPlace thread;
   Exchanged exchanges{};
   uint64_t receivers = 0;
 };

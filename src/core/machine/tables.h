@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 
 #include "core/agents/agents.h"
 #include "core/conversation/locks.h"
@@ -21,6 +20,7 @@
 #include "core/requests/pending_work.h"
 #include "core/requests/wait_graph.h"
 #include "core/state/due_names.h"
+#include "core/state/shared_line.h"
 #include "core/topics/topics.h"
 
 namespace parley::core {
@@ -29,7 +29,7 @@ namespace parley::core {
 // part in snapshot.cc.
 struct Tables {
   explicit Tables(uint64_t hash_seed)
-      : agents(hash_seed), messages(hash_seed), threads(hash_seed) {}
+      : agents(hash_seed), messages(hash_seed), threads(hash_seed), remembered(hash_seed) {}
 
   Rules rules;
   Agents agents;
@@ -49,7 +49,7 @@ struct Tables {
   Buckets buckets;
   Exchanges exchanges;
   WaitGraph wait_graph;
-  std::deque<Remembered> remembered;  // oldest first
+  SharedLine<Remembered> remembered;  // settled messages, by sender: oldest first
   DueNames silences;  // when to look whether an agent is still there: core/agents/presence.h
   DueNames pressed;  // who is near its limits, until when at least: core/limits/backpressure_acts.h
   Time now;          // of the newest entry

@@ -43,8 +43,12 @@ Outcome Workspace::apply(const Entry& entry, std::vector<Effect>& effects) {
       presence::heard_from(dispatch, context.actor);
     }
   }
+  const Checked within_budget = check_written(context);
+  count_written(context);
   Outcome outcome =
-      std::visit([&](const auto& command) { return on(context, command); }, entry.command);
+      within_budget
+          ? std::visit([&](const auto& command) { return on(context, command); }, entry.command)
+          : std::unexpected(within_budget.error());
   context.requests.settle();
   LastSteps::run(dispatch);
   return outcome;

@@ -36,6 +36,10 @@ class Workspace {
   // when it must be applied to find out.
   std::optional<Error> admit(const Entry& entry) const;
 
+  // Why the entry would be refused because its actor has had too much stored already. As certain as
+  // `admit`, and also while others of the actor's entries are on their way: those can only add.
+  std::optional<Error> over_budget(const Entry& entry) const;
+
   // Makes the first admin, who can then register others.
   void add_admin(const TokenHash& token, Time now);
 

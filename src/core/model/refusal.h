@@ -19,6 +19,17 @@ inline std::unexpected<base::Error> refuse(base::Code code, std::string detail,
   return std::unexpected(base::Error{code, std::move(detail), std::move(field)});
 }
 
+// A principal has filled its share of a table that all share. `has` says with what, `rule` is the
+// table's, `remedy` says what to do.
+inline std::unexpected<base::Error> refuse_share(std::string has, std::string_view rule,
+                                                 std::string_view remedy, std::string field = {}) {
+  return refuse(base::Code::limit_reached,
+                std::move(has) + ", which is one principal's share (share_percent of " +
+                    std::string(rule) + "); " + std::string(remedy) +
+                    ", or ask an admin to raise it",
+                std::move(field));
+}
+
 // A name that has a bound of its own.
 inline std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 

@@ -87,12 +87,14 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"dead_letter_tries_max", &Rules::dead_letter_tries_max, 0, 30,
      "How often the broker tries a dead letter again whose receiver was away or had no room."},
     {"dead_letters_max", &Rules::dead_letters_max, 1, 10'000'000,
-     "Dead letters that are kept. Beyond it the oldest is dropped and counted."},
+     "Dead letters that are kept. Beyond it one of the sender that holds most is dropped and "
+     "counted: its oldest that is resolved, else its oldest."},
     {"errands_max", &Rules::errands_max, 0, 10'000'000,
      "Messages that the broker itself has still to send. Beyond an eighth of it to one principal, "
      "what failed is told in a summary; see docs/limits.md."},
     {"escalations_max", &Rules::escalations_max, 1, 1'000'000,
-     "Escalations that are kept. Beyond it the oldest resolved one goes, else the oldest."},
+     "Escalations that are kept. Beyond it the oldest resolved one goes, of the agent that holds "
+     "most of those. One that is open never goes."},
     {"flow.gather_window", &Rules::flow_gather_window, second / 1'000, year,
      "How long a scatter waits for its answers if it does not say."},
     {"flow.lease", &Rules::flow_lease, second / 1'000, year,
@@ -136,9 +138,28 @@ constexpr auto table = std::to_array<RuleInfo>({
      "directors. `allow`, or `refuse` all but answers.",
      foreign_words},
     {"gathers_max", &Rules::gathers_max, 0, 10'000'000,
-     "Scatters, those that run and those that ended within settled_retention."},
+     "Scatters, those that run and those that ended within settled_retention. Where one owner has "
+     "its share, or there is no room, one of its own that ended goes."},
+    {"guard.bytes_per_day",
+     &Rules::guard_bytes,
+     0,
+     1ULL << 50,
+     "Bytes that one agent may have the broker store in a day (UTC), by messages and all else. "
+     "0: no limit.",
+     {},
+     bytes},
+    {"guard.bytes_per_min",
+     &Rules::guard_bytes_rate,
+     0,
+     1ULL << 40,
+     "The same in a minute. 0: no limit.",
+     {},
+     bytes},
     {"guard.conversations_max", &Rules::guard_conversations, 1, 10'000'000,
      "Conversations that are watched for ping-pong."},
+    {"guard.critical_per_min", &Rules::guard_critical, 0, 1'000'000'000,
+     "Critical messages that one agent sends in a minute: no rate holds them up. More are refused. "
+     "0: no limit."},
     {"guard.fan_out_per_min", &Rules::guard_fan_out, 0, 1'000'000'000,
      "Deliveries that one agent causes in a minute. More are refused. 0: no limit."},
     {"guard.messages_per_day", &Rules::guard_messages, 0, 1'000'000'000'000,
@@ -205,7 +226,8 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"pipeline_pause_max", &Rules::pipeline_pause_max, second, year,
      "How long a pipeline waits for a busy stage before it fails."},
     {"pipelines_max", &Rules::pipelines_max, 0, 10'000'000,
-     "Pipelines, those that run and those that ended within settled_retention."},
+     "Pipelines, those that run and those that ended within settled_retention. One goes as of "
+     "gathers_max."},
     {"profile_bytes_max",
      &Rules::profile_bytes_max,
      0,
@@ -249,9 +271,16 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"sessions_per_agent_max", &Rules::sessions_per_agent_max, 1, 1'000'000,
      "Open sessions that one agent coordinates."},
     {"settled_max", &Rules::settled_max, 0, 100'000'000,
-     "Settled messages that the engine remembers for duplicates and delivery states."},
+     "Settled messages that the engine remembers for duplicates and delivery states. Each delivery "
+     "counts like a message, one to a name that nobody has like nine. Beyond it the oldest of the "
+     "sender that holds most goes, and so does the oldest of one that holds more than its "
+     "share_percent and 10,000."},
     {"settled_retention", &Rules::settled_retention, 0, year,
      "How long the engine remembers a settled message."},
+    {"share_percent", &Rules::share_percent, 1, 100,
+     "How much of a table that all share one principal may fill with what is open, but at least "
+     "one place: dead letters to names that nobody has, escalations, threads with a pending "
+     "request, topics that it made, scatters and pipelines that run."},
     {"squad.lease", &Rules::squad_lease, second / 1'000, year,
      "How long a squad agent may hold a message."},
     {"squad.ttl", &Rules::squad_ttl, 0, year,
@@ -271,8 +300,8 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"task.retention", &Rules::task_retention, 0, 10 * year,
      "How long a task that is over can be seen."},
     {"tasks_max", &Rules::tasks_max, 1, 10'000'000,
-     "Tasks that are kept. Beyond it the one that ended first goes; if none has ended, no other is "
-     "given."},
+     "Tasks that are kept. Beyond it the one that ended first goes, of the giver that holds most "
+     "of those; if none has ended, no other is given."},
     {"thread_correlations_max", &Rules::thread_correlations_max, 0, 1'000,
      "Correlation ids by which the engine finds one thread. The history knows them all."},
     {"thread_duration_max", &Rules::thread_duration_max, second / 1'000, 10 * year,
@@ -284,7 +313,9 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"thread_retention", &Rules::thread_retention, 0, year,
      "How long the engine remembers a thread that is closed, or in which nothing happens."},
     {"threads_max", &Rules::threads_max, 1, 100'000'000,
-     "Threads that the engine remembers. Beyond it closed ones go first, then idle ones."},
+     "Threads that the engine remembers. Beyond it one goes of the owner that holds most: its "
+     "first closed one, else its first idle one. One goes too of an owner with more than its "
+     "share_percent and 10,000 in which nothing is pending."},
     {"timeout_max", &Rules::timeout_max, second / 1'000, year,
      "The longest response_timeout or gather window that a sender can ask for."},
     {"tokens_per_agent_max", &Rules::tokens_per_agent_max, 1, 1'000,

@@ -95,10 +95,13 @@ struct Rules {
   // When an agent has run away; 0 is no limit.
   uint64_t guard_fan_out = 100'000;
   uint64_t guard_messages = 1'000'000;
+  uint64_t guard_bytes = 4ULL * 1'024 * 1'024 * 1'024;  // in a day
+  uint64_t guard_bytes_rate = 256 * 1'024 * 1'024;      // in a minute
   uint64_t guard_tokens = 100'000'000;
   uint64_t guard_ping_pong = 200;
   Duration guard_ping_pong_window = base::hours(1);
   uint64_t guard_conversations = 100'000;
+  uint64_t guard_critical = 600;
 
   uint64_t attempts_max = 5;
   uint64_t queue_max = 10'000;
@@ -125,6 +128,7 @@ struct Rules {
   uint64_t errands_max = 100'000;
   uint64_t escalations_max = 10'000;
   uint64_t settled_max = 262'144;
+  uint64_t share_percent = 20;
 
   // What the broker does with dead letters by itself.
   Duration dead_letter_pass = base::minutes(5);
@@ -204,6 +208,15 @@ std::expected<void, Error> set_rule(Rules& rules, std::string_view name, std::st
 
 // When the participants of a session are warned that it ends; time_max: never.
 Time session_warned_at(const Rules& rules, Time started);
+
+// How much of a table with this many places one principal may fill with what is open.
+constexpr uint64_t share_of(const Rules& rules, uint64_t places) {
+  const uint64_t share = places * rules.share_percent / 100;
+  return share > 0 ? share : 1;
+}
+
+// What is done with one principal may hold of a table at least.
+constexpr uint64_t share_of_done_min = 10'000;
 
 // Whether the two have the same rate limits.
 bool same_rates(const Rules& a, const Rules& b);

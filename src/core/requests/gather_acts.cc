@@ -76,6 +76,10 @@ void evaluate(Dispatch& dispatch, Gather& gather) {
 
 }  // namespace
 
+static bool has_its_share(const Tables& t, std::string_view owner) {
+  return t.pending.gathers_of(owner) >= share_of(t.rules, t.rules.gathers_max);
+}
+
 std::expected<void, Error> check_gather(const Tables& t, const Send& command) {
   const Envelope& e = command.envelope;
   if (command.gathering->window > t.rules.timeout_max) {
@@ -96,7 +100,13 @@ std::expected<void, Error> check_gather(const Tables& t, const Send& command) {
       (command.gathering->quorum == 0 || command.gathering->quorum > e.receivers.size())) {
     return refuse(Code::bad_request, "a quorum is 1 to the number of receivers", "/quorum");
   }
-  if (t.pending.gathers().size() >= t.rules.gathers_max) {
+  const bool has_ended = t.pending.ended_gather_of(e.sender).n != 0;
+  if (!has_ended && has_its_share(t, e.sender)) {
+    return refuse_share(
+        "you have " + std::to_string(t.pending.gathers_of(e.sender)) + " scatters that run",
+        "gathers_max", "wait until some have ended");
+  }
+  if (!has_ended && t.pending.gathers().size() >= t.rules.gathers_max) {
     return refuse(Code::limit_reached,
                   "the workspace has " + std::to_string(t.rules.gathers_max) +
                       " scatters already (gathers_max)",
@@ -105,6 +115,7 @@ std::expected<void, Error> check_gather(const Tables& t, const Send& command) {
   return {};
 }
 
+// Where its owner has its share of them, or there is no room, the first of its own that ended goes.
 void begin_gather(Dispatch& dispatch, const Send& command, MessageRef ref) {
   Tables& t = dispatch.t;
   const Message& message = t.messages.message(ref);
@@ -112,6 +123,11 @@ void begin_gather(Dispatch& dispatch, const Send& command, MessageRef ref) {
   gather.message = message.seq;
   gather.id = message.id;
   gather.owner = t.agents[message.sender].name;
+  const bool is_full = t.pending.gathers().size() >= t.rules.gathers_max;
+  if (const Seq ended = t.pending.ended_gather_of(gather.owner);
+      ended.n != 0 && (is_full || has_its_share(t, gather.owner))) {
+    t.pending.remove_gather(ended);
+  }
   gather.task = command.envelope.task;
   gather.thread = gather.task.empty() ? std::string_view{} : command.envelope.thread;
   gather.terms = *command.gathering;

@@ -15,6 +15,38 @@ auto* find_in(Map& map, Seq seq) {
   return at == map.end() ? nullptr : &at->second;
 }
 
+template <class ByOwner>
+size_t count_of(const ByOwner& all, std::string_view owner) {
+  const auto at = all.find(owner);
+  return at == all.end() ? 0 : at->second.size();
+}
+
+template <class ByOwner, class HasEnded>
+Seq first_ended(const ByOwner& all, std::string_view owner, const HasEnded& has_ended) {
+  constexpr size_t looked_at_max = 64;  // most often the oldest have ended
+  const auto at = all.find(owner);
+  if (at == all.end()) {
+    return {};
+  }
+  size_t looked_at = 0;
+  for (auto seq = at->second.begin(); seq != at->second.end() && looked_at < looked_at_max;
+       ++seq, ++looked_at) {
+    if (has_ended(*seq)) {
+      return *seq;
+    }
+  }
+  return {};
+}
+
+template <class ByOwner>
+void take_out(ByOwner& all, const std::string& owner, Seq seq) {
+  const auto at = all.find(owner);
+  at->second.erase(seq);
+  if (at->second.empty()) {
+    all.erase(at);
+  }
+}
+
 }  // namespace
 
 PendingRequest* PendingWork::find_request(Seq message) { return find_in(requests_, message); }
@@ -32,6 +64,22 @@ const Gather* PendingWork::find_gather(std::string_view owner, const MessageId& 
 const Pipeline* PendingWork::find_pipeline(std::string_view owner, const MessageId& id) const {
   const auto at = pipeline_names_.find(Name(owner, id));
   return at == pipeline_names_.end() ? nullptr : find_in(pipelines_, at->second);
+}
+
+size_t PendingWork::gathers_of(std::string_view owner) const {
+  return count_of(gathers_by_owner_, owner);
+}
+size_t PendingWork::pipelines_of(std::string_view owner) const {
+  return count_of(pipelines_by_owner_, owner);
+}
+Seq PendingWork::ended_gather_of(std::string_view owner) const {
+  return first_ended(gathers_by_owner_, owner, [this](Seq seq) {
+    return gathers_.at(seq).state != GatherState::open;
+  });
+}
+Seq PendingWork::ended_pipeline_of(std::string_view owner) const {
+  return first_ended(pipelines_by_owner_, owner,
+                     [this](Seq seq) { return pipelines_.at(seq).is_over(); });
 }
 
 std::vector<PendingWork::Asked> PendingWork::asked(std::string_view agent, std::string_view task,
@@ -84,6 +132,7 @@ PendingRequest& PendingWork::add(PendingRequest request, Time due) {
 Gather& PendingWork::add(Gather gather, Time due) {
   const Seq message = gather.message;
   gather_names_[{gather.owner, gather.id}] = message;
+  gathers_by_owner_[gather.owner].insert(message);
   file(gather);
   Gather& added = gathers_.emplace(message, std::move(gather)).first->second;
   added.timer = none;
@@ -95,6 +144,7 @@ Gather& PendingWork::add(Gather gather, Time due) {
 Pipeline& PendingWork::add(Pipeline pipeline) {
   const Seq first = pipeline.first;
   pipeline_names_[{pipeline.owner, pipeline.id}] = first;
+  pipelines_by_owner_[pipeline.owner].insert(first);
   if (!pipeline.task.empty()) {
     work_[{pipeline.stages.front().agent, pipeline.task}].insert(first);
   }
@@ -113,6 +163,7 @@ void PendingWork::remove_gather(Seq message) {
   Gather& gather = gathers_.at(message);
   set_due(gather, base::time_max);
   gather_names_.erase({gather.owner, gather.id});
+  take_out(gathers_by_owner_, gather.owner, message);
   unfile(gather);
   gathers_.erase(message);
 }
@@ -121,6 +172,7 @@ void PendingWork::remove_pipeline(Seq first) {
   Pipeline& pipeline = pipelines_.at(first);
   set_due(pipeline, base::time_max);
   pipeline_names_.erase({pipeline.owner, pipeline.id});
+  take_out(pipelines_by_owner_, pipeline.owner, first);
   unfile(pipeline.stages.front().agent, pipeline.task, first);
   pipelines_.erase(first);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -79,6 +80,13 @@ class PendingWork {
   // Newest first, up to `count_max`. The views are good until something is removed.
   std::vector<Asked> asked(std::string_view agent, std::string_view task, size_t count_max) const;
 
+  // How many scatters or pipelines it has here, those that ended too.
+  size_t gathers_of(std::string_view owner) const;
+  size_t pipelines_of(std::string_view owner) const;
+  // The first of its oldest that ended, which goes for its next one; none: 0.
+  Seq ended_gather_of(std::string_view owner) const;
+  Seq ended_pipeline_of(std::string_view owner) const;
+
   PendingRequest& add(PendingRequest request, Time due);
   Gather& add(Gather gather, Time due);
   Pipeline& add(Pipeline pipeline);
@@ -119,6 +127,7 @@ class PendingWork {
  private:
   using Name = std::pair<std::string, MessageId>;
   using Work = std::pair<std::string, std::string>;  // an agent and a task
+  using ByOwner = std::map<std::string, std::set<Seq>, std::less<>>;
 
   void file(const Gather& gather);
   void unfile(const Gather& gather);
@@ -130,6 +139,8 @@ class PendingWork {
   std::map<Seq, Pipeline> pipelines_;
   std::map<Name, Seq> gather_names_;
   std::map<Name, Seq> pipeline_names_;
+  ByOwner gathers_by_owner_;
+  ByOwner pipelines_by_owner_;
   std::map<Work, std::set<Seq>> work_;  // places of gathers and pipelines that name a task
   Deadlines deadlines_;
 };

@@ -73,11 +73,11 @@ void fail(Dispatch& dispatch, Pipeline& pipeline, std::string why) {
   const Pipeline::Stage& stage = pipeline.stages[pipeline.stage];
   pipeline.error = "stage " + std::to_string(pipeline.stage + 1) + ", \"" + stage.agent +
                    "\": " + std::move(why);
-  escalate(dispatch, {.cause = EscalationCause::pipeline_failed,
-                      .about = stage.message.n != 0 ? stage.message : pipeline.first,
-                      .agent = pipeline.owner,
-                      .receiver = stage.agent,
-                      .why = pipeline.error});
+  escalate_if_room(dispatch, {.cause = EscalationCause::pipeline_failed,
+                              .about = stage.message.n != 0 ? stage.message : pipeline.first,
+                              .agent = pipeline.owner,
+                              .receiver = stage.agent,
+                              .why = pipeline.error});
   end(dispatch, pipeline, PipelineState::failed);
 }
 
@@ -148,6 +148,10 @@ bool is_busy(const Tables& t, const Agent& agent) {
   return agent.busy_until > t.now || says_busy(agent);
 }
 
+static bool has_its_share(const Tables& t, std::string_view owner) {
+  return t.pending.pipelines_of(owner) >= share_of(t.rules, t.rules.pipelines_max);
+}
+
 std::expected<void, Error> check_pipeline(const Tables& t, const Send& command) {
   if (command.later_stages.size() >= t.rules.stages_max) {
     return refuse(
@@ -155,7 +159,14 @@ std::expected<void, Error> check_pipeline(const Tables& t, const Send& command) 
         "a pipeline has at most " + std::to_string(t.rules.stages_max) + " stages (stages_max)",
         "/stages");
   }
-  if (t.pending.pipelines().size() >= t.rules.pipelines_max) {
+  const std::string_view sender = command.envelope.sender;
+  const bool has_ended = t.pending.ended_pipeline_of(sender).n != 0;
+  if (!has_ended && has_its_share(t, sender)) {
+    return refuse_share(
+        "you have " + std::to_string(t.pending.pipelines_of(sender)) + " pipelines that run",
+        "pipelines_max", "wait until some have ended");
+  }
+  if (!has_ended && t.pending.pipelines().size() >= t.rules.pipelines_max) {
     return refuse(Code::limit_reached,
                   "the workspace has " + std::to_string(t.rules.pipelines_max) +
                       " pipelines already (pipelines_max)",
@@ -164,6 +175,7 @@ std::expected<void, Error> check_pipeline(const Tables& t, const Send& command) 
   return {};
 }
 
+// Where its owner has its share of them, or there is no room, the first of its own that ended goes.
 void begin_pipeline(Dispatch& dispatch, const Send& command, MessageRef ref) {
   Tables& t = dispatch.t;
   const Message& message = t.messages.message(ref);
@@ -171,6 +183,11 @@ void begin_pipeline(Dispatch& dispatch, const Send& command, MessageRef ref) {
   pipeline.first = message.seq;
   pipeline.id = message.id;
   pipeline.owner = t.agents[message.sender].name;
+  const bool is_full = t.pending.pipelines().size() >= t.rules.pipelines_max;
+  if (const Seq ended = t.pending.ended_pipeline_of(pipeline.owner);
+      ended.n != 0 && (is_full || has_its_share(t, pipeline.owner))) {
+    t.pending.remove_pipeline(ended);
+  }
   pipeline.task = command.envelope.task;
   pipeline.thread = pipeline.task.empty() ? std::string_view{} : command.envelope.thread;
   pipeline.stage_timeout = timeout_of(t.rules, command.envelope);

@@ -287,12 +287,14 @@ void Requests::time_out(const PendingRequest& pending, MessageRef ref) {
                 {std::string(retries_fact), int64_t{request.retries}},
                 {"detail", why}};
   if (request.on_timeout == OnTimeout::escalate) {
-    const uint64_t id = escalate(dispatch_, {.cause = EscalationCause::request_timed_out,
-                                             .about = request.message,
-                                             .agent = sender,
-                                             .receiver = receivers,
-                                             .why = why});
-    item.facts.push_back(count_of("escalation", id));
+    const uint64_t id = escalate_if_room(dispatch_, {.cause = EscalationCause::request_timed_out,
+                                                     .about = request.message,
+                                                     .agent = sender,
+                                                     .receiver = receivers,
+                                                     .why = why});
+    if (id != 0) {
+      item.facts.push_back(count_of("escalation", id));
+    }
   }
   owe(dispatch_, std::move(item));
 }

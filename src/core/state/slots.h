@@ -46,6 +46,8 @@ class Slots {
   }
 
   size_t size() const { return values_.size() - free_.size(); }
+  // Beyond the last slot.
+  uint32_t end() const { return static_cast<uint32_t>(values_.size()); }
 
  private:
   Blocks<T> values_;

@@ -22,7 +22,60 @@ void publish(Dispatch& dispatch, std::string_view topic, std::vector<Fact> facts
   owe(dispatch, {.kind = OutboxKind::published, .to = text(topic), .facts = std::move(facts)});
 }
 
+// What the news say under this name; nothing where they do not.
+template <class T>
+const T* fact_in(const OutboxItem& news, std::string_view name) {
+  const auto at = std::ranges::find(news.facts, name, &Fact::name);
+  return at == news.facts.end() ? nullptr : std::get_if<T>(&at->value);
+}
+
+bool is_said_to_be(const OutboxItem& news, std::string_view role, std::string_view name) {
+  const auto* const found = fact_in<std::string>(news, role);
+  return found != nullptr && *found == name;
+}
+
+bool is_asked(const Tables& t, const OutboxItem& news, AgentRef agent) {
+  const auto* const seq = fact_in<int64_t>(news, "seq");
+  const MessageRef request =
+      seq == nullptr ? none : t.messages.find(Seq{static_cast<uint64_t>(*seq)});
+  return request != none && t.messages.message(request).topic == none &&
+         t.messages.delivery_to(request, agent) != none;
+}
+
+bool is_stage(const Tables& t, const OutboxItem& news, std::string_view name) {
+  const auto* const owner = fact_in<std::string>(news, "owner");
+  const auto* const id = fact_in<std::string>(news, "pipeline");
+  const auto uuid = id == nullptr ? std::nullopt : base::parse_uuid(*id);
+  const Pipeline* const pipeline =
+      owner == nullptr || !uuid ? nullptr : t.pending.find_pipeline(*owner, *uuid);
+  return pipeline != nullptr &&
+         std::ranges::find(pipeline->stages, name, &Pipeline::Stage::agent) !=
+             pipeline->stages.end();
+}
+
 }  // namespace
+
+bool may_hear(const Tables& t, AgentRef subscriber, const OutboxItem& news) {
+  if (!is_for_concerned(news.to) || t.agents.looks_after_workspace(subscriber)) {
+    return true;
+  }
+  const std::string& name = t.agents[subscriber].name;
+  if (news.to == task_topic) {
+    return is_said_to_be(news, "sender", name) || is_said_to_be(news, "receiver", name) ||
+           is_said_to_be(news, "by", name) || is_asked(t, news, subscriber);
+  }
+  if (news.to == phase_topic) {
+    return is_said_to_be(news, "owner", name) || is_said_to_be(news, "agent", name) ||
+           is_stage(t, news, name);
+  }
+  return is_said_to_be(news, "by", name) || is_said_to_be(news, "subject", name);
+}
+
+bool may_hear_retained(const Tables& t, AgentRef subscriber, const Message& message) {
+  return !message.is_own || message.topic == none ||
+         !is_for_concerned(t.topics[message.topic].name) ||
+         t.agents.looks_after_workspace(subscriber);
+}
 
 void availability(Dispatch& dispatch, AgentRef ref, std::string_view status) {
   const Tables& t = dispatch.t;

@@ -33,6 +33,18 @@ constexpr bool is_only_ours(std::string_view name) {
   return is_own_topic(name) && name != task_topic && name != phase_topic;
 }
 
+// What the broker says on it is for those concerned, and for those who look after the workspace:
+// who works for whom is not for every subscriber to know (FL-09).
+constexpr bool is_for_concerned(std::string_view name) {
+  return name == task_topic || name == phase_topic || name == audit_topic;
+}
+// Whether a subscriber gets these news of the broker's. A task concerns who gave it and who got it,
+// a pipeline its owner and its stages, an act who did it and to whom.
+bool may_hear(const Tables& t, AgentRef subscriber, const OutboxItem& news);
+// The same of what the topic retained. Whom it concerned is not known any more, so it is for those
+// who look after the workspace. What agents say there is for all.
+bool may_hear_retained(const Tables& t, AgentRef subscriber, const Message& message);
+
 // `registered`, `online` with the first stream, `offline` without one, `unregistered`, or what the
 // agent says of itself in a heartbeat.
 void availability(Dispatch& dispatch, AgentRef agent, std::string_view status);

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/topics/broker_topics.h"
@@ -38,6 +39,11 @@ std::expected<void, std::string> check_topic(const Rules& rules, PrincipalKind k
   if (name.empty() || name.size() > rules.name_bytes_max) {
     return std::unexpected("a topic must be 1 to " + std::to_string(rules.name_bytes_max) +
                            " bytes (name_bytes_max)");
+  }
+  if (!base::is_plain_name(name)) {
+    return std::unexpected(
+        "a topic has no control or invisible characters, no space at its ends, and no combining "
+        "mark in front");
   }
   if (const std::string_view wrong = is_pattern(name) ? wrong_with_pattern(name) : "";
       !wrong.empty()) {
@@ -93,7 +99,8 @@ uint32_t deliver_retained(Context& context, std::deque<MessageRef> retained, Age
   for (const MessageRef ref : retained) {
     const Message& message = t.messages.message(ref);
     const bool in_time = message.time + t.rules.topic_retention > t.now && message.expires > t.now;
-    if (in_time && message.sender != to && t.messages.delivery_to(ref, to) == none) {
+    if (in_time && message.sender != to && t.messages.delivery_to(ref, to) == none &&
+        broker_topics::may_hear_retained(t, to, message)) {
       count += context.dispatch.deliver(ref, to) ? 1 : 0;
     }
   }
@@ -121,6 +128,39 @@ std::expected<AgentRef, Error> subscriber(const ConstContext& context, std::stri
     return refuse(Code::not_found, "no principal is named " + quoted_start(agent), "/agent");
   }
   return found;
+}
+
+// All topics, or all patterns, together.
+Checked check_room(const Tables& t, size_t had, size_t count, std::string_view field) {
+  if (had + count <= t.rules.topics_max) {
+    return {};
+  }
+  return refuse(Code::limit_reached,
+                "the workspace has " + std::to_string(had) + " topics or patterns; " +
+                    std::to_string(t.rules.topics_max) + " is all it may have of each (topics_max)",
+                std::string(field));
+}
+
+// Of the patterns an agent holds those that it subscribes to.
+Checked check_patterns(const Tables& t, const Agent* agent,
+                       const std::set<std::string_view>& patterns, std::string_view field) {
+  const auto is_new = [&t](std::string_view pattern) {
+    return !t.topics.wildcards().by_pattern().contains(pattern);
+  };
+  const auto made = static_cast<size_t>(std::ranges::count_if(patterns, is_new));
+  if (made == 0) {
+    return {};
+  }
+  const auto had =
+      agent == nullptr
+          ? size_t{0}
+          : static_cast<size_t>(std::ranges::count_if(
+                agent->subscriptions, [](const std::string& name) { return is_pattern(name); }));
+  if (had + made > share_of(t.rules, t.rules.topics_max)) {
+    return refuse_share("you subscribe to " + std::to_string(had) + " patterns", "topics_max",
+                        "unsubscribe from some", std::string(field));
+  }
+  return check_room(t, t.topics.wildcards().size(), made, field);
 }
 
 Checked check_subscribed(const Agent& agent, std::string_view topic) {
@@ -165,25 +205,24 @@ Checked check_topics(const Tables& t, const Listener& listener,
   std::set<std::string_view> added;
   std::set<std::string_view> made;
   std::set<std::string_view> made_patterns;
-  size_t had = 0;
+  const Agent* const agent = listener.agent == none ? nullptr : &t.agents[listener.agent];
   for (const std::string_view topic : topics) {
     const std::string_view name = topic_name(topic);
     if (auto good = check_topic(t.rules, listener.kind, listener.dialect, name); !good) {
       return refuse(Code::bad_request, std::move(good.error()), std::string(field));
     }
-    if (listener.agent != none) {
-      had = t.agents[listener.agent].subscriptions.size();
-      if (t.agents[listener.agent].subscriptions.contains(name)) {
-        continue;
-      }
+    if (agent != nullptr && agent->subscriptions.contains(name)) {
+      continue;
     }
     added.insert(name);
     // Patterns are counted like topics, though by themselves.
-    if (is_pattern(name) ? !t.topics.wildcards().by_pattern().contains(name)
-                         : t.topics.find(name) == none) {
-      (is_pattern(name) ? made_patterns : made).insert(name);
+    if (is_pattern(name)) {
+      made_patterns.insert(name);
+    } else if (t.topics.find(name) == none && !broker_topics::is_own_topic(name)) {
+      made.insert(name);
     }
   }
+  const size_t had = agent == nullptr ? 0 : agent->subscriptions.size();
   if (!added.empty() && had + added.size() > t.rules.subscriptions_per_agent_max) {
     return refuse(Code::limit_reached,
                   "an agent subscribes to at most " +
@@ -191,18 +230,24 @@ Checked check_topics(const Tables& t, const Listener& listener,
                       " topics (subscriptions_per_agent_max)",
                   std::string(field));
   }
-  for (const auto& [count, had_before] :
-       {std::pair{made.size(), t.topics.size()},
-        std::pair{made_patterns.size(), t.topics.wildcards().size()}}) {
-    if (count > 0 && had_before + count > t.rules.topics_max) {
-      return refuse(Code::limit_reached,
-                    "the workspace has " + std::to_string(had_before) + " topics or patterns; " +
-                        std::to_string(t.rules.topics_max) +
-                        " is all it may have of each (topics_max)",
-                    std::string(field));
-    }
+  if (auto good = check_patterns(t, agent, made_patterns, field); !good) {
+    return good;
   }
-  return {};
+  return check_new_topics(t, agent == nullptr ? std::string_view{} : agent->name, made.size(),
+                          field);
+}
+
+Checked check_new_topics(const Tables& t, std::string_view maker, size_t count,
+                         std::string_view field) {
+  if (count == 0) {
+    return {};
+  }
+  const size_t had = t.topics.made_by(maker);
+  if (had + count > share_of(t.rules, t.rules.topics_max)) {
+    return refuse_share("you have made " + std::to_string(had) + " topics", "topics_max",
+                        "use those, or wait until some are used no more", std::string(field));
+  }
+  return check_room(t, t.topics.size(), count, field);
 }
 
 uint32_t subscribe(Context& context, AgentRef agent, std::span<const std::string_view> topics) {
@@ -219,7 +264,8 @@ uint32_t subscribe(Context& context, AgentRef agent, std::span<const std::string
       patterns.push_back(name);
       continue;
     }
-    const TopicRef ref = t.topics.intern(name);
+    const bool is_free = broker_topics::is_own_topic(name);
+    const TopicRef ref = t.topics.intern(name, is_free ? std::string_view{} : t.agents[agent].name);
     t.topics.subscribe(ref, agent);
     count += deliver_retained(context, t.topics[ref].retained, agent);
   }

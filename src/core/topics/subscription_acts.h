@@ -21,6 +21,10 @@ struct Listener {
 Checked check_topics(const Tables& t, const Listener& listener,
                      std::span<const std::string_view> topics, std::string_view field);
 
+// Whether there may be so many new topics, made by this principal. The broker's own do not count.
+Checked check_new_topics(const Tables& t, std::string_view maker, size_t count,
+                         std::string_view field);
+
 // Does nothing where it subscribes already. How many messages it gets that were retained.
 uint32_t subscribe(Context& context, AgentRef agent, std::span<const std::string_view> topics);
 void unsubscribe(Tables& t, AgentRef agent, std::string_view name);

@@ -12,13 +12,17 @@ TopicRef Topics::find(std::string_view name) const {
   return at == by_name_.end() ? none : at->second;
 }
 
-TopicRef Topics::intern(std::string_view name) {
+TopicRef Topics::intern(std::string_view name, std::string_view maker) {
   TopicRef ref = find(name);
   if (ref == none) {
     Topic topic;
     topic.name = name;
+    topic.maker = maker;
     ref = topics_.add(std::move(topic));
     by_name_.emplace(name, ref);
+    if (!maker.empty()) {
+      makers_.add(maker);
+    }
   }
   return ref;
 }
@@ -91,6 +95,9 @@ MessageRef Topics::pop(const Messages& messages, TopicRef ref) {
 void Topics::free(TopicRef ref) {
   const Topic& topic = topics_[ref];
   if (topic.subscribers.empty() && topic.retained.empty() && topic.uses == 0) {
+    if (!topic.maker.empty()) {
+      makers_.remove(topic.maker);
+    }
     by_name_.erase(topic.name);
     topics_.remove(ref);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/messages/messages.h"
+#include "core/state/shares.h"
 #include "core/topics/wildcards.h"
 
 namespace parley::core {
@@ -33,6 +34,7 @@ constexpr bool is_domain_event(std::string_view topic) {
 // for late subscribers, or a message names it.
 struct Topic {
   std::string name;
+  std::string maker;  // who published or subscribed first; empty: it counts in nobody's share
   std::vector<AgentRef> subscribers;  // in the order they subscribed
   std::deque<MessageRef> retained;    // oldest first
   Time published;                     // when the newest message came; 0: none since it exists
@@ -40,6 +42,7 @@ struct Topic {
 
   static void fields(auto& self, auto& field) {
     field("name", self.name);
+    field("maker", self.maker);
     field("published", self.published);
     field("subscribers", self.subscribers, SlotOf::agent);
   }
@@ -53,7 +56,10 @@ class Topics {
   const Topic& operator[](TopicRef ref) const { return topics_[ref]; }
 
   TopicRef find(std::string_view name) const;
-  TopicRef intern(std::string_view name);
+  // The one with this name, made by `maker` where there was none.
+  TopicRef intern(std::string_view name, std::string_view maker = {});
+  // How many there are that it made.
+  size_t made_by(std::string_view maker) const { return makers_.of(maker); }
 
   void use(TopicRef ref) { ++topics_[ref].uses; }
   void release(TopicRef ref);
@@ -99,6 +105,7 @@ class Topics {
   Slots<Topic> topics_;
   std::map<std::string, TopicRef, std::less<>> by_name_;
   std::set<Front> fronts_;
+  Shares makers_;
   Wildcards wildcards_;
 };
 

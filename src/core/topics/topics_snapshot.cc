@@ -12,7 +12,7 @@ bool add_topic(Tables& t, const Topic& row, std::vector<TopicRef>& refs) {
   if (t.topics.find(row.name) != none || is_pattern(row.name)) {
     return false;
   }
-  const TopicRef ref = t.topics.intern(row.name);
+  const TopicRef ref = t.topics.intern(row.name, row.maker);
   t.topics[ref].published = row.published;
   for (const AgentRef subscriber : row.subscribers) {
     Agent& agent = t.agents[subscriber];

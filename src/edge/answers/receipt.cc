@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/conversation/task_acts.h"
+#include "edge/gate.h"
 #include "edge/names.h"
 #include "edge/render.h"
 #include "lib/json_writer.h"

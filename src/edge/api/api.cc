@@ -24,16 +24,27 @@ namespace {
 
 using base::Code;
 
-std::string_view without_port(std::string_view host) {
-  if (host.starts_with('[')) {
-    return host.substr(0, std::min(host.find(']') + 1, host.size()));
+// The host of `host` or `host:port`; empty where it is neither, as with user information in front:
+// `localhost:x@evil.example` is on evil.example.
+std::string_view host_of(std::string_view authority) {
+  const size_t bracket = authority.starts_with('[') ? authority.find(']') : 0;
+  if (bracket == std::string_view::npos || authority.find('@') != std::string_view::npos) {
+    return {};
   }
-  return host.substr(0, std::min(host.find(':'), host.size()));
+  const size_t colon = std::min(authority.find(':', bracket), authority.size());
+  const std::string_view port = authority.substr(std::min(colon + 1, authority.size()));
+  const bool is_number = port.find_first_not_of("0123456789") == std::string_view::npos;
+  return is_number ? authority.substr(0, colon) : std::string_view{};
 }
 
-std::string_view origin_host(std::string_view origin) {
-  const size_t scheme = origin.find("://");
-  return without_port(scheme == std::string_view::npos ? origin : origin.substr(scheme + 3));
+// An origin is a scheme, a host and perhaps a port (RFC 6454, 6.2); `null` has none.
+std::string_view host_of_origin(std::string_view origin) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (origin.starts_with(scheme)) {
+      return host_of(origin.substr(scheme.size()));
+    }
+  }
+  return {};
 }
 
 bool may_use(Who who, const Principal& caller) {
@@ -99,6 +110,7 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
       context_(broker, clock,
                {.version = options_.version,
                 .view = options_.view,
+                .questions_per_principal_max = options_.questions_per_principal_max,
                 .gauges = std::move(options_.gauges)}),
       webhooks_(
           broker.machine(), context_.waits, options_.webhooks,
@@ -147,8 +159,8 @@ bool Api::host_allowed(const net::Request& request) const {
     return std::ranges::any_of(loopback, is_it) || std::ranges::any_of(options_.hosts, is_it);
   };
   const std::string_view origin = request.header("origin");
-  return known(without_port(request.header("host"))) &&
-         (origin.empty() || known(origin_host(origin)));
+  return known(host_of(request.header("host"))) &&
+         (origin.empty() || known(host_of_origin(origin)));
 }
 
 std::optional<Principal> Api::caller_of(const net::Request& request) {
@@ -166,10 +178,7 @@ std::optional<Principal> Api::caller_of(const net::Request& request) {
 // them takes a body, which a test of the routes holds them to.
 net::CallerId Api::on_head(const net::Request& head) {
   const std::optional<Principal> caller = host_allowed(head) ? caller_of(head) : std::nullopt;
-  // By principal, so that all its tokens share what may be held for it. The first principal of the
-  // first workspace would be 0, which means that nobody is known: so all are moved by one.
-  return caller ? (net::CallerId{std::to_underlying(caller->workspace)} << 32 | caller->ref) + 1
-                : 0;
+  return caller ? caller_id(*caller) : 0;
 }
 
 void Api::on_request(const net::Exchange& exchange, const net::Request& request) {
@@ -232,13 +241,27 @@ base::Time Api::on_turn() {
   const base::Seq before = context_.broker.machine().seq();
   (void)context_.broker.step(now);  // what went wrong is in trouble(), and each asker was told
   context_.waiting->end_stale();
+  do_deferred();
   const base::Time mcp_due = mcp_->server().on_turn(now);
   context_.texts.clear();
   const base::Time after = context_.clock.now();
   context_.metrics.loop.stepped(context_.broker.machine().seq().n - before.n, after - now);
-  return context_.broker.has_work(after) || context_.waiting->is_looking()
+  return context_.broker.has_work(after) || context_.waiting->is_looking() ||
+                 !context_.deferred.empty()
              ? after
              : std::min({context_.broker.next_deadline(), context_.waits.next(), mcp_due});
+}
+
+void Api::do_deferred() {
+  constexpr size_t done_max = 256;
+  constexpr Duration time_max = base::milliseconds(1);
+  const base::Time began = context_.clock.now();
+  for (size_t done = 0; done < done_max && !context_.deferred.empty(); ++done) {
+    context_.deferred.pop()();
+    if (context_.clock.now() - began > time_max) {
+      return;
+    }
+  }
 }
 
 void Api::on_turn_ended(const net::Turn& turn) {

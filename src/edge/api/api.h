@@ -31,7 +31,8 @@ class Api final : public net::Handler {
     std::string version;
     std::vector<std::string> hosts;  // besides loopback names; what `Host` and `Origin` may name
     view::Runner* view = nullptr;    // null: old messages cannot be found
-    std::vector<Gauge> gauges;       // for /metrics, beside what is known here
+    size_t questions_per_principal_max = 64;  // to the history, without an answer
+    std::vector<Gauge> gauges;                // for /metrics, beside what is known here
     mcp::Limits mcp{};
     std::optional<lib::SecretKey> mcp_key{};             // none: MCP sessions end with the process
     std::unique_ptr<mcp::SavedSessions> mcp_sessions{};  // null: also what they leave behind does
@@ -72,6 +73,8 @@ class Api final : public net::Handler {
   // By its token; none when it has none that is good.
   std::optional<Principal> caller_of(const net::Request& request);
   void add_gauges();
+  // Some of what calls have left to a later turn.
+  void do_deferred();
 
   Options options_;
   Context context_;

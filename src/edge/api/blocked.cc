@@ -177,7 +177,7 @@ void BlockedCalls::block(Blocked blocked, Duration wait) {
       });
   context_.waiting->add(blocked.asker,
                         [this, key, exchange = blocked.asker.exchange] { hang_up(key, exchange); });
-  context_.signs_of_life->keep(blocked.asker);
+  context_.signs_of_life->keep(caller);
   calls.push_back(std::move(blocked));
 }
 

@@ -4,6 +4,8 @@
 #include "edge/answers/problem.h"
 #include "edge/api/blocked.h"
 #include "edge/api/history.h"
+#include "edge/api/listing.h"
+#include "edge/api/mail_waits.h"
 #include "edge/api/route.h"
 #include "edge/api/submission.h"
 #include "edge/api/waiting.h"
@@ -36,8 +38,10 @@ Context::Context(node::Broker& broker_used, base::Clock& clock_used, Options opt
       signs_of_life(std::make_unique<SignsOfLife>(*this)),
       waiting(std::make_unique<WaitingCalls>(*this)),
       blocked(std::make_unique<BlockedCalls>(*this)),
+      listings(std::make_unique<Listings>(*this)),
+      mail_waits(std::make_unique<MailWaits>(*this)),
       submissions(std::make_unique<Submissions>(*this)),
-      history(std::make_unique<History>(*this)),
+      history(std::make_unique<History>(*this, options.questions_per_principal_max)),
       pushes(std::make_unique<Pushes>(*this)) {}
 
 Context::~Context() = default;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fair_queue.h"
 #include "base/time.h"
 #include "dialect/dialect.h"
 #include "edge/api/call.h"
@@ -30,6 +31,8 @@ class Server;
 }
 class BlockedCalls;
 class History;
+class Listings;
+class MailWaits;
 class Pushes;
 class SignsOfLife;
 class Submissions;
@@ -44,6 +47,7 @@ class Context {
   struct Options {
     std::string version;
     view::Runner* view = nullptr;  // null: old messages cannot be found
+    size_t questions_per_principal_max = 64;
     std::vector<Gauge> gauges;
   };
   Context(node::Broker& broker, base::Clock& clock, Options options);
@@ -74,6 +78,9 @@ class Context {
   Metrics metrics;
   std::vector<Gauge> gauges;  // for /metrics, beside what is known there
   Waits waits;
+  // What calls have still to do, by caller (`caller_id`), where much may be due at once. Each turn
+  // does some of it.
+  base::FairQueue<std::function<void()>> deferred;
   lib::JsonDocument document;  // the body of the request that is handled now
   dialect::Texts texts;        // what commands refer to until the end of the turn
   InsideCalls inside;
@@ -82,6 +89,8 @@ class Context {
   const std::unique_ptr<SignsOfLife> signs_of_life;
   const std::unique_ptr<WaitingCalls> waiting;
   const std::unique_ptr<BlockedCalls> blocked;
+  const std::unique_ptr<Listings> listings;
+  const std::unique_ptr<MailWaits> mail_waits;
   const std::unique_ptr<Submissions> submissions;
   const std::unique_ptr<History> history;
   const std::unique_ptr<Pushes> pushes;

@@ -20,21 +20,37 @@ constexpr std::chrono::milliseconds wait_for_all{100};
 // What the caller itself did is waited for this long from the beginning on. ARCHITECTURE promises
 // it; clients take it that a read which lasts longer has failed.
 constexpr std::chrono::seconds wait_for_own{2};
-
-uint64_t key_of(core::WorkspaceId workspace, core::AgentRef ref) {
-  return uint64_t{static_cast<uint32_t>(workspace)} << 32 | ref;
-}
+// When to ask again after too much was asked.
+constexpr base::Duration again_after = base::seconds(1);
 
 }  // namespace
 
-History::History(Context& context) : context_(context), started_(context.broker.machine().seq()) {}
+History::History(Context& context, size_t questions_per_principal_max)
+    : context_(context),
+      questions_per_principal_max_(questions_per_principal_max),
+      started_(context.broker.machine().seq()) {}
+
+bool History::count(net::CallerId caller) {
+  size_t& open = open_[caller];
+  if (open >= questions_per_principal_max_) {
+    return false;
+  }
+  ++open;
+  return true;
+}
+
+void History::answered(net::CallerId caller) {
+  if (const auto at = open_.find(caller); --at->second == 0) {
+    open_.erase(at);
+  }
+}
 
 void History::applied(const core::Entry& entry) {
   const core::Workspace* workspace = context_.broker.machine().find(entry.workspace);
   const core::AgentRef actor =
       workspace == nullptr ? core::none : workspace->tables().agents.find(entry.actor);
   if (actor != core::none) {
-    written_[key_of(entry.workspace, actor)] = entry.seq;
+    written_[caller_id(entry.workspace, actor)] = entry.seq;
   }
 }
 
@@ -46,34 +62,48 @@ void History::ask(const Asker& asker, Questions::Ask ask) {
                        {}});
     return;
   }
-  const auto written = written_.find(key_of(asker.caller.workspace, asker.caller.ref));
+  const net::CallerId caller = caller_id(asker.caller);
+  if (!count(caller)) {
+    asker.refuse(Error{Code::rate_limited,
+                       std::to_string(questions_per_principal_max_) +
+                           " of your questions to the history wait already "
+                           "(history.questions_per_principal_max); wait for their answers, or ask "
+                           "who runs the broker to raise the limit",
+                       {},
+                       again_after});
+    return;
+  }
+  const auto written = written_.find(caller_id(asker.caller));
   const base::Seq own = written == written_.end() ? started_ : written->second;
   const auto now = context_.view->feed().now();
   // The answer comes later, and is for who asked only.
-  const Questions::Ask guarded =
-      [asker, ask = std::move(ask)](Reader& reader) -> std::expected<Questions::Answer, Error> {
+  const Questions::Ask guarded = [this, asker, caller, ask = std::move(ask)](
+                                     Reader& reader) -> std::expected<Questions::Answer, Error> {
     auto answer = ask(reader);
     if (!answer) {
       return std::unexpected(answer.error());
     }
-    return [asker, tell = std::move(*answer)] {
+    return [this, asker, caller, tell = std::move(*answer)] {
+      answered(caller);
       if (!asker.refuse_if_stale()) {
         tell();
       }
     };
   };
-  const auto ask_now = [this, asker, guarded] {
-    context_.view->questions().ask(guarded, [asker](const Error& error) {
+  const auto ask_now = [this, asker, caller, guarded] {
+    context_.view->questions().ask(caller, guarded, [this, asker, caller](const Error& error) {
+      answered(caller);
       if (!asker.refuse_if_stale()) {
         asker.refuse(error);
       }
     });
   };
-  const auto ask_late = [this, asker, ask_now](const view::Feed::Reached& reached) {
+  const auto ask_late = [this, asker, caller, ask_now](const view::Feed::Reached& reached) {
     if (reached.there) {
       ask_now();
       return;
     }
+    answered(caller);
     const auto trouble = context_.view->feed().trouble();
     asker.refuse(Error{Code::view_behind,
                        "the history is " + std::to_string(reached.behind) +

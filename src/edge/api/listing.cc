@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/api/listing.h"
 
-#include <memory>
+#include <utility>
 
 #include "edge/api/context.h"
 #include "edge/api/waiting.h"
@@ -14,48 +14,81 @@ namespace {
 constexpr size_t records_per_turn = 64;
 constexpr size_t bytes_per_turn = size_t{256} << 10;
 
-void go_on(const Asker& asker, const std::shared_ptr<Listing>& listing) {
-  if (listing->is_over || asker.refuse_if_stale()) {
+}  // namespace
+
+void Listings::add(const Asker& asker, Listing listing) {
+  std::deque<JobRef>& line = lines_[caller_id(asker.caller)];
+  const bool is_first = line.empty();
+  if (!is_first && !context_.waiting->begin(asker)) {
     return;
   }
-  const core::Messages& messages = asker.tables().messages;
+  const auto job = std::make_shared<Job>(asker, std::move(listing));
+  line.push_back(job);
+  context_.waiting->add(asker, [this, job] { hang_up(job); });
+  if (is_first) {
+    go_on(job);
+  }
+}
+
+void Listings::hang_up(const JobRef& job) {
+  job->is_over = true;
+  const auto at = lines_.find(caller_id(job->asker.caller));
+  if (at != lines_.end() && at->second.front() != job) {
+    std::erase(at->second, job);
+  }
+}
+
+void Listings::end(const JobRef& job) {
+  job->is_over = true;
+  const auto at = lines_.find(caller_id(job->asker.caller));
+  at->second.pop_front();
+  if (at->second.empty()) {
+    lines_.erase(at);
+    return;
+  }
+  context_.deferred.push(at->first, [this, next = at->second.front()] { go_on(next); });
+}
+
+void Listings::go_on(const JobRef& job) {
+  if (job->is_over || job->asker.refuse_if_stale()) {
+    end(job);
+    return;
+  }
+  const core::Messages& messages = job->asker.tables().messages;
+  const std::vector<base::Seq>& records = job->listing.records;
   std::vector<base::Seq> next;
-  for (size_t bytes = 0; listing->at + next.size() < listing->records.size() &&
-                         next.size() < records_per_turn && bytes < bytes_per_turn;) {
-    next.push_back(listing->records[listing->at + next.size()]);
+  for (size_t bytes = 0; job->at + next.size() < records.size() && next.size() < records_per_turn &&
+                         bytes < bytes_per_turn;) {
+    next.push_back(records[job->at + next.size()]);
     const core::MessageRef ref = messages.find(next.back());
     bytes += ref == core::none ? 0 : messages.message(ref).whole_bytes;
   }
-  asker.broker().records().warm(next, [asker, listing, count = next.size()] {
-    for (size_t n = 0; n < count && !listing->is_over; ++n) {
-      if (!listing->each(listing->records[listing->at++])) {
-        listing->records.resize(listing->at);
-        break;
-      }
-    }
-    if (listing->is_over || asker.refuse_if_stale()) {
-      return;
-    }
-    if (listing->at < listing->records.size()) {
-      asker.context->server->post([asker, listing] { go_on(asker, listing); });
-      return;
-    }
-    listing->is_over = true;
-    if (auto answer = listing->answer()) {
-      asker.respond(std::move(*answer));
-    } else {
-      asker.refuse(answer.error());
-    }
-  });
+  context_.broker.records().warm(next, [this, job, count = next.size()] { make(job, count); });
 }
 
-}  // namespace
-
-void list(const Asker& asker, Listing listing) {
-  const auto shared = std::make_shared<Listing>(std::move(listing));
-  // If the client hangs up, the listing stops.
-  asker.context->waiting->add(asker, [shared] { shared->is_over = true; });
-  go_on(asker, shared);
+void Listings::make(const JobRef& job, size_t count) {
+  Listing& listing = job->listing;
+  for (size_t n = 0; n < count && !job->is_over; ++n) {
+    if (!listing.each(listing.records[job->at++])) {
+      listing.records.resize(job->at);
+      break;
+    }
+  }
+  if (job->is_over || job->asker.refuse_if_stale()) {
+    end(job);
+    return;
+  }
+  if (job->at < listing.records.size()) {
+    context_.deferred.push(caller_id(job->asker.caller), [this, job] { go_on(job); });
+    return;
+  }
+  auto answer = listing.answer();
+  end(job);
+  if (answer) {
+    job->asker.respond(std::move(*answer));
+  } else {
+    job->asker.refuse(answer.error());
+  }
 }
 
 }  // namespace parley::edge

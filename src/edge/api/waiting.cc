@@ -9,22 +9,48 @@
 
 namespace parley::edge {
 
+bool WaitingCalls::begin(const Asker& asker) {
+  const auto refused =
+      context_.server->begin_wait(caller_id(asker.caller), asker.exchange.connection);
+  if (refused) {
+    asker.refuse(*refused);
+    return false;
+  }
+  calls_[asker.exchange] = {.caller = asker.caller, .undo = [] {}, .is_counted = true};
+  return true;
+}
+
 void WaitingCalls::add(const Asker& asker, std::function<void()> undo) {
-  calls_[asker.exchange] = {asker.caller, std::move(undo)};
+  const auto at = calls_.try_emplace(asker.exchange, asker.caller).first;
+  at->second.undo = std::move(undo);
+}
+
+WaitingCalls::Waiting WaitingCalls::take(Calls::iterator at) {
+  Waiting taken = std::move(at->second);
+  if (taken.is_counted) {
+    context_.server->end_wait(caller_id(taken.caller), at->first.connection);
+  }
+  calls_.erase(at);
+  return taken;
+}
+
+void WaitingCalls::remove(const net::Exchange& exchange) {
+  if (const auto at = calls_.find(exchange); at != calls_.end()) {
+    take(at);
+  }
 }
 
 void WaitingCalls::hang_up(const net::Exchange& exchange) {
-  if (const auto waiting = calls_.extract(exchange)) {
-    waiting.mapped().undo();
+  if (const auto at = calls_.find(exchange); at != calls_.end()) {
+    take(at).undo();
   }
 }
 
 void WaitingCalls::hang_up_all(net::ConnectionId connection) {
-  auto at = calls_.lower_bound(net::Exchange{connection, 0});
-  while (at != calls_.end() && at->first.connection == connection) {
-    const std::function<void()> undo = std::move(at->second.undo);
-    at = calls_.erase(at);
-    undo();
+  const net::Exchange first{connection, 0};
+  for (auto at = calls_.lower_bound(first);
+       at != calls_.end() && at->first.connection == connection; at = calls_.lower_bound(first)) {
+    take(at).undo();
   }
 }
 
@@ -61,8 +87,8 @@ void WaitingCalls::end_stale() {
         std::exchange(looks_again_, false) ? std::optional(net::Exchange{}) : std::nullopt;
   }
   for (const net::Exchange& exchange : stale) {
-    if (const auto waiting = calls_.extract(exchange)) {
-      waiting.mapped().undo();
+    if (const auto waiting = calls_.find(exchange); waiting != calls_.end()) {
+      take(waiting).undo();
       context_.refuse_stale(exchange);
     }
   }

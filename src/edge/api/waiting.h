@@ -16,10 +16,13 @@ class WaitingCalls {
  public:
   explicit WaitingCalls(Context& context) : context_(context) {}
 
+  // Counts the call among those of its caller that wait. False, and the call is refused, when
+  // there are too many of them: to be asked before anything is done for the call.
+  bool begin(const Asker& asker);
   // `undo` is called when the caller waits no longer and was not answered.
   void add(const Asker& asker, std::function<void()> undo);
   // It is answered, or about to be.
-  void remove(const net::Exchange& exchange) { calls_.erase(exchange); }
+  void remove(const net::Exchange& exchange);
   bool contains(const net::Exchange& exchange) const { return calls_.contains(exchange); }
   size_t size() const { return calls_.size(); }
 
@@ -37,11 +40,16 @@ class WaitingCalls {
  private:
   struct Waiting {
     Principal caller;
-    std::function<void()> undo;
+    std::function<void()> undo{};
+    bool is_counted = false;
   };
+  using Calls = std::map<net::Exchange, Waiting>;
+
+  // Takes it out of the table and of the caller's account.
+  Waiting take(Calls::iterator at);
 
   Context& context_;
-  std::map<net::Exchange, Waiting> calls_;
+  Calls calls_;
   // Where the look for calls whose token has ended goes on. None: nothing is looked for.
   std::optional<net::Exchange> stale_from_;
   bool looks_again_ = false;  // another token went meanwhile

@@ -7,6 +7,7 @@
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
 #include "edge/api/members.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "edge/webhooks/webhooks.h"
@@ -131,8 +132,9 @@ std::string credentials_text(std::string_view name, std::string_view token,
 }
 
 // What is asked for of an agent. What the body leaves out stays as it was `before`; null: it is
-// new.
-core::Register registration(Members& body, const core::Agent* before, const Reach& reach) {
+// new. An agent that changes itself makes claims of capabilities; it keeps those it has made.
+core::Register registration(Members& body, const core::Agent* before, const Reach& reach,
+                            bool is_own_claim) {
   core::Register command;
   const core::Dialect spoken = before == nullptr ? dialect::default_dialect : before->dialect;
   const auto dialect = parse_dialect(body.text("dialect", dialect::name_of(spoken)));
@@ -145,7 +147,8 @@ core::Register registration(Members& body, const core::Agent* before, const Reac
       body.text("role", before == nullptr ? std::string_view{} : std::string_view(before->role));
   command.capabilities = body.texts("capabilities");
   if (before != nullptr && !body.find("capabilities")) {
-    command.capabilities.assign(before->capabilities.begin(), before->capabilities.end());
+    const auto& kept = is_own_claim ? before->claims : before->capabilities;
+    command.capabilities.assign(kept.begin(), kept.end());
   }
   command.subscriptions = body.texts("subscriptions");
   const WantedWebhook webhook = webhook_in(body, before, reach);
@@ -169,7 +172,8 @@ void add_agent(Call& call) {
   const bool is_new = found == core::none || !call.tables().agents[found].is_registered() ||
                       call.context->removing.contains({call.caller.workspace, name});
   const core::Agent* before = is_new ? nullptr : &call.tables().agents[found];
-  core::Register command = registration(body, before, call.context->webhooks->reach());
+  core::Register command =
+      registration(body, before, call.context->webhooks->reach(), !call.caller.is_admin());
   const std::string profile =
       profile_of(body, before == nullptr ? std::string_view{} : std::string_view(before->profile));
   const bool rotate = body.flag("rotate_token", false);
@@ -227,6 +231,14 @@ AgentParts shown_of(const core::Tables& t, const Principal& caller, core::AgentR
           .subscriptions = is_own || sees_subscribers(t, caller)};
 }
 
+void render_webhook(const Call& call, const AgentParts& shown, const core::Agent& agent,
+                    JsonWriter& out) {
+  if (shown.webhook && !agent.webhook.url.empty()) {
+    out.key("webhook");
+    call.context->webhooks->render(call.caller.workspace, agent, call.caller.is_admin(), out);
+  }
+}
+
 // Chosen and cut before anything is written, so that a large workspace costs its reader no more
 // than what it is shown.
 void list_agents(Call& call) {
@@ -264,16 +276,24 @@ void list_agents(Call& call) {
       [&](core::AgentRef ref) -> const std::string& { return t.agents[ref].name; });
   std::string text;
   JsonWriter out(text);
-  const auto webhook = [&](const core::Agent& agent) {
-    call.context->webhooks->render(call.caller.workspace, agent, call.caller.is_admin(), out);
-  };
   out.object().key("count").number(uint64_t{found.size()});
   out.key("more").boolean(found.size() > shown).key("agents").array();
   for (size_t n = 0; n < shown; ++n) {
-    render_agent(t, found[n], call.now(), shown_of(t, call.caller, found[n]), out, webhook);
+    const AgentParts shown_parts = shown_of(t, call.caller, found[n]);
+    render_agent(t, found[n], call.now(), shown_parts, out, [&](const core::Agent& agent) {
+      render_webhook(call, shown_parts, agent, out);
+    });
   }
   out.end_array().end_object();
   call.respond(json_response(200, std::move(text)));
+}
+
+// What it uses of the server's limits; `parley config show` has those.
+void render_held(const net::Account& held, JsonWriter& out) {
+  out.key("holds").object().key("connections").number(uint64_t{held.connections});
+  out.key("waits").number(uint64_t{held.waits});
+  out.key("unfinished_bytes").number(uint64_t{held.unfinished_bytes});
+  out.key("unread_bytes").number(uint64_t{held.unread_bytes}).end_object();
 }
 
 void show_agent(Call& call) {
@@ -285,10 +305,13 @@ void show_agent(Call& call) {
   }
   std::string text;
   JsonWriter out(text);
-  render_agent(
-      t, ref, call.now(), shown_of(t, call.caller, ref), out, [&](const core::Agent& agent) {
-        call.context->webhooks->render(call.caller.workspace, agent, call.caller.is_admin(), out);
-      });
+  const AgentParts parts = shown_of(t, call.caller, ref);
+  render_agent(t, ref, call.now(), parts, out, [&](const core::Agent& agent) {
+    render_webhook(call, parts, agent, out);
+    if (ref == call.caller.ref || call.caller.is_maintainer()) {
+      render_held(call.context->server->held_by(caller_id(call.caller.workspace, ref)), out);
+    }
+  });
   call.respond(json_response(200, std::move(text)));
 }
 

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "edge/api/context.h"
 #include "edge/api/members.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/json_writer.h"
@@ -41,7 +42,6 @@ void render_escalation(const Call& call, const core::Escalation& escalation, Jso
   out.end_object();
 }
 
-// Who looks after the workspace sees all, an agent those that it waits for.
 void list_escalations(Call& call) {
   const uint64_t limit = call.number("limit", 100);
   const base::Time from = call.time("from", base::Time{});
@@ -52,11 +52,10 @@ void list_escalations(Call& call) {
     return;
   }
   const core::Tables& t = call.tables();
-  const bool sees_all = t.agents.looks_after_workspace(call.caller.ref);
   std::vector<const core::Escalation*> found;
   uint64_t open = 0;
   for (const auto& [id, escalation] : t.escalations.all()) {
-    const bool visible = sees_all || escalation.agent == call.caller.name;
+    const bool visible = may_see(t, call.caller, escalation);
     const bool in_time = escalation.since >= from && escalation.since < to;
     open += visible && escalation.is_open() ? 1 : 0;
     if (visible && in_time && (state == "all" || (state == "open") == escalation.is_open())) {

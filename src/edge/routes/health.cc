@@ -25,10 +25,13 @@ void health(Call& call) {
                        t.dead_letters.alerted() + t.rules.dead_letter_alert_window > call.now();
   out.object().key("status");
   const node::Node& node = call.broker().node();
-  const bool degraded = alarmed || node.snapshot_trouble();
+  const bool degraded = alarmed || node.snapshot_trouble() || node.room_trouble();
   out.plain(node.trouble() ? "failing" : degraded ? "degraded" : "healthy");
   if (node.trouble()) {
     out.key("trouble").text(node.trouble()->detail);
+  }
+  if (node.room_trouble()) {
+    out.key("disk_trouble").text(node.room_trouble()->detail);
   }
   if (node.snapshot_trouble()) {
     out.key("snapshot_trouble").text(node.snapshot_trouble()->detail);
@@ -84,7 +87,8 @@ void describe(Call& call) { call.respond(json_response(200, std::string(openapi(
 void alive(Call& call) { call.respond(json_response(200, R"({"status":"alive"})")); }
 
 void ready(Call& call) {
-  if (const auto& trouble = call.broker().node().trouble()) {
+  const node::Node& node = call.broker().node();
+  if (const auto& trouble = node.trouble() ? node.trouble() : node.room_trouble()) {
     call.refuse(*trouble);
   } else {
     call.respond(json_response(200, R"({"status":"ready"})"));

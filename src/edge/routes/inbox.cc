@@ -4,6 +4,7 @@
 
 #include "edge/api/context.h"
 #include "edge/api/listing.h"
+#include "edge/api/mail_waits.h"
 #include "edge/api/waiting.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
@@ -37,30 +38,31 @@ void answer_inbox(const Asker& asker, uint64_t limit) {
   };
   const auto made = std::make_shared<Made>();
   made->out.array();
-  list(asker,
-       {.records = std::move(listed),
-        .each =
-            [made, asker](base::Seq seq) {
-              const core::Tables& now = asker.tables();
-              const core::MessageRef message = now.messages.find(seq);
-              const auto envelope = envelope_at(asker.broker(), asker.caller.workspace, seq);
-              if (message != core::none && envelope) {
-                ++made->shown;
-                render_notification(*envelope, now.messages.message(message), asker.caller.dialect,
-                                    redirected_from(now, message, asker.caller.ref), made->out);
-              }
-              return true;
-            },
-        .answer =
-            [made, count] {
-              made->out.end_array();
-              std::string text;
-              JsonWriter out(text);
-              out.object().key("count").number(count).key("shown").number(made->shown);
-              out.key("more").boolean(count > made->shown).key("notifications").raw(made->text);
-              out.end_object();
-              return json_response(200, std::move(text));
-            }});
+  asker.context->listings->add(
+      asker,
+      {.records = std::move(listed),
+       .each =
+           [made, asker](base::Seq seq) {
+             const core::Tables& now = asker.tables();
+             const core::MessageRef message = now.messages.find(seq);
+             const auto envelope = envelope_at(asker.broker(), asker.caller.workspace, seq);
+             if (message != core::none && envelope) {
+               ++made->shown;
+               render_notification(*envelope, now.messages.message(message), asker.caller.dialect,
+                                   redirected_from(now, message, asker.caller.ref), made->out);
+             }
+             return made->text.size() < answer_bytes_max;
+           },
+       .answer =
+           [made, count] {
+             made->out.end_array();
+             std::string text;
+             JsonWriter out(text);
+             out.object().key("count").number(count).key("shown").number(made->shown);
+             out.key("more").boolean(count > made->shown).key("notifications").raw(made->text);
+             out.end_object();
+             return json_response(200, std::move(text));
+           }});
 }
 
 void inbox(Call& call) {
@@ -78,25 +80,14 @@ void inbox(Call& call) {
     return;
   }
   Context& context = *call.context;
-  const auto timer = std::make_shared<Waits::Id>(0);
-  const auto answer = [reader, limit] {
+  if (!context.waiting->begin(reader)) {
+    return;
+  }
+  context.mail_waits->add(reader, wait, [reader, limit] {
     reader.context->waiting->remove(reader.exchange);
     answer_inbox(reader, limit);
-  };
-  const node::Waiter waiter = context.broker.waiters().on_mail(
-      call.caller.workspace, call.caller.ref, [&context, timer, answer] {
-        context.waits.remove(*timer);
-        answer();
-      });
-  *timer = context.waits.add(call.now() + wait, [&context, waiter, answer] {
-    context.broker.waiters().forget(waiter);
-    answer();
   });
-  context.waiting->add(reader, [&context, waiter, timer] {
-    context.waits.remove(*timer);
-    context.broker.waiters().forget(waiter);
-  });
-  context.signs_of_life->keep(call);
+  context.signs_of_life->keep(call.caller);
 }
 
 }  // namespace

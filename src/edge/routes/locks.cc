@@ -106,7 +106,7 @@ void await_lock(const Asker& asker, const std::string& name, base::Seq place) {
     asker.broker().waiters().forget(waiter);
     leave_lock(asker, name, place);
   });
-  asker.context->signs_of_life->keep(asker);
+  asker.context->signs_of_life->keep(asker.caller);
 }
 
 void take_lock(Call& call) {
@@ -126,6 +126,9 @@ void take_lock(Call& call) {
   }
   if (body.error()) {
     call.refuse(*body.error());
+    return;
+  }
+  if (wait.us > 0 && !call.context->waiting->begin(call)) {
     return;
   }
   call.ask(core::TakeLock{.name = call.arguments[0],

@@ -7,6 +7,8 @@
 #include "edge/api/blocked.h"
 #include "edge/api/context.h"
 #include "edge/api/submission.h"
+#include "edge/gate.h"
+#include "edge/api/waiting.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "edge/routes/search.h"
@@ -97,6 +99,9 @@ void send(Call& call) {
     return;
   }
   submission->wait = call.duration("wait");
+  if (submission->wait.us > 0 && !call.context->waiting->begin(call)) {
+    return;
+  }
   call.context->submissions->submit(call.caller, *codec, *message, *submission,
                                     submission->wait.us == 0
                                         ? reply_receipt(call, codec->dialect)
@@ -116,10 +121,8 @@ void show_message(Call& call) {
   if (ref == core::none && target->seq.n == 0) {
     ref = t.messages.find_sent(call.caller.ref, target->id);
   }
-  const bool received =
-      ref != core::none && t.messages.delivery_to(ref, call.caller.ref) != core::none;
-  const bool sent = ref != core::none && t.messages.message(ref).sender == call.caller.ref;
-  if (!received && !sent) {
+  const bool received = has_received(t, call.caller, ref);
+  if (!may_see(t, call.caller, ref)) {
     show_old_message(call, *target, call.arguments[0], *dialect);
     return;
   }
@@ -165,8 +168,7 @@ void show_delivery(Call& call) {
   const core::MessageRef ref = target->seq.n != 0
                                    ? t.messages.find(target->seq)
                                    : t.messages.find_sent(call.caller.ref, target->id);
-  if (ref == core::none ||
-      (t.messages.message(ref).sender != call.caller.ref && !call.caller.is_maintainer())) {
+  if (!may_see_deliveries(t, call.caller, ref)) {
     show_old_delivery(call, *target, call.arguments[0]);
     return;
   }

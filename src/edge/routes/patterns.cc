@@ -7,6 +7,7 @@
 #include "edge/api/context.h"
 #include "edge/api/members.h"
 #include "edge/api/submission.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/json_writer.h"
@@ -212,17 +213,15 @@ template <class Map, class ByName>
 auto find_for(const Principal& caller, const core::Target& target, const Map& all,
               const ByName& by_name) -> decltype(&all.begin()->second) {
   if (target.seq.n == 0) {
-    if (const auto* own = by_name(caller.name, target.id)) {
-      return own;
+    if (const auto* own = by_name(caller.name, target.id); own != nullptr) {
+      return may_see(caller, *own) ? own : nullptr;
     }
-    const auto at =
-        std::ranges::find_if(all, [&](const auto& item) { return item.second.id == target.id; });
-    return at != all.end() && caller.is_maintainer() ? &at->second : nullptr;
   }
-  const auto at = all.find(target.seq);
-  const bool visible =
-      at != all.end() && (at->second.owner == caller.name || caller.is_maintainer());
-  return visible ? &at->second : nullptr;
+  const auto at = target.seq.n != 0 ? all.find(target.seq)
+                                    : std::ranges::find_if(all, [&](const auto& item) {
+                                        return item.second.id == target.id;
+                                      });
+  return at != all.end() && may_see(caller, at->second) ? &at->second : nullptr;
 }
 
 // Sends the message of a pattern, to its first receiver as it is written.

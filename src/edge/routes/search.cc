@@ -6,6 +6,7 @@
 
 #include "edge/api/context.h"
 #include "edge/api/history.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "edge/routes/search.h"
@@ -172,10 +173,8 @@ void ask_history(const Asker& asker, Wanted wanted) {
       asker,
       [asker, sees_all,
        wanted = std::move(wanted)](Reader& reader) -> std::expected<Questions::Answer, Error> {
-        Reader::Viewer viewer{asker.caller.workspace, asker.caller.name};
-        if (asker.caller.is_maintainer() && !wanted.sent_only) {
-          viewer.principal.reset();
-        }
+        const Reader::Viewer viewer =
+            wanted.sent_only ? self_of(asker.caller) : viewer_of(asker.caller);
         auto page = reader.search(viewer, {.thread = wanted.thread,
                                            .agent = wanted.agent,
                                            .hides_subscribers = !sees_all,
@@ -190,7 +189,7 @@ void ask_history(const Asker& asker, Wanted wanted) {
         const auto listing = std::make_shared<SearchPage>();
         listing->next = page->next;
         for (view::StoredMessage& message : page->messages) {
-          auto receivers = reader.receivers(message.seq, listed_max);
+          auto receivers = reader.receivers(viewer, message.seq, listed_max);
           if (!receivers) {
             return std::unexpected(receivers.error());
           }
@@ -220,7 +219,7 @@ void show_old_message(const Asker& asker, const core::Target& target, const std:
   asker.context->history->ask(
       asker,
       [asker, target, name, dialect](Reader& reader) -> std::expected<Questions::Answer, Error> {
-        const auto found = find(reader, {asker.caller.workspace, asker.caller.name}, target, name);
+        const auto found = find(reader, viewer_of(asker.caller), target, name);
         if (!found) {
           return std::unexpected(found.error());
         }
@@ -243,10 +242,7 @@ void show_old_delivery(const Asker& asker, const core::Target& target, const std
       asker,
       [asker, target, name, sees_all = sees_subscribers(asker.tables(), asker.caller)](
           Reader& reader) -> std::expected<Questions::Answer, Error> {
-        Reader::Viewer viewer{asker.caller.workspace, asker.caller.name};
-        if (asker.caller.is_maintainer()) {
-          viewer.principal.reset();
-        }
+        const Reader::Viewer viewer = viewer_of(asker.caller);
         const auto found = find(reader, viewer, target, name);
         if (!found) {
           return std::unexpected(found.error());
@@ -256,7 +252,7 @@ void show_old_delivery(const Asker& asker, const core::Target& target, const std
             (envelope->sender != asker.caller.name && !asker.caller.is_maintainer())) {
           return std::unexpected(Error{Code::not_found, "you sent no such message", {}});
         }
-        const auto deliveries = reader.deliveries((*found)->seq);
+        const auto deliveries = reader.deliveries(viewer, (*found)->seq);
         if (!deliveries) {
           return std::unexpected(deliveries.error());
         }

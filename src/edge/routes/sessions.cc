@@ -12,6 +12,7 @@
 #include "edge/api/context.h"
 #include "edge/api/listing.h"
 #include "edge/api/members.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/crypto.h"
@@ -43,10 +44,6 @@ bool is_own_key(std::string_view quoted) {
   const auto key = document.parse(quoted);
   const std::string plain = key ? "\"" + std::string(key->as_string().value_or("")) + "\"" : "";
   return std::ranges::find(own, plain) != own.end();
-}
-
-bool may_see(const Principal& caller, const Session& session) {
-  return caller.is_maintainer() || session.has(caller.name);
 }
 
 std::string etag(uint64_t version) { return "\"" + std::to_string(version) + "\""; }
@@ -301,7 +298,7 @@ void show_session(Call& call) {
     MessageIds ids{};
   };
   const auto read = std::make_shared<Read>(Read{.messages_left = messages});
-  list(
+  call.context->listings->add(
       call,
       {.records = std::move(records),
        .each =

@@ -8,6 +8,7 @@
 #include "edge/api/context.h"
 #include "edge/api/listing.h"
 #include "edge/api/members.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/json_writer.h"
@@ -21,10 +22,6 @@ using lib::JsonWriter;
 
 constexpr uint64_t list_max = 1'000;
 
-bool may_see(const core::Task& task, const Principal& caller) {
-  return caller.is_maintainer() || takes_part(task, caller);
-}
-
 // How long nothing was heard of a task that is being worked on; zero: not too long.
 Duration silence_of(const core::Tables& t, const core::Task& task, base::Time now) {
   const Duration silent = now - task.heard;
@@ -37,7 +34,8 @@ void render_words(node::Broker& broker, const Principal& caller, base::Seq seq,
     return;
   }
   const auto said = envelope_at(broker, caller.workspace, seq);
-  if (!said) {
+  // One who had the task does not hear what its successor says.
+  if (!said || !may_see(caller, *said)) {
     return;
   }
   out.key(key).object().key("id").text(dialect::id_in(caller.dialect, *said));
@@ -127,11 +125,11 @@ std::vector<const core::Task*> tasks_named(const core::Tables& t, const Principa
                                            const TaskName& name) {
   std::vector<const core::Task*> found = t.tasks.named(name.id);
   std::erase_if(found, [&](const core::Task* task) {
-    return !may_see(*task, caller) || (!name.director.empty() && task->director != name.director) ||
+    return !may_see(caller, *task) || (!name.director.empty() && task->director != name.director) ||
            (!name.thread.empty() && task->thread != name.thread);
   });
   const auto rank = [&](const core::Task* task) {
-    return std::tuple(task->director == caller.name, takes_part(*task, caller), task->is_open(),
+    return std::tuple(task->director == caller.name, takes_part(caller, *task), task->is_open(),
                       task->began);
   };
   std::ranges::sort(found, std::greater{}, rank);
@@ -179,7 +177,7 @@ void list_tasks(Call& call) {
   for (auto at = all.rbegin(); at != all.rend() && given.size() < limit; ++at) {
     const core::Task& task = at->second;
     const bool wanted =
-        may_see(task, call.caller) && (!state || core::task_state_words[task.state] == *state) &&
+        may_see(call.caller, task) && (!state || core::task_state_words[task.state] == *state) &&
         (!agent || task.director == *agent || task.specialist == *agent) &&
         (!silent || silence_of(t, task, now).us > 0) &&
         (!unfinished ||
@@ -190,25 +188,26 @@ void list_tasks(Call& call) {
     }
   }
   made->out.object().key("tasks").array();
-  list(call, {.records = std::move(given),
-              .each =
-                  [made, now, asker = call.asker()](base::Seq) {
-                    const auto& known = asker.tables().tasks.all();
-                    const auto task = known.find(made->tasks.front());
-                    made->tasks.pop_front();
-                    if (task != known.end()) {
-                      ++made->listed;
-                      made->out.object();
-                      render_task(asker.broker(), asker.caller, task->second, now, made->out);
-                      made->out.end_object();
-                    }
-                    return true;
-                  },
-              .answer =
-                  [made] {
-                    made->out.end_array().key("count").number(made->listed).end_object();
-                    return json_response(200, std::move(made->text));
-                  }});
+  call.context->listings->add(
+      call, {.records = std::move(given),
+             .each =
+                 [made, now, asker = call.asker()](base::Seq) {
+                   const auto& known = asker.tables().tasks.all();
+                   const auto task = known.find(made->tasks.front());
+                   made->tasks.pop_front();
+                   if (task != known.end()) {
+                     ++made->listed;
+                     made->out.object();
+                     render_task(asker.broker(), asker.caller, task->second, now, made->out);
+                     made->out.end_object();
+                   }
+                   return made->text.size() < answer_bytes_max;
+                 },
+             .answer =
+                 [made] {
+                   made->out.end_array().key("count").number(made->listed).end_object();
+                   return json_response(200, std::move(made->text));
+                 }});
 }
 
 void reassign_task(Call& call) {

@@ -8,6 +8,8 @@
 
 #include "edge/api/context.h"
 #include "edge/api/history.h"
+#include "edge/api/waiting.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/json_writer.h"
@@ -52,22 +54,38 @@ void render_thread(const core::Tables& t, const core::Thread& thread, JsonWriter
   }
 }
 
-// One that the engine has forgotten: nothing waits in it.
+// One that the engine has forgotten: nothing waits in it. Of its messages those are counted that
+// its reader may see.
 void render_old_thread(const view::StoredThread& thread, JsonWriter& out) {
   out.key("id").text(thread.name).key("state").plain("closed").key("archived").boolean(true);
-  out.key("root_seq").number(thread.root.n).key("owner").text(thread.owner);
+  if (!thread.owner.empty()) {
+    out.key("root_seq").number(thread.root.n).key("owner").text(thread.owner);
+  }
   out.key("message_count").number(thread.messages).key("pending_requests").number(0);
   out.key("created").time(thread.created).key("last_activity").time(thread.changed);
 }
 
-// Where a message stands with the receiver that is furthest behind.
-std::string_view state_of(const core::Tables& t, base::Seq seq, const Reader::Receivers& stored) {
+// What one sees of it who does not take part: who only heard some of it by a topic, or whose
+// conversation of this name is apart from it. The sums are of what it sees.
+void render_part(const view::StoredThread& thread, JsonWriter& out) {
+  out.key("id").text(thread.name).key("partial").boolean(true);
+  out.key("message_count").number(thread.messages);
+  out.key("created").time(thread.created).key("last_activity").time(thread.changed);
+}
+
+// Where a message stands with the receiver that is furthest behind, of those that the caller may
+// know of.
+std::string_view state_of(const core::Tables& t, const Principal& caller, base::Seq seq,
+                          const Reader::Receivers& stored) {
   std::optional<core::State> least;
   const auto add = [&least](core::State state) { least = std::min(least.value_or(state), state); };
   if (const core::MessageRef ref = t.messages.find(seq); ref != core::none) {
+    const bool sees_all = may_see_deliveries(t, caller, ref);
     for (core::DeliveryRef d = t.messages.message(ref).deliveries; d != core::none;
          d = t.messages.delivery(d).sibling) {
-      add(t.messages.delivery(d).state);
+      if (sees_all || t.messages.delivery(d).receiver == caller.ref) {
+        add(t.messages.delivery(d).state);
+      }
     }
   } else {
     std::ranges::for_each(stored.listed, add, &view::StoredDelivery::state);
@@ -76,13 +94,6 @@ std::string_view state_of(const core::Tables& t, base::Seq seq, const Reader::Re
     }
   }
   return least ? core::state_name(*least) : "accepted";
-}
-
-// XD-03: what a message says is for whoever sent or got it, and for those who look after all.
-bool may_read(const core::Tables& t, const Principal& caller, base::Seq seq, bool was_party) {
-  const core::MessageRef ref = t.messages.find(seq);
-  return caller.is_maintainer() || was_party ||
-         (ref != core::none && t.messages.delivery_to(ref, caller.ref) != core::none);
 }
 
 struct ThreadFilter {
@@ -96,7 +107,6 @@ struct ThreadTree {
   struct Item {
     view::StoredMessage message;
     Reader::Receivers receivers;
-    bool was_party = false;  // the caller sent or received it
   };
   std::string name;
   bool more = false;        // older ones are left out
@@ -104,31 +114,55 @@ struct ThreadTree {
   std::optional<view::StoredThread> stored;
 };
 
-void answer_threads(const Asker& asker, const ThreadFilter& filter,
-                    const std::vector<view::StoredThread>& old) {
-  const core::Tables& t = asker.tables();
-  const core::AgentRef agent = t.agents.find(filter.agent);
-  const auto is_wanted = [&](const core::Thread& thread) {
-    return (asker.caller.is_maintainer() || takes_part(thread, asker.caller.ref)) &&
-           (filter.agent.empty() || (agent != core::none && takes_part(thread, agent))) &&
-           (filter.state.empty() || core::thread_state_words[thread.state()] == filter.state) &&
-           (filter.correlation.empty() || thread.is_about(filter.correlation));
+// A list of threads on its way. All are looked at, some in each turn: there may be many.
+struct ThreadWalk {
+  // A thread may go between two turns, and another come to its slot.
+  struct Found {
+    base::Seq root;
+    core::ThreadRef ref = core::none;
   };
+  Asker asker;
+  ThreadFilter filter;
+  std::vector<view::StoredThread> old;
+  core::ThreadRef at = 0;      // the next one that is looked at
+  std::vector<Found> found{};  // the newest
+  bool is_over = false;        // its client hung up
+};
+
+bool is_wanted(const ThreadWalk& walk, core::AgentRef agent, const core::Thread& thread) {
+  const ThreadFilter& filter = walk.filter;
+  return !thread.name.empty() && may_see(walk.asker.caller, thread) &&
+         (filter.agent.empty() || (agent != core::none && takes_part(thread, agent))) &&
+         (filter.state.empty() || core::thread_state_words[thread.state()] == filter.state) &&
+         (filter.correlation.empty() || thread.is_about(filter.correlation));
+}
+
+// Leaves no more than the list shows, the newest first.
+void keep_newest(ThreadWalk& walk) {
+  const size_t shown = std::min<size_t>(walk.found.size(), walk.filter.limit);
+  std::ranges::partial_sort(walk.found, walk.found.begin() + static_cast<std::ptrdiff_t>(shown),
+                            std::ranges::greater{}, &ThreadWalk::Found::root);
+  walk.found.resize(shown);
+}
+
+void answer_threads(const ThreadWalk& walk) {
+  const Asker& asker = walk.asker;
+  const core::Tables& t = asker.tables();
+  const core::AgentRef agent = t.agents.find(walk.filter.agent);
   std::vector<const core::Thread*> found;
-  for (size_t n = 0; n < core::Threads::standing_count; ++n) {
-    for (core::ThreadRef ref = t.threads.first(static_cast<core::Threads::Standing>(n));
-         ref != core::none; ref = t.threads.next(ref)) {
-      if (is_wanted(t.threads[ref])) {
-        found.push_back(&t.threads[ref]);
-      }
+  for (const ThreadWalk::Found& each : walk.found) {
+    const core::Thread& thread = t.threads[each.ref];
+    if (thread.root == each.root && is_wanted(walk, agent, thread)) {
+      found.push_back(&thread);
     }
   }
-  const size_t shown = std::min<size_t>(found.size(), filter.limit);
-  std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(shown),
-                            std::ranges::greater{}, &core::Thread::root);
+  const size_t shown = found.size();
   std::vector<const view::StoredThread*> archived;
-  for (const view::StoredThread& thread : old) {
-    if (t.threads.find(thread.name) == core::none && shown + archived.size() < filter.limit) {
+  // The engine's thread of the name may be another's, who began it when this one was forgotten.
+  for (const view::StoredThread& thread : walk.old) {
+    const core::ThreadRef ref = t.threads.find(thread.name);
+    if ((ref == core::none || !may_see(asker.caller, t.threads[ref])) &&
+        shown + archived.size() < walk.filter.limit) {
       archived.push_back(&thread);
     }
   }
@@ -149,6 +183,46 @@ void answer_threads(const Asker& asker, const ThreadFilter& filter,
   asker.respond(json_response(200, std::move(text)));
 }
 
+// Looks at some of them. True: at the last.
+bool look_on(ThreadWalk& walk) {
+  constexpr uint32_t looked_at_max = 4'096;
+  const core::Tables& t = walk.asker.tables();
+  const core::AgentRef agent = t.agents.find(walk.filter.agent);
+  for (const core::ThreadRef end = std::min(t.threads.end(), walk.at + looked_at_max);
+       walk.at < end; ++walk.at) {
+    if (const core::Thread& thread = t.threads[walk.at]; is_wanted(walk, agent, thread)) {
+      walk.found.push_back({thread.root, walk.at});
+    }
+  }
+  keep_newest(walk);
+  return walk.at >= t.threads.end();
+}
+
+// Looks at the rest in later turns, in which the callers take turns.
+void look_later(const std::shared_ptr<ThreadWalk>& walk) {
+  walk->asker.context->deferred.push(caller_id(walk->asker.caller), [walk] {
+    if (walk->is_over || walk->asker.refuse_if_stale()) {
+      return;
+    }
+    if (look_on(*walk)) {
+      answer_threads(*walk);
+    } else {
+      look_later(walk);
+    }
+  });
+}
+
+void begin_list(const Asker& asker, const ThreadFilter& filter,
+                std::vector<view::StoredThread> old) {
+  const auto walk = std::make_shared<ThreadWalk>(asker, filter, std::move(old));
+  if (look_on(*walk)) {
+    answer_threads(*walk);
+  } else if (asker.context->waiting->begin(asker)) {
+    asker.context->waiting->add(asker, [walk] { walk->is_over = true; });
+    look_later(walk);
+  }
+}
+
 void list_threads(Call& call) {
   const ThreadFilter filter{call.text("correlation_id"), call.text("agent"), call.text("state"),
                             call.number("limit", 100)};
@@ -160,21 +234,17 @@ void list_threads(Call& call) {
   const bool wants_old = !filter.correlation.empty() && filter.agent.empty() &&
                          (filter.state.empty() || filter.state == "closed");
   if (!wants_old || call.context->view == nullptr) {
-    answer_threads(call, filter, {});
+    begin_list(call, filter, {});
     return;
   }
   call.context->history->ask(
       call,
       [asker = call.asker(), filter](Reader& reader) -> std::expected<Questions::Answer, Error> {
-        Reader::Viewer viewer{asker.caller.workspace, asker.caller.name};
-        if (asker.caller.is_maintainer()) {
-          viewer.principal.reset();
-        }
-        auto old = reader.correlated(viewer, filter.correlation, filter.limit);
+        auto old = reader.correlated(viewer_of(asker.caller), filter.correlation, filter.limit);
         if (!old) {
           return std::unexpected(old.error());
         }
-        return [asker, filter, old = std::move(*old)] { answer_threads(asker, filter, old); };
+        return [asker, filter, old = std::move(*old)] { begin_list(asker, filter, old); };
       });
 }
 
@@ -183,10 +253,11 @@ void answer_thread(const Asker& asker, const ThreadTree& tree) {
   std::string text;
   JsonWriter out(text);
   out.object();
-  if (const core::ThreadRef ref = t.threads.find(tree.name); ref != core::none) {
+  const core::ThreadRef ref = t.threads.find(tree.name);
+  if (ref != core::none && may_see(asker.caller, t.threads[ref])) {
     render_thread(t, t.threads[ref], out);
   } else if (tree.stored) {
-    render_old_thread(*tree.stored, out);
+    ref == core::none ? render_old_thread(*tree.stored, out) : render_part(*tree.stored, out);
   }
   // A reply is a child of the newest message before it that has the id.
   std::vector<std::expected<core::Envelope, Error>> envelopes;
@@ -221,11 +292,9 @@ void answer_thread(const Asker& asker, const ThreadTree& tree) {
       const bool by_uuid = core::policy_of(asker.caller.dialect).ids_are_uuids;
       by_uuid || e.question.empty() ? out.uuid(e.in_reply_to) : out.text(e.question);
     }
-    out.key("state").plain(state_of(t, tree.items[n].message.seq, tree.items[n].receivers));
-    if (may_read(t, asker.caller, tree.items[n].message.seq, tree.items[n].was_party)) {
-      out.key("preview").text(preview_of(e));
-    }
-    out.key("children").array();
+    out.key("state").plain(
+        state_of(t, asker.caller, tree.items[n].message.seq, tree.items[n].receivers));
+    out.key("preview").text(preview_of(e)).key("children").array();
     for (const size_t child : children[n]) {
       out.text(dialect::id_in(asker.caller.dialect, *envelopes[child]));
     }
@@ -235,8 +304,8 @@ void answer_thread(const Asker& asker, const ThreadTree& tree) {
   asker.respond(json_response(200, std::move(text)));
 }
 
-// Whoever takes part sees the whole of it, as do those who look after all. Others get the answer
-// that one gets who asks for what is not there.
+// Shows the messages that the caller may see; its sums to those who take part. Who may see none of
+// it gets the answer that one gets who asks for what is not there.
 void show_thread(Call& call) {
   const auto dialect = call.wanted_dialect();
   if (!dialect) {
@@ -246,26 +315,12 @@ void show_thread(Call& call) {
   const uint64_t wanted = std::max<uint64_t>(call.number("limit", tree_max), 1);
   Principal reads = call.caller;
   reads.dialect = *dialect;
-  const core::Tables& t = call.tables();
-  const core::ThreadRef ref = t.threads.find(call.arguments[0]);
-  const bool allowed = call.caller.is_maintainer() ||
-                       (ref != core::none && takes_part(t.threads[ref], call.caller.ref));
   call.context->history->ask(
       call,
-      [asker = Asker{call.context, call.exchange, reads}, name = call.arguments[0], wanted,
-       allowed](Reader& reader) -> std::expected<Questions::Answer, Error> {
-        Reader::Viewer viewer{asker.caller.workspace, asker.caller.name};
-        Reader::Search search{.thread = name, .limit = allowed ? wanted : 1};
-        if (allowed) {
-          viewer.principal.reset();
-        }
-        auto page = reader.search(viewer, search);
-        // One who only heard a part of it, by a topic, is no stranger either.
-        if (page && !allowed && !page->messages.empty()) {
-          viewer.principal.reset();
-          search.limit = wanted;
-          page = reader.search(viewer, search);
-        }
+      [asker = Asker{call.context, call.exchange, reads}, name = call.arguments[0],
+       wanted](Reader& reader) -> std::expected<Questions::Answer, Error> {
+        const Reader::Viewer viewer = viewer_of(asker.caller);
+        auto page = reader.search(viewer, {.thread = name, .limit = wanted});
         if (!page) {
           return std::unexpected(page.error());
         }
@@ -275,18 +330,16 @@ void show_thread(Call& call) {
         }
         const auto tree = std::make_shared<ThreadTree>();
         tree->name = name;
-        tree->more = page->next.n != 0 && page->messages.size() == wanted;
+        tree->more = page->next.n != 0;
         std::ranges::reverse(page->messages);
         for (view::StoredMessage& message : page->messages) {
-          auto receivers = reader.receivers(message.seq, receivers_max);
-          const auto party =
-              reader.is_party({asker.caller.workspace, asker.caller.name}, message.seq);
-          if (!receivers || !party) {
-            return std::unexpected(!receivers ? receivers.error() : party.error());
+          auto receivers = reader.receivers(viewer, message.seq, receivers_max);
+          if (!receivers) {
+            return std::unexpected(receivers.error());
           }
-          tree->items.push_back({std::move(message), std::move(*receivers), *party});
+          tree->items.push_back({std::move(message), std::move(*receivers)});
         }
-        auto stored = reader.thread(asker.caller.workspace, name);
+        auto stored = reader.thread(viewer, name);
         if (!stored) {
           return std::unexpected(stored.error());
         }

@@ -5,6 +5,7 @@
 
 #include "core/topics/broker_topics.h"
 #include "edge/api/context.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/json_writer.h"

@@ -4,6 +4,7 @@
 #include "base/trace.h"
 #include "edge/api/context.h"
 #include "edge/api/history.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/json_writer.h"
@@ -37,6 +38,11 @@ void render_span(const std::vector<Span>& spans, const view::Branch& branch, bas
   out.key("spanId").plain(base::format_span_id(span.id));
   if (span.parent != 0) {
     out.key("parentSpanId").plain(base::format_span_id(span.parent));
+  }
+  if (span.link) {
+    out.key("links").array().object();
+    out.key("traceId").plain(base::format_trace_id(span.link->trace));
+    out.key("spanId").plain(base::format_span_id(span.link->span)).end_object().end_array();
   }
   out.key("kind").plain(word_of(span.kind)).key("operation").text(span.operation);
   out.key("startTime").time(span.start).key("offset_us").number((span.start - start).us);
@@ -143,11 +149,7 @@ void show_trace(Call& call) {
       [asker = call.asker(), trace, message = *message,
        sees_all = sees_subscribers(call.tables(), call.caller)](
           Reader& reader) -> std::expected<Questions::Answer, Error> {
-        Reader::Viewer viewer{asker.caller.workspace, asker.caller.name};
-        if (asker.caller.is_maintainer()) {
-          viewer.principal.reset();
-        }
-        auto found = find(reader, viewer, trace, message);
+        auto found = find(reader, viewer_of(asker.caller), trace, message);
         if (!found) {
           return std::unexpected(found.error());
         }

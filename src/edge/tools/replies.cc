@@ -227,11 +227,13 @@ std::string message_reply(Json message, std::string_view provenance, std::string
   return object_of([&](JsonWriter& out) {
     constexpr std::array<std::string_view, 4> left_out = {"traceparent", "tracestate", "foreign",
                                                           "idempotencyKey"};
+    out.key("message").object();
     for (const auto member : message.members()) {
       if (std::ranges::find(left_out, member.key) == left_out.end()) {
         out.key(member.key).raw(member.value.raw());
       }
     }
+    out.end_object();
     if (asks) {
       out.key("question").boolean(true);
       out.key("note").text("answer it: sendMessage to " + text_of(message, "from") +

@@ -15,7 +15,8 @@ namespace parley::edge::tools {
 // would pay for in vain. Each is a JSON object, as the output schema of its tool says.
 
 std::string inbox_reply(lib::Json inbox, bool waited);
-// `provenance` and `delivery` are the headers of those names; may be empty.
+// What the sender wrote is in the member `message`, and nothing else is; what the broker says of it
+// stands beside. `provenance` and `delivery` are the headers of those names; may be empty.
 std::string message_reply(lib::Json message, std::string_view provenance,
                           std::string_view delivery = {});
 std::string receipt_reply(lib::Json receipt);

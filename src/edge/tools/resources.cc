@@ -6,6 +6,7 @@
 
 #include "core/topics/broker_topics.h"
 #include "edge/api/api.h"
+#include "edge/gate.h"
 #include "net/uri.h"
 
 namespace parley::edge::tools {
@@ -35,9 +36,7 @@ std::vector<std::string> threads_of(const node::Broker& broker, const Client& cl
     for (auto ref = threads.first(standing); ref != core::none && seen < threads_max;
          ref = threads.next(ref), ++seen) {
       const core::Thread& thread = threads[ref];
-      if (thread.name.starts_with(begin) &&
-          std::ranges::find(thread.participants, client.principal.ref) !=
-              thread.participants.end()) {
+      if (thread.name.starts_with(begin) && may_see(client.principal, thread)) {
         names.push_back(thread.name);
       }
     }

@@ -41,8 +41,8 @@ constexpr std::string_view inbox_out =
 // The notifications are those of checkInbox: to describe them twice would cost words for nothing.
 constexpr std::string_view waited_out = "!count# shown# more? !timedOut? !notifications[]";
 constexpr std::string_view message_out =
-    "!id !from to !type !content threadId priority createdAt question? note state session "
-    "provenance{} delivery{}";
+    "!message{!id !from to !type !content threadId priority createdAt state} question? note "
+    "session provenance{} delivery{}";
 constexpr std::string_view receipt_out =
     "!id threadId !state delay duplicate? recipients[to state] warnings*";
 constexpr std::string_view answer_out = "!answered? id from status answer threadId note";
@@ -96,8 +96,9 @@ constexpr Row rows[] = {
      R"("limit":{"type":"integer"})", "", inbox_out, reads,
      OneRequest{inbox_request, listed_reply}},
     {"readMessage", "Read message",
-     "The whole message. A task is then yours for 30 minutes (status keeps it) until you send its "
-     "result or ackMessage, else it comes again; other types are settled by reading.",
+     "The whole message: its sender's words in `message`, the broker's beside. A task is then "
+     "yours for 30 minutes (status keeps it) until you send its result or ackMessage, else it "
+     "comes again; other types are settled by reading.",
      R"("messageId":{"type":"string","description":"id from checkInbox"})", R"("messageId")",
      message_out, repeatable, &Tools::read_message},
     {"sendMessage", "Send message",

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "base/check.h"
+#include "base/time.h"
 #include "journal/archive/merge.h"
 #include "journal/archive/spare_file.h"
 #include "journal/archive/store_snapshot.h"
@@ -68,6 +70,23 @@ std::expected<std::string, Error> Archive::take_file(uint64_t bytes) {
     }
   }
   return reserve_file(disk_, options_.directory, bytes);
+}
+
+uint64_t Archive::room() {
+  // A file system that does not say is taken for a large one: a full disk shows in other ways.
+  const int64_t free = disk_.free_bytes(options_.directory);
+  const std::lock_guard lock(mutex_);
+  return base::saturating_sum(free < 0 ? UINT64_MAX : static_cast<uint64_t>(free),
+                              spares_.size() * options_.segment_bytes);
+}
+
+// A spare only makes appending faster. What is kept free is for what the broker cannot do without.
+std::expected<std::string, Error> Archive::make_spare_if_free() {
+  const int64_t free = disk_.free_bytes(options_.directory);
+  if (free >= 0 && static_cast<uint64_t>(free) < options_.segment_bytes + options_.keep_free) {
+    return std::unexpected(storage_error("make a spare in", options_.directory, ENOSPC));
+  }
+  return make_spare(disk_, options_.directory, options_.segment_bytes);
 }
 
 void Archive::want_spare() {
@@ -180,7 +199,7 @@ bool Archive::keep_house(Lock& lock) {
   // The spare first: without one appending is slower, while space can wait.
   if (std::exchange(spare_wanted_, false)) {
     lock.unlock();
-    auto made = make_spare(disk_, options_.directory, options_.segment_bytes);
+    auto made = make_spare_if_free();
     lock.lock();
     if (made) {
       spares_.push_back(std::move(*made));

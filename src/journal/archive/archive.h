@@ -29,6 +29,7 @@ class Archive {
     std::string directory;
     uint64_t segment_bytes = 0;
     bool background = true;  // false: the work is done inside the call that asks for it
+    uint64_t keep_free = 0;  // bytes of the disk; no spare is made that would leave less
   };
 
   Archive(Disk& disk, Options options, Recovered&& recovered);
@@ -42,6 +43,9 @@ class Archive {
   // reserved but not written, which is quick but makes appending slower. storage_full when there is
   // no space.
   std::expected<std::string, Error> take_file(uint64_t bytes);
+
+  // How many bytes the next files can have: what is free on the disk, and the spares.
+  uint64_t room();
 
   // Asks for a spare to be made if there is none.
   void want_spare();
@@ -76,6 +80,7 @@ class Archive {
   void run(Work work);
   void wake(Lock& lock);
   bool keep_house(Lock& lock);
+  std::expected<std::string, Error> make_spare_if_free();
   bool keep_snapshots(Lock& lock);
   void store(Snapshot& snapshot, Lock& lock);
   bool is_stopping();

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -121,6 +122,15 @@ int RealDisk::sync_directory(const std::string& path) {
   const int synced = retry_interrupted([&] { return ::fsync(fd); });
   ::close(fd);
   return synced;
+}
+
+int64_t RealDisk::free_bytes(const std::string& path) {
+  struct statvfs space{};
+  if (const int failed = retry_interrupted([&] { return ::statvfs(path.c_str(), &space); });
+      failed < 0) {
+    return failed;
+  }
+  return static_cast<int64_t>(space.f_bavail * space.f_frsize);
 }
 
 int RealDisk::list(const std::string& path, std::vector<std::string>& names) {

@@ -52,6 +52,9 @@ class Disk {
 
   // The names in a directory, in no order.
   virtual int list(const std::string& path, std::vector<std::string>& names) = 0;
+
+  // What can still be written to the file system of this path.
+  virtual int64_t free_bytes(const std::string& path) = 0;
 };
 
 class RealDisk final : public Disk {
@@ -69,6 +72,7 @@ class RealDisk final : public Disk {
   int make_directory(const std::string& path) override;
   int sync_directory(const std::string& path) override;
   int list(const std::string& path, std::vector<std::string>& names) override;
+  int64_t free_bytes(const std::string& path) override;
 };
 
 // Every failure of a Disk, as an errno. Turned into an Error where the path is known.

@@ -38,7 +38,8 @@ std::expected<File, Error> take_lock(Disk& disk, const std::string& directory) {
   }
   std::string pid = std::to_string(::getpid());
   pid.resize(pid_width, ' ');
-  if (const auto written = file->write(pid + "\n", 0); !written) {
+  if (const auto written = file->write(pid + "\n", 0);
+      !written && written.error() != ENOSPC && written.error() != EDQUOT) {
     return std::unexpected(storage_error("write", path, written.error()));
   }
   return std::move(*file);
@@ -51,7 +52,8 @@ FileJournal::FileJournal(Opened opened, const Options& options, base::Clock& clo
       lock_file_(std::move(opened.lock_file)),
       report_(opened.recovered.report),
       trimmed_(opened.recovered.readable_after),
-      archive_(opened.disk, {options.directory.string(), options.segment_bytes, options.background},
+      archive_(opened.disk, {options.directory.string(), options.segment_bytes, options.background,
+                options.keep_free},
                std::move(opened.recovered)),
       log_(opened.disk, archive_, clock, {options.directory.string(), options.segment_bytes}) {}
 
@@ -225,6 +227,8 @@ void FileJournal::trim(Seq upto, std::vector<Seq> keep) {
   trimmed_ = std::max(trimmed_, upto);
   archive_.trim(upto, std::move(keep));
 }
+
+uint64_t FileJournal::room() { return archive_.room(); }
 
 void FileJournal::settle() {
   log_.wait();

@@ -39,7 +39,8 @@ class FileJournal final : public Journal {
     // False does the work of the archive's threads inside the call that asks for it, so that tests
     // and the simulator repeat exactly.
     bool background = true;
-    Disk* disk = nullptr;  // the machine's own when null; outlives the journal
+    Disk* disk = nullptr;    // the machine's own when null; outlives the journal
+    uint64_t keep_free = 0;  // bytes of the disk; no spare is made that would leave less
   };
 
   // Reads and checks the whole journal. data_in_use when another process has it open,
@@ -85,6 +86,10 @@ class FileJournal final : public Journal {
   // What was appended since.
   using Totals = LogWriter::Totals;
   const Totals& totals() const { return log_.totals(); }
+
+  // How many bytes can still be appended, as far as the journal knows: of the disk, and of spares.
+  // What is left of the segment that is being written is not counted.
+  uint64_t room();
 
   // Waits until no batch is pending and the archive's threads have nothing left to do.
   void settle();

@@ -282,6 +282,12 @@ int SimulatedDisk::sync_directory(const std::string& path) {
   return 0;
 }
 
+int64_t SimulatedDisk::free_bytes(const std::string&) {
+  const uint64_t used = bytes_used();
+  const std::lock_guard lock(mutex_);
+  return !capacity_ ? INT64_MAX : *capacity_ < used ? 0 : static_cast<int64_t>(*capacity_ - used);
+}
+
 int SimulatedDisk::list(const std::string& path, std::vector<std::string>& names) {
   const std::lock_guard lock(mutex_);
   for (const auto& [name, inode] : names_) {

@@ -60,6 +60,7 @@ class SimulatedDisk final : public Disk {
   int make_directory(const std::string& path) override;
   int sync_directory(const std::string& path) override;
   int list(const std::string& path, std::vector<std::string>& names) override;
+  int64_t free_bytes(const std::string& path) override;
 
  private:
   struct Inode {

@@ -80,6 +80,7 @@ class GatedDisk final : public Disk {
   int list(const std::string& path, std::vector<std::string>& names) override {
     return inner.list(path, names);
   }
+  int64_t free_bytes(const std::string& path) override { return inner.free_bytes(path); }
 
  private:
   const std::thread::id owner_ = std::this_thread::get_id();

@@ -20,6 +20,7 @@ class AnswerQueue {
     std::string bytes;  // the answer, while it waits
     std::vector<Report> reports{};
     bool is_answered = false;
+    bool is_safe = false;  // asks only
     bool is_upgrade = false;
     Framing framing;
   };

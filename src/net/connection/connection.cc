@@ -16,10 +16,10 @@ constexpr Duration hold_again_after = base::seconds(1);
 
 }  // namespace
 
-size_t Connection::held_bytes() const {
-  const size_t unfinished =
-      kept_.size() + http_.held_bytes() + (websocket_ ? websocket_->held_bytes() : 0);
-  return state_.held.is_caller_known() ? unfinished : buffered() + unfinished;
+void Connection::count_held() {
+  state_.held.count({.unfinished = kept_.size() + http_.held_bytes() +
+                                   (websocket_ ? websocket_->held_bytes() : 0),
+                     .unread = buffered()});
 }
 
 bool Connection::is_paused() const {
@@ -33,6 +33,7 @@ bool Connection::wants_input() const {
 
 void Connection::feed(std::span<char> bytes) {
   state_.active = state_.around.now;
+  state_.held.heard();
   cut_short_ = false;
   while (!bytes.empty() && !cut_short_ && take(bytes)) {
     cut_short_ = !bytes.empty() && state_.around.turn_is_over && state_.around.turn_is_over();
@@ -45,9 +46,8 @@ void Connection::feed(std::span<char> bytes) {
     state_.request_began = state_.around.now;
   }
   state_.request_pending = pending;
-  const bool may_go_on = state_.held.is_caller_known() ? state_.held.is_within_share(held_bytes())
-                                                       : state_.held.may_hold(held_bytes(), 0);
-  if (!may_go_on && phase() == Phase::open) {
+  count_held();
+  if (!state_.held.is_within_limits() && phase() == Phase::open) {
     refuse_to_hold();
   }
 }
@@ -72,7 +72,7 @@ void Connection::refuse_to_hold() {
   }
   std::string().swap(kept_);  // to assign an empty one keeps the room
   http_.drop_request();
-  state_.held.count(held_bytes());
+  count_held();
 }
 
 void Connection::resume() {
@@ -102,8 +102,8 @@ void Connection::wrote(size_t size) {
     // The time to linger begins when the output has left: the peer could not know before.
     state_.closing_since = state_.around.now;
   }
-  state_.held.count(held_bytes());
-  if (state_.over_mark && buffered() <= state_.around.limits.buffered_max / 2) {
+  count_held();
+  if (state_.over_mark && buffered() <= state_.held.output_max() / 2) {
     state_.over_mark = false;
     if (phase() == Phase::open) {
       state_.around.handler->on_drained(id());
@@ -129,14 +129,24 @@ void Connection::respond(uint64_t number, const Response& response) {
   if (!http_.is_unanswered(number)) {
     return;
   }
-  if (buffered() > 2 * state_.around.limits.buffered_max ||
-      (!state_.held.is_caller_known() &&
-       !state_.held.may_hold(held_bytes(), response.body.size()))) {
-    fail();
+  const bool fits = state_.held.may_answer(response.body.size());
+  const bool may_be_told = state_.held.is_caller_known() && http_.is_safe(number);
+  if (buffered() > 2 * state_.around.limits.buffered_max || (!fits && !may_be_told)) {
+    fail();  // the peer does not know whether the request was carried out, which is the truth
     return;
   }
-  http_.respond(number, response);
-  state_.held.count(held_bytes());
+  http_.respond(number, fits ? response : state_.around.handler->problem(reads_too_little()));
+  count_held();
+}
+
+Error Connection::reads_too_little() const {
+  const size_t limit = state_.around.limits.unread_bytes_per_principal_max;
+  return {Code::rate_limited,
+          "over " + std::to_string(limit) +
+              " bytes of answers wait to be read on your connections "
+              "(server.unread_bytes_per_principal_max); read them, or ask for less at once",
+          {},
+          hold_again_after};
 }
 
 void Connection::start_stream(uint64_t number, const Response& head) {
@@ -174,6 +184,7 @@ void Connection::send(std::string_view bytes, std::vector<Report> reports) {
     }
   });
   state_.answers.add_reports(reports);
+  count_held();
 }
 
 void Connection::close(uint16_t code, std::string_view reason) {
@@ -211,7 +222,7 @@ void Connection::tick() {
 void Connection::tick_open() {
   if (http_.check_caller()) {
     std::string().swap(kept_);  // to assign an empty one keeps the room
-    state_.held.count(held_bytes());
+    count_held();
   }
   check_times();
   // Whatever goes on: a byte now and then must not keep the room that something large took.

@@ -29,6 +29,9 @@ class Connection {
 
   ConnectionId id() const { return state_.id; }
   Phase phase() const { return state_.phase; }
+  // Connections of one line are served one after the other, lines in turn. Each caller has one; so
+  // have all strangers, and all of whom no request was seen yet.
+  uint64_t line() const { return is_known() ? state_.held.caller() : line_of_new; }
   // The handler knows of it, and must hear of its end.
   bool is_known() const { return http_.requests() > 0; }
 
@@ -64,6 +67,9 @@ class Connection {
   bool has_room() const { return !state_.over_mark; }
   void close(uint16_t code, std::string_view reason);
 
+  // Nothing is read of it, and nothing is to be written to it: it waits for the handler alone, and
+  // does not find out by itself that the peer is gone.
+  bool is_deaf() const { return phase() == Phase::open && is_paused() && output().empty(); }
   // Answers in place of the next request, behind the others, and closes.
   void refuse(const Error& error) { http_.refuse(error); }
   // Checks the times and gives back memory that is not used. Called now and then.
@@ -71,12 +77,14 @@ class Connection {
 
  private:
   enum class Mode : uint8_t { http, stream, websocket };
+  static constexpr uint64_t line_of_new = UINT64_MAX;
 
   // Takes from the front of the bytes what can be used now; false when nothing more can be.
   bool take(std::span<char>& bytes);
   bool is_paused() const;
-  // All bytes held for a caller who is not known, else those that are not whole.
-  size_t held_bytes() const;
+  // Brings the account of the caller up to date.
+  void count_held();
+  Error reads_too_little() const;
   // Over the limit: says so, and drops what is not whole.
   void refuse_to_hold();
   void tick_open();

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <unordered_map>
 
+#include "net/accounts.h"
 #include "net/connection/answer_queue.h"
-#include "net/connection/held_bytes.h"
+#include "net/connection/holdings.h"
 #include "net/connection/output_buffer.h"
 #include "net/server.h"
 
@@ -19,11 +19,10 @@ struct Surroundings {
   Server::Limits limits;
   Handler* handler = nullptr;
   Time now;
-  std::string date;                  // for the Date header
-  size_t unauthenticated_bytes = 0;  // held for connections whose caller is not known
-  // Of each caller who is known: bytes of requests and messages that are not whole. No entry: none.
-  std::unordered_map<CallerId, size_t> unfinished_bytes{};
-  // Ends the reading of a turn: what else came in is left to the next one. Empty: all is read.
+  std::string date;  // for the Date header
+  Accounts accounts{};
+  // Ends the reading of a connection: what else came in is left to a later time. Empty: all is
+  // read.
   std::function<bool()> turn_is_over{};
 };
 
@@ -39,7 +38,7 @@ struct ConnectionState {
 
   size_t buffered() const { return output.size() + answers.queued_bytes(); }
   // So much waits to be written that nothing more is read.
-  bool is_full() const { return buffered() > around.limits.buffered_max; }
+  bool is_full() const { return buffered() > held.output_max(); }
 
   // Appends behind all answers. From the mark on the handler is to hold back.
   template <class Append>
@@ -65,7 +64,7 @@ struct ConnectionState {
   Time closing_since;
   OutputBuffer output;
   AnswerQueue answers{output, around.limits.pipelined_max};
-  HeldBytes held{around};
+  Holdings held{around, id};
 };
 
 }  // namespace parley::net

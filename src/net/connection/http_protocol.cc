@@ -51,10 +51,28 @@ Request HttpProtocol::request() const {
   return request;
 }
 
+bool HttpProtocol::hear_head() {
+  connection_.held.set_caller(connection_.around.handler->on_head(request()));
+  if (connection_.held.may_connect()) {
+    return true;
+  }
+  const size_t limit = connection_.around.limits.connections_per_principal_max;
+  refuse({Code::rate_limited,
+          "you have " + std::to_string(limit) +
+              " connections already (server.connections_per_principal_max); close some, or ask who "
+              "runs the broker to raise the limit",
+          {},
+          base::seconds(1)});
+  drop_request();
+  return false;
+}
+
 // `is_all`: nothing came behind it.
 void HttpProtocol::head_complete(bool is_all) {
+  if (!hear_head()) {
+    return;
+  }
   head_heard_ = true;
-  connection_.held.set_caller(connection_.around.handler->on_head(request()));
   if (!connection_.held.is_caller_known()) {
     request_complete();
     return;
@@ -67,8 +85,8 @@ void HttpProtocol::head_complete(bool is_all) {
 
 void HttpProtocol::request_complete() {
   Handler& handler = *connection_.around.handler;
-  if (!head_heard_) {
-    connection_.held.set_caller(handler.on_head(request()));
+  if (!head_heard_ && !hear_head()) {
+    return;
   }
   // The body of a caller who is not known stays unread, so nothing behind it could be found.
   const bool is_whole = parser_.state() == RequestParser::State::complete;
@@ -76,6 +94,7 @@ void HttpProtocol::request_complete() {
   slot.framing = {.keep_alive = parser_.keep_alive() && is_whole,
                   .to_head = parser_.method() == "HEAD",
                   .to_http_1_0 = parser_.is_http_1_0()};
+  slot.is_safe = parser_.method() == "GET" || parser_.method() == "HEAD";
   slot.is_upgrade = parser_.wants_websocket();
   if (slot.is_upgrade) {
     accept_ = websocket_accept(parser_.header("sec-websocket-key"));
@@ -106,6 +125,11 @@ AnswerQueue::Slot* HttpProtocol::find(uint64_t number) const {
 }
 
 bool HttpProtocol::is_unanswered(uint64_t number) const { return find(number) != nullptr; }
+
+bool HttpProtocol::is_safe(uint64_t number) const {
+  const AnswerQueue::Slot* const slot = find(number);
+  return slot != nullptr && slot->is_safe;
+}
 
 bool HttpProtocol::is_upgrade(uint64_t number) const {
   const AnswerQueue::Slot* const slot = find(number);

@@ -37,6 +37,8 @@ class HttpProtocol {
   bool start_stream(uint64_t number, const Response& head);
   void append_to_stream(std::string& out, std::string_view bytes) const;
   void end_stream(std::string& out) const;
+  // Whether the request only asks, so that it may be asked again.
+  bool is_safe(uint64_t number) const;
   // Whether the request wants a WebSocket; then it is answered by this.
   bool is_upgrade(uint64_t number) const;
   void accept_websocket(uint64_t number, std::string_view protocol);
@@ -54,6 +56,8 @@ class HttpProtocol {
 
  private:
   Request request() const;
+  // Asks the handler who sends it. False when that caller has too many connections: it was told.
+  bool hear_head();
   void head_complete(bool is_all);
   void request_complete();
   void send_continue();

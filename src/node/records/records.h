@@ -21,7 +21,7 @@ namespace parley::node {
 class Records {
  public:
   struct Limits {
-    size_t recent_bytes_max = 32 * 1024 * 1024;
+    size_t recent_bytes_max = 16 * 1024 * 1024;
     size_t warm_bytes_max = 8 * 1024 * 1024;
   };
   // The journal must outlive it.

@@ -228,6 +228,7 @@ void EffectChecks::check_tables(const Step& step) {
   dead_letters_.check_kept(step);
   limits_.check_counters(step);
   limits_.check_sizes(step);
+  shares_.check(step);
 }
 
 void EffectChecks::add_principal(const std::string& name, core::PrincipalKind kind) {

@@ -17,6 +17,7 @@
 #include "sim/checks/delivery/receivers.h"
 #include "sim/checks/delivery/retries.h"
 #include "sim/checks/delivery/settlements.h"
+#include "sim/checks/delivery/shares.h"
 #include "sim/checks/groups/locks.h"
 #include "sim/checks/groups/sessions.h"
 #include "sim/checks/groups/tasks.h"
@@ -79,6 +80,7 @@ class EffectChecks {
   RequestChecks requests_{model_, presence_, answers_};
   OutboxChecks outbox_{model_};
   LimitChecks limits_{model_};
+  ShareChecks shares_{model_};
 };
 
 }  // namespace parley::sim

@@ -53,7 +53,7 @@ void Jobs::act() {
 Jobs::Job* Jobs::any(std::string_view kind) {
   std::vector<Job*> found;
   for (Job& each : all_) {
-    if (each.kind == kind) {
+    if (each.kind == kind && !is_former(each)) {
       found.push_back(&each);
     }
   }
@@ -139,15 +139,22 @@ void Jobs::start_pattern(const std::string& kind, std::string_view path, const s
       run_.repeated.insert(marker);  // The broker tries it again, behind others.
     }
     run_.setting.coverage.count("begun", kind);
-    all_.push_back({.kind = kind, .path = text("{}/{}", path, id), .name = id, .marker = marker});
+    all_.push_back({.kind = kind,
+                    .path = text("{}/{}", path, id),
+                    .name = id,
+                    .life = agent_.record().life,
+                    .marker = marker});
   });
 }
 
 void Jobs::gave_task(std::string task, std::string marker) {
   run_.setting.coverage.count("begun", "task");
   const std::string path = text("/v1/tasks/{}?director={}", task, agent_.name());
-  all_.push_back(
-      {.kind = "task", .path = path, .name = std::move(task), .marker = std::move(marker)});
+  all_.push_back({.kind = "task",
+                  .path = path,
+                  .name = std::move(task),
+                  .life = agent_.record().life,
+                  .marker = std::move(marker)});
 }
 
 void Jobs::reassign() {
@@ -180,8 +187,11 @@ void Jobs::start_session() {
              [this, id](const Reply& reply) {
                if (reply.status == 201) {
                  run_.setting.coverage.count("begun", "session");
-                 all_.push_back(
-                     {.kind = "session", .path = "/v1/sessions/" + id, .name = id, .version = 1});
+                 all_.push_back({.kind = "session",
+                                 .path = "/v1/sessions/" + id,
+                                 .name = id,
+                                 .life = agent_.record().life,
+                                 .version = 1});
                }
              });
 }
@@ -284,7 +294,7 @@ void judge_locks(RunState& run) {
 
 void Jobs::drain() {
   for (Job& each : all_) {
-    if (each.kind == "session" && each.state != "completed" && each.state != "failed") {
+    if (each.kind == "session" && !is_done(each) && !is_former(each)) {
       agent_.ask({"POST",
                   each.path + "/status",
                   R"({"status":"completed"})",
@@ -296,7 +306,11 @@ void Jobs::drain() {
 }
 
 void Jobs::ask() {
-  for (const Job& each : all_) {
+  for (Job& each : all_) {
+    if (is_former(each)) {
+      ask_of_former(each);
+      continue;
+    }
     if (is_done(each)) {
       continue;
     }
@@ -315,7 +329,25 @@ void Jobs::ask() {
   }
 }
 
+// Another had the name when it was begun: it is not for this one to know of.
+void Jobs::ask_of_former(Job& job) {
+  agent_.ask({.target = job.path}, [this, path = job.path](const Reply& reply) {
+    const auto at = std::ranges::find(all_, path, &Job::path);
+    run_.setting.coverage.count("former's job", std::to_string(reply.status));
+    if (reply.status == 200) {
+      run_.fail("privacy", text("{} is told of {} {}, which one began who had its name before: {}",
+                                agent_.name(), at->kind, at->name, reply.body));
+    }
+    at->answer = text("{} {}", reply.status, reply.body);
+  });
+}
+
+bool Jobs::is_former(const Job& job) const { return job.life != agent_.record().life; }
+
 bool Jobs::is_done(const Job& job) const {
+  if (is_former(job)) {
+    return job.answer.starts_with("404");
+  }
   const std::string& state = job.state;
   // A task that could not be given is none.
   const bool is_none =
@@ -336,7 +368,7 @@ void Jobs::judge() const {
                             each.kind, each.name, each.marker, each.answer));
     }
     for (const std::string& marker : each.written) {
-      if (each.answer.find(marker) == std::string::npos) {
+      if (!is_former(each) && each.answer.find(marker) == std::string::npos) {
         run_.fail("lost", text("{} wrote {} to session {}, confirmed, and it is not there: {}",
                                agent_.name(), marker, each.name, each.answer));
       }

@@ -37,6 +37,7 @@ class Jobs {
     std::string kind;
     std::string path;
     std::string name;
+    unsigned life;  // Whose it is: how many had the agent's name before.
     std::string marker{};
     std::string state{};
     std::string answer{};                // The newest answer.
@@ -64,6 +65,8 @@ class Jobs {
   std::string message(const std::string& marker, const std::string& thread) const;
   Job* any(std::string_view kind);
   bool is_done(const Job& job) const;
+  bool is_former(const Job& job) const;
+  void ask_of_former(Job& job);
 
   friend void judge_locks(RunState& run);
 

@@ -122,7 +122,10 @@ void MailReader::fetch_by_tool(const std::string& id) {
         }
         listed_.erase(id);
         if (called.code.empty()) {
-          on_fetched(called.text, called.text.find(R"("delivery":)") != std::string::npos);
+          lib::JsonDocument document;
+          const auto read = document.parse(called.text);
+          on_fetched(read ? read->find("message").raw() : std::string_view(called.text),
+                     read && read->find("delivery"));
         }
         fetch_next();
       });

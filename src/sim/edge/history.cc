@@ -122,6 +122,14 @@ void History::judge() const {
       // it sends meanwhile need not be: a question that is asked again (`on_timeout` retry), or a
       // dead letter that is tried again, comes in the midst of it and is answered.
       const bool is_later = sent.told_at > asked_at_;
+      // What another sent who had its name before is not its own.
+      if (sent.life != agent->record().life) {
+        if (is_told && sent.seq > 0 && listed != at->second.messages.end()) {
+          run_.fail("privacy", text("{}'s outbox has {}, which one sent who had its name before",
+                                    agent->name(), sent.marker));
+        }
+        continue;
+      }
       if (is_told && listed == at->second.messages.end() && is_later) {
         continue;
       }

@@ -52,6 +52,7 @@ bool has_one_receiver(const Sent& sent) {
 }  // namespace
 
 void Verdict::ask() {
+  std::vector<std::pair<Agent*, Sent>> former;
   for (const auto& agent : run_.agents) {
     for (const Sent& sent : agent->record().sent) {
       if (sent.fate != Sent::Fate::accepted || !(has_one_receiver(sent) || sent.kind == "topic")) {
@@ -63,13 +64,32 @@ void Verdict::ask() {
                            std::ranges::none_of(known->second.standings, [](const Standing& each) {
                              return each.state == "dead";  // The broker tries that again.
                            });
-      if (!is_over) {
+      if (sent.life != agent->record().life) {
+        former.emplace_back(agent.get(), sent);
+      } else if (!is_over) {
         agent->ask(
             {.target = "/v1/messages/" + sent.id + "/delivery"},
             [this, marker = sent.marker](const Reply& reply) { on_delivery(marker, reply); });
       }
     }
   }
+  // Each of these waits for its answer, and meanwhile others send.
+  for (const auto& [agent, sent] : former) {
+    ask_of_former(*agent, sent);
+  }
+}
+
+// Another had the name when it was sent: it is for the admin to ask about, and not for this one.
+void Verdict::ask_of_former(Agent& agent, const Sent& sent) {
+  const std::string target = text("/v1/messages/{}/delivery", sent.seq);
+  on_delivery(sent.marker, as_admin_({.target = target}));
+  agent.ask({.target = target}, [this, &agent, marker = sent.marker](const Reply& reply) {
+    run_.setting.coverage.count("former's message", std::to_string(reply.status));
+    if (reply.status == 200) {
+      run_.fail("privacy", text("{} is told of {}, which one sent who had its name before: {}",
+                                agent.name(), marker, reply.body));
+    }
+  });
 }
 
 void Verdict::on_delivery(const std::string& marker, const Reply& reply) {

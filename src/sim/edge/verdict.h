@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/client/agent.h"
@@ -13,7 +15,8 @@ namespace parley::edge_sim {
 // What the records of all clients say when they are compared, at the end of a run.
 class Verdict {
  public:
-  explicit Verdict(RunState& run) : run_(run) {}
+  using AsAdmin = std::function<Reply(const Ask&)>;
+  Verdict(RunState& run, AsAdmin as_admin) : run_(run), as_admin_(std::move(as_admin)) {}
 
   // Every sender asks how its messages stand.
   void ask();
@@ -36,6 +39,7 @@ class Verdict {
     bool is_open = false;  // For one of its receivers.
   };
 
+  void ask_of_former(Agent& agent, const Sent& sent);
   void on_delivery(const std::string& marker, const Reply& reply);
   void judge(const Agent& sender, const Sent& sent, const Report& report);
   void judge(const Sent& sent, const Standing& standing, const Agent& receiver);
@@ -44,6 +48,7 @@ class Verdict {
   void judge_topic(const Agent& sender, const Sent& sent);
 
   RunState& run_;
+  AsAdmin as_admin_;
   std::map<std::string, Report> reports_;  // By marker.
 };
 

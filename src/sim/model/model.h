@@ -51,6 +51,7 @@ struct GivenTask {
   Seq message;
   std::string specialist;
   Time heard;
+  Time changed;  // When it came to stand as it does.
 };
 
 // What the broker is to send by itself.
@@ -61,7 +62,15 @@ struct ModelOutbox {
     std::map<std::string, int> counts{};  // By the kind of what is summed up.
     std::map<std::string, int> added{};   // The part that this entry added.
   };
+  // News that are not for every subscriber.
+  struct News {
+    std::set<std::string> concerned{};
+    Seq about{};  // The request: who was asked may hear of it too.
+    std::set<std::string> stages{};  // Of the pipeline, all of which hear of it while it runs.
+    Seq pipeline{};
+  };
   std::map<uint64_t, std::string> items;     // By outbox item: to whom.
+  std::map<uint64_t, News> news;             // By outbox item.
   std::map<std::string, Summary> summaries;  // By who is told.
 
   // How many of this kind the entry at hand added to a summary in place of a notice of its own.

@@ -24,6 +24,7 @@ struct Principal {
   size_t pressure = 0;                  // The worst level it was told of since it recovered.
   std::array<Time, 3> pressure_told{};  // By level: when it was told last.
   std::vector<std::pair<Time, uint64_t>> caused{};  // Deliveries, by when.
+  std::vector<std::pair<Time, uint64_t>> urgent{};  // Critical messages, by when.
   std::vector<std::string> capabilities;
   std::string role;
   core::Webhook webhook;

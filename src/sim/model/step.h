@@ -22,6 +22,7 @@ struct Step {
   const core::Workspace& after;      // The workspace as it is now.
   bool is_here = false;              // The command was for this workspace.
   uint32_t miscount = 0;             // A canary adds this to a counter.
+  bool wrong_owner = false;          // A canary takes what went for room for another's.
   core::Mark unseen =
       core::Mark::plain;  // A canary takes an answer with this mark for a plain one.
 };

@@ -59,4 +59,9 @@ bool listens(const std::set<std::string>& subscriptions, const std::string& topi
                              [&](const std::string& pattern) { return covers(pattern, topic); });
 }
 
+bool is_for_concerned(std::string_view topic) {
+  return topic == "task.status_changed" || topic == "workflow.phase_completed" ||
+         topic == "audit.event_logged";
+}
+
 }  // namespace parley::sim

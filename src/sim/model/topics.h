@@ -28,6 +28,10 @@ std::string topic_in(std::string_view name);
 // True when one of the subscriptions, which may have wildcards, covers the topic.
 bool listens(const std::set<std::string>& subscriptions, const std::string& topic);
 
+// True when what the broker says on the topic is not for every subscriber: it is about a task, a
+// pipeline, or an act.
+bool is_for_concerned(std::string_view topic);
+
 // Whose subscription a Subscribe or an Unsubscribe is about.
 template <class C>
 std::string subscriber_of(const Step& step, const C& command) {

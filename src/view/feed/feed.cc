@@ -49,6 +49,11 @@ uint64_t Feed::lag_bytes() {
   return backlog_.record_bytes();
 }
 
+uint64_t Feed::growth_bytes() {
+  const std::lock_guard lock(mutex_);
+  return backlog_.record_bytes() + logged_bytes_;
+}
+
 void Feed::update_full() { full_.store(backlog_.is_full(), std::memory_order_relaxed); }
 
 void Feed::wait_for(Seq seq, TimePoint deadline, Tell tell) {
@@ -153,18 +158,26 @@ void Feed::tell_waiters(Lock& lock, TimePoint now) {
 void Feed::committed(Part part) {
   Lock lock(mutex_);
   backlog_.committed(part);
+  logged_bytes_ += part.record_bytes;
   update_full();
   position_.store(part.upto.n, std::memory_order_release);
   tell_waiters(lock, now());
 }
 
-void Feed::made_durable(Seq position) { durable_.store(position.n, std::memory_order_release); }
+void Feed::made_durable(Seq position) {
+  {
+    const std::lock_guard lock(mutex_);
+    logged_bytes_ = 0;
+  }
+  durable_.store(position.n, std::memory_order_release);
+}
 
 void Feed::give_up(const Error& why) {
   Lock lock(mutex_);
   given_up_ = true;
   trouble_ = why;
   backlog_.drop();
+  logged_bytes_ = 0;
   full_.store(false, std::memory_order_relaxed);
   // No snapshot waits for a history that cannot go on.
   durable_.store(UINT64_MAX, std::memory_order_release);

@@ -59,6 +59,9 @@ class Feed {
   // Entries that were applied and are not folded in, and the bytes of their messages.
   uint64_t lag() const;
   uint64_t lag_bytes();
+  // What the file of the history will grow by: that lag, and what only its log has until the next
+  // checkpoint.
+  uint64_t growth_bytes();
 
   // The view's thread.
 
@@ -104,6 +107,7 @@ class Feed {
   std::mutex mutex_;
   std::condition_variable changed_;
   Backlog backlog_;
+  uint64_t logged_bytes_ = 0;  // of messages that are folded in and not durable
   Pacing pacing_;
   Waiters waiters_;
   bool sleeping_ = false;  // until something comes in

@@ -67,6 +67,7 @@ void BudgetChecks::check(const Step& step) {
       } else if (!step.outcome->duplicate) {
         check_budget(step, *send);
         check_fan_out(step);
+        check_critical(step, *send);
         check_exchange(step, *send);
       }
     }
@@ -80,6 +81,7 @@ void BudgetChecks::check(const Step& step) {
   if (done<core::SetRules>(step) != nullptr) {  // What was caused before counts by the old limit.
     for (auto& [name, principal] : model_.principals) {
       principal.caused.clear();
+      principal.urgent.clear();
     }
   }
 }
@@ -89,6 +91,7 @@ void BudgetChecks::reset(const std::string& name) {
   principal.sent = 0;
   principal.tokens = 0;
   principal.caused.clear();
+  principal.urgent.clear();
   rates_.reset();
   std::erase_if(exchanges_, [&](const auto& item) {
     return std::ranges::find(item.second.agents, name) != item.second.agents.end();
@@ -116,24 +119,38 @@ void BudgetChecks::check_budget(const Step& step, const core::Send& command) {
 // Since any moment there are no more deliveries than a minute allows and what came in since.
 void BudgetChecks::check_fan_out(const Step& step) {
   Principal& principal = model_.principals[std::string(step.entry.actor)];
-  const uint64_t per_min = model_.rules.guard_fan_out;
+  check_minute(step, "deliveries", step.outcome->count, model_.rules.guard_fan_out,
+               principal.caused);
+}
+
+// So it is with critical messages.
+void BudgetChecks::check_critical(const Step& step, const core::Send& command) {
+  Principal& principal = model_.principals[std::string(step.entry.actor)];
+  if (command.envelope.priority == core::Priority::critical) {
+    check_minute(step, "critical messages", 1, model_.rules.guard_critical, principal.urgent);
+  }
+}
+
+void BudgetChecks::check_minute(const Step& step, std::string_view what, uint64_t added,
+                                uint64_t per_min, std::vector<std::pair<Time, uint64_t>>& past) {
+  const Principal& principal = model_.principals[std::string(step.entry.actor)];
   if (principal.kind != core::PrincipalKind::agent || per_min == 0) {
     return;
   }
-  constexpr size_t caused_max = 64;
+  constexpr size_t past_max = 64;
   constexpr int64_t minute_us = 60'000'000;
-  principal.caused.emplace_back(model_.now, step.outcome->count);
-  if (principal.caused.size() > caused_max) {
-    principal.caused.erase(principal.caused.begin());
+  past.emplace_back(model_.now, added);
+  if (past.size() > past_max) {
+    past.erase(past.begin());
   }
   uint64_t count = 0;
-  for (auto at = principal.caused.rbegin(); at != principal.caused.rend(); ++at) {
+  for (auto at = past.rbegin(); at != past.rend(); ++at) {
     count += at->second;
     const auto since = static_cast<uint64_t>((model_.now - at->first).us);
     const uint64_t most = per_min + per_min * since / minute_us + 1;
     if (count > most) {
       model_.fail(Check::guard, step,
-                  text("{} causes {} deliveries within {} us, at most {}", step.entry.actor, count,
+                  text("{} causes {} {} within {} us, at most {}", step.entry.actor, count, what,
                        since, most));
     }
   }
@@ -223,6 +240,13 @@ void BudgetChecks::check_refusal(const Step& step) {
     if (!is_agent || limit == 0) {
       model_.fail(Check::guard, step, "refused for a guard that is off, or does not bind");
     }
+  } else if (code == base::Code::rate_limited) {
+    const auto& send = std::get<core::Send>(step.entry.command);
+    if (!is_agent || model_.rules.guard_critical == 0 ||
+        send.envelope.priority != core::Priority::critical) {
+      model_.fail(Check::guard, step, "refused for a guard that is off, or does not bind");
+    }
+    model_.coverage.count("case", "too many critical");
   }
 }
 

@@ -12,8 +12,9 @@
 
 namespace parley::sim {
 
-// Checks the guards against what runs away: daily budgets of messages and tokens, fan-out, and
-// agents that only answer each other. What exceeds them is stopped, and nothing else is.
+// Checks the guards against what runs away: daily budgets of messages and tokens, fan-out,
+// critical messages, and agents that only answer each other. What exceeds them is stopped, and
+// nothing else is.
 class BudgetChecks {
  public:
   BudgetChecks(Model& model, RateChecks& rates, const AnswerChecks& answers)
@@ -34,6 +35,9 @@ class BudgetChecks {
  private:
   void check_budget(const Step& step, const core::Send& command);
   void check_fan_out(const Step& step);
+  void check_critical(const Step& step, const core::Send& command);
+  void check_minute(const Step& step, std::string_view what, uint64_t added, uint64_t per_min,
+                    std::vector<std::pair<Time, uint64_t>>& past);
   void check_exchange(const Step& step, const core::Send& command);
   void forget_exchanges(const core::Envelope& envelope, const SentMessage& sent);
   void count_turn(const Step& step, const std::string& name, const std::string& from,

@@ -20,7 +20,12 @@ void RegistrationChecks::learn(const Step& step) {
     principal.kind = command->kind;
     principal.dialect = command->dialect;
     principal.role = command->role;
-    principal.capabilities.assign(command->capabilities.begin(), command->capabilities.end());
+    // What an agent says that it can do is a claim, by which nothing is routed.
+    const auto actor = model_.principals.find(std::string(step.entry.actor));
+    if (step.entry.actor == core::broker_name ||
+        (actor != model_.principals.end() && actor->second.kind == core::PrincipalKind::admin)) {
+      principal.capabilities.assign(command->capabilities.begin(), command->capabilities.end());
+    }
     learn_webhook(step, *command, principal);
     const NewListener listener = new_listener(step);
     principal.topics.insert(listener.topics.begin(), listener.topics.end());

@@ -6,6 +6,7 @@
 #include <ranges>
 #include <utility>
 
+#include "sim/checks/delivery/shares.h"
 #include "sim/checks/groups/tasks.h"
 #include "sim/text.h"
 
@@ -44,9 +45,17 @@ void DeadLetterChecks::on_dead_lettered(const Step& step, const NamedEffect& eff
 }
 
 void DeadLetterChecks::on_dropped(const Step& step, const NamedEffect& effect) {
-  if (model_.dead_letters.size() <= size_max_ || model_.dead_letters.erase(effect.letter) == 0) {
+  const auto at = model_.dead_letters.find(effect.letter);
+  if (model_.dead_letters.size() <= size_max_ || at == model_.dead_letters.end()) {
     model_.fail(Check::letter, step, text("letter {} need not go", effect.letter));
+    return;
   }
+  Holdings holdings{.kept = {}, .gone = {{at->second.sender, 1}}};
+  model_.dead_letters.erase(at);
+  for (const auto& [id, letter] : model_.dead_letters) {
+    ++holdings.kept[letter.sender];
+  }
+  check_fair(model_, step, "a dead letter", holdings);
 }
 
 void DeadLetterChecks::on_alarm(const Step& step) {

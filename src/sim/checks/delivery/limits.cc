@@ -99,7 +99,7 @@ void LimitChecks::check_sizes(const Step& step) {
   const uint64_t stage = send != nullptr && send->outbox_item != 0 ? 1 : 0;
   at_most("threads", sizes.threads, model_.rules.threads_max + stage, sizes_.threads + stage);
   at_most("locks", sizes.locks, model_.rules.locks_max, sizes_.locks);
-  at_most("remembered", t.remembered.size(), model_.rules.settled_max, 0);
+  at_most("remembered", t.remembered.shares().total(), model_.rules.settled_max, 0);
   model_.queue_sizes = sizes.queues;
   sizes_ = std::move(sizes);
 }

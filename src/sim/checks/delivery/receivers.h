@@ -26,6 +26,8 @@ class ReceiverChecks {
 
  private:
   std::set<std::string> receivers_of(const core::Envelope& envelope) const;
+  void keep_concerned(const Step& step, const core::Send& command,
+                      const std::set<std::string>& found, std::set<std::string>& expected);
   void redirect(const Step& step, const core::Send& command, const std::set<std::string>& found,
                 std::set<std::string>& expected);
   bool may_stand_in(const Step& step, const core::Send& command, const std::string& named,

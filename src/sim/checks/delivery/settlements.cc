@@ -4,12 +4,19 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/checks/delivery/shares.h"
 #include "sim/checks/groups/tasks.h"
 #include "sim/text.h"
 
 namespace parley::sim {
 
 namespace {
+
+// What the message counts at most: a name that nobody has counts like nine deliveries. Of one that
+// was forgotten in its own entry nobody knows to how many it went.
+uint64_t weight_max(const Step& step, const SentMessage& sent) {
+  return sent.seq == step.entry.seq ? 1'000 : 1 + 9 * uint64_t{sent.deliveries.size()};
+}
 
 State state_for(core::Reason reason) {
   return reason == core::Reason::ttl_expired ? State::expired
@@ -259,20 +266,37 @@ void SettlementChecks::check_confirmed(const Step& step) {
   }
 }
 
-// A message leaves the tables when it is settled, and its time is over or there are too many.
+// A message leaves the tables when it is settled, and its time is over or there are too many. They
+// count by weight, so there are too many where the heaviest that went has no room.
 void SettlementChecks::forget(const Step& step) {
   const core::Tables& t = step.after.tables();
-  const bool full = t.remembered.size() >= model_.rules.settled_max;
+  Holdings holdings;
+  uint64_t total = 0;
+  for (uint32_t at = t.remembered.first(); at != core::none; at = t.remembered.next(at)) {
+    const core::Message& message = t.messages.message(t.remembered[at].message);
+    holdings.kept[t.agents[message.sender].name] += t.remembered.weight(at);
+    total += t.remembered.weight(at);
+  }
+  uint64_t heaviest = 0;
+  for (const auto& [seq, sent] : model_.messages) {
+    if (t.messages.find(seq) == core::none) {
+      heaviest = std::max(heaviest, weight_max(step, sent));
+    }
+  }
+  const bool full = total + heaviest > model_.rules.settled_max;
   for (auto at = model_.messages.begin(); at != model_.messages.end();) {
     SentMessage& sent = at->second;
     sent.expires_before = sent.expires;
     const bool there = t.messages.find(sent.seq) != core::none;
+    const bool is_old = sent.since + model_.rules.settled_retention <= model_.now;
+    if (!there && !is_old) {
+      holdings.gone[sent.sender] += weight_max(step, sent);
+    }
     for (const Delivery& delivery : sent.deliveries) {
       if (delivery.seen) {
         continue;
       }
-      const bool over = full || sent.since + model_.rules.settled_retention <= model_.now;
-      if (there || !core::is_final(delivery.state) || !over) {
+      if (there || !core::is_final(delivery.state) || !(full || is_old)) {
         model_.fail(Check::visible, step,
                     named(sent.seq, delivery.receiver) + " vanished, " +
                         std::string(core::state_name(delivery.state)));
@@ -281,6 +305,7 @@ void SettlementChecks::forget(const Step& step) {
     }
     at = there ? std::next(at) : model_.messages.erase(at);
   }
+  check_fair(model_, step, "a settled message", holdings);
 }
 
 }  // namespace parley::sim

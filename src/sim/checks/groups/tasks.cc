@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/checks/delivery/shares.h"
 #include "sim/text.h"
 
 namespace parley::sim {
@@ -95,12 +96,13 @@ void TaskChecks::check_message(const Step& step, const core::Send& command) {
 
 // Takes the tasks as they are now into the model. Each open one is with its specialist.
 void TaskChecks::learn(const Step& step) {
+  check_forgotten(step);
   open_tasks_.clear();
   model_.tasks.clear();
   for (const auto& [began, task] : step.after.tables().tasks.all()) {
     open_tasks_[task.director] += task.is_open() ? 1 : 0;
     model_.tasks[{task.director, task.id, task.thread}] = {task.message, task.specialist,
-                                                           task.heard};
+                                                           task.heard, task.changed};
     if (!task.is_open()) {
       continue;
     }
@@ -111,6 +113,23 @@ void TaskChecks::learn(const Step& step) {
       return;
     }
   }
+}
+
+// Of the tasks that have ended those go for room whose giver has most of them.
+void TaskChecks::check_forgotten(const Step& step) {
+  const core::Tasks& tasks = step.after.tables().tasks;
+  Holdings holdings;
+  for (const auto& [began, task] : tasks.all()) {
+    holdings.kept[task.director] += task.is_open() ? 0 : 1;
+  }
+  for (const auto& [name, given] : model_.tasks) {
+    const auto& [director, id, thread] = name;
+    if (tasks.find(id, director, thread) == nullptr &&
+        given.changed + model_.rules.task_retention > model_.now) {
+      ++holdings.gone[director];
+    }
+  }
+  check_fair(model_, step, "a task", holdings);
 }
 
 // The task is there, its director has no more than its share, and what gave it before is over.

@@ -28,6 +28,7 @@ class TaskChecks {
   void check_report(const Step& step, const core::Envelope& envelope);
   std::vector<GivenTask> meant_by(const Step& step, const core::Envelope& envelope) const;
   void learn(const Step& step);
+  void check_forgotten(const Step& step);
 
   Model& model_;
   DeadlockChecks& deadlocks_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/checks/delivery/shares.h"
 #include "sim/checks/groups/tasks.h"
 #include "sim/text.h"
 
@@ -16,6 +17,17 @@ void ThreadChecks::learn(const Step& step, const core::Send& command) {
     return;
   }
   const auto at = threads_.find(std::string(e.thread));
+  if (at != threads_.end() && !joins(step, e, at->second)) {
+    if (!step.outcome && (step.outcome.error().code == base::Code::thread_full ||
+                          step.outcome.error().code == base::Code::thread_closed)) {
+      model_.fail(Check::thread, step, text("a stranger hears how {} stands", e.thread));
+    }
+    if (accepted) {
+      apart_.insert(step.entry.seq);
+      model_.coverage.count("thread", "apart");
+    }
+    return;
+  }
   const bool exempt = answers_.answers_request(e) || step.entry.actor == core::broker_name;
   const auto sender = model_.principals.find(std::string(e.sender));
   const bool flow =
@@ -36,6 +48,28 @@ void ThreadChecks::learn(const Step& step, const core::Send& command) {
   add_message(step, e, flow);
 }
 
+// Who joins takes part, or speaks to one who does; people may always, and anyone where all heard of
+// it.
+bool ThreadChecks::joins(const Step& step, const core::Envelope& e, const Thread& thread) const {
+  const auto takes_part = [&](const std::string& name) {
+    return std::ranges::find(thread.participants, name) != thread.participants.end();
+  };
+  const auto sender = model_.principals.find(std::string(e.sender));
+  const bool is_person = sender != model_.principals.end() &&
+                         sender->second.kind != core::PrincipalKind::agent;
+  return thread.is_public || is_person ||
+         thread.participants.size() >= model_.rules.thread_participants_max ||
+         takes_part(std::string(e.sender)) ||
+         (is_direct(e) && std::ranges::any_of(e.receivers, [&](std::string_view receiver) {
+            const std::string name(receiver);
+            return model_.is_registered(name) && takes_part(reached_by(step, name));
+          }));
+}
+
+bool ThreadChecks::is_direct(const core::Envelope& e) const {
+  return model_.topic_of(e).empty() && e.receivers.front() != "*";
+}
+
 void ThreadChecks::add_message(const Step& step, const core::Envelope& e, bool ages) {
   Thread& thread = threads_[std::string(e.thread)];
   if (thread.messages++ == 0) {
@@ -50,7 +84,8 @@ void ThreadChecks::add_message(const Step& step, const core::Envelope& e, bool a
     }
   };
   take_part(std::string(e.sender));
-  const bool direct = model_.topic_of(e).empty() && e.receivers.front() != "*";
+  const bool direct = is_direct(e);
+  thread.is_public = thread.is_public || !direct;
   for (const std::string_view receiver : e.receivers) {
     if (direct && model_.is_registered(std::string(receiver))) {
       take_part(reached_by(step, std::string(receiver)));
@@ -170,13 +205,24 @@ void ThreadChecks::check_notices(const Step& step, Notices& notices) {
 // A thread leaves the tables when it is old or there are too many, and nothing waits in it.
 void ThreadChecks::forget(const Step& step) {
   const core::Threads& threads = step.after.tables().threads;
+  std::erase_if(apart_, [this](Seq seq) { return !model_.messages.contains(seq); });
+  Holdings holdings;
+  for (const auto standing : {core::Threads::Standing::closed, core::Threads::Standing::idle}) {
+    for (core::ThreadRef ref = threads.first(standing); ref != core::none;
+         ref = threads.next(ref)) {
+      ++holdings.kept[step.after.tables().agents[threads[ref].owner()].name];
+    }
+  }
   for (auto at = threads_.begin(); at != threads_.end();) {
     if (threads.find(at->first) != core::none) {
       ++at;
       continue;
     }
-    const bool over = threads.size() >= model_.rules.threads_max ||
-                      model_.rules.thread_retention.us <= (model_.now - at->second.created).us;
+    const bool is_old = model_.rules.thread_retention.us <= (model_.now - at->second.created).us;
+    const bool over = is_old || threads.size() >= model_.rules.threads_max;
+    if (!is_old) {
+      ++holdings.gone[at->second.participants.front()];
+    }
     if (!over || !pending_in(at->first).empty()) {
       model_.fail(Check::thread, step, text("thread {} vanished", at->first));
     }
@@ -187,6 +233,7 @@ void ThreadChecks::forget(const Step& step) {
     model_.fail(Check::thread, step,
                 text("{} threads are kept, told of {}", threads.size(), threads_.size()));
   }
+  check_fair(model_, step, "a thread", holdings);
 }
 
 // Ends what a thread waits for: a request that is answered, has failed or has timed out.
@@ -220,7 +267,7 @@ bool ThreadChecks::is_over(const Thread& thread) const {
 std::set<Seq> ThreadChecks::pending_in(const std::string& thread) const {
   std::set<Seq> pending;
   for (const auto& [seq, sent] : model_.messages) {
-    if (sent.asks && sent.thread == thread) {
+    if (sent.asks && sent.thread == thread && !apart_.contains(seq)) {
       pending.insert(seq);
     }
   }

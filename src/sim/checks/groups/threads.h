@@ -31,7 +31,8 @@ class ThreadChecks {
     uint32_t messages = 0;
     bool ages = false;
     bool closed = false;
-    bool overdue = false;  // Its end has come, whatever the rules say later.
+    bool overdue = false;    // Its end has come, whatever the rules say later.
+    bool is_public = false;  // A topic or everyone heard of it.
     std::vector<std::string> participants;
     size_t known = 0;  // How many took part before the entry at hand.
   };
@@ -41,6 +42,8 @@ class ThreadChecks {
     std::map<std::string, int> possible;
   };
 
+  bool joins(const Step& step, const core::Envelope& envelope, const Thread& thread) const;
+  bool is_direct(const core::Envelope& envelope) const;
   void add_message(const Step& step, const core::Envelope& envelope, bool ages);
   std::string reached_by(const Step& step, const std::string& named) const;
   void check_thread(const Step& step, const std::string& name, Thread& thread,
@@ -56,6 +59,7 @@ class ThreadChecks {
   Model& model_;
   const AnswerChecks& answers_;
   std::map<std::string, Thread> threads_;
+  std::set<Seq> apart_;  // Messages of strangers under the name of a thread, which are not in it.
 };
 
 }  // namespace parley::sim

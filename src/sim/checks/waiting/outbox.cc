@@ -5,6 +5,7 @@
 #include <ranges>
 #include <utility>
 
+#include "sim/model/topics.h"
 #include "sim/text.h"
 
 namespace parley::sim {
@@ -43,6 +44,30 @@ void OutboxChecks::on_owed(const Step& step, const NamedEffect& effect) {
   if (!is_new && effect.outbox_kind != core::OutboxKind::summary) {
     model_.fail(Check::notice, step, text("outbox item {} is told twice", effect.outbox_item));
   }
+  if (effect.outbox_kind == core::OutboxKind::published) {
+    learn_news(step, effect.outbox_item);
+  }
+}
+
+// Who is named in the news of a task, of a pipeline or of an act is concerned. Only the outbox says
+// what is in them, until they are sent.
+void OutboxChecks::learn_news(const Step& step, uint64_t id) {
+  const core::OutboxItem* const item = step.after.tables().outbox.find(id);
+  if (item == nullptr || !is_for_concerned(item->to)) {
+    return;
+  }
+  ModelOutbox::News& news = model_.outbox.news[id];
+  for (const std::string_view role : {"sender", "receiver", "by", "owner", "agent", "subject"}) {
+    news.concerned.insert(fact_of<std::string>(*item, role));
+  }
+  news.about = Seq{static_cast<uint64_t>(fact_of<int64_t>(*item, "seq"))};
+  for (const auto& [first, pipeline] : model_.pipelines) {
+    if (pipeline.header.sender == fact_of<std::string>(*item, "owner") &&
+        base::format_uuid(pipeline.id) == fact_of<std::string>(*item, "pipeline")) {
+      news.stages.insert(pipeline.stages.begin(), pipeline.stages.end());
+      news.pipeline = first;
+    }
+  }
 }
 
 void OutboxChecks::on_owed_and_sent(const core::Send& send) {
@@ -68,6 +93,8 @@ void OutboxChecks::check(const Step& step) {
       return item.second == gone->name || step.after.tables().outbox.find(item.first) == nullptr;
     });
   }
+  std::erase_if(model_.outbox.news,
+                [this](const auto& item) { return !model_.outbox.items.contains(item.first); });
   if (!std::ranges::equal(std::views::keys(step.after.tables().outbox.all()),
                           std::views::keys(model_.outbox.items))) {
     model_.fail(Check::notice, step,

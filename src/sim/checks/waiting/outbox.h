@@ -21,6 +21,8 @@ class OutboxChecks {
   void check(const Step& step);
 
  private:
+  void learn_news(const Step& step, uint64_t id);
+
   Model& model_;
 };
 

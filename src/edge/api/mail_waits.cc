@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/api/mail_waits.h"
+
+#include <utility>
+
+#include "edge/api/context.h"
+#include "edge/api/waiting.h"
+
+namespace parley::edge {
+
+void MailWaits::add(const Asker& asker, Duration wait, std::function<void()> answer) {
+  const net::CallerId caller = caller_id(asker.caller);
+  Line& line = lines_[caller];
+  if (line.calls.empty()) {
+    line.waiter = context_.broker.waiters().on_mail(asker.caller.workspace, asker.caller.ref,
+                                                    [this, caller] { wake(caller); });
+  }
+  const auto end = [this, caller, exchange = asker.exchange] { return take(caller, exchange); };
+  const Waits::Id timer = context_.waits.add(asker.now() + wait, [end] {
+    if (const std::function<void()> answer_late = end()) {
+      answer_late();
+    }
+  });
+  line.calls.emplace(asker.exchange, Waiting{timer, std::move(answer)});
+  context_.waiting->add(asker, [end] { end(); });
+}
+
+void MailWaits::wake(net::CallerId caller) {
+  Line& line = lines_.at(caller);
+  const bool is_answering = !line.woken.empty();
+  line.woken.merge(line.calls);
+  if (!is_answering) {
+    context_.deferred.push(caller, [this, caller] { answer_one(caller); });
+  }
+}
+
+void MailWaits::answer_one(net::CallerId caller) {
+  const auto at = lines_.find(caller);
+  if (at == lines_.end() || at->second.woken.empty()) {
+    return;  // they hung up, or their time was over
+  }
+  const bool is_last = at->second.woken.size() == 1;
+  const std::function<void()> answer = take(caller, at->second.woken.begin()->first);
+  if (!is_last) {
+    context_.deferred.push(caller, [this, caller] { answer_one(caller); });
+  }
+  answer();
+}
+
+std::function<void()> MailWaits::take(net::CallerId caller, const net::Exchange& exchange) {
+  const auto at = lines_.find(caller);
+  if (at == lines_.end()) {
+    return {};
+  }
+  Line& line = at->second;
+  const bool was_waiting = line.calls.contains(exchange);
+  auto call = was_waiting ? line.calls.extract(exchange) : line.woken.extract(exchange);
+  if (!call) {
+    return {};
+  }
+  context_.waits.remove(call.mapped().timer);
+  if (was_waiting && line.calls.empty()) {
+    context_.broker.waiters().forget(line.waiter);
+  }
+  if (line.calls.empty() && line.woken.empty()) {
+    lines_.erase(at);
+  }
+  return std::move(call.mapped().answer);
+}
+
+}  // namespace parley::edge

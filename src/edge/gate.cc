@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/gate.h"
+
+#include <algorithm>
+
+namespace parley::edge {
+
+namespace {
+
+bool has_sent(const core::Tables& t, const Principal& caller, core::MessageRef ref) {
+  const core::Message& message = t.messages.message(ref);
+  return message.sender == caller.ref && message.time >= caller.registered;
+}
+
+// A dead letter that was retried brings a message from before the registration. What of the former
+// agent's mail became a dead letter, even after the name was given again, does not.
+// The history's twin is `may_see` in view/reader.cc.
+bool is_for(const Principal& caller, const core::Message& message, const core::Delivery& delivery) {
+  return message.time >= caller.registered ||
+         (delivery.changed >= caller.registered && delivery.state < core::State::expired);
+}
+
+bool is_own(const Principal& caller, std::string_view owner, base::Time since) {
+  return caller.is_maintainer() || (owner == caller.name && since >= caller.registered);
+}
+
+}  // namespace
+
+bool has_received(const core::Tables& t, const Principal& caller, core::MessageRef ref) {
+  const core::DeliveryRef delivery =
+      ref == core::none ? core::none : t.messages.delivery_to(ref, caller.ref);
+  return delivery != core::none &&
+         is_for(caller, t.messages.message(ref), t.messages.delivery(delivery));
+}
+
+bool may_see(const core::Tables& t, const Principal& caller, core::MessageRef ref) {
+  return ref != core::none &&
+         (caller.is_maintainer() || has_sent(t, caller, ref) || has_received(t, caller, ref));
+}
+
+bool may_see_deliveries(const core::Tables& t, const Principal& caller, core::MessageRef ref) {
+  return ref != core::none && (caller.is_maintainer() || has_sent(t, caller, ref));
+}
+
+bool may_see(const Principal& caller, const core::Envelope& envelope) {
+  return caller.is_maintainer() || envelope.sender == caller.name ||
+         std::ranges::find(envelope.receivers, caller.name) != envelope.receivers.end();
+}
+
+view::Reader::Viewer viewer_of(const Principal& caller) {
+  return caller.is_maintainer() ? view::Reader::Viewer{caller.workspace, std::nullopt}
+                                : self_of(caller);
+}
+
+view::Reader::Viewer self_of(const Principal& caller) {
+  return {caller.workspace, caller.name, caller.registered};
+}
+
+bool may_see(const Principal& caller, const core::Thread& thread) {
+  return caller.is_maintainer() ||
+         (thread.created >= caller.registered &&
+          std::ranges::find(thread.participants, caller.ref) != thread.participants.end());
+}
+
+// Who is removed leaves the sessions that are not over.
+bool may_see(const Principal& caller, const core::Session& session) {
+  return caller.is_maintainer() || (session.has(caller.name) &&
+                                    (!session.is_over() || session.ended >= caller.registered));
+}
+
+bool takes_part(const Principal& caller, const core::Task& task) {
+  if (task.director == caller.name && task.created >= caller.registered) {
+    return true;
+  }
+  base::Time given = task.created;
+  for (const core::TaskMove& move : task.moves) {
+    if (move.from == caller.name && given >= caller.registered) {
+      return true;
+    }
+    given = move.at;
+  }
+  // One that was given again under its old name is as old as that; what was done with it is not.
+  return task.specialist == caller.name && task.changed >= caller.registered;
+}
+
+bool may_see(const Principal& caller, const core::Task& task) {
+  return caller.is_maintainer() || takes_part(caller, task);
+}
+
+bool may_see(const core::Tables& t, const Principal& caller, const core::Escalation& escalation) {
+  return t.agents.looks_after_workspace(caller.ref) ||
+         is_own(caller, escalation.agent, escalation.since);
+}
+
+bool may_see(const Principal& caller, const core::Gather& gather) {
+  return is_own(caller, gather.owner, gather.since);
+}
+
+bool may_see(const Principal& caller, const core::Pipeline& pipeline) {
+  return is_own(caller, pipeline.owner, pipeline.since);
+}
+
+bool sees_subscribers(const core::Tables& t, const Principal& caller) {
+  return t.agents.looks_after_workspace(caller.ref);
+}
+
+bool sees_receivers(const core::Tables& t, const Principal& caller, const core::Message& message) {
+  return message.topic == core::none || sees_subscribers(t, caller);
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/machine/tables.h"
+#include "edge/principal.h"
+#include "view/reader.h"
+
+// The one gate for eyes: every reader of the API (routes, streams, tools, resources) asks here
+// whether a principal may see something, and none decides by itself (XD-03). What a message says is
+// for its sender, for those who got it, and for maintainers and admins, who see all.
+//
+// A name that is registered anew is another agent: nothing from before its registration is its own.
+// `tests/e2e/eyes.test.mjs` walks all routes with the token of one who may see nothing.
+namespace parley::edge {
+
+// Whether the caller sent the message, or has it by a delivery of its own, or may see all.
+bool may_see(const core::Tables& tables, const Principal& caller, core::MessageRef message);
+// Whether the caller got it, and so may settle it.
+bool has_received(const core::Tables& tables, const Principal& caller, core::MessageRef message);
+// Whether the caller sent it, or may see all: it knows how it stands with each receiver.
+bool may_see_deliveries(const core::Tables& tables, const Principal& caller,
+                        core::MessageRef message);
+
+// The same of a record whose message the engine may have forgotten: sender and named receivers.
+bool may_see(const Principal& caller, const core::Envelope& envelope);
+
+// The same for the history: the reader finds only what this viewer may see.
+view::Reader::Viewer viewer_of(const Principal& caller);
+// What the caller itself sent or got, also where it may see all.
+view::Reader::Viewer self_of(const Principal& caller);
+
+// Whether the caller may know of it as a whole: its sums, its owner, who takes part. What is said
+// in it is asked message by message.
+bool may_see(const Principal& caller, const core::Thread& thread);
+bool may_see(const Principal& caller, const core::Session& session);
+// Whether the caller gave the task, has it, or had it.
+bool takes_part(const Principal& caller, const core::Task& task);
+bool may_see(const Principal& caller, const core::Task& task);
+// Who looks after the workspace sees all, an agent those that it waits for.
+bool may_see(const core::Tables& tables, const Principal& caller,
+             const core::Escalation& escalation);
+bool may_see(const Principal& caller, const core::Gather& gather);
+bool may_see(const Principal& caller, const core::Pipeline& pipeline);
+
+// Whether the caller may know who subscribes to which topics. Only maintainers and stewards may:
+// the publisher of a message sees counts.
+bool sees_subscribers(const core::Tables& tables, const Principal& caller);
+// Whether the caller may know who the receivers of the message are: of one to a topic they are its
+// subscribers.
+bool sees_receivers(const core::Tables& tables, const Principal& caller,
+                    const core::Message& message);
+
+}  // namespace parley::edge
