@@ -19,8 +19,7 @@ namespace parley::sim {
 
 // A session, as the model has it.
 struct Session {
-  // An entry that a participant wrote into it.
-  struct Write {
+  struct Write {  // by a participant
     uint64_t version = 0;
     Seq seq;
     std::string by;

@@ -173,8 +173,8 @@ void ReceiverChecks::check_receivers(const Step& step, const core::Send& command
 }
 
 // News of the broker's that are not for every subscriber: those concerned get them, and those who
-// look after the workspace. The engine may have forgotten whom a request went to, or a pipeline that
-// is over.
+// look after the workspace. The engine may have forgotten whom a request went to, or a pipeline
+// that is over.
 void ReceiverChecks::keep_concerned(const Step& step, const core::Send& command,
                                     const std::set<std::string>& found,
                                     std::set<std::string>& expected) {
