@@ -42,8 +42,12 @@ void PeerTable::mark_ready(Peer& peer) {
   }
 }
 
-void PeerTable::charge(const Peer& peer, Duration time) {
+void PeerTable::charge_ready(const Peer& peer, Duration time) {
   ready_.charge(peer.connection.line(), static_cast<uint64_t>(std::max<int64_t>(time.us, 0)));
+}
+
+void PeerTable::charge_dirty(const Peer& peer, Duration time) {
+  dirty_.charge(peer.connection.line(), static_cast<uint64_t>(std::max<int64_t>(time.us, 0)));
 }
 
 }  // namespace parley::net

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/fair_queue.h"
 #include "base/metered_queue.h"
 #include "net/connection/connection.h"
 
@@ -48,7 +47,8 @@ class PeerTable {
   // It is to be read, or resumed.
   void mark_ready(Peer& peer);
   // What was done with one that was ready has taken so long: by that its line gets its next turn.
-  void charge(const Peer& peer, Duration time);
+  void charge_ready(const Peer& peer, Duration time);
+  void charge_dirty(const Peer& peer, Duration time);  // the same of one that was dirty
   bool has_dead() const { return !dead_.empty(); }
   size_t dead() const { return dead_.size(); }
   bool has_ready() const { return !ready_.empty(); }
@@ -107,9 +107,11 @@ class PeerTable {
 
   std::unordered_map<ConnectionId, std::unique_ptr<Peer>> peers_;
   ConnectionId last_id_ = 0;
-  base::FairQueue<ConnectionId> dirty_;  // have something to write, or have ended
+  static constexpr uint64_t credit = 300;  // microseconds
+  // Have something to write, or have ended.
+  base::MeteredQueue<ConnectionId> dirty_{credit};
   // Can be read, or have more than their time was enough for.
-  base::MeteredQueue<ConnectionId> ready_{300};  // microseconds
+  base::MeteredQueue<ConnectionId> ready_{credit};
   Ids dead_;                             // to be dropped
 };
 

@@ -71,7 +71,11 @@ void Peers::flush() {
   const auto is_over = [&](size_t flushed) {
     return flushed % looks_every == looks_every - 1 && is_too_long(began);
   };
-  peers_.take_dirty(is_over, [this](Peer& peer) { flush(peer); });
+  peers_.take_dirty(is_over, [this](Peer& peer) {
+    const Time flushed_from = time_of_work();
+    flush(peer);
+    peers_.charge_dirty(peer, time_of_work() - flushed_from);
+  });
 }
 
 void Peers::resume(Peer& peer) {
