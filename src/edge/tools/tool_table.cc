@@ -91,14 +91,14 @@ struct Row {
 
 constexpr Row rows[] = {
     {"checkInbox", "Check inbox",
-     "List what waits for you, most urgent first, as short notifications. Settles nothing. Call it "
-     "at the start of every work cycle, after each task, and every 5 minutes in long work.",
+     "List what waits for you, most urgent first. Settles nothing. Call it at the start of every "
+     "work cycle, after each task, and every 5 minutes in long work.",
      R"("limit":{"type":"integer"})", "", inbox_out, reads,
      OneRequest{inbox_request, listed_reply}},
     {"readMessage", "Read message",
-     "The whole message: its sender's words in `message`, the broker's beside. A task is then "
-     "yours for 30 minutes (status keeps it) until you send its result or ackMessage, else it "
-     "comes again; other types are settled by reading.",
+     "`message` is its sender's, the rest the broker's. A task is then yours for 30 minutes "
+     "(status keeps it) until you send its result or ackMessage, else it comes again; other types "
+     "are settled by reading.",
      R"("messageId":{"type":"string","description":"id from checkInbox"})", R"("messageId")",
      message_out, repeatable, &Tools::read_message},
     {"sendMessage", "Send message",
@@ -112,8 +112,8 @@ constexpr Row rows[] = {
      R"("string","description":"to go on in a conversation"})",
      R"("to","content","type")", receipt_out, adds, &Tools::send_message},
     {"waitForMessage", "Wait for message",
-     "Block until there is mail or the time is over, then list it as checkInbox does. Call it when "
-     "idle or when you need an answer.",
+     "Block until there is mail or time is over, then list it. Call it when idle or when you need "
+     "an answer.",
      R"("seconds":{"type":"integer","description":"1-300, default 30"})", "", waited_out, reads,
      &Tools::wait_for_message},
     {"ackMessage", "Settle message",
