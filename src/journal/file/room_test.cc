@@ -2,6 +2,8 @@
 // What the file journal knows of the room that is left, and what it leaves to others.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/time.h"
 #include "journal/file/file.h"
 #include "journal/file/simulated_disk.h"
