@@ -79,17 +79,21 @@ void Verdict::ask() {
   }
 }
 
-// Another had the name when it was sent: it is for the admin to ask about, and not for this one.
+// Another had the name when it was sent: it is for the admin to ask about, and not for this one,
+// unless it went to that name: a dead letter that is retried is the mail of who has it then.
 void Verdict::ask_of_former(Agent& agent, const Sent& sent) {
   const std::string target = text("/v1/messages/{}/delivery", sent.seq);
   on_delivery(sent.marker, as_admin_({.target = target}));
-  agent.ask({.target = target}, [this, &agent, marker = sent.marker](const Reply& reply) {
-    run_.setting.coverage.count("former's message", std::to_string(reply.status));
-    if (reply.status == 200) {
-      run_.fail("privacy", text("{} is told of {}, which one sent who had its name before: {}",
-                                agent.name(), marker, reply.body));
-    }
-  });
+  const bool is_own_mail = sent.to == agent.name();
+  agent.ask({.target = target},
+            [this, &agent, marker = sent.marker, is_own_mail](const Reply& reply) {
+              run_.setting.coverage.count("former's message", std::to_string(reply.status));
+              if (reply.status == 200 && !is_own_mail) {
+                run_.fail("privacy",
+                          text("{} is told of {}, which one sent who had its name before: {}",
+                               agent.name(), marker, reply.body));
+              }
+            });
 }
 
 void Verdict::on_delivery(const std::string& marker, const Reply& reply) {
