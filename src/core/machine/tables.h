@@ -26,7 +26,7 @@
 namespace parley::core {
 
 // All state of one workspace: one table per concern. A new feature is a new table here, with its
-// part in snapshot.cc.
+// rows in core/machine/rooms.h.
 struct Tables {
   explicit Tables(uint64_t hash_seed)
       : agents(hash_seed), messages(hash_seed), threads(hash_seed), remembered(hash_seed) {}
