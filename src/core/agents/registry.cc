@@ -183,7 +183,7 @@ Checked check_registration(const Tables& t, const Register& c) {
     return refuse(Code::limit_reached, "the workspace has " + std::to_string(t.rules.agents_max) +
                                            " principals already (agents_max)");
   }
-  return check_topics(t, {found, c.kind, c.dialect}, c.subscriptions, "/subscriptions");
+  return check_topics(t, {found, c.kind, c.dialect, c.name}, c.subscriptions, "/subscriptions");
 }
 
 // Standing is what others go by: kind, rights, role, dialect, and the capabilities that routing

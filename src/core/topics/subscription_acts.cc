@@ -179,7 +179,8 @@ Checked check(const ConstContext& context, const Subscribe& command) {
     return std::unexpected(who.error());
   }
   const Agent& agent = context.t.agents[*who];
-  return check_topics(context.t, {*who, agent.kind, agent.dialect}, {&command.topic, 1}, "/topic");
+  return check_topics(context.t, {*who, agent.kind, agent.dialect, agent.name}, {&command.topic, 1},
+                      "/topic");
 }
 
 Outcome on(Context& context, const Subscribe& command) {
@@ -188,11 +189,12 @@ Outcome on(Context& context, const Subscribe& command) {
   if (!who) {
     return std::unexpected(who.error());
   }
-  const Listener listener{*who, t.agents[*who].kind, t.agents[*who].dialect};
+  const Agent& agent = t.agents[*who];
+  const Listener listener{*who, agent.kind, agent.dialect, agent.name};
   if (auto good = check_topics(t, listener, {&command.topic, 1}, "/topic"); !good) {
     return std::unexpected(good.error());
   }
-  const bool is_new = !t.agents[*who].subscriptions.contains(topic_name(command.topic));
+  const bool is_new = !agent.subscriptions.contains(topic_name(command.topic));
   const uint32_t count = subscribe(context, *who, {&command.topic, 1});
   if (is_new && *who != context.actor) {
     broker_topics::audit(context.dispatch, "subscribed", context.entry.actor, t.agents[*who].name);
@@ -233,8 +235,7 @@ Checked check_topics(const Tables& t, const Listener& listener,
   if (auto good = check_patterns(t, agent, made_patterns, field); !good) {
     return good;
   }
-  return check_new_topics(t, agent == nullptr ? std::string_view{} : agent->name, made.size(),
-                          field);
+  return check_new_topics(t, listener.name, made.size(), field);
 }
 
 Checked check_new_topics(const Tables& t, std::string_view maker, size_t count,

@@ -15,6 +15,7 @@ struct Listener {
   AgentRef agent = none;  // none: a new one
   PrincipalKind kind = PrincipalKind::agent;
   Dialect dialect = Dialect::flow;
+  std::string_view name;
 };
 
 // Whether it can subscribe to all of these.
