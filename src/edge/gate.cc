@@ -93,6 +93,12 @@ bool may_see(const core::Tables& t, const Principal& caller, const core::Escalat
          is_own(caller, escalation.agent, escalation.since);
 }
 
+bool may_see(const Principal& caller, const core::Flag&) { return caller.is_moderator(); }
+
+bool may_see_state(const Principal& caller, const core::Flag& flag) {
+  return caller.name == flag.sender && flag.since >= caller.registered;
+}
+
 bool may_see(const Principal& caller, const core::Gather& gather) {
   return is_own(caller, gather.owner, gather.since);
 }

@@ -39,6 +39,9 @@ bool may_see(const Principal& caller, const core::Task& task);
 // Who looks after the workspace sees all, an agent those that it waits for.
 bool may_see(const core::Tables& tables, const Principal& caller,
              const core::Escalation& escalation);
+// Only moderators see what a flag says; its sender sees that the moderators have it.
+bool may_see(const Principal& caller, const core::Flag& flag);
+bool may_see_state(const Principal& caller, const core::Flag& flag);
 bool may_see(const Principal& caller, const core::Gather& gather);
 bool may_see(const Principal& caller, const core::Pipeline& pipeline);
 

@@ -167,6 +167,7 @@ void Agents::unregister(AgentRef ref) {
   }
   orchestrators_.erase(ref);
   maintainers_.erase(ref);
+  moderators_.erase(ref);
   const auto [first, last] = by_skeleton_.equal_range(base::skeleton(agent.name));
   const auto seen = std::find_if(first, last, [ref](auto& item) { return item.second == ref; });
   if (seen != last) {
@@ -208,11 +209,15 @@ void Agents::set_role(AgentRef ref, std::string_view role) {
 
 void Agents::set_rights(AgentRef ref, uint8_t rights) {
   agents_[ref].rights = rights;
-  if (agents_[ref].has(Right::maintainer)) {
-    maintainers_.insert(ref);
-  } else {
-    maintainers_.erase(ref);
-  }
+  const auto keep = [this, ref](Right right, std::set<AgentRef>& those) {
+    if (agents_[ref].has(right)) {
+      those.insert(ref);
+    } else {
+      those.erase(ref);
+    }
+  };
+  keep(Right::maintainer, maintainers_);
+  keep(Right::moderator, moderators_);
 }
 
 std::vector<AgentRef> Agents::stewards() const {
@@ -228,6 +233,12 @@ std::vector<AgentRef> Agents::stewards() const {
       refs.empty() && admin != none && agents_[admin].kind == PrincipalKind::admin) {
     refs.push_back(admin);
   }
+  sort(refs);
+  return refs;
+}
+
+std::vector<AgentRef> Agents::moderators() const {
+  std::vector<AgentRef> refs(moderators_.begin(), moderators_.end());
   sort(refs);
   return refs;
 }

@@ -50,6 +50,8 @@ class Agents {
   // with that name, else the humans with the maintainer right, else the principal named `admin`.
   std::vector<AgentRef> stewards() const;
   bool is_steward(AgentRef ref) const;
+  // Those with the moderator right, by name.
+  std::vector<AgentRef> moderators() const;
   // Who may see what concerns all, such as who subscribes to which topic: stewards, maintainers and
   // admins.
   bool looks_after_workspace(AgentRef ref) const;
@@ -82,6 +84,7 @@ class Agents {
   std::vector<AgentRef> gone_;
   std::set<AgentRef> orchestrators_;  // by role
   std::set<AgentRef> maintainers_;    // by right
+  std::set<AgentRef> moderators_;     // by right
   // The registered ones whose names are not ASCII, by what these look like.
   std::multimap<std::string, AgentRef, std::less<>> by_skeleton_;
   Index by_name_;

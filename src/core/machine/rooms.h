@@ -30,6 +30,7 @@
 #include "core/machine/room_lists.h"
 #include "core/machine/rule_acts.h"
 #include "core/machine/send.h"
+#include "core/moderation/flag_acts.h"
 #include "core/requests/deadlock.h"
 #include "core/requests/due.h"
 #include "core/requests/wait_graph_snapshot.h"
@@ -58,7 +59,7 @@ using LastSteps =
 // that is added or removed, makes another format: core/machine/snapshot.h says what to do then.
 // Sessions and tasks come before the messages: those in a paused session are in no inbox, and some
 // give tasks.
-constexpr std::string_view snapshot_magic = "parley snapshot 3\n";
+constexpr std::string_view snapshot_magic = "parley snapshot 4\n";
 using SnapshotParts =
     Parts<Part<&Tables::agents, encode_agents, decode_agents>,
           Part<&Tables::topics, encode_topics, decode_topics>,
@@ -68,7 +69,7 @@ using SnapshotParts =
           Whole<&Tables::tasks>, Part<&Tables::messages, encode_messages, decode_messages>,
           Part<&Tables::dead_letters, encode_dead_letters, decode_dead_letters>,
           Part<&Tables::buckets, encode_limits, decode_limits>, Whole<&Tables::outbox>,
-          Whole<&Tables::escalations>, Whole<&Tables::pending>, Whole<&Tables::locks>,
+          Whole<&Tables::escalations>, Whole<&Tables::flags>, Whole<&Tables::pending>, Whole<&Tables::locks>,
           Part<&Tables::wait_graph, encode_wait_graph, decode_wait_graph>,
           Whole<&Tables::broadcasts>>;
 

@@ -16,6 +16,7 @@
 #include "core/humans/escalations.h"
 #include "core/messages/messages.h"
 #include "core/model/rules.h"
+#include "core/moderation/flags.h"
 #include "core/outbox/outbox.h"
 #include "core/requests/pending_work.h"
 #include "core/requests/wait_graph.h"
@@ -40,6 +41,7 @@ struct Tables {
   DeadLetters dead_letters;
   Outbox outbox;
   Escalations escalations;
+  Flags flags;
   PendingWork pending;
   Sessions sessions;
   Holds holds;
