@@ -177,6 +177,7 @@ void Agents::unregister(AgentRef ref) {
   rest.name = std::move(agent.name);
   rest.uses = agent.uses;
   rest.inbox.unsettled = agent.inbox.unsettled;  // they wait outside until they end
+  rest.inbox.senders = std::move(agent.inbox.senders);
   agent = std::move(rest);
   --registered_;
   free(ref);

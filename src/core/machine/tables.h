@@ -61,6 +61,15 @@ struct Tables {
   uint64_t load_of(AgentRef agent) const {
     return agents[agent].inbox.unsettled - messages.gates.outside_of(agent);
   }
+  // Whether the receiver's inbox takes one more of this sender. The last part of an inbox is for
+  // those who have little there, so that nobody can fill it for all others.
+  bool has_room(AgentRef receiver, AgentRef sender) const {
+    const uint64_t load = load_of(receiver);
+    const uint64_t kept = rules.queue_max * rules.share_percent / 100;
+    return load < rules.queue_max &&
+           (load + kept < rules.queue_max || sender == none ||
+            agents[receiver].inbox.senders.of(sender) < share_of(rules, kept));
+  }
 };
 
 }  // namespace parley::core

@@ -63,7 +63,7 @@ struct Rules {
   Duration timeout_max = base::hours(24 * 7);
   Duration pipeline_pause_max = base::hours(24);
   uint64_t flow_request_retries = 3;
-  uint64_t requests_max = 1'000'000;
+  uint64_t requests_max = 500'000;
   uint64_t gathers_max = 10'000;
   uint64_t pipelines_max = 10'000;
   uint64_t stages_max = 100;

@@ -15,6 +15,7 @@
 #include "core/requests/gather.h"
 #include "core/requests/pipeline.h"
 #include "core/state/deadlines.h"
+#include "core/state/shares.h"
 #include "core/state/slots.h"
 
 namespace parley::core {
@@ -35,6 +36,7 @@ struct PendingRequest {
   Awaited awaited = Awaited::answer;
   bool pauses = false;  // before it is sent again
   Seq pipeline;         // whose stage it is; none: 0
+  std::string owner{};  // who waits
   Time due{};
   uint32_t timer = none;
 
@@ -55,6 +57,7 @@ struct PendingRequest {
     }
     field("pauses", self.pauses);
     field("pipeline", self.pipeline);
+    field("owner", self.owner);
     field("due", self.due);
   }
 };
@@ -115,6 +118,7 @@ class PendingWork {
   Due next() const;
 
   const std::map<Seq, PendingRequest>& requests() const { return requests_; }
+  uint64_t requests_of(std::string_view owner) const { return requests_by_owner_.of(owner); }
   const std::map<Seq, Gather>& gathers() const { return gathers_; }
   const std::map<Seq, Pipeline>& pipelines() const { return pipelines_; }
 
@@ -135,6 +139,7 @@ class PendingWork {
   void set(uint32_t& timer, Time& due, Time at, Seq seq, Kind kind);
 
   std::map<Seq, PendingRequest> requests_;
+  Shares requests_by_owner_;
   std::map<Seq, Gather> gathers_;
   std::map<Seq, Pipeline> pipelines_;
   std::map<Name, Seq> gather_names_;

@@ -117,6 +117,9 @@ struct Model {
   // The deliveries that take room in the receiver's queue, without those that the entry `except`
   // addressed.
   uint64_t unsettled_of(const std::string& receiver, Seq except = {}) const;
+  // How full the receiver's inbox may be for one more from the sender: those who have little there
+  // may use all of it.
+  uint64_t places_for(const SentMessage& sent, const std::string& receiver) const;
   // True when the actor means this delivery: by the message's seq, or as the newest that it
   // received with this id.
   bool is_target(const Step& step, const core::Target& target, const SentMessage& sent,
