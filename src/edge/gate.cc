@@ -65,8 +65,8 @@ bool may_see(const Principal& caller, const core::Thread& thread) {
 // Who is removed leaves the sessions that are not over. One that ended by that is not for the next
 // of the name, who may be registered at the same moment.
 bool may_see(const Principal& caller, const core::Session& session) {
-  return caller.is_maintainer() || (session.has(caller.name) &&
-                                    (!session.is_over() || session.ended > caller.registered));
+  return caller.is_maintainer() ||
+         (session.has(caller.name) && (!session.is_over() || session.ended > caller.registered));
 }
 
 bool takes_part(const Principal& caller, const core::Task& task) {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <map>
 #include <set>
-#include <vector>
 #include <span>
+#include <vector>
 
 #include "core/messages/messages.h"
 #include "core/model/policy.h"

@@ -26,9 +26,9 @@ std::unexpected<Error> refuse_full(const ConstContext& context, AgentRef ref) {
   const std::string inbox = "the inbox of " + quoted(t.agents[ref].name);
   const std::string max = std::to_string(t.rules.queue_max);
   if (t.load_of(ref) >= t.rules.queue_max) {
-    return refuse(Code::queue_full,
-                  inbox + " is full (" + max +
-                      "); send again when it has settled some, or raise queue_max");
+    return refuse(
+        Code::queue_full,
+        inbox + " is full (" + max + "); send again when it has settled some, or raise queue_max");
   }
   return refuse(Code::queue_full,
                 inbox + " is nearly full (" + std::to_string(t.load_of(ref)) + " of " + max +

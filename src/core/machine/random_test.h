@@ -229,9 +229,8 @@ class RandomCommands {
     }
     switch (random_.below(14)) {
       case 13:
-        return random_.below(2) == 0
-                   ? Command(RaiseFlag{.id = {}, .text = "rude"})
-                   : ResolveFlag{1 + random_.below(5), "seen"};
+        return random_.below(2) == 0 ? Command(RaiseFlag{.id = {}, .text = "rude"})
+                                     : ResolveFlag{1 + random_.below(5), "seen"};
       case 12:
         return ReassignTask{random_.pick(tasks_), any_name(),
                             random_.below(2) == 0 ? any_name() : "",

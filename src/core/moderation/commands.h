@@ -16,13 +16,13 @@ namespace parley::core {
 using FlagHash = std::array<uint8_t, 32>;
 
 struct RaiseFlag {
-  base::MessageId id;         // the sender's
-  std::string_view text;      // as it was sent
-  std::string_view problem;   // what is wrong with it; empty: it is as the dialect asks
-  std::string_view summary;   // what a list shows of it
-  FlagHash digest{};          // of the text
-  FlagHash previous{};        // the hash of the flag before this one: the chain has no fork
-  FlagHash hash{};            // over the previous one, who, which and what: made at the edge
+  base::MessageId id;        // the sender's
+  std::string_view text;     // as it was sent
+  std::string_view problem;  // what is wrong with it; empty: it is as the dialect asks
+  std::string_view summary;  // what a list shows of it
+  FlagHash digest{};         // of the text
+  FlagHash previous{};       // the hash of the flag before this one: the chain has no fork
+  FlagHash hash{};           // over the previous one, who, which and what: made at the edge
 
   static constexpr std::string_view verb = "private record";
   static constexpr bool needs_sync() { return true; }

@@ -38,9 +38,9 @@ Checked check(const ConstContext& context, const RaiseFlag& command) {
   if (command.text.empty() || command.text.size() > t.rules.flag_bytes_max ||
       command.problem.size() > t.rules.reason_bytes_max ||
       command.summary.size() > t.rules.reason_bytes_max) {
-    return refuse(Code::payload_too_large, "a flag has 1 to " +
-                                               std::to_string(t.rules.flag_bytes_max) +
-                                               " bytes (flag_bytes_max)");
+    return refuse(
+        Code::payload_too_large,
+        "a flag has 1 to " + std::to_string(t.rules.flag_bytes_max) + " bytes (flag_bytes_max)");
   }
   const size_t open = t.flags.open_of(t.agents[context.actor].name);
   if (open >= share_of(t.rules, t.rules.flags_max)) {
@@ -82,8 +82,7 @@ Outcome on(Context& context, const RaiseFlag& command) {
 
 Checked check(const ConstContext& context, const ResolveFlag& command) {
   const Tables& t = context.t;
-  const Flag* const flag =
-      is_moderator(t, context.actor) ? t.flags.find(command.id) : nullptr;
+  const Flag* const flag = is_moderator(t, context.actor) ? t.flags.find(command.id) : nullptr;
   if (flag == nullptr) {
     return refuse(Code::not_found, "there is no such thing here");
   }

@@ -9,9 +9,7 @@
 
 namespace parley::core {
 
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 void begin_roll_call(Dispatch& dispatch, MessageRef ref) {
   Tables& t = dispatch.t;

@@ -31,15 +31,14 @@ void attempt(const std::shared_ptr<Attempt>& now) {
                           .digest = lib::sha256(now->flag.text),
                           .previous = t.flags.head()};
   command.hash = chained(command.previous, now->caller.name, command.id, command.digest);
-  now->context.ask(
-      now->caller, command,
-      [now](const core::Outcome& outcome, std::span<const core::Effect> effects) {
-        if (!outcome && outcome.error().code == Code::conflict && --now->left > 0) {
-          attempt(now);
-          return;
-        }
-        now->done(outcome, effects);
-      });
+  now->context.ask(now->caller, command,
+                   [now](const core::Outcome& outcome, std::span<const core::Effect> effects) {
+                     if (!outcome && outcome.error().code == Code::conflict && --now->left > 0) {
+                       attempt(now);
+                       return;
+                     }
+                     now->done(outcome, effects);
+                   });
 }
 
 }  // namespace

@@ -95,14 +95,13 @@ std::expected<Submission, Error> submission_in(Json operation) {
   if (!on_unavailable) {
     members.blame(on_unavailable.error());
   }
-  Submission submission{
-      .via = core::Via::websocket,
-      .lenient = members.flag("lenient", false),
-      .idempotency_key = members.text("idempotency_key"),
-      .session = members.text("session"),
-      .traceparent = members.text("traceparent"),
-      .tracestate = members.text("tracestate"),
-      .on_unavailable = on_unavailable.value_or(core::OnUnavailable::by_rules)};
+  Submission submission{.via = core::Via::websocket,
+                        .lenient = members.flag("lenient", false),
+                        .idempotency_key = members.text("idempotency_key"),
+                        .session = members.text("session"),
+                        .traceparent = members.text("traceparent"),
+                        .tracestate = members.text("tracestate"),
+                        .on_unavailable = on_unavailable.value_or(core::OnUnavailable::by_rules)};
   if (members.error()) {
     return std::unexpected(*members.error());
   }
@@ -110,8 +109,8 @@ std::expected<Submission, Error> submission_in(Json operation) {
 }
 
 dialect::DecodeContext Submissions::decode_context(const Principal& caller,
-                                                   const dialect::Codec& codec,
-                                                   const Names& lookup, bool lenient) {
+                                                   const dialect::Codec& codec, const Names& lookup,
+                                                   bool lenient) {
   dialect::DecodeContext context;
   context.sender = caller.name;
   context.received = context_.clock.now();
@@ -136,8 +135,7 @@ std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
                                                      const dialect::Codec& codec, Json message,
                                                      const Submission& submission) {
   const Names lookup(context_.tables(caller.workspace), caller);
-  const dialect::DecodeContext context =
-      decode_context(caller, codec, lookup, submission.lenient);
+  const dialect::DecodeContext context = decode_context(caller, codec, lookup, submission.lenient);
   auto envelope = codec.decode(message, context, context_.texts);
   if (!envelope) {
     return std::unexpected(envelope.error());
@@ -273,8 +271,8 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
 
 // Whatever is wrong with it, it goes to the moderators and to nobody else: an error would say what
 // is in it to whoever reads logs, and a dead letter to whoever looks after those.
-void Submissions::submit_private(const Principal& caller, const dialect::Codec& codec,
-                                 Json message, std::string summary, node::Broker::Done done) {
+void Submissions::submit_private(const Principal& caller, const dialect::Codec& codec, Json message,
+                                 std::string summary, node::Broker::Done done) {
   const Names lookup(context_.tables(caller.workspace), caller);
   const auto envelope =
       codec.decode(message, decode_context(caller, codec, lookup, true), context_.texts);
@@ -300,8 +298,8 @@ void Submissions::submit_private(const Principal& caller, const dialect::Codec& 
 bool Submissions::submit_unreadable(const Principal& caller, const dialect::Codec& codec,
                                     std::string_view text, const Error& error,
                                     node::Broker::Done done) {
-  auto summary = codec.private_summary == nullptr ? std::nullopt
-                                                  : codec.private_summary.value(text, Json{});
+  auto summary =
+      codec.private_summary == nullptr ? std::nullopt : codec.private_summary.value(text, Json{});
   if (!summary) {
     return false;
   }

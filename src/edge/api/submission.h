@@ -51,8 +51,7 @@ class Submissions {
   // Puts a text that is no JSON before the moderators, where it looks like something for them
   // alone. False: it does not, and nothing was done.
   bool submit_unreadable(const Principal& caller, const dialect::Codec& codec,
-                         std::string_view text, const base::Error& error,
-                         node::Broker::Done done);
+                         std::string_view text, const base::Error& error, node::Broker::Done done);
 
  private:
   dialect::DecodeContext decode_context(const Principal& caller, const dialect::Codec& codec,

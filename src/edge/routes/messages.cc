@@ -7,8 +7,8 @@
 #include "edge/api/blocked.h"
 #include "edge/api/context.h"
 #include "edge/api/submission.h"
-#include "edge/gate.h"
 #include "edge/api/waiting.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "edge/routes/search.h"
@@ -167,9 +167,8 @@ void show_message(Call& call) {
 // The flag that the caller raised under this id; nullptr when there is none.
 const core::Flag* own_flag(const Call& call, const core::Target& target) {
   const core::Flags& flags = call.tables().flags;
-  const core::Flag* const flag = target.seq.n != 0
-                                     ? flags.find(target.seq)
-                                     : flags.find_sent(call.caller.name, target.id);
+  const core::Flag* const flag =
+      target.seq.n != 0 ? flags.find(target.seq) : flags.find_sent(call.caller.name, target.id);
   return flag != nullptr && may_see_state(call.caller, *flag) ? flag : nullptr;
 }
 
@@ -195,8 +194,8 @@ void show_delivery(Call& call) {
   const core::MessageRef ref = target->seq.n != 0
                                    ? t.messages.find(target->seq)
                                    : t.messages.find_sent(call.caller.ref, target->id);
-  if (const core::Flag* const flag =
-          ref == core::none ? own_flag(call, *target) : nullptr; flag != nullptr) {
+  if (const core::Flag* const flag = ref == core::none ? own_flag(call, *target) : nullptr;
+      flag != nullptr) {
     call.respond(json_response(200, flag_delivery(*flag)));
     return;
   }

@@ -111,8 +111,8 @@ void list_flags(Call& call) {
                       .limit = call.number("limit", 100)};
   const Duration wait = call.duration("wait");
   const auto& all = call.tables().flags.all();
-  const bool any = std::ranges::any_of(
-      all, [&wanted](const auto& each) { return wanted.has(each.second); });
+  const bool any =
+      std::ranges::any_of(all, [&wanted](const auto& each) { return wanted.has(each.second); });
   if (wait.us == 0 || any) {
     answer_flags(call, wanted);
     return;
@@ -149,9 +149,9 @@ void show_flag(Call& call) {
   JsonWriter out(text);
   out.object();
   render_flag(*flag, out);
-  out.key("intact").boolean(
-      lib::sha256(said->text) == flag->digest &&
-      chained(flag->previous, flag->sender, flag->message, flag->digest) == flag->hash);
+  out.key("intact").boolean(lib::sha256(said->text) == flag->digest &&
+                            chained(flag->previous, flag->sender, flag->message, flag->digest) ==
+                                flag->hash);
   if (said->problem.empty()) {
     out.key("flag").raw(said->text);
   } else {

@@ -40,14 +40,16 @@ void FlagChecks::check(const Step& step) {
   }
   if (done<core::ResolveFlag>(step) != nullptr) {
     if (!moderators_.contains(std::string(step.entry.actor))) {
-      model_.fail(Check::flag, step, text("{} is no moderator, and resolved a flag", step.entry.actor));
+      model_.fail(Check::flag, step,
+                  text("{} is no moderator, and resolved a flag", step.entry.actor));
     }
     open_.erase(step.outcome->message);
     model_.coverage.count("flag", "resolved");
   }
   if (open != open_) {
-    model_.fail(Check::flag, step, text("{} flags are open, {} were raised and not resolved",
-                                        open.size(), open_.size()));
+    model_.fail(
+        Check::flag, step,
+        text("{} flags are open, {} were raised and not resolved", open.size(), open_.size()));
   }
   learn_rights(step);
 }
