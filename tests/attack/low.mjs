@@ -90,6 +90,8 @@ async function names(g) {
   const ana = await g.agent('bo');
   const odd = await ana.call('PUT', `/v1/topics/${encodeURIComponent('build.\u200bdone')}/subscription`);
   if (odd.status < 300) g.loses('a topic with an invisible character');
+  const said = await ana.send('build.\u200bdone', 'x');
+  if (said.status < 300) g.loses('a message on a topic with an invisible character');
 }
 
 // What is another's must look like what is not there.
