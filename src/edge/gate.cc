@@ -101,6 +101,10 @@ bool may_see(const Principal& caller, const core::Pipeline& pipeline) {
   return is_own(caller, pipeline.owner, pipeline.since);
 }
 
+bool oversees_broker(const Principal& caller) {
+  return caller.is_maintainer() && caller.workspace == core::workspace_first;
+}
+
 bool sees_subscribers(const core::Tables& t, const Principal& caller) {
   return t.agents.looks_after_workspace(caller.ref);
 }

@@ -42,6 +42,10 @@ bool may_see(const core::Tables& tables, const Principal& caller,
 bool may_see(const Principal& caller, const core::Gather& gather);
 bool may_see(const Principal& caller, const core::Pipeline& pipeline);
 
+// Whether the caller looks after the broker as a whole. Figures of all workspaces are for these
+// only: others would learn from them how busy workspaces are that they know nothing of.
+bool oversees_broker(const Principal& caller);
+
 // Whether the caller may know who subscribes to which topics. Only maintainers and stewards may:
 // the publisher of a message sees counts.
 bool sees_subscribers(const core::Tables& tables, const Principal& caller);

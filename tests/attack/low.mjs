@@ -129,6 +129,8 @@ async function oracles(g) {
   }
 }
 
+// The seq of one's own messages counts what other workspaces do in between, as docs/security.md says. What
+// tells more often, or without a message, is for those who look after the broker.
 async function seqLeak(g) {
   const [ana] = await g.agents('ana', 'bo');
   const { json } = await g.broker.call('POST', '/v1/workspaces', { body: { name: 'other' } });
@@ -139,8 +141,13 @@ async function seqLeak(g) {
   for (let n = 0; n < 10; ++n) await ana.send('bo', { n });
   const third = await own();
   const [idle, busy] = [second.seq - first.seq, third.seq - second.seq];
-  g.note(`seq grows by ${idle}, and by ${busy} when the other workspace sent 10`);
-  if (busy - idle >= 10) g.sees("another workspace's activity: seq counts it");
+  g.note(`seq of own messages grows by ${idle}, and by ${busy} when the other workspace sent 10`);
+  for (const [who, token] of [['an agent', eve.json.token], ['an admin of another workspace', json.token ?? json.admin_token]]) {
+    const { text, json: health } = await other('GET', '/v1/health', undefined, token);
+    if (health.seq !== undefined || health.history?.seq !== undefined || health.history?.behind !== undefined) g.sees(`${who}: GET /v1/health: ${text.slice(0, 80)}`);
+    const metrics = await other('GET', '/metrics', undefined, token);
+    if (metrics.status === 200) g.sees(`${who}: GET /metrics`);
+  }
 }
 
 async function twoAuthorizations(g) {
@@ -174,7 +181,7 @@ export const low = [
   { name: 'tls_suites', issue: 'low', does: 'TLS 1.2 with static RSA and CBC', run: tlsSuites, own: true },
   { name: 'names', issue: 'low', does: 'invisible characters and look-alikes in names', run: names },
   { name: 'oracles', issue: 'low', does: "asks for others' things and for what is not there", run: oracles },
-  { name: 'seq_leak', issue: 'low', does: "seq tells of another workspace's activity", run: seqLeak },
+  { name: 'seq_leak', issue: 'low', does: "looks for figures that count another workspace's activity", run: seqLeak },
   { name: 'two_authorizations', issue: 'low', does: 'two Authorization fields', run: twoAuthorizations },
   { name: 'origin_userinfo', issue: 'low', does: 'Origin http://localhost:x@evil', run: originUserinfo },
 ];

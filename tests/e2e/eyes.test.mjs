@@ -300,3 +300,24 @@ describe('the eyes of a stranger', () => {
     assert.equal((await mia.call('GET', `/v1/threads/${secret('thread')}`)).status, 200);
   });
 });
+
+describe('figures of the whole broker', () => {
+  let broker;
+  before(async () => { broker = await Broker.start(); });
+  after(() => broker.remove());
+
+  // What all workspaces do counts in them.
+  it('are for those who look after it', async () => {
+    const ana = await broker.addAgent('ana');
+    const other = (await broker.call('POST', '/v1/workspaces', { body: { name: 'other' } })).json;
+    const asks = async (token, path) => (await broker.call('GET', path, { token })).json;
+    const whole = await asks(broker.admin, '/v1/health');
+    assert.ok(whole.seq > 0 && whole.history.seq >= 0 && whole.history.behind >= 0);
+    for (const token of [ana.token, other.token ?? other.admin_token]) {
+      const health = await asks(token, '/v1/health');
+      assert.equal(health.status, 'healthy');
+      assert.deepEqual([health.seq, health.history.seq, health.history.behind], [undefined, undefined, undefined]);
+      assert.equal((await broker.call('GET', '/metrics', { token })).status, 403);
+    }
+  });
+});
