@@ -189,10 +189,6 @@ void ask_history(const Asker& asker, Wanted wanted) {
         const auto listing = std::make_shared<SearchPage>();
         listing->next = page->next;
         for (view::StoredMessage& message : page->messages) {
-          // What a former agent of the name sent to it may be this one's mail, and is not its word.
-          if (wanted.sent_only && message.time < asker.caller.registered) {
-            continue;
-          }
           auto receivers = reader.receivers(viewer, message.seq, listed_max);
           if (!receivers) {
             return std::unexpected(receivers.error());
