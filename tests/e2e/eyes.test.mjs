@@ -321,3 +321,56 @@ describe('figures of the whole broker', () => {
     }
   });
 });
+
+describe('lists that are cut', () => {
+  let broker;
+  before(async () => { broker = await Broker.start({ flags: ['--set', 'flow.rate.agent_in_per_min=0', '--set', 'flow.rate.agent_out_per_min=0', '--set', 'inbox.content_bytes=400000'] }); });
+  after(() => broker.remove());
+
+  const pages = async (who, path, of) => {
+    const found = [];
+    for (let n = 0, cursor = ''; n < 20; ++n) {
+      const { status, json, text } = await who.call('GET', `${path}${cursor}`);
+      assert.equal(status, 200, text);
+      found.push(of(json));
+      if (!json.more) return found;
+      assert.ok(json.next > 0, 'more, and no place to go on');
+      cursor = `&cursor=${json.next}`;
+    }
+    return assert.fail('there is no end');
+  };
+
+  it('say how to go on: an inbox', async () => {
+    const [ana, bo] = await Promise.all(['ana', 'bo'].map((name) => broker.addAgent(name)));
+    const sent = [];
+    for (let n = 0; n < 5; ++n) sent.push((await ana.send('bo', { n })).json.seq);
+    const seqs = ({ notifications }) => notifications.map((each) => each.seq);
+    assert.deepEqual(await pages(bo, '/v1/inbox?limit=2', seqs), [sent.slice(0, 2), sent.slice(2, 4), sent.slice(4)]);
+    assert.deepEqual(await pages(bo, '/v1/inbox?limit=5', seqs), [sent]);
+    assert.deepEqual((await bo.inbox('?limit=0')).json, { count: 5, shown: 0, more: true, notifications: [] });
+    // What does not wait any more has no place.
+    await bo.read(sent[0]);
+    await bo.ack(sent[0]);
+    const { json } = await bo.inbox(`?limit=2&cursor=${sent[0]}`);
+    assert.deepEqual(seqs(json), sent.slice(1, 3));
+  });
+
+  it('say how to go on: tasks, also where the bytes end a list', async () => {
+    const dan = await broker.addAgent('dan', { dialect: 'inbox', role: 'director' });
+    await broker.addAgent('sam', { dialect: 'inbox', role: 'specialist' });
+    const name = (n) => `task-${n}`;
+    const give = async (n, extra = {}) => {
+      const content = JSON.stringify({ taskId: name(n), title: `title ${n}`, description: 'x', ...extra });
+      const { status, text } = await dan.call('POST', '/v1/messages', { body: { to: 'sam', type: 'task', content } });
+      assert.equal(status, 202, text);
+    };
+    for (let n = 0; n < 5; ++n) await give(n);
+    const ids = ({ tasks }) => tasks.map((each) => each.id);
+    assert.deepEqual(await pages(dan, '/v1/tasks?limit=2', ids), [[name(4), name(3)], [name(2), name(1)], [name(0)]]);
+    assert.deepEqual(await pages(dan, '/v1/tasks?limit=5', ids), [[0, 1, 2, 3, 4].reverse().map(name)]);
+    for (let n = 5; n < 11; ++n) await give(n, { title: 't'.repeat(250_000) });
+    const found = await pages(dan, '/v1/tasks?limit=100', ids);
+    assert.ok(found.length > 1, 'nothing was cut');
+    assert.deepEqual(found.flat(), Array.from({ length: 11 }, (_, n) => name(10 - n)));
+  });
+});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <tuple>
 
 #include "edge/api/context.h"
@@ -155,6 +156,7 @@ void show_task(Call& call) {
 
 void list_tasks(Call& call) {
   const uint64_t limit = call.number("limit", 100);
+  const uint64_t cursor = call.number("cursor", 0);
   const bool silent = call.flag("silent");
   const bool unfinished = call.flag("unfinished");
   const auto state = call.parameter("state");
@@ -167,6 +169,8 @@ void list_tasks(Call& call) {
   const base::Time now = call.now();
   struct Made {
     std::deque<base::Seq> tasks{};  // by when they began
+    bool more = false;              // older ones are wanted, too
+    base::Seq last{};
     uint64_t listed = 0;
     std::string text{};
     JsonWriter out{text};
@@ -174,7 +178,9 @@ void list_tasks(Call& call) {
   const auto made = std::make_shared<Made>();
   std::vector<base::Seq> given;
   const auto& all = t.tasks.all();
-  for (auto at = all.rbegin(); at != all.rend() && given.size() < limit; ++at) {
+  auto at =
+      std::make_reverse_iterator(cursor == 0 ? all.end() : all.lower_bound(base::Seq{cursor}));
+  for (; at != all.rend() && !made->more; ++at) {
     const core::Task& task = at->second;
     const bool wanted =
         may_see(call.caller, task) && (!state || core::task_state_words[task.state] == *state) &&
@@ -182,7 +188,8 @@ void list_tasks(Call& call) {
         (!silent || silence_of(t, task, now).us > 0) &&
         (!unfinished ||
          (task.state != core::TaskState::completed && task.state != core::TaskState::acknowledged));
-    if (wanted) {
+    made->more = wanted && given.size() >= limit;
+    if (wanted && !made->more) {
       made->tasks.push_back(at->first);
       given.push_back(task.message);
     }
@@ -193,7 +200,8 @@ void list_tasks(Call& call) {
              .each =
                  [made, now, asker = call.asker()](base::Seq) {
                    const auto& known = asker.tables().tasks.all();
-                   const auto task = known.find(made->tasks.front());
+                   made->last = made->tasks.front();
+                   const auto task = known.find(made->last);
                    made->tasks.pop_front();
                    if (task != known.end()) {
                      ++made->listed;
@@ -205,7 +213,13 @@ void list_tasks(Call& call) {
                  },
              .answer =
                  [made] {
-                   made->out.end_array().key("count").number(made->listed).end_object();
+                   const bool more = made->more || !made->tasks.empty();
+                   made->out.end_array().key("count").number(made->listed);
+                   made->out.key("more").boolean(more);
+                   if (more && made->last.n != 0) {
+                     made->out.key("next").number(made->last.n);
+                   }
+                   made->out.end_object();
                    return json_response(200, std::move(made->text));
                  }});
 }
@@ -243,7 +257,8 @@ std::span<const Route> task_routes() {
        .pattern = "/v1/tasks",
        .handler = list_tasks,
        .parameters = {query::text("state"), query::text("agent"), query::flag("silent"),
-                      query::flag("unfinished"), query::number("limit", list_max)},
+                      query::flag("unfinished"), query::number("limit", list_max),
+                      query::number("cursor", INT64_MAX)},
        .who = Who::principal},
       {.method = "GET",
        .pattern = "/v1/tasks/{}",
