@@ -109,6 +109,7 @@ async function oracles(g) {
     ['writes to a session', (id) => eve.call('POST', `/v1/sessions/${id}/findings`, { body: { x: 1 }, headers: { 'If-Match': '*' } }), 'secret-session', 'no-such-session-2'],
     ['sends in a session', (id) => eve.send('eve', 'x', { priority: 'critical' }, `?session=${id}`), 'secret-session', 'no-such-session-2'],
     ['sends in a thread', (id) => eve.send('eve', 'x', { conversation_id: id, priority: 'critical' }), 'secret-thread', 'no-such-thread'],
+    ['sends in a thread to one who takes part', (id) => eve.send('cy', 'x', { conversation_id: id, priority: 'critical' }), 'secret-thread', 'no-such-thread'],
     ['closes a thread', (id) => eve.call('POST', `/v1/threads/${id}/close`), 'secret-thread', 'no-such-thread-2'],
     ['reads a thread that she wrote in', (id) => eve.call('GET', `/v1/threads/${id}`), 'secret-thread', 'no-such-thread'],
     ['reads a thread', (id) => eve.call('GET', `/v1/threads/${id}`), 'second-thread', 'no-such-thread-2'],
