@@ -301,6 +301,67 @@ describe('the eyes of a stranger', () => {
   });
 });
 
+describe('a name that is registered anew', () => {
+  let broker, dan, sue;
+  const inbox = (id, role) => broker.addAgent(id, { dialect: 'inbox', role });
+  const post = async (who, to, type, content) => {
+    const { status, json, text } = await who.call('POST', '/v1/messages',
+      { body: { to, type, content: JSON.stringify(content), threadId: 'thread-1' } });
+    assert.equal(status, 202, text);
+    return json;
+  };
+  before(async () => {
+    broker = await Broker.start();
+    dan = await inbox('dan', 'director');
+    sue = await inbox('sue', 'specialist');
+  });
+  after(() => broker.remove());
+
+  it('has none of the tasks of the former, also when those change', async () => {
+    const former = await inbox('sam', 'specialist');
+    const work = { taskId: 'takeover', title: secret('title'), description: secret('work') };
+    const given = await post(dan, 'sam', 'task', work);
+    await former.read(given.id);
+    await post(former, 'dan', 'status', { taskId: 'takeover', progress: 50, currentPhase: secret('phase') });
+    assert.equal((await broker.call('DELETE', '/v1/agents/sam')).status, 200);
+    const sam = await inbox('sam', 'specialist');
+    const looks = async (who) => Promise.all(['/v1/tasks/takeover', '/v1/tasks', '/v1/tasks?agent=sam', '/v1/outbox', '/v1/messages']
+      .map(async (path) => (await who.call('GET', path)).text));
+    const hidden = async (what) => {
+      await broker.historyIsWhole();
+      for (const text of await looks(sam)) assert.ok(!text.includes(marker), `${what}: ${text}`);
+    };
+    await hidden('at first');
+    // It guesses the name of the task: that changes it, and does not show it.
+    await post(sam, 'dan', 'error', { taskId: 'takeover', errorType: 'failed', description: 'what was it?' });
+    await hidden('after a guess');
+    const moved = await sam.call('POST', '/v1/tasks/takeover/reassign', { body: { to: 'sue' } });
+    assert.deepEqual([moved.status, moved.json.code], [404, 'NOT_FOUND']);
+    // What it is given itself it sees, and not what the former said of it.
+    await dan.call('POST', '/v1/tasks/takeover/reassign', { body: { to: 'sue' } });
+    assert.equal((await dan.call('POST', '/v1/tasks/takeover/reassign', { body: { to: 'sam' } })).status, 200);
+    const { status, text } = await sam.call('GET', '/v1/tasks/takeover');
+    assert.equal(status, 200, text);
+    assert.ok(text.includes(secret('title')) && !text.includes(secret('phase')), text);
+    await sue.inbox();
+  });
+
+  it('has none of the tasks that the former gave, and can give one of the same name', async () => {
+    const former = await inbox('dot', 'director');
+    await post(former, 'sue', 'task', { taskId: 'plan', title: secret('title'), description: secret('work') });
+    assert.equal((await broker.call('DELETE', '/v1/agents/dot')).status, 200);
+    const dot = await inbox('dot', 'director');
+    assert.equal((await dot.call('GET', '/v1/tasks/plan')).status, 404);
+    const moved = await dot.call('POST', '/v1/tasks/plan/reassign', { body: { to: 'sam' } });
+    assert.deepEqual([moved.status, moved.json.code], [404, 'NOT_FOUND']);
+    const own = await post(dot, 'sue', 'task', { taskId: 'plan', title: 'my own', description: 'other work' });
+    assert.ok(!own.duplicate, JSON.stringify(own));
+    const { status, json, text } = await dot.call('GET', '/v1/tasks/plan');
+    assert.deepEqual([status, json.title], [200, 'my own']);
+    assert.ok(!text.includes(marker), text);
+  });
+});
+
 describe('figures of the whole broker', () => {
   let broker;
   before(async () => { broker = await Broker.start(); });

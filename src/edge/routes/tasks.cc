@@ -29,14 +29,15 @@ Duration silence_of(const core::Tables& t, const core::Task& task, base::Time no
   return task.is_open() && silent >= t.rules.inbox_silence ? silent : Duration{};
 }
 
-void render_words(node::Broker& broker, const Principal& caller, base::Seq seq,
-                  std::string_view key, JsonWriter& out) {
+void render_words(node::Broker& broker, const Principal& caller, const core::Task& task,
+                  base::Seq seq, std::string_view key, JsonWriter& out) {
   if (seq.n == 0) {
     return;
   }
   const auto said = envelope_at(broker, caller.workspace, seq);
+  const core::Tables& t = broker.machine().find(caller.workspace)->tables();
   // One who had the task does not hear what its successor says.
-  if (!said || !may_see(caller, *said)) {
+  if (!said || !may_see_words(t, caller, task, seq, *said)) {
     return;
   }
   out.key(key).object().key("id").text(dialect::id_in(caller.dialect, *said));
@@ -67,9 +68,12 @@ void render_task(node::Broker& broker, const Principal& caller, const core::Task
   out.key("reports").number(uint64_t{task.reports}).key("errors").number(uint64_t{task.errors});
 }
 
-void render_moves(const core::Task& task, JsonWriter& out) {
+void render_moves(const Principal& caller, const core::Task& task, JsonWriter& out) {
   out.key("reassignments").array();
   for (const core::TaskMove& move : task.moves) {
+    if (!may_see(caller, move)) {
+      continue;
+    }
     out.object().key("at").time(move.at).key("from").text(move.from).key("to").text(move.to);
     out.key("by").text(move.by).end_object();
   }
@@ -105,9 +109,9 @@ std::string task_text(node::Broker& broker, const Principal& caller, const core:
     out.key("delivery");
     render_delivery(t, given, out);
   }
-  render_words(broker, caller, task.report, "status", out);
-  render_words(broker, caller, task.outcome, "outcome", out);
-  render_moves(task, out);
+  render_words(broker, caller, task, task.report, "status", out);
+  render_words(broker, caller, task, task.outcome, "outcome", out);
+  render_moves(caller, task, out);
   render_others(others, out);
   out.end_object();
   return text;
@@ -126,11 +130,12 @@ std::vector<const core::Task*> tasks_named(const core::Tables& t, const Principa
                                            const TaskName& name) {
   std::vector<const core::Task*> found = t.tasks.named(name.id);
   std::erase_if(found, [&](const core::Task* task) {
-    return !may_see(caller, *task) || (!name.director.empty() && task->director != name.director) ||
+    return !may_see(t, caller, *task) ||
+           (!name.director.empty() && task->director != name.director) ||
            (!name.thread.empty() && task->thread != name.thread);
   });
   const auto rank = [&](const core::Task* task) {
-    return std::tuple(task->director == caller.name, takes_part(caller, *task), task->is_open(),
+    return std::tuple(task->director == caller.name, takes_part(t, caller, *task), task->is_open(),
                       task->began);
   };
   std::ranges::sort(found, std::greater{}, rank);
@@ -183,7 +188,7 @@ void list_tasks(Call& call) {
   for (; at != all.rend() && !made->more; ++at) {
     const core::Task& task = at->second;
     const bool wanted =
-        may_see(call.caller, task) && (!state || core::task_state_words[task.state] == *state) &&
+        may_see(t, call.caller, task) && (!state || core::task_state_words[task.state] == *state) &&
         (!agent || task.director == *agent || task.specialist == *agent) &&
         (!silent || silence_of(t, task, now).us > 0) &&
         (!unfinished ||
