@@ -94,18 +94,24 @@ async function names(g) {
   if (said.status < 300) g.loses('a message on a topic with an invisible character');
 }
 
-// What is another's must look like what is not there.
+// What is another's must look like what is not there. That the id of a session, chosen by who began it, is
+// taken is said to whoever starts one of the same id, and docs/security.md says why: so nobody can guess the
+// id that the broker gives, and a start says nothing else.
 async function oracles(g) {
   const ana = await g.agent('ana', { dialect: 'collab', role: 'coordinator' });
   await g.agent('bo', { dialect: 'collab', role: 'worker' });
   const [cy, eve] = await g.agents('cy', 'eve', 'di');
   await ana.call('POST', '/v1/sessions', { body: { id: 'secret-session', participants: ['bo'], task: 'merge' } });
+  const given = (await ana.call('POST', '/v1/sessions', { body: { participants: ['bo'], task: 'merge' } })).json.id;
+  if (!/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(given)) g.sees(`the id of a session can be guessed: ${given}`);
+  const begun = await eve.call('POST', '/v1/sessions', { body: { id: 'secret-session', participants: ['eve'], task: 't' } });
+  g.seesIn(begun.text, { coordinator: 'ana', participant: '"bo"', task: 'merge', state: 'active' }, 'starts a session of a taken id');
   const sent = await cy.send('di', 'x', { conversation_id: 'secret-thread', type: 'request' });
   await cy.send('di', 'x', { conversation_id: 'second-thread' });
   await cy.send('nobody', 'x');
   const pairs = [
-    ['starts a session', (id) => eve.call('POST', '/v1/sessions', { body: { id, participants: ['eve'], task: 't' } }), 'secret-session', 'no-such-session'],
     ['reads a session', (id) => eve.call('GET', `/v1/sessions/${id}`), 'secret-session', 'no-such-session-2'],
+    ['reads a session with the id that the broker gave', (id) => eve.call('GET', `/v1/sessions/${id}`), given, 'no-such-session-2'],
     ['writes to a session', (id) => eve.call('POST', `/v1/sessions/${id}/findings`, { body: { x: 1 }, headers: { 'If-Match': '*' } }), 'secret-session', 'no-such-session-2'],
     ['sends in a session', (id) => eve.send('eve', 'x', { priority: 'critical' }, `?session=${id}`), 'secret-session', 'no-such-session-2'],
     ['sends in a thread', (id) => eve.send('eve', 'x', { conversation_id: id, priority: 'critical' }), 'secret-thread', 'no-such-thread'],
