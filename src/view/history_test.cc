@@ -126,6 +126,25 @@ TEST(History, ANameFindsNothingFromBeforeItsRegistration) {
   EXPECT_EQ(reader.thread(as("bo"), "talk").value()->messages, 2u);
 }
 
+// What a former agent of the name wrote to itself may be the next one's mail, and is not its word.
+TEST(History, WhatAFormerAgentSentIsNotFoundAsSentByTheNext) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  const auto old = world.ask("bo", a_send("bo", "m1").to("bo"));
+  world.wait(base::seconds(1));
+  const Time registered = world.clock.now();
+  const auto sent = world.ask("bo", a_send("bo", "m2").to("ana"));
+  ASSERT_TRUE(old && sent && world.ask("bo", core::Read{target("m1"), {}}));
+  folder.fold();
+  Reader reader = reader_of(world);
+  const Reader::Viewer anew{workspace_first, "bo", registered};
+  EXPECT_EQ(seqs_of(reader.search(anew, {})), (std::vector{sent->message, old->message}));
+  EXPECT_EQ(seqs_of(reader.search(anew, {.sent_only = true})), std::vector{sent->message});
+  EXPECT_EQ(seqs_of(reader.search(as("bo"), {.sent_only = true})),
+            (std::vector{sent->message, old->message}));
+}
+
 TEST(History, RefusedAndRepeatedSendsLeaveNoRow) {
   World world;
   Folder folder(world);

@@ -211,7 +211,9 @@ std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Se
   const auto who = number_of(viewer);
   const auto agent = search.agent.empty() ? std::optional<int64_t>(everyone)
                                     : principal(viewer.workspace, search.agent);
-  const auto from = timeline_.first_at(search.from);
+  // What a former agent of the name sent may be this one's mail, and is not its word.
+  const auto from =
+      timeline_.first_at(search.sent_only ? std::max(search.from, viewer.since) : search.from);
   const auto to = search.to == base::time_max ? Seq{INT64_MAX} : timeline_.first_at(search.to);
   if (!who || !agent) {
     return std::unexpected(!who ? who.error() : agent.error());

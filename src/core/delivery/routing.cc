@@ -139,6 +139,10 @@ std::expected<Route, Error> find_route(const ConstContext& context, const Envelo
   // The broker's own topics are few, and what it owes is always taken.
   if (!route.topic.empty() && t.topics.find(route.topic) == none && context.actor != none &&
       !broker_topics::is_own_topic(route.topic)) {
+    // Also a pattern would bring it to who takes it for another.
+    if (const std::string_view wrong = wrong_with_characters(route.topic); !wrong.empty()) {
+      return refuse(Code::bad_request, std::string(wrong), "/receiver");
+    }
     if (auto good = check_new_topics(t, t.agents[context.actor].name, 1, "/receiver"); !good) {
       return std::unexpected(good.error());
     }

@@ -444,7 +444,7 @@ std::string_view Submissions::task_thread(const Principal& caller, const core::E
           task->director == caller.name || std::ranges::find(to, task->director) != to.end();
       const std::tuple rank(between, task->is_open());
       // The newest of equals.
-      if (takes_part(caller, *task) && (found == nullptr || rank >= best)) {
+      if (takes_part(t, caller, *task) && (found == nullptr || rank >= best)) {
         found = task;
         best = rank;
       }
