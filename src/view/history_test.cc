@@ -253,6 +253,41 @@ TEST(History, ASearchGivesUpThePageNotTheSearchWhenItLookedAtTooMany) {
   EXPECT_EQ(second->next, Seq{});
 }
 
+// Whoever knows a thread's name, or a trace's id, can write very much under it.
+TEST(History, WhatOneTakesPartInIsFoundBehindAllThatOthersWroteThere) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  ASSERT_TRUE(world.ask("", an_agent("dan")));
+  world.ask("", core::SetRules{{{"queue_max", "1000000"},
+                                {"thread_messages_max", "1000000"},
+                                {"flow.rate.agent_out_per_min", "0"},
+                                {"flow.rate.agent_in_per_min", "0"},
+                                {"flow.rate.pair_per_min", "0"}}});
+  const Seq asked = world.ask("ana", in_thread(a_send("ana", "m1").to("bo"), "t"))->message;
+  core::Send gone_on = in_thread(a_send("ana", "m2").to("bo"), "t");
+  gone_on.envelope.trace_id = id_of("m1");
+  for (size_t n = 0; n <= Reader::scan_max; ++n) {
+    const std::string name = "f" + std::to_string(n);
+    core::Send send = in_thread(a_send("cy", name).to("dan"), "t");
+    send.envelope.trace_id = id_of("m1");
+    ASSERT_TRUE(world.ask("cy", send));
+  }
+  const Seq later = world.ask("ana", gone_on)->message;
+  folder.fold();
+  Reader reader = reader_of(world);
+  EXPECT_EQ(seqs_of(reader.search(as("bo"), {.thread = "t", .limit = 10})),
+            (std::vector{later, asked}));
+  EXPECT_EQ(seqs_of(reader.search(as("bo"), {.thread = "t", .before = later, .limit = 10})),
+            std::vector{asked});
+  const auto thread = reader.thread(as("bo"), "t");
+  ASSERT_TRUE(thread && *thread);
+  EXPECT_EQ((*thread)->messages, 1u);  // of the newest, which are looked at
+  const auto traced = reader.of_trace(as("bo"), id_of("m1"), 10);
+  ASSERT_TRUE(traced);
+  EXPECT_EQ(traced->size(), 2u);
+}
+
 TEST(History, CountsReceiversAndListsThemWhenTheyAreFew) {
   World world;
   Folder folder(world);
