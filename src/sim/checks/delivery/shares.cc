@@ -25,7 +25,7 @@ void check_fair(Model& model, const Step& step, std::string_view table, const Ho
     const std::string owner = step.wrong_owner ? "nobody" : name;
     const uint64_t had = in(holdings.kept, owner) + gone;
     for (const auto& [other, kept] : holdings.kept) {
-      if (had * 2 <= kept) {
+      if (had * 2 <= kept || (had < kept && kept < 64)) {
         model.fail(
             Check::share, step,
             text("{} of {} went for room, who had {}; {} has {}", table, owner, had, other, kept));
