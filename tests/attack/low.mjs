@@ -171,8 +171,8 @@ export const low = [
   { name: 'open_directory', issue: 'low', does: 'a data directory that others can write', run: openDirectory, own: true },
   { name: 'tls_suites', issue: 'low', does: 'TLS 1.2 with static RSA and CBC', run: tlsSuites, own: true },
   { name: 'names', issue: 'low', does: 'invisible characters and look-alikes in names', run: names },
-  { name: 'oracles', issue: 'low', does: "asks for others' things and for what is not there", run: oracles },
-  { name: 'seq_leak', issue: 'low', does: "seq tells of another workspace's activity", run: seqLeak },
+  { name: 'oracles', issue: 'low', does: "asks for others' things and for what is not there", run: oracles, known: /^starts a session: 409/ },
+  { name: 'seq_leak', issue: 'low', does: "seq tells of another workspace's activity", run: seqLeak, known: /seq counts it$/ },
   { name: 'two_authorizations', issue: 'low', does: 'two Authorization fields', run: twoAuthorizations },
   { name: 'origin_userinfo', issue: 'low', does: 'Origin http://localhost:x@evil', run: originUserinfo },
 ];
