@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hundred attackers of all kinds at once, for five minutes at length. Two others go on with their work: what was
 // acknowledged to them arrives, and a bystander hardly notices.
+import http from 'node:http';
 import { megabyte, published, request, sleep } from './ground.mjs';
 
 const count = 100;
@@ -30,6 +31,7 @@ async function pipelined(g, bytes, options) {
 
 async function crowd(g) {
   const [ana, bo] = [await g.agent('ana', { dialect: 'inbox', role: 'director' }), await g.agent('bo', { dialect: 'inbox', role: 'specialist' })];
+  ana.keep = new http.Agent({ keepAlive: true, maxSockets: 1 });  // the attackers wait for each other's connections
   const eves = [];
   for (let n = 0; n < count; ++n) eves.push(await (n % 2 ? g.agent(`eve-${n}`) : g.greedy(`eve-${n}`)));
   const acts = Object.values(kinds);
@@ -53,6 +55,7 @@ async function crowd(g) {
     })();
     await Promise.all([...attackers, work]);
   });
+  ana.keep.destroy();
   const { json } = await bo.inbox('?limit=1');
   if (json.count !== sent.length) g.loses(`${sent.length - json.count} of ${sent.length} acknowledged messages`);
   if (refused > 0) g.loses(`${refused} messages of ana were refused`);

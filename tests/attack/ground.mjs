@@ -170,7 +170,7 @@ export class Ground {
   ask(agent, method, path, body, headers = {}) {
     return new Promise((done) => {
       const request = http.request(this.broker.url + path, {
-        method, agent: this.keep,
+        method, agent: agent.keep ?? this.keep,
         headers: { Authorization: `Bearer ${agent.token}`, ...agent.headers, ...(body ? { 'Content-Length': Buffer.byteLength(body) } : {}), ...headers },
       }, (response) => {
         const parts = [];
