@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hundred attackers of all kinds at once, for five minutes. Two others go on with their work: what was
+// A hundred attackers of all kinds at once, for five minutes at length. Two others go on with their work: what was
 // acknowledged to them arrives, and a bystander hardly notices.
+import http from 'node:http';
 import { megabyte, published, request, sleep } from './ground.mjs';
 
 const count = 100;
@@ -30,6 +31,7 @@ async function pipelined(g, bytes, options) {
 
 async function crowd(g) {
   const [ana, bo] = [await g.agent('ana', { dialect: 'inbox', role: 'director' }), await g.agent('bo', { dialect: 'inbox', role: 'specialist' })];
+  ana.keep = new http.Agent({ keepAlive: true, maxSockets: 1 });  // the attackers wait for each other's connections
   const eves = [];
   for (let n = 0; n < count; ++n) eves.push(await (n % 2 ? g.agent(`eve-${n}`) : g.greedy(`eve-${n}`)));
   const acts = Object.values(kinds);
@@ -53,16 +55,17 @@ async function crowd(g) {
     })();
     await Promise.all([...attackers, work]);
   });
+  ana.keep.destroy();
   const { json } = await bo.inbox('?limit=1');
   if (json.count !== sent.length) g.loses(`${sent.length - json.count} of ${sent.length} acknowledged messages`);
   if (refused > 0) g.loses(`${refused} messages of ana were refused`);
-  if (g.p99 >= p99_max_ms) g.loses(`the bystander's p99: ${g.p99.toFixed(1)} ms`);
-  g.note(`${count} attackers, ${Object.keys(kinds).join(', ')}; ana sent ${sent.length}; in all ${Math.round(g.grown / megabyte)} MB`);
+  if (g.p99 - g.control.p99 >= p99_max_ms) g.loses(`the bystander's p99: ${g.p99.toFixed(1)} ms, where another waited ${g.control.p99.toFixed(1)} ms`);
+  g.note(`${count} attackers for ${g.seconds} s, ${Object.keys(kinds).join(', ')}; ana sent ${sent.length}; in all ${Math.round(g.grown / megabyte)} MB`);
   // A bound for each attacker, and for the bystander's p99 in place of its longest wait.
   g.grown /= count;
   g.stall_ms_max = Infinity;
 }
 
 export const crowds = [
-  { name: 'crowd', issue: 'all', does: '100 attackers of all kinds at once for 5 minutes', run: crowd, long: true },
+  { name: 'crowd', issue: 'all', does: '100 attackers of all kinds at once', run: crowd, long: true },
 ];

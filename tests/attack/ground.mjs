@@ -22,6 +22,26 @@ const firstInLine = process.getuid?.() === 0
 // The bystander is before all that have no deadline, and does little.
 const atOnce = process.getuid?.() === 0 && process.platform === 'linux' ? ['chrt', '--rr', '2'] : [];
 
+function watching(url, token) {
+  const { hostname, port } = new URL(url);
+  const [program, ...rest] = [...atOnce, process.execPath, '--single-threaded', fileURLToPath(new URL('bystander.mjs', import.meta.url)), hostname, port, token];
+  return spawn(program, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+}
+
+// Another broker that nobody attacks, with a bystander of its own: what that one waits is the machine's.
+export class Elsewhere {
+  async start() {
+    this.broker = await Broker.start({ under: firstInLine });
+    this.watcher = watching(this.broker.url, (await this.broker.addAgent('bystander')).token);
+    return this;
+  }
+
+  async end() {
+    this.watcher.kill();
+    await this.broker.remove();
+  }
+}
+
 async function memoryOf(pid) {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const of = (name) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)[1]) * 1024;
@@ -29,8 +49,9 @@ async function memoryOf(pid) {
 }
 
 export class Ground {
-  constructor({ short, seconds, strangers = false }) {
-    Object.assign(this, { short, seconds, strangers, lost: [], seen: [], notes: [], grown: 0, looks: 0 });
+  // `many` is how much the attack does of what it does; `elsewhere` a bystander of another broker.
+  constructor({ short, seconds, many, elsewhere, strangers = false }) {
+    Object.assign(this, { short, seconds, many, elsewhere, strangers, lost: [], seen: [], notes: [], grown: 0, looks: 0, control: { stall: 0, p99: 0 } });
   }
 
   // What of others' was lost, or denied to them.
@@ -55,11 +76,17 @@ export class Ground {
 
   // The process of the bystander; anew when the broker has another port.
   watch() {
-    const { hostname, port } = new URL(this.broker.url);
     this.watcher?.kill();
-    const [program, ...rest] = [...atOnce, process.execPath, '--single-threaded', fileURLToPath(new URL('bystander.mjs', import.meta.url)),
-      hostname, port, this.bystander.token];
-    this.watcher = spawn(program, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    this.watcher = watching(this.broker.url, this.bystander.token);
+  }
+
+  // Lets the broker have what it keeps of the newest messages in memory, whoever sent them: the
+  // records of the last ones and the pages of the history. That much is nobody's growth.
+  async warm() {
+    const ana = await this.greedy('warm');
+    const body = 'w'.repeat(60_000);
+    await this.flood(ana, 400, () => published('warm.made', { payload: { content_type: 'text', body } }), { batch: 20 });
+    await this.broker.historyIsWhole();
   }
 
   // One whom flow's rates do not bind, because it has another dialect; it speaks flow all the same.
@@ -114,15 +141,16 @@ export class Ground {
     const { pid } = this.broker.process;
     const before = await memoryOf(pid);
     await writeFile(`/proc/${pid}/clear_refs`, '5').catch(() => {});  // the peak begins anew
-    this.watcher.send('start');
-    await once(this.watcher, 'message');
+    const watchers = [this.watcher, this.elsewhere].filter(Boolean);
+    await Promise.all(watchers.map((each) => { each.send('start'); return once(each, 'message'); }));
     const began = performance.now();
     try {
       await attack();
       await sleep(after);
     } finally {
-      this.watcher.send('stop');
-      const [found] = await once(this.watcher, 'message');
+      const [[found], [control = { stall: 0, p99: 0 }] = []] =
+        await Promise.all(watchers.map((each) => { each.send('stop'); return once(each, 'message'); }));
+      this.control = { stall: Math.max(this.control.stall, control.stall), p99: Math.max(this.control.p99, control.p99) };
       this.took = (this.took ?? 0) + performance.now() - began;
       this.stall = Math.max(this.stall ?? 0, found.stall);
       this.p99 = Math.max(this.p99 ?? 0, found.p99);
@@ -142,7 +170,7 @@ export class Ground {
   ask(agent, method, path, body, headers = {}) {
     return new Promise((done) => {
       const request = http.request(this.broker.url + path, {
-        method, agent: this.keep,
+        method, agent: agent.keep ?? this.keep,
         headers: { Authorization: `Bearer ${agent.token}`, ...agent.headers, ...(body ? { 'Content-Length': Buffer.byteLength(body) } : {}), ...headers },
       }, (response) => {
         const parts = [];

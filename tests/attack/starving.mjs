@@ -96,7 +96,7 @@ async function mailbox(g, eve, count) {
 
 async function coldLists(g) {
   const eve = await g.agent('eve');
-  g.note(`mailbox ${told(await mailbox(g, eve, g.short ? 120 : 1_000))}`);
+  g.note(`mailbox ${told(await mailbox(g, eve, g.many))}`);
   await g.restart();  // nothing of it is in memory
   await g.during(async () => {
     const socket = await g.socket();
@@ -119,7 +119,7 @@ async function historyQueue(g) {
   const eve = await g.agent('eve');
   const ana = await g.agent('ana');
   await ana.send('bystander', 'hello');
-  g.note(`mailbox ${told(await mailbox(g, eve, g.short ? 120 : 1_000))}`);
+  g.note(`mailbox ${told(await mailbox(g, eve, g.many))}`);
   await g.broker.historyIsWhole();
   let worst = 0;
   await g.during(async () => {
@@ -180,8 +180,8 @@ export const starving = [
   { name: 'strangers_unread', issue: '7', does: 'no token: 400 connections ask 200 times for /openapi.json and read nothing', run: strangersUnread, strangers: true },
   { name: 'strangers_idle', issue: '7', does: 'no token: 10,100 connections that rest, half of them amid a head', run: strangersIdle, strangers: true },
   { name: 'unknown_receivers', issue: '8', does: '95, then 300 messages to 1,000 names that nobody has', run: unknownReceivers },
-  { name: 'cold_lists', issue: '10', does: '40 lists of an inbox of 1,000 messages of 1 MB, cold; tasks, sessions, escalations likewise', run: coldLists },
-  { name: 'history_queue', issue: '10', does: '120 lists of the history at once, of 500 messages of 1 MB', run: historyQueue },
+  { name: 'cold_lists', issue: '10', does: '40 lists of an inbox of {} messages of 1 MB, cold; tasks, sessions, escalations likewise', many: [120, 1_000], run: coldLists },
+  { name: 'history_queue', issue: '10', does: '120 lists of the history at once, of {} messages of 1 MB', many: [120, 1_000], run: historyQueue },
   { name: 'run_lock', issue: '11', does: "holds the lock !run:bo; bo's parley run", run: runLock },
   { name: 'pipelined_turn', issue: '13', does: '256 KB of pipelined lists of threads, agents, topics, locks, metrics', run: pipelinedTurn },
 ];
