@@ -42,12 +42,21 @@ void PeerTable::mark_ready(Peer& peer) {
   }
 }
 
-void PeerTable::charge_ready(const Peer& peer, Duration time) {
-  ready_.charge(peer.connection.line(), static_cast<uint64_t>(std::max<int64_t>(time.us, 0)));
+void PeerTable::charge_ready(const Peer& peer, uint64_t stood_in, Duration time) {
+  charge(ready_, peer, stood_in, time);
 }
 
-void PeerTable::charge_dirty(const Peer& peer, Duration time) {
-  dirty_.charge(peer.connection.line(), static_cast<uint64_t>(std::max<int64_t>(time.us, 0)));
+void PeerTable::charge_dirty(const Peer& peer, uint64_t stood_in, Duration time) {
+  charge(dirty_, peer, stood_in, time);
+}
+
+void PeerTable::charge(base::MeteredQueue<ConnectionId>& queue, const Peer& peer, uint64_t stood_in,
+                       Duration time) {
+  const auto cost = static_cast<uint64_t>(std::max<int64_t>(time.us, 0));
+  queue.charge(stood_in, cost);
+  if (const uint64_t line = peer.connection.line(); line != stood_in) {
+    queue.charge(line, cost);
+  }
 }
 
 }  // namespace parley::net

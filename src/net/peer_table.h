@@ -47,8 +47,9 @@ class PeerTable {
   // It is to be read, or resumed.
   void mark_ready(Peer& peer);
   // What was done with one that was ready has taken so long: by that its line gets its next turn.
-  void charge_ready(const Peer& peer, Duration time);
-  void charge_dirty(const Peer& peer, Duration time);  // the same of one that was dirty
+  // That is the line in which it stood before, and that of its caller, if it is known since.
+  void charge_ready(const Peer& peer, uint64_t stood_in, Duration time);
+  void charge_dirty(const Peer& peer, uint64_t stood_in, Duration time);  // of one that was dirty
   bool has_dead() const { return !dead_.empty(); }
   size_t dead() const { return dead_.size(); }
   bool has_ready() const { return !ready_.empty(); }
@@ -93,6 +94,8 @@ class PeerTable {
  private:
   using Ids = std::vector<ConnectionId>;
 
+  static void charge(base::MeteredQueue<ConnectionId>& queue, const Peer& peer, uint64_t stood_in,
+                     Duration time);
   template <class Queue, class IsOver, class Act>
   void take(Queue& queue, bool Peer::*mark, const IsOver& is_over,
             const Act& act) {

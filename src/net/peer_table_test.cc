@@ -76,6 +76,33 @@ TEST(PeerTable, CallersTakeTurns) {
   EXPECT_EQ(bench.dirty(), (Ids{1, 4, 2, 3}));
 }
 
+// The caller of a new connection is known only when it was served: it must not have been free of
+// charge until then, or who always has new ones comes before everybody.
+TEST(PeerTable, NewConnectionsPayInTheLineInWhichTheyStood) {
+  Bench bench;
+  const auto feed = [](PeerTable::Peer& peer, const std::string& caller) {
+    std::string request = "GET / HTTP/1.1\r\nHost: a\r\nX-Caller: " + caller + "\r\n\r\n";
+    peer.connection.feed(request);
+  };
+  Ids served;
+  const auto serve = [&](PeerTable::Peer& peer) {
+    const uint64_t line = peer.connection.line();
+    served.push_back(peer.connection.id());
+    feed(peer, peer.connection.id() == 1 ? "2" : "1");
+    bench.table.charge_ready(peer, line, base::microseconds(500));
+  };
+  PeerTable::Peer& known = bench.come();
+  feed(known, "2");
+  bench.table.mark_ready(known);
+  bench.table.take_ready([](size_t) { return false; }, serve);
+  for (size_t n = 0; n < 3; ++n) {
+    bench.table.mark_ready(bench.come());
+  }
+  bench.table.mark_ready(known);
+  bench.table.take_ready([](size_t) { return false; }, serve);
+  EXPECT_EQ(served, (Ids{1, 2, 1, 3, 4}));
+}
+
 TEST(PeerTable, TheDeadAreDroppedOnceAndAreNotHandedOutAnyMore) {
   Bench bench;
   PeerTable::Peer& known = bench.come();

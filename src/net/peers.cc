@@ -73,8 +73,9 @@ void Peers::flush() {
   };
   peers_.take_dirty(is_over, [this](Peer& peer) {
     const Time flushed_from = time_of_work();
+    const uint64_t line = peer.connection.line();
     flush(peer);
-    peers_.charge_dirty(peer, time_of_work() - flushed_from);
+    peers_.charge_dirty(peer, line, time_of_work() - flushed_from);
   });
 }
 

@@ -410,7 +410,7 @@ void Loop::serve(Peer& peer) {
   } else {
     read(of(peer));
   }
-  peers_.charge_ready(peer, monotonic_now() - slice_began_);
+  peers_.charge_ready(peer, line, monotonic_now() - slice_began_);
   if (is_behind_) {
     behind_[line] += goes_on ? little_bytes + 1 : read_bytes_ - before;
   }

@@ -159,6 +159,7 @@ int main(int argc, char** argv) {
   uint64_t seed = 0;
   uint64_t steps = 0;
   bool edge = false;
+  bool greedy = false;
   bool digests = false;
   uint64_t failures_max = 5;
   sim::Options options;
@@ -166,6 +167,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", seed, "one seed");
   app.add_option("--steps", steps, "steps of one run");
   app.add_flag("--edge", edge, "with the edges: clients at the bytes; what they recorded decides");
+  app.add_flag("--greedy", greedy, "the edges, with agents that take all they can get");
   app.add_option("--failures", failures_max, "stop after so many");
   app.add_flag("--digests", digests,
                "print one of each seed: a change of form leaves them as they are");
@@ -174,6 +176,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   const auto range = seed != 0 ? std::optional(Range{seed, seed}) : parse_range(seeds);
   const auto planted = parse_canary(canary);
+  edge = edge || greedy;
   if (!range) {
     std::cerr << "--seeds wants FROM..TO, such as 1..200; \"" << seeds << "\" is not\n";
     return 2;
@@ -196,7 +199,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (edge) {
-    edge_sim::Options edge_options{.verbose = options.verbose};
+    edge_sim::Options edge_options{.verbose = options.verbose, .greedy = greedy};
     edge_options.steps = steps > 0 ? static_cast<uint32_t>(steps) : edge_options.steps;
     return run_edge(*range, edge_options, failures_max);
   }

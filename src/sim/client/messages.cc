@@ -21,7 +21,9 @@ std::string in_flow(const Draft& draft, Time now, const std::string& id) {
   std::string text;
   JsonWriter out(text);
   out.object().key("id").text(id).key("type").text(draft.type);
-  out.key("conversation_id").text(draft.conversation);
+  if (!draft.conversation.empty()) {
+    out.key("conversation_id").text(draft.conversation);
+  }
   out.key("sender").text(draft.sender).key("receiver").text(draft.receiver);
   out.key("priority").text(draft.priority);
   if (!draft.on_timeout.empty()) {

@@ -18,7 +18,7 @@ struct Draft {
   std::string type = "notification";
   std::string priority = "normal";
   std::string in_reply_to{};
-  std::string conversation{};
+  std::string conversation{};  // Empty: none, which flow takes only where it is lenient.
   std::string words{};  // Begins with the marker.
   std::string on_timeout{};
   std::string task{};  // Of inbox: what it is about.

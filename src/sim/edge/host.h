@@ -22,6 +22,7 @@ struct Shape {
   size_t fresh_bytes = 32 * 1'024 * 1'024;
   size_t feed_bytes = size_t{256} << 20;
   std::map<std::string, std::string> rules{};
+  bool is_busy = false;  // As PipeServer has it.
 };
 
 // The broker as a process: what `parley serve` joins, on a journal that fails and a clock that is

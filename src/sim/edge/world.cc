@@ -1,60 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/edge/world.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 
 #include "lib/json.h"
 #include "sim/client/admin.h"
 #include "sim/client/agent.h"
 #include "sim/client/messages.h"
-#include "sim/edge/entropy.h"
+#include "sim/edge/ground.h"
 #include "sim/edge/history.h"
 #include "sim/edge/hooks.h"
 #include "sim/edge/host.h"
 #include "sim/edge/verdict.h"
+#include "sim/greed/greed.h"
 
 namespace parley::edge_sim {
 
 namespace {
 
 using sim::text;
-namespace fs = std::filesystem;
-
-constexpr Time start_time{1'763'000'000'000'000};
-
-// A directory in memory, where there is one, that goes with it.
-class Scratch {
- public:
-  Scratch() {
-    const fs::path memory = "/dev/shm";
-    const fs::path base = fs::exists(memory) ? memory : fs::temp_directory_path();
-    path_ = (base / text("parley-sim-{}-{}", ::getpid(), ++last_)).string();
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  static inline uint64_t last_ = 0;
-  std::string path_;
-};
-
-sim::Setting setting_of(const Options& options) {
-  seed_entropy(options.seed);
-  sim::Setting setting{.random = sim::Random(options.seed), .clock = sim::Clock(start_time)};
-  setting.verbose = options.verbose;
-  return setting;
-}
 
 class World {
  public:
@@ -454,10 +418,13 @@ Result World::run() {
 
 }  // namespace
 
-Result run(const Options& options) { return World(options).run(); }
+Result run(const Options& options) {
+  return options.greedy ? run_greedy(options) : World(options).run();
+}
 
 std::string replay_command(const Options& options) {
-  return text("parley_sim --edge --seed {} --steps {}", options.seed, options.steps);
+  return text("parley_sim {} --seed {} --steps {}", options.greedy ? "--greedy" : "--edge",
+              options.seed, options.steps);
 }
 
 }  // namespace parley::edge_sim

@@ -15,6 +15,7 @@ struct Options {
   uint64_t seed = 1;
   uint32_t steps = 300;
   bool verbose = false;
+  bool greedy = false;  // With greedy agents and bystanders instead: sim/greed/greed.h.
 };
 
 struct Result {

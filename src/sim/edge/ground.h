@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/edge/world.h"
+#include "sim/setting.h"
+
+namespace parley::edge_sim {
+
+// A directory in memory, where there is one, that goes with it.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  static inline uint64_t last_ = 0;
+  std::string path_;
+};
+
+// What a run begins with: its chance, and what the broker takes for chance, from the seed.
+sim::Setting setting_of(const Options& options);
+
+}  // namespace parley::edge_sim
