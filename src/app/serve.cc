@@ -18,7 +18,7 @@
 #include "app/config.h"
 #include "app/posix.h"
 #include "app/text/terminal.h"
-#include "base/paced_clock.h"
+#include "base/clock/paced_clock.h"
 #include "edge/api/api.h"
 #include "edge/telemetry/otlp.h"
 #include "journal/file/file.h"
