@@ -16,9 +16,10 @@
 #include <thread>
 
 #include "app/config.h"
+#include "app/disk_room.h"
 #include "app/posix.h"
 #include "app/text/terminal.h"
-#include "base/paced_clock.h"
+#include "base/clock/paced_clock.h"
 #include "edge/api/api.h"
 #include "edge/telemetry/otlp.h"
 #include "journal/file/file.h"
@@ -198,63 +199,6 @@ class StopOnSignal {
 
 void warn(const std::string& text) { std::fprintf(stderr, "parley: %s\n", text.c_str()); }
 
-// What can still be written to the disk of a directory; as much as one wants where that is unknown.
-uint64_t free_bytes(const std::string& directory) {
-  std::error_code error;
-  const auto space = std::filesystem::space(directory, error);
-  return error ? UINT64_MAX : space.available;
-}
-
-// A file that only takes space, so that a broker can start on a disk that others have filled, and
-// let agents settle what waits. `disk.reserve` keeps the broker itself from filling it.
-constexpr size_t ballast_bytes_max = size_t{8} << 20;
-// With less than this a file that cannot be written is no reason not to start.
-constexpr uint64_t full_below = 64 * 1024;
-
-std::string ballast_of(const Config& config) { return config.data + "/reserve"; }
-
-// Before anything is written.
-void make_room_to_start(const Config& config) {
-  const uint64_t free = free_bytes(config.data);
-  if (free >= ballast_bytes_max || free >= config.disk_reserve) {
-    return;
-  }
-  const bool had_some = ::unlink(ballast_of(config).c_str()) == 0;
-  warn("the disk of " + config.data + " is full: " + std::to_string(free) + " bytes are free" +
-       (had_some ? ", and what was kept for a start is used now" : "") +
-       "; make room, or let agents settle what waits");
-}
-
-// Once it has started, if the disk has room again.
-void keep_room_to_start(const Config& config) {
-  const size_t bytes = std::min(ballast_bytes_max, config.disk_reserve);
-  const std::string path = ballast_of(config);
-  if (bytes == 0 || ::access(path.c_str(), F_OK) == 0 ||
-      free_bytes(config.data) < config.disk_reserve + bytes) {
-    return;
-  }
-  const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0600);
-  const bool made = file >= 0 && ::fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0;
-  if (file >= 0) {
-    ::close(file);
-  }
-  if (file >= 0 && !made) {
-    ::unlink(path.c_str());  // a file system that cannot reserve
-  }
-}
-
-// What is left for new messages, when the history has caught up: each message that it still has to
-// take goes through SQLite's log, which grows to about what is between two checkpoints. Spares of
-// the journal are no room for it, nor for snapshots: at most half of what is left counts as such.
-uint64_t room_on(const std::string& data, journal::FileJournal& journal, uint64_t growth) {
-  const uint64_t log_bytes = view::Runner::Options{}.checkpoint_bytes;
-  const uint64_t history = growth + std::min(growth, log_bytes);
-  const uint64_t free = free_bytes(data);
-  const uint64_t room = journal.room();
-  const uint64_t loose = free - std::min(free, history);
-  return std::min(room - std::min(room, history), base::saturating_sum(loose, loose));
-}
-
 void tell_jump(base::Duration by, bool believed) {
   const std::string text = base::format_duration(base::rough(by));
   warn(believed ? "the machine's clock stayed ahead by " + text + ", so the broker's time is set"
@@ -324,12 +268,18 @@ std::unique_ptr<view::Runner> start_view(const Config& config, journal::Journal&
   return std::move(*view);
 }
 
+struct Clocks {
+  base::Clock& clock;
+  base::Clock& steady;
+};
+
 // Starts the broker, and lets it and its view catch up with the journal.
 std::expected<std::unique_ptr<node::Broker>, Error> start_broker(const Config& config,
                                                                  journal::FileJournal& journal,
-                                                                 base::Clock& clock,
-                                                                 base::Clock& steady,
+                                                                 DiskRoom& disk,
+                                                                 const Clocks& clocks,
                                                                  view::Runner* view) {
+  auto& [clock, steady] = clocks;
   node::Node::Options options;
   // A later life of this node has a greater number. Two nodes that start at once differ by chance.
   options.origin = static_cast<uint64_t>(clock.now().us) << 12 | (lib::random_u64() & 0xfff);
@@ -338,8 +288,8 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(const Config& c
   options.warn = [](const Error& error) { warn(error.detail); };
   options.clock = &clock;
   options.room_min = config.disk_reserve;
-  options.room = [&journal, view, data = config.data] {
-    return room_on(data, journal, view == nullptr ? 0 : view->feed().growth_bytes());
+  options.room = [&journal, &disk, view] {
+    return disk.left(journal.room(), view == nullptr ? 0 : view->feed().growth_bytes());
   };
   if (view != nullptr) {
     view::Feed& feed = view->feed();
@@ -390,7 +340,8 @@ double bytes_in(const std::string& directory) {
 }
 
 std::vector<edge::Gauge> gauges(const Config& config, journal::FileJournal& journal,
-                                const edge::SpanExporter* exporter, base::PacedClock& clock) {
+                                const DiskRoom& disk, const edge::SpanExporter* exporter,
+                                base::PacedClock& clock) {
   const auto total = [exporter](uint64_t (edge::SpanExporter::*count)() const) {
     return [exporter, count] {
       return exporter == nullptr ? 0.0 : static_cast<double>((exporter->*count)());
@@ -404,7 +355,7 @@ std::vector<edge::Gauge> gauges(const Config& config, journal::FileJournal& jour
       {"parley_otlp_failures_total", "Requests that the collector did not take.",
        total(&edge::SpanExporter::failures)},
       {"parley_disk_free_bytes", "What is free on the disk of the data directory.",
-       [data = config.data] { return static_cast<double>(free_bytes(data)); }},
+       [&disk] { return static_cast<double>(disk.free()); }},
       {"parley_disk_reserve_bytes", "What stays free there: disk.reserve.",
        [bytes = config.disk_reserve] { return static_cast<double>(bytes); }},
       {"parley_journal_bytes", "Size of the journal's files, reserved space included.",
@@ -508,6 +459,7 @@ class BrokerProcess {
   std::expected<void, Error> listen(edge::Api& api);
 
   const Config& config_;
+  DiskRoom disk_{{.data = config_.data, .reserve = config_.disk_reserve}};
   base::SystemClock wall_;
   base::BootClock steady_;
   base::PacedClock clock_{wall_, steady_};
@@ -519,7 +471,9 @@ class BrokerProcess {
 };
 
 std::expected<void, Error> BrokerProcess::start() {
-  make_room_to_start(config_);
+  if (const auto full = disk_.make_room_to_start()) {
+    warn(*full);
+  }
   auto journal = journal::FileJournal::open(
       {.directory = config_.data + "/journal", .keep_free = config_.disk_reserve}, clock_);
   if (!journal) {
@@ -531,7 +485,7 @@ std::expected<void, Error> BrokerProcess::start() {
   view_ = start_view(
       config_, *journal_, [this](std::function<void()> work) { server_->post(std::move(work)); },
       exporter_.get());
-  auto broker = start_broker(config_, *journal_, clock_, steady_, view_.get());
+  auto broker = start_broker(config_, *journal_, disk_, {clock_, steady_}, view_.get());
   if (!broker) {
     return std::unexpected(broker.error());
   }
@@ -549,7 +503,7 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
   }
   auto saved = edge::mcp::SavedSessions::open(config_.data + "/mcp.sessions", clock_.now(),
                                               {.life = config_.mcp.session_life});
-  if (!saved && free_bytes(config_.data) >= full_below) {
+  if (!saved && !disk_.is_full()) {
     return std::unexpected(saved.error());
   }
   if (!saved) {
@@ -566,7 +520,7 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
                              .hosts = std::move(hosts),
                              .view = view_.get(),
                              .questions_per_principal_max = config_.history_questions_max,
-                             .gauges = gauges(config_, *journal_, exporter_.get(), clock_),
+                             .gauges = gauges(config_, *journal_, disk_, exporter_.get(), clock_),
                              .mcp = config_.mcp,
                              .mcp_key = *key,
                              .mcp_sessions = saved ? std::move(*saved) : nullptr,
@@ -605,7 +559,6 @@ std::expected<void, Error> BrokerProcess::serve(const TestAccess* access) {
   if (auto listening = listen(api); !listening) {
     return listening;
   }
-  keep_room_to_start(config_);
   return run(config_, *server_);
 }
 

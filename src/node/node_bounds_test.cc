@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a node keeps to whatever comes: the length of a step, the pace of time, what it stores.
-#include "base/paced_clock.h"
+#include "base/clock/paced_clock.h"
 #include "node/node_test.h"
 
 namespace parley::node {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "base/paced_clock.h"
+#include "base/clock/paced_clock.h"
 
 namespace parley::sim {
 

@@ -360,6 +360,23 @@ std::expected<MessageRef, Error> find_repeated(const Tables& t, const Envelope& 
   return first;
 }
 
+// To whom it goes, if its sender may write to them.
+std::expected<Route, Error> plan_route(const ConstContext& context, const Envelope& envelope,
+                                       const OutboxItem* item) {
+  auto route = find_route(context, envelope);
+  if (!route) {
+    return route;
+  }
+  route->news = item != nullptr && item->kind == OutboxKind::published ? item : nullptr;
+  if (auto good = check_receivers(context, envelope, *route); !good) {
+    return std::unexpected(good.error());
+  }
+  if (auto good = check_roles(context, envelope, *route); !good) {
+    return std::unexpected(good.error());
+  }
+  return route;
+}
+
 }  // namespace
 
 bool is_malformed(const Error& error) {
@@ -412,18 +429,11 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
   if (auto good = check_escalation_share(context, command); !good) {
     return std::unexpected(good.error());
   }
-  auto routed = find_route(context, envelope);
+  auto routed = plan_route(context, envelope, item);
   if (!routed) {
     return std::unexpected(routed.error());
   }
   plan.route = std::move(*routed);
-  plan.route.news = item != nullptr && item->kind == OutboxKind::published ? item : nullptr;
-  if (auto good = check_receivers(context, envelope, plan.route); !good) {
-    return std::unexpected(good.error());
-  }
-  if (auto good = check_roles(context, envelope, plan.route); !good) {
-    return std::unexpected(good.error());
-  }
   const auto given = find_given(context, envelope, plan.route, plan.content);
   if (!given || *given) {
     plan.given = given.value_or(std::nullopt);

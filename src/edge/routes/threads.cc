@@ -114,7 +114,8 @@ struct ThreadTree {
   std::optional<view::StoredThread> stored;
 };
 
-// A list of threads on its way. All are looked at, some in each turn: there may be many.
+// A list of threads on its way. All are looked at, and those that are wanted written, some in each
+// turn: there may be many.
 struct ThreadWalk {
   // A thread may go between two turns, and another come to its slot.
   struct Found {
@@ -126,7 +127,12 @@ struct ThreadWalk {
   std::vector<view::StoredThread> old;
   core::ThreadRef at = 0;      // the next one that is looked at
   std::vector<Found> found{};  // the newest
-  bool is_over = false;        // its client hung up
+  bool has_looked = false;     // at all of them
+  size_t written = 0;          // of those that were found
+  uint64_t shown = 0;
+  std::string text{};
+  JsonWriter out{text};  // the list, so far
+  bool is_over = false;  // its client hung up
 };
 
 bool is_wanted(const ThreadWalk& walk, core::AgentRef agent, const core::Thread& thread) {
@@ -145,47 +151,49 @@ void keep_newest(ThreadWalk& walk) {
   walk.found.resize(shown);
 }
 
-void answer_threads(const ThreadWalk& walk) {
-  const Asker& asker = walk.asker;
-  const core::Tables& t = asker.tables();
+// Writes some of those that were found. True: the last.
+bool write_on(ThreadWalk& walk) {
+  constexpr size_t written_max = 64;
+  const core::Tables& t = walk.asker.tables();
   const core::AgentRef agent = t.agents.find(walk.filter.agent);
-  std::vector<const core::Thread*> found;
-  for (const ThreadWalk::Found& each : walk.found) {
+  for (const size_t end = std::min(walk.found.size(), walk.written + written_max);
+       walk.written < end; ++walk.written) {
+    const ThreadWalk::Found& each = walk.found[walk.written];
     const core::Thread& thread = t.threads[each.ref];
     if (thread.root == each.root && is_wanted(walk, agent, thread)) {
-      found.push_back(&thread);
+      ++walk.shown;
+      walk.out.object();
+      render_thread(t, thread, walk.out);
+      walk.out.end_object();
     }
   }
-  const size_t shown = found.size();
-  std::vector<const view::StoredThread*> archived;
+  return walk.written == walk.found.size();
+}
+
+void answer_threads(ThreadWalk& walk) {
+  const Asker& asker = walk.asker;
+  const core::Tables& t = asker.tables();
   // The engine's thread of the name may be another's, who began it when this one was forgotten.
   for (const view::StoredThread& thread : walk.old) {
     const core::ThreadRef ref = t.threads.find(thread.name);
     if ((ref == core::none || !may_see(asker.caller, t.threads[ref])) &&
-        shown + archived.size() < walk.filter.limit) {
-      archived.push_back(&thread);
+        walk.shown < walk.filter.limit) {
+      ++walk.shown;
+      walk.out.object();
+      render_old_thread(thread, walk.out);
+      walk.out.end_object();
     }
   }
+  walk.out.end_array();
   std::string text;
   JsonWriter out(text);
-  out.object().key("count").number(uint64_t{shown + archived.size()}).key("threads").array();
-  for (size_t n = 0; n < shown; ++n) {
-    out.object();
-    render_thread(t, *found[n], out);
-    out.end_object();
-  }
-  for (const view::StoredThread* thread : archived) {
-    out.object();
-    render_old_thread(*thread, out);
-    out.end_object();
-  }
-  out.end_array().end_object();
+  out.object().key("count").number(walk.shown).key("threads").raw(walk.text).end_object();
   asker.respond(json_response(200, std::move(text)));
 }
 
 // Looks at some of them. True: at the last.
 bool look_on(ThreadWalk& walk) {
-  constexpr uint32_t looked_at_max = 4'096;
+  constexpr uint32_t looked_at_max = 1'024;
   const core::Tables& t = walk.asker.tables();
   const core::AgentRef agent = t.agents.find(walk.filter.agent);
   for (const core::ThreadRef end = std::min(t.threads.end(), walk.at + looked_at_max);
@@ -198,13 +206,18 @@ bool look_on(ThreadWalk& walk) {
   return walk.at >= t.threads.end();
 }
 
-// Looks at the rest in later turns, in which the callers take turns.
+bool go_on(ThreadWalk& walk) {
+  walk.has_looked = walk.has_looked || look_on(walk);
+  return walk.has_looked && write_on(walk);
+}
+
+// Does the rest in later turns, in which the callers take turns.
 void look_later(const std::shared_ptr<ThreadWalk>& walk) {
   walk->asker.context->deferred.push(caller_id(walk->asker.caller), [walk] {
     if (walk->is_over || walk->asker.refuse_if_stale()) {
       return;
     }
-    if (look_on(*walk)) {
+    if (go_on(*walk)) {
       answer_threads(*walk);
     } else {
       look_later(walk);
@@ -215,7 +228,8 @@ void look_later(const std::shared_ptr<ThreadWalk>& walk) {
 void begin_list(const Asker& asker, const ThreadFilter& filter,
                 std::vector<view::StoredThread> old) {
   const auto walk = std::make_shared<ThreadWalk>(asker, filter, std::move(old));
-  if (look_on(*walk)) {
+  walk->out.array();
+  if (go_on(*walk)) {
     answer_threads(*walk);
   } else if (asker.context->waiting->begin(asker)) {
     asker.context->waiting->add(asker, [walk] { walk->is_over = true; });

@@ -26,7 +26,11 @@ constexpr int snapshots_nice = 10;
 Archive::Archive(Disk& disk, Options options, Recovered&& recovered)
     : disk_(disk),
       options_(std::move(options)),
-      spares_(std::move(recovered.spares)),
+      spares_(disk,
+              {.directory = options_.directory,
+               .bytes = options_.segment_bytes,
+               .keep_free = options_.keep_free},
+              std::move(recovered.spares)),
       snapshots_(std::move(recovered.snapshots)) {
   for (std::vector<Segment>* const segments : {&recovered.logs, &recovered.carried}) {
     for (Segment& segment : *segments) {
@@ -49,7 +53,7 @@ Archive::~Archive() {
     stopping_ = true;
     // The next start makes a spare and is told of a trim again. A snapshot stays wanted: whoever
     // handed one over whole counts on it.
-    spare_wanted_ = false;
+    spares_.want_nothing();
     trim_waiting_.reset();
   }
   changed_.notify_all();
@@ -63,35 +67,25 @@ Archive::~Archive() {
 std::expected<std::string, Error> Archive::take_file(uint64_t bytes) {
   if (bytes == options_.segment_bytes) {
     const std::lock_guard lock(mutex_);
-    if (!spares_.empty()) {
-      std::string path = std::move(spares_.back());
-      spares_.pop_back();
-      return path;
+    if (auto spare = spares_.take()) {
+      return std::move(*spare);
     }
   }
   return reserve_file(disk_, options_.directory, bytes);
 }
 
 uint64_t Archive::room() {
-  // A file system that does not say is taken for a large one: a full disk shows in other ways.
-  const int64_t free = disk_.free_bytes(options_.directory);
-  const std::lock_guard lock(mutex_);
-  return base::saturating_sum(free < 0 ? UINT64_MAX : static_cast<uint64_t>(free),
-                              spares_.size() * options_.segment_bytes);
-}
-
-// A spare only makes appending faster. What is kept free is for what the broker cannot do without.
-std::expected<std::string, Error> Archive::make_spare_if_free() {
-  const int64_t free = disk_.free_bytes(options_.directory);
-  if (free >= 0 && static_cast<uint64_t>(free) < options_.segment_bytes + options_.keep_free) {
-    return std::unexpected(storage_error("make a spare in", options_.directory, ENOSPC));
+  Lock lock(mutex_);
+  const uint64_t room = spares_.room();
+  if (spares_.has_work()) {
+    wake(lock);
   }
-  return make_spare(disk_, options_.directory, options_.segment_bytes);
+  return room;
 }
 
 void Archive::want_spare() {
   Lock lock(mutex_);
-  spare_wanted_ = spares_.empty();
+  spares_.want();
   wake(lock);
 }
 
@@ -155,7 +149,7 @@ void Archive::trim(Seq upto, std::vector<Seq> keep) {
 void Archive::settle() {
   Lock lock(mutex_);
   changed_.wait(lock, [this] {
-    return !is_keeping_house_ && !is_storing_ && !spare_wanted_ && !snapshot_waiting_ &&
+    return !is_keeping_house_ && !is_storing_ && !spares_.has_work() && !snapshot_waiting_ &&
            !trim_waiting_;
   });
 }
@@ -197,14 +191,9 @@ bool Archive::keep_house(Lock& lock) {
   is_keeping_house_ = true;
   bool worked = true;
   // The spare first: without one appending is slower, while space can wait.
-  if (std::exchange(spare_wanted_, false)) {
-    lock.unlock();
-    auto made = make_spare_if_free();
-    lock.lock();
-    if (made) {
-      spares_.push_back(std::move(*made));
-    } else {
-      trouble_ = made.error();
+  if (spares_.has_work()) {
+    if (const auto done = spares_.work(lock); !done) {
+      trouble_ = done.error();
     }
   } else if (const auto trim = std::exchange(trim_waiting_, std::nullopt)) {
     give_back(*trim, lock);
@@ -289,7 +278,7 @@ void Archive::retire(const std::vector<const Segment*>& segments, Lock& lock) {
     const std::string path = segment->path;
     const bool reusable = segment->header.kind == SegmentKind::log &&
                           segment->file_bytes == options_.segment_bytes &&
-                          spares_.size() + spares.size() < spares_max;
+                          spares.size() < spares_.places();
     const std::string next =
         reusable ? options_.directory + "/" + spare_name(new_salt()) : path + ".tmp";
     if (const int done = disk_.rename(path, next); done < 0) {
@@ -312,7 +301,7 @@ void Archive::retire(const std::vector<const Segment*>& segments, Lock& lock) {
     trouble_ = storage_error("sync", options_.directory, -synced);
     return;
   }
-  spares_.insert(spares_.end(), spares.begin(), spares.end());
+  spares_.add(spares);
 }
 
 }  // namespace parley::journal

@@ -12,6 +12,7 @@
 
 #include "journal/archive/archived_segments.h"
 #include "journal/archive/place.h"
+#include "journal/archive/spares.h"
 #include "journal/file/disk.h"
 #include "journal/file/recovery.h"
 #include "journal/file/segment.h"
@@ -29,7 +30,7 @@ class Archive {
     std::string directory;
     uint64_t segment_bytes = 0;
     bool background = true;  // false: the work is done inside the call that asks for it
-    uint64_t keep_free = 0;  // bytes of the disk; no spare is made that would leave less
+    uint64_t keep_free = 0;  // bytes of the disk; no spare is made, nor kept, that leaves less
   };
 
   Archive(Disk& disk, Options options, Recovered&& recovered);
@@ -44,7 +45,8 @@ class Archive {
   // no space.
   std::expected<std::string, Error> take_file(uint64_t bytes);
 
-  // How many bytes the next files can have: what is free on the disk, and the spares.
+  // How many bytes the next files can have: what is free on the disk, and the spares. Gives spares
+  // back while less than `keep_free` is free.
   uint64_t room();
 
   // Asks for a spare to be made if there is none.
@@ -80,7 +82,6 @@ class Archive {
   void run(Work work);
   void wake(Lock& lock);
   bool keep_house(Lock& lock);
-  std::expected<std::string, Error> make_spare_if_free();
   bool keep_snapshots(Lock& lock);
   void store(Snapshot& snapshot, Lock& lock);
   bool is_stopping();
@@ -97,9 +98,8 @@ class Archive {
   bool is_storing_ = false;
   // Only the housekeeper removes, so that it may look at a segment without the mutex.
   ArchivedSegments segments_;
-  std::vector<std::string> spares_;
+  Spares spares_;
   std::vector<Seq> snapshots_;
-  bool spare_wanted_ = false;
   std::optional<Snapshot> snapshot_waiting_;
   std::optional<Trim> trim_waiting_;
   std::optional<Error> save_failure_;

@@ -42,12 +42,12 @@ TEST(Survey, ReadsAFileOnlyOnce) {
   SimulatedDisk disk;
   Segment log = write_segment(disk, SegmentKind::log, {1, 2, 3, 4});
   survey(disk, {&log}, {Seq{1}, Seq{2}, Seq{4}});
-  const uint64_t reads = disk.reads();
+  const uint64_t reads = disk.calls().reads;
   survey(disk, {&log}, {Seq{4}});
   EXPECT_EQ(live(log), Seqs{4});
   survey(disk, {&log}, {});
   EXPECT_EQ(live(log), Seqs{});
-  EXPECT_EQ(disk.reads(), reads);
+  EXPECT_EQ(disk.calls().reads, reads);
 }
 
 TEST(Survey, LeavesOutASegmentThatCannotBeReadAndGoesOn) {

@@ -40,7 +40,7 @@ class FileJournal final : public Journal {
     // and the simulator repeat exactly.
     bool background = true;
     Disk* disk = nullptr;    // the machine's own when null; outlives the journal
-    uint64_t keep_free = 0;  // bytes of the disk; no spare is made that would leave less
+    uint64_t keep_free = 0;  // bytes of the disk; no spare is made, nor kept, that leaves less
   };
 
   // Reads and checks the whole journal. data_in_use when another process has it open,

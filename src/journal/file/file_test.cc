@@ -337,20 +337,20 @@ TEST(FileJournal, ReadingBackTheBatchTouchesNoDisk) {
   Bench bench;
   const auto journal = bench.open();
   ASSERT_TRUE(append(*journal, {"a", "b", "c"}));
-  const uint64_t reads = bench.disk.reads();
+  const uint64_t reads = bench.disk.calls().reads;
   EXPECT_EQ(payloads_after(*journal, 0).size(), 3u);
   EXPECT_EQ(journal->fetch(Seq{2}).value(), "b");
-  EXPECT_EQ(bench.disk.reads(), reads);
+  EXPECT_EQ(bench.disk.calls().reads, reads);
 }
 
 TEST(FileJournal, BatchIsOneWriteAndOneSync) {
   Bench bench;
   const auto journal = bench.open();
-  const uint64_t calls = bench.disk.changing_calls();
+  const uint64_t calls = bench.disk.calls().changing;
   ASSERT_TRUE(append(*journal, {"a", "b", "c"}));
-  EXPECT_EQ(bench.disk.changing_calls(), calls + 2);
+  EXPECT_EQ(bench.disk.calls().changing, calls + 2);
   ASSERT_TRUE(append(*journal, {"d"}, Sync::no));
-  EXPECT_EQ(bench.disk.changing_calls(), calls + 3);
+  EXPECT_EQ(bench.disk.calls().changing, calls + 3);
 }
 
 TEST(FileJournal, RecordsAreReadBesideTheCaller) {
@@ -390,11 +390,11 @@ TEST(FileJournal, AppendingWritesNoZerosWhenNoSpareIsReady) {
   Bench bench;
   const auto journal = bench.open();
   ASSERT_TRUE(append(*journal, {"a"}));
-  const uint64_t calls = bench.disk.changing_calls();
+  const uint64_t calls = bench.disk.calls().changing;
   // Larger than a segment, so that no spare will do.
   ASSERT_TRUE(append(*journal, {std::string(size_t{3} << 20, 'l')}));
   // Made, reserved, its header written and synced, named, the directory synced; then the batch.
-  EXPECT_LE(bench.disk.changing_calls(), calls + 8);
+  EXPECT_LE(bench.disk.calls().changing, calls + 8);
   EXPECT_EQ(journal->fetch(Seq{2}).value().size(), size_t{3} << 20);
   ASSERT_TRUE(append(*journal, {"b"}));
   EXPECT_EQ(payloads_after(*journal, 2), std::vector<std::string>{"b"});
@@ -426,10 +426,10 @@ TEST(FileJournal, FailedSyncEndsTheAppendingUntilReopened) {
   bench.disk.fail_next(Call::sync, EIO);
   EXPECT_EQ(append(*journal, {"bad"}).error().code, base::Code::storage_failed);
   EXPECT_EQ(journal->last(), Seq{1});
-  const uint64_t calls = bench.disk.changing_calls();
+  const uint64_t calls = bench.disk.calls().changing;
   EXPECT_EQ(append(*journal, {"later"}).error().code, base::Code::storage_failed);
   EXPECT_EQ(journal->save({Seq{1}, ""}).error().code, base::Code::storage_failed);
-  EXPECT_EQ(bench.disk.changing_calls(), calls) << "nothing may be tried again";
+  EXPECT_EQ(bench.disk.calls().changing, calls) << "nothing may be tried again";
   EXPECT_EQ(payloads_after(*journal, 0), std::vector<std::string>{"good"});
   journal.reset();
   bench.disk.restart(1);
@@ -653,13 +653,13 @@ TEST(FileJournal, VerifyNamesDamageAndChangesNothing) {
     EXPECT_EQ(sound->files[0].base, Seq{1});
   }
   ten.bench.flip(ten.path, ten.offsets[4] + 40);
-  const uint64_t calls = ten.bench.disk.changing_calls();
+  const uint64_t calls = ten.bench.disk.calls().changing;
   const auto damaged = verify(ten.bench.disk, directory);
   ASSERT_TRUE(damaged);
   EXPECT_FALSE(damaged->sound());
   EXPECT_NE(damaged->files[0].damage->detail.find("at byte " + std::to_string(ten.offsets[4])),
             std::string::npos);
-  EXPECT_EQ(ten.bench.disk.changing_calls(), calls);
+  EXPECT_EQ(ten.bench.disk.calls().changing, calls);
 }
 
 TEST(FileJournal, EveryRecordCanBeVisitedForADump) {

@@ -67,6 +67,34 @@ TEST(Room, WhatIsKeptFreeIsThereForTheNextSegment) {
   }
 }
 
+// Spares are of no use to snapshots, nor to the history.
+TEST(Room, SparesAreGivenBackWhenLessIsFreeThanIsToBe) {
+  Bench bench(8);
+  const auto journal = bench.open(2);
+  ASSERT_EQ(bench.spares(), 1u);
+  bench.disk.set_capacity(bench.disk.bytes_used() + 2 * segment_bytes - 1);
+  EXPECT_EQ(journal->room(), 3 * segment_bytes - 1);
+  EXPECT_EQ(bench.spares(), 0u);
+  EXPECT_EQ(journal->room(), 3 * segment_bytes - 1) << "nothing is lost by that";
+}
+
+// After a burst there are two of them, and only one is too much.
+TEST(Room, NoMoreSparesAreGivenBackThanMustBe) {
+  Bench bench(12);
+  const auto journal = bench.open(2);
+  const std::string payload(1'000, 'f');
+  const std::string_view view = payload;
+  for (size_t n = 0; n < 4 * segment_bytes / payload.size(); ++n) {
+    ASSERT_TRUE(journal->append(std::span(&view, 1), Sync::yes));
+  }
+  ASSERT_TRUE(journal->save({journal->last(), ""}));
+  journal->trim(journal->last(), {});
+  ASSERT_EQ(bench.spares(), 2u);
+  bench.disk.set_capacity(bench.disk.bytes_used() + segment_bytes);
+  journal->room();
+  EXPECT_EQ(bench.spares(), 1u);
+}
+
 // The number of the process in the lock is only for a message.
 TEST(Room, AFullDiskIsOpened) {
   Bench bench(8);

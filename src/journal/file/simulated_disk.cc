@@ -113,14 +113,9 @@ uint64_t SimulatedDisk::bytes_used() const {
   return sum;
 }
 
-uint64_t SimulatedDisk::changing_calls() const {
+SimulatedDisk::Calls SimulatedDisk::calls() const {
   const std::lock_guard lock(mutex_);
-  return changing_calls_;
-}
-
-uint64_t SimulatedDisk::reads() const {
-  const std::lock_guard lock(mutex_);
-  return reads_;
+  return calls_;
 }
 
 int SimulatedDisk::open(const std::string& path, OpenMode mode) {
@@ -160,7 +155,7 @@ void SimulatedDisk::close(int fd) {
 
 ssize_t SimulatedDisk::read(int fd, char* to, size_t size, uint64_t at) {
   const std::lock_guard lock(mutex_);
-  ++reads_;
+  ++calls_.reads;
   const Handle& handle = handles_.at(fd);
   const auto fault = std::ranges::find_if(faults_, [&](const Fault& f) {
     return f.call == Call::read && handle.path.find(f.part) != std::string::npos;
@@ -312,7 +307,7 @@ bool SimulatedDisk::fits(const Inode& inode, size_t end) const {
 // Counts the call, takes the power away when its time has come, and returns the error that a test
 // asked for, or 0.
 int SimulatedDisk::trouble(Call call, const std::string& path) {
-  ++changing_calls_;
+  ++calls_.changing;
   if (calls_left_) {
     *calls_left_ -= *calls_left_ > 0 ? 1 : 0;
     if (*calls_left_ == 0) {

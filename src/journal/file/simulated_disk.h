@@ -44,8 +44,11 @@ class SimulatedDisk final : public Disk {
   void replace(const std::string& path, std::string contents);
   std::vector<std::string> paths() const;
   uint64_t bytes_used() const;
-  uint64_t changing_calls() const;
-  uint64_t reads() const;
+  struct Calls {
+    uint64_t changing = 0;
+    uint64_t reads = 0;
+  };
+  Calls calls() const;
 
   int open(const std::string& path, OpenMode mode) override;
   void close(int fd) override;
@@ -104,8 +107,7 @@ class SimulatedDisk final : public Disk {
   std::vector<Fault> faults_;
   std::optional<uint64_t> capacity_;
   std::optional<uint64_t> calls_left_;
-  uint64_t changing_calls_ = 0;
-  uint64_t reads_ = 0;
+  Calls calls_;
 };
 
 }  // namespace parley::journal

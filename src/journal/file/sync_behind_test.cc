@@ -156,9 +156,9 @@ TEST(SyncBehind, BatchCountsOnceItIsSyncedAndTheCallerIsTold) {
   bench.journal->wait();
   EXPECT_EQ(bench.journal->appending(), Appending::idle);
   EXPECT_EQ(bench.journal->last(), Seq{2});
-  const uint64_t reads = bench.disk.inner.reads();
+  const uint64_t reads = bench.disk.inner.calls().reads;
   EXPECT_EQ(bench.payloads(), (std::vector{Bench::large('a'), Bench::large('a')}));
-  EXPECT_EQ(bench.disk.inner.reads(), reads) << "the batch is still in memory";
+  EXPECT_EQ(bench.disk.inner.calls().reads, reads) << "the batch is still in memory";
   bench.open();  // the former one's thread has ended: it has said all
   EXPECT_EQ(bench.told, 1);
   EXPECT_EQ(bench.journal->last(), Seq{2});
@@ -186,13 +186,13 @@ TEST(SyncBehind, TheBatchBeforeThePendingOneIsStillInMemory) {
     bench.journal->wait();
     const Seq last = bench.journal->last();
     bench.hold_up(c);
-    const uint64_t reads = bench.disk.inner.reads();
+    const uint64_t reads = bench.disk.inner.calls().reads;
     EXPECT_EQ(bench.journal->fetch(last).value(), "x");
     size_t found = 0;
     const auto count = [&found](const Record&) { ++found; };
     ASSERT_TRUE(bench.journal->read(Seq{last.n - 2}, no_limit, count));
     EXPECT_EQ(found, 2u);
-    EXPECT_EQ(bench.disk.inner.reads(), reads);
+    EXPECT_EQ(bench.disk.inner.calls().reads, reads);
     bench.disk.open_gate();
     bench.journal->wait();
   }
@@ -263,7 +263,7 @@ TEST(SyncBehind, FailureLosesTheBatchAndEndsTheAppending) {
     bench.journal->wait();
     EXPECT_EQ(bench.journal->appending(), Appending::lost);
     EXPECT_EQ(bench.journal->last(), Seq{1});
-    const uint64_t calls = bench.disk.inner.changing_calls();
+    const uint64_t calls = bench.disk.inner.calls().changing;
     for (const std::string& again : {Bench::large('b'), std::string("small")}) {
       const auto refused = bench.append({again});
       ASSERT_FALSE(refused);
@@ -272,7 +272,7 @@ TEST(SyncBehind, FailureLosesTheBatchAndEndsTheAppending) {
                 std::string::npos)
           << refused.error().detail;
     }
-    EXPECT_EQ(bench.disk.inner.changing_calls(), calls) << "nothing may be tried again";
+    EXPECT_EQ(bench.disk.inner.calls().changing, calls) << "nothing may be tried again";
     EXPECT_EQ(bench.payloads(), std::vector<std::string>{"good"});
     bench.journal.reset();
     EXPECT_EQ(bench.told, 1);

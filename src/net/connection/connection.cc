@@ -11,10 +11,11 @@ namespace {
 constexpr Duration trim_after = base::seconds(1);
 // Of a buffer for answers that is kept for the next one, where the caller is not known.
 constexpr size_t stranger_room_max = 4096;
-// When to try again after too much was held.
-constexpr Duration hold_again_after = base::seconds(1);
+constexpr uint64_t line_of_new = UINT64_MAX;
 
 }  // namespace
+
+uint64_t Connection::line() const { return is_known() ? state_.held.caller() : line_of_new; }
 
 void Connection::count_held() {
   state_.held.count({.unfinished = kept_.size() + http_.held_bytes() +
@@ -56,19 +57,8 @@ void Connection::refuse_to_hold() {
   if (mode_ == Mode::websocket) {
     websocket_->close_unread(CloseCode::try_again_later, "too many messages that are not whole");
     websocket_->drop_message();
-  } else if (state_.held.is_caller_known()) {
-    const size_t limit = state_.around.limits.unfinished_bytes_per_principal_max;
-    refuse({Code::rate_limited,
-            "your unfinished requests hold over " + std::to_string(limit) +
-                " bytes (server.unfinished_bytes_per_principal_max); send fewer bodies at once",
-            {},
-            hold_again_after});
   } else {
-    refuse({Code::overloaded,
-            "too much is held for callers that are not known yet; ask again after a pause, with "
-            "the head of the request at once",
-            {},
-            hold_again_after});
+    refuse(state_.held.sends_too_much());
   }
   std::string().swap(kept_);  // to assign an empty one keeps the room
   http_.drop_request();
@@ -135,18 +125,9 @@ void Connection::respond(uint64_t number, const Response& response) {
     fail();  // the peer does not know whether the request was carried out, which is the truth
     return;
   }
-  http_.respond(number, fits ? response : state_.around.handler->problem(reads_too_little()));
+  http_.respond(number, fits ? response
+                             : state_.around.handler->problem(state_.held.reads_too_little()));
   count_held();
-}
-
-Error Connection::reads_too_little() const {
-  const size_t limit = state_.around.limits.unread_bytes_per_principal_max;
-  return {Code::rate_limited,
-          "over " + std::to_string(limit) +
-              " bytes of answers wait to be read on your connections "
-              "(server.unread_bytes_per_principal_max); read them, or ask for less at once",
-          {},
-          hold_again_after};
 }
 
 void Connection::start_stream(uint64_t number, const Response& head) {
@@ -214,7 +195,7 @@ void Connection::tick() {
   if (phase() == Phase::open) {
     tick_open();
   } else if (phase() == Phase::closing && output().empty() &&
-             state_.around.now - state_.closing_since > linger) {
+             state_.around.now - state_.closing_since > ConnectionState::linger) {
     fail();
   }
 }
@@ -226,8 +207,8 @@ void Connection::tick_open() {
   }
   check_times();
   // Whatever goes on: a byte now and then must not keep the room that something large took.
-  if (state_.around.now - trimmed_ > trim_after && output().empty()) {
-    trimmed_ = state_.around.now;
+  if (state_.around.now - state_.trimmed > trim_after && output().empty()) {
+    state_.trimmed = state_.around.now;
     trim();
   }
 }

@@ -22,16 +22,13 @@ class Connection {
  public:
   using Phase = ConnectionPhase;
 
-  // The time that a peer has to end its side after we have ended ours.
-  static constexpr Duration linger = base::seconds(2);
-
   Connection(ConnectionId id, Surroundings& around) : state_(id, around), http_(state_) {}
 
   ConnectionId id() const { return state_.id; }
   Phase phase() const { return state_.phase; }
   // Connections of one line are served one after the other, lines in turn. Each caller has one; so
   // have all strangers, and all of whom no request was seen yet.
-  uint64_t line() const { return is_known() ? state_.held.caller() : line_of_new; }
+  uint64_t line() const;
   // The handler knows of it, and must hear of its end.
   bool is_known() const { return http_.requests() > 0; }
 
@@ -77,14 +74,12 @@ class Connection {
 
  private:
   enum class Mode : uint8_t { http, stream, websocket };
-  static constexpr uint64_t line_of_new = UINT64_MAX;
 
   // Takes from the front of the bytes what can be used now; false when nothing more can be.
   bool take(std::span<char>& bytes);
   bool is_paused() const;
   // Brings the account of the caller up to date.
   void count_held();
-  Error reads_too_little() const;
   // Over the limit: says so, and drops what is not whole.
   void refuse_to_hold();
   void tick_open();
@@ -98,7 +93,6 @@ class Connection {
   bool ended_ = false;  // the peer has ended its side
   bool cut_short_ = false;
   std::string kept_;  // bytes that came in and could not be used yet
-  Time trimmed_;      // when memory that was not used was given back
 };
 
 }  // namespace parley::net

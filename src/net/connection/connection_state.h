@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "net/accounts.h"
+#include "net/connection/accounts.h"
 #include "net/connection/answer_queue.h"
 #include "net/connection/holdings.h"
 #include "net/connection/output_buffer.h"
@@ -33,6 +33,9 @@ enum class ConnectionPhase : uint8_t { open, closing, dead };
 // What both protocols of a connection use: its output, the account of its caller, its times. A part
 // of Connection, which has one.
 struct ConnectionState {
+  // The time that a peer has to end its side after we have ended ours.
+  static constexpr Duration linger = base::seconds(2);
+
   ConnectionState(ConnectionId number, Surroundings& shared)
       : id(number), around(shared), active(shared.now), progress(shared.now) {}
 
@@ -62,6 +65,7 @@ struct ConnectionState {
   Time active;    // bytes came in, or the last answer left
   Time progress;  // the output was empty or became shorter
   Time closing_since;
+  Time trimmed;  // memory that was not used was given back
   OutputBuffer output;
   AnswerQueue answers{output, around.limits.pipelined_max};
   Holdings held{around, id};

@@ -287,7 +287,7 @@ TEST(Connection, PeerThatDoesNotCloseIsDroppedAfterALinger) {
   peer.send("\x01");
   peer.read();
   EXPECT_TRUE(peer.connection->output_ended());
-  peer.pass(Connection::linger);
+  peer.pass(ConnectionState::linger);
   EXPECT_EQ(peer.connection->phase(), Phase::closing);
   peer.pass(base::milliseconds(1));
   EXPECT_EQ(peer.connection->phase(), Phase::dead);
@@ -596,7 +596,7 @@ TEST(Connection, PeerThatAnswersNoCloseIsDropped) {
   peer.open_websocket();
   peer.connection->close(1001, "");
   peer.read();
-  peer.pass(Connection::linger);
+  peer.pass(ConnectionState::linger);
   EXPECT_EQ(peer.connection->phase(), Phase::closing);
   peer.pass(base::milliseconds(1));
   EXPECT_EQ(peer.connection->phase(), Phase::dead);

@@ -2,6 +2,7 @@
 #include "net/connection/holdings.h"
 
 #include <algorithm>
+#include <string>
 
 #include "net/connection/connection_state.h"
 
@@ -13,6 +14,8 @@ namespace {
 constexpr size_t stranger_output_max = 16 * 1024;
 // A connection that holds no more output than this may always be answered.
 constexpr size_t output_share_min = 16 * 1024;
+// When to try again after too much was held.
+constexpr Duration again_after = base::seconds(1);
 
 }  // namespace
 
@@ -81,6 +84,22 @@ bool Holdings::is_within_limits() const {
          account_->unfinished_bytes <= around_.limits.unfinished_bytes_per_principal_max;
 }
 
+Error Holdings::sends_too_much() const {
+  if (!is_caller_known()) {
+    return {Code::overloaded,
+            "too much is held for callers that are not known yet; ask again after a pause, with "
+            "the head of the request at once",
+            {},
+            again_after};
+  }
+  return {Code::rate_limited,
+          "your unfinished requests hold over " +
+              std::to_string(around_.limits.unfinished_bytes_per_principal_max) +
+              " bytes (server.unfinished_bytes_per_principal_max); send fewer bodies at once",
+          {},
+          again_after};
+}
+
 // A connection that keeps to an even share is never turned away: all of them together stay within
 // the limit.
 bool Holdings::strangers_may_hold(size_t more) const {
@@ -101,6 +120,15 @@ bool Holdings::may_answer(size_t size) const {
   }
   return account_->unread_bytes + size <= around_.limits.unread_bytes_per_principal_max ||
          counted_.unread + size <= share_of_output();
+}
+
+Error Holdings::reads_too_little() const {
+  return {Code::rate_limited,
+          "over " + std::to_string(around_.limits.unread_bytes_per_principal_max) +
+              " bytes of answers wait to be read on your connections "
+              "(server.unread_bytes_per_principal_max); read them, or ask for less at once",
+          {},
+          again_after};
 }
 
 size_t Holdings::output_max() const {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "net/accounts.h"
+#include "net/connection/accounts.h"
 
 namespace parley::net {
 
@@ -41,8 +41,12 @@ class Holdings {
   void count(const Bytes& held);
   // Whether what is held may be.
   bool is_within_limits() const;
+  // Why not: requests and messages that are not whole.
+  Error sends_too_much() const;
   // Whether so much more output may be held.
   bool may_answer(size_t size) const;
+  // Why not, where the caller is known.
+  Error reads_too_little() const;
   // How much output may wait before the connection is read no further.
   size_t output_max() const;
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <ctime>
 
-#include "base/paced_clock.h"
+#include "base/clock/paced_clock.h"
 #include "base/time.h"
 
 namespace parley::base {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/accounts.h"
+#include "net/connection/accounts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/paced_clock.h"
+#include "base/clock/paced_clock.h"
 
 #include <gtest/gtest.h>
 
