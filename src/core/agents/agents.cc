@@ -117,6 +117,7 @@ AgentRef Agents::restore(Agent agent) {
   }
   set_rights(ref, agents_[ref].rights);
   set_role(ref, std::string(agents_[ref].role));
+  set_capabilities(ref, std::vector(agents_[ref].capabilities));
   for (const TokenHash& token : tokens) {
     add_token(ref, token, std::numeric_limits<size_t>::max());
   }
@@ -168,6 +169,7 @@ void Agents::unregister(AgentRef ref) {
   orchestrators_.erase(ref);
   maintainers_.erase(ref);
   moderators_.erase(ref);
+  set_capabilities(ref, {});
   const auto [first, last] = by_skeleton_.equal_range(base::skeleton(agent.name));
   const auto seen = std::find_if(first, last, [ref](auto& item) { return item.second == ref; });
   if (seen != last) {
@@ -219,6 +221,24 @@ void Agents::set_rights(AgentRef ref, uint8_t rights) {
   };
   keep(Right::maintainer, maintainers_);
   keep(Right::moderator, moderators_);
+}
+
+void Agents::set_capabilities(AgentRef ref, std::vector<std::string> capabilities) {
+  for (const std::string& former : agents_[ref].capabilities) {
+    const auto at = by_capability_.find(former);
+    if (at != by_capability_.end() && at->second.erase(ref) > 0 && at->second.empty()) {
+      by_capability_.erase(at);
+    }
+  }
+  for (const std::string& capability : capabilities) {
+    by_capability_[capability].insert(ref);
+  }
+  agents_[ref].capabilities = std::move(capabilities);
+}
+
+const std::set<AgentRef>* Agents::able(std::string_view capability) const {
+  const auto at = by_capability_.find(capability);
+  return at == by_capability_.end() ? nullptr : &at->second;
 }
 
 std::vector<AgentRef> Agents::stewards() const {

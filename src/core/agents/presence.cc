@@ -2,6 +2,7 @@
 #include "core/agents/presence.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/time.h"
 #include "core/delivery/redelivery.h"
@@ -142,19 +143,24 @@ AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_v
     needed = {std::string(action)};
   }
   AgentRef best = none;
-  if (needed.empty()) {
+  const std::set<AgentRef>* const able = needed.empty() ? nullptr : t.agents.able(needed.front());
+  if (able == nullptr) {
     return best;
   }
-  for (const AgentRef ref : t.agents.sorted()) {  // by name: the first of equals stays
+  for (const AgentRef ref : *able) {
     const Agent& agent = t.agents[ref];
+    const auto rank = [&t](AgentRef each) {  // of equals the first by name
+      return std::tie(t.agents[each].inbox.unsettled, t.agents[each].name);
+    };
     const bool fits =
         agent.kind == PrincipalKind::agent && ref != away && ref != sender &&
-        agent.role != "observer" && std::ranges::find(receivers, ref) == receivers.end() &&
-        (session == nullptr || session->has(agent.name)) && agent.is_available() &&
-        t.load_of(ref) < t.rules.queue_max &&
+        agent.role != "observer" && agent.is_available() && t.load_of(ref) < t.rules.queue_max &&
+        (session == nullptr || session->has(agent.name)) &&
+        (best == none || rank(ref) < rank(best)) &&
         std::ranges::all_of(
-            needed, [&](const std::string& capability) { return can(agent, capability); });
-    if (fits && (best == none || agent.inbox.unsettled < t.agents[best].inbox.unsettled)) {
+            needed, [&](const std::string& capability) { return can(agent, capability); }) &&
+        std::ranges::find(receivers, ref) == receivers.end();
+    if (fits) {
       best = ref;
     }
   }

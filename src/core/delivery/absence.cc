@@ -32,12 +32,18 @@ void redirect_absent(const ConstContext& context, const Send& command, Route& ro
   }
   // What is said in a session stays among those who take part.
   const Session* const session = t.sessions.find(command.envelope.session);
+  size_t looked_for = 0;
   for (AgentRef& receiver : route.agents) {
     if (t.agents[receiver].is_available()) {
       continue;
     }
     if (policy == OnUnavailable::fail) {
       route.absent.push_back(receiver);
+      continue;
+    }
+    // Each looks through all who could stand in. For more than these it waits.
+    constexpr size_t redirected_max = 16;
+    if (++looked_for > redirected_max) {
       continue;
     }
     const AgentRef other = presence::stand_in(t, receiver, context.actor, command.envelope.action,

@@ -16,9 +16,9 @@ namespace parley::core {
 // are good as long as they hold something, and must not show in anything that is compared or
 // stored.
 //
-// "Most" is exact within a factor of two: holders stand in classes by the power of two of what they
-// hold, and change their place only when that crosses one. So a change costs one look-up, and who
-// holds less than half of the largest is never named.
+// "Most" is exact up to 63 things, and beyond that within a factor of two: holders stand in classes
+// by the power of two of what they hold, and change their place only when that crosses one. So a
+// change costs one look-up, and who holds less than half of the largest is never named.
 class Shares {
  public:
   explicit Shares(uint64_t hash_seed = 0) : seed_(hash_seed) {}
