@@ -2,6 +2,7 @@
 #include "core/agents/presence.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/time.h"
 #include "core/delivery/redelivery.h"
@@ -49,6 +50,23 @@ void arm(Tables& t, AgentRef ref, Time at) {
 
 bool can(const Agent& agent, std::string_view capability) {
   return std::ranges::find(agent.capabilities, capability) != agent.capabilities.end();
+}
+
+// Those who have the one of these capabilities that fewest have; nobody where there are none.
+const Directory::Refs& fewest_with(const Directory& directory,
+                                   const std::vector<std::string>& capabilities) {
+  static const Directory::Refs nobody;
+  const Directory::Refs* fewest = nullptr;
+  for (const std::string& capability : capabilities) {
+    const Directory::Refs& refs = directory.with_capability(capability);
+    fewest = fewest == nullptr || refs.size() < fewest->size() ? &refs : fewest;
+  }
+  return fewest == nullptr ? nobody : *fewest;
+}
+
+// Of equals the first by name.
+bool is_less_busy(const Agent& a, const Agent& b) {
+  return std::tie(a.inbox.unsettled, a.name) < std::tie(b.inbox.unsettled, b.name);
 }
 
 }  // namespace
@@ -142,10 +160,7 @@ AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_v
     needed = {std::string(action)};
   }
   AgentRef best = none;
-  if (needed.empty()) {
-    return best;
-  }
-  for (const AgentRef ref : t.agents.sorted()) {  // by name: the first of equals stays
+  for (const AgentRef ref : fewest_with(t.agents.directory(), needed)) {
     const Agent& agent = t.agents[ref];
     const bool fits =
         agent.kind == PrincipalKind::agent && ref != away && ref != sender &&
@@ -154,7 +169,7 @@ AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_v
         t.load_of(ref) < t.rules.queue_max &&
         std::ranges::all_of(
             needed, [&](const std::string& capability) { return can(agent, capability); });
-    if (fits && (best == none || agent.inbox.unsettled < t.agents[best].inbox.unsettled)) {
+    if (fits && (best == none || is_less_busy(agent, t.agents[best]))) {
       best = ref;
     }
   }
