@@ -124,6 +124,12 @@ struct Codec {
   // given in this dialect.
   Stated<Read> task;
 
+  // What moderators are shown of the message in a list, where it is for them alone, also where it
+  // is not as the dialect asks; nothing for any other. `message` is none where the text is no JSON.
+  // Null: the dialect has no such messages.
+  using PrivateSummary = std::optional<std::string> (*)(std::string_view text, lib::Json message);
+  Stated<PrivateSummary> private_summary;
+
   // The key of the member `foreign` in Envelope::extra (dialect/foreign.h), in quotes.
   Stated<std::string_view> foreign_key;
   Stated<bool> reads_body;  // what `decode` makes of a message depends on what its body says

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/conversation/task_acts.h"
+
 namespace parley::edge {
 
 namespace {
@@ -42,9 +44,19 @@ bool may_see_deliveries(const core::Tables& t, const Principal& caller, core::Me
   return ref != core::none && (caller.is_maintainer() || has_sent(t, caller, ref));
 }
 
-bool may_see(const Principal& caller, const core::Envelope& envelope) {
-  return caller.is_maintainer() || envelope.sender == caller.name ||
-         std::ranges::find(envelope.receivers, caller.name) != envelope.receivers.end();
+bool may_see_deliveries(const Principal& caller, const view::StoredMessage& stored,
+                        const core::Envelope& envelope) {
+  return is_own(caller, envelope.sender, stored.time);
+}
+
+bool may_see_words(const core::Tables& t, const Principal& caller, const core::Task& task,
+                   base::Seq said, const core::Envelope& envelope) {
+  if (const core::MessageRef ref = t.messages.find(said); ref != core::none) {
+    return may_see(t, caller, ref);
+  }
+  return is_own(caller, envelope.sender, task.created) ||
+         (task.created >= caller.registered &&
+          std::ranges::find(envelope.receivers, caller.name) != envelope.receivers.end());
 }
 
 view::Reader::Viewer viewer_of(const Principal& caller) {
@@ -65,12 +77,12 @@ bool may_see(const Principal& caller, const core::Thread& thread) {
 // Who is removed leaves the sessions that are not over. One that ended by that is not for the next
 // of the name, who may be registered at the same moment.
 bool may_see(const Principal& caller, const core::Session& session) {
-  return caller.is_maintainer() || (session.has(caller.name) &&
-                                    (!session.is_over() || session.ended > caller.registered));
+  return caller.is_maintainer() ||
+         (session.has(caller.name) && (!session.is_over() || session.ended > caller.registered));
 }
 
-bool takes_part(const Principal& caller, const core::Task& task) {
-  if (task.director == caller.name && task.created >= caller.registered) {
+bool takes_part(const core::Tables& t, const Principal& caller, const core::Task& task) {
+  if (gave(t, caller.ref, task) || has(t, caller.ref, task)) {
     return true;
   }
   base::Time given = task.created;
@@ -80,17 +92,26 @@ bool takes_part(const Principal& caller, const core::Task& task) {
     }
     given = move.at;
   }
-  // One that was given again under its old name is as old as that; what was done with it is not.
-  return task.specialist == caller.name && task.changed >= caller.registered;
+  return false;
 }
 
-bool may_see(const Principal& caller, const core::Task& task) {
-  return caller.is_maintainer() || takes_part(caller, task);
+bool may_see(const core::Tables& t, const Principal& caller, const core::Task& task) {
+  return caller.is_maintainer() || takes_part(t, caller, task);
+}
+
+bool may_see(const Principal& caller, const core::TaskMove& move) {
+  return caller.is_maintainer() || move.at >= caller.registered;
 }
 
 bool may_see(const core::Tables& t, const Principal& caller, const core::Escalation& escalation) {
   return t.agents.looks_after_workspace(caller.ref) ||
          is_own(caller, escalation.agent, escalation.since);
+}
+
+bool may_see(const Principal& caller, const core::Flag&) { return caller.is_moderator(); }
+
+bool may_see_state(const Principal& caller, const core::Flag& flag) {
+  return caller.name == flag.sender && flag.since >= caller.registered;
 }
 
 bool may_see(const Principal& caller, const core::Gather& gather) {
@@ -99,6 +120,10 @@ bool may_see(const Principal& caller, const core::Gather& gather) {
 
 bool may_see(const Principal& caller, const core::Pipeline& pipeline) {
   return is_own(caller, pipeline.owner, pipeline.since);
+}
+
+bool oversees_broker(const Principal& caller) {
+  return caller.is_maintainer() && caller.workspace == core::workspace_first;
 }
 
 bool sees_subscribers(const core::Tables& t, const Principal& caller) {

@@ -21,8 +21,13 @@ bool has_received(const core::Tables& tables, const Principal& caller, core::Mes
 bool may_see_deliveries(const core::Tables& tables, const Principal& caller,
                         core::MessageRef message);
 
-// The same of a record whose message the engine may have forgotten: sender and named receivers.
-bool may_see(const Principal& caller, const core::Envelope& envelope);
+// The last of these for a message that the engine may have forgotten, by its record.
+bool may_see_deliveries(const Principal& caller, const view::StoredMessage& stored,
+                        const core::Envelope& envelope);
+// Whether the caller may see what was said of a task at `said`, whose message the engine may have
+// forgotten: then it is for the named sender and receivers, if they were there when the task began.
+bool may_see_words(const core::Tables& tables, const Principal& caller, const core::Task& task,
+                   base::Seq said, const core::Envelope& envelope);
 
 // The same for the history: the reader finds only what this viewer may see.
 view::Reader::Viewer viewer_of(const Principal& caller);
@@ -34,13 +39,22 @@ view::Reader::Viewer self_of(const Principal& caller);
 bool may_see(const Principal& caller, const core::Thread& thread);
 bool may_see(const Principal& caller, const core::Session& session);
 // Whether the caller gave the task, has it, or had it.
-bool takes_part(const Principal& caller, const core::Task& task);
-bool may_see(const Principal& caller, const core::Task& task);
+bool takes_part(const core::Tables& tables, const Principal& caller, const core::Task& task);
+bool may_see(const core::Tables& tables, const Principal& caller, const core::Task& task);
+// It went from one to another when the caller was there, or the caller may see all.
+bool may_see(const Principal& caller, const core::TaskMove& move);
 // Who looks after the workspace sees all, an agent those that it waits for.
 bool may_see(const core::Tables& tables, const Principal& caller,
              const core::Escalation& escalation);
+// Only moderators see what a flag says; its sender sees that the moderators have it.
+bool may_see(const Principal& caller, const core::Flag& flag);
+bool may_see_state(const Principal& caller, const core::Flag& flag);
 bool may_see(const Principal& caller, const core::Gather& gather);
 bool may_see(const Principal& caller, const core::Pipeline& pipeline);
+
+// Whether the caller looks after the broker as a whole. Figures of all workspaces are for these
+// only: others would learn from them how busy workspaces are that they know nothing of.
+bool oversees_broker(const Principal& caller);
 
 // Whether the caller may know who subscribes to which topics. Only maintainers and stewards may:
 // the publisher of a message sees counts.

@@ -25,6 +25,10 @@ struct Principal {
     return kind == core::PrincipalKind::admin ||
            (rights & static_cast<uint8_t>(core::Right::admin)) != 0;
   }
+  // No other right stands for this one.
+  bool is_moderator() const {
+    return (rights & static_cast<uint8_t>(core::Right::moderator)) != 0;
+  }
   bool is_maintainer() const {
     return is_admin() || (rights & static_cast<uint8_t>(core::Right::maintainer)) != 0;
   }

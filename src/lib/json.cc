@@ -62,6 +62,14 @@ struct JsonDocument::Parser {
            reader.doc.allocate(capacity) == simdjson::SUCCESS;
   }
 
+  // How many tokens the text has, by the first and quick half of reading it; 0 when it is no JSON.
+  uint32_t tokens_in(size_t bytes) {
+    const auto error =
+        reader.implementation->stage1(reinterpret_cast<const uint8_t*>(text.data()), bytes,
+                                      simdjson::stage1_mode::regular);
+    return error == simdjson::SUCCESS ? reader.implementation->n_structural_indexes : 0;
+  }
+
   // Finds the end of each object and array, so that any value's text is known at once. False when
   // they are too deep: simdjson does not count an empty one.
   bool match() {
@@ -107,6 +115,12 @@ std::expected<Json, Error> JsonDocument::parse(std::string_view text, const Json
   copy.reserve(std::bit_ceil(text.size() + simdjson::SIMDJSON_PADDING));
   copy.assign(text);
   copy.append(simdjson::SIMDJSON_PADDING, ' ');
+  if (text.size() > limits.tokens_max && parser_->tokens_in(text.size()) > limits.tokens_max) {
+    return std::unexpected(Error{Code::payload_too_large,
+                                 "the text has more than " + std::to_string(limits.tokens_max) +
+                                     " brackets, commas and values",
+                                 {}});
+  }
   const auto result = parser_->reader.parse(copy.data(), text.size(), false);
   const auto error = result.error() != simdjson::SUCCESS ? result.error()
                      : parser_->match()                  ? simdjson::SUCCESS

@@ -135,6 +135,8 @@ class Json::Elements {
 struct JsonLimits {
   size_t bytes_max = size_t{4} * 1024 * 1024;
   size_t depth_max = 64;  // of objects and arrays inside each other
+  // Brackets, colons, commas and values. What has very many takes long to read, whatever its size.
+  size_t tokens_max = size_t{512} * 1024;
 };
 
 // Reads JSON (RFC 8259) with simdjson. Keeps its memory for the next text, but gives back what a

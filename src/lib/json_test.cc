@@ -159,6 +159,22 @@ TEST(Json, SaysWhatIsWrongAndWhere) {
   }
 }
 
+// A megabyte of `1,` takes ten times as long as a megabyte of words.
+TEST(Json, TokensAreLimitedAndWordsAreNotTokens) {
+  JsonDocument document;
+  std::string many = "[1";
+  std::string words = "[\"";
+  for (int n = 0; n < 270'000; ++n) {
+    many += ",1";
+    words += ",1";
+  }
+  const auto refused = document.parse(many + "]");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::payload_too_large);
+  EXPECT_TRUE(document.parse(words + "\"]"));
+  EXPECT_TRUE(document.parse("[1,1]"));
+}
+
 TEST(Json, DepthAndSizeAreLimited) {
   EXPECT_EQ(detail_of(nested(64)), "");
   EXPECT_NE(detail_of(nested(65)).find("at most 64 objects and arrays"), std::string::npos);

@@ -63,6 +63,8 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::pattern_ignored, "pattern_ignored", Check::receivers},
     {Canary::table_unshared, "table_unshared", Check::share},
     {Canary::critical_unlimited, "critical_unlimited", Check::guard},
+    {Canary::flag_lost, "flag_lost", Check::flag},
+    {Canary::right_borrowed, "right_borrowed", Check::flag},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -214,6 +216,8 @@ bool replace(Canary canary, const ReadBy& by, core::Command& command) {
              listen != nullptr && canary == Canary::pattern_ignored &&
              core::is_pattern(listen->topic)) {
     command = core::Subscribe{"no.such", listen->agent};
+  } else if (canary == Canary::flag_lost && std::holds_alternative<core::RaiseFlag>(command)) {
+    command = core::Tick{};
   } else if (canary == Canary::move_lost && std::holds_alternative<core::ReassignTask>(command)) {
     command = core::Tick{};
   } else if (canary == Canary::entry_skipped && by.node == 1 && by.seq.n % 37 == 0) {
@@ -261,6 +265,10 @@ bool alter(Canary canary, const ReadBy&, core::TakeLock& take) {
 bool alter(Canary canary, const ReadBy&, core::Register& change) {
   if (canary == Canary::secret_mixed_up && !change.webhook.empty()) {
     change.webhook_secret[1] ^= 1;
+    return true;
+  }
+  if (canary == Canary::right_borrowed && change.rights.empty()) {
+    change.rights.push_back("moderator");
     return true;
   }
   return false;

@@ -67,6 +67,8 @@ enum class Canary : uint8_t {
   pattern_ignored,
   table_unshared,
   critical_unlimited,
+  flag_lost,
+  right_borrowed,
   // In what one node reads.
   tie_by_node,
   entry_skipped,

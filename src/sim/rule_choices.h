@@ -86,6 +86,8 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"collab.timeout.query", {"100ms", "5s"}},
     {"flow.query_timeout", {"100ms", "1s", "20s", "30s"}},
     {"flow.request_retries", {"0", "1", "3", "5"}},
+    {"flags_max", {"1", "3", "10", "1000"}},
+    {"flag_bytes_max", {"1000", "102400"}},
     {"flow.gather_window", {"200ms", "2s", "20s", "5m"}},
     {"flow.roll_call_window", {"200ms", "2s", "20s", "30s"}},
     {"pipeline_pause_max", {"1s", "5s", "1m", "24h"}},

@@ -49,8 +49,9 @@ enum class Check : uint8_t {
   body,       // The record of a live message can be read.
   advice,     // What is refused at the door would be refused inside, and leave nothing behind.
   share,      // Nobody fills a table that all share; what goes for room is of whoever holds most.
+  flag,       // What is for moderators alone is there until one of them resolves it, and no other.
 };
-constexpr size_t check_count = static_cast<size_t>(Check::share) + 1;
+constexpr size_t check_count = static_cast<size_t>(Check::flag) + 1;
 
 std::string_view check_name(Check check);
 

@@ -126,6 +126,25 @@ TEST(History, ANameFindsNothingFromBeforeItsRegistration) {
   EXPECT_EQ(reader.thread(as("bo"), "talk").value()->messages, 2u);
 }
 
+// What a former agent of the name wrote to itself may be the next one's mail, and is not its word.
+TEST(History, WhatAFormerAgentSentIsNotFoundAsSentByTheNext) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  const auto old = world.ask("bo", a_send("bo", "m1").to("bo"));
+  world.wait(base::seconds(1));
+  const Time registered = world.clock.now();
+  const auto sent = world.ask("bo", a_send("bo", "m2").to("ana"));
+  ASSERT_TRUE(old && sent && world.ask("bo", core::Read{target("m1"), {}}));
+  folder.fold();
+  Reader reader = reader_of(world);
+  const Reader::Viewer anew{workspace_first, "bo", registered};
+  EXPECT_EQ(seqs_of(reader.search(anew, {})), (std::vector{sent->message, old->message}));
+  EXPECT_EQ(seqs_of(reader.search(anew, {.sent_only = true})), std::vector{sent->message});
+  EXPECT_EQ(seqs_of(reader.search(as("bo"), {.sent_only = true})),
+            (std::vector{sent->message, old->message}));
+}
+
 TEST(History, RefusedAndRepeatedSendsLeaveNoRow) {
   World world;
   Folder folder(world);
@@ -232,6 +251,41 @@ TEST(History, ASearchGivesUpThePageNotTheSearchWhenItLookedAtTooMany) {
   const auto second = reader.search(as("ana"), {.agent = "cy", .before = first->next});
   EXPECT_EQ(seqs_of(second), std::vector{wanted});
   EXPECT_EQ(second->next, Seq{});
+}
+
+// Whoever knows a thread's name, or a trace's id, can write very much under it.
+TEST(History, WhatOneTakesPartInIsFoundBehindAllThatOthersWroteThere) {
+  World world;
+  Folder folder(world);
+  add_agents(world);
+  ASSERT_TRUE(world.ask("", an_agent("dan")));
+  world.ask("", core::SetRules{{{"queue_max", "1000000"},
+                                {"thread_messages_max", "1000000"},
+                                {"flow.rate.agent_out_per_min", "0"},
+                                {"flow.rate.agent_in_per_min", "0"},
+                                {"flow.rate.pair_per_min", "0"}}});
+  const Seq asked = world.ask("ana", in_thread(a_send("ana", "m1").to("bo"), "t"))->message;
+  core::Send gone_on = in_thread(a_send("ana", "m2").to("bo"), "t");
+  gone_on.envelope.trace_id = id_of("m1");
+  for (size_t n = 0; n <= Reader::scan_max; ++n) {
+    const std::string name = "f" + std::to_string(n);
+    core::Send send = in_thread(a_send("cy", name).to("dan"), "t");
+    send.envelope.trace_id = id_of("m1");
+    ASSERT_TRUE(world.ask("cy", send));
+  }
+  const Seq later = world.ask("ana", gone_on)->message;
+  folder.fold();
+  Reader reader = reader_of(world);
+  EXPECT_EQ(seqs_of(reader.search(as("bo"), {.thread = "t", .limit = 10})),
+            (std::vector{later, asked}));
+  EXPECT_EQ(seqs_of(reader.search(as("bo"), {.thread = "t", .before = later, .limit = 10})),
+            std::vector{asked});
+  const auto thread = reader.thread(as("bo"), "t");
+  ASSERT_TRUE(thread && *thread);
+  EXPECT_EQ((*thread)->messages, 1u);  // of the newest, which are looked at
+  const auto traced = reader.of_trace(as("bo"), id_of("m1"), 10);
+  ASSERT_TRUE(traced);
+  EXPECT_EQ(traced->size(), 2u);
 }
 
 TEST(History, CountsReceiversAndListsThemWhenTheyAreFew) {

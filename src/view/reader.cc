@@ -2,6 +2,7 @@
 #include "view/reader.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "view/history.h"
@@ -94,6 +95,12 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
                                   " ORDER BY m.seq DESC LIMIT 1"},
       {&reader.in_thread_, "SELECT seq FROM messages WHERE thread=?1 AND thread<>'' "
                            "AND workspace=?5 " + range + newest_first},
+      {&reader.own_in_thread_,
+       "SELECT m.seq FROM (SELECT seq FROM messages WHERE sender=?1 " + range +
+           "UNION SELECT message FROM deliveries WHERE receiver=?1 AND message>=?2 "
+           "AND message<?3 " + newest_first +
+           ") o JOIN messages m ON m.seq=o.seq WHERE m.thread=?6 AND m.thread<>'' "
+           "AND m.workspace=?5 ORDER BY 1 DESC"},
       {&reader.sent_, "SELECT seq FROM messages WHERE sender=?1 " + range + newest_first},
       {&reader.sent_or_received_,
        "SELECT seq FROM messages WHERE sender=?1 " + range +
@@ -115,6 +122,12 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
        "(SELECT min(seq) FROM messages WHERE thread=?3 AND thread<>'' AND workspace=?1) "
        "FROM (SELECT seq, time, workspace, sender FROM messages WHERE thread=?3 AND thread<>'' "
        "AND workspace=?1 ORDER BY seq DESC LIMIT ?4) m WHERE " + may_see},
+      {&reader.own_thread_,
+       "SELECT min(m.seq), min(m.time), max(m.time), count(*), "
+       "(SELECT min(seq) FROM messages WHERE thread=?3 AND thread<>'' AND workspace=?1) "
+       "FROM (SELECT seq FROM messages WHERE sender=?2 UNION SELECT message FROM deliveries "
+       "WHERE receiver=?2 ORDER BY 1 DESC LIMIT ?4) o JOIN messages m ON m.seq=o.seq "
+       "WHERE m.thread=?3 AND m.thread<>'' AND " + may_see},
       {&reader.sender_,
        "SELECT p.name FROM messages m JOIN principals p ON p.id=m.sender WHERE m.seq=?1"},
       {&reader.correlated_,
@@ -211,7 +224,9 @@ std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Se
   const auto who = number_of(viewer);
   const auto agent = search.agent.empty() ? std::optional<int64_t>(everyone)
                                     : principal(viewer.workspace, search.agent);
-  const auto from = timeline_.first_at(search.from);
+  // What a former agent of the name sent may be this one's mail, and is not its word.
+  const auto from =
+      timeline_.first_at(search.sent_only ? std::max(search.from, viewer.since) : search.from);
   const auto to = search.to == base::time_max ? Seq{INT64_MAX} : timeline_.first_at(search.to);
   if (!who || !agent) {
     return std::unexpected(!who ? who.error() : agent.error());
@@ -242,7 +257,29 @@ std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Se
       .bind(4, **agent)
       .bind(5, hides_subscribers)
       .bind(6, viewer.since.us);
-  return collect(scan, std::clamp<size_t>(search.limit, 1, limit_max));
+  const size_t limit = std::clamp<size_t>(search.limit, 1, limit_max);
+  auto page = collect(scan, limit);
+  if (!page || search.thread.empty() || **who == everyone || page->next.n == 0 ||
+      page->messages.size() >= limit) {
+    return page;
+  }
+  // Whoever knows a thread's name can write so much in it that what the viewer may see is far
+  // behind. It finds that among its own.
+  own_in_thread_.bind(1, **who)
+      .bind(2, number(*from))
+      .bind(3, number(page->next))
+      .bind(4, static_cast<int64_t>(scan_max))
+      .bind(5, number(viewer.workspace))
+      .bind(6, search.thread);
+  auto own = collect(own_in_thread_, limit - page->messages.size());
+  if (!own) {
+    return own;
+  }
+  for (StoredMessage& message : own->messages) {
+    page->next = message.seq;
+    page->messages.push_back(std::move(message));
+  }
+  return page;
 }
 
 // Of the places that `scan` walks, those that by_seq_ finds.
@@ -362,19 +399,33 @@ std::expected<std::optional<StoredThread>, Error> Reader::thread(const Viewer& v
     return known ? std::expected<std::optional<StoredThread>, Error>(std::nullopt)
                  : std::unexpected(known.error());
   }
-  thread_.bind(3, name).bind(4, static_cast<int64_t>(scan_max));
-  const auto row = thread_.step();
-  if (!row) {
-    return failed(row.error());
+  StoredThread found;
+  bool sees_first = false;
+  const auto ask = [&](Statement& statement) -> std::expected<void, Error> {
+    statement.bind(3, name).bind(4, static_cast<int64_t>(scan_max));
+    const auto row = statement.step();
+    if (!row) {
+      return failed(row.error());
+    }
+    found = {.name = std::string(name),
+             .root = Seq{static_cast<uint64_t>(statement.integer(0))},
+             .owner = {},
+             .created = Time{statement.integer(1)},
+             .changed = Time{statement.integer(2)},
+             .messages = static_cast<uint64_t>(statement.integer(3))};
+    sees_first = statement.integer(0) == statement.integer(4);
+    statement.reset();
+    return {};
+  };
+  auto asked = ask(thread_);
+  // As in `search`: others may have written very much in it since.
+  if (asked && found.messages == 0 && viewer.principal) {
+    (void)bind(own_thread_, viewer);
+    asked = ask(own_thread_);
   }
-  StoredThread found{.name = std::string(name),
-                     .root = Seq{static_cast<uint64_t>(thread_.integer(0))},
-                     .owner = {},
-                     .created = Time{thread_.integer(1)},
-                     .changed = Time{thread_.integer(2)},
-                     .messages = static_cast<uint64_t>(thread_.integer(3))};
-  const bool sees_first = thread_.integer(0) == thread_.integer(4);
-  thread_.reset();
+  if (!asked) {
+    return std::unexpected(asked.error());
+  }
   if (found.messages > 0 && sees_first) {
     sender_.bind(1, number(found.root));
     const auto sender = sender_.step();
@@ -474,6 +525,34 @@ std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(const Viewer& 
       }
     }
     in_trace_.reset();
+  }
+  // As in `search`: others may have gone on with the trace very often.
+  const auto who = number_of(viewer);
+  if (looked_at >= scan_max && found.size() < limit && who && *who && **who != everyone) {
+    std::set<Seq> known;
+    for (const StoredMessage& message : found) {
+      known.insert(message.seq);
+    }
+    sent_or_received_.bind(1, **who)
+        .bind(2, number(after.next()))
+        .bind(3, INT64_MAX)
+        .bind(4, static_cast<int64_t>(scan_max));
+    std::vector<Seq> own;
+    for (auto row = sent_or_received_.step(); row && *row; row = sent_or_received_.step()) {
+      own.push_back(Seq{static_cast<uint64_t>(sent_or_received_.integer(0))});
+    }
+    for (size_t n = own.size(); n > 0 && found.size() < limit; --n) {
+      if (known.contains(own[n - 1])) {
+        continue;
+      }
+      auto next = find(viewer, own[n - 1]);
+      if (!next) {
+        return std::unexpected(next.error());
+      }
+      if (*next) {
+        keep(std::move(**next));
+      }
+    }
   }
   std::ranges::sort(found, {}, &StoredMessage::seq);
   return found;

@@ -120,6 +120,7 @@ class Reader {
   lib::Statement by_id_;
   lib::Statement by_native_id_;
   lib::Statement in_thread_;
+  lib::Statement own_in_thread_;
   lib::Statement sent_;
   lib::Statement sent_or_received_;
   lib::Statement all_;
@@ -128,6 +129,7 @@ class Reader {
   lib::Statement letters_;
   lib::Statement principal_;
   lib::Statement thread_;
+  lib::Statement own_thread_;
   lib::Statement sender_;
   lib::Statement correlated_;
   lib::Statement in_trace_;

@@ -66,6 +66,9 @@ async function threadJoin(g) {
     const answer = await eve.send('eve', 'yes', { type: 'response', status: 'success', priority: 'critical', conversation_id: thread, metadata: { in_reply_to: asked.json.id } });
     joined += answer.status === 202 && answer.json.thread === thread ? 1 : 0;
   }
+  // She writes to one who takes part, more than a thread takes.
+  for (let n = 0; n < 25; ++n) await eve.send('ana', 'let me in', { conversation_id: thread });
+  await g.broker.historyIsWhole();
   const { status, text } = await eve.call('GET', `/v1/threads/${thread}`);
   if (status === 200) g.seesIn(text, { owner: '"owner":"ana"', participants: '"bo"', 'correlation id': 'project-nightfall' }, 'GET /v1/threads/{id}');
   const listed = await eve.call('GET', '/v1/threads');
@@ -220,7 +223,7 @@ async function nameReused(g) {
 export const reading = [
   { name: 'trace_by_traceparent', issue: '1', does: "sends itself a message with another's traceparent, asks for the trace", run: traceByTraceparent },
   { name: 'broker_topics', issue: '1', does: 'subscribes to the topics on which the broker tells of tasks, workflows and audit', run: brokerTopics },
-  { name: 'thread_join', issue: '2', does: "answers 20 own questions in others' thread", run: threadJoin },
+  { name: 'thread_join', issue: '2', does: "answers 20 own questions in others' thread, writes to one who takes part in it", run: threadJoin },
   { name: 'thread_takeover', issue: '2', does: "{} threads push another's out; begins one of its name", many: [30_000, 101_000], run: threadTakeover },
   { name: 'capability_claim', issue: '3', does: "gives itself another's capability, waits for what is redirected", run: capabilityClaim },
   { name: 'dialect_change', issue: '3', does: 'changes its own dialect to escape roles and rates', run: dialectChange },

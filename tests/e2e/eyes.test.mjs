@@ -300,3 +300,138 @@ describe('the eyes of a stranger', () => {
     assert.equal((await mia.call('GET', `/v1/threads/${secret('thread')}`)).status, 200);
   });
 });
+
+describe('a name that is registered anew', () => {
+  let broker, dan, sue;
+  const inbox = (id, role) => broker.addAgent(id, { dialect: 'inbox', role });
+  const post = async (who, to, type, content) => {
+    const { status, json, text } = await who.call('POST', '/v1/messages',
+      { body: { to, type, content: JSON.stringify(content), threadId: 'thread-1' } });
+    assert.equal(status, 202, text);
+    return json;
+  };
+  before(async () => {
+    broker = await Broker.start();
+    dan = await inbox('dan', 'director');
+    sue = await inbox('sue', 'specialist');
+  });
+  after(() => broker.remove());
+
+  it('has none of the tasks of the former, also when those change', async () => {
+    const former = await inbox('sam', 'specialist');
+    const work = { taskId: 'takeover', title: secret('title'), description: secret('work') };
+    const given = await post(dan, 'sam', 'task', work);
+    await former.read(given.id);
+    await post(former, 'dan', 'status', { taskId: 'takeover', progress: 50, currentPhase: secret('phase') });
+    assert.equal((await broker.call('DELETE', '/v1/agents/sam')).status, 200);
+    const sam = await inbox('sam', 'specialist');
+    const looks = async (who) => Promise.all(['/v1/tasks/takeover', '/v1/tasks', '/v1/tasks?agent=sam', '/v1/outbox', '/v1/messages']
+      .map(async (path) => (await who.call('GET', path)).text));
+    const hidden = async (what) => {
+      await broker.historyIsWhole();
+      for (const text of await looks(sam)) assert.ok(!text.includes(marker), `${what}: ${text}`);
+    };
+    await hidden('at first');
+    // It guesses the name of the task: that changes it, and does not show it.
+    await post(sam, 'dan', 'error', { taskId: 'takeover', errorType: 'failed', description: 'what was it?' });
+    await hidden('after a guess');
+    const moved = await sam.call('POST', '/v1/tasks/takeover/reassign', { body: { to: 'sue' } });
+    assert.deepEqual([moved.status, moved.json.code], [404, 'NOT_FOUND']);
+    // What it is given itself it sees, and not what the former said of it.
+    await dan.call('POST', '/v1/tasks/takeover/reassign', { body: { to: 'sue' } });
+    assert.equal((await dan.call('POST', '/v1/tasks/takeover/reassign', { body: { to: 'sam' } })).status, 200);
+    const { status, text } = await sam.call('GET', '/v1/tasks/takeover');
+    assert.equal(status, 200, text);
+    assert.ok(text.includes(secret('title')) && !text.includes(secret('phase')), text);
+    await sue.inbox();
+  });
+
+  it('has none of the tasks that the former gave, and can give one of the same name', async () => {
+    const former = await inbox('dot', 'director');
+    await post(former, 'sue', 'task', { taskId: 'plan', title: secret('title'), description: secret('work') });
+    assert.equal((await broker.call('DELETE', '/v1/agents/dot')).status, 200);
+    const dot = await inbox('dot', 'director');
+    assert.equal((await dot.call('GET', '/v1/tasks/plan')).status, 404);
+    const moved = await dot.call('POST', '/v1/tasks/plan/reassign', { body: { to: 'sam' } });
+    assert.deepEqual([moved.status, moved.json.code], [404, 'NOT_FOUND']);
+    const own = await post(dot, 'sue', 'task', { taskId: 'plan', title: 'my own', description: 'other work' });
+    assert.ok(!own.duplicate, JSON.stringify(own));
+    const { status, json, text } = await dot.call('GET', '/v1/tasks/plan');
+    assert.deepEqual([status, json.title], [200, 'my own']);
+    assert.ok(!text.includes(marker), text);
+  });
+});
+
+describe('figures of the whole broker', () => {
+  let broker;
+  before(async () => { broker = await Broker.start(); });
+  after(() => broker.remove());
+
+  // What all workspaces do counts in them.
+  it('are for those who look after it', async () => {
+    const ana = await broker.addAgent('ana');
+    const other = (await broker.call('POST', '/v1/workspaces', { body: { name: 'other' } })).json;
+    const asks = async (token, path) => (await broker.call('GET', path, { token })).json;
+    const whole = await asks(broker.admin, '/v1/health');
+    assert.ok(whole.seq > 0 && whole.history.seq >= 0 && whole.history.behind >= 0);
+    for (const token of [ana.token, other.token ?? other.admin_token]) {
+      const health = await asks(token, '/v1/health');
+      assert.equal(health.status, 'healthy');
+      assert.deepEqual([health.seq, health.history.seq, health.history.behind], [undefined, undefined, undefined]);
+      assert.equal((await broker.call('GET', '/metrics', { token })).status, 403);
+    }
+  });
+});
+
+describe('lists that are cut', () => {
+  let broker;
+  before(async () => { broker = await Broker.start({ flags: ['--set', 'flow.rate.agent_in_per_min=0', '--set', 'flow.rate.agent_out_per_min=0', '--set', 'inbox.content_bytes=400000'] }); });
+  after(() => broker.remove());
+
+  const pages = async (who, path, of) => {
+    const found = [];
+    for (let n = 0, cursor = ''; n < 20; ++n) {
+      const { status, json, text } = await who.call('GET', `${path}${cursor}`);
+      assert.equal(status, 200, text);
+      found.push(of(json));
+      if (!json.more) return found;
+      assert.ok(json.next > 0, 'more, and no place to go on');
+      cursor = `&cursor=${json.next}`;
+    }
+    return assert.fail('there is no end');
+  };
+
+  it('say how to go on: an inbox', async () => {
+    const [ana, bo] = await Promise.all(['ana', 'bo'].map((name) => broker.addAgent(name)));
+    const sent = [];
+    for (let n = 0; n < 5; ++n) sent.push((await ana.send('bo', { n })).json.seq);
+    const seqs = ({ notifications }) => notifications.map((each) => each.seq);
+    assert.deepEqual(await pages(bo, '/v1/inbox?limit=2', seqs), [sent.slice(0, 2), sent.slice(2, 4), sent.slice(4)]);
+    assert.deepEqual(await pages(bo, '/v1/inbox?limit=5', seqs), [sent]);
+    assert.deepEqual((await bo.inbox('?limit=0')).json, { count: 5, shown: 0, more: true, notifications: [] });
+    // What does not wait any more has no place.
+    await bo.read(sent[0]);
+    await bo.ack(sent[0]);
+    const { json } = await bo.inbox(`?limit=2&cursor=${sent[0]}`);
+    assert.deepEqual(seqs(json), sent.slice(1, 3));
+  });
+
+  it('say how to go on: tasks, also where the bytes end a list', async () => {
+    const dan = await broker.addAgent('dan', { dialect: 'inbox', role: 'director' });
+    await broker.addAgent('sam', { dialect: 'inbox', role: 'specialist' });
+    const name = (n) => `task-${n}`;
+    const give = async (n, extra = {}) => {
+      const content = JSON.stringify({ taskId: name(n), title: `title ${n}`, description: 'x', ...extra });
+      const { status, text } = await dan.call('POST', '/v1/messages', { body: { to: 'sam', type: 'task', content } });
+      assert.equal(status, 202, text);
+    };
+    for (let n = 0; n < 5; ++n) await give(n);
+    const ids = ({ tasks }) => tasks.map((each) => each.id);
+    assert.deepEqual(await pages(dan, '/v1/tasks?limit=2', ids), [[name(4), name(3)], [name(2), name(1)], [name(0)]]);
+    assert.deepEqual(await pages(dan, '/v1/tasks?limit=5', ids), [[0, 1, 2, 3, 4].reverse().map(name)]);
+    for (let n = 5; n < 11; ++n) await give(n, { title: 't'.repeat(250_000) });
+    const found = await pages(dan, '/v1/tasks?limit=100', ids);
+    assert.ok(found.length > 1, 'nothing was cut');
+    assert.deepEqual(found.flat(), Array.from({ length: 11 }, (_, n) => name(10 - n)));
+  });
+});

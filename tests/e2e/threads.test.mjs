@@ -149,6 +149,26 @@ describe('threads', () => {
     assert.ok(!(await eve.call('GET', '/v1/threads')).json.threads.some((each) => each.id === thread));
   });
 
+  it('is not joined by who writes to those who take part, only by who is written to', async () => {
+    const [ivo, joe] = await Promise.all(['ivo', 'joe'].map((name) => broker.addAgent(name)));
+    const thread = 'not for ivo';
+    const words = { conversation_id: thread, metadata: { correlation_id: 'nightfall' } };
+    await ana.send('bo', 'just us', words);
+    for (let n = 0; n < 25; ++n) assert.equal((await ivo.send('bo', { n }, { conversation_id: thread })).status, 202);
+    await broker.historyIsWhole();
+    const seen = await ivo.call('GET', `/v1/threads/${encodeURIComponent(thread)}`);
+    assert.ok(!/"ana"|nightfall/.test(seen.text), seen.text);
+    assert.deepEqual([seen.json.partial, seen.json.message_count, seen.json.participants], [true, 25, undefined]);
+    const own = (await ana.call('GET', `/v1/threads/${encodeURIComponent(thread)}`)).json;
+    assert.deepEqual([own.message_count, own.participants], [1, ['ana', 'bo']]);
+    assert.equal((await bo.send('ana', 'it is not full', words)).status, 202);
+    // Who is written to in it takes part.
+    await bo.send('joe', 'join us', words);
+    assert.equal((await joe.send('ana', 'here I am', words)).status, 202);
+    const { json } = await joe.call('GET', `/v1/threads/${encodeURIComponent(thread)}`);
+    assert.deepEqual([json.message_count, json.participants], [4, ['ana', 'bo', 'joe']]);
+  });
+
   it('draws a thread on the command line, lists and closes it', async () => {
     const parley = async (who, ...words) => (await run(binary, [...words, '--url', broker.url, '--token', who.token])).stdout;
     const thread = 'drawn';

@@ -168,6 +168,7 @@ void Agents::unregister(AgentRef ref) {
   rest.name = std::move(agent.name);
   rest.uses = agent.uses;
   rest.inbox.unsettled = agent.inbox.unsettled;  // they wait outside until they end
+  rest.inbox.senders = std::move(agent.inbox.senders);
   agent = std::move(rest);
   --registered_;
   free(ref);
@@ -219,6 +220,13 @@ std::vector<AgentRef> Agents::stewards() const {
       refs.empty() && admin != none && agents_[admin].kind == PrincipalKind::admin) {
     refs.push_back(admin);
   }
+  sort(refs);
+  return refs;
+}
+
+std::vector<AgentRef> Agents::moderators() const {
+  const Directory::Refs& those = directory_.with_right(Right::moderator);
+  std::vector<AgentRef> refs(those.begin(), those.end());
   sort(refs);
   return refs;
 }

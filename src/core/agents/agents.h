@@ -52,6 +52,8 @@ class Agents {
   // with that name, else the humans with the maintainer right, else the principal named `admin`.
   std::vector<AgentRef> stewards() const;
   bool is_steward(AgentRef ref) const;
+  // Those with the moderator right, by name.
+  std::vector<AgentRef> moderators() const;
   // Who may see what concerns all, such as who subscribes to which topic: stewards, maintainers and
   // admins.
   bool looks_after_workspace(AgentRef ref) const;

@@ -266,7 +266,8 @@ std::expected<const Task*, Error> task_to_reassign(const ConstContext& context,
       context.actor == none ? broker_sender : std::string_view(t.agents[context.actor].name);
   std::vector<const Task*> found = t.tasks.named(command.task);
   std::erase_if(found, [&](const Task* task) {
-    const bool sees = may_all || task->director == own || task->specialist == own;
+    const bool sees = may_all || (context.actor != none &&
+                                  (gave(t, context.actor, *task) || has(t, context.actor, *task)));
     return !sees || (!command.director.empty() && task->director != command.director) ||
            (!command.thread.empty() && task->thread != command.thread);
   });
@@ -379,7 +380,37 @@ void deliver_again(Dispatch& dispatch, MessageRef message, AgentRef receiver,
   }
 }
 
+// Whether the principal sent what gives the task now, since its registration.
+bool has_sent_since(const Tables& t, const Task& task, Time registered) {
+  const MessageRef message = t.messages.find(task.message);
+  return message != none && t.messages.message(message).time >= registered;
+}
+
+// Whether the principal got it since its registration. A dead letter that was retried is from
+// before that.
+bool has_received_since(const Tables& t, AgentRef agent, const Task& task, Time registered) {
+  const MessageRef message = t.messages.find(task.message);
+  const DeliveryRef ref = message == none ? none : t.messages.delivery_to(message, agent);
+  return ref != none && (t.messages.message(message).time >= registered ||
+                         (t.messages.delivery(ref).changed >= registered &&
+                          t.messages.delivery(ref).state < State::expired));
+}
+
 }  // namespace
+
+bool gave(const Tables& t, AgentRef agent, const Task& task) {
+  const Agent& giver = t.agents[agent];
+  return task.director == giver.name && (task.created >= giver.registered ||
+                                         has_sent_since(t, task, giver.registered));
+}
+
+bool has(const Tables& t, AgentRef agent, const Task& task) {
+  const Agent& specialist = t.agents[agent];
+  const Time given = task.moves.empty() ? task.created : task.moves.back().at;
+  return task.specialist == specialist.name &&
+         (given >= specialist.registered ||
+          has_received_since(t, agent, task, specialist.registered));
+}
 
 // The rules bind inbox agents among themselves; people and the broker are above them.
 std::expected<void, Error> check_roles(const ConstContext& context, const Envelope& e,
@@ -460,9 +491,11 @@ std::expected<std::optional<Receipt>, Error> find_given(const ConstContext& cont
     return std::nullopt;
   }
   const Task* const task = t.tasks.find(name, e.sender, e.thread);
-  const bool same = task != nullptr && task->specialist == receiver.name;
+  // What a former principal of the name gave is not this one's, and does not hide it.
+  const bool is_own = task != nullptr && gave(t, context.actor, *task);
+  const bool same = is_own && task->specialist == receiver.name;
   const bool repeats = same && task->is_open() && task->content == content;
-  if ((task != nullptr && task->state == TaskState::completed) || repeats ||
+  if ((is_own && task->state == TaskState::completed) || repeats ||
       (same && task->state == TaskState::acknowledged)) {
     const MessageRef first = t.messages.find(task->message);
     return Receipt{.message = task->message,

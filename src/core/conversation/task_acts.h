@@ -9,6 +9,11 @@
 
 namespace parley::core {
 
+// Whether the principal gave the task, and whether it has it. A name that was registered anew is
+// another principal: what came to the name before that is not its own.
+bool gave(const Tables& t, AgentRef agent, const Task& task);
+bool has(const Tables& t, AgentRef agent, const Task& task);
+
 // Whether the sender may give work to these receivers, or report to them: inbox's roles.
 std::expected<void, Error> check_roles(const ConstContext& context, const Envelope& e,
                                        const Route& route);

@@ -39,17 +39,32 @@ std::unexpected<Error> refuse_closed(const Thread& thread) {
   return refuse_in(thread, Code::thread_closed, std::move(detail));
 }
 
-// Who joins speaks to one who takes part: a stranger who knows no more than its name may neither
-// see the thread nor fill it behind their backs, also not with an answer. People may always have a
-// word. Of a crowd the engine does not know all.
-bool may_join(const Tables& t, const Thread& thread, AgentRef sender, const Route& route) {
-  const auto takes_part = [&](AgentRef agent) {
-    return std::ranges::find(thread.participants, agent) != thread.participants.end();
-  };
-  return thread.is_public || t.agents[sender].kind == PrincipalKind::human ||
+bool takes_part(const Thread& thread, AgentRef agent) {
+  return std::ranges::find(thread.participants, agent) != thread.participants.end();
+}
+
+// Whether one who takes part gave the sender the task that it writes of, in this thread. A task
+// that was reassigned comes to one to whom nobody has written.
+bool has_task_in(const Tables& t, const Thread& thread, AgentRef sender, const Envelope& e) {
+  return !e.task.empty() && std::ranges::any_of(t.tasks.named(e.task), [&](const Task* task) {
+    return task->thread == e.thread && task->specialist == t.agents[sender].name &&
+           takes_part(thread, t.agents.find(task->director));
+  });
+}
+
+// Nobody joins by its own word: who knows no more than a thread's name may neither see it nor fill
+// it, also not by writing to those who take part. One of them writes to a newcomer, who takes part
+// then; or the newcomer was asked in it, or has a task of it, in another's place. People may always
+// have a word. Of a crowd the engine does not know all.
+bool may_join(const Tables& t, ThreadRef ref, AgentRef sender, const Envelope& e,
+              MessageRef question) {
+  const Thread& thread = t.threads[ref];
+  return thread.is_public || takes_part(thread, sender) ||
+         t.agents[sender].kind == PrincipalKind::human ||
          t.agents[sender].kind == PrincipalKind::admin ||
-         thread.participants.size() >= t.rules.thread_participants_max || takes_part(sender) ||
-         (!route.everyone && std::ranges::any_of(route.agents, takes_part));
+         thread.participants.size() >= t.rules.thread_participants_max ||
+         (question != none && t.messages.message(question).thread == ref) ||
+         has_task_in(t, thread, sender, e);
 }
 
 // A principal with many threads in which a request is pending must leave room for those of others.
@@ -89,10 +104,8 @@ std::expected<ThreadRef, Error> thread_to_close(const ConstContext& context,
                                                 const CloseThread& command) {
   const Tables& t = context.t;
   const ThreadRef ref = t.threads.find(command.thread);
-  const bool takes_part =
-      ref != none && std::ranges::find(t.threads[ref].participants, context.actor) !=
-                         t.threads[ref].participants.end();
-  if (ref == none || (!takes_part && !is_maintainer(context))) {
+  const bool is_in = ref != none && takes_part(t.threads[ref], context.actor);
+  if (ref == none || (!is_in && !is_maintainer(context))) {
     return std::unexpected(Error{Code::not_found,
                                  "you have no open thread " + quoted_start(command.thread) +
                                      "; old ones are closed, and only the history knows them",
@@ -113,12 +126,12 @@ std::expected<ThreadRef, Error> thread_to_close(const ConstContext& context,
 // Flow has limits for its agents, however they write; whoever answers a request is heard all the
 // same, and so is the broker. A pipeline's later stages, which a node sends, speak for its owner.
 std::expected<ThreadPlace, Error> find_thread(const ConstContext& context, const Envelope& e,
-                                              const Route& route) {
+                                              MessageRef question) {
   const Tables& t = context.t;
   ThreadPlace place{.thread = e.thread.empty() ? none : t.threads.find(e.thread)};
   const AgentRef sender = context.actor == none ? t.agents.find(e.sender) : context.actor;
   if (place.thread != none && sender != none && e.sender != broker_sender &&
-      !may_join(t, t.threads[place.thread], sender, route)) {
+      !may_join(t, place.thread, sender, e, question)) {
     return ThreadPlace{.is_apart = true};
   }
   if (e.thread.empty() || context.actor == none || context.answers) {
@@ -177,7 +190,7 @@ void enter_thread(Tables& t, const ThreadPlace& place, const Envelope& e, const 
   ++thread.messages;
   t.threads.touch(ref, t.now);
   const auto take_part = [&](AgentRef agent) {
-    if (std::ranges::find(thread.participants, agent) == thread.participants.end() &&
+    if (!takes_part(thread, agent) &&
         thread.participants.size() < t.rules.thread_participants_max) {
       thread.participants.push_back(agent);
       t.agents.use(agent);

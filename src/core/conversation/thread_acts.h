@@ -8,11 +8,12 @@
 
 namespace parley::core {
 
-// Where a message goes among the threads; or why it may not. A name belongs to those who take part:
-// others who use it by chance, or because they guessed it, have a conversation apart, of which the
-// engine keeps nothing. So they neither fill the thread nor learn that there is one.
+// Where a message goes among the threads; or why it may not. `question` is what it answers, or
+// none. A name belongs to those who take part: others who use it by chance, or because they guessed
+// it, have a conversation apart, of which the engine keeps nothing. So they neither fill the thread
+// nor learn that there is one.
 std::expected<ThreadPlace, Error> find_thread(const ConstContext& context, const Envelope& e,
-                                              const Route& route);
+                                              MessageRef question);
 // Writes the accepted message down in its thread, which begins with it where there was none.
 void enter_thread(Tables& t, const ThreadPlace& place, const Envelope& e, const Route& route,
                   MessageRef message_ref);

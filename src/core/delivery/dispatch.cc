@@ -48,7 +48,7 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, Passage& passage) 
   if (retry_before(t, receiver, message)) {
     pump(receiver);
   }
-  const bool has_room = t.load_of(receiver) < t.rules.queue_max;
+  const bool has_room = t.has_room(receiver, is_own ? none : t.messages.message(message).sender);
   if (is_own && !has_room && t.messages.message(message).topic != none) {
     return false;
   }
@@ -56,6 +56,7 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, Passage& passage) 
   t.messages.deadlines.start_expiry(message);
   t.agents.use(receiver);
   ++agent.inbox.unsettled;
+  agent.inbox.senders.add(t.messages.message(message).sender);
   note_load(t, receiver);
   if (!agent.is_registered()) {
     add_dead_letter(ref, Reason::receiver_not_found, "no agent or topic has this name");
@@ -80,6 +81,7 @@ void Dispatch::deliver_if_there(MessageRef message, AgentRef receiver) {
   t.messages.deadlines.start_expiry(message);
   t.agents.use(receiver);
   ++t.agents[receiver].inbox.unsettled;
+  t.agents[receiver].inbox.senders.add(t.messages.message(message).sender);
   fail_or_retry(ref, Gate::presence, Reason::receiver_unavailable);
 }
 
@@ -373,6 +375,7 @@ void Dispatch::end(DeliveryRef ref, State state) {
   Delivery& delivery = t.messages.delivery(ref);
   Message& message = t.messages.message(delivery.message);
   --t.agents[delivery.receiver].inbox.unsettled;
+  t.agents[delivery.receiver].inbox.senders.remove(message.sender);
   t.messages.open.remove(ref);
   t.messages.marks.set(ref, {});
   delivery.lost = false;
@@ -399,6 +402,7 @@ void Dispatch::revive(DeliveryRef ref) {
   t.messages.open.add(ref);
   renew_expiry(delivery.message);
   ++t.agents[delivery.receiver].inbox.unsettled;
+  t.agents[delivery.receiver].inbox.senders.add(t.messages.message(delivery.message).sender);
   note_task_revived(*this, delivery);
   line_up(ref);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/delivery/inbox.h"
 
+#include <algorithm>
+
 #include <numeric>
 
 #include "base/check.h"
@@ -17,6 +19,35 @@ bool stays_out(const Delivery& delivery, Discipline discipline) {
 }
 
 }  // namespace
+
+uint64_t SenderCounts::of(AgentRef sender) const {
+  const auto at = std::ranges::find(counts_, sender, &Count::sender);
+  return at == counts_.end() ? 0 : at->count;
+}
+
+void SenderCounts::add(AgentRef sender) {
+  if (sender == none) {
+    return;
+  }
+  const auto at = std::ranges::find(counts_, sender, &Count::sender);
+  if (at == counts_.end()) {
+    counts_.push_back({sender, 1});
+  } else {
+    ++at->count;
+  }
+}
+
+void SenderCounts::remove(AgentRef sender) {
+  if (sender == none) {
+    return;
+  }
+  const auto at = std::ranges::find(counts_, sender, &Count::sender);
+  CHECK(at != counts_.end());
+  if (--at->count == 0) {
+    *at = counts_.back();
+    counts_.pop_back();
+  }
+}
 
 uint64_t Inbox::channel_of(const Message& message, Discipline discipline) {
   if (discipline == Discipline::bands) {

@@ -7,11 +7,29 @@
 #include <map>
 #include <set>
 #include <span>
+#include <vector>
 
 #include "core/messages/messages.h"
 #include "core/model/policy.h"
 
 namespace parley::core {
+
+// How many of the messages in one inbox each sender has there. Most inboxes have few senders, and
+// no order is needed.
+class SenderCounts {
+ public:
+  uint64_t of(AgentRef sender) const;
+  // The broker itself, which is none, is not counted.
+  void add(AgentRef sender);
+  void remove(AgentRef sender);
+
+ private:
+  struct Count {
+    AgentRef sender = none;
+    uint32_t count = 0;
+  };
+  std::vector<Count> counts_;
+};
 
 // The messages that wait for one receiver, in the order of its discipline. Holds references only;
 // the deliveries' links belong to it from `put` to `take`.
@@ -46,6 +64,7 @@ class Inbox {
 
   // Unsettled messages of this receiver: those that wait, here or outside, and those it holds.
   uint64_t unsettled = 0;
+  SenderCounts senders;  // the same by sender
 
  private:
   // A channel's place among those that can be served.

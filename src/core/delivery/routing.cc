@@ -21,6 +21,22 @@ namespace {
 
 using base::Code;
 
+std::unexpected<Error> refuse_full(const ConstContext& context, AgentRef ref) {
+  const Tables& t = context.t;
+  const std::string inbox = "the inbox of " + quoted(t.agents[ref].name);
+  const std::string max = std::to_string(t.rules.queue_max);
+  if (t.load_of(ref) >= t.rules.queue_max) {
+    return refuse(
+        Code::queue_full,
+        inbox + " is full (" + max + "); send again when it has settled some, or raise queue_max");
+  }
+  return refuse(Code::queue_full,
+                inbox + " is nearly full (" + std::to_string(t.load_of(ref)) + " of " + max +
+                    "), and " + std::to_string(t.agents[ref].inbox.senders.of(context.actor)) +
+                    " of it is yours; the rest is for others (share_percent of queue_max). Send "
+                    "again when it has settled some");
+}
+
 // `domain.event_type`, or collab's `topic:NAME`.
 bool is_topic_name(std::string_view name) {
   return name.starts_with("topic:") || name.find('.') != std::string_view::npos;
@@ -123,17 +139,18 @@ std::expected<Route, Error> find_route(const ConstContext& context, const Envelo
   // The broker's own topics are few, and what it owes is always taken.
   if (!route.topic.empty() && t.topics.find(route.topic) == none && context.actor != none &&
       !broker_topics::is_own_topic(route.topic)) {
+    // Also a pattern would bring it to who takes it for another.
+    if (const std::string_view wrong = wrong_with_characters(route.topic); !wrong.empty()) {
+      return refuse(Code::bad_request, std::string(wrong), "/receiver");
+    }
     if (auto good = check_new_topics(t, t.agents[context.actor].name, 1, "/receiver"); !good) {
       return std::unexpected(good.error());
     }
   }
   if (context.actor != none && route.is_one() && e.priority != Priority::critical &&
-      !context.answers && t.load_of(route.agents.front()) >= t.rules.queue_max &&
+      !context.answers && !t.has_room(route.agents.front(), context.actor) &&
       !will_be_retried(t, e.dialect, route.agents.front())) {
-    return refuse(Code::queue_full,
-                  "the inbox of \"" + t.agents[route.agents.front()].name + "\" is full (" +
-                      std::to_string(t.rules.queue_max) +
-                      "); send again when it has settled some, or raise queue_max");
+    return refuse_full(context, route.agents.front());
   }
   return route;
 }

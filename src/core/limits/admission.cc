@@ -217,6 +217,8 @@ constexpr bool adds<Send> = true;
 template <>
 constexpr bool adds<Malformed> = true;
 template <>
+constexpr bool adds<RaiseFlag> = true;
+template <>
 constexpr bool adds<Register> = true;
 template <>
 constexpr bool adds<Subscribe> = true;

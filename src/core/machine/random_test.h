@@ -227,7 +227,10 @@ class RandomCommands {
     if (dice < 76) {
       return Nack{any_target(), base::seconds(random_.below(30)), "later", random_.below(4) > 0};
     }
-    switch (random_.below(13)) {
+    switch (random_.below(14)) {
+      case 13:
+        return random_.below(2) == 0 ? Command(RaiseFlag{.id = {}, .text = "rude"})
+                                     : ResolveFlag{1 + random_.below(5), "seen"};
       case 12:
         return ReassignTask{random_.pick(tasks_), any_name(),
                             random_.below(2) == 0 ? any_name() : "",

@@ -30,6 +30,7 @@
 #include "core/machine/room_lists.h"
 #include "core/machine/rule_acts.h"
 #include "core/machine/send.h"
+#include "core/moderation/flag_acts.h"
 #include "core/requests/deadlock.h"
 #include "core/requests/due.h"
 #include "core/requests/wait_graph_snapshot.h"
@@ -48,17 +49,16 @@ using TimeSteps =
 
 // The end of each entry: who has nothing waiting for its limits any more is told so, and what is
 // kept or remembered beyond its time or number goes. Messages go last: the others refer to them.
-using LastSteps =
-    Steps<Step<relieve_drained, no_time>, Step<forget_dead_letters, no_time>,
-          Step<forget_retained, retained_due>, Step<forget_threads, old_threads_due>,
-          Step<forget_sessions, old_sessions_due>, Step<forget_tasks, old_tasks_due>,
-          Step<forget_messages, old_messages_due>>;
+using LastSteps = Steps<Step<relieve_drained, no_time>, Step<forget_dead_letters, no_time>,
+                        Step<forget_retained, retained_due>, Step<forget_threads, old_threads_due>,
+                        Step<forget_sessions, old_sessions_due>, Step<forget_tasks, old_tasks_due>,
+                        Step<forget_messages, old_messages_due>>;
 
 // The parts of a snapshot behind the rules, in the order of their bytes. Another order, and a part
 // that is added or removed, makes another format: core/machine/snapshot.h says what to do then.
 // Sessions and tasks come before the messages: those in a paused session are in no inbox, and some
 // give tasks.
-constexpr std::string_view snapshot_magic = "parley snapshot 3\n";
+constexpr std::string_view snapshot_magic = "parley snapshot 4\n";
 using SnapshotParts =
     Parts<Part<&Tables::agents, encode_agents, decode_agents>,
           Part<&Tables::topics, encode_topics, decode_topics>,
@@ -68,8 +68,8 @@ using SnapshotParts =
           Whole<&Tables::tasks>, Part<&Tables::messages, encode_messages, decode_messages>,
           Part<&Tables::dead_letters, encode_dead_letters, decode_dead_letters>,
           Part<&Tables::buckets, encode_limits, decode_limits>, Whole<&Tables::outbox>,
-          Whole<&Tables::escalations>, Whole<&Tables::pending>, Whole<&Tables::locks>,
-          Part<&Tables::wait_graph, encode_wait_graph, decode_wait_graph>,
+          Whole<&Tables::escalations>, Whole<&Tables::flags>, Whole<&Tables::pending>,
+          Whole<&Tables::locks>, Part<&Tables::wait_graph, encode_wait_graph, decode_wait_graph>,
           Whole<&Tables::broadcasts>>;
 
 // A principal is removed: `on(Context&, const Unregister&)` says what comes before and after.

@@ -98,7 +98,8 @@ class Script {
                                                            {"changes", &Script::changes},
                                                            {"locks", &Script::locks},
                                                            {"unlocks", &Script::unlocks},
-                                                           {"reassigns", &Script::reassigns}};
+                                                           {"reassigns", &Script::reassigns},
+                                                           {"flags", &Script::flags}};
     const bool has_actor = verbs.contains(words.peek(1));
     if (const auto at = steps.find(words.peek()); at != steps.end() && !has_actor) {
       (this->*at->second)(words);
@@ -449,7 +450,24 @@ class Script {
   }
   Command unregisters(Words& words) { return Unregister{words.next()}; }
   Command sets(Words& words) { return testing::rules_in(words); }
+  // Each hash is made of one letter; a flag goes on from the last one, or from what it says.
+  Command flags(Words& words) {
+    RaiseFlag command;
+    command.id = id_of(words.next());
+    command.text = words.accept("saying") ? words.next() : "rude";
+    command.digest[0] = static_cast<uint8_t>(command.text.front());
+    command.previous = tables().flags.head();
+    if (words.accept("after")) {
+      command.previous[0] = static_cast<uint8_t>(words.next().front());
+    }
+    command.hash[0] = words.accept("hash") ? static_cast<uint8_t>(words.next().front()) : 'x';
+    return command;
+  }
   Command resolves(Words& words) {
+    if (verb_ == "resolves" && words.accept("flag")) {
+      const uint64_t id = number(words.next());
+      return ResolveFlag{id, words.accept("saying") ? words.next() : ""};
+    }
     if (verb_ == "resolves") {
       words.accept("escalation");
       const uint64_t id = number(words.next());
@@ -769,6 +787,13 @@ class Script {
       for (const auto& [id, escalation] : tables().escalations.all()) {
         found.push_back(std::string(cause_name(escalation.cause)) + " " +
                         label_of(escalation.about) + (escalation.is_open() ? "" : " resolved"));
+      }
+      check_equal(join(words.rest()), join(found));
+    } else if (what == "flags:") {
+      std::vector<std::string> found;
+      for (const auto& [id, flag] : tables().flags.all()) {
+        found.push_back(std::to_string(id) + " " + flag.sender + " " +
+                        (flag.is_open() ? "open" : "by " + flag.resolved_by));
       }
       check_equal(join(words.rest()), join(found));
     } else if (what == "session") {

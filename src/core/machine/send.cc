@@ -451,7 +451,7 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
   if (auto good = plan_wait(context, command, plan); !good) {
     return std::unexpected(good.error());
   }
-  const auto thread = find_thread(context, envelope, plan.route);
+  const auto thread = find_thread(context, envelope, plan.question);
   if (!thread) {
     return std::unexpected(thread.error());
   }

@@ -16,6 +16,7 @@
 #include "core/humans/escalations.h"
 #include "core/messages/messages.h"
 #include "core/model/rules.h"
+#include "core/moderation/flags.h"
 #include "core/outbox/outbox.h"
 #include "core/requests/pending_work.h"
 #include "core/requests/wait_graph.h"
@@ -40,6 +41,7 @@ struct Tables {
   DeadLetters dead_letters;
   Outbox outbox;
   Escalations escalations;
+  Flags flags;
   PendingWork pending;
   Sessions sessions;
   Holds holds;
@@ -58,6 +60,15 @@ struct Tables {
   // again, and the mail of a former agent of the name.
   uint64_t load_of(AgentRef agent) const {
     return agents[agent].inbox.unsettled - messages.gates.outside_of(agent);
+  }
+  // Whether the receiver's inbox takes one more of this sender. The last part of an inbox is for
+  // those who have little there, so that nobody can fill it for all others.
+  bool has_room(AgentRef receiver, AgentRef sender) const {
+    const uint64_t load = load_of(receiver);
+    const uint64_t kept = rules.queue_max * rules.share_percent / 100;
+    return load < rules.queue_max &&
+           (load + kept < rules.queue_max || sender == none ||
+            agents[receiver].inbox.senders.of(sender) < share_of(rules, kept));
   }
 };
 

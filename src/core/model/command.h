@@ -12,6 +12,7 @@
 #include "core/humans/commands.h"
 #include "core/limits/commands.h"
 #include "core/machine/commands.h"
+#include "core/moderation/commands.h"
 #include "core/requests/commands.h"
 #include "core/topics/commands.h"
 
@@ -27,7 +28,8 @@ using Command = std::variant<Tick, StartNode, AddWorkspace, SetRules, Register, 
                              Subscribe, Unsubscribe, Send, Read, Take, Ack, Nack, Reject, Extend,
                              OpenStream, CloseStream, ResolveDeadLetter, Heartbeat, Malformed,
                              ResolveEscalation, CloseThread, ResetLimits, StopWaiting, StartSession,
-                             ChangeSession, TakeLock, ReleaseLock, ReassignTask>;
+                             ChangeSession, TakeLock, ReleaseLock, ReassignTask, RaiseFlag,
+                             ResolveFlag>;
 
 // `send`, `open stream`, …: by which it is described.
 constexpr std::string_view verb_of(const Command& command) {

@@ -95,6 +95,11 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"escalations_max", &Rules::escalations_max, 1, 1'000'000,
      "Escalations that are kept. Beyond it the oldest resolved one goes, of the agent that holds "
      "most of those. One that is open never goes."},
+    {"flag_bytes_max", &Rules::flag_bytes_max, 1'000, 1'048'576,
+     "Bytes of a private flag that the moderators get. Of a longer one they get the beginning."},
+    {"flags_max", &Rules::flags_max, 1, 100'000,
+     "Private flags that are kept. Beyond it the oldest resolved one goes, of the agent that holds "
+     "most of those. One that is open never goes."},
     {"flow.gather_window", &Rules::flow_gather_window, second / 1'000, year,
      "How long a scatter waits for its answers if it does not say."},
     {"flow.lease", &Rules::flow_lease, second / 1'000, year,

@@ -63,7 +63,7 @@ struct Rules {
   Duration timeout_max = base::hours(24 * 7);
   Duration pipeline_pause_max = base::hours(24);
   uint64_t flow_request_retries = 3;
-  uint64_t requests_max = 1'000'000;
+  uint64_t requests_max = 500'000;
   uint64_t gathers_max = 10'000;
   uint64_t pipelines_max = 10'000;
   uint64_t stages_max = 100;
@@ -127,6 +127,8 @@ struct Rules {
   uint64_t dead_letters_max = 10'000;
   uint64_t errands_max = 100'000;
   uint64_t escalations_max = 10'000;
+  uint64_t flags_max = 1'000;
+  uint64_t flag_bytes_max = 100 * 1'024;
   uint64_t settled_max = 262'144;
   uint64_t share_percent = 20;
 

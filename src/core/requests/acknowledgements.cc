@@ -9,15 +9,14 @@
 
 namespace parley::core {
 
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 void begin_roll_call(Dispatch& dispatch, MessageRef ref) {
   Tables& t = dispatch.t;
   const PendingRequest request{.message = t.messages.message(ref).seq,
                                .timeout = t.rules.flow_roll_call_window,
-                               .awaited = Awaited::roll_call};
+                               .awaited = Awaited::roll_call,
+                               .owner = t.agents[t.messages.message(ref).sender].name};
   t.pending.add(request, t.now + request.timeout);
   dispatch.note_ended(ref);  // there may be no one to call
 }
@@ -61,8 +60,10 @@ void begin_acknowledgements(Dispatch& dispatch, const Envelope& e, MessageRef re
   Tables& t = dispatch.t;
   const Message& message = t.messages.message(ref);
   const Duration timeout = e.response_timeout.us > 0 ? e.response_timeout : message.ttl;
-  const PendingRequest request{
-      .message = message.seq, .timeout = timeout, .awaited = Awaited::acknowledgements};
+  const PendingRequest request{.message = message.seq,
+                               .timeout = timeout,
+                               .awaited = Awaited::acknowledgements,
+                               .owner = t.agents[message.sender].name};
   t.pending.add(request, timeout.us > 0 ? t.now + timeout : base::time_max);
   dispatch.note_ended(ref);  // it may have failed at once
 }

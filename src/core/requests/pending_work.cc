@@ -123,7 +123,9 @@ void PendingWork::unfile(std::string_view agent, std::string_view task, Seq firs
 }
 
 PendingRequest& PendingWork::add(PendingRequest request, Time due) {
-  PendingRequest& added = requests_.emplace(request.message, request).first->second;
+  const Seq message = request.message;
+  PendingRequest& added = requests_.emplace(message, std::move(request)).first->second;
+  requests_by_owner_.add(added.owner);
   added.timer = none;
   set_due(added, due);
   return added;
@@ -155,8 +157,10 @@ Pipeline& PendingWork::add(Pipeline pipeline) {
 }
 
 void PendingWork::remove_request(Seq message) {
-  set_due(requests_.at(message), base::time_max);
-  requests_.erase(message);
+  const auto at = requests_.find(message);
+  set_due(at->second, base::time_max);
+  requests_by_owner_.remove(at->second.owner);
+  requests_.erase(at);
 }
 
 void PendingWork::remove_gather(Seq message) {

@@ -7,57 +7,18 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/model/command.h"
 #include "core/requests/gather.h"
+#include "core/requests/pending_request.h"
 #include "core/requests/pipeline.h"
 #include "core/state/deadlines.h"
+#include "core/state/shares.h"
 #include "core/state/slots.h"
 
 namespace parley::core {
-
-// What the sender of a message waits for.
-enum class Awaited : uint8_t {
-  answer,            // to a request, or to a pipeline's stage
-  roll_call,         // who of many acknowledges the message
-  acknowledgements,  // that all whom it was sent to acknowledge it
-};
-
-// A message whose sender waits for what becomes of it.
-struct PendingRequest {
-  Seq message;
-  Duration timeout;
-  OnTimeout on_timeout = OnTimeout::fail;
-  uint32_t retries = 0;  // that were made
-  Awaited awaited = Awaited::answer;
-  bool pauses = false;  // before it is sent again
-  Seq pipeline;         // whose stage it is; none: 0
-  Time due{};
-  uint32_t timer = none;
-
-  static void fields(auto& self, auto& field) {
-    field("message", self.message);
-    field("timeout", self.timeout);
-    field("on_timeout", self.on_timeout, on_timeout_last);
-    field("retries", self.retries);
-    // A byte each, from before they were one word.
-    bool is_roll_call = self.awaited == Awaited::roll_call;
-    bool is_for_acknowledgements = self.awaited == Awaited::acknowledgements;
-    field("is_roll_call", is_roll_call);
-    field("is_for_acknowledgements", is_for_acknowledgements);
-    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(self)>>) {
-      self.awaited = is_roll_call              ? Awaited::roll_call
-                     : is_for_acknowledgements ? Awaited::acknowledgements
-                                               : Awaited::answer;
-    }
-    field("pauses", self.pauses);
-    field("pipeline", self.pipeline);
-    field("due", self.due);
-  }
-};
 
 // All that someone waits for: requests, scatters and pipelines, each under the place of its first
 // message, and when it is due. Only a table: what becomes of them is in requests.h, gather_acts.h
@@ -115,6 +76,7 @@ class PendingWork {
   Due next() const;
 
   const std::map<Seq, PendingRequest>& requests() const { return requests_; }
+  uint64_t requests_of(std::string_view owner) const { return requests_by_owner_.of(owner); }
   const std::map<Seq, Gather>& gathers() const { return gathers_; }
   const std::map<Seq, Pipeline>& pipelines() const { return pipelines_; }
 
@@ -135,6 +97,7 @@ class PendingWork {
   void set(uint32_t& timer, Time& due, Time at, Seq seq, Kind kind);
 
   std::map<Seq, PendingRequest> requests_;
+  Shares requests_by_owner_;
   std::map<Seq, Gather> gathers_;
   std::map<Seq, Pipeline> pipelines_;
   std::map<Name, Seq> gather_names_;

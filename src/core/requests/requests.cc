@@ -82,6 +82,12 @@ std::expected<void, Error> Requests::check(const Tables& t, const Send& command)
                       " unanswered requests already (requests_max)",
                   "");
   }
+  const uint64_t asked = t.pending.requests_of(command.envelope.sender);
+  if (asked >= share_of(t.rules, t.rules.requests_max) && command.outbox_item == 0 &&
+      wants(t, command, false)) {
+    return refuse_share("you wait for " + std::to_string(asked) + " answers", "requests_max",
+                        "wait until some have come, or their time is over");
+  }
   if (command.gathering) {
     if (auto good = check_gather(t, command); !good) {
       return good;

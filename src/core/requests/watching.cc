@@ -22,7 +22,8 @@ void await_answer(Dispatch& dispatch, MessageRef message, Duration timeout, OnTi
   const PendingRequest request{.message = t.messages.message(message).seq,
                                .timeout = timeout,
                                .on_timeout = on_timeout,
-                               .pipeline = pipeline};
+                               .pipeline = pipeline,
+                               .owner = t.agents[t.messages.message(message).sender].name};
   t.pending.add(request, t.now + timeout);
   broker_topics::task(dispatch, message, "assigned");
 }

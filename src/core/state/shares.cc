@@ -8,6 +8,17 @@
 
 namespace parley::core {
 
+namespace {
+
+// Up to `exact_max` each weight is a class of its own, so that the order is exact in small tables.
+// Beyond it, where a change of place for each message would cost, a class is a power of two.
+int class_of(uint64_t weight) {
+  constexpr uint64_t exact_max = 63;
+  return static_cast<int>(weight <= exact_max ? weight : exact_max + std::bit_width(weight));
+}
+
+}  // namespace
+
 uint64_t Shares::hash(std::string_view name) const { return base::hash64(name, seed_); }
 
 uint32_t Shares::find(std::string_view name) const {
@@ -56,8 +67,8 @@ void Shares::remove(std::string_view name, uint64_t weight) {
 
 void Shares::set_weight(uint32_t slot, uint64_t weight) {
   Holder& holder = holders_[slot];
-  const auto before = static_cast<int>(std::bit_width(holder.weight));
-  const auto after = static_cast<int>(std::bit_width(weight));
+  const int before = class_of(holder.weight);
+  const int after = class_of(weight);
   holder.weight = weight;
   if (before == after) {
     return;
@@ -68,7 +79,7 @@ void Shares::set_weight(uint32_t slot, uint64_t weight) {
   }
   auto place = places_.extract(Place{before, holder.name, slot});
   CHECK(!place.empty());
-  if (after > 0) {  // moved without an allocation: it may come and go at a power of two
+  if (after > 0) {  // moved without an allocation: it may come and go at a border
     place.value().size_class = after;
     places_.insert(std::move(place));
   }

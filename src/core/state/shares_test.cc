@@ -18,12 +18,15 @@ namespace {
 
 std::string name_of(uint64_t n) { return "agent-" + std::to_string(n); }
 
-// The first by name of those in the highest class, counted the slow way.
+// The first by name of those in the highest class, counted the slow way. From 64 on a class is a
+// power of two.
 std::string most_in(const std::map<std::string, uint64_t>& held) {
   std::string found;
   int highest = 0;
   for (const auto& [name, weight] : held) {
-    if (const auto size_class = static_cast<int>(std::bit_width(weight)); size_class > highest) {
+    const auto power = static_cast<int>(std::bit_width(weight));
+    if (const int size_class = weight < 64 ? static_cast<int>(weight) : 64 + power;
+        size_class > highest) {
       highest = size_class;
       found = name;
     }
@@ -56,6 +59,15 @@ TEST(Shares, AgreesWithASlowModel) {
       ASSERT_EQ(most == none ? "" : shares.name_of(most), most_in(held));
     }
   }
+}
+
+TEST(Shares, OfFewTheOneWhoHoldsOneMoreIsNamed) {
+  Shares shares;
+  shares.add("ana", 62);
+  shares.add("zed", 63);
+  EXPECT_EQ(shares.name_of(shares.most()), "zed");
+  shares.add("ana", 3);
+  EXPECT_EQ(shares.name_of(shares.most()), "ana");
 }
 
 TEST(Shares, WhoHoldsLessThanHalfOfTheLargestIsNeverNamed) {

@@ -40,10 +40,8 @@ std::expected<void, std::string> check_topic(const Rules& rules, PrincipalKind k
     return std::unexpected("a topic must be 1 to " + std::to_string(rules.name_bytes_max) +
                            " bytes (name_bytes_max)");
   }
-  if (!base::is_plain_name(name)) {
-    return std::unexpected(
-        "a topic has no control or invisible characters, no space at its ends, and no combining "
-        "mark in front");
+  if (const std::string_view wrong = wrong_with_characters(name); !wrong.empty()) {
+    return std::unexpected(std::string(wrong));
   }
   if (const std::string_view wrong = is_pattern(name) ? wrong_with_pattern(name) : "";
       !wrong.empty()) {
@@ -172,6 +170,13 @@ Checked check_subscribed(const Agent& agent, std::string_view topic) {
 }
 
 }  // namespace
+
+std::string_view wrong_with_characters(std::string_view topic) {
+  return base::is_plain_name(topic)
+             ? ""
+             : "a topic has no control or invisible characters, no space at its ends, and no "
+               "combining mark in front";
+}
 
 Checked check(const ConstContext& context, const Subscribe& command) {
   const auto who = subscriber(context, command.agent);

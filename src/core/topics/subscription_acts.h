@@ -18,6 +18,10 @@ struct Listener {
   std::string_view name;
 };
 
+// What is wrong with the characters of a topic's name, for those who subscribe to it and for those
+// who publish on it; empty where nothing is.
+std::string_view wrong_with_characters(std::string_view topic);
+
 // Whether it can subscribe to all of these.
 Checked check_topics(const Tables& t, const Listener& listener,
                      std::span<const std::string_view> topics, std::string_view field);

@@ -137,12 +137,28 @@ void render_receiver_warnings(const core::Tables& t, const Principal& caller, co
   }
 }
 
+// Its sender learns that the moderators have it, and nothing else.
+void render_flag_receipt(const core::Flag& flag, const core::Receipt& receipt, JsonWriter& out) {
+  out.key("id").uuid(flag.message).key("seq").number(flag.record.n);
+  out.key("state").plain("accepted");
+  if (receipt.duplicate) {
+    out.key("duplicate").boolean(true);
+  }
+  out.key("recipient_count").number(uint64_t{1}).key("recipients").array().end_array();
+  out.key("warnings").array().end_array();
+}
+
 }  // namespace
 
 void render_receipt(node::Broker& broker, const Principal& caller, const core::Receipt& receipt,
                     Recipients recipients, JsonWriter& out) {
   const core::Tables& t = broker.machine().find(caller.workspace)->tables();
   const core::MessageRef ref = t.messages.find(receipt.message);
+  if (const core::Flag* const flag = ref == core::none ? t.flags.find(receipt.message) : nullptr;
+      flag != nullptr) {
+    render_flag_receipt(*flag, receipt, out);
+    return;
+  }
   if (ref != core::none) {
     out.key("id").text(id_text(broker, caller.workspace, t.messages.message(ref), caller.dialect));
   }

@@ -10,6 +10,7 @@
 #include "edge/api/history.h"
 #include "edge/api/route.h"
 #include "edge/api/waiting.h"
+#include "edge/gate.h"
 #include "edge/mcp/endpoint.h"
 #include "edge/mcp/server.h"
 #include "edge/push.h"
@@ -58,7 +59,7 @@ bool may_use(Who who, const Principal& caller) {
     case Who::admin:
       return caller.is_admin();
     case Who::overseer:
-      return caller.is_maintainer() && caller.workspace == core::workspace_first;
+      return oversees_broker(caller);
   }
   return false;
 }

@@ -13,6 +13,7 @@
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
 #include "edge/api/members.h"
+#include "edge/api/private_flags.h"
 #include "edge/gate.h"
 #include "edge/records.h"
 #include "edge/redact.h"
@@ -94,26 +95,22 @@ std::expected<Submission, Error> submission_in(Json operation) {
   if (!on_unavailable) {
     members.blame(on_unavailable.error());
   }
-  Submission submission{
-      .via = core::Via::websocket,
-      .lenient = members.flag("lenient", false),
-      .idempotency_key = members.text("idempotency_key"),
-      .session = members.text("session"),
-      .traceparent = members.text("traceparent"),
-      .tracestate = members.text("tracestate"),
-      .on_unavailable = on_unavailable.value_or(core::OnUnavailable::by_rules)};
+  Submission submission{.via = core::Via::websocket,
+                        .lenient = members.flag("lenient", false),
+                        .idempotency_key = members.text("idempotency_key"),
+                        .session = members.text("session"),
+                        .traceparent = members.text("traceparent"),
+                        .tracestate = members.text("tracestate"),
+                        .on_unavailable = on_unavailable.value_or(core::OnUnavailable::by_rules)};
   if (members.error()) {
     return std::unexpected(*members.error());
   }
   return submission;
 }
 
-// The order matters. The trace that came beside the message counts before that of its cause, and a
-// trace begins only where neither names one. The task is named before its conversation is looked
-// up, and that is looked up before the message begins one of its own.
-std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
-                                                     const dialect::Codec& codec, Json message,
-                                                     const Submission& submission) {
+dialect::DecodeContext Submissions::decode_context(const Principal& caller,
+                                                   const dialect::Codec& codec, const Names& lookup,
+                                                   bool lenient) {
   dialect::DecodeContext context;
   context.sender = caller.name;
   context.received = context_.clock.now();
@@ -122,13 +119,23 @@ std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
     spare_id_ = lib::random_uuid();
   }
   context.fallback_id = spare_id_;
-  context.lenient = submission.lenient;
+  context.lenient = lenient;
   context.derive = &lib::derived_id;
-  const Names lookup(context_.tables(caller.workspace), caller);
   context.lookup = &lookup;
   const core::Rules& rules = context_.tables(caller.workspace).rules;
   const core::Policy::NumberRule size_max = core::policy_of(codec.dialect).size_max;
   context.bytes_max = size_max == nullptr ? 0 : rules.*size_max;
+  return context;
+}
+
+// The order matters. The trace that came beside the message counts before that of its cause, and a
+// trace begins only where neither names one. The task is named before its conversation is looked
+// up, and that is looked up before the message begins one of its own.
+std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
+                                                     const dialect::Codec& codec, Json message,
+                                                     const Submission& submission) {
+  const Names lookup(context_.tables(caller.workspace), caller);
+  const dialect::DecodeContext context = decode_context(caller, codec, lookup, submission.lenient);
   auto envelope = codec.decode(message, context, context_.texts);
   if (!envelope) {
     return std::unexpected(envelope.error());
@@ -242,6 +249,12 @@ std::expected<core::Send, Error> Submissions::prepare(const Principal& caller,
 
 void Submissions::submit(const Principal& caller, const dialect::Codec& codec, Json message,
                          const Submission& submission, node::Broker::Done done) {
+  if (codec.private_summary != nullptr) {
+    if (auto summary = codec.private_summary.value(message.raw(), message)) {
+      submit_private(caller, codec, message, std::move(*summary), std::move(done));
+      return;
+    }
+  }
   auto command = prepare(caller, codec, message, submission);
   if (!command) {
     context_.metrics.messages.refused(command.error().code, caller.name);
@@ -254,6 +267,49 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
                      std::move(done));
   }
   context_.ask(caller, std::move(*command), std::move(done));
+}
+
+// Whatever is wrong with it, it goes to the moderators and to nobody else: an error would say what
+// is in it to whoever reads logs, and a dead letter to whoever looks after those.
+void Submissions::submit_private(const Principal& caller, const dialect::Codec& codec, Json message,
+                                 std::string summary, node::Broker::Done done) {
+  const Names lookup(context_.tables(caller.workspace), caller);
+  const auto envelope =
+      codec.decode(message, decode_context(caller, codec, lookup, true), context_.texts);
+  RaisedFlag flag{
+      .id = spare_id_, .text = std::string(message.raw()), .summary = std::move(summary)};
+  if (envelope) {
+    flag.id = envelope->id;
+  } else {
+    flag.problem = envelope.error().field.empty()
+                       ? envelope.error().detail
+                       : envelope.error().field + ": " + envelope.error().detail;
+    if (const auto id = message.find("message_id").as_string(); id && !id->empty()) {
+      const auto uuid = dialect::uuid_of(*id);
+      flag.id = uuid ? *uuid : dialect::message_id_of(lib::derived_id, caller.name, *id);
+    }
+  }
+  if (flag.id == spare_id_) {
+    spare_id_ = {};
+  }
+  raise_flag(context_, caller, std::move(flag), std::move(done));
+}
+
+bool Submissions::submit_unreadable(const Principal& caller, const dialect::Codec& codec,
+                                    std::string_view text, const Error& error,
+                                    node::Broker::Done done) {
+  auto summary =
+      codec.private_summary == nullptr ? std::nullopt : codec.private_summary.value(text, Json{});
+  if (!summary) {
+    return false;
+  }
+  raise_flag(context_, caller,
+             {.id = lib::random_uuid(),
+              .text = std::string(text),
+              .problem = error.detail,
+              .summary = std::move(*summary)},
+             std::move(done));
+  return true;
 }
 
 // What cannot be read is kept as a dead letter, and its sender hears what is wrong once that is
@@ -388,7 +444,7 @@ std::string_view Submissions::task_thread(const Principal& caller, const core::E
           task->director == caller.name || std::ranges::find(to, task->director) != to.end();
       const std::tuple rank(between, task->is_open());
       // The newest of equals.
-      if (takes_part(caller, *task) && (found == nullptr || rank >= best)) {
+      if (takes_part(t, caller, *task) && (found == nullptr || rank >= best)) {
         found = task;
         best = rank;
       }

@@ -16,6 +16,7 @@
 namespace parley::edge {
 
 class Context;
+class Names;
 
 // How a message came in, and what its sender asked for beside it.
 struct Submission {
@@ -47,8 +48,16 @@ class Submissions {
   // Checks a message and sends it. What is wrong with it is told, and kept as a dead letter.
   void submit(const Principal& caller, const dialect::Codec& codec, lib::Json message,
               const Submission& submission, node::Broker::Done done);
+  // Puts a text that is no JSON before the moderators, where it looks like something for them
+  // alone. False: it does not, and nothing was done.
+  bool submit_unreadable(const Principal& caller, const dialect::Codec& codec,
+                         std::string_view text, const base::Error& error, node::Broker::Done done);
 
  private:
+  dialect::DecodeContext decode_context(const Principal& caller, const dialect::Codec& codec,
+                                        const Names& lookup, bool lenient);
+  void submit_private(const Principal& caller, const dialect::Codec& codec, lib::Json message,
+                      std::string summary, node::Broker::Done done);
   // The command for the message, with all that was asked for beside it.
   std::expected<core::Send, base::Error> prepare(const Principal& caller,
                                                  const dialect::Codec& codec, lib::Json message,

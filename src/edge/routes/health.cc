@@ -2,6 +2,7 @@
 // How the broker is, its figures, and the description of its interface.
 #include "edge/api/context.h"
 #include "edge/api/openapi.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/json_writer.h"
@@ -37,7 +38,10 @@ void health(Call& call) {
     out.key("snapshot_trouble").text(node.warnings().snapshot->detail);
   }
   out.key("version").text(call.context->version).key("time").time(call.now());
-  out.key("seq").number(call.broker().machine().seq().n);
+  const bool oversees = oversees_broker(call.caller);
+  if (oversees) {
+    out.key("seq").number(call.broker().machine().seq().n);
+  }
   out.key("agents").number(uint64_t{t.agents.registered()});
   out.key("messages").number(uint64_t{t.messages.size()});
   out.key("streams").number(uint64_t{t.streams.size()});
@@ -62,8 +66,10 @@ void health(Call& call) {
   out.end_object();
   if (call.context->view != nullptr) {
     view::Feed& feed = call.context->view->feed();
-    out.key("history").object().key("seq").number(feed.position().n);
-    out.key("behind").number(feed.lag().entries);
+    out.key("history").object();
+    if (oversees) {
+      out.key("seq").number(feed.position().n).key("behind").number(feed.lag().entries);
+    }
     if (const auto trouble = feed.trouble()) {
       out.key("trouble").text(trouble->detail);
     }

@@ -7,8 +7,8 @@
 #include "edge/api/blocked.h"
 #include "edge/api/context.h"
 #include "edge/api/submission.h"
-#include "edge/gate.h"
 #include "edge/api/waiting.h"
+#include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "edge/routes/search.h"
@@ -90,6 +90,12 @@ void send(Call& call) {
   const auto message = call.context->document.parse(call.request.body);
   const auto codec = call.codec();
   auto submission = submission_of(call);
+  if (!message && codec &&
+      call.context->submissions->submit_unreadable(call.caller, *codec, call.request.body,
+                                                   message.error(),
+                                                   reply_receipt(call, codec->dialect))) {
+    return;
+  }
   if (!message || !codec || !submission) {
     call.refuse(!message ? message.error() : !codec ? codec.error() : submission.error());
     return;
@@ -158,6 +164,26 @@ void show_message(Call& call) {
            call.when_done([show](const core::Receipt&) { show(); }));
 }
 
+// The flag that the caller raised under this id; nullptr when there is none.
+const core::Flag* own_flag(const Call& call, const core::Target& target) {
+  const core::Flags& flags = call.tables().flags;
+  const core::Flag* const flag =
+      target.seq.n != 0 ? flags.find(target.seq) : flags.find_sent(call.caller.name, target.id);
+  return flag != nullptr && may_see_state(call.caller, *flag) ? flag : nullptr;
+}
+
+std::string flag_delivery(const core::Flag& flag) {
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("id").uuid(flag.message).key("seq").number(flag.record.n);
+  out.key("recipient_count").number(uint64_t{1}).key("deliveries").array().object();
+  out.key("receiver").plain("moderators");
+  out.key("state").plain(flag.is_open() ? "queued" : "acked");
+  out.key("since").time(flag.is_open() ? flag.since : flag.resolved_at);
+  out.key("attempts").number(uint64_t{0}).end_object().end_array().end_object();
+  return text;
+}
+
 void show_delivery(Call& call) {
   const auto target = call.target(Names::First::sent);
   if (!target) {
@@ -168,6 +194,11 @@ void show_delivery(Call& call) {
   const core::MessageRef ref = target->seq.n != 0
                                    ? t.messages.find(target->seq)
                                    : t.messages.find_sent(call.caller.ref, target->id);
+  if (const core::Flag* const flag = ref == core::none ? own_flag(call, *target) : nullptr;
+      flag != nullptr) {
+    call.respond(json_response(200, flag_delivery(*flag)));
+    return;
+  }
   if (!may_see_deliveries(t, call.caller, ref)) {
     show_old_delivery(call, *target, call.arguments[0]);
     return;

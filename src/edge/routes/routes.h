@@ -19,6 +19,7 @@ std::span<const Route> inbox_routes();
 std::span<const Route> lock_routes();
 std::span<const Route> mcp_routes();
 std::span<const Route> message_routes();
+std::span<const Route> moderation_routes();
 std::span<const Route> pattern_routes();
 std::span<const Route> rule_routes();
 std::span<const Route> search_routes();
@@ -33,9 +34,10 @@ std::span<const Route> workspace_routes();
 
 // All of them. A request goes to the first route that fits it.
 inline constexpr std::array route_lists = {
-    message_routes, search_routes,     inbox_routes,     settling_routes, stream_routes,
-    agent_routes,   human_routes,      workspace_routes, topic_routes,    thread_routes,
-    session_routes, lock_routes,       task_routes,      trace_routes,    dead_letter_routes,
-    pattern_routes, escalation_routes, rule_routes,      health_routes,   mcp_routes};
+    message_routes, search_routes,     inbox_routes,      settling_routes, stream_routes,
+    agent_routes,   human_routes,      workspace_routes,  topic_routes,    thread_routes,
+    session_routes, lock_routes,       task_routes,       trace_routes,    dead_letter_routes,
+    pattern_routes, escalation_routes, moderation_routes, rule_routes,     health_routes,
+    mcp_routes};
 
 }  // namespace parley::edge

@@ -147,7 +147,7 @@ void answer_page(const Asker& asker, const SearchPage& listing) {
     }
     out.end_array();
     // How it stands with each receiver is for its sender, and for those who look after all.
-    if (envelope->sender == asker.caller.name || asker.caller.is_maintainer()) {
+    if (may_see_deliveries(asker.caller, stored, *envelope)) {
       const core::MessageRef ref = t.messages.find(stored.seq);
       const bool live = ref != core::none;
       const uint64_t count = live ? t.messages.message(ref).delivery_count : receivers.count;
@@ -189,10 +189,6 @@ void ask_history(const Asker& asker, Wanted wanted) {
         const auto listing = std::make_shared<SearchPage>();
         listing->next = page->next;
         for (view::StoredMessage& message : page->messages) {
-          // What a former agent of the name sent to it may be this one's mail, and is not its word.
-          if (wanted.sent_only && message.time < asker.caller.registered) {
-            continue;
-          }
           auto receivers = reader.receivers(viewer, message.seq, listed_max);
           if (!receivers) {
             return std::unexpected(receivers.error());
@@ -252,8 +248,7 @@ void show_old_delivery(const Asker& asker, const core::Target& target, const std
           return std::unexpected(found.error());
         }
         const auto envelope = *found ? envelope_of(**found) : core::Envelope{};
-        if (!*found || !envelope ||
-            (envelope->sender != asker.caller.name && !asker.caller.is_maintainer())) {
+        if (!*found || !envelope || !may_see_deliveries(asker.caller, **found, *envelope)) {
           return std::unexpected(Error{Code::not_found, "you sent no such message", {}});
         }
         const auto deliveries = reader.deliveries(viewer, (*found)->seq);

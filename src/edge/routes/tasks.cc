@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <tuple>
 
 #include "edge/api/context.h"
@@ -28,14 +29,15 @@ Duration silence_of(const core::Tables& t, const core::Task& task, base::Time no
   return task.is_open() && silent >= t.rules.inbox_silence ? silent : Duration{};
 }
 
-void render_words(node::Broker& broker, const Principal& caller, base::Seq seq,
-                  std::string_view key, JsonWriter& out) {
+void render_words(node::Broker& broker, const Principal& caller, const core::Task& task,
+                  base::Seq seq, std::string_view key, JsonWriter& out) {
   if (seq.n == 0) {
     return;
   }
   const auto said = envelope_at(broker, caller.workspace, seq);
+  const core::Tables& t = broker.machine().find(caller.workspace)->tables();
   // One who had the task does not hear what its successor says.
-  if (!said || !may_see(caller, *said)) {
+  if (!said || !may_see_words(t, caller, task, seq, *said)) {
     return;
   }
   out.key(key).object().key("id").text(dialect::id_in(caller.dialect, *said));
@@ -66,9 +68,12 @@ void render_task(node::Broker& broker, const Principal& caller, const core::Task
   out.key("reports").number(uint64_t{task.reports}).key("errors").number(uint64_t{task.errors});
 }
 
-void render_moves(const core::Task& task, JsonWriter& out) {
+void render_moves(const Principal& caller, const core::Task& task, JsonWriter& out) {
   out.key("reassignments").array();
   for (const core::TaskMove& move : task.moves) {
+    if (!may_see(caller, move)) {
+      continue;
+    }
     out.object().key("at").time(move.at).key("from").text(move.from).key("to").text(move.to);
     out.key("by").text(move.by).end_object();
   }
@@ -104,9 +109,9 @@ std::string task_text(node::Broker& broker, const Principal& caller, const core:
     out.key("delivery");
     render_delivery(t, given, out);
   }
-  render_words(broker, caller, task.report, "status", out);
-  render_words(broker, caller, task.outcome, "outcome", out);
-  render_moves(task, out);
+  render_words(broker, caller, task, task.report, "status", out);
+  render_words(broker, caller, task, task.outcome, "outcome", out);
+  render_moves(caller, task, out);
   render_others(others, out);
   out.end_object();
   return text;
@@ -125,11 +130,12 @@ std::vector<const core::Task*> tasks_named(const core::Tables& t, const Principa
                                            const TaskName& name) {
   std::vector<const core::Task*> found = t.tasks.named(name.id);
   std::erase_if(found, [&](const core::Task* task) {
-    return !may_see(caller, *task) || (!name.director.empty() && task->director != name.director) ||
+    return !may_see(t, caller, *task) ||
+           (!name.director.empty() && task->director != name.director) ||
            (!name.thread.empty() && task->thread != name.thread);
   });
   const auto rank = [&](const core::Task* task) {
-    return std::tuple(task->director == caller.name, takes_part(caller, *task), task->is_open(),
+    return std::tuple(task->director == caller.name, takes_part(t, caller, *task), task->is_open(),
                       task->began);
   };
   std::ranges::sort(found, std::greater{}, rank);
@@ -155,6 +161,7 @@ void show_task(Call& call) {
 
 void list_tasks(Call& call) {
   const uint64_t limit = call.number("limit", 100);
+  const uint64_t cursor = call.number("cursor", 0);
   const bool silent = call.flag("silent");
   const bool unfinished = call.flag("unfinished");
   const auto state = call.parameter("state");
@@ -167,6 +174,8 @@ void list_tasks(Call& call) {
   const base::Time now = call.now();
   struct Made {
     std::deque<base::Seq> tasks{};  // by when they began
+    bool more = false;              // older ones are wanted, too
+    base::Seq last{};
     uint64_t listed = 0;
     std::string text{};
     JsonWriter out{text};
@@ -174,15 +183,18 @@ void list_tasks(Call& call) {
   const auto made = std::make_shared<Made>();
   std::vector<base::Seq> given;
   const auto& all = t.tasks.all();
-  for (auto at = all.rbegin(); at != all.rend() && given.size() < limit; ++at) {
+  auto at =
+      std::make_reverse_iterator(cursor == 0 ? all.end() : all.lower_bound(base::Seq{cursor}));
+  for (; at != all.rend() && !made->more; ++at) {
     const core::Task& task = at->second;
     const bool wanted =
-        may_see(call.caller, task) && (!state || core::task_state_words[task.state] == *state) &&
+        may_see(t, call.caller, task) && (!state || core::task_state_words[task.state] == *state) &&
         (!agent || task.director == *agent || task.specialist == *agent) &&
         (!silent || silence_of(t, task, now).us > 0) &&
         (!unfinished ||
          (task.state != core::TaskState::completed && task.state != core::TaskState::acknowledged));
-    if (wanted) {
+    made->more = wanted && given.size() >= limit;
+    if (wanted && !made->more) {
       made->tasks.push_back(at->first);
       given.push_back(task.message);
     }
@@ -193,7 +205,8 @@ void list_tasks(Call& call) {
              .each =
                  [made, now, asker = call.asker()](base::Seq) {
                    const auto& known = asker.tables().tasks.all();
-                   const auto task = known.find(made->tasks.front());
+                   made->last = made->tasks.front();
+                   const auto task = known.find(made->last);
                    made->tasks.pop_front();
                    if (task != known.end()) {
                      ++made->listed;
@@ -205,7 +218,13 @@ void list_tasks(Call& call) {
                  },
              .answer =
                  [made] {
-                   made->out.end_array().key("count").number(made->listed).end_object();
+                   const bool more = made->more || !made->tasks.empty();
+                   made->out.end_array().key("count").number(made->listed);
+                   made->out.key("more").boolean(more);
+                   if (more && made->last.n != 0) {
+                     made->out.key("next").number(made->last.n);
+                   }
+                   made->out.end_object();
                    return json_response(200, std::move(made->text));
                  }});
 }
@@ -243,7 +262,8 @@ std::span<const Route> task_routes() {
        .pattern = "/v1/tasks",
        .handler = list_tasks,
        .parameters = {query::text("state"), query::text("agent"), query::flag("silent"),
-                      query::flag("unfinished"), query::number("limit", list_max)},
+                      query::flag("unfinished"), query::number("limit", list_max),
+                      query::number("cursor", INT64_MAX)},
        .who = Who::principal},
       {.method = "GET",
        .pattern = "/v1/tasks/{}",

@@ -81,9 +81,14 @@ void Webhooks::applied(const core::Entry& entry, const core::Outcome& outcome,
   }
 }
 
-// The agent was registered, changed or removed: former failures do not count any more.
+// The agent was registered, changed or removed: former failures do not count any more. A request
+// that is under way ends first: an agent has one at a time, however often it changes its webhook.
 void Webhooks::begin_anew(const Key& key) {
   if (const auto at = states_.find(key); at != states_.end()) {
+    if (at->second.phase == State::Phase::sending) {
+      at->second.changed = true;
+      return;
+    }
     waits_.remove(at->second.timer);
     states_.erase(at);
   }
@@ -212,7 +217,12 @@ void Webhooks::fire(const Key& key) {
 void Webhooks::finish(const Key& key, uint64_t number, Time begun, const Poster::Result& result) {
   const auto at = states_.find(key);
   if (at == states_.end() || at->second.number != number) {
-    return;  // the webhook was set again or removed meanwhile
+    return;  // it was given up meanwhile
+  }
+  if (at->second.changed) {
+    states_.erase(at);
+    begin_anew(key);
+    return;
   }
   State& state = at->second;
   const Time now = environment_.now();

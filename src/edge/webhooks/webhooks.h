@@ -49,8 +49,7 @@ class Webhooks {
     std::function<void(std::function<void()>)> post;
     std::function<bool(core::WorkspaceId, core::AgentRef)> is_awaited;  // someone polls
   };
-  Webhooks(const core::Machine& machine, Waits& waits, Options options,
-           Environment environment);
+  Webhooks(const core::Machine& machine, Waits& waits, Options options, Environment environment);
 
   const Reach& reach() const { return options_.poster.reach; }
 
@@ -87,8 +86,9 @@ class Webhooks {
     std::string error;
     std::string detail;  // for admins
     bool disabled = false;
-    bool gone = false;  // the receiver answered 410: no more requests until it is set again
-    bool more = false;  // mail came while a request was under way
+    bool gone = false;     // the receiver answered 410: no more requests until it is set again
+    bool more = false;     // mail came while a request was under way
+    bool changed = false;  // the webhook was set again or removed then
   };
 
   const core::Agent* find(const Key& key, core::AgentRef& ref) const;

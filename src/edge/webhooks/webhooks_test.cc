@@ -281,6 +281,24 @@ TEST_F(WebhooksTest, AFormerSecretSignsForAWhile) {
   EXPECT_EQ(signatures(1), 1);
 }
 
+// Else one agent that changes it in a loop has all threads of the poster.
+TEST_F(WebhooksTest, OneThatIsSetAgainDuringARequestHasNoSecondOneUntilThatEnds) {
+  act("ana", a_send("ana", "m1").to("bo"));
+  ASSERT_EQ(asked_.size(), 1u);
+  core::Register bo = an_agent("bo");
+  for (const std::string_view url : {"https://a.example/", "https://b.example/"}) {
+    bo.webhook = url;
+    bo.webhook_secret = token_of("secret");
+    act(core::broker_name, bo);
+  }
+  EXPECT_EQ(asked_.size(), 1u);
+  answer(0);
+  ASSERT_EQ(asked_.size(), 2u);
+  EXPECT_EQ(asked_.back().url, "https://b.example/");
+  answer(204);
+  EXPECT_EQ(asked_.size(), 2u);
+}
+
 TEST_F(WebhooksTest, OneThatIsTakenAwayIsToldNothing) {
   act("ana", a_send("ana", "m1").to("bo"));
   answer(500);

@@ -215,6 +215,7 @@ void EffectChecks::check_tables(const Step& step) {
   threads_.forget(step);
   sessions_.check(step);
   locks_.check(step);
+  flags_.check(step);
   tasks_.check(step);
   settlements_.forget(step);
   deliveries_.check_overdue(step);

@@ -24,6 +24,7 @@ class Admin {
   // Nothing is half done.
   bool is_idle() const { return changes_.empty() && (wire_ == nullptr || wire_->waiting() == 0); }
   void hang_up() { wire_.reset(); }
+  void ask(const Ask& ask, CallWire::Done done);
 
  private:
   // An agent that gets a new token, perhaps after it was removed.
@@ -34,7 +35,6 @@ class Admin {
     std::optional<Agent::Profile> next{};  // Who has the name then.
   };
 
-  void ask(const Ask& ask, CallWire::Done done);
   void go_on();
   void on_registered(Agent& agent, Agent::Profile profile, const Reply& reply);
   void change_rules();

@@ -314,40 +314,52 @@ void Jobs::ask() {
     if (is_done(each)) {
       continue;
     }
-    agent_.ask({.target = each.path}, [this, path = each.path](const Reply& reply) {
-      const auto at = std::ranges::find(all_, path, &Job::path);
-      lib::JsonDocument document;
-      const auto parsed = document.parse(reply.body);
-      if (reply.status != 200 || !parsed) {
-        at->answer = text("{} {}", reply.status, reply.body);
-        return;
-      }
-      at->answer = reply.body;
-      at->state = string_of(*parsed, at->kind == "session" ? "status" : "state");
-      at->version = std::max(at->version, number_of(*parsed, "version"));
-    });
+    agent_.ask({.target = each.path},
+               [this, path = each.path](const Reply& reply) { hear(path, reply); });
   }
 }
 
-// Another had the name when it was begun: it is not for this one to know of.
+// Another had the name when it was begun: it is not for this one to know of. How it ended the admin
+// asks.
 void Jobs::ask_of_former(Job& job) {
-  agent_.ask({.target = job.path}, [this, path = job.path](const Reply& reply) {
-    const auto at = std::ranges::find(all_, path, &Job::path);
-    run_.setting.coverage.count("former's job", std::to_string(reply.status));
-    if (reply.status == 200) {
-      run_.fail("privacy", text("{} is told of {} {}, which one began who had its name before: {}",
-                                agent_.name(), at->kind, at->name, reply.body));
-    }
-    at->answer = text("{} {}", reply.status, reply.body);
-  });
+  if (!job.is_private) {
+    agent_.ask({.target = job.path}, [this, path = job.path](const Reply& reply) {
+      Job& at = *std::ranges::find(all_, path, &Job::path);
+      run_.setting.coverage.count("former's job", std::to_string(reply.status));
+      if (reply.status == 200) {
+        run_.fail("privacy",
+                  text("{} is told of {} {}, which one began who had its name before: {}",
+                       agent_.name(), at.kind, at.name, reply.body));
+      }
+      at.is_private = reply.status == 404;
+    });
+  }
+  if (!has_ended(job)) {
+    run_.ask_as_admin({.target = job.path},
+                      [this, path = job.path](const Reply& reply) { hear(path, reply); });
+  }
+}
+
+void Jobs::hear(const std::string& path, const Reply& reply) {
+  Job& at = *std::ranges::find(all_, path, &Job::path);
+  lib::JsonDocument document;
+  const auto parsed = document.parse(reply.body);
+  if (reply.status != 200 || !parsed) {
+    at.answer = text("{} {}", reply.status, reply.body);
+    return;
+  }
+  at.answer = reply.body;
+  at.state = string_of(*parsed, at.kind == "session" ? "status" : "state");
+  at.version = std::max(at.version, number_of(*parsed, "version"));
 }
 
 bool Jobs::is_former(const Job& job) const { return job.life != agent_.record().life; }
 
 bool Jobs::is_done(const Job& job) const {
-  if (is_former(job)) {
-    return job.answer.starts_with("404");
-  }
+  return has_ended(job) && (!is_former(job) || job.is_private);
+}
+
+bool Jobs::has_ended(const Job& job) const {
   const std::string& state = job.state;
   // A task that could not be given is none.
   const bool is_none =
@@ -362,13 +374,14 @@ bool Jobs::is_over() const {
 
 void Jobs::judge() const {
   for (const Job& each : all_) {
-    run_.setting.coverage.count("ended", text("{} {}", each.kind, each.state));
+    run_.setting.coverage.count(is_former(each) ? "former's" : "ended",
+                                text("{} {}", each.kind, each.state));
     if (!is_done(each)) {
       run_.fail("end", text("{}'s {} {} ({}) does not end, and does not say why: {}", agent_.name(),
                             each.kind, each.name, each.marker, each.answer));
     }
     for (const std::string& marker : each.written) {
-      if (!is_former(each) && each.answer.find(marker) == std::string::npos) {
+      if (each.answer.find(marker) == std::string::npos) {
         run_.fail("lost", text("{} wrote {} to session {}, confirmed, and it is not there: {}",
                                agent_.name(), marker, each.name, each.answer));
       }

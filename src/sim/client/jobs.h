@@ -43,6 +43,7 @@ class Jobs {
     std::string answer{};                // The newest answer.
     std::vector<std::string> written{};  // Markers that were confirmed.
     uint64_t version = 0;
+    bool is_private = false;  // The next of the name was told 404.
   };
   // A lock, as far as its holder knows: from when it was told until it may have ended.
   struct Hold {
@@ -65,8 +66,10 @@ class Jobs {
   std::string message(const std::string& marker, const std::string& thread) const;
   Job* any(std::string_view kind);
   bool is_done(const Job& job) const;
+  bool has_ended(const Job& job) const;
   bool is_former(const Job& job) const;
   void ask_of_former(Job& job);
+  void hear(const std::string& path, const Reply& reply);
 
   friend void judge_locks(RunState& run);
 

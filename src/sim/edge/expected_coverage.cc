@@ -78,6 +78,9 @@ constexpr const char* names[] = {
     "decision 201",
     "own session 200",
     "other session 404",
+    "former's task completed",
+    "former's pipeline failed",
+    "former's session failed",
     // What the admin does.
     "admin new token",
     "admin rules",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,6 +52,8 @@ struct RunState {
   std::set<std::string> cut_off{};   // Markers of what the network lost on its way to a client.
   std::set<std::string> repeated{};  // Markers of what the broker sends again if it must.
   std::map<std::string, std::set<std::string>> groups{};  // By thread of a pipeline: who is in it.
+  // Asks as who runs the broker, and goes on: for what is no longer its owner's to know.
+  std::function<void(const Ask&, CallWire::Done)> ask_as_admin{};
   std::optional<Fault> fault{};
   uint64_t step = 0;
   uint64_t connections = 0;

@@ -68,7 +68,11 @@ class World {
               }),
         run_{setting_, host_},
         hooks_(run_),
-        admin_(run_) {}
+        admin_(run_) {
+    run_.ask_as_admin = [this](const Ask& ask, CallWire::Done done) {
+      admin_.ask(ask, std::move(done));
+    };
+  }
 
   Result run();
 

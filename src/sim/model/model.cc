@@ -55,6 +55,23 @@ uint64_t Model::unsettled_of(const std::string& receiver, Seq except) const {
   return count;
 }
 
+uint64_t Model::places_for(const SentMessage& sent, const std::string& receiver) const {
+  const uint64_t kept = rules.queue_max * rules.share_percent / 100;
+  uint64_t has = 0;
+  for (const auto& [seq, other] : messages) {
+    for (const Delivery& delivery : other.deliveries) {
+      // What ended with this entry may have been there before.
+      const bool was_there = !core::is_final(delivery.state) || delivery.touched == sent.seq;
+      has += seq != sent.seq && other.sender == sent.sender && delivery.receiver == receiver &&
+                     was_there
+                 ? 1
+                 : 0;
+    }
+  }
+  return has < std::max<uint64_t>(1, kept * rules.share_percent / 100) ? rules.queue_max
+                                                                       : rules.queue_max - kept;
+}
+
 bool Model::is_target(const Step& step, const core::Target& target, const SentMessage& sent,
                       const Delivery& delivery) const {
   if (delivery.receiver != step.entry.actor) {

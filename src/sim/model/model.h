@@ -76,9 +76,8 @@ struct ModelOutbox {
   int summed_up(const std::string& to, core::OutboxKind kind) const;
 };
 
-// The state of the model: a slow and simple picture of one workspace, made from the commands and
-// the effects alone. It knows nothing of how the core works. It holds what more than one check
-// needs; what only one check needs is in that check. The checks in sim/checks write it.
+// A slow and simple picture of one workspace, made from commands and effects alone. It holds what
+// more than one of the checks in sim/checks needs, which write it.
 struct Model {
   Model(Verdict& the_verdict, Coverage& the_coverage)
       : verdict(the_verdict), coverage(the_coverage) {}
@@ -114,9 +113,10 @@ struct Model {
   Delivery* find(Seq message, const std::string& receiver);
   // The deliveries that are not settled.
   uint64_t unsettled() const;
-  // The deliveries that take room in the receiver's queue, without those that the entry `except`
-  // addressed.
+  // The deliveries that take room in the receiver's queue, but for those of the entry `except`.
   uint64_t unsettled_of(const std::string& receiver, Seq except = {}) const;
+  // How full the receiver's inbox may be for one more from the sender.
+  uint64_t places_for(const SentMessage& sent, const std::string& receiver) const;
   // True when the actor means this delivery: by the message's seq, or as the newest that it
   // received with this id.
   bool is_target(const Step& step, const core::Target& target, const SentMessage& sent,

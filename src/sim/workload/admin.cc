@@ -39,7 +39,9 @@ Command Workload::some_register(Ask& ask) {
     command.token[0] = static_cast<uint8_t>(1 + random.below(12));
   }
   if (random.chance(200)) {
-    command.rights.push_back(keep(random.chance(800) ? "maintainer" : "owner"));
+    command.rights.push_back(keep(random.chance(500)   ? "maintainer"
+                                  : random.chance(700) ? "moderator"
+                                                       : "owner"));
   }
   if (next_id_ % 3 == 0) {
     command.webhook = keep(text("https://h{}.example/", next_id_ % 2));
@@ -83,6 +85,10 @@ Command Workload::some_resolve(Ask& ask) {
   if (random.chance(250)) {
     ask.actor = random.chance(850) ? std::string(core::broker_name) : some_agent();
     return core::ResolveEscalation{1 + random.below(20), keep(random.chance(900) ? "seen" : "")};
+  }
+  if (random.chance(100)) {
+    ask.actor = random.chance(850) ? some_agent() : "admin";
+    return core::ResolveFlag{1 + random.below(8), keep(random.chance(900) ? "seen" : "")};
   }
   core::ResolveDeadLetter command;
   command.id = random.below(40);

@@ -91,10 +91,27 @@ Command Workload::some_rare_command(uint64_t roll, uint64_t origin, Ask& ask) {
     ask.actor = random.chance(800) ? held.sender : some_agent();
     return core::StopWaiting{held.message};
   }
+  if (random.chance(100)) {
+    return some_flag();
+  }
   if (roll < 969) {
     return core::Malformed{keep(std::string(random.chance(900) ? 10 : 5'000, 'm')), "wrong"};
   }
   return roll < 975 ? some_workspace(ask) : nonsense(origin, ask);
+}
+
+// Hashes are zero, so that most go on from the one before.
+Command Workload::some_flag() {
+  Random& random = setting_.random;
+  core::RaiseFlag command;
+  command.id = new_id();
+  command.id.bytes[1] = static_cast<uint8_t>(random.below(4));
+  command.id.bytes[15] = static_cast<uint8_t>(random.chance(100) ? 0 : command.id.bytes[15]);
+  command.text = keep(std::string(random.chance(900) ? 10 : 200'000, 'f'));
+  command.summary = "rude";
+  command.digest[0] = static_cast<uint8_t>(random.below(4));
+  command.previous[0] = random.chance(50) ? 1 : 0;
+  return command;
 }
 
 Command Workload::some_subscription() {

@@ -45,6 +45,7 @@ class Workload {
   core::Command some_rare_command(uint64_t roll, uint64_t origin, Ask& ask);
   core::Command some_subscription();
   core::Command some_heartbeat();
+  core::Command some_flag();
   std::string some_agent();
   const Memory::Held& some_held();
   core::WorkspaceId some_workspace_id();

@@ -17,10 +17,11 @@ void RetryChecks::note_try(const Step& step, const SentMessage& sent, Delivery& 
   }
   delivery.retries = was_tried ? delivery.retries + 1 : 0;
   const core::Delays& delays = model_.rules.collab_retry_delays;
+  const uint64_t places = model_.places_for(sent, delivery.receiver);
   const bool full = was_tried
                         ? was_full(step, sent, delivery)
-                        : step.after.tables().load_of(actual.receiver) >= model_.rules.queue_max ||
-                              model_.queue_sizes[delivery.receiver] >= model_.rules.queue_max;
+                        : step.after.tables().load_of(actual.receiver) >= places ||
+                              model_.queue_sizes[delivery.receiver] >= places;
   const bool may_be =
       sent.dialect == core::Dialect::collab && sent.topic.empty() &&
       (full || (actual.gate == core::Gate::presence &&

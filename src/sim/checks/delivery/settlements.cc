@@ -198,6 +198,8 @@ void SettlementChecks::check_dead_letter(const Step& step, const NamedEffect& le
 bool SettlementChecks::is_true(const Step& step, core::Reason reason, const SentMessage& sent,
                                const Delivery& delivery) const {
   const std::string& receiver = delivery.receiver;
+  const uint64_t places =
+      delivery.tried ? model_.rules.queue_max : model_.places_for(sent, receiver);
   switch (reason) {
     case core::Reason::receiver_not_found:
       return !model_.is_registered(receiver) || done<core::Unregister>(step) != nullptr;
@@ -212,9 +214,8 @@ bool SettlementChecks::is_true(const Step& step, core::Reason reason, const Sent
              !is_unfailed(step, sent, delivery);
     case core::Reason::queue_overflow:
       return (delivery.tried ? retries_.was_full(step, sent, delivery)
-                             : model_.queue_sizes[receiver] >= model_.rules.queue_max) ||
-             model_.unsettled_of(receiver) > model_.rules.queue_max ||
-             load_after(step, receiver) >= model_.rules.queue_max ||
+                             : model_.queue_sizes[receiver] >= places) ||
+             model_.unsettled_of(receiver) > places || load_after(step, receiver) >= places ||
              done<core::Subscribe>(step) != nullptr || done<core::Register>(step) != nullptr;
     case core::Reason::malformed:
       return false;

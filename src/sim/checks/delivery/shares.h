@@ -17,7 +17,8 @@ struct Holdings {
   std::map<std::string, uint64_t> gone;
 };
 
-// What goes for room is of one who holds most: at least half as much as anyone else.
+// What goes for room is of one who holds most: as much as anyone else who holds less than 64, and
+// at least half as much as anyone.
 void check_fair(Model& model, const Step& step, std::string_view table, const Holdings& holdings);
 
 // Checks the shares of what is open: no principal fills a table that all share, and an open

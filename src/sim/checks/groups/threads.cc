@@ -48,22 +48,42 @@ void ThreadChecks::learn(const Step& step, const core::Send& command) {
   add_message(step, e, flow);
 }
 
-// Who joins takes part, or speaks to one who does; people may always, and anyone where all heard of
-// it.
+// Nobody joins by its own word: who takes part was written to, or asked, in it. People may always,
+// and anyone where all heard of it.
 bool ThreadChecks::joins(const Step& step, const core::Envelope& e, const Thread& thread) const {
-  const auto takes_part = [&](const std::string& name) {
-    return std::ranges::find(thread.participants, name) != thread.participants.end();
-  };
   const auto sender = model_.principals.find(std::string(e.sender));
-  const bool is_person = sender != model_.principals.end() &&
-                         sender->second.kind != core::PrincipalKind::agent;
-  return thread.is_public || is_person ||
-         thread.participants.size() >= model_.rules.thread_participants_max ||
-         takes_part(std::string(e.sender)) ||
-         (is_direct(e) && std::ranges::any_of(e.receivers, [&](std::string_view receiver) {
-            const std::string name(receiver);
-            return model_.is_registered(name) && takes_part(reached_by(step, name));
-          }));
+  const bool is_person =
+      sender != model_.principals.end() && sender->second.kind != core::PrincipalKind::agent;
+  if (thread.is_public || is_person ||
+      thread.participants.size() >= model_.rules.thread_participants_max ||
+      takes_part(thread, std::string(e.sender))) {
+    return true;
+  }
+  // What was asked of it, or its task, may end with this very entry, before the message or after
+  // it: only the tables know.
+  const core::Threads& threads = step.after.tables().threads;
+  const core::ThreadRef ref = threads.find(e.thread);
+  const bool is_counted = ref != core::none && threads[ref].messages > thread.messages;
+  const bool is_limited = !step.outcome && (step.outcome.error().code == base::Code::thread_full ||
+                                            step.outcome.error().code == base::Code::thread_closed);
+  return stands_in(e, thread) && (is_counted || is_limited);
+}
+
+bool ThreadChecks::takes_part(const Thread& thread, const std::string& name) {
+  return std::ranges::find(thread.participants, name) != thread.participants.end();
+}
+
+// Whether the sender got a request of the thread, or one of its tasks, in the place of another.
+bool ThreadChecks::stands_in(const core::Envelope& e, const Thread& thread) const {
+  const bool was_asked = std::ranges::any_of(pending_in(std::string(e.thread)), [&](Seq seq) {
+    const SentMessage& request = model_.messages.at(seq);
+    return request.id == e.in_reply_to && find_delivery(request, std::string(e.sender)) != nullptr;
+  });
+  return was_asked || std::ranges::any_of(model_.tasks, [&](const auto& item) {
+           const auto& [director, id, in] = item.first;
+           return id == e.task && in == e.thread && item.second.specialist == e.sender &&
+                  takes_part(thread, director);
+         });
 }
 
 bool ThreadChecks::is_direct(const core::Envelope& e) const {

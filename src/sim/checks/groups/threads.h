@@ -43,6 +43,8 @@ class ThreadChecks {
   };
 
   bool joins(const Step& step, const core::Envelope& envelope, const Thread& thread) const;
+  static bool takes_part(const Thread& thread, const std::string& name);
+  bool stands_in(const core::Envelope& envelope, const Thread& thread) const;
   bool is_direct(const core::Envelope& envelope) const;
   void add_message(const Step& step, const core::Envelope& envelope, bool ages);
   std::string reached_by(const Step& step, const std::string& named) const;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/api/private_flags.h"
+
+#include <memory>
+
+#include "base/text.h"
+#include "core/model/entry.h"
+#include "edge/api/context.h"
+#include "lib/crypto.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+
+struct Attempt {
+  Context& context;
+  Principal caller;
+  RaisedFlag flag;
+  node::Broker::Done done;
+  int left = 256;
+};
+
+void attempt(const std::shared_ptr<Attempt>& now) {
+  const core::Tables& t = now->context.tables(now->caller.workspace);
+  core::RaiseFlag command{.id = now->flag.id,
+                          .text = now->flag.text,
+                          .problem = now->flag.problem,
+                          .summary = now->flag.summary,
+                          .digest = lib::sha256(now->flag.text),
+                          .previous = t.flags.head()};
+  command.hash = chained(command.previous, now->caller.name, command.id, command.digest);
+  now->context.ask(now->caller, command,
+                   [now](const core::Outcome& outcome, std::span<const core::Effect> effects) {
+                     if (!outcome && outcome.error().code == Code::conflict && --now->left > 0) {
+                       attempt(now);
+                       return;
+                     }
+                     now->done(outcome, effects);
+                   });
+}
+
+}  // namespace
+
+core::FlagHash chained(const core::FlagHash& previous, std::string_view sender,
+                       const base::MessageId& id, const core::FlagHash& digest) {
+  std::string all;
+  const auto add = [&all](const auto& bytes) {
+    all.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  add(previous);
+  add(digest);
+  add(id.bytes);
+  add(sender);
+  return lib::sha256(all);
+}
+
+void raise_flag(Context& context, const Principal& caller, RaisedFlag flag,
+                node::Broker::Done done) {
+  const core::Rules& rules = context.tables(caller.workspace).rules;
+  if (flag.text.size() > rules.flag_bytes_max) {
+    flag.problem = "it has " + std::to_string(flag.text.size()) +
+                   " bytes, and this is the beginning of it (flag_bytes_max)";
+    flag.text = base::cut(flag.text, rules.flag_bytes_max);
+  }
+  flag.problem = base::cut(flag.problem, rules.reason_bytes_max);
+  flag.summary = base::cut(flag.summary, rules.reason_bytes_max);
+  attempt(std::make_shared<Attempt>(context, caller, std::move(flag), std::move(done)));
+}
+
+std::expected<RaisedFlag, Error> flag_at(node::Broker& broker, core::WorkspaceId workspace,
+                                         base::Seq record) {
+  const auto bytes = broker.records().read(record);
+  if (!bytes) {
+    return std::unexpected(bytes.error());
+  }
+  const auto entry = core::decode_entry(record, base::Time{}, *bytes);
+  const auto* const flag = entry && entry->workspace == workspace
+                               ? std::get_if<core::RaiseFlag>(&entry->command)
+                               : nullptr;
+  if (flag == nullptr) {
+    return std::unexpected(Error{Code::not_found, "there is nothing at this place", {}});
+  }
+  return RaisedFlag{.id = flag->id,
+                    .text = std::string(flag->text),
+                    .problem = std::string(flag->problem),
+                    .summary = std::string(flag->summary)};
+}
+
+}  // namespace parley::edge

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// What only moderators see. For anyone else there is nothing here.
+#include <algorithm>
+
+#include "base/text.h"
+#include "edge/api/context.h"
+#include "edge/api/mail_waits.h"
+#include "edge/api/members.h"
+#include "edge/api/private_flags.h"
+#include "edge/api/waiting.h"
+#include "edge/gate.h"
+#include "edge/render.h"
+#include "edge/routes/routes.h"
+#include "lib/crypto.h"
+#include "lib/json_writer.h"
+
+namespace parley::edge {
+
+namespace {
+
+using base::Code;
+using lib::JsonWriter;
+
+constexpr uint64_t flags_listed_max = 1'000;
+constexpr Duration wait_max = base::minutes(10);
+
+const Error nothing_here{Code::not_found, "there is nothing at this path", {}};
+
+std::string hex(const core::FlagHash& hash) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const uint8_t byte : hash) {
+    text.push_back(digits[byte >> 4]);
+    text.push_back(digits[byte & 15]);
+  }
+  return text;
+}
+
+void render_flag(const core::Flag& flag, JsonWriter& out) {
+  out.key("id").number(flag.id).key("state").plain(flag.is_open() ? "open" : "resolved");
+  out.key("from").text(flag.sender).key("message_id").uuid(flag.message);
+  out.key("seq").number(flag.record.n).key("since").time(flag.since);
+  out.key("summary").text(flag.summary);
+  out.key("previous_hash").text(hex(flag.previous)).key("hash").text(hex(flag.hash));
+  if (!flag.is_open()) {
+    out.key("resolution").text(flag.resolution).key("resolved_by").text(flag.resolved_by);
+    out.key("resolved_at").time(flag.resolved_at);
+  }
+}
+
+struct Wanted {
+  bool open = true;
+  bool resolved = true;
+  uint64_t before = 0;  // an id; 0: from the newest
+  uint64_t limit = 0;
+
+  bool has(const core::Flag& flag) const { return flag.is_open() ? open : resolved; }
+};
+
+void answer_flags(const Asker& asker, const Wanted& wanted) {
+  if (asker.refuse_if_stale()) {
+    return;
+  }
+  const auto& all = asker.tables().flags.all();
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("items").array();
+  uint64_t total = 0;
+  uint64_t shown = 0;
+  uint64_t next = 0;
+  for (auto at = all.rbegin(); at != all.rend(); ++at) {
+    const core::Flag& flag = at->second;
+    if (!wanted.has(flag) || !may_see(asker.caller, flag)) {
+      continue;
+    }
+    ++total;
+    if (wanted.before != 0 && flag.id >= wanted.before) {
+      continue;
+    }
+    if (shown < wanted.limit) {
+      ++shown;
+      out.object();
+      render_flag(flag, out);
+      out.end_object();
+      next = flag.id;
+    } else if (shown == wanted.limit) {
+      ++shown;  // there is one more
+    }
+  }
+  out.end_array().key("total").number(total);
+  if (shown > wanted.limit) {
+    out.key("next").text(std::to_string(next));
+  }
+  out.end_object();
+  asker.respond(json_response(200, std::move(text)));
+}
+
+void list_flags(Call& call) {
+  if (!call.caller.is_moderator()) {
+    call.refuse(nothing_here);
+    return;
+  }
+  const std::string state = call.text("state", "all");
+  if (state != "all" && state != "open" && state != "resolved") {
+    call.refuse(bad_parameter("state", "open, resolved or all"));
+    return;
+  }
+  const Wanted wanted{.open = state != "resolved",
+                      .resolved = state != "open",
+                      .before = call.number("cursor", 0),
+                      .limit = call.number("limit", 100)};
+  const Duration wait = call.duration("wait");
+  const auto& all = call.tables().flags.all();
+  const bool any =
+      std::ranges::any_of(all, [&wanted](const auto& each) { return wanted.has(each.second); });
+  if (wait.us == 0 || any) {
+    answer_flags(call, wanted);
+    return;
+  }
+  const Asker reader = call;
+  if (!call.context->waiting->begin(reader)) {
+    return;
+  }
+  // Whoever raises a flag wakes the moderators.
+  call.context->mail_waits->add(reader, wait, [reader, wanted] {
+    reader.context->waiting->remove(reader.exchange);
+    answer_flags(reader, wanted);
+  });
+}
+
+const core::Flag* find_flag(const Call& call) {
+  const auto id = parse_number(call.arguments[0]);
+  const core::Flag* const flag = id ? call.tables().flags.find(*id) : nullptr;
+  return flag != nullptr && may_see(call.caller, *flag) ? flag : nullptr;
+}
+
+void show_flag(Call& call) {
+  const core::Flag* const flag = find_flag(call);
+  if (flag == nullptr) {
+    call.refuse(nothing_here);
+    return;
+  }
+  const auto said = flag_at(call.broker(), call.caller.workspace, flag->record);
+  if (!said) {
+    call.refuse(said.error());
+    return;
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.object();
+  render_flag(*flag, out);
+  out.key("intact").boolean(lib::sha256(said->text) == flag->digest &&
+                            chained(flag->previous, flag->sender, flag->message, flag->digest) ==
+                                flag->hash);
+  if (said->problem.empty()) {
+    out.key("flag").raw(said->text);
+  } else {
+    out.key("problem").text(said->problem).key("text").text(said->text);
+  }
+  out.end_object();
+  call.respond(json_response(200, std::move(text)));
+}
+
+void resolve_flag(Call& call) {
+  const core::Flag* const flag = find_flag(call);
+  if (flag == nullptr) {
+    call.refuse(nothing_here);
+    return;
+  }
+  Members body(call.body);
+  const auto resolution = body.needed_text("resolution", "resolution says what was done, a string");
+  if (body.error()) {
+    call.refuse(*body.error());
+    return;
+  }
+  const uint64_t id = flag->id;
+  call.ask(core::ResolveFlag{.id = id, .resolution = resolution},
+           call.when_done([asker = call.asker(), id](const core::Receipt&) {
+             std::string text;
+             JsonWriter out(text);
+             out.object();
+             if (const core::Flag* const now = asker.tables().flags.find(id); now != nullptr) {
+               render_flag(*now, out);
+             }
+             out.end_object();
+             asker.respond(json_response(200, std::move(text)));
+           }));
+}
+
+}  // namespace
+
+std::span<const Route> moderation_routes() {
+  static const std::vector<Route> routes = {
+      {.method = "GET",
+       .pattern = "/v1/moderation/flags",
+       .handler = list_flags,
+       .parameters = {query::text("state"), query::number("limit", flags_listed_max),
+                      query::number("cursor", INT64_MAX), query::duration("wait", wait_max)},
+       .who = Who::principal},
+      {.method = "GET",
+       .pattern = "/v1/moderation/flags/{}",
+       .handler = show_flag,
+       .who = Who::principal},
+      {.method = "POST",
+       .pattern = "/v1/moderation/flags/{}/resolve",
+       .handler = resolve_flag,
+       .body = body_of({"resolution"}),
+       .who = Who::principal},
+  };
+  return routes;
+}
+
+}  // namespace parley::edge
