@@ -289,7 +289,7 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(const Config& c
   options.clock = &clock;
   options.room_min = config.disk_reserve;
   options.room = [&journal, &disk, view] {
-    return disk.left(journal.room(), view == nullptr ? 0 : view->feed().growth_bytes());
+    return disk.left(journal.room(), view == nullptr ? 0 : view->feed().lag().growth_bytes);
   };
   if (view != nullptr) {
     view::Feed& feed = view->feed();

@@ -6,9 +6,10 @@
 
 namespace parley::base {
 
-// How many characters must be put in, taken out or changed to make `b` of `a`. Looks at the first
-// 64 of each, which bounds the work on other people's input.
-size_t edit_distance(std::string_view a, std::string_view b);
+// How many characters must be put in, taken out or changed to make `b` of `a`; where that is more
+// than `at_most`, some number that is more, which is found sooner. Looks at the first 64 of each,
+// which bounds the work on other people's input.
+size_t edit_distance(std::string_view a, std::string_view b, size_t at_most = 64);
 
 // The one of `names` that is nearest to `name`, the first of several; empty when there are none.
 template <typename Names>

@@ -17,6 +17,13 @@ TEST(Nearest, CountsInsertionsDeletionsAndChanges) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
 }
 
+TEST(Nearest, WhatIsTooFarIsOnlyKnownToBe) {
+  EXPECT_EQ(edit_distance("kitten", "sitting", 3), 3);
+  EXPECT_GT(edit_distance("kitten", "sitting", 2), 2);
+  EXPECT_GT(edit_distance(std::string(64, 'a'), std::string(64, 'b'), 2), 2);
+  EXPECT_EQ(edit_distance("listen", "listen", 0), 0);
+}
+
 TEST(Nearest, TakesTheFirstOfEquallyNear) {
   const std::vector<std::string_view> names = {"data", "date", "listen"};
   EXPECT_EQ(nearest("dat", names), "data");

@@ -164,20 +164,27 @@ std::string no_such_name(const core::Tables& tables, std::string_view name) {
   size_t compared = 0;
   size_t least = far + 1;
   std::string_view best;
-  tables.agents.each([&](const core::Agent& agent) {
-    const size_t longer = std::max(agent.name.size(), name.size());
-    const size_t shorter = std::min(agent.name.size(), name.size());
-    if (!agent.is_registered() || agent.kind == core::PrincipalKind::admin ||
-        longer - shorter > far || compared == compared_max) {
-      return;
+  const auto compare = [&](size_t length) {
+    for (const core::AgentRef ref : tables.agents.directory().of_length(length)) {
+      const core::Agent& agent = tables.agents[ref];
+      if (agent.kind == core::PrincipalKind::admin) {
+        continue;
+      }
+      if (++compared > compared_max) {
+        return;
+      }
+      const size_t distance = base::edit_distance(name, agent.name, far);
+      if (distance < least || (distance == least && distance <= far && agent.name < best)) {
+        least = distance;
+        best = agent.name;
+      }
     }
-    ++compared;
-    const size_t distance = base::edit_distance(name, agent.name);
-    if (distance < least || (distance == least && distance <= far && agent.name < best)) {
-      least = distance;
-      best = agent.name;
-    }
-  });
+  };
+  compare(name.size());
+  for (size_t longer = 1; longer <= far; ++longer) {
+    compare(name.size() + longer);
+    compare(name.size() - std::min(longer, name.size()));
+  }
   std::string text = "there is no \"" + std::string(base::cut(name, shown_bytes)) + "\" here";
   if (!best.empty()) {
     text.append("; the nearest name is \"").append(best).append("\"");

@@ -79,5 +79,20 @@ TEST_F(NamesTest, OneThatIsSettledDoesNotHideThatSeveralWait) {
   }
 }
 
+// It compares 500 names at most: those of the same length first.
+TEST_F(NamesTest, TheNearestNameIsFoundAmongManyOthers) {
+  for (int n = 0; n < 600; ++n) {
+    bench_.apply(core::broker_name, an_agent("worker" + std::to_string(1'000 + n)));
+  }
+  bench_.apply(core::broker_name, an_agent("reviewer"));
+  EXPECT_EQ(no_such_name(bench_.tables(), "reveiwer"),
+            "there is no \"reveiwer\" here; the nearest name is \"reviewer\"");
+  EXPECT_EQ(no_such_name(bench_.tables(), "reviewr"),
+            "there is no \"reviewr\" here; the nearest name is \"reviewer\"");
+  EXPECT_EQ(no_such_name(bench_.tables(), "zzzzzzzz"), "there is no \"zzzzzzzz\" here");
+  bench_.apply(core::broker_name, core::Unregister{"reviewer"});
+  EXPECT_EQ(no_such_name(bench_.tables(), "reveiwer"), "there is no \"reveiwer\" here");
+}
+
 }  // namespace
 }  // namespace parley::edge

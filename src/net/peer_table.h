@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/metered_queue.h"
+#include "base/fair_queue.h"
 #include "net/connection/connection.h"
 
 namespace parley::net {
@@ -97,8 +97,7 @@ class PeerTable {
   static void charge(base::MeteredQueue<ConnectionId>& queue, const Peer& peer, uint64_t stood_in,
                      Duration time);
   template <class Queue, class IsOver, class Act>
-  void take(Queue& queue, bool Peer::*mark, const IsOver& is_over,
-            const Act& act) {
+  void take(Queue& queue, bool Peer::*mark, const IsOver& is_over, const Act& act) {
     const size_t marked = queue.size();
     for (size_t n = 0; n < marked && !is_over(n); ++n) {
       if (Peer* const peer = find(queue.pop())) {
@@ -112,10 +111,10 @@ class PeerTable {
   ConnectionId last_id_ = 0;
   static constexpr uint64_t credit = 300;  // microseconds
   // Have something to write, or have ended.
-  base::MeteredQueue<ConnectionId> dirty_{credit};
+  base::FairQueue<ConnectionId> dirty_{credit};
   // Can be read, or have more than their time was enough for.
-  base::MeteredQueue<ConnectionId> ready_{credit};
-  Ids dead_;                             // to be dropped
+  base::FairQueue<ConnectionId> ready_{credit};
+  Ids dead_;  // to be dropped
 };
 
 }  // namespace parley::net

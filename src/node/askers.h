@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/hash.h"
+#include "node/node.h"
 #include "node/outlet.h"
 
 namespace parley::node {
@@ -26,25 +27,37 @@ class Askers {
     return base::hash64(name, static_cast<uint32_t>(workspace));
   }
 
-  // Whether something that the actor asked before may change what comes of the next.
-  bool is_untold(Actor actor) const {
-    const auto newest = newest_.find(actor);
-    return newest != newest_.end() && newest->second >= first_;
+  // What the actor asked before and was not told of.
+  Node::Ahead untold(Actor actor) const {
+    const auto found = untold_.find(actor);
+    return found == untold_.end()
+               ? Node::Ahead{}
+               : Node::Ahead{found->second.newest >= first_, found->second.bytes};
   }
 
   // What a command of the actor may change for its next one.
   enum class Changes : uint8_t { nothing, something };
   // `ticket` is greater than any before. Those in between are the node's own: nobody asked.
-  void add(Ticket ticket, Actor actor, Changes changes, Done done);
+  // `bytes` is what the command has the node store.
+  void add(Ticket ticket, Actor actor, Changes changes, uint64_t bytes, Done done);
 
   // Who asked for the command; empty when nobody did. Outcomes come in the order of the tickets.
   Done take(Ticket ticket);
 
  private:
-  Ticket first_ = 1;          // of waiting_.front()
-  std::deque<Done> waiting_;  // by ticket, without a gap; the node's own commands have none
-  // The newest command of each actor that changes something. Only what is not told yet counts.
-  std::unordered_map<Actor, Ticket> newest_;
+  struct Asker {
+    Done done;
+    Actor actor = 0;
+    uint64_t bytes = 0;
+  };
+  struct Untold {
+    Ticket newest = 0;   // command that changes something. Only one that is not told yet counts
+    uint64_t bytes = 0;  // of all that are not told yet
+  };
+
+  Ticket first_ = 1;           // of waiting_.front()
+  std::deque<Asker> waiting_;  // by ticket, without a gap; the node's own commands have none
+  std::unordered_map<Actor, Untold> untold_;
 };
 
 }  // namespace parley::node

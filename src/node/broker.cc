@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "core/limits/admission.h"
+
 namespace parley::node {
 
 std::expected<std::unique_ptr<Broker>, Error> Broker::start(journal::Journal& journal,
@@ -78,19 +80,19 @@ void Broker::ask(core::WorkspaceId workspace, std::string_view actor, core::Comm
   const Askers::Actor who = Askers::actor_of(workspace, actor);
   // What the actor has asked before may let this pass. What others have asked is not told to them
   // yet, so this may as well have come before it.
-  const auto refusal = askers_.is_untold(who) ? node_->over_budget(entry) : node_->admit(entry);
-  if (refusal) {
+  if (const auto refusal = node_->admit(entry, askers_.untold(who))) {
     tell_refusal(entry, *refusal, done);
     return;
   }
   const auto changes =
       lets_nothing_pass(entry.command) ? Askers::Changes::nothing : Askers::Changes::something;
+  const uint64_t bytes = core::stored_bytes(entry.command);
   const auto ticket = node_->submit(workspace, actor, std::move(entry.command));
   if (!ticket) {
     done(std::unexpected(ticket.error()), {});
     return;
   }
-  askers_.add(*ticket, who, changes, std::move(done));
+  askers_.add(*ticket, who, changes, bytes, std::move(done));
 }
 
 void Broker::tell_refusal(const core::Entry& entry, const Error& error, Done& done) const {

@@ -2,6 +2,8 @@
 // What the broker refuses before it is written.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/machine/testing.h"
 #include "journal/memory.h"
 #include "node/broker.h"
@@ -120,6 +122,22 @@ TEST_F(Door, WhoHasHadTooMuchStoredIsRefusedThoughOthersOfItsAreOnTheirWay) {
   EXPECT_EQ(told_.back(), Code::budget_exceeded);
   step();
   EXPECT_EQ(journal_.last().n, before.n + 1);
+}
+
+// A burst that is sent in one go passes no further than one message at a time would.
+TEST_F(Door, WhatIsOnItsWayCountsForWhatIsStored) {
+  ask(core::broker_name,
+      core::SetRules{{{"guard.messages_per_day", "0"}, {"guard.bytes_per_day", "10000"}}});
+  step();
+  const base::Seq before = journal_.last();
+  const std::string body(2'000, 'x');
+  for (int n = 0; n < 100; ++n) {
+    ask("ana", a_send("ana", "m" + std::to_string(n)).to("bo").body(body));
+  }
+  EXPECT_EQ(at_the_door_, 95);
+  step();
+  EXPECT_EQ(journal_.last().n, before.n + 5);
+  EXPECT_EQ(std::ranges::count(told_, accepted), 6) << "the rules, and five messages";
 }
 
 }  // namespace

@@ -17,9 +17,6 @@ using journal::Sync;
 
 constexpr size_t read_bytes = 4 * 1024 * 1024;
 constexpr base::Duration retry_pause = base::seconds(1);
-constexpr base::Duration room_pause = base::milliseconds(100);
-// While there is little room. Each look asks for a snapshot, which lets old records go.
-constexpr base::Duration little_room_pause = base::seconds(5);
 
 bool needs_sync(const core::Command& command) {
   return std::visit([](const auto& each) { return each.needs_sync(); }, command);
@@ -37,7 +34,8 @@ Node::Node(journal::Journal& journal, Outlet& outlet, const Options& options)
       snapshots_(journal, {.hash_seed = options.hash_seed,
                            .bytes_min = options.snapshot_bytes_min,
                            .view_position = options.view_position,
-                           .warn = options.warn}) {}
+                           .warn = options.warn}),
+      room_({.room = options.room, .room_min = options.room_min, .warn = options.warn}) {}
 
 Node::~Node() { journal_.wait(); }
 
@@ -69,8 +67,8 @@ std::expected<Ticket, Error> Node::submit(core::WorkspaceId workspace, std::stri
                                  "after a pause, or raise history.feed_bytes_max",
                                  {}});
   }
-  if (room_trouble_ && actor != core::broker_name && core::asks_to_keep(command)) {
-    return std::unexpected(*room_trouble_);
+  if (room_.trouble() && actor != core::broker_name && core::asks_to_keep(command)) {
+    return std::unexpected(*room_.trouble());
   }
   core::Entry entry;
   entry.id = {options_.origin, next_number_};
@@ -84,21 +82,16 @@ std::expected<Ticket, Error> Node::submit(core::WorkspaceId workspace, std::stri
   return next_number_++;
 }
 
-std::optional<Error> Node::admit(core::Entry& entry) const {
-  if (auto spent = over_budget(entry)) {
-    return spent;
-  }
-  const bool is_certain =
-      !broken_ && options_.clock != nullptr && journal_.last() <= machine_.seq();
-  return is_certain ? machine_.admit(entry) : std::nullopt;
-}
-
-std::optional<Error> Node::over_budget(core::Entry& entry) const {
+std::optional<Error> Node::admit(core::Entry& entry, const Ahead& ahead) const {
   if (broken_ || options_.clock == nullptr) {
     return std::nullopt;
   }
   entry.time = std::max(options_.clock->now(), machine_.time());
-  return machine_.over_budget(entry);
+  if (auto spent = machine_.over_budget(entry, ahead.bytes)) {
+    return spent;
+  }
+  const bool is_certain = !ahead.is_some && journal_.last() <= machine_.seq();
+  return is_certain ? machine_.admit(entry) : std::nullopt;
 }
 
 std::expected<void, Error> Node::step(Time now) {
@@ -136,37 +129,13 @@ std::expected<void, Error> Node::step(Time now) {
     refuse_upto(next_number_ - 1, applied.error());
     return applied;
   }
-  look_at_room(now);
+  if (room_.look(now) == RoomWatch::Found::little) {
+    snapshots_.hurry();
+  }
   if (const auto kept = snapshots_.keep(machine_.seq()); !kept) {
     trouble_ = kept.error();
   }
   return {};
-}
-
-void Node::look_at_room(Time now) {
-  if (!options_.room || now < room_due_) {
-    return;
-  }
-  const uint64_t room = options_.room();
-  // It must be a little more before it counts as enough again, so that it does not change all the
-  // time.
-  const uint64_t enough = options_.room_min + (room_trouble_ ? options_.room_min / 8 : 0);
-  if (room >= enough) {
-    room_trouble_.reset();
-  } else if (!room_trouble_) {
-    room_trouble_ = Error{base::Code::storage_full,
-                          "the disk of the broker is nearly full, and the rest is for what ends or "
-                          "frees something (disk.reserve): nothing new is taken until agents have "
-                          "settled what waits, or its operator has made room",
-                          {}};
-    if (options_.warn) {
-      options_.warn(*room_trouble_);
-    }
-  }
-  if (room_trouble_) {
-    snapshots_.hurry();
-  }
-  room_due_ = now + (room_trouble_ ? little_room_pause : room_pause);
 }
 
 bool Node::waits_for_journal() const { return journal_.appending() == Appending::pending; }
@@ -294,10 +263,8 @@ bool Node::has_work(Time now) const {
          (!batch_is_settled() || !mailbox_.empty() || !has_started() || next_deadline() <= now);
 }
 
-// Room that comes back is noticed by itself: what is refused meanwhile brings about no step.
 Time Node::next_deadline() const {
-  const Time due = tick_due();
-  return room_trouble_ && !waits_for_journal() ? std::min(due, room_due_) : due;
+  return waits_for_journal() ? base::time_max : std::min(tick_due(), room_.due());
 }
 
 Time Node::tick_due() const {

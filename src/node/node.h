@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <expected>
 #include <functional>
@@ -17,7 +16,8 @@
 #include "node/mailbox.h"
 #include "node/outlet.h"
 #include "node/records/records.h"
-#include "node/snapshots.h"
+#include "node/upkeep/room_watch.h"
+#include "node/upkeep/snapshots.h"
 
 namespace parley::node {
 
@@ -75,12 +75,15 @@ class Node {
   std::expected<Ticket, Error> submit(core::WorkspaceId workspace, std::string_view actor,
                                       core::Command command);
 
+  // What an actor has submitted that is not applied yet.
+  struct Ahead {
+    bool is_some = false;  // something that may change what comes of the next
+    uint64_t bytes = 0;    // as `core::stored_bytes` counts them
+  };
   // Advice at the door: why the command would be refused if it were applied now; none when that
-  // must be seen. Gives the entry the present time. Not for one whose actor has submitted others
-  // that are not applied yet.
-  std::optional<Error> admit(core::Entry& entry) const;
-  // The same for any command: only whether its actor has had too much stored.
-  std::optional<Error> over_budget(core::Entry& entry) const;
+  // must be seen. Behind others of its actor only whether that has had too much stored. Gives the
+  // entry the present time.
+  std::optional<Error> admit(core::Entry& entry, const Ahead& ahead) const;
 
   // One turn: appends what collected as one batch, applies what can be read, tells the outlet; of
   // much that can be read, a part.
@@ -92,10 +95,8 @@ class Node {
   bool has_work(Time now) const;
   // When it will, if nothing comes in.
   Time next_deadline() const;
-
   // Whether a step was over before all was applied that could be read.
   bool is_behind() const { return has_backlog_ && !broken_; }
-
   // How long steps have waited for the journal's writes and syncs, in all.
   base::Duration stored_for() const { return journal_.stored_for(); }
 
@@ -107,11 +108,12 @@ class Node {
 
   // Why commands are being refused: the disk is full, storage failed. None when all is well.
   const std::optional<Error>& trouble() const { return trouble_; }
-  // Why nothing new is taken although all else works: there is little room left.
-  const std::optional<Error>& room_trouble() const { return room_trouble_; }
-
-  // Why the newest snapshot is not stored; nothing is lost by that.
-  const std::optional<Error>& snapshot_trouble() const { return snapshots_.trouble(); }
+  // What is wrong although commands are not refused for it.
+  struct Warnings {
+    const std::optional<Error>& room;      // why nothing new is taken: there is little room left
+    const std::optional<Error>& snapshot;  // why the newest is not stored; nothing is lost by that
+  };
+  Warnings warnings() const { return {room_.trouble(), snapshots_.trouble()}; }
 
  private:
   Node(journal::Journal& journal, Outlet& outlet, const Options& options);
@@ -125,7 +127,6 @@ class Node {
   bool has_started() const;
   bool batch_is_settled() const;
   bool waits_for_journal() const;
-  void look_at_room(Time now);
   Time tick_due() const;
 
   journal::Journal& journal_;
@@ -136,14 +137,13 @@ class Node {
   Mailbox::Batch in_flight_;
   Records records_;
   Snapshots snapshots_;
+  RoomWatch room_;
   std::vector<core::Effect> effects_;
   bool has_backlog_ = false;
   Ticket next_number_ = start_ticket + 1;
   Ticket newest_told_ = start_ticket;  // of our commands: the outcome, or that it is refused
   Time tick_after_{};                  // after a refused append: time is not tried at once again
   std::optional<Error> trouble_;
-  std::optional<Error> room_trouble_;
-  Time room_due_{};      // when the room is looked at again
   bool broken_ = false;  // the machine cannot follow the journal any more
 };
 

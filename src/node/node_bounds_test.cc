@@ -124,8 +124,8 @@ TEST(Node, SnapshotThatCannotBeRestoredIsReportedAndTheRecordsAreKept) {
   }
   EXPECT_EQ(bench.journal.snapshot_seq(), before);
   EXPECT_EQ(bench.log.records_held(), held + 40);
-  ASSERT_TRUE(bench.node->snapshot_trouble());
-  EXPECT_EQ(bench.node->snapshot_trouble()->code, Code::malformed_record);
+  ASSERT_TRUE(bench.node->warnings().snapshot);
+  EXPECT_EQ(bench.node->warnings().snapshot->code, Code::malformed_record);
   EXPECT_FALSE(bench.node->trouble()) << "nothing is refused";
   ASSERT_FALSE(warned.empty());
   EXPECT_NE(warned.front().find("the records since then are kept"), std::string::npos);
@@ -137,7 +137,7 @@ TEST(Node, SnapshotThatCannotBeRestoredIsReportedAndTheRecordsAreKept) {
   EXPECT_EQ(bench.node->machine().digest(), digest);
   bench.settle();
   EXPECT_GT(bench.journal.snapshot_seq(), before);
-  EXPECT_FALSE(bench.node->snapshot_trouble());
+  EXPECT_FALSE(bench.node->warnings().snapshot);
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ TEST(Runner, FoldsWhatIsPushedAndTellsWhoWaits) {
   EXPECT_TRUE(reached.there);
   EXPECT_GE(reached.position, world.last());
   EXPECT_EQ(view.runner->feed().position(), world.last());
-  EXPECT_EQ(view.runner->feed().lag(), 0u);
+  EXPECT_EQ(view.runner->feed().lag().entries, 0u);
   EXPECT_FALSE(view.runner->feed().trouble());
   expect_agreement(world, world.history_path());
   EXPECT_TRUE(view.reach(world.last()).there);  // at once
@@ -219,7 +219,7 @@ TEST(Runner, RefusesNothingUntilItIsFullAndRecovers) {
   EXPECT_FALSE(view.runner->feed().full());
   send(world, 200);
   EXPECT_TRUE(view.runner->feed().full());
-  EXPECT_GT(view.runner->feed().lag(), 0u);
+  EXPECT_GT(view.runner->feed().lag().entries, 0u);
   const auto late = view.reach(world.last(), std::chrono::seconds(0));
   EXPECT_FALSE(late.there);
   EXPECT_GT(late.behind, 0u);
@@ -385,7 +385,7 @@ TEST(Feed, EntriesFoldedInAlreadyAreNotTaken) {
   EXPECT_EQ(part.entries, 3u);
   EXPECT_EQ(part.upto, Seq{5});
   EXPECT_EQ(part.facts.all().front().entry, Seq{3});
-  EXPECT_EQ(feed.lag(), 3u);
+  EXPECT_EQ(feed.lag().entries, 3u);
   EXPECT_EQ(feed.take(part, Feed::TimePoint::min()), Feed::Woken::idle);
 }
 

@@ -92,13 +92,11 @@ AgentRef Agents::find_look_alike(std::string_view name) const {
     const bool is_other = agents_[ref].name != name;
     found = is_other && (found == none || agents_[ref].name < agents_[found].name) ? ref : found;
   };
-  const auto [first, last] = by_skeleton_.equal_range(seen_as);
-  std::for_each(first, last, [&](const auto& item) { consider(item.second); });
+  std::ranges::for_each(directory_.looking_like(seen_as), consider);
   // Only a name in other letters that all look Latin can be taken for one in ASCII.
   if (!base::is_ascii(name) && base::is_ascii(seen_as)) {
-    for (const AgentRef ref : used_) {
-      if (agents_[ref].is_registered() &&
-          std::ranges::equal(agents_[ref].name, seen_as, {}, base::to_lower)) {
+    for (const AgentRef ref : directory_.of_length(seen_as.size())) {
+      if (std::ranges::equal(agents_[ref].name, seen_as, {}, base::to_lower)) {
         consider(ref);
       }
     }
@@ -110,6 +108,7 @@ AgentRef Agents::restore(Agent agent) {
   const AgentRef ref = intern(agent.name);
   const PrincipalKind kind = std::exchange(agent.kind, PrincipalKind::unknown);
   const std::vector<TokenHash> tokens = std::exchange(agent.tokens, {});
+  std::vector<std::string> capabilities = std::exchange(agent.capabilities, {});
   agents_[ref] = std::move(agent);
   // These keep the look-ups in step.
   if (kind != PrincipalKind::unknown) {
@@ -117,7 +116,7 @@ AgentRef Agents::restore(Agent agent) {
   }
   set_rights(ref, agents_[ref].rights);
   set_role(ref, std::string(agents_[ref].role));
-  set_capabilities(ref, std::vector(agents_[ref].capabilities));
+  set_capabilities(ref, std::move(capabilities));
   for (const TokenHash& token : tokens) {
     add_token(ref, token, std::numeric_limits<size_t>::max());
   }
@@ -134,9 +133,7 @@ void Agents::set_kind(AgentRef ref, PrincipalKind kind) {
   CHECK(kind != PrincipalKind::unknown);
   if (!agents_[ref].is_registered()) {
     ++registered_;
-    if (!base::is_ascii(agents_[ref].name)) {
-      by_skeleton_.emplace(base::skeleton(agents_[ref].name), ref);
-    }
+    directory_.add(ref, agents_[ref]);
   }
   agents_[ref].kind = kind;
 }
@@ -166,15 +163,7 @@ void Agents::unregister(AgentRef ref) {
   while (!agent.tokens.empty()) {
     drop_token(ref, 0);
   }
-  orchestrators_.erase(ref);
-  maintainers_.erase(ref);
-  moderators_.erase(ref);
-  set_capabilities(ref, {});
-  const auto [first, last] = by_skeleton_.equal_range(base::skeleton(agent.name));
-  const auto seen = std::find_if(first, last, [ref](auto& item) { return item.second == ref; });
-  if (seen != last) {
-    by_skeleton_.erase(seen);
-  }
+  directory_.remove(ref, agent);
   Agent rest;
   rest.name = std::move(agent.name);
   rest.uses = agent.uses;
@@ -203,52 +192,29 @@ void Agents::sweep() {
 
 void Agents::set_role(AgentRef ref, std::string_view role) {
   agents_[ref].role = role;
-  if (role == orchestrator && agents_[ref].kind == PrincipalKind::agent) {
-    orchestrators_.insert(ref);
-  } else {
-    orchestrators_.erase(ref);
-  }
+  directory_.set_orchestrator(
+      ref, role == orchestrator && agents_[ref].kind == PrincipalKind::agent);
 }
 
 void Agents::set_rights(AgentRef ref, uint8_t rights) {
   agents_[ref].rights = rights;
-  const auto keep = [this, ref](Right right, std::set<AgentRef>& those) {
-    if (agents_[ref].has(right)) {
-      those.insert(ref);
-    } else {
-      those.erase(ref);
-    }
-  };
-  keep(Right::maintainer, maintainers_);
-  keep(Right::moderator, moderators_);
+  directory_.set_rights(ref, rights);
 }
 
 void Agents::set_capabilities(AgentRef ref, std::vector<std::string> capabilities) {
-  for (const std::string& former : agents_[ref].capabilities) {
-    const auto at = by_capability_.find(former);
-    if (at != by_capability_.end() && at->second.erase(ref) > 0 && at->second.empty()) {
-      by_capability_.erase(at);
-    }
-  }
-  for (const std::string& capability : capabilities) {
-    by_capability_[capability].insert(ref);
-  }
+  directory_.change_capabilities(ref, agents_[ref].capabilities, capabilities);
   agents_[ref].capabilities = std::move(capabilities);
 }
 
-const std::set<AgentRef>* Agents::able(std::string_view capability) const {
-  const auto at = by_capability_.find(capability);
-  return at == by_capability_.end() ? nullptr : &at->second;
-}
-
 std::vector<AgentRef> Agents::stewards() const {
-  std::vector<AgentRef> refs(orchestrators_.begin(), orchestrators_.end());
+  std::vector<AgentRef> refs(directory_.orchestrators().begin(), directory_.orchestrators().end());
   const AgentRef named = find(orchestrator);
   if (refs.empty() && named != none && agents_[named].kind == PrincipalKind::agent) {
     refs.push_back(named);
   }
   if (refs.empty()) {
-    refs.assign(maintainers_.begin(), maintainers_.end());
+    const Directory::Refs& maintainers = directory_.with_right(Right::maintainer);
+    refs.assign(maintainers.begin(), maintainers.end());
   }
   if (const AgentRef admin = find("admin");
       refs.empty() && admin != none && agents_[admin].kind == PrincipalKind::admin) {
@@ -259,7 +225,8 @@ std::vector<AgentRef> Agents::stewards() const {
 }
 
 std::vector<AgentRef> Agents::moderators() const {
-  std::vector<AgentRef> refs(moderators_.begin(), moderators_.end());
+  const Directory::Refs& those = directory_.with_right(Right::moderator);
+  std::vector<AgentRef> refs(those.begin(), those.end());
   sort(refs);
   return refs;
 }

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/agents/agent.h"
+#include "core/agents/directory.h"
 #include "core/state/index.h"
 #include "core/state/slots.h"
 
@@ -47,8 +47,7 @@ class Agents {
   void set_role(AgentRef ref, std::string_view role);
   void set_rights(AgentRef ref, uint8_t rights);
   void set_capabilities(AgentRef ref, std::vector<std::string> capabilities);
-  // Those that have it, in no order that means anything; nullptr when there are none.
-  const std::set<AgentRef>* able(std::string_view capability) const;
+  const Directory& directory() const { return directory_; }
   // Who answers for the workspace, by name: the agents with the role `orchestrator`, else the agent
   // with that name, else the humans with the maintainer right, else the principal named `admin`.
   std::vector<AgentRef> stewards() const;
@@ -85,12 +84,7 @@ class Agents {
   Slots<Agent> agents_;
   std::set<AgentRef> used_;  // slots that hold one; order has no meaning
   std::vector<AgentRef> gone_;
-  std::set<AgentRef> orchestrators_;  // by role
-  std::set<AgentRef> maintainers_;    // by right
-  std::set<AgentRef> moderators_;     // by right
-  std::map<std::string, std::set<AgentRef>, std::less<>> by_capability_;
-  // The registered ones whose names are not ASCII, by what these look like.
-  std::multimap<std::string, AgentRef, std::less<>> by_skeleton_;
+  Directory directory_;
   Index by_name_;
   Index by_token_;
   size_t registered_ = 0;

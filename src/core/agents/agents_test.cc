@@ -127,5 +127,25 @@ TEST(Agents, StewardsMaintainersAndAdminsLookAfterTheWorkspace) {
   EXPECT_TRUE(agents.looks_after_workspace(mia));
 }
 
+TEST(Agents, AreFoundByWhatTheyCanDo) {
+  Agents agents(3);
+  const AgentRef ana = agents.intern("ana");
+  const AgentRef bo = agents.intern("bo");
+  for (const AgentRef ref : {ana, bo}) {
+    agents.set_kind(ref, PrincipalKind::agent);
+  }
+  using Refs = Directory::Refs;
+  agents.set_capabilities(ana, {"read", "write", "write"});
+  agents.set_capabilities(bo, {"read"});
+  EXPECT_EQ(agents.directory().with_capability("read"), (Refs{ana, bo}));
+  EXPECT_EQ(agents.directory().with_capability("write"), Refs{ana});
+  EXPECT_EQ(agents.directory().of_length(2), Refs{bo});
+  agents.set_capabilities(ana, {"read"});
+  EXPECT_EQ(agents.directory().with_capability("write"), Refs{});
+  agents.unregister(bo);
+  EXPECT_EQ(agents.directory().with_capability("read"), Refs{ana});
+  EXPECT_EQ(agents.directory().of_length(2), Refs{});
+}
+
 }  // namespace
 }  // namespace parley::core

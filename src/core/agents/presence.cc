@@ -52,6 +52,23 @@ bool can(const Agent& agent, std::string_view capability) {
   return std::ranges::find(agent.capabilities, capability) != agent.capabilities.end();
 }
 
+// Those who have the one of these capabilities that fewest have; nobody where there are none.
+const Directory::Refs& fewest_with(const Directory& directory,
+                                   const std::vector<std::string>& capabilities) {
+  static const Directory::Refs nobody;
+  const Directory::Refs* fewest = nullptr;
+  for (const std::string& capability : capabilities) {
+    const Directory::Refs& refs = directory.with_capability(capability);
+    fewest = fewest == nullptr || refs.size() < fewest->size() ? &refs : fewest;
+  }
+  return fewest == nullptr ? nobody : *fewest;
+}
+
+// Of equals the first by name.
+bool is_less_busy(const Agent& a, const Agent& b) {
+  return std::tie(a.inbox.unsettled, a.name) < std::tie(b.inbox.unsettled, b.name);
+}
+
 }  // namespace
 
 Duration patience(const Rules& rules) {
@@ -143,24 +160,16 @@ AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_v
     needed = {std::string(action)};
   }
   AgentRef best = none;
-  const std::set<AgentRef>* const able = needed.empty() ? nullptr : t.agents.able(needed.front());
-  if (able == nullptr) {
-    return best;
-  }
-  for (const AgentRef ref : *able) {
+  for (const AgentRef ref : fewest_with(t.agents.directory(), needed)) {
     const Agent& agent = t.agents[ref];
-    const auto rank = [&t](AgentRef each) {  // of equals the first by name
-      return std::tie(t.agents[each].inbox.unsettled, t.agents[each].name);
-    };
     const bool fits =
         agent.kind == PrincipalKind::agent && ref != away && ref != sender &&
-        agent.role != "observer" && agent.is_available() && t.load_of(ref) < t.rules.queue_max &&
-        (session == nullptr || session->has(agent.name)) &&
-        (best == none || rank(ref) < rank(best)) &&
+        agent.role != "observer" && std::ranges::find(receivers, ref) == receivers.end() &&
+        (session == nullptr || session->has(agent.name)) && agent.is_available() &&
+        t.load_of(ref) < t.rules.queue_max &&
         std::ranges::all_of(
-            needed, [&](const std::string& capability) { return can(agent, capability); }) &&
-        std::ranges::find(receivers, ref) == receivers.end();
-    if (fits) {
+            needed, [&](const std::string& capability) { return can(agent, capability); });
+    if (fits && (best == none || is_less_busy(agent, t.agents[best]))) {
       best = ref;
     }
   }

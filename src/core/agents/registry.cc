@@ -212,11 +212,11 @@ Checked may_register(const ConstContext& context, const Register& command) {
 
 // What an admin says that it can do is so; what else it says itself is a claim, which is shown and
 // never routed by.
-void change_capabilities(Agents& agents, AgentRef ref, const std::vector<std::string_view>& names,
+void change_capabilities(Tables& t, AgentRef ref, const std::vector<std::string_view>& names,
                          bool are_given) {
-  Agent& agent = agents[ref];
+  Agent& agent = t.agents[ref];
   if (are_given) {
-    agents.set_capabilities(ref, {names.begin(), names.end()});
+    t.agents.set_capabilities(ref, {names.begin(), names.end()});
   } else {
     agent.claims.assign(names.begin(), names.end());
   }
@@ -269,7 +269,7 @@ Outcome on(Context& context, const Register& command) {
   }
   Agent& agent = t.agents[ref];
   t.agents.set_role(ref, command.role);
-  change_capabilities(t.agents, ref, command.capabilities,
+  change_capabilities(t, ref, command.capabilities,
                       may_administer(context, Right::admin).has_value());
   agent.profile = command.profile;
   agent.webhook.change(command, t.now);

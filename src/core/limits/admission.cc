@@ -258,15 +258,14 @@ struct TextCounter {
   }
 };
 
-// About what the command takes in the journal: its texts, and as much as the rest of it needs.
-uint64_t bytes_of(const Command& command) {
+}  // namespace
+
+uint64_t stored_bytes(const Command& command) {
   constexpr uint64_t head_bytes = 64;
   TextCounter counter;
   std::visit([&counter]<class Each>(const Each& each) { Each::fields(each, counter); }, command);
   return head_bytes + counter.bytes;
 }
-
-}  // namespace
 
 // What a node sends for the broker is free.
 std::expected<void, Error> check_limits(const ConstContext& context, const Envelope& e,
@@ -342,7 +341,7 @@ bool asks_to_keep(const Command& command) {
   return std::visit([]<class Each>(const Each&) { return adds<Each>; }, command);
 }
 
-Checked check_written(const ConstContext& context) {
+Checked check_written(const ConstContext& context, uint64_t ahead) {
   const Tables& t = context.t;
   const bool is_bound = context.actor != none &&
                         t.agents[context.actor].kind == PrincipalKind::agent &&
@@ -351,17 +350,21 @@ Checked check_written(const ConstContext& context) {
     return {};
   }
   const Agent& agent = t.agents[context.actor];
-  const Budget today = agent.budget.on(context.now());
-  if (t.rules.guard_bytes > 0 && today.bytes >= t.rules.guard_bytes) {
+  const uint64_t today = base::saturating_sum(agent.budget.on(context.now()).bytes, ahead);
+  if (t.rules.guard_bytes > 0 && today >= t.rules.guard_bytes) {
     return refuse_for(
         Code::budget_exceeded,
-        "you have had " + base::format_size(today.bytes) + " stored today; " +
+        "you have had " + base::format_size(today) + " stored today; " +
             base::format_size(t.rules.guard_bytes) +
             " are allowed in a day (guard.bytes_per_day); an admin can raise it or reset you",
         Budget::day_ends(context.now()) - context.now());
   }
-  const Duration used = agent.written.used(context.now());
-  if (t.rules.guard_bytes_rate > 0 && used.us >= Bucket::minute.us) {
+  if (t.rules.guard_bytes_rate == 0) {
+    return {};
+  }
+  const Duration used{agent.written.used(context.now()).us +
+                      cost_of(ahead, t.rules.guard_bytes_rate).us};
+  if (used.us >= Bucket::minute.us) {
     return refuse_for(
         Code::budget_exceeded,
         "you have had more stored than the " + base::format_size(t.rules.guard_bytes_rate) +
@@ -378,7 +381,7 @@ void count_written(Context& context) {
     return;
   }
   Agent& agent = t.agents[context.actor];
-  const uint64_t bytes = bytes_of(context.entry.command);
+  const uint64_t bytes = stored_bytes(context.entry.command);
   agent.budget.turn(t.now);
   agent.budget.bytes = base::saturating_sum(agent.budget.bytes, bytes);
   if (t.rules.guard_bytes_rate > 0) {

@@ -20,9 +20,13 @@ void count_sent(Context& context, const Send& command, const SendPlan& plan);
 // end or free something, or take next to nothing.
 bool asks_to_keep(const Command& command);
 
+// About what the command takes in the journal: its texts, and as much as the rest of it needs.
+uint64_t stored_bytes(const Command& command);
+
 // Refuses what would have the broker keep more, while the agent has had it write down too much in
-// this minute or on this day. What ends or frees something passes always.
-Checked check_written(const ConstContext& context);
+// this minute or on this day; `ahead` are bytes that will be written before. What ends or frees
+// something passes always.
+Checked check_written(const ConstContext& context, uint64_t ahead = 0);
 // Books what the entry has, whatever becomes of it: it is in the journal.
 void count_written(Context& context);
 

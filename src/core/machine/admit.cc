@@ -65,9 +65,9 @@ std::optional<Error> Workspace::admit(const Entry& entry) const {
   return std::visit([&](const auto& command) { return refusal(context, command); }, entry.command);
 }
 
-std::optional<Error> Workspace::over_budget(const Entry& entry) const {
+std::optional<Error> Workspace::over_budget(const Entry& entry, uint64_t ahead) const {
   const auto actor = actor_of(entry);
-  const Checked good = actor ? check_written({t_, entry, *actor}) : Checked();
+  const Checked good = actor ? check_written({t_, entry, *actor}, ahead) : Checked();
   return good ? std::nullopt : std::optional(good.error());
 }
 

@@ -76,9 +76,9 @@ std::optional<Error> Machine::admit(const Entry& entry) const {
              : at->second.admit(entry);
 }
 
-std::optional<Error> Machine::over_budget(const Entry& entry) const {
+std::optional<Error> Machine::over_budget(const Entry& entry, uint64_t ahead) const {
   const Workspace* const workspace = find(entry.workspace);
-  return workspace == nullptr ? std::nullopt : workspace->over_budget(entry);
+  return workspace == nullptr ? std::nullopt : workspace->over_budget(entry, ahead);
 }
 
 bool Machine::was_applied(const CommandId& id) const {

@@ -35,7 +35,7 @@ class Machine {
   std::optional<Error> admit(const Entry& entry) const;
 
   // The same of an actor that has had too much stored: see Workspace::over_budget.
-  std::optional<Error> over_budget(const Entry& entry) const;
+  std::optional<Error> over_budget(const Entry& entry, uint64_t ahead) const;
 
   // When a Tick is due; time_max when none is.
   Time next_deadline() const;

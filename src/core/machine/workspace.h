@@ -37,8 +37,9 @@ class Workspace {
   std::optional<Error> admit(const Entry& entry) const;
 
   // Why the entry would be refused because its actor has had too much stored already. As certain as
-  // `admit`, and also while others of the actor's entries are on their way: those can only add.
-  std::optional<Error> over_budget(const Entry& entry) const;
+  // `admit`, and also while others of the actor's entries are on their way: those can only add, and
+  // `ahead` is what they have (`stored_bytes`).
+  std::optional<Error> over_budget(const Entry& entry, uint64_t ahead) const;
 
   // Makes the first admin, who can then register others.
   void add_admin(const TokenHash& token, Time now);

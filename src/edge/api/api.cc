@@ -313,7 +313,7 @@ void Api::add_gauges() {
   add("parley_storage_trouble", "1 while commands are refused because storage fails.",
       [this] { return context_.broker.node().trouble() ? 1.0 : 0.0; });
   add("parley_snapshot_trouble", "1 while the newest snapshot could not be stored.",
-      [this] { return context_.broker.node().snapshot_trouble() ? 1.0 : 0.0; });
+      [this] { return context_.broker.node().warnings().snapshot ? 1.0 : 0.0; });
   add("parley_records_read_by_loop_total", "Records that the loop itself read from the disk.",
       [this] { return static_cast<double>(context_.broker.records().cold_reads()); });
   add("parley_records_read_behind_total", "Records that a thread beside the loop read for it.",
@@ -331,9 +331,9 @@ void Api::add_gauges() {
   add("parley_history_seq", "The newest entry in the history.",
       [&feed] { return static_cast<double>(feed.position().n); });
   add("parley_history_lag_entries", "Entries that are not in the history yet.",
-      [&feed] { return static_cast<double>(feed.lag()); });
+      [&feed] { return static_cast<double>(feed.lag().entries); });
   add("parley_history_lag_bytes", "Bytes of messages that are not in the history yet.",
-      [&feed] { return static_cast<double>(feed.lag_bytes()); });
+      [&feed] { return static_cast<double>(feed.lag().bytes); });
   add("parley_history_trouble", "1 while the history cannot be written.",
       [&feed] { return feed.trouble() ? 1.0 : 0.0; });
 }

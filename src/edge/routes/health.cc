@@ -26,16 +26,16 @@ void health(Call& call) {
                        t.dead_letters.alerted() + t.rules.dead_letter_alert_window > call.now();
   out.object().key("status");
   const node::Node& node = call.broker().node();
-  const bool degraded = alarmed || node.snapshot_trouble() || node.room_trouble();
+  const bool degraded = alarmed || node.warnings().snapshot || node.warnings().room;
   out.plain(node.trouble() ? "failing" : degraded ? "degraded" : "healthy");
   if (node.trouble()) {
     out.key("trouble").text(node.trouble()->detail);
   }
-  if (node.room_trouble()) {
-    out.key("disk_trouble").text(node.room_trouble()->detail);
+  if (node.warnings().room) {
+    out.key("disk_trouble").text(node.warnings().room->detail);
   }
-  if (node.snapshot_trouble()) {
-    out.key("snapshot_trouble").text(node.snapshot_trouble()->detail);
+  if (node.warnings().snapshot) {
+    out.key("snapshot_trouble").text(node.warnings().snapshot->detail);
   }
   out.key("version").text(call.context->version).key("time").time(call.now());
   const bool oversees = oversees_broker(call.caller);
@@ -68,7 +68,7 @@ void health(Call& call) {
     view::Feed& feed = call.context->view->feed();
     out.key("history").object();
     if (oversees) {
-      out.key("seq").number(feed.position().n).key("behind").number(feed.lag());
+      out.key("seq").number(feed.position().n).key("behind").number(feed.lag().entries);
     }
     if (const auto trouble = feed.trouble()) {
       out.key("trouble").text(trouble->detail);
@@ -94,7 +94,7 @@ void alive(Call& call) { call.respond(json_response(200, R"({"status":"alive"})"
 
 void ready(Call& call) {
   const node::Node& node = call.broker().node();
-  if (const auto& trouble = node.trouble() ? node.trouble() : node.room_trouble()) {
+  if (const auto& trouble = node.trouble() ? node.trouble() : node.warnings().room) {
     call.refuse(*trouble);
   } else {
     call.respond(json_response(200, R"({"status":"ready"})"));

@@ -59,6 +59,7 @@ void Backlog::take(Part& part) {
 void Backlog::committed(Part& part) {
   bytes_ -= part.facts.bytes();
   record_bytes_ -= part.record_bytes;
+  logged_bytes_ += part.record_bytes;
   // A part that was cut short by few large messages has little memory to give.
   if (spare_.size() < spare_max && part.facts.size() >= options_.part_facts / 2) {
     part.facts.clear();
@@ -69,6 +70,7 @@ void Backlog::committed(Part& part) {
 void Backlog::drop() {
   parts_.clear();
   entries_ = 0;
+  logged_bytes_ = 0;
 }
 
 bool Backlog::is_full() const {

@@ -43,6 +43,8 @@ class Backlog {
   // The part is in the tables. May take the memory of its facts, for the parts to come; what it
   // leaves is for the caller to free, without the lock.
   void committed(Part& part);
+  // All parts that were committed are durable.
+  void made_durable() { logged_bytes_ = 0; }
 
   // Forgets all parts that were not taken. Their bytes go on to count: nobody folds them in.
   void drop();
@@ -51,6 +53,8 @@ class Backlog {
   size_t entries() const { return entries_; }
   // The bytes of messages of all entries that are not committed.
   uint64_t record_bytes() const { return record_bytes_; }
+  // The same, and of those that are committed and not durable.
+  uint64_t growth_bytes() const { return record_bytes_ + logged_bytes_; }
 
   bool is_full() const;
   bool is_half_full() const;
@@ -64,6 +68,7 @@ class Backlog {
   size_t entries_ = 0;
   size_t bytes_ = 0;  // of all facts that are not committed
   uint64_t record_bytes_ = 0;
+  uint64_t logged_bytes_ = 0;  // of messages that are committed and not durable
 };
 
 }  // namespace parley::view

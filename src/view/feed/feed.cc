@@ -38,20 +38,12 @@ void Feed::push(const core::Machine& machine, const core::Entry& entry,
   }
 }
 
-uint64_t Feed::lag() const {
+Feed::Lag Feed::lag() {
+  const std::lock_guard lock(mutex_);
   const uint64_t position = position_.load(std::memory_order_acquire);
   const uint64_t applied = applied_.load(std::memory_order_acquire);
-  return applied > position ? applied - position : 0;
-}
-
-uint64_t Feed::lag_bytes() {
-  const std::lock_guard lock(mutex_);
-  return backlog_.record_bytes();
-}
-
-uint64_t Feed::growth_bytes() {
-  const std::lock_guard lock(mutex_);
-  return backlog_.record_bytes() + logged_bytes_;
+  return {applied > position ? applied - position : 0, backlog_.record_bytes(),
+          backlog_.growth_bytes()};
 }
 
 void Feed::update_full() { full_.store(backlog_.is_full(), std::memory_order_relaxed); }
@@ -72,9 +64,9 @@ void Feed::wait_for(Seq seq, TimePoint deadline, Tell tell) {
   post_([tell = std::move(tell), reached = reached(seq)] { tell(reached); });
 }
 
-Feed::Reached Feed::reached(Seq seq) const {
+Feed::Reached Feed::reached(Seq seq) {
   const Seq at = position();
-  return {at >= seq, at, lag()};
+  return {at >= seq, at, lag().entries};
 }
 
 bool Feed::is_due(TimePoint now) {
@@ -158,7 +150,6 @@ void Feed::tell_waiters(Lock& lock, TimePoint now) {
 void Feed::committed(Part part) {
   Lock lock(mutex_);
   backlog_.committed(part);
-  logged_bytes_ += part.record_bytes;
   update_full();
   position_.store(part.upto.n, std::memory_order_release);
   tell_waiters(lock, now());
@@ -167,7 +158,7 @@ void Feed::committed(Part part) {
 void Feed::made_durable(Seq position) {
   {
     const std::lock_guard lock(mutex_);
-    logged_bytes_ = 0;
+    backlog_.made_durable();
   }
   durable_.store(position.n, std::memory_order_release);
 }
@@ -177,7 +168,6 @@ void Feed::give_up(const Error& why) {
   given_up_ = true;
   trouble_ = why;
   backlog_.drop();
-  logged_bytes_ = 0;
   full_.store(false, std::memory_order_relaxed);
   // No snapshot waits for a history that cannot go on.
   durable_.store(UINT64_MAX, std::memory_order_release);

@@ -56,12 +56,15 @@ class Feed {
   TimePoint now() const { return options_.now(); }
   Seq position() const { return Seq{position_.load(std::memory_order_acquire)}; }
   Seq durable() const { return Seq{durable_.load(std::memory_order_acquire)}; }
-  // Entries that were applied and are not folded in, and the bytes of their messages.
-  uint64_t lag() const;
-  uint64_t lag_bytes();
-  // What the file of the history will grow by: that lag, and what only its log has until the next
-  // checkpoint.
-  uint64_t growth_bytes();
+  // What was applied and is not folded in.
+  struct Lag {
+    uint64_t entries = 0;
+    uint64_t bytes = 0;  // of their messages
+    // What the file of the history will grow by: those bytes, and what only its log has until the
+    // next checkpoint.
+    uint64_t growth_bytes = 0;
+  };
+  Lag lag();
 
   // The view's thread.
 
@@ -95,7 +98,7 @@ class Feed {
   bool is_due(TimePoint now);
   void tell_waiters(Lock& lock, TimePoint now);
   void update_full();
-  Reached reached(Seq seq) const;
+  Reached reached(Seq seq);
 
   const Options options_;
   const Post post_;
@@ -107,7 +110,6 @@ class Feed {
   std::mutex mutex_;
   std::condition_variable changed_;
   Backlog backlog_;
-  uint64_t logged_bytes_ = 0;  // of messages that are folded in and not durable
   Pacing pacing_;
   Waiters waiters_;
   bool sleeping_ = false;  // until something comes in

@@ -32,7 +32,7 @@ TEST(Room, NothingNewIsTakenWhileThereIsLittle) {
   ASSERT_TRUE(shelf.ask("ana", a_send("ana", "m1").to("bo")));
   shelf.room = 799;
   shelf.look();
-  ASSERT_TRUE(shelf.node->room_trouble());
+  ASSERT_TRUE(shelf.node->warnings().room);
   EXPECT_EQ(shelf.warned, 1u);
   EXPECT_EQ(shelf.refusal("ana", a_send("ana", "m2").to("bo")), Code::storage_full);
   EXPECT_EQ(shelf.refusal("ana", core::StartSession{.id = "s"}), Code::storage_full);
@@ -57,10 +57,10 @@ TEST(Room, ThatComesBackIsNoticed) {
   EXPECT_LE(shelf.node->next_deadline(), shelf.clock.now() + base::seconds(5));
   shelf.room = 850;
   shelf.look();
-  EXPECT_TRUE(shelf.node->room_trouble()) << "it must be a little more than the limit";
+  EXPECT_TRUE(shelf.node->warnings().room) << "it must be a little more than the limit";
   shelf.room = 900;
   shelf.look();
-  EXPECT_FALSE(shelf.node->room_trouble());
+  EXPECT_FALSE(shelf.node->warnings().room);
   EXPECT_TRUE(shelf.ask("ana", a_send("ana", "m1").to("bo")));
 }
 

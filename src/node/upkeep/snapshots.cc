@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/snapshots.h"
+#include "node/upkeep/snapshots.h"
 
 #include <algorithm>
 #include <string>
