@@ -164,12 +164,13 @@ AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_v
     const Agent& agent = t.agents[ref];
     const bool fits =
         agent.kind == PrincipalKind::agent && ref != away && ref != sender &&
-        agent.role != "observer" && std::ranges::find(receivers, ref) == receivers.end() &&
-        (session == nullptr || session->has(agent.name)) && agent.is_available() &&
-        t.load_of(ref) < t.rules.queue_max &&
+        agent.role != "observer" && (session == nullptr || session->has(agent.name)) &&
+        agent.is_available() && t.load_of(ref) < t.rules.queue_max &&
+        (best == none || is_less_busy(agent, t.agents[best])) &&
         std::ranges::all_of(
-            needed, [&](const std::string& capability) { return can(agent, capability); });
-    if (fits && (best == none || is_less_busy(agent, t.agents[best]))) {
+            needed, [&](const std::string& capability) { return can(agent, capability); }) &&
+        std::ranges::find(receivers, ref) == receivers.end();  // the longest look comes last
+    if (fits) {
       best = ref;
     }
   }
