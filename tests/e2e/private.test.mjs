@@ -15,17 +15,7 @@ const run = promisify(execFile);
 const marker = `hush${randomUUID().slice(0, 8)}`;
 
 const flag = (extra = {}) => ({
-  message_type: 'coc_violation_flag', message_id: randomUUID(), timestamp: '2025-10-20T14:30:00Z',
-  from_agent: 'community', to_agent: 'orchestrator', privacy_level: 'PRIVATE_TO_MODERATORS',
-  violation: {
-    severity: 'high', confidence: 0.85, violation_type: 'harassment',
-    location: `issue #123, comment by @${marker}`, url: `https://git.example/${marker}`, timestamp: '2025-10-20T14:29:50Z',
-  },
-  context: { excerpt: `${marker} words`, user_history: 'First time', thread_context: marker },
-  analysis: { sentiment_score: -0.7, keywords_detected: [marker], pattern_matched: 'personal_attack' },
-  recommended_action: 'Review for potential CoC violation',
-  important_notes: ['This is a private flag for human moderators only'],
-  human_review_required: true, escalate_to: ['moderation_team'], ...extra,
+  severity: 'high', location: `issue #123, comment by @${marker}`, excerpt: `${marker} words`, ...extra,
 });
 
 describe('a private flag', () => {
@@ -33,10 +23,10 @@ describe('a private flag', () => {
 
   before(async () => {
     broker = await Broker.start();
-    community = await broker.addAgent('community', { dialect: 'superprompt', role: 'worker' });
+    community = await broker.addAgent('community');
     const others = {
-      orchestrator: await broker.addAgent('orchestrator', { dialect: 'superprompt', role: 'orchestrator' }),
-      triage: await broker.addAgent('triage', { dialect: 'superprompt', role: 'worker' }),
+      orchestrator: await broker.addAgent('orchestrator', { role: 'orchestrator' }),
+      triage: await broker.addAgent('triage', { dialect: 'inbox', role: 'specialist' }),
       ana: await broker.addAgent('ana'),
     };
     for (const [name, rights] of [['mia', ['maintainer', 'approver']], ['ada', ['admin', 'maintainer', 'approver']], ['mod', ['moderator']]]) {
@@ -66,45 +56,40 @@ describe('a private flag', () => {
     await broker?.remove();
   });
 
-  const raise = (body) => community.call('POST', '/v1/messages', { body });
-  const raw = async (text) => {
-    const response = await fetch(`${broker.url}/v1/messages`, { method: 'POST', body: text,
-      headers: { Authorization: `Bearer ${community.token}`, 'Content-Type': 'application/json' } });
-    return { status: response.status, text: await response.text() };
-  };
+  const raise = (words, message_id = randomUUID()) => community.call('POST', '/v1/moderation/flags',
+    { body: { flag: words, summary: `rude: ${marker}`, message_id } });
 
   it('is accepted, wakes a moderator who waits, and its sender learns no more than that', async () => {
     const waiting = people.mod.call('GET', '/v1/moderation/flags?state=open&wait=60s');
-    const first = flag();
-    const { status, json, text } = await raise(first);
+    const first = randomUUID();
+    const { status, json, text } = await raise(flag(), first);
     assert.equal(status, 202, text);
     assert.ok(!text.includes(marker), text);
-    assert.equal(json.id, first.message_id);
+    assert.equal(json.id, first);
     const woken = await waiting;
     assert.equal(woken.json.total, 1);
     assert.equal(woken.json.items[0].from, 'community');
-    const again = await raise(first);
+    const again = await raise(flag(), first);
     assert.deepEqual([again.status, again.json.duplicate], [202, true]);
     const { json: state } = await community.delivery(json.id);
     assert.deepEqual(state.deliveries.map((each) => [each.receiver, each.state]), [['moderators', 'queued']]);
     sent = json;
   });
 
-  it('goes to moderators also where it is malformed, and no error repeats it', async () => {
-    const bad = [
-      await raise(flag({ violation: marker })),
-      await raise(flag({ message_type: 'coc_violation', extra: marker })),
-      await raise(flag({ from_agent: marker })),
-      await raise({ message_type: 'coc_violation_flag', words: marker }),
-      await raw(`{"message_type": "coc_violation_flag", "excerpt": "${marker}`),
-      await raise(flag({ context: { excerpt: marker.repeat(20_000) } })),
+  it('is one link of a chain, whatever it says', async () => {
+    const more = [
+      await raise(marker), await raise([marker]), await raise({ [marker]: 1 }, 'mine'),
+      await raise(flag({ excerpt: marker.repeat(20_000) })),
     ];
-    for (const { status, text } of bad) {
+    for (const { status, text } of more) {
       assert.equal(status, 202, text);
       assert.ok(!text.includes(marker), text);
     }
+    const wrong = await raise({ [marker]: 2 }, 'mine');
+    assert.deepEqual([wrong.status, wrong.json.code], [409, 'DUPLICATE_ID']);
+    assert.ok(!wrong.text.includes(marker), wrong.text);
     const { json } = await people.mod.call('GET', '/v1/moderation/flags');
-    assert.equal(json.total, 1 + bad.length);
+    assert.equal(json.total, 1 + more.length);
     let last = '0'.repeat(64);
     for (const item of json.items.toReversed()) {
       const { json: whole, text } = await people.mod.call('GET', `/v1/moderation/flags/${item.id}`);
@@ -125,7 +110,7 @@ describe('a private flag', () => {
     topic: ['>', 'audit.event_logged'], name: ['gate'],
   });
   const bodies = {
-    '/v1/messages': (who) => ({ message_type: 'agent_health_check', from_agent: who.id }),
+    '/v1/moderation/flags': () => ({}),
     '/v1/moderation/flags/{id}/resolve': () => ({ resolution: 'mine' }),
   };
 
@@ -146,7 +131,7 @@ describe('a private flag', () => {
           const body = ['post', 'put', 'patch'].includes(method) ? bodies[path]?.(who) ?? {} : undefined;
           const { text, headers, status } = await who.call(method.toUpperCase(), one, { body });
           assert.ok(!(text + JSON.stringify([...headers])).includes(marker), `${who.id}: ${method} ${one} tells of a flag`);
-          if (path.startsWith('/v1/moderation')) assert.equal(status, 404, `${who.id}: ${method} ${one}`);
+          if (path.startsWith('/v1/moderation') && !(method === 'post' && path === '/v1/moderation/flags')) assert.equal(status, 404, `${who.id}: ${method} ${one}`);
           ++asked;
         }
       }

@@ -70,10 +70,17 @@ void add_flags(Command& app, int& exit_code) {
       .call = "POST /v1/moderation/flags/{ID}/resolve",
       .body = Body{{"resolution", "{RESOLUTION}"}},
       .show = says("resolved flag {ID}")};
+  const RouteCommand raise{.name = "raise",
+                           .help = "Put something before the moderators alone",
+                           .example = "parley flags raise \"insult in issue 123, comment 4\"",
+                           .arguments = {required("TEXT", "What they should know")},
+                           .call = "POST /v1/moderation/flags",
+                           .body = Body{{"flag", "{TEXT}"}, {"summary", "{TEXT}"}},
+                           .show = says("the moderators have it")};
   add_route_command(app, exit_code,
                     {.name = "flags",
                      .help = "Private flags, for moderators alone",
-                     .subcommands = {list, show_one, resolve}});
+                     .subcommands = {list, show_one, resolve, raise}});
 }
 
 }  // namespace parley::app

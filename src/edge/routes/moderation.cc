@@ -2,7 +2,8 @@
 // What only moderators see. For anyone else there is nothing here.
 #include <algorithm>
 
-#include "base/text.h"
+#include "dialect/dialect.h"
+#include "edge/answers/receipt.h"
 #include "edge/api/context.h"
 #include "edge/api/mail_waits.h"
 #include "edge/api/members.h"
@@ -128,6 +129,31 @@ void list_flags(Call& call) {
   });
 }
 
+// Anyone may put something before the moderators. What is wrong with it is for them to judge.
+void raise(Call& call) {
+  Members body(call.body);
+  const lib::Json flag = body.find("flag");
+  const std::string_view summary = body.text("summary");
+  const std::string_view name = body.text("message_id");
+  if (!flag) {
+    body.blame(Error{Code::bad_request, "a flag says something: any JSON value", "/flag"});
+  }
+  if (body.error()) {
+    call.refuse(*body.error());
+    return;
+  }
+  const auto uuid = dialect::uuid_of(name);
+  raise_flag(
+      *call.context, call.caller,
+      {.id = uuid           ? *uuid
+             : name.empty() ? lib::random_uuid()
+                            : dialect::message_id_of(lib::derived_id, call.caller.name, name),
+       .text = std::string(flag.raw()),
+       .problem = {},
+       .summary = std::string(summary)},
+      reply_receipt(call, call.caller.dialect));
+}
+
 const core::Flag* find_flag(const Call& call) {
   const auto id = parse_number(call.arguments[0]);
   const core::Flag* const flag = id ? call.tables().flags.find(*id) : nullptr;
@@ -197,6 +223,11 @@ std::span<const Route> moderation_routes() {
        .parameters = {query::text("state"), query::number("limit", flags_listed_max),
                       query::number("cursor", INT64_MAX), query::duration("wait", wait_max)},
        .who = Who::principal},
+      {.method = "POST",
+       .pattern = "/v1/moderation/flags",
+       .handler = raise,
+       .body = body_of({"flag", "summary", "message_id"}),
+       .who = Who::machine},
       {.method = "GET",
        .pattern = "/v1/moderation/flags/{}",
        .handler = show_flag,
@@ -205,7 +236,7 @@ std::span<const Route> moderation_routes() {
        .pattern = "/v1/moderation/flags/{}/resolve",
        .handler = resolve_flag,
        .body = body_of({"resolution"}),
-       .who = Who::principal},
+       .who = Who::machine},
   };
   return routes;
 }
