@@ -50,7 +50,7 @@ void PeerTable::charge_dirty(const Peer& peer, uint64_t stood_in, Duration time)
   charge(dirty_, peer, stood_in, time);
 }
 
-void PeerTable::charge(base::MeteredQueue<ConnectionId>& queue, const Peer& peer, uint64_t stood_in,
+void PeerTable::charge(base::FairQueue<ConnectionId>& queue, const Peer& peer, uint64_t stood_in,
                        Duration time) {
   const auto cost = static_cast<uint64_t>(std::max<int64_t>(time.us, 0));
   queue.charge(stood_in, cost);

@@ -94,7 +94,7 @@ class PeerTable {
  private:
   using Ids = std::vector<ConnectionId>;
 
-  static void charge(base::MeteredQueue<ConnectionId>& queue, const Peer& peer, uint64_t stood_in,
+  static void charge(base::FairQueue<ConnectionId>& queue, const Peer& peer, uint64_t stood_in,
                      Duration time);
   template <class Queue, class IsOver, class Act>
   void take(Queue& queue, bool Peer::*mark, const IsOver& is_over, const Act& act) {
