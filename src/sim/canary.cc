@@ -267,10 +267,6 @@ bool alter(Canary canary, const ReadBy&, core::Register& change) {
     change.webhook_secret[1] ^= 1;
     return true;
   }
-  if (canary == Canary::right_borrowed && change.rights.empty()) {
-    change.rights.push_back("moderator");
-    return true;
-  }
   return false;
 }
 
@@ -410,6 +406,10 @@ void plant_effects(Canary canary, const core::Entry& entry, core::Outcome& outco
         canary == Canary::lock_order_ignored ? base::Code::lock_order : base::Code::lock_held;
     if (!outcome && outcome.error().code == code) {
       outcome = core::Receipt{.lock_granted = true};
+    }
+  } else if (canary == Canary::right_borrowed) {
+    if (!outcome && std::holds_alternative<core::ResolveFlag>(entry.command)) {
+      outcome = core::Receipt{};
     }
   } else if (canary == Canary::alarm_silent) {
     std::erase_if(effects, [](const NamedEffect& f) { return f.kind == NamedEffect::Kind::alarm; });

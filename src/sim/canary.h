@@ -68,7 +68,6 @@ enum class Canary : uint8_t {
   table_unshared,
   critical_unlimited,
   flag_lost,
-  right_borrowed,
   // In what one node reads.
   tie_by_node,
   entry_skipped,
@@ -85,6 +84,7 @@ enum class Canary : uint8_t {
   closing_untold,
   pressure_untold,
   alarm_silent,
+  right_borrowed,
   pause_ignored,
   lock_order_ignored,
   lock_given_twice,

@@ -121,7 +121,9 @@ const badTexts = {
   'a number for a time': [() => JSON.stringify(message('ana', 'bo', {}, { metadata: { ttl: 1e300 } })), 422, 'VALIDATION_FAILED', '/metadata/ttl'],
   'a member twice': [() => good().replace('{"id"', '{"id":"x","id"'), 422, 'VALIDATION_FAILED', '/id'],
   'arrays in arrays': ['['.repeat(500_000), 400, 'BAD_REQUEST'],
-  'objects in objects': ['{"a":'.repeat(200_000), 400, 'BAD_REQUEST'],
+  'objects in objects': ['{"a":'.repeat(100_000), 400, 'BAD_REQUEST'],
+  'very many objects in objects': ['{"a":'.repeat(200_000), 413, 'PAYLOAD_TOO_LARGE'],
+  'very many values': [`[1${',1'.repeat(500_000)}]`, 413, 'PAYLOAD_TOO_LARGE'],
   'a deep body': [() => body('['.repeat(1000) + ']'.repeat(1000)), 400, 'BAD_REQUEST'],
   'a number with a huge exponent': [() => body('{"n":1e999999}'), 400, 'BAD_REQUEST'],
   'a number of many digits': [() => body(`{"n":${'9'.repeat(100_000)}}`), 400, 'BAD_REQUEST'],
@@ -132,6 +134,8 @@ const badTexts = {
   'a control character': [() => body('{"n":"\u0000"}'), 400, 'BAD_REQUEST'],
   'a payload that is too large': [() => body(JSON.stringify('x'.repeat(1_500_000))), 413, 'PAYLOAD_TOO_LARGE'],
 };
+// What is no message at all, or was not read as one, leaves no dead letter.
+const isUnread = (name, code) => code === 'BAD_REQUEST' || name.startsWith('very many');
 const textOf = (text) => (typeof text === 'function' ? text() : text);
 
 // XD-08
@@ -142,7 +146,7 @@ describe('a bad message over HTTP', () => {
       await refused(client, post(textOf(text)), status, code, field);
       await goesOn(client);
       client.end();
-    }, code === 'BAD_REQUEST' ? 0 : 1));
+    }, isUnread(name, code) ? 0 : 1));
   }
 
   it('refuses a part of a batch alone', () => unchanged(async () => {

@@ -108,6 +108,7 @@ describe('the eyes of a stranger', () => {
         '/v1/threads': [thread],
         '/v1/sessions': [secret('session')],
         '/v1/dead-letters': letters.map((each) => String(each.id)),
+        '/v1/moderation': ['1', told.id],
         '/v1/escalations': escalations.map((each) => String(each.id)),
         '/v1/scatter': [scatter.json.id, String(scatter.json.seq)],
         '/v1/pipelines': [pipeline.json.id, String(pipeline.json.seq)],

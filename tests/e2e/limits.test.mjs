@@ -232,15 +232,19 @@ describe('circuit breakers', () => {
   it('FL-21: a nearly full inbox opens it, a restart keeps it, an admin resets it', async () => {
     await rules(broker, { 'breaker.pause': '60s', queue_max: 10 });
     const cy = await broker.addAgent('cy');
-    for (let n = 0; n < 9; ++n) assert.equal((await ana.send('cy', { n })).status, 202);
-    assert.equal((await ana.send('cy', { n: 9 })).json.code, 'CIRCUIT_OPEN');
+    for (let n = 0; n < 8; ++n) assert.equal((await ana.send('cy', { n })).status, 202);
+    // One sender fills no inbox for all others.
+    assert.equal((await ana.send('cy', { n: 8 })).json.code, 'QUEUE_FULL');
+    assert.equal((await bo.send('cy', { n: 8 })).status, 202);
+    const dan = await broker.addAgent('dan');
+    assert.equal((await dan.send('cy', { n: 9 })).json.code, 'CIRCUIT_OPEN');
     await broker.kill();
     await broker.run();
     const { breaker } = (await cy.call('GET', '/v1/agents/cy')).json;
     assert.deepEqual([breaker.state, breaker.reason], ['open', 'queue']);
     assert.equal((await ana.call('POST', '/v1/agents/cy/reset')).status, 403);
     assert.match((await cli(broker, 'agent', 'reset', 'cy')).stdout, /begins anew/);
-    assert.equal((await ana.send('cy', { n: 9 })).status, 202);
+    assert.equal((await dan.send('cy', { n: 9 })).status, 202);
     // Full: what is critical becomes a dead letter, and its sender is told.
     const overflow = await ana.send('cy', { n: 10 }, { priority: 'critical' });
     assert.equal(overflow.status, 202);

@@ -209,6 +209,21 @@ describe('/openapi.json', () => {
     await call(broker, 'listEscalations');
   });
 
+  it('tells the truth about private flags', async () => {
+    const { json: { token } } = await broker.call('POST', '/v1/humans', { body: { name: 'mod', rights: ['moderator'] } });
+    const mod = { call: (method, path, options) => broker.call(method, path, { token, ...options }) };
+    await call(ana, 'raiseFlag', { body: { flag: { said: 'rude' }, summary: 'rude', message_id: 'f1' }, status: '202' });
+    await call(ana, 'raiseFlag', { body: { flag: 'other', message_id: 'f1' }, status: '409' });
+    await call(ana, 'raiseFlag', { body: { summary: 'rude' }, status: '400' });
+    const { items: [{ id }] } = await call(mod, 'listFlags', { query: 'state=open&limit=1&wait=1s' });
+    await call(mod, 'listFlags', { query: 'state=none', status: '400' });
+    await call(broker, 'listFlags', { status: '404' });
+    await call(mod, 'showFlag', { path: { id } });
+    await call(ana, 'showFlag', { path: { id }, status: '404' });
+    await call(mod, 'resolveFlag', { path: { id }, body: { resolution: 'seen' } });
+    await call(mod, 'resolveFlag', { path: { id }, body: { resolution: 'seen' }, status: '409' });
+  });
+
   it('tells the truth about sessions and locks', async () => {
     const any = { headers: { 'If-Match': '*' } };
     const path = { id: 'sprint' };

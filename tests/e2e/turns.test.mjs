@@ -17,6 +17,7 @@ const load = Object.fromEntries([
   'guard.bytes_per_day', 'guard.bytes_per_min', 'guard.fan_out_per_min', 'guard.messages_per_day', 'guard.tokens_per_day', 'guard.ping_pong_max', 'thread_messages_max',
 ].map((rule) => [rule, [rule === 'thread_messages_max' ? 1_000_000 : 0, 'the abuse is of the loop, not of this limit']]));
 load['breaker.queue_percent'] = [0, 'the inbox is filled on purpose'];
+load.queue_max = [12_500, 'one sender has four fifths of an inbox, and fills it with 10,000'];
 
 async function metrics(broker) {
   const { text } = await broker.call('GET', '/metrics');

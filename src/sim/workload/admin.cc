@@ -38,10 +38,13 @@ Command Workload::some_register(Ask& ask) {
   if (random.chance(300)) {
     command.token[0] = static_cast<uint8_t>(1 + random.below(12));
   }
-  if (random.chance(200)) {
-    command.rights.push_back(keep(random.chance(500)   ? "maintainer"
-                                  : random.chance(700) ? "moderator"
+  if (random.chance(300)) {
+    command.rights.push_back(keep(random.chance(400)   ? "maintainer"
+                                  : random.chance(800) ? "moderator"
                                                        : "owner"));
+    const bool is_one = command.rights.front() == "moderator" &&
+                        command.kind == core::PrincipalKind::human && ask.actor.empty();
+    moderator_ = is_one ? std::string(command.name) : moderator_;
   }
   if (next_id_ % 3 == 0) {
     command.webhook = keep(text("https://h{}.example/", next_id_ % 2));
@@ -87,8 +90,10 @@ Command Workload::some_resolve(Ask& ask) {
     return core::ResolveEscalation{1 + random.below(20), keep(random.chance(900) ? "seen" : "")};
   }
   if (random.chance(100)) {
-    ask.actor = random.chance(850) ? some_agent() : "admin";
-    return core::ResolveFlag{1 + random.below(8), keep(random.chance(900) ? "seen" : "")};
+    ask.actor = random.chance(800) && !moderator_.empty() ? moderator_
+                : random.chance(700)                      ? some_agent()
+                                                          : "admin";
+    return core::ResolveFlag{1 + random.below(5), keep(random.chance(900) ? "seen" : "")};
   }
   core::ResolveDeadLetter command;
   command.id = random.below(40);

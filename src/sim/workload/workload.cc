@@ -91,7 +91,7 @@ Command Workload::some_rare_command(uint64_t roll, uint64_t origin, Ask& ask) {
     ask.actor = random.chance(800) ? held.sender : some_agent();
     return core::StopWaiting{held.message};
   }
-  if (random.chance(100)) {
+  if (random.chance(200)) {
     return some_flag();
   }
   if (roll < 969) {

@@ -84,6 +84,7 @@ class Workload {
   Setting& setting_;
   std::deque<std::string> texts_;  // Of the command that was asked last.
   Memory memory_;
+  std::string moderator_;  // The last one that was made.
   uint64_t next_id_ = 1;
   uint64_t next_stream_ = 1;
 };
