@@ -14,7 +14,7 @@ const megabyte = 1024 * 1024;
 const disk = await mkdtemp(join(tmpdir(), 'parley-disk-'));
 let skip = false;
 try {
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=320m,mode=0700', 'parley-e2e', disk], { stdio: 'pipe' });
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=640m,mode=0700', 'parley-e2e', disk], { stdio: 'pipe' });
 } catch (error) {
   skip = `NOT TESTED: a small disk cannot be mounted here: ${String(error.stderr ?? error).trim()}`;
   console.error(skip);
