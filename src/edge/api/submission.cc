@@ -13,7 +13,7 @@
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
 #include "edge/api/members.h"
-#include "edge/api/private_flags.h"
+#include "edge/private_flags.h"
 #include "edge/gate.h"
 #include "edge/records.h"
 #include "edge/redact.h"

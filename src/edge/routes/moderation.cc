@@ -7,7 +7,7 @@
 #include "edge/api/context.h"
 #include "edge/api/mail_waits.h"
 #include "edge/api/members.h"
-#include "edge/api/private_flags.h"
+#include "edge/private_flags.h"
 #include "edge/api/waiting.h"
 #include "edge/gate.h"
 #include "edge/render.h"

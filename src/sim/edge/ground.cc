@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "sim/edge/entropy.h"
 
@@ -28,6 +29,20 @@ Scratch::Scratch() {
 Scratch::~Scratch() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
+}
+
+Reply ask_and_wait(RunState& run, const Ask& ask, const std::string& token,
+                   const std::function<void()>& turn) {
+  CallWire wire(run.connect());
+  std::optional<Reply> heard;
+  wire.ask(ask, token, [&heard](const Reply& reply) { heard = reply; });
+  constexpr int turns_max = 2'000;
+  for (int n = 0; n < turns_max && !heard; ++n) {
+    turn();
+    wire.pump(SIZE_MAX);
+    run.setting.clock.advance(base::milliseconds(1));
+  }
+  return heard.value_or(Reply{.lost = true});
 }
 
 sim::Setting setting_of(const Options& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "sim/edge/world.h"
@@ -23,6 +24,11 @@ class Scratch {
   static inline uint64_t last_ = 0;
   std::string path_;
 };
+
+// Asks and waits for the answer, a turn each millisecond: for what a run needs before it begins,
+// and after it ended.
+Reply ask_and_wait(RunState& run, const Ask& ask, const std::string& token,
+                   const std::function<void()>& turn);
 
 // What a run begins with: its chance, and what the broker takes for chance, from the seed.
 sim::Setting setting_of(const Options& options);

@@ -145,16 +145,7 @@ void GreedyWorld::turn() {
 }
 
 Reply GreedyWorld::call(const Ask& ask, const std::string& token) {
-  CallWire wire(run_.connect());
-  std::optional<Reply> heard;
-  wire.ask(ask, token, [&heard](const Reply& reply) { heard = reply; });
-  constexpr int turns_max = 2'000;
-  for (int n = 0; n < turns_max && !heard; ++n) {
-    turn();
-    wire.pump(SIZE_MAX);
-    setting_.clock.advance(base::milliseconds(1));
-  }
-  return heard.value_or(Reply{.lost = true});
+  return ask_and_wait(run_, ask, token, [this] { turn(); });
 }
 
 std::string GreedyWorld::add_agent(const std::string& name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/api/private_flags.h"
+#include "edge/private_flags.h"
 
 #include <memory>
 
