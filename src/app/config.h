@@ -44,7 +44,7 @@ struct Config {
   edge::WebhookLimits webhook;
   base::Duration history_keep = base::hours(720);  // zero: for ever
   size_t disk_reserve = size_t{128} << 20;
-  size_t history_feed_bytes_max = size_t{256} << 20;
+  size_t history_feed_bytes_max = size_t{32} << 20;
   size_t history_questions_max = 64;      // of one principal
   std::string otlp_endpoint;              // empty: spans go nowhere
   std::vector<std::string> otlp_headers;  // NAME=VALUE; secrets

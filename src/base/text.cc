@@ -48,6 +48,17 @@ bool is_in(std::span<const Range> ranges, char32_t character) {
 
 }  // namespace
 
+std::string hex(std::span<const uint8_t> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const uint8_t byte : bytes) {
+    text.push_back(digits[byte >> 4]);
+    text.push_back(digits[byte & 15]);
+  }
+  return text;
+}
+
 std::optional<uint64_t> parse_number(std::string_view text) {
   uint64_t value = 0;
   const char* const end = text.data() + text.size();

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace parley::base {
@@ -27,6 +29,9 @@ inline std::string_view cut(std::string_view text, size_t bytes_max) {
   }
   return text.substr(0, end);
 }
+
+// Two lower-case hexadecimal digits for each byte.
+std::string hex(std::span<const uint8_t> bytes);
 
 // Whether people can tell the name from others when they see it: UTF-8 without control characters,
 // no space at either end nor one of the unusual ones, nothing invisible, nothing that turns the

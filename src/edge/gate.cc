@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/conversation/task_acts.h"
+#include "core/humans/approval_acts.h"
 
 namespace parley::edge {
 
@@ -106,6 +107,11 @@ bool may_see(const Principal& caller, const core::TaskMove& move) {
 bool may_see(const core::Tables& t, const Principal& caller, const core::Escalation& escalation) {
   return t.agents.looks_after_workspace(caller.ref) ||
          is_own(caller, escalation.agent, escalation.since);
+}
+
+bool may_see(const core::Tables& t, const Principal& caller, const core::Approval& approval) {
+  return is_own(caller, approval.asker, approval.since) ||
+         core::may_decide(t, caller.ref, approval);
 }
 
 bool may_see(const Principal& caller, const core::Flag&) { return caller.is_moderator(); }

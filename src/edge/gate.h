@@ -46,6 +46,8 @@ bool may_see(const Principal& caller, const core::TaskMove& move);
 // Who looks after the workspace sees all, an agent those that it waits for.
 bool may_see(const core::Tables& tables, const Principal& caller,
              const core::Escalation& escalation);
+// Who asked, who may decide, and maintainers.
+bool may_see(const core::Tables& tables, const Principal& caller, const core::Approval& approval);
 // Only moderators see what a flag says; its sender sees that the moderators have it.
 bool may_see(const Principal& caller, const core::Flag& flag);
 bool may_see_state(const Principal& caller, const core::Flag& flag);

@@ -77,6 +77,12 @@ std::string_view subject_of(core::OutboxKind kind) {
       return "a message was not acknowledged in time";
     case core::OutboxKind::summary:
       return "more than is told one by one";
+    case core::OutboxKind::approval_asked:
+      return "an approval is asked for";
+    case core::OutboxKind::approval_reminder:
+      return "an approval waits for a decision";
+    case core::OutboxKind::approval_decided:
+      return "an approval was decided";
   }
   return "";
 }

@@ -65,6 +65,8 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::critical_unlimited, "critical_unlimited", Check::guard},
     {Canary::flag_lost, "flag_lost", Check::flag},
     {Canary::right_borrowed, "right_borrowed", Check::flag},
+    {Canary::approval_borrowed, "approval_borrowed", Check::approval},
+    {Canary::approval_never_expires, "approval_never_expires", Check::approval},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -250,6 +252,22 @@ bool alter(Canary canary, const ReadBy&, core::ChangeSession& change) {
   return false;
 }
 
+bool alter(Canary canary, const ReadBy&, core::AskApproval& ask) {
+  if (canary == Canary::approval_never_expires) {
+    ask.timeout = base::hours(24 * 7);
+    return true;
+  }
+  return false;
+}
+
+bool alter(Canary canary, const ReadBy&, core::DecideApproval& decide) {
+  if (canary == Canary::approval_for_another) {
+    decide.digest[0] ^= 1;
+    return true;
+  }
+  return false;
+}
+
 bool alter(Canary canary, const ReadBy&, core::TakeLock& take) {
   if (canary == Canary::fence_ignored && take.fence) {
     take.fence.reset();
@@ -409,6 +427,14 @@ void plant_effects(Canary canary, const core::Entry& entry, core::Outcome& outco
     }
   } else if (canary == Canary::right_borrowed) {
     if (!outcome && std::holds_alternative<core::ResolveFlag>(entry.command)) {
+      outcome = core::Receipt{};
+    }
+  } else if (canary == Canary::approval_borrowed || canary == Canary::approval_again) {
+    const base::Code code =
+        canary == Canary::approval_borrowed ? base::Code::forbidden : base::Code::conflict;
+    if (!outcome && std::holds_alternative<core::DecideApproval>(entry.command) &&
+        outcome.error().code == code &&
+        (code == base::Code::forbidden || outcome.error().detail.starts_with("it is "))) {
       outcome = core::Receipt{};
     }
   } else if (canary == Canary::alarm_silent) {

@@ -24,6 +24,8 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"attempts_max", {"1", "2", "3", "5"}},
     {"topics_max", {"2", "3", "4", "10"}},
     {"streams_max", {"1", "3", "8", "30"}},
+    {"answer_time_min", {"0s", "50ms", "1s", "5s"}},
+    {"availability_news_per_min", {"0", "1", "5", "30"}},
     {"agents_max", {"5", "8", "20", "30"}},
     {"window_max", {"1", "3", "8", "100"}},
     {"receivers_max", {"1", "3", "8", "100"}},
@@ -86,6 +88,9 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"collab.timeout.query", {"100ms", "5s"}},
     {"flow.query_timeout", {"100ms", "1s", "20s", "30s"}},
     {"flow.request_retries", {"0", "1", "3", "5"}},
+    {"approvals_max", {"1", "3", "10", "10000"}},
+    {"approval_timeout", {"1s", "20s", "72h"}},
+    {"approval_reminder", {"0s", "1s", "24h"}},
     {"flags_max", {"1", "3", "10", "1000"}},
     {"flag_bytes_max", {"1000", "102400"}},
     {"flow.gather_window", {"200ms", "2s", "20s", "5m"}},
@@ -114,6 +119,7 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"guard.tokens_per_day", {"0", "50", "1000", "100000000"}},
     {"guard.fan_out_per_min", {"0", "3", "20", "100000"}},
     {"guard.critical_per_min", {"0", "1", "3", "600"}},
+    {"guard.redeliveries_per_min", {"0", "5", "40", "100000"}},
     {"guard.ping_pong_max", {"0", "1", "2", "200"}},
 });
 

@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, check_count> names = {
     "letter",  "notice", "wait",    "visible",   "order",  "idle",     "holder",    "lease",
     "expiry",  "window", "life",    "duplicate", "limit",  "presence", "deadlock",  "breaker",
     "guard",   "pace",   "recount", "care",      "thread", "session",  "lock",      "task",
-    "webhook", "resume", "body",    "advice",    "share",  "flag",
+    "webhook", "resume", "body",    "advice",    "share",  "flag",     "approval",
 };
 static_assert(!names.back().empty());
 

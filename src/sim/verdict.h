@@ -50,8 +50,9 @@ enum class Check : uint8_t {
   advice,     // What is refused at the door would be refused inside, and leave nothing behind.
   share,      // Nobody fills a table that all share; what goes for room is of whoever holds most.
   flag,       // What is for moderators alone is there until one of them resolves it, and no other.
+  approval,   // It is decided once, by one who may, for what was shown, and never by silence.
 };
-constexpr size_t check_count = static_cast<size_t>(Check::flag) + 1;
+constexpr size_t check_count = static_cast<size_t>(Check::approval) + 1;
 
 std::string_view check_name(Check check);
 

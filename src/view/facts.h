@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -29,6 +31,7 @@ struct Fact {
   struct Text {
     uint32_t at = 0;
     uint32_t size = 0;
+    bool operator==(const Text&) const = default;
   };
   static constexpr uint16_t attempts_unknown = UINT16_MAX;
   static constexpr uint8_t finished = 0x80;
@@ -51,7 +54,8 @@ struct Fact {
   core::Resolution resolution() const { return static_cast<core::Resolution>(word); }
 };
 
-// Facts in the order of their entries, with their texts.
+// Facts in the order of their entries, with their texts. They are kept packed, each as what differs
+// from the one before: many wait in memory while the history is behind.
 class Facts {
  public:
   // Adds what came of one entry, right after the machine applied it. An entry that changed nothing
@@ -62,30 +66,30 @@ class Facts {
   std::string_view text(const Fact::Text& text) const {
     return std::string_view(texts_).substr(text.at, text.size);
   }
-  std::span<const Fact> all() const { return facts_; }
-  size_t size() const { return facts_.size(); }
-  size_t bytes() const { return facts_.size() * sizeof(Fact) + texts_.size(); }
-  void reserve(size_t facts) { facts_.reserve(facts); }
-  // Forgets them all and keeps the memory.
-  void clear();
+  std::vector<Fact> all() const;  // unpacked
+  size_t size() const { return count_; }
+  size_t bytes() const { return packed_.size() + texts_.size(); }
+  // No more come: what they have beyond `bytes` is freed.
+  void shrink();
 
  private:
   struct Applied;
 
   Seq add_send(const Applied& turn);
   void add_effect(const Applied& turn, size_t at);
-  void add_delivery(const Applied& turn, core::DeliveryRef ref);
-  void add_moved(const Applied& turn, const core::ReassignTask& command);
+  void add_delivery(const Applied& turn, core::DeliveryRef ref, bool again = false);
+  void add_moved(const Applied& turn, Seq moved, std::string_view to);
   void add_target(const Applied& turn, const core::Target& target);
   void add_resolved(const Applied& turn, uint64_t letter, core::Resolution resolution,
                     std::string_view by);
-  Fact& put(const Applied& turn, Fact::Kind kind, Seq message);
+  void put(const Fact& fact);
   Fact::Text keep(std::string_view text);
-  Fact::Text keep_name(std::string_view name);
 
-  std::vector<Fact> facts_;
+  std::string packed_;
+  size_t count_ = 0;
+  Fact last_;  // what the next one is packed against
   std::string texts_;
-  Fact::Text last_name_;
+  std::array<Fact::Text, 64> kept_{};  // by the hash of the text: most names come again and again
 };
 
 }  // namespace parley::view

@@ -300,7 +300,8 @@ DatabaseResult<void> History::write(const Facts& facts, Seq upto, const ReadReco
   DatabaseResult<void> done;
   Standings standings;
   std::vector<const Fact*> sent;
-  for (const Fact& fact : facts.all()) {
+  const std::vector<Fact> all = facts.all();
+  for (const Fact& fact : all) {
     CHECK(fact.entry > position_ && fact.entry <= upto);
     if (fact.kind == Fact::Kind::sent) {
       sent.push_back(&fact);

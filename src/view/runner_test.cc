@@ -213,7 +213,7 @@ TEST(Runner, RefusesNothingUntilItIsFullAndRecovers) {
   World world;
   Running view(world, [&](Runner::Options& options) {
     options.directory += "-not-there-yet";
-    options.feed.backlog.bytes_max = 10'000;
+    options.feed.backlog.bytes_max = 1'000;
   });
   add_agents(world);
   EXPECT_FALSE(view.runner->feed().full());
@@ -437,7 +437,7 @@ TEST(Feed, ABurstThatHalfFillsTheFeedIsTaken) {
   World world;
   Mailroom mailroom;
   Feed::Options options = bursting();
-  options.backlog.bytes_max = 2'000;
+  options.backlog.bytes_max = 150;
   Feed feed(options, mailroom.post(), Seq{});
   world.listener = [&](const auto&... told) { feed.push(told...); };
   Feed::Part part;

@@ -22,10 +22,20 @@ const firstInLine = process.getuid?.() === 0
 // The bystander is before all that have no deadline, and does little.
 const atOnce = process.getuid?.() === 0 && process.platform === 'linux' ? ['chrt', '--rr', '2'] : [];
 
+function apart(script, ...values) {
+  const [program, ...rest] = [...atOnce, process.execPath, '--single-threaded', fileURLToPath(new URL(script, import.meta.url)), ...values];
+  return spawn(program, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+}
+
 function watching(url, token) {
   const { hostname, port } = new URL(url);
-  const [program, ...rest] = [...atOnce, process.execPath, '--single-threaded', fileURLToPath(new URL('bystander.mjs', import.meta.url)), hostname, port, token];
-  return spawn(program, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  return apart('bystander.mjs', hostname, port, token);
+}
+
+// One who sends to another until `end` is called, with `pause` milliseconds after each answer.
+export function sending(from, to, pause) {
+  const child = apart('sender.mjs', from.broker.url, from.token, to.id, String(pause));
+  return { async end() { child.send('stop'); return (await once(child, 'message'))[0]; } };
 }
 
 // Another broker that nobody attacks, with a bystander of its own: what that one waits is the machine's.

@@ -169,6 +169,47 @@ async function pipelinedTurn(g) {
   }
 }
 
+// Each opening hands out again all that the one before held, and each of these is a fact for the history.
+async function streamLoop(g) {
+  const [eve, ana, bo] = await g.agents('eve', 'ana', 'bo');
+  const mal = await g.agent('mal', { dialect: 'collab', role: 'worker' });
+  g.note(`mail: ${told(await g.flood(mal, 8_000, (n) => ({ ...listed('mal', ['eve'], `s-${n}`), priority: 1 })))}`);
+  const first = await g.socket();
+  let text = '';
+  first.on('data', (bytes) => { text = text.slice(-4_096) + bytes.toString('latin1'); });
+  first.write(request(eve, 'GET', '/v1/stream?window=4096'));
+  await quiet([first], 10);
+  first.destroy();
+  const mark = [...text.matchAll(/^id: ?(\S+)/gm)].at(-1)?.[1];
+  const sends = { accepted: 0, codes: {} };
+  const statuses = {};
+  await g.during(async () => {
+    const end = Date.now() + g.many * 1_000;
+    const opens = async () => {
+      while (Date.now() < end) {
+        const socket = await g.socket({ read: false });
+        const head = new Promise((done) => { socket.once('data', (bytes) => done(bytes.toString('latin1', 9, 12))); socket.once('close', () => done('lost')); });
+        socket.resume();
+        socket.write(request(eve, 'GET', `/v1/stream?window=4096&after=${mark}`));
+        const status = await head;
+        statuses[status] = (statuses[status] ?? 0) + 1;
+        socket.destroy();
+      }
+    };
+    const looks = async () => {
+      for (; Date.now() < end; await sleep(500)) {
+        const { status, json } = await ana.send('bo', 'hello', { priority: 'critical' });
+        if (status === 202) sends.accepted += 1;
+        else sends.codes[json?.code ?? status] = (sends.codes[json?.code ?? status] ?? 0) + 1;
+      }
+    };
+    await Promise.all([looks(), ...Array.from({ length: 16 }, opens)]);
+  });
+  g.note(`streams by status: ${JSON.stringify(statuses)}; sends of ana: ${JSON.stringify(sends)}`);
+  if (Object.keys(sends.codes).length > 0) g.loses(`messages of ana: ${JSON.stringify(sends.codes)}`);
+  await bo.inbox();
+}
+
 // Nothing is done: what a bystander waits on this machine anyway.
 async function control(g) {
   await g.during(() => sleep(g.short ? 1_000 : 5_000));
@@ -182,6 +223,7 @@ export const starving = [
   { name: 'unknown_receivers', issue: '8', does: '95, then 300 messages to 1,000 names that nobody has', run: unknownReceivers },
   { name: 'cold_lists', issue: '10', does: '40 lists of an inbox of {} messages of 1 MB, cold; tasks, sessions, escalations likewise', many: [120, 1_000], run: coldLists },
   { name: 'history_queue', issue: '10', does: '120 lists of the history at once, of {} messages of 1 MB', many: [120, 1_000], run: historyQueue },
+  { name: 'stream_loop', issue: '10', does: 'opens and closes streams with a large window for {} s', many: [5, 30], run: streamLoop },
   { name: 'run_lock', issue: '11', does: "holds the lock !run:bo; bo's parley run", run: runLock },
   { name: 'pipelined_turn', issue: '13', does: '256 KB of pipelined lists of threads, agents, topics, locks, metrics', run: pipelinedTurn },
 ];

@@ -171,6 +171,11 @@ describe('an agent that is away', () => {
 
   it('CO-06: is unavailable after what it did not answer in time, until it is heard of', async () => {
     const bo = await broker.addAgent('bo');
+    // What leaves too little time says nothing of the receiver; here 50 ms are enough.
+    await ana.send('bo', {}, { type: 'request', response_timeout: '50ms' }, '?wait=10s');
+    assert.equal(await availability('bo'), 'available');
+    const set = await broker.call('PATCH', '/v1/rules', { body: { answer_time_min: '50ms' } });
+    assert.equal(set.status, 200);
     const late = await ana.send('bo', {}, { type: 'request', response_timeout: '50ms' }, '?wait=10s');
     assert.equal(late.json.code, 'TIMEOUT');
     assert.equal(await availability('bo'), 'unavailable');

@@ -100,6 +100,9 @@ describe('the eyes of a stranger', () => {
     const trace = (await ana.call('GET', `/v1/traces/${asked.id}`)).json;
     assert.ok(JSON.stringify(trace).includes(marker));
 
+    const approval = await ana.call('POST', '/v1/approvals', { body: { summary: secret('summary'), action: { do: secret('action') }, rationale: secret('why'), message_id: secret('proposal') } });
+    assert.equal(approval.status, 202, approval.text);
+
     const messages = [asked, answer, told, waits, lost, old, scatter.json, pipeline.json, task.json];
     real = {
       id: {
@@ -110,6 +113,7 @@ describe('the eyes of a stranger', () => {
         '/v1/dead-letters': letters.map((each) => String(each.id)),
         '/v1/moderation': ['1', told.id],
         '/v1/escalations': escalations.map((each) => String(each.id)),
+        '/v1/approvals': [String(approval.json.id)],
         '/v1/scatter': [scatter.json.id, String(scatter.json.seq)],
         '/v1/pipelines': [pipeline.json.id, String(pipeline.json.seq)],
         '/v1/agents': ['ana', 'bo'],
@@ -157,6 +161,7 @@ describe('the eyes of a stranger', () => {
     '/v1/sessions/{id}/status': () => ({ status: 'paused' }),
     '/v1/tasks/{taskId}/reassign': (who) => ({ to: who.id }),
     '/v1/escalations/{id}/resolve': () => ({ resolution: 'mine' }),
+    '/v1/approvals/{id}/decision': () => ({ decision: 'approve' }),
     '/v1/locks/{name}': () => ({ lease: '1s' }),
   };
 

@@ -209,6 +209,24 @@ describe('/openapi.json', () => {
     await call(broker, 'listEscalations');
   });
 
+  it('tells the truth about approvals', async () => {
+    const { json: { token } } = await broker.call('POST', '/v1/humans', { body: { name: 'apo', rights: ['approver'] } });
+    const apo = { call: (method, path, options) => broker.call(method, path, { token, ...options }) };
+    const body = { summary: 'close it', action: { close: 1 }, rationale: 'old', confidence: 0.5, priority: 'high', approvers: ['human:apo'], needed: 1, timeout: '1h', message_id: 'p1' };
+    const { id, digest } = await call(ana, 'askApproval', { body, status: '202' });
+    await call(ana, 'askApproval', { body: { ...body, action: 'other' }, status: '409' });
+    await call(ana, 'askApproval', { body: { action: 1 }, status: '400' });
+    await call(apo, 'listApprovals', { query: 'state=pending&for=me&limit=1&wait=1s' });
+    await call(apo, 'listApprovals', { query: 'state=none', status: '400' });
+    await call(apo, 'showApproval', { path: { id } });
+    await call(bo, 'showApproval', { path: { id }, status: '404' });
+    await call(ana, 'decideApproval', { path: { id }, body: { decision: 'approve' }, status: '403' });
+    await call(apo, 'decideApproval', { path: { id }, body: { decision: 'perhaps' }, status: '400' });
+    await call(apo, 'decideApproval', { path: { id }, body: { decision: 'modify', modification: { label: 1 }, comment: 'less', digest } });
+    await call(apo, 'decideApproval', { path: { id }, body: { decision: 'reject' }, status: '409' });
+    await call(ana, 'showApproval', { path: { id } });
+  });
+
   it('tells the truth about private flags', async () => {
     const { json: { token } } = await broker.call('POST', '/v1/humans', { body: { name: 'mod', rights: ['moderator'] } });
     const mod = { call: (method, path, options) => broker.call(method, path, { token, ...options }) };

@@ -16,7 +16,7 @@ class LateHistory : public LiveBroker {
  protected:
   void SetUp() override {
     LiveBroker::SetUp();
-    start({.journal = directory() + "/late", .feed_bytes_max = 2'000});
+    start({.journal = directory() + "/late", .feed_bytes_max = 300});
   }
 
   net::ClientResponse call(std::string_view method, std::string_view path,

@@ -36,6 +36,8 @@ std::expected<std::string, Failure> read_stream(std::FILE* stream, const std::st
   return text;
 }
 
+}  // namespace
+
 std::expected<std::string, Failure> read_source(const std::string& source) {
   if (source == "-") {
     return read_stream(stdin, "standard input");
@@ -55,8 +57,6 @@ std::expected<std::string, Failure> read_source(const std::string& source) {
   }
   return read_stream(file.get(), path);
 }
-
-}  // namespace
 
 void follow(lib::Json original, Draft& draft) {
   const std::string id = text_of(original, "id");

@@ -33,6 +33,10 @@ struct Draft {
 // which thread.
 void follow(lib::Json original, Draft& draft);
 
+// The text itself, what standard input has for `-`, or the contents of a file for @FILE; at most
+// body_bytes_max.
+std::expected<std::string, Failure> read_source(const std::string& source);
+
 // The body that the draft names, read from where it says. Fails when it cannot be read, is larger
 // than body_bytes_max or, for json, is no JSON object.
 std::expected<std::string, Failure> read_body(const Draft& draft);

@@ -92,6 +92,20 @@ std::vector<std::string> bytes_of(const Record& record) {
   return std::move(bytes.fields);
 }
 
+std::string_view word_of(ApprovalDecision decision) {
+  switch (decision) {
+    case ApprovalDecision::approve:
+      return "approve";
+    case ApprovalDecision::reject:
+      return "reject";
+    case ApprovalDecision::modify:
+      return "modify";
+    case ApprovalDecision::withdraw:
+      return "withdraw";
+  }
+  return "unknown";
+}
+
 // Writes the fields whose bytes are other than those of a record in which nothing is said.
 class FieldTexts {
  public:

@@ -34,6 +34,10 @@ struct Presence {
   Standing standing = Standing::unknown;
   Time since;  // from when on its silence counts; zero: it never said that it would be there
   Time due;    // when that is looked at next; zero: it is not
+  // Of one that is unavailable: the hash of the only one whom it did not answer; 0: it is several.
+  uint64_t unanswered = 0;
+  std::string untold;  // what is to be told of it next; empty: nothing
+  Time untold_due;     // when
 
   bool is_away() const { return standing >= Standing::unavailable; }
 
@@ -41,6 +45,9 @@ struct Presence {
     field("standing", self.standing, standing_last);
     field("since", self.since);
     field("due", self.due);
+    field("unanswered", self.unanswered, Form::fixed);
+    field("untold", self.untold);
+    field("untold_due", self.untold_due);
   }
 };
 

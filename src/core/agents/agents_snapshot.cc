@@ -16,6 +16,9 @@ void decode_agents(Tables& t, SnapshotReader& in) {
     if (agent.presence.due.us != 0) {
       t.silences.add(agent.presence.due, agent.name);
     }
+    if (agent.presence.untold_due.us != 0) {
+      t.untold.add(agent.presence.untold_due, agent.name);
+    }
     in.agents.push_back(t.agents.restore(std::move(agent)));
     return true;
   });

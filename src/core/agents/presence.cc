@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/time.h"
 #include "core/delivery/redelivery.h"
@@ -21,15 +22,16 @@ void announce(Dispatch& dispatch, AgentRef ref, Presence::Standing standing) {
     return;
   }
   presence.standing = standing;
+  presence.unanswered = 0;
   switch (standing) {
     case Presence::Standing::unknown:
       return;
     case Presence::Standing::online:
-      return broker_topics::availability(dispatch, ref, "online");
+      return tell(dispatch, ref, "online");
     case Presence::Standing::unavailable:
-      return broker_topics::availability(dispatch, ref, "unavailable");
+      return tell(dispatch, ref, "unavailable");
     case Presence::Standing::offline:
-      return broker_topics::availability(dispatch, ref, "offline");
+      return tell(dispatch, ref, "offline");
   }
 }
 
@@ -47,6 +49,21 @@ void arm(Tables& t, AgentRef ref, Time at) {
   agent.presence.due = Time{(at.us + unit - 1) / unit * unit};
   t.silences.add(agent.presence.due, agent.name);
 }
+
+// What was put off. Its turn was booked when that was done.
+void tell_untold(Dispatch& dispatch) {
+  Tables& t = dispatch.t;
+  for (size_t n = 0; n < due_max && t.untold.next() <= t.now; ++n) {
+    const AgentRef ref = t.agents.find(t.untold.take());
+    Presence& presence = t.agents[ref].presence;
+    const std::string status = std::exchange(presence.untold, {});
+    presence.untold_due = {};
+    broker_topics::availability(dispatch, ref, status);
+  }
+}
+
+// How presence knows a sender; never 0.
+uint64_t key_of(const Agent& agent) { return Exchanges::name_of(agent.name); }
 
 bool can(const Agent& agent, std::string_view capability) {
   return std::ranges::find(agent.capabilities, capability) != agent.capabilities.end();
@@ -100,23 +117,65 @@ void expect(Tables& t, AgentRef ref) {
   }
 }
 
-void unanswered(Dispatch& dispatch, MessageRef request) {
+// Who had too little time, or was heard of meanwhile, is there.
+void unanswered(Dispatch& dispatch, MessageRef request, Duration timeout) {
   Tables& t = dispatch.t;
   const AgentRef ref = asked_alone(t, request);
-  if (ref != none && t.agents[ref].kind == PrincipalKind::agent && !t.agents[ref].is_offline()) {
-    announce(dispatch, ref, Presence::Standing::unavailable);
+  if (ref == none || timeout < t.rules.answer_time_min ||
+      t.agents[ref].kind != PrincipalKind::agent || t.agents[ref].is_offline() ||
+      t.agents[ref].seen + timeout > t.now) {
+    return;
   }
+  Presence& presence = t.agents[ref].presence;
+  const uint64_t sender = key_of(t.agents[t.messages.message(request).sender]);
+  if (presence.standing != Presence::Standing::unavailable) {
+    announce(dispatch, ref, Presence::Standing::unavailable);
+    presence.unanswered = sender;
+  } else if (presence.unanswered != sender) {
+    presence.unanswered = 0;
+  }
+}
+
+bool is_available_to(const Tables& t, AgentRef ref, AgentRef asker) {
+  const Agent& agent = t.agents[ref];
+  return agent.is_available() ||
+         (!agent.is_offline() && asker != none && agent.presence.unanswered != 0 &&
+          agent.presence.unanswered != key_of(t.agents[asker]));
+}
+
+void tell(Dispatch& dispatch, AgentRef ref, std::string_view status) {
+  Tables& t = dispatch.t;
+  Agent& agent = t.agents[ref];
+  if (agent.presence.untold_due.us != 0) {
+    agent.presence.untold = status;
+    return;
+  }
+  const uint64_t per_min = t.rules.availability_news;
+  const bool counts = agent.kind == PrincipalKind::agent && per_min > 0 &&
+                      t.topics.is_heard(broker_topics::availability_topic);
+  const Time at = counts ? t.buckets.at(Buckets::news(agent.name), t.now)
+                               .take(t.now, cost_of(1, per_min))
+                         : t.now;
+  if (at <= t.now) {
+    broker_topics::availability(dispatch, ref, status);
+    return;
+  }
+  agent.presence.untold = status;
+  agent.presence.untold_due = at;
+  t.untold.add(at, agent.name);
 }
 
 void forget(Tables& t, AgentRef ref) {
   disarm(t, ref);
+  t.untold.remove(t.agents[ref].presence.untold_due, t.agents[ref].name);
   t.agents[ref].presence = {};
 }
 
-Time due(const Tables& t) { return t.silences.next(); }
+Time due(const Tables& t) { return std::min(t.silences.next(), t.untold.next()); }
 
 void advance(Dispatch& dispatch) {
   Tables& t = dispatch.t;
+  tell_untold(dispatch);
   for (size_t n = 0; n < due_max && t.silences.next() <= t.now; ++n) {
     const AgentRef ref = t.agents.find(t.silences.take());
     t.agents[ref].presence.due = {};
@@ -165,7 +224,7 @@ AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_v
     const bool fits =
         agent.kind == PrincipalKind::agent && ref != away && ref != sender &&
         agent.role != "observer" && (session == nullptr || session->has(agent.name)) &&
-        agent.is_available() && t.load_of(ref) < t.rules.queue_max &&
+        is_available_to(t, ref, sender) && t.load_of(ref) < t.rules.queue_max &&
         (best == none || is_less_busy(agent, t.agents[best])) &&
         std::ranges::all_of(
             needed, [&](const std::string& capability) { return can(agent, capability); }) &&

@@ -10,8 +10,8 @@
 
 // Who is there. An agent that has a stream, or calls now and then, is there. So is one that never
 // sent a heartbeat and never had a stream. One that did is offline when nothing more is heard of
-// it, and one that did not answer in time is unavailable until it is heard of again. Each change is
-// published.
+// it, and one that did not answer in time is unavailable until it is heard of again: for the one
+// whom it did not answer, and for all once it is several. Each change is published.
 namespace parley::core::presence {
 
 // How long an agent may be silent; zero: for ever.
@@ -26,13 +26,22 @@ void connected(Dispatch& dispatch, AgentRef agent);
 // It sent a heartbeat, or lost its last stream: from now on its silence counts.
 void expect(Tables& t, AgentRef agent);
 
-// What it was asked by itself was not answered in time.
-void unanswered(Dispatch& dispatch, MessageRef request);
+// What it was asked by itself was not answered within `timeout`.
+void unanswered(Dispatch& dispatch, MessageRef request, Duration timeout);
+
+// Whether it is there as far as `asker` is concerned: whom only another waited for in vain is.
+// none: the broker asks.
+bool is_available_to(const Tables& t, AgentRef agent, AgentRef asker);
+
+// Publishes how it stands; later, and only the newest, where that changes too often
+// (availability_news_per_min).
+void tell(Dispatch& dispatch, AgentRef agent, std::string_view status);
 
 // It is no one any more.
 void forget(Tables& t, AgentRef agent);
 
-// Finds those who are silent for too long, a bounded number of them; and when that is due.
+// Finds those who are silent for too long, and tells what was put off, a bounded number of each;
+// and when that is due.
 void advance(Dispatch& dispatch);
 Time due(const Tables& t);
 

@@ -358,7 +358,7 @@ Outcome on(Context& context, const Heartbeat& command) {
   }
   const bool was_busy = is_busy(t, agent);
   if (agent.status != command.status && !command.status.empty()) {
-    broker_topics::availability(context.dispatch, context.actor, command.status);
+    presence::tell(context.dispatch, context.actor, command.status);
   }
   agent.status = command.status;
   agent.task = command.task;

@@ -177,10 +177,8 @@ void take_back(Dispatch& dispatch, std::string_view from, Seq message, std::stri
 void move_task(Dispatch& dispatch, Task& task, const std::string& former, Seq before,
                std::string_view by) {
   Tables& t = dispatch.t;
-  task.moves.push_back({t.now, former, task.specialist, std::string(by)});
-  if (task.moves.size() > t.rules.task_moves_max) {
-    task.moves.erase(task.moves.begin());
-  }
+  t.tasks.add_move(task, {t.now, former, task.specialist, std::string(by)},
+                   t.rules.task_moves_max);
   take_back(dispatch, former, before,
             "superseded: the task was given to " + quoted(task.specialist));
   if (former != by) {
@@ -252,10 +250,14 @@ Task* task_told_of(Context& context, const Envelope& e) {
   return found == nullptr ? nullptr : &t.tasks.at(found->began);
 }
 
-// Whoever gave a task may write of it, too.
-bool gave_task(const Tables& t, std::string_view task, std::string_view name) {
-  return std::ranges::any_of(t.tasks.named(task),
-                             [name](const Task* each) { return each->director == name; });
+// Those that a call may mean. Where it names no conversation, only the newest of the caller's own
+// are looked at, unless it may see all.
+std::vector<const Task*> candidates(const Tables& t, const ReassignTask& command, bool may_all,
+                                    std::string_view own) {
+  if (!command.thread.empty()) {
+    return t.tasks.in_thread(command.task, command.thread);
+  }
+  return may_all ? t.tasks.named(command.task) : t.tasks.involving(command.task, own);
 }
 
 std::expected<const Task*, Error> task_to_reassign(const ConstContext& context,
@@ -264,7 +266,7 @@ std::expected<const Task*, Error> task_to_reassign(const ConstContext& context,
   const bool may_all = is_maintainer(context);
   const std::string_view own =
       context.actor == none ? broker_sender : std::string_view(t.agents[context.actor].name);
-  std::vector<const Task*> found = t.tasks.named(command.task);
+  std::vector<const Task*> found = candidates(t, command, may_all, own);
   std::erase_if(found, [&](const Task* task) {
     const bool sees = may_all || (context.actor != none &&
                                   (gave(t, context.actor, *task) || has(t, context.actor, *task)));
@@ -535,7 +537,7 @@ bool enter_task(Context& context, const Envelope& e, const Route& route, Message
   if (task == nullptr || task->specialist != t.agents[context.actor].name) {
     return e.task.empty() || (task == nullptr && question != none) ||
            !t.pending.asked(sender.name, e.task, 1).empty() ||
-           gave_task(t, e.task, t.agents[context.actor].name);
+           t.tasks.is_given_by(e.task, sender.name);  // whoever gave it may write of it, too
   }
   task->heard = t.now;
   const bool is_report = e.kind != Kind::response && e.status != Status::error && !names_outcome(e);

@@ -2,14 +2,49 @@
 #include "core/conversation/tasks.h"
 
 #include <algorithm>
-#include <functional>
+#include <limits>
 
 #include "core/model/wire.h"
 
 namespace parley::core {
 
+namespace {
+
+uint8_t rank_of(const Task& task) {
+  if (task.state == TaskState::in_progress) {
+    return 0;
+  }
+  return task.is_open() ? 1 : 2;
+}
+
+bool is_before(const Task& one, const Task& other) {
+  return std::pair(rank_of(one), one.began) < std::pair(rank_of(other), other.began);
+}
+
+// The tasks at these places, oldest first.
+std::vector<const Task*> sorted(std::vector<const Task*> found) {
+  std::ranges::sort(found, {}, [](const Task* task) { return task->began; });
+  return found;
+}
+
+}  // namespace
+
+Tasks::ByPrincipal Tasks::involved_in(const Task& task) {
+  ByPrincipal involved;
+  involved.emplace(task.id, task.director, task.began);
+  involved.emplace(task.id, task.specialist, task.began);
+  for (const TaskMove& move : task.moves) {
+    involved.emplace(task.id, move.from, task.began);
+  }
+  return involved;
+}
+
 void Tasks::file(const Task& task) {
   by_message_[task.message] = task.began;
+  by_pair_.emplace(task.id, task.specialist, task.director, rank_of(task), task.began);
+  by_holder_.emplace(task.id, task.specialist, std::string(), rank_of(task), task.began);
+  by_thread_.emplace(task.id, task.thread, task.specialist, rank_of(task), task.began);
+  involved_.merge(involved_in(task));
   if (task.is_open()) {
     held_[task.specialist].insert(task.began);
     given_.add(task.director);
@@ -21,6 +56,12 @@ void Tasks::file(const Task& task) {
 
 void Tasks::unfile(const Task& task) {
   by_message_.erase(task.message);
+  by_pair_.erase({task.id, task.specialist, task.director, rank_of(task), task.began});
+  by_holder_.erase({task.id, task.specialist, std::string(), rank_of(task), task.began});
+  by_thread_.erase({task.id, task.thread, task.specialist, rank_of(task), task.began});
+  for (const auto& each : involved_in(task)) {
+    involved_.erase(each);
+  }
   ended_.erase({task.changed, task.began});
   ended_of_.remove(task.director, {task.changed, task.began});
   if (const auto at = held_.find(task.specialist); at != held_.end()) {
@@ -58,27 +99,69 @@ Task* Tasks::find(std::string_view id, std::string_view director, std::string_vi
   return const_cast<Task*>(std::as_const(*this).find(id, director, thread));
 }
 
+void Tasks::consider(const Task& task, Choice& choice) {
+  if (choice.best == &task) {
+    return;  // a receiver that is named twice
+  }
+  choice.has_several = choice.has_several || choice.best != nullptr;
+  if (choice.best == nullptr || is_before(task, *choice.best)) {
+    choice.best = &task;
+  }
+}
+
+// The first two are enough to know the best, and whether it is the only one.
+void Tasks::consider_first(const Ranked& index, std::string_view id, std::string_view second,
+                           std::string_view third, Choice& choice) const {
+  const std::tuple start(std::string(id), std::string(second), std::string(third), uint8_t{0},
+                         Seq{});
+  auto at = index.lower_bound(start);
+  for (int n = 0; n < 2 && at != index.end(); ++n, ++at) {
+    if (std::get<0>(*at) != id || std::get<1>(*at) != second || std::get<2>(*at) != third) {
+      return;
+    }
+    consider(tasks_.at(std::get<4>(*at)), choice);
+  }
+}
+
+// Of the sender's tasks those that its receivers gave.
+Tasks::Choice Tasks::of_receivers(const TaskReport& report) const {
+  Choice choice;
+  const std::set<std::string_view> receivers(report.receivers.begin(), report.receivers.end());
+  for (const std::string_view receiver : receivers) {
+    consider_first(by_pair_, report.task, report.specialist, receiver, choice);
+  }
+  return choice;
+}
+
 const Task* Tasks::find(const TaskReport& report) const {
-  std::vector<const Task*> held = named(report.task);
-  const auto is_own = [&](const Task* task) { return task->specialist == report.specialist; };
-  const auto is_told = [&](const Task* task) {
-    return std::ranges::find(report.receivers, task->director) != report.receivers.end();
-  };
   // A task of the same name from another director must not hide the one that the receivers of this
   // report gave.
-  if (std::ranges::any_of(held, [&](const Task* task) { return is_own(task) && is_told(task); })) {
-    std::erase_if(held, std::not_fn(is_told));
+  Choice own = of_receivers(report);
+  const bool is_told = own.best != nullptr;
+  if (!is_told) {
+    consider_first(by_holder_, report.task, report.specialist, {}, own);
   }
-  const bool is_there = std::ranges::find(held, report.thread, &Task::thread) != held.end();
-  std::erase_if(held, std::not_fn(is_own));
-  if (!report.thread.empty() && (is_there || held.size() > 1)) {
-    std::erase_if(held, [&](const Task* task) { return task->thread != report.thread; });
+  if (own.best == nullptr || report.thread.empty()) {
+    return own.best;
   }
-  const auto rank = [](const Task* task) {
-    return std::pair(task->is_open(), task->state == TaskState::in_progress);
-  };
-  const auto best = std::ranges::max_element(held, {}, rank);  // the first of equals
-  return best == held.end() ? nullptr : *best;
+  Choice there;
+  bool is_there = false;  // with whomever
+  if (is_told) {
+    for (const std::string_view receiver : report.receivers) {
+      const Task* const task = find(report.task, receiver, report.thread);
+      is_there = is_there || task != nullptr;
+      if (task != nullptr && task->specialist == report.specialist) {
+        consider(*task, there);
+      }
+    }
+  } else {
+    const auto at = by_thread_.lower_bound(
+        {std::string(report.task), std::string(report.thread), std::string(), uint8_t{0}, Seq{}});
+    is_there = at != by_thread_.end() && std::get<0>(*at) == report.task &&
+               std::get<1>(*at) == report.thread;
+    consider_first(by_thread_, report.task, report.thread, report.specialist, there);
+  }
+  return is_there || own.has_several ? there.best : own.best;
 }
 
 const Task* Tasks::find(Seq message) const {
@@ -94,8 +177,52 @@ std::vector<const Task*> Tasks::named(std::string_view id) const {
        at != by_name_.end() && std::get<0>(at->first) == id; ++at) {
     found.push_back(&tasks_.at(at->second));
   }
-  std::ranges::sort(found, {}, [](const Task* task) { return task->began; });
+  return sorted(std::move(found));
+}
+
+std::vector<const Task*> Tasks::involving(std::string_view id, std::string_view principal) const {
+  std::vector<const Task*> found;
+  const ByPrincipal::value_type end(std::string(id), std::string(principal),
+                                    Seq{std::numeric_limits<uint64_t>::max()});
+  for (auto at = involved_.upper_bound(end);
+       at != involved_.begin() && found.size() < involving_max;) {
+    --at;
+    if (std::get<0>(*at) != id || std::get<1>(*at) != principal) {
+      break;
+    }
+    found.push_back(&tasks_.at(std::get<2>(*at)));
+  }
+  std::ranges::reverse(found);
   return found;
+}
+
+std::vector<const Task*> Tasks::of_prefix(const Ranked& index, std::string_view id,
+                                          std::string_view second,
+                                          const std::string_view* third) const {
+  std::vector<const Task*> found;
+  const std::string from(third == nullptr ? std::string_view() : *third);
+  for (auto at = index.lower_bound({std::string(id), std::string(second), from, uint8_t{0}, Seq{}});
+       at != index.end() && std::get<0>(*at) == id && std::get<1>(*at) == second &&
+       (third == nullptr || std::get<2>(*at) == *third);
+       ++at) {
+    found.push_back(&tasks_.at(std::get<4>(*at)));
+  }
+  return sorted(std::move(found));
+}
+
+std::vector<const Task*> Tasks::in_thread(std::string_view id, std::string_view thread) const {
+  return of_prefix(by_thread_, id, thread, nullptr);
+}
+
+std::vector<const Task*> Tasks::in_thread(std::string_view id, std::string_view thread,
+                                          std::string_view specialist) const {
+  return of_prefix(by_thread_, id, thread, &specialist);
+}
+
+bool Tasks::is_given_by(std::string_view id, std::string_view director) const {
+  const auto at = by_name_.lower_bound({std::string(id), std::string(director), std::string()});
+  return at != by_name_.end() && std::get<0>(at->first) == id &&
+         std::get<1>(at->first) == director;
 }
 
 void Tasks::set_state(Task& task, TaskState state, Time now) {
@@ -112,6 +239,15 @@ void Tasks::give(Task& task, std::string_view specialist, Seq message, Time now)
   task.state = TaskState::assigned;
   task.changed = now;
   task.heard = now;
+  file(task);
+}
+
+void Tasks::add_move(Task& task, TaskMove move, size_t moves_max) {
+  unfile(task);
+  task.moves.push_back(std::move(move));
+  if (task.moves.size() > moves_max) {
+    task.moves.erase(task.moves.begin());
+  }
   file(task);
 }
 

@@ -96,6 +96,8 @@ struct TaskReport {
   std::span<const std::string_view> receivers;
 };
 
+// Over 150 lines: a task, and each way in which a table finds one, belong together.
+//
 // The tasks of a workspace, each under the place where it began: oldest first. Directors may use
 // the same name, and one director may in several conversations.
 class Tasks {
@@ -113,13 +115,24 @@ class Tasks {
   // only one. Where it names none: one that is open, and one that its specialist has read, before
   // others; of equals the oldest, because it was handed out first. nullptr where that says nothing.
   const Task* find(const TaskReport& report) const;
-  // Those of this name, oldest first.
+  // Those of this name, oldest first. All of them: for who looks after the workspace.
   std::vector<const Task*> named(std::string_view id) const;
+  // Of those of this name that the principal gave, has or had the newest, oldest first.
+  static constexpr size_t involving_max = 256;
+  std::vector<const Task*> involving(std::string_view id, std::string_view principal) const;
+  // Those of this name in the conversation, one of each director at most, oldest first; the second
+  // only what the specialist has.
+  std::vector<const Task*> in_thread(std::string_view id, std::string_view thread) const;
+  std::vector<const Task*> in_thread(std::string_view id, std::string_view thread,
+                                     std::string_view specialist) const;
+  bool is_given_by(std::string_view id, std::string_view director) const;
   const std::map<Seq, Task>& all() const { return tasks_; }
   size_t size() const { return tasks_.size(); }
 
   void set_state(Task& task, TaskState state, Time now);
   void give(Task& task, std::string_view specialist, Seq message, Time now);
+  // Notes who had it. Of more than `moves_max` the oldest is forgotten.
+  void add_move(Task& task, TaskMove move, size_t moves_max);
   size_t open_of(std::string_view director) const { return given_.of(director); }
   // Open ones of a specialist, oldest first; nullptr when there is none.
   const std::set<Seq>* held_by(std::string_view specialist) const;
@@ -134,12 +147,33 @@ class Tasks {
   bool decode(Reader& in);  // false when the bytes are not what `encode` writes
 
  private:
+  // By three texts, then what a report means first (0: in progress, 1: open, 2: over), then oldest.
+  using Ranked = std::set<std::tuple<std::string, std::string, std::string, uint8_t, Seq>>;
+  using ByPrincipal = std::set<std::tuple<std::string, std::string, Seq>>;
+  // The one that is meant, of those that were looked for.
+  struct Choice {
+    const Task* best = nullptr;
+    bool has_several = false;
+  };
+
   void file(const Task& task);
   void unfile(const Task& task);
+  static ByPrincipal involved_in(const Task& task);
+  static void consider(const Task& task, Choice& choice);
+  void consider_first(const Ranked& index, std::string_view id, std::string_view second,
+                      std::string_view third, Choice& choice) const;
+  Choice of_receivers(const TaskReport& report) const;
+  std::vector<const Task*> of_prefix(const Ranked& index, std::string_view id,
+                                     std::string_view second, const std::string_view* third) const;
 
   std::map<Seq, Task> tasks_;
   std::map<std::tuple<std::string, std::string, std::string>, Seq> by_name_;  // director, thread
   std::map<Seq, Seq> by_message_;
+  // How the tasks of one name are told apart, so that a report looks at no more than it means.
+  Ranked by_pair_;        // name, specialist, director
+  Ranked by_holder_;      // name, specialist, nothing
+  Ranked by_thread_;      // name, thread, specialist
+  ByPrincipal involved_;  // name, who gave it, has it or had it
   std::map<std::string, std::set<Seq>, std::less<>> held_;
   Shares given_;  // open ones, by director
   std::set<std::pair<Time, Seq>> ended_;

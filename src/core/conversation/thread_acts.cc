@@ -46,10 +46,11 @@ bool takes_part(const Thread& thread, AgentRef agent) {
 // Whether one who takes part gave the sender the task that it writes of, in this thread. A task
 // that was reassigned comes to one to whom nobody has written.
 bool has_task_in(const Tables& t, const Thread& thread, AgentRef sender, const Envelope& e) {
-  return !e.task.empty() && std::ranges::any_of(t.tasks.named(e.task), [&](const Task* task) {
-    return task->thread == e.thread && task->specialist == t.agents[sender].name &&
-           takes_part(thread, t.agents.find(task->director));
-  });
+  return !e.task.empty() &&
+         std::ranges::any_of(
+             t.tasks.in_thread(e.task, e.thread, t.agents[sender].name), [&](const Task* task) {
+               return takes_part(thread, t.agents.find(task->director));
+             });
 }
 
 // Nobody joins by its own word: who knows no more than a thread's name may neither see it nor fill

@@ -34,7 +34,7 @@ void redirect_absent(const ConstContext& context, const Send& command, Route& ro
   const Session* const session = t.sessions.find(command.envelope.session);
   size_t looked_for = 0;
   for (AgentRef& receiver : route.agents) {
-    if (t.agents[receiver].is_available()) {
+    if (presence::is_available_to(t, receiver, context.actor)) {
       continue;
     }
     if (policy == OnUnavailable::fail) {
@@ -63,11 +63,12 @@ Outcome repeat_refused(Context& context, const Send& command, MessageRef ref) {
   const DeliveryRef delivery = message.deliveries;
   const AgentRef away = t.messages.delivery(delivery).receiver;
   const OnUnavailable policy = choice_of(t.rules, command);
-  if (!t.agents[away].is_available() && policy == OnUnavailable::fail) {
+  const bool is_away = !presence::is_available_to(t, away, context.actor);
+  if (is_away && policy == OnUnavailable::fail) {
     return refuse(Code::receiver_unavailable, presence::why_away(t.agents[away]), "/receiver");
   }
   AgentRef other = none;
-  if (!t.agents[away].is_available() && policy == OnUnavailable::redirect) {
+  if (is_away && policy == OnUnavailable::redirect) {
     other = presence::stand_in(t, away, context.actor, command.envelope.action,
                                t.sessions.find(command.envelope.session), {});
   }

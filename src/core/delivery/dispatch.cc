@@ -14,10 +14,17 @@
 #include "core/limits/rate_limit.h"
 #include "core/limits/size_limit.h"
 #include "core/requests/deadlock.h"
+#include "core/topics/broker_topics.h"
 
 namespace parley::core {
 
 namespace {
+
+// News of who is there take up to half of an inbox, so that there is room for other news.
+bool is_crowded_for_news(const Tables& t, AgentRef receiver, TopicRef topic) {
+  return t.topics[topic].name == broker_topics::availability_topic &&
+         t.load_of(receiver) * 2 >= t.rules.queue_max;
+}
 
 State state_for(Reason reason) {
   switch (reason) {
@@ -49,7 +56,8 @@ bool Dispatch::deliver(MessageRef message, AgentRef receiver, Passage& passage) 
     pump(receiver);
   }
   const bool has_room = t.has_room(receiver, is_own ? none : t.messages.message(message).sender);
-  if (is_own && !has_room && t.messages.message(message).topic != none) {
+  if (is_own && t.messages.message(message).topic != none &&
+      (!has_room || is_crowded_for_news(t, receiver, t.messages.message(message).topic))) {
     return false;
   }
   const DeliveryRef ref = t.messages.add_delivery(message, receiver, t.now);
@@ -171,6 +179,9 @@ void Dispatch::hand_out(DeliveryRef ref, StreamRef stream_ref, State state) {
       delivery.mark.stream != t.streams[stream_ref].after.stream) {
     delivery.may_be_known = true;
   }
+  if (stream_ref != none && (seen || delivery.attempts > 0)) {
+    charge_redelivery(t, delivery.receiver);
+  }
   if (!seen && delivery.attempts < UINT16_MAX) {
     ++delivery.attempts;
   }
@@ -266,7 +277,7 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
   CHECK(is_held(delivery.state));
   if (failed) {
     ++delivery.failures;
-    note_failure(t, delivery.receiver);
+    note_failure(t, delivery.receiver, t.messages.message_of(ref).sender);
   }
   if (!error.empty()) {
     t.messages.notes.set_last_error(ref, std::string(base::cut(error, t.rules.reason_bytes_max)));

@@ -20,7 +20,9 @@ void take_in(Tables& t, DeliveryRef ref) {
 }
 
 bool can_take(const Tables& t, const Delivery& delivery) {
-  return delivery.gate != Gate::presence || t.agents[delivery.receiver].is_available();
+  return delivery.gate != Gate::presence ||
+         presence::is_available_to(t, delivery.receiver,
+                                   t.messages.message(delivery.message).sender);
 }
 
 // Those to the receiver that it can take, for which there is room; of all senders where that is

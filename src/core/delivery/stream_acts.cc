@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/agents/presence.h"
+#include "core/limits/rate_limit.h"
 #include "core/model/refusal.h"
 
 namespace parley::core {
@@ -82,10 +83,17 @@ void close_stream(Dispatch& dispatch, StreamRef ref, bool failed) {
   dispatch.pump(agent);
 }
 
-Outcome on(Context& context, const OpenStream& command) {
-  Tables& t = context.t;
+Checked check(const ConstContext& context, const OpenStream&) {
   if (context.actor == none) {
     return refuse(Code::forbidden, "only a registered principal has an inbox");
+  }
+  return check_redeliveries(context.t, context.actor, context.now());
+}
+
+Outcome on(Context& context, const OpenStream& command) {
+  Tables& t = context.t;
+  if (auto good = check(context, command); !good) {
+    return std::unexpected(good.error());
   }
   if (command.stream.origin != context.entry.id.origin || command.stream == stream_none) {
     return refuse(Code::bad_request, "a stream belongs to the node that opens it");

@@ -18,6 +18,7 @@ void hand_out_seen(Dispatch& dispatch, std::span<const DeliveryRef> deliveries,
 // oldest.
 void close_stream(Dispatch& dispatch, StreamRef ref, bool failed);
 
+Checked check(const ConstContext& context, const OpenStream& command);
 Outcome on(Context& context, const OpenStream& command);
 Outcome on(Context& context, const CloseStream& command);
 

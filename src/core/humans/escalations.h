@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/model/envelope.h"
 #include "core/model/rules.h"
-#include "core/state/shared_set.h"
+#include "core/state/cases.h"
 
 namespace parley::core {
 
@@ -36,6 +37,7 @@ struct Escalation {
   Time resolved_at{};
 
   bool is_open() const { return resolved_by.empty(); }
+  const std::string& owner() const { return agent; }
   static void fields(auto& self, auto& field) {
     field("id", self.id);
     field("cause", self.cause, escalation_cause_last);
@@ -54,23 +56,24 @@ struct Escalation {
 // The escalations of a workspace, by id: oldest first.
 class Escalations {
  public:
-  // Gives it its id, and returns that. Beyond `max` the oldest resolved one goes, of the agent that
-  // holds most of those; one that is open never does.
-  uint64_t add(Escalation escalation, uint64_t max);
+  // Gives it its id, and returns that. Beyond `max` a resolved one goes.
+  uint64_t add(Escalation escalation, uint64_t max) {
+    return cases_.add(std::move(escalation), max);
+  }
   // Whether there may be another open one; or another one of the agent's, which has a share.
   bool has_room(const Rules& rules) const { return open() < rules.escalations_max; }
   bool has_room(const Rules& rules, std::string_view agent) const {
     return has_room(rules) && open_of(agent) < share_of(rules, rules.escalations_max);
   }
-  size_t open_of(std::string_view agent) const { return open_.of(agent); }
+  size_t open_of(std::string_view agent) const { return cases_.open_of(agent); }
   // There was no room for one.
   void count_dropped() { ++dropped_; }
-  const Escalation* find(uint64_t id) const;
+  const Escalation* find(uint64_t id) const { return cases_.find(id); }
   void resolve(uint64_t id, std::string_view resolution, std::string_view by, Time at);
 
-  const std::map<uint64_t, Escalation>& all() const { return escalations_; }
-  size_t size() const { return escalations_.size(); }
-  size_t open() const { return open_.total(); }
+  const std::map<uint64_t, Escalation>& all() const { return cases_.all(); }
+  size_t size() const { return cases_.size(); }
+  size_t open() const { return cases_.open(); }
   uint64_t dropped() const { return dropped_; }
 
   // The records that it still needs: what is not named by any table is lost with its segment.
@@ -80,11 +83,8 @@ class Escalations {
   bool decode(Reader& in);
 
  private:
-  uint64_t next_id_ = 1;
   uint64_t dropped_ = 0;
-  std::map<uint64_t, Escalation> escalations_;
-  Shares open_;                   // by agent
-  SharedSet<uint64_t> resolved_;  // ids, by agent
+  Cases<Escalation> cases_;  // by agent
 };
 
 }  // namespace parley::core

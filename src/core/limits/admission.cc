@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/size.h"
+#include "core/limits/breaker_acts.h"
 #include "core/machine/context.h"
 #include "core/model/fields.h"
 #include "core/model/refusal.h"
@@ -79,7 +80,8 @@ std::expected<void, Error> check_breaker(const ConstContext& context, const Enve
   }
   const Agent& receiver = t.agents[route.agents.front()];
   const Breaker& breaker = receiver.breaker;
-  const Duration wait = breaker.refuses(context.now(), t.rules.breaker_pause);
+  const Duration wait = breaker.refuses(context.now(), t.rules.breaker_pause,
+                                        breaker_key(t.agents[context.actor]));
   if (wait.us == 0) {
     return {};
   }
@@ -209,7 +211,8 @@ uint64_t count_receivers(const ConstContext& context, const Route& route) {
   return agents.size() + route.unknown.size() - (to_self ? 1 : 0);
 }
 
-// Whether the command asks that something be kept.
+// Whether the command asks that something be kept. All else is settling: it ends or frees
+// something, or says that someone is there.
 template <class Each>
 constexpr bool adds = false;
 template <>
@@ -218,6 +221,8 @@ template <>
 constexpr bool adds<Malformed> = true;
 template <>
 constexpr bool adds<RaiseFlag> = true;
+template <>
+constexpr bool adds<AskApproval> = true;
 template <>
 constexpr bool adds<Register> = true;
 template <>
@@ -228,6 +233,30 @@ template <>
 constexpr bool adds<ChangeSession> = true;
 template <>
 constexpr bool adds<ReassignTask> = true;
+
+// A lock that is renewed by its fence is held already.
+bool takes_lock(const TakeLock& command) { return !command.fence || command.fence->n == 0; }
+
+// What the edge asks when a connection or a call ends. Each ends what was begun by a command that
+// counted; refused, it would stay for ever.
+bool ends_call(const Command& command) {
+  return std::holds_alternative<CloseStream>(command) ||
+         std::holds_alternative<StopWaiting>(command);
+}
+
+// Settling may go beyond a budget of bytes by this part of it and one message: who used it up can
+// still free what it has, but not go on for ever. The last message that was taken may have gone
+// beyond it already.
+constexpr uint64_t settling_part = 4;
+uint64_t allowed_today(const Rules& rules, bool settles) {
+  const uint64_t more = rules.guard_bytes / settling_part + rules.message_bytes_max;
+  return base::saturating_sum(rules.guard_bytes, settles ? more : 0);
+}
+Duration allowed_now(const Rules& rules, bool settles) {
+  const Duration more{Bucket::minute.us / static_cast<int64_t>(settling_part) +
+                      cost_of(rules.message_bytes_max, rules.guard_bytes_rate).us};
+  return Duration{Bucket::minute.us + (settles ? more.us : 0)};
+}
 
 // Adds up the texts among the fields of a command.
 struct TextCounter {
@@ -319,7 +348,7 @@ void count_sent(Context& context, const Send& command, const SendPlan& plan) {
     return;
   }
   if (plan.route.is_one() && e.priority != Priority::critical && has_rates(sender)) {
-    t.agents[plan.route.agents.front()].breaker.admitted(t.now);
+    t.agents[plan.route.agents.front()].breaker.admitted(t.now, breaker_key(sender));
   }
   sender.budget.turn(t.now);
   ++sender.budget.messages;
@@ -338,39 +367,43 @@ void count_sent(Context& context, const Send& command, const SendPlan& plan) {
 }
 
 bool asks_to_keep(const Command& command) {
+  if (const auto* const take = std::get_if<TakeLock>(&command)) {
+    return takes_lock(*take);
+  }
   return std::visit([]<class Each>(const Each&) { return adds<Each>; }, command);
 }
 
 Checked check_written(const ConstContext& context, uint64_t ahead) {
   const Tables& t = context.t;
-  const bool is_bound = context.actor != none &&
-                        t.agents[context.actor].kind == PrincipalKind::agent &&
-                        asks_to_keep(context.entry.command);
-  if (!is_bound) {
+  const Rules& rules = t.rules;
+  if (context.actor == none || t.agents[context.actor].kind != PrincipalKind::agent ||
+      ends_call(context.entry.command)) {
     return {};
   }
+  const bool settles = !asks_to_keep(context.entry.command);
   const Agent& agent = t.agents[context.actor];
   const uint64_t today = base::saturating_sum(agent.budget.on(context.now()).bytes, ahead);
-  if (t.rules.guard_bytes > 0 && today >= t.rules.guard_bytes) {
+  if (rules.guard_bytes > 0 && today >= allowed_today(rules, settles)) {
     return refuse_for(
         Code::budget_exceeded,
         "you have had " + base::format_size(today) + " stored today; " +
-            base::format_size(t.rules.guard_bytes) +
+            base::format_size(rules.guard_bytes) +
             " are allowed in a day (guard.bytes_per_day); an admin can raise it or reset you",
         Budget::day_ends(context.now()) - context.now());
   }
-  if (t.rules.guard_bytes_rate == 0) {
+  if (rules.guard_bytes_rate == 0) {
     return {};
   }
   const Duration used{agent.written.used(context.now()).us +
-                      cost_of(ahead, t.rules.guard_bytes_rate).us};
-  if (used.us >= Bucket::minute.us) {
+                      cost_of(ahead, rules.guard_bytes_rate).us};
+  const Duration most = allowed_now(rules, settles);
+  if (used >= most) {
     return refuse_for(
         Code::budget_exceeded,
-        "you have had more stored than the " + base::format_size(t.rules.guard_bytes_rate) +
+        "you have had more stored than the " + base::format_size(rules.guard_bytes_rate) +
             " that are allowed in a minute (guard.bytes_per_min); an admin can raise it or "
             "reset you",
-        Duration{used.us - Bucket::minute.us + 1});
+        Duration{used.us - most.us + 1});
   }
   return {};
 }
@@ -410,6 +443,7 @@ Outcome on(Context& context, const ResetLimits& command) {
   agent.written = {};
   agent.buckets = {};
   t.buckets.at(Buckets::notices(agent.name), t.now) = {};
+  t.buckets.at(Buckets::redeliveries(agent.name), t.now) = {};
   t.exchanges.end_all_of(Exchanges::name_of(agent.name));
   return Receipt{};
 }

@@ -16,16 +16,16 @@ std::expected<void, Error> check_limits(const ConstContext& context, const Envel
 // Books an accepted message: budget, fan-out, circuit breaker, exchanges.
 void count_sent(Context& context, const Send& command, const SendPlan& plan);
 
-// Whether the command asks that something be kept: a message, a session, a registration. All others
-// end or free something, or take next to nothing.
+// Whether the command asks that something be kept: a message, a session, a registration, a lock.
+// All others settle: they end or free something, or take next to nothing.
 bool asks_to_keep(const Command& command);
 
 // About what the command takes in the journal: its texts, and as much as the rest of it needs.
 uint64_t stored_bytes(const Command& command);
 
 // Refuses what would have the broker keep more, while the agent has had it write down too much in
-// this minute or on this day; `ahead` are bytes that will be written before. What ends or frees
-// something passes always.
+// this minute or on this day; `ahead` are bytes that will be written before. What settles may go on
+// beyond it by a quarter and one message.
 Checked check_written(const ConstContext& context, uint64_t ahead = 0);
 // Books what the entry has, whatever becomes of it: it is in the journal.
 void count_written(Context& context);

@@ -10,7 +10,8 @@ namespace parley::core {
 
 // Whether new messages are let through to one receiver. It opens when too many of its deliveries
 // failed in a row, or its inbox is nearly full; after a pause one message is let through to test,
-// and the receiver's next outcome decides.
+// and the receiver's next outcome decides. Failures of one sender's messages alone shut it for that
+// sender and for nobody else.
 class Breaker {
  public:
   // Written into snapshots: never renumber.
@@ -20,9 +21,14 @@ class Breaker {
   static constexpr Reason reason_last = Reason::queue;
 
   // The receiver gave something back, let its lease end, or answered too late. `threshold` of them
-  // in a row open it; 0: none do.
-  void failed(Time now, uint64_t threshold) {
+  // in a row open it; 0: none do. `sender` is the hash of whose message it was, never 0.
+  void failed(Time now, uint64_t threshold, uint64_t sender) {
     failures_ += failures_ < UINT32_MAX ? 1 : 0;
+    if (state_ == State::closed && failures_ == 1) {
+      sender_ = sender;
+    } else if (sender_ != sender && (state_ == State::closed || failures_ >= threshold)) {
+      sender_ = several;
+    }
     if (state_ == State::half_open ||
         (state_ == State::closed && threshold > 0 && failures_ >= threshold)) {
       open(now, Reason::failures);
@@ -43,14 +49,20 @@ class Breaker {
     }
   }
 
-  // How long new messages are refused from now on; zero: the next one is let through.
-  Duration refuses(Time now, Duration pause) const {
-    return state_ == State::closed || since_ + pause <= now ? Duration{} : since_ + pause - now;
+  // Whether it is shut for this sender: not where only messages of another one failed.
+  bool is_shut_for(uint64_t sender) const {
+    return state_ != State::closed &&
+           (reason_ == Reason::queue || sender_ == several || sender_ == sender);
   }
 
-  // A message was let through; if the breaker is not closed, it is the test.
-  void admitted(Time now) {
-    if (state_ != State::closed) {
+  // How long new messages of the sender are refused from now on; zero: the next one is let through.
+  Duration refuses(Time now, Duration pause, uint64_t sender) const {
+    return !is_shut_for(sender) || since_ + pause <= now ? Duration{} : since_ + pause - now;
+  }
+
+  // A message was let through; if the breaker is shut for its sender, it is the test.
+  void admitted(Time now, uint64_t sender) {
+    if (is_shut_for(sender)) {
       state_ = State::half_open;
       since_ = now;
     }
@@ -71,10 +83,13 @@ class Breaker {
     field("state", self.state_, state_last);
     field("reason", self.reason_, reason_last);
     field("failures", self.failures_);
+    field("sender", self.sender_, Form::fixed);
     field("since", self.since_);
   }
 
  private:
+  static constexpr uint64_t several = 0;
+
   void open(Time now, Reason reason) {
     state_ = State::open;
     reason_ = reason;
@@ -83,8 +98,9 @@ class Breaker {
 
   State state_ = State::closed;
   Reason reason_ = Reason::nothing;
-  uint32_t failures_ = 0;  // in a row
-  Time since_{};           // it opened, or let the last test through
+  uint32_t failures_ = 0;      // in a row
+  uint64_t sender_ = several;  // of all messages that failed in this row, if it is one
+  Time since_{};               // it opened, or let the last test through
 };
 
 std::string_view breaker_name(Breaker::State state);

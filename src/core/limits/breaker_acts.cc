@@ -6,8 +6,11 @@
 
 namespace parley::core {
 
-void note_failure(Tables& t, AgentRef receiver) {
-  t.agents[receiver].breaker.failed(t.now, t.rules.breaker_failures);
+uint64_t breaker_key(const Agent& sender) { return Exchanges::name_of(sender.name); }
+
+void note_failure(Tables& t, AgentRef receiver, AgentRef sender) {
+  t.agents[receiver].breaker.failed(t.now, t.rules.breaker_failures,
+                                    breaker_key(t.agents[sender]));
 }
 
 void note_load(Tables& t, AgentRef receiver) {
@@ -20,13 +23,13 @@ void note_load(Tables& t, AgentRef receiver) {
 // Only what one receiver was asked, had in its hands and had time for says anything of it.
 void note_unanswered(Tables& t, MessageRef request, Duration timeout) {
   const AgentRef asked = asked_alone(t, request);
-  if (asked == none || timeout < answer_time_min) {
+  if (asked == none || timeout < t.rules.answer_time_min) {
     return;
   }
   const Delivery& delivery = t.messages.delivery(t.messages.delivery_to(request, asked));
   if (delivery.state != State::answered && delivery.attempts > 0 &&
       t.agents[delivery.receiver].is_registered()) {
-    note_failure(t, delivery.receiver);
+    note_failure(t, delivery.receiver, t.messages.message(request).sender);
   }
 }
 

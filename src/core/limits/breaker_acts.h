@@ -5,10 +5,11 @@
 
 namespace parley::core {
 
-// Who has less time to answer is not counted as failing.
-constexpr Duration answer_time_min = base::seconds(1);
+// How a circuit breaker knows a sender.
+uint64_t breaker_key(const Agent& sender);
 
-void note_failure(Tables& t, AgentRef receiver);
+// The receiver failed with a message of that sender.
+void note_failure(Tables& t, AgentRef receiver, AgentRef sender);
 
 // One more message is on its way to the receiver: opens its circuit breaker when the inbox is
 // nearly full (breaker.queue_percent).

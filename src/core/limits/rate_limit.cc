@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
 #include "core/limits/backpressure_acts.h"
 
 namespace parley::core {
@@ -36,13 +37,32 @@ Time take_tokens(const Tables& t, const Limit& limit, Priority priority, Time& r
   return there;
 }
 
+uint64_t channel_key(const Tables& t, const Message& message) {
+  return message.everyone ? Buckets::everyone : Buckets::topic(t.topics[message.topic].name);
+}
+
+uint64_t channel_rate(const Tables& t, const Message& message) {
+  return message.everyone ? t.rules.flow_rate_broadcast : t.rules.flow_rate_topic;
+}
+
 Time take_channel_tokens(Tables& t, const Message& message, Time& relief) {
-  const uint64_t per_min = message.everyone ? t.rules.flow_rate_broadcast : t.rules.flow_rate_topic;
+  const uint64_t per_min = channel_rate(t, message);
   if (per_min == 0) {
     return t.now;
   }
-  const uint64_t key =
-      message.everyone ? Buckets::everyone : Buckets::topic(t.topics[message.topic].name);
+  const uint64_t key = channel_key(t, message);
+  return take_tokens(t, {t.buckets.at(key, t.now), per_min}, message.priority, relief);
+}
+
+// What this sender alone may have of the channel: as much as all together. What is beyond that
+// waits here and not in the line that others stand in, so that a sender with a long queue is one of
+// those who stand there and not the whole line.
+Time take_own_channel_tokens(Tables& t, const Message& message, Time& relief) {
+  const uint64_t per_min = channel_rate(t, message);
+  if (per_min == 0) {
+    return t.now;
+  }
+  const uint64_t key = base::hash64(t.agents[message.sender].name, channel_key(t, message));
   return take_tokens(t, {t.buckets.at(key, t.now), per_min}, message.priority, relief);
 }
 
@@ -77,6 +97,9 @@ Passage enter_limits(Tables& t, MessageRef ref) {
   passage.relief = t.now;
   passage.until =
       take_tokens(t, {sender.buckets.out, t.rules.flow_rate_out}, message.priority, passage.relief);
+  if (is_published(message)) {
+    passage.until = std::max(passage.until, take_own_channel_tokens(t, message, passage.relief));
+  }
   if (passage.until <= t.now && is_published(message)) {
     passage.gate = Gate::channel;
     passage.until = take_channel_tokens(t, message, passage.relief);
@@ -134,6 +157,31 @@ void pass_gate(Dispatch& dispatch, DeliveryRef ref) {
       pass_on_gate(dispatch, each);
     }
   }
+}
+
+void charge_redelivery(Tables& t, AgentRef ref) {
+  const Agent& agent = t.agents[ref];
+  if (const uint64_t per_min = t.rules.guard_redeliveries;
+      per_min > 0 && agent.kind == PrincipalKind::agent) {
+    (void)t.buckets.at(Buckets::redeliveries(agent.name), t.now).take(t.now, cost_of(1, per_min));
+  }
+}
+
+std::expected<void, base::Error> check_redeliveries(const Tables& t, AgentRef ref, Time now) {
+  const Agent& agent = t.agents[ref];
+  const uint64_t per_min = t.rules.guard_redeliveries;
+  const Duration used = t.buckets.used(Buckets::redeliveries(agent.name), now);
+  if (per_min == 0 || agent.kind != PrincipalKind::agent || used.us < Bucket::minute.us) {
+    return {};
+  }
+  return std::unexpected(
+      base::Error{base::Code::rate_limited,
+            "your streams have got messages again more often than the " + std::to_string(per_min) +
+                " times that are allowed in a minute (guard.redeliveries_per_min); settle what "
+                "they hold before you close them, or use a smaller window; an admin can raise it "
+                "or reset you",
+            {},
+            Duration{used.us - Bucket::minute.us + 1}});
 }
 
 void restart_rate_limits(Dispatch& dispatch) {

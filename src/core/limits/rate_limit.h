@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <expected>
+
 #include "core/delivery/dispatch.h"
 
 namespace parley::core {
@@ -18,6 +20,12 @@ void pass_gate(Dispatch& dispatch, DeliveryRef ref);
 // How long the message waits for limits, or for the pause before a new try, as far as is known now:
 // with the slowest receiver.
 Duration delay_of(const Tables& t, MessageRef ref);
+
+// A stream of the agent gets a delivery again: books it.
+void charge_redelivery(Tables& t, AgentRef agent);
+// Refuses while the streams of the agent have got too many again: it opens no more of them. Without
+// it who opens and closes one in a loop could have the broker do, and write down, any amount.
+std::expected<void, base::Error> check_redeliveries(const Tables& t, AgentRef agent, Time now);
 
 // The limits have changed: all begin anew, and what waits is booked again in the order sent.
 void restart_rate_limits(Dispatch& dispatch);

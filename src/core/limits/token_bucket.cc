@@ -40,8 +40,10 @@ uint64_t Buckets::pair(std::string_view sender, std::string_view receiver) {
 
 uint64_t Buckets::topic(std::string_view name) { return base::hash64(name, 3); }
 uint64_t Buckets::notices(std::string_view agent) { return base::hash64(agent, 4); }
+uint64_t Buckets::redeliveries(std::string_view agent) { return base::hash64(agent, 5); }
+uint64_t Buckets::news(std::string_view agent) { return base::hash64(agent, 7); }
 
-Bucket& Buckets::at(uint64_t key, Time now) {
+uint32_t Buckets::find(uint64_t key) const {
   uint32_t found = none;
   by_key_.find(key, [&](uint32_t slot) {
     if (entries_[slot].key == key) {
@@ -49,6 +51,16 @@ Bucket& Buckets::at(uint64_t key, Time now) {
     }
     return found != none;
   });
+  return found;
+}
+
+Duration Buckets::used(uint64_t key, Time now) const {
+  const uint32_t found = find(key);
+  return found == none ? Duration{} : entries_[found].bucket.used(now);
+}
+
+Bucket& Buckets::at(uint64_t key, Time now) {
+  uint32_t found = find(key);
   if (found == none) {
     sweep(now);
     found = entries_.add({.key = key, .bucket = {}});

@@ -94,10 +94,14 @@ class Buckets {
  public:
   static uint64_t pair(std::string_view sender, std::string_view receiver);
   static uint64_t topic(std::string_view name);
-  static uint64_t notices(std::string_view agent);  // that it causes in sessions
+  static uint64_t notices(std::string_view agent);       // that it causes in sessions
+  static uint64_t redeliveries(std::string_view agent);  // to its streams
+  static uint64_t news(std::string_view agent);          // of its availability
   static constexpr uint64_t everyone = 1;
 
   Bucket& at(uint64_t key, Time now);
+  // What is taken of it; nothing of one that is not there.
+  Duration used(uint64_t key, Time now) const;
   void clear() { *this = {}; }
   size_t size() const { return entries_.size(); }
 
@@ -110,6 +114,7 @@ class Buckets {
     Bucket bucket;
   };
 
+  uint32_t find(uint64_t key) const;
   void sweep(Time now);
 
   Slots<Entry> entries_;

@@ -227,7 +227,12 @@ class RandomCommands {
     if (dice < 76) {
       return Nack{any_target(), base::seconds(random_.below(30)), "later", random_.below(4) > 0};
     }
-    switch (random_.below(14)) {
+    switch (random_.below(15)) {
+      case 14:
+        return random_.below(2) == 0
+                   ? Command(AskApproval{.id = {}, .summary = "close it", .text = "close it"})
+                   : DecideApproval{.id = 1 + random_.below(5),
+                                    .decision = static_cast<ApprovalDecision>(random_.below(4))};
       case 13:
         return random_.below(2) == 0 ? Command(RaiseFlag{.id = {}, .text = "rude"})
                                      : ResolveFlag{1 + random_.below(5), "seen"};

@@ -23,6 +23,7 @@
 #include "core/delivery/forgetting.h"
 #include "core/delivery/receiving.h"
 #include "core/delivery/stream_acts.h"
+#include "core/humans/approval_acts.h"
 #include "core/humans/escalation_acts.h"
 #include "core/limits/admission.h"
 #include "core/limits/backpressure_acts.h"
@@ -45,7 +46,8 @@ using TimeSteps =
     Steps<Step<relieve_all, relief_due>, Step<advance_deliveries, deliveries_due>,
           Step<advance_threads, threads_due>, Step<advance_sessions, sessions_due>,
           Step<advance_locks, locks_due>, Step<advance_dead_letters, dead_letters_due>,
-          Step<advance_requests, requests_due>, Step<presence::advance, presence::due>>;
+          Step<advance_requests, requests_due>, Step<advance_approvals, approvals_due>,
+          Step<presence::advance, presence::due>>;
 
 // The end of each entry: who has nothing waiting for its limits any more is told so, and what is
 // kept or remembered beyond its time or number goes. Messages go last: the others refer to them.
@@ -58,7 +60,7 @@ using LastSteps = Steps<Step<relieve_drained, no_time>, Step<forget_dead_letters
 // that is added or removed, makes another format: core/machine/snapshot.h says what to do then.
 // Sessions and tasks come before the messages: those in a paused session are in no inbox, and some
 // give tasks.
-constexpr std::string_view snapshot_magic = "parley snapshot 4\n";
+constexpr std::string_view snapshot_magic = "parley snapshot 5\n";
 using SnapshotParts =
     Parts<Part<&Tables::agents, encode_agents, decode_agents>,
           Part<&Tables::topics, encode_topics, decode_topics>,
@@ -68,11 +70,12 @@ using SnapshotParts =
           Whole<&Tables::tasks>, Part<&Tables::messages, encode_messages, decode_messages>,
           Part<&Tables::dead_letters, encode_dead_letters, decode_dead_letters>,
           Part<&Tables::buckets, encode_limits, decode_limits>, Whole<&Tables::outbox>,
-          Whole<&Tables::escalations>, Whole<&Tables::flags>, Whole<&Tables::pending>,
-          Whole<&Tables::locks>, Part<&Tables::wait_graph, encode_wait_graph, decode_wait_graph>,
+          Whole<&Tables::escalations>, Whole<&Tables::approvals>, Whole<&Tables::flags>,
+          Whole<&Tables::pending>, Whole<&Tables::locks>,
+          Part<&Tables::wait_graph, encode_wait_graph, decode_wait_graph>,
           Whole<&Tables::broadcasts>>;
 
 // A principal is removed: `on(Context&, const Unregister&)` says what comes before and after.
-using RoomDepartures = Departures<leave_sessions, leave_locks>;
+using RoomDepartures = Departures<leave_sessions, leave_locks, leave_approvals>;
 
 }  // namespace parley::core

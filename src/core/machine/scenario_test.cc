@@ -99,7 +99,9 @@ class Script {
                                                            {"locks", &Script::locks},
                                                            {"unlocks", &Script::unlocks},
                                                            {"reassigns", &Script::reassigns},
-                                                           {"flags", &Script::flags}};
+                                                           {"flags", &Script::flags},
+                                                           {"proposes", &Script::proposes},
+                                                           {"decides", &Script::decides}};
     const bool has_actor = verbs.contains(words.peek(1));
     if (const auto at = steps.find(words.peek()); at != steps.end() && !has_actor) {
       (this->*at->second)(words);
@@ -463,6 +465,44 @@ class Script {
     command.hash[0] = words.accept("hash") ? static_cast<uint8_t>(words.next().front()) : 'x';
     return command;
   }
+  // A digest is made of one letter.
+  Command proposes(Words& words) {
+    AskApproval command;
+    command.id = id_of(words.next());
+    command.summary = command.text = words.next();
+    while (!words.done()) {
+      if (words.accept("of")) {
+        approvers_ = split(words.next(), ',');
+        command.approvers.assign(approvers_.begin(), approvers_.end());
+      } else if (words.accept("needing")) {
+        command.needed = number(words.next());
+      } else if (words.accept("within")) {
+        command.timeout = duration(words.next());
+      } else {
+        fail("do not understand \"" + std::string(words.peek()) + "\" here");
+        break;
+      }
+    }
+    command.digest[0] = command.text.empty() ? 0 : static_cast<uint8_t>(command.text.front());
+    return command;
+  }
+  Command decides(Words& words) {
+    DecideApproval command;
+    command.id = number(words.next());
+    const Approval* const approval = tables().approvals.find(command.id);
+    command.digest = approval == nullptr ? ProposalDigest{} : approval->digest;
+    const std::string_view word = words.next();
+    command.decision = word == "approve"  ? ApprovalDecision::approve
+                       : word == "reject" ? ApprovalDecision::reject
+                       : word == "modify" ? ApprovalDecision::modify
+                                          : ApprovalDecision::withdraw;
+    command.comment = words.accept("saying") ? words.next() : "";
+    command.modification = words.accept("instead") ? words.next() : "";
+    if (words.accept("shown")) {
+      command.digest[0] = static_cast<uint8_t>(words.next().front());
+    }
+    return command;
+  }
   Command resolves(Words& words) {
     if (verb_ == "resolves" && words.accept("flag")) {
       const uint64_t id = number(words.next());
@@ -787,6 +827,13 @@ class Script {
       for (const auto& [id, escalation] : tables().escalations.all()) {
         found.push_back(std::string(cause_name(escalation.cause)) + " " +
                         label_of(escalation.about) + (escalation.is_open() ? "" : " resolved"));
+      }
+      check_equal(join(words.rest()), join(found));
+    } else if (what == "approvals:") {
+      std::vector<std::string> found;
+      for (const auto& [id, approval] : tables().approvals.all()) {
+        found.push_back(std::to_string(id) + " " + approval.asker + " " +
+                        std::string(approval_state_name(approval.state)));
       }
       check_equal(join(words.rest()), join(found));
     } else if (what == "flags:") {
@@ -1167,7 +1214,7 @@ class Script {
   Duration wait_{};
   MessageId cause_;
   std::string body_;
-  std::vector<std::string> receivers_, rights_, capabilities_, subscriptions_;
+  std::vector<std::string> receivers_, rights_, capabilities_, subscriptions_, approvers_;
 };
 
 std::string run_text(const std::string& text) {

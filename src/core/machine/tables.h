@@ -13,6 +13,7 @@
 #include "core/delivery/forgetting.h"
 #include "core/delivery/streams.h"
 #include "core/holds/holds.h"
+#include "core/humans/approvals.h"
 #include "core/humans/escalations.h"
 #include "core/messages/messages.h"
 #include "core/model/rules.h"
@@ -41,6 +42,7 @@ struct Tables {
   DeadLetters dead_letters;
   Outbox outbox;
   Escalations escalations;
+  Approvals approvals;
   Flags flags;
   PendingWork pending;
   Sessions sessions;
@@ -53,6 +55,7 @@ struct Tables {
   WaitGraph wait_graph;
   SharedLine<Remembered> remembered;  // settled messages, by sender: oldest first
   DueNames silences;  // when to look whether an agent is still there: core/agents/presence.h
+  DueNames untold;    // whose availability is told later: the same
   DueNames pressed;  // who is near its limits, until when at least: core/limits/backpressure_acts.h
   Time now;          // of the newest entry
 

@@ -29,7 +29,7 @@ using Command = std::variant<Tick, StartNode, AddWorkspace, SetRules, Register, 
                              OpenStream, CloseStream, ResolveDeadLetter, Heartbeat, Malformed,
                              ResolveEscalation, CloseThread, ResetLimits, StopWaiting, StartSession,
                              ChangeSession, TakeLock, ReleaseLock, ReassignTask, RaiseFlag,
-                             ResolveFlag>;
+                             ResolveFlag, AskApproval, DecideApproval>;
 
 // `send`, `open stream`, …: by which it is described.
 constexpr std::string_view verb_of(const Command& command) {

@@ -28,8 +28,26 @@ constexpr auto unavailable_words = std::to_array<std::string_view>({"queue", "re
 // A lower bound of one on everything whose absence would stop the broker from working at all.
 constexpr auto table = std::to_array<RuleInfo>({
     {"agents_max", &Rules::agents_max, 1, 10'000'000, "Principals in one workspace."},
+    {"answer_time_min", &Rules::answer_time_min, 0, year,
+     "A request that gives its receiver less time than this says nothing of the receiver when it "
+     "is not answered: that one is not unavailable, and its circuit breaker counts no failure."},
+    {"approval_bytes_max", &Rules::approval_bytes_max, 1'000, 1'048'576,
+     "Bytes of what an agent proposes to people, and of what they allow instead."},
+    {"approval_reminder", &Rules::approval_reminder, 0, year,
+     "How often those who may decide are reminded of an approval. 0s: never."},
+    {"approval_timeout", &Rules::approval_timeout, second, year,
+     "How long people have to decide on an approval that does not say. Then it is expired, which "
+     "approves nothing."},
+    {"approval_timeout_max", &Rules::approval_timeout_max, second, year,
+     "The longest time to decide that an approval may ask for."},
+    {"approvals_max", &Rules::approvals_max, 1, 1'000'000,
+     "Approvals that are kept. Beyond it the oldest decided one goes, of the agent that holds most "
+     "of those. One that is pending never goes."},
     {"attempts_max", &Rules::attempts_max, 1, 200,
      "Lost or refused deliveries after which a message becomes a dead letter."},
+    {"availability_news_per_min", &Rules::availability_news, 0, 10'000'000,
+     "News on `agent.availability_changed` about one agent in a minute. What changes faster is "
+     "told later, only the newest. 0: no limit."},
     {"breaker.failures_max", &Rules::breaker_failures, 0, 1'000'000,
      "Failures in a row that open a receiver's circuit breaker. 0: never."},
     {"breaker.pause", &Rules::breaker_pause, second / 1'000, year,
@@ -174,6 +192,9 @@ constexpr auto table = std::to_array<RuleInfo>({
      "else speaks. 0: no limit."},
     {"guard.ping_pong_window", &Rules::guard_ping_pong_window, second, year,
      "The time within which guard.ping_pong_max counts."},
+    {"guard.redeliveries_per_min", &Rules::guard_redeliveries, 0, 1'000'000'000,
+     "Deliveries that the streams of one agent get again in a minute: a stream that closes gives "
+     "back what it holds. Beyond it the agent opens no stream. 0: no limit."},
     {"guard.tokens_per_day", &Rules::guard_tokens, 0, 1'000'000'000'000,
      "Tokens that one agent reports in a day (UTC). 0: no limit."},
     {"inbox.content_bytes",

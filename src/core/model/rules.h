@@ -72,6 +72,8 @@ struct Rules {
   // Who is there, and what becomes of a message to one who is not.
   Duration collab_heartbeat = base::seconds(10);
   uint64_t collab_heartbeats_missed = 3;
+  Duration answer_time_min = base::seconds(5);
+  uint64_t availability_news = 30;     // in a minute; 0 is no limit
   uint64_t collab_on_unavailable = 0;  // an OnUnavailable
   uint64_t collab_deadlock = 0;        // a DeadlockPolicy
 
@@ -102,6 +104,7 @@ struct Rules {
   Duration guard_ping_pong_window = base::hours(1);
   uint64_t guard_conversations = 100'000;
   uint64_t guard_critical = 600;
+  uint64_t guard_redeliveries = 100'000;
 
   uint64_t attempts_max = 5;
   uint64_t queue_max = 10'000;
@@ -127,6 +130,11 @@ struct Rules {
   uint64_t dead_letters_max = 10'000;
   uint64_t errands_max = 100'000;
   uint64_t escalations_max = 10'000;
+  uint64_t approvals_max = 10'000;
+  uint64_t approval_bytes_max = 100 * 1'024;
+  Duration approval_timeout = base::hours(72);
+  Duration approval_timeout_max = base::hours(24 * 30);
+  Duration approval_reminder = base::hours(24);
   uint64_t flags_max = 1'000;
   uint64_t flag_bytes_max = 100 * 1'024;
   uint64_t settled_max = 262'144;

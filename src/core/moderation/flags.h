@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/moderation/commands.h"
-#include "core/state/shared_set.h"
+#include "core/state/cases.h"
 
 namespace parley::core {
 
@@ -32,6 +32,7 @@ struct Flag {
   base::Time resolved_at{};
 
   bool is_open() const { return resolved_by.empty(); }
+  const std::string& owner() const { return sender; }
   static void fields(auto& self, auto& field) {
     field("id", self.id);
     field("record", self.record);
@@ -52,19 +53,18 @@ struct Flag {
 // The flags of a workspace, by id: oldest first. Each names the hash of the one before it.
 class Flags {
  public:
-  // Gives it its id, and returns that. Beyond `max` the oldest resolved one goes, of the sender
-  // that holds most of those; one that is open never does.
+  // Gives it its id, and returns that. Beyond `max` a resolved one goes.
   uint64_t add(Flag flag, uint64_t max);
   void resolve(uint64_t id, std::string_view resolution, std::string_view by, base::Time at);
 
-  const Flag* find(uint64_t id) const;
+  const Flag* find(uint64_t id) const { return cases_.find(id); }
   // The newest that the sender gave this id; nullptr when there is none.
   const Flag* find_sent(std::string_view sender, const base::MessageId& message) const;
   // The one with this record; nullptr when there is none. Looks at the newest first.
   const Flag* find(base::Seq record) const;
-  const std::map<uint64_t, Flag>& all() const { return flags_; }
-  size_t open() const { return open_.total(); }
-  size_t open_of(std::string_view sender) const { return open_.of(sender); }
+  const std::map<uint64_t, Flag>& all() const { return cases_.all(); }
+  size_t open() const { return cases_.open(); }
+  size_t open_of(std::string_view sender) const { return cases_.open_of(sender); }
   // Of the newest there ever was; zeros before the first.
   const FlagHash& head() const { return head_; }
 
@@ -75,14 +75,9 @@ class Flags {
   bool decode(Reader& in);
 
  private:
-  void index(const Flag& flag);
-
-  uint64_t next_id_ = 1;
   FlagHash head_{};
-  std::map<uint64_t, Flag> flags_;
+  Cases<Flag> cases_;  // by sender
   std::map<std::pair<std::string, base::MessageId>, uint64_t> by_message_;
-  Shares open_;                   // by sender
-  SharedSet<uint64_t> resolved_;  // ids, by sender
 };
 
 }  // namespace parley::core

@@ -9,7 +9,7 @@ namespace parley::core {
 
 namespace {
 
-constexpr std::array<std::string_view, 21> names = {"delivery_failed",
+constexpr std::array<std::string_view, 24> names = {"delivery_failed",
                                                     "message_malformed",
                                                     "escalated",
                                                     "escalation_resolved",
@@ -29,7 +29,10 @@ constexpr std::array<std::string_view, 21> names = {"delivery_failed",
                                                     "task_reassigned",
                                                     "acknowledged",
                                                     "not_acknowledged",
-                                                    "summary"};
+                                                    "summary",
+                                                    "approval_asked",
+                                                    "approval_reminder",
+                                                    "approval_decided"};
 static_assert(names.size() == static_cast<size_t>(outbox_kind_last) + 1);
 
 }  // namespace

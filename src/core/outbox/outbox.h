@@ -35,8 +35,11 @@ enum class OutboxKind : uint8_t {
   acknowledged = 18,        // to the sender, who wanted to know
   not_acknowledged = 19,    // to the sender: not in time
   summary = 20,             // how much more there was to say than is said one by one
+  approval_asked = 21,      // to those who may decide: an agent asks whether it may do something
+  approval_reminder = 22,   // to the same: nobody has decided yet
+  approval_decided = 23,    // to who asked: what was decided, or that nobody did in time
 };
-constexpr OutboxKind outbox_kind_last = OutboxKind::summary;
+constexpr OutboxKind outbox_kind_last = OutboxKind::approval_decided;
 
 // The fact of a request_timed_out that says how often the request was sent again: view/traces.cc
 // reads it in the message.

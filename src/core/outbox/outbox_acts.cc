@@ -31,6 +31,8 @@ bool can_be_summed_up(OutboxKind kind) {
     case OutboxKind::session_ended:
     case OutboxKind::acknowledged:
     case OutboxKind::not_acknowledged:
+    case OutboxKind::approval_asked:
+    case OutboxKind::approval_reminder:
       return true;
     case OutboxKind::escalated:
     case OutboxKind::escalation_resolved:
@@ -44,15 +46,20 @@ bool can_be_summed_up(OutboxKind kind) {
     case OutboxKind::deadlock_warned:
     case OutboxKind::task_reassigned:
     case OutboxKind::summary:
+    case OutboxKind::approval_decided:
       return false;
   }
   return false;
 }
 
 // How many of all a workspace may owe for it: news make room for notices, and what is summed up for
-// all else. A pipeline without its next message fails.
-uint64_t room_for(OutboxKind kind, uint64_t max) {
-  return kind == OutboxKind::published ? max / 2 : kind == OutboxKind::stage ? max : max - max / 8;
+// all else. A pipeline without its next message fails. Who is there changes often: those news make
+// room for the others, such as those of audit.
+uint64_t room_for(const OutboxItem& item, uint64_t max) {
+  if (item.kind == OutboxKind::published) {
+    return item.to == broker_topics::availability_topic ? max / 4 : max / 2;
+  }
+  return item.kind == OutboxKind::stage ? max : max - max / 8;
 }
 
 void count(std::vector<Fact>& facts, std::string_view name) {
@@ -111,7 +118,7 @@ uint64_t owe(Dispatch& dispatch, OutboxItem item) {
     return 0;
   }
   const uint64_t max = t.rules.errands_max;
-  const bool has_room = t.outbox.size() < room_for(item.kind, max);
+  const bool has_room = t.outbox.size() < room_for(item, max);
   if (can_be_summed_up(item.kind) && max > 0 &&
       (!has_room || t.outbox.owed_to(item.to) >= std::max<uint64_t>(1, max / shares))) {
     return sum_up(dispatch, item);

@@ -220,7 +220,7 @@ void Requests::request_due(PendingRequest& request) {
     t_.pending.set_due(request, t_.now + *pause);
     return;
   }
-  presence::unanswered(dispatch_, message);
+  presence::unanswered(dispatch_, message, request.timeout);
   if (pause) {
     request.pauses = false;
     ++request.retries;

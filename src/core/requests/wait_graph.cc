@@ -28,8 +28,7 @@ void WaitGraph::add(const Edge& edge) {
   remove(edge.message);
   const bool fits = !edge.asks_back && put_in_order(edge.from, edge.to);
   edges_.emplace(edge.message, edge);
-  out_.emplace(edge.from, edge.message);
-  in_.emplace(edge.to, edge.message);
+  join_pair(edge, fits);
   if (edge.until != base::time_max) {
     ends_.emplace(edge.until, edge.message);
   }
@@ -41,6 +40,46 @@ void WaitGraph::add(const Edge& edge) {
   }
   ++place_of(edge.from, false).edges;
   ++place_of(edge.to, false).edges;
+}
+
+// The indexes know a pair by its oldest edge, so that the order of a search follows from the
+// messages and not from the slots of agents.
+void WaitGraph::join_pair(const Edge& edge, bool fits) {
+  Pair& pair = pairs_[{edge.from, edge.to}];
+  if (pair.edges.empty() || edge.message < *pair.edges.begin()) {
+    if (!pair.edges.empty()) {
+      out_.erase({edge.from, *pair.edges.begin(), edge.to});
+      in_.erase({edge.to, *pair.edges.begin(), edge.from});
+    }
+    out_.emplace(edge.from, edge.message, edge.to);
+    in_.emplace(edge.to, edge.message, edge.from);
+  }
+  pair.edges.insert(edge.message);
+  if (!edge.asks_back) {
+    pair.waiting.insert(edge.message);
+  }
+  pair.in_order += fits ? 1 : 0;
+}
+
+// Call it while `unordered_` still has the edge.
+void WaitGraph::leave_pair(const Edge& edge) {
+  const auto at = pairs_.find({edge.from, edge.to});
+  Pair& pair = at->second;
+  const bool was_first = *pair.edges.begin() == edge.message;
+  pair.edges.erase(edge.message);
+  pair.waiting.erase(edge.message);
+  pair.in_order -= unordered_.contains(edge.message) ? 0 : 1;
+  if (!was_first) {
+    return;
+  }
+  out_.erase({edge.from, edge.message, edge.to});
+  in_.erase({edge.to, edge.message, edge.from});
+  if (pair.edges.empty()) {
+    pairs_.erase(at);
+    return;
+  }
+  out_.emplace(edge.from, *pair.edges.begin(), edge.to);
+  in_.emplace(edge.to, *pair.edges.begin(), edge.from);
 }
 
 WaitGraph::Place& WaitGraph::place_of(AgentRef agent, bool before_all) {
@@ -57,8 +96,7 @@ void WaitGraph::remove(Seq message) {
     return;
   }
   const Edge edge = at->second;
-  out_.erase({edge.from, message});
-  in_.erase({edge.to, message});
+  leave_pair(edge);
   ends_.erase({edge.until, message});
   unordered_.erase(message);
   carried_.erase({edge.carries, message});
@@ -108,7 +146,7 @@ void WaitGraph::expire(Time now) {
 }
 
 bool WaitGraph::has_some(const std::set<Key>& index, AgentRef agent) {
-  const auto at = index.lower_bound({agent, Seq{}});
+  const auto at = index.lower_bound({agent, Seq{}, AgentRef{}});
   return at != index.end() && std::get<0>(*at) == agent;
 }
 
@@ -204,13 +242,12 @@ std::vector<AgentRef> WaitGraph::collect(AgentRef start, bool along, int64_t lim
   std::vector<AgentRef> found = {start};
   for (size_t next = 0; next < found.size(); ++next) {
     const AgentRef agent = found[next];
-    for (auto at = index.lower_bound({agent, Seq{}});
+    for (auto at = index.lower_bound({agent, Seq{}, AgentRef{}});
          at != index.end() && std::get<0>(*at) == agent; ++at) {
-      const Edge& edge = edges_.at(std::get<1>(*at));
-      if (unordered_.contains(edge.message)) {
+      const AgentRef other = std::get<2>(*at);
+      if (pairs_.at(along ? std::pair(agent, other) : std::pair(other, agent)).in_order == 0) {
         continue;
       }
-      const AgentRef other = along ? edge.to : edge.from;
       const int64_t rank = places_.at(other).rank;
       const bool within = along ? rank <= limit : rank >= limit;
       if (within && reached.insert(other).second) {
@@ -224,6 +261,9 @@ std::vector<AgentRef> WaitGraph::collect(AgentRef start, bool along, int64_t lim
 // From both ends in turn, so that it costs the smaller side: one who asked thousands, or whom
 // thousands ask, does not make every other request dear.
 std::vector<WaitGraph::Edge> WaitGraph::search(AgentRef from, AgentRef to) const {
+  if (const auto at = pairs_.find({from, to}); at != pairs_.end() && !at->second.waiting.empty()) {
+    return {edges_.at(*at->second.waiting.begin())};
+  }
   Search ahead(from);
   Search behind(to);
   AgentRef met = none;
@@ -234,12 +274,12 @@ std::vector<WaitGraph::Edge> WaitGraph::search(AgentRef from, AgentRef to) const
     }
     const AgentRef agent = mine.frontier.front();
     mine.frontier.pop_front();
-    for (auto at = index.lower_bound({agent, Seq{}});
+    for (auto at = index.lower_bound({agent, Seq{}, AgentRef{}});
          at != index.end() && std::get<0>(*at) == agent && met == none; ++at) {
-      const Edge& edge = edges_.at(std::get<1>(*at));
-      const AgentRef next = along ? edge.to : edge.from;
-      const bool is_whole = edge.from == from && edge.to == to;
-      if ((is_whole && edge.asks_back) || !mine.reached.emplace(next, edge.message).second) {
+      const auto& [self, message, next] = *at;
+      // What goes straight from the one end to the other only asks back.
+      const bool is_whole = along ? agent == from && next == to : next == from && agent == to;
+      if (is_whole || !mine.reached.emplace(next, message).second) {
         continue;
       }
       mine.frontier.push_back(next);

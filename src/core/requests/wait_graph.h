@@ -66,10 +66,20 @@ class WaitGraph {
   bool decode(Messages& messages, Reader& in);
 
   size_t size() const { return edges_.size(); }
+  // Pairs of agents of whom one waits for the other: what a search goes along, however many
+  // requests there are between the two.
+  size_t pairs() const { return pairs_.size(); }
   const std::map<Seq, Edge>& edges() const { return edges_; }
 
  private:
-  using Key = std::tuple<AgentRef, Seq>;  // an end, and the message
+  // An end, the oldest edge of a pair, and the other end.
+  using Key = std::tuple<AgentRef, Seq, AgentRef>;
+  // The edges from one agent to another, as one.
+  struct Pair {
+    std::set<Seq> edges{};    // with those that ask back
+    std::set<Seq> waiting{};  // without
+    size_t in_order = 0;      // how many fit the order
+  };
   struct Place {
     int64_t rank = 0;
     uint32_t edges = 0;  // that begin or end there
@@ -85,9 +95,12 @@ class WaitGraph {
   std::vector<AgentRef> collect(AgentRef start, bool along, int64_t limit) const;
   std::vector<Edge> search(AgentRef from, AgentRef to) const;
   void leave(AgentRef agent);
+  void join_pair(const Edge& edge, bool fits);
+  void leave_pair(const Edge& edge);
 
   std::map<Seq, Edge> edges_;
-  std::set<Key> out_;  // by who waits
+  std::map<std::pair<AgentRef, AgentRef>, Pair> pairs_;
+  std::set<Key> out_;  // pairs by who waits, those with the oldest edge first
   std::set<Key> in_;   // by who is waited for
   std::set<std::pair<Time, Seq>> ends_;
   std::set<std::pair<Seq, Seq>> carried_;  // by what is carried

@@ -90,6 +90,31 @@ TEST_F(Graph, WhatEndsWaitsNoMore) {
   EXPECT_EQ(graph.size(), 0u);
 }
 
+// What a search costs: a step for each pair, which does not grow with the requests between two.
+TEST_F(Graph, ManyRequestsBetweenTwoAreOneStep) {
+  std::vector<Seq> waits;
+  for (int n = 0; n < 10'000; ++n) {
+    waits.push_back(wait(1, 2));
+    waits.push_back(wait(2, 3));
+  }
+  const Seq back{100'000};
+  graph.add({.message = back, .from = 2, .to = 1, .until = base::time_max, .asks_back = true});
+  EXPECT_EQ(graph.size(), 20'001u);
+  EXPECT_EQ(graph.pairs(), 3u);
+  EXPECT_EQ(way(1, 3), (std::vector<AgentRef>{1, 2, 3}));
+  EXPECT_EQ(graph.path(1, 2).front().message, waits.front());
+  for (const Seq seq : waits) {
+    EXPECT_EQ(graph.pairs(), 3u);
+    graph.remove(seq);
+    if (seq == waits[waits.size() - 2]) {
+      break;  // one from 2 to 3 is left
+    }
+  }
+  EXPECT_TRUE(way(1, 3).empty());
+  EXPECT_EQ(graph.pairs(), 2u);
+  EXPECT_TRUE(graph.is_in_order());
+}
+
 TEST_F(Graph, AQuestionBackIsOnlyPartOfLongerCircles) {
   wait(1, 2);
   graph.add({.message = Seq{90}, .from = 2, .to = 1, .until = base::time_max, .asks_back = true});

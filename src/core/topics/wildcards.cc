@@ -67,60 +67,74 @@ bool matches(std::string_view pattern, std::string_view topic) {
   }
 }
 
-Wildcards::Shape Wildcards::shape_of(std::string_view pattern) {
-  Shape shape;
-  for (const std::string_view token : tokens_of(pattern)) {
-    if (token == the_rest) {
-      shape.has_rest = true;
-      break;
+// Sets who is told of what matches; nullptr: no one any more, and what leads nowhere goes.
+void Wildcards::put(std::string_view pattern, const Subscribers* subscribers) {
+  std::vector<std::string_view> tokens = tokens_of(pattern);
+  const bool has_rest = tokens.back() == the_rest;
+  if (has_rest) {
+    tokens.pop_back();
+  }
+  std::vector<Node*> way = {&root_};
+  for (const std::string_view token : tokens) {
+    auto at = way.back()->next.find(token);
+    if (at == way.back()->next.end()) {
+      at = way.back()->next.emplace(token, Node{}).first;
+      ++nodes_;
     }
-    if (token == one_token) {
-      shape.stars = static_cast<uint16_t>(shape.stars | 1u << shape.tokens);
-    }
-    ++shape.tokens;
+    way.push_back(&at->second);
   }
-  return shape;
-}
-
-bool Wildcards::fits(const Shape& shape, size_t tokens) {
-  return shape.has_rest ? tokens > shape.tokens : tokens == shape.tokens;
-}
-
-// The one pattern of this shape that matches a topic with these tokens.
-std::string Wildcards::pattern_of(const Shape& shape, const std::vector<std::string_view>& tokens) {
-  std::string pattern;
-  for (size_t n = 0; n < shape.tokens; ++n) {
-    pattern.append(n == 0 ? "" : ".");
-    pattern.append((shape.stars >> n & 1u) != 0 ? one_token : tokens[n]);
-  }
-  if (shape.has_rest) {
-    pattern.append(shape.tokens == 0 ? "" : ".").append(the_rest);
-  }
-  return pattern;
-}
-
-template <class Visit>
-void Wildcards::each_matching(std::string_view topic, Visit&& visit) const {
-  if (shapes_.empty()) {
-    return;
-  }
-  const std::vector<std::string_view> tokens = tokens_of(topic);
-  for (const auto& [shape, count] : shapes_) {
-    if (!fits(shape, tokens.size())) {
-      continue;
-    }
-    const auto at = patterns_.find(pattern_of(shape, tokens));
-    if (at != patterns_.end() && !visit(at->second)) {
+  (has_rest ? way.back()->rest : way.back()->here) = subscribers;
+  for (size_t n = tokens.size(); n > 0; --n) {
+    const Node& node = *way[n];
+    if (node.here != nullptr || node.rest != nullptr || !node.next.empty()) {
       return;
     }
+    way[n - 1]->next.erase(way[n - 1]->next.find(tokens[n - 1]));
+    --nodes_;
   }
 }
+
+// At most `tokens_max` deep, as the patterns are.
+void Wildcards::visit(const Node& node, Shape shape, Walk& walk) {
+  ++walk.steps;
+  if (shape.tokens == walk.tokens.size()) {
+    if (node.here != nullptr) {
+      walk.matches.push_back({shape, node.here});
+    }
+    return;
+  }
+  if (node.rest != nullptr) {
+    walk.matches.push_back({{shape.tokens, true, shape.stars}, node.rest});
+  }
+  const std::string_view token = walk.tokens[shape.tokens];
+  const Shape with_star = {static_cast<uint8_t>(shape.tokens + 1), false,
+                           static_cast<uint16_t>(shape.stars | 1u << shape.tokens)};
+  ++shape.tokens;
+  if (const auto at = node.next.find(token); at != node.next.end() && token != one_token) {
+    visit(at->second, shape, walk);
+  }
+  if (const auto at = node.next.find(one_token); at != node.next.end()) {
+    visit(at->second, with_star, walk);
+  }
+}
+
+Wildcards::Walk Wildcards::walk(std::string_view topic) const {
+  Walk found;
+  if (!patterns_.empty()) {
+    found.tokens = tokens_of(topic);
+    visit(root_, {}, found);
+    std::ranges::sort(found.matches, {}, &Match::shape);
+  }
+  return found;
+}
+
+size_t Wildcards::steps_for(std::string_view topic) const { return walk(topic).steps; }
 
 void Wildcards::subscribe(std::string_view pattern, AgentRef agent) {
   auto at = patterns_.find(pattern);
   if (at == patterns_.end()) {
     at = patterns_.emplace(pattern, Subscribers{}).first;
-    ++shapes_[shape_of(pattern)];
+    put(pattern, &at->second);
   }
   at->second.push_back(agent);
 }
@@ -132,37 +146,27 @@ void Wildcards::unsubscribe(std::string_view pattern, AgentRef agent) {
   }
   std::erase(at->second, agent);
   if (at->second.empty()) {
-    const auto shape = shapes_.find(shape_of(pattern));
-    if (--shape->second == 0) {
-      shapes_.erase(shape);
-    }
+    put(pattern, nullptr);
     patterns_.erase(at);
   }
 }
 
 void Wildcards::add_matching(std::string_view topic, std::vector<AgentRef>& agents) const {
-  std::set<AgentRef> known;  // only asked whether it has one: the order of slots does not show
-  each_matching(topic, [&](const Subscribers& subscribers) {
-    if (known.empty()) {
-      known.insert(agents.begin(), agents.end());
-    }
-    for (const AgentRef agent : subscribers) {
+  const Walk found = walk(topic);
+  if (found.matches.empty()) {
+    return;
+  }
+  std::set<AgentRef> known(agents.begin(), agents.end());  // the order of slots does not show
+  for (const Match& match : found.matches) {
+    for (const AgentRef agent : *match.subscribers) {
       if (known.insert(agent).second) {
         agents.push_back(agent);
       }
     }
-    return true;
-  });
+  }
 }
 
-bool Wildcards::matches_any(std::string_view topic) const {
-  bool found = false;
-  each_matching(topic, [&found](const Subscribers&) {
-    found = true;
-    return false;
-  });
-  return found;
-}
+bool Wildcards::matches_any(std::string_view topic) const { return !walk(topic).matches.empty(); }
 
 void Wildcards::encode(const Agents& agents, Writer& out) const {
   out.varint(patterns_.size());

@@ -66,7 +66,7 @@ TEST(Wildcards, EachSubscriberIsFoundOnce) {
   wildcards.unsubscribe("*.done", 2);
   EXPECT_FALSE(wildcards.matches_any("build.done"));
   EXPECT_EQ(wildcards.size(), 0u);
-  EXPECT_EQ(wildcards.shapes(), 0u);
+  EXPECT_EQ(wildcards.nodes(), 0u);
 }
 
 // Random patterns against each of them asked alone.
@@ -105,11 +105,11 @@ TEST(Wildcards, FindsWhatEachPatternMatches) {
   }
 }
 
-// What a publication costs: a look-up for each shape, which do not grow with the patterns.
-TEST(Wildcards, ManyPatternsHaveFewShapes) {
+// What a publication costs: it visits the branches of its own tokens, which do not grow with the
+// patterns.
+TEST(Wildcards, ManyPatternsOfManyShapesAreNotLookedAt) {
   testing::Random random(23);
   Wildcards wildcards;
-  constexpr size_t shapes_max = 502 + 255;  // with 1 to 8 tokens of which one is a star; with a `>`
   for (AgentRef agent = 0; agent < 50'000; ++agent) {
     std::string pattern = "t" + std::to_string(agent);
     const uint32_t length = random.below(Wildcards::tokens_max);
@@ -119,8 +119,36 @@ TEST(Wildcards, ManyPatternsHaveFewShapes) {
     wildcards.subscribe(pattern.append(".>"), agent);
   }
   EXPECT_EQ(wildcards.size(), 50'000u);
-  EXPECT_LE(wildcards.shapes(), shapes_max);
   EXPECT_EQ(matching(wildcards, "t7.a.b.c.d.e.f.g.h").size(), 1u);
+  EXPECT_LE(wildcards.steps_for("t7.a.b.c.d.e.f.g.h"), Wildcards::tokens_max + 1);
+  EXPECT_EQ(wildcards.steps_for("another.a.b.c.d.e.f.g"), 1u);
+}
+
+// The dearest that can be: every shape is in use and matches.
+TEST(Wildcards, APublicationThatAllShapesMatchHasABound) {
+  Wildcards wildcards;
+  const auto subscribe_to_all = [&](size_t tokens, std::string_view end) {
+    for (uint32_t stars = 0; stars < 1u << tokens; ++stars) {
+      std::string pattern;
+      for (size_t n = 0; n < tokens; ++n) {
+        pattern.append(n == 0 ? "" : ".").append((stars >> n & 1u) != 0 ? "*" : "a");
+      }
+      pattern.append(end);
+      if (is_pattern(pattern)) {
+        wildcards.subscribe(pattern, 1);
+      }
+    }
+  };
+  subscribe_to_all(8, "");
+  for (size_t tokens = 1; tokens < 8; ++tokens) {
+    subscribe_to_all(tokens, ".>");
+  }
+  wildcards.subscribe(">", 1);
+  EXPECT_EQ(wildcards.size(), 510u);
+  EXPECT_EQ(matching(wildcards, "a.a.a.a.a.a.a.a"), std::vector<AgentRef>({1}));
+  EXPECT_EQ(wildcards.steps_for("a.a.a.a.a.a.a.a"), Wildcards::steps_max);
+  EXPECT_EQ(wildcards.steps_for("b.b.b.b.b.b.b.b"), 9u);
+  EXPECT_LE(wildcards.steps_for("a.a.a.a.a.a.a.a.a.a.a.a.a"), Wildcards::steps_max);
 }
 
 TEST(Wildcards, ASnapshotHasThem) {

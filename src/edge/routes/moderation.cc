@@ -2,6 +2,7 @@
 // What only moderators see. For anyone else there is nothing here.
 #include <algorithm>
 
+#include "base/text.h"
 #include "dialect/dialect.h"
 #include "edge/answers/receipt.h"
 #include "edge/api/context.h"
@@ -27,22 +28,12 @@ constexpr Duration wait_max = base::minutes(10);
 
 const Error nothing_here{Code::not_found, "there is nothing at this path", {}};
 
-std::string hex(const core::FlagHash& hash) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const uint8_t byte : hash) {
-    text.push_back(digits[byte >> 4]);
-    text.push_back(digits[byte & 15]);
-  }
-  return text;
-}
-
 void render_flag(const core::Flag& flag, JsonWriter& out) {
   out.key("id").number(flag.id).key("state").plain(flag.is_open() ? "open" : "resolved");
   out.key("from").text(flag.sender).key("message_id").uuid(flag.message);
   out.key("seq").number(flag.record.n).key("since").time(flag.since);
   out.key("summary").text(flag.summary);
-  out.key("previous_hash").text(hex(flag.previous)).key("hash").text(hex(flag.hash));
+  out.key("previous_hash").text(base::hex(flag.previous)).key("hash").text(base::hex(flag.hash));
   if (!flag.is_open()) {
     out.key("resolution").text(flag.resolution).key("resolved_by").text(flag.resolved_by);
     out.key("resolved_at").time(flag.resolved_at);

@@ -11,6 +11,7 @@ namespace parley::edge {
 // What each resource gives to the table of routes. A new route is a row in the file of its
 // resource; a new resource is declared here and stands in the list below.
 std::span<const Route> agent_routes();
+std::span<const Route> approval_routes();
 std::span<const Route> dead_letter_routes();
 std::span<const Route> escalation_routes();
 std::span<const Route> health_routes();
@@ -37,7 +38,7 @@ inline constexpr std::array route_lists = {
     message_routes, search_routes,     inbox_routes,      settling_routes, stream_routes,
     agent_routes,   human_routes,      workspace_routes,  topic_routes,    thread_routes,
     session_routes, lock_routes,       task_routes,       trace_routes,    dead_letter_routes,
-    pattern_routes, escalation_routes, moderation_routes, rule_routes,     health_routes,
-    mcp_routes};
+    pattern_routes, escalation_routes, approval_routes,   moderation_routes, rule_routes,
+    health_routes,  mcp_routes};
 
 }  // namespace parley::edge

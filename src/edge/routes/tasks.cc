@@ -128,7 +128,13 @@ struct TaskName {
 // before those of others, what is open before what is over, newer before older.
 std::vector<const core::Task*> tasks_named(const core::Tables& t, const Principal& caller,
                                            const TaskName& name) {
-  std::vector<const core::Task*> found = t.tasks.named(name.id);
+  std::vector<const core::Task*> found;
+  if (!name.thread.empty()) {
+    found = t.tasks.in_thread(name.id, name.thread);
+  } else {
+    found = caller.is_maintainer() ? t.tasks.named(name.id)
+                                   : t.tasks.involving(name.id, caller.name);
+  }
   std::erase_if(found, [&](const core::Task* task) {
     return !may_see(t, caller, *task) ||
            (!name.director.empty() && task->director != name.director) ||

@@ -190,6 +190,9 @@ void EffectChecks::on_outbox_item(const Step& step, const NamedEffect& effect) {
     case core::OutboxKind::session_ended:
     case core::OutboxKind::task_reassigned:
     case core::OutboxKind::summary:
+    case core::OutboxKind::approval_asked:
+    case core::OutboxKind::approval_reminder:
+    case core::OutboxKind::approval_decided:
       return;
   }
 }
@@ -216,6 +219,7 @@ void EffectChecks::check_tables(const Step& step) {
   sessions_.check(step);
   locks_.check(step);
   flags_.check(step);
+  approvals_.check(step);
   tasks_.check(step);
   settlements_.forget(step);
   deliveries_.check_overdue(step);

@@ -18,6 +18,7 @@
 #include "sim/checks/delivery/retries.h"
 #include "sim/checks/delivery/settlements.h"
 #include "sim/checks/delivery/shares.h"
+#include "sim/checks/groups/approvals.h"
 #include "sim/checks/groups/flags.h"
 #include "sim/checks/groups/locks.h"
 #include "sim/checks/groups/sessions.h"
@@ -63,6 +64,7 @@ class EffectChecks {
   SessionChecks sessions_{model_};
   LockChecks locks_{model_};
   FlagChecks flags_{model_};
+  ApprovalChecks approvals_{model_};
   PresenceChecks presence_{model_};
   RegistrationChecks registrations_{model_};
   RateChecks rates_{model_};

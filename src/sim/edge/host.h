@@ -20,7 +20,7 @@ struct Shape {
   node::Mailbox::Limits mailbox{};
   size_t snapshot_bytes = 256 * 1'024;
   size_t fresh_bytes = 32 * 1'024 * 1'024;
-  size_t feed_bytes = size_t{256} << 20;
+  size_t feed_bytes = size_t{32} << 20;
   std::map<std::string, std::string> rules{};
   bool is_busy = false;  // As PipeServer has it.
 };

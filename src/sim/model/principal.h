@@ -33,6 +33,12 @@ struct Principal {
   Time since;               // From when on its silence counts. Zero: it does not.
   bool silent = false;      // For too long.
   bool unanswered = false;  // It did not answer a request, and was not heard of since.
+  std::string missed_by;    // The only one who waited for it then. Empty: several did.
+
+  void miss(const std::string& sender) {
+    missed_by = !unanswered || missed_by == sender ? sender : "";
+    unanswered = true;
+  }
 };
 
 // A stream that is open.

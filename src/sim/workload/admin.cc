@@ -45,6 +45,9 @@ Command Workload::some_register(Ask& ask) {
     const bool is_one = command.rights.front() == "moderator" &&
                         command.kind == core::PrincipalKind::human && ask.actor.empty();
     moderator_ = is_one ? std::string(command.name) : moderator_;
+    if (command.rights.front() == "moderator") {
+      command.rights.push_back("approver");
+    }
   }
   if (next_id_ % 3 == 0) {
     command.webhook = keep(text("https://h{}.example/", next_id_ % 2));
@@ -85,6 +88,9 @@ Command Workload::some_rules(Ask& ask) {
 
 Command Workload::some_resolve(Ask& ask) {
   Random& random = setting_.random;
+  if (random.chance(150)) {
+    return some_approval(ask);
+  }
   if (random.chance(250)) {
     ask.actor = random.chance(850) ? std::string(core::broker_name) : some_agent();
     return core::ResolveEscalation{1 + random.below(20), keep(random.chance(900) ? "seen" : "")};

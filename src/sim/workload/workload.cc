@@ -94,10 +94,41 @@ Command Workload::some_rare_command(uint64_t roll, uint64_t origin, Ask& ask) {
   if (random.chance(200)) {
     return some_flag();
   }
+  if (random.chance(350)) {
+    return some_approval(ask);
+  }
   if (roll < 969) {
     return core::Malformed{keep(std::string(random.chance(900) ? 10 : 5'000, 'm')), "wrong"};
   }
   return roll < 975 ? some_workspace(ask) : nonsense(origin, ask);
+}
+
+// Most are decided by the last who was made a moderator: those may approve, too.
+Command Workload::some_approval(Ask& ask) {
+  Random& random = setting_.random;
+  if (random.chance(400)) {
+    core::AskApproval command;
+    command.id = new_id();
+    command.summary = "close it";
+    command.text = keep(std::string(random.chance(950) ? 10 : 200'000, 'p'));
+    command.digest[0] = random.chance(800) ? 0 : 1;
+    command.needed = random.chance(800) ? 1 : 2;
+    command.timeout = random.chance(500) ? base::seconds(1 + random.below(30)) : base::Duration{};
+    if (!moderator_.empty() && random.chance(150)) {
+      command.approvers.push_back(keep(moderator_));
+    }
+    return command;
+  }
+  const bool by_right = random.chance(700);
+  ask.actor = by_right && !moderator_.empty() && random.chance(600) ? moderator_
+              : by_right                                           ? "admin"
+                                                                   : some_agent();
+  core::DecideApproval command;
+  command.id = 1 + random.below(5);
+  command.digest[0] = random.chance(800) ? 0 : 1;
+  command.decision = static_cast<core::ApprovalDecision>(random.below(4));
+  command.modification = command.decision == core::ApprovalDecision::modify ? "less" : "";
+  return command;
 }
 
 // Hashes are zero, so that most go on from the one before.

@@ -46,6 +46,7 @@ class Workload {
   core::Command some_subscription();
   core::Command some_heartbeat();
   core::Command some_flag();
+  core::Command some_approval(Ask& ask);
   std::string some_agent();
   const Memory::Held& some_held();
   core::WorkspaceId some_workspace_id();

@@ -8,14 +8,6 @@
 
 namespace parley::view {
 
-namespace {
-
-// So many parts may be committed before new ones are needed again. More would hold memory that only
-// a long burst has a use for.
-constexpr size_t spare_max = 8;
-
-}  // namespace
-
 void Backlog::add(const core::Machine& machine, const core::Entry& entry,
                   const core::Outcome& outcome, std::span<const core::Effect> effects) {
   Part& part = open_part();
@@ -34,17 +26,12 @@ void Backlog::add(const core::Machine& machine, const core::Entry& entry,
 
 // The part that collects: the last one, or another when that is large enough.
 Backlog::Part& Backlog::open_part() {
-  const bool first = parts_.empty();
-  if (first || parts_.back().facts.size() >= options_.part_facts ||
-      parts_.back().record_bytes >= options_.part_bytes) {
+  if (parts_.empty()) {
     parts_.emplace_back();
-    if (!spare_.empty()) {
-      parts_.back().facts = std::move(spare_.back());
-      spare_.pop_back();
-    } else if (!first) {
-      // A second part means a burst, which will fill it. A first part mostly stays small.
-      parts_.back().facts.reserve(options_.part_facts + options_.part_facts / 4);
-    }
+  } else if (parts_.back().facts.size() >= options_.part_facts ||
+             parts_.back().record_bytes >= options_.part_bytes) {
+    parts_.back().facts.shrink();
+    parts_.emplace_back();
   }
   return parts_.back();
 }
@@ -56,15 +43,10 @@ void Backlog::take(Part& part) {
   entries_ -= part.entries;
 }
 
-void Backlog::committed(Part& part) {
+void Backlog::committed(const Part& part) {
   bytes_ -= part.facts.bytes();
   record_bytes_ -= part.record_bytes;
   logged_bytes_ += part.record_bytes;
-  // A part that was cut short by few large messages has little memory to give.
-  if (spare_.size() < spare_max && part.facts.size() >= options_.part_facts / 2) {
-    part.facts.clear();
-    spare_.push_back(std::move(part.facts));
-  }
 }
 
 void Backlog::drop() {

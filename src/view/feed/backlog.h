@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <span>
-#include <vector>
 
 #include "view/facts.h"
 
@@ -18,7 +17,7 @@ class Backlog {
  public:
   struct Options {
     // Beyond these it is full. What is not folded in also holds the journal's space.
-    size_t bytes_max = size_t{256} << 20;       // of facts
+    size_t bytes_max = size_t{32} << 20;        // of facts
     size_t record_bytes_max = size_t{4} << 30;  // of messages in the journal
     size_t part_facts = 5'000;                  // one transaction, if one entry has no more
     size_t part_bytes = size_t{4} << 20;        // of messages
@@ -40,9 +39,8 @@ class Backlog {
   // Moves the oldest part into `part`. There is one; its bytes count until it is committed.
   void take(Part& part);
 
-  // The part is in the tables. May take the memory of its facts, for the parts to come; what it
-  // leaves is for the caller to free, without the lock.
-  void committed(Part& part);
+  // The part is in the tables.
+  void committed(const Part& part);
   // All parts that were committed are durable.
   void made_durable() { logged_bytes_ = 0; }
 
@@ -64,7 +62,6 @@ class Backlog {
 
   const Options options_;
   std::deque<Part> parts_;
-  std::vector<Facts> spare_;  // memory of parts that are committed: new pages are dear
   size_t entries_ = 0;
   size_t bytes_ = 0;  // of all facts that are not committed
   uint64_t record_bytes_ = 0;

@@ -29,7 +29,8 @@ void BreakerChecks::check_accepted(const Step& step, const core::Send& command) 
     return;
   }
   const core::Breaker& breaker = agents[agents.find(e.receivers.front())].breaker;
-  if (breaker.raw_state() != core::Breaker::State::closed && breaker.since() != model_.now) {
+  const uint64_t key = core::Exchanges::name_of(step.entry.actor);
+  if (breaker.is_shut_for(key) && breaker.since() != model_.now) {
     model_.fail(Check::breaker, step,
                 text("{} gets a message though it is shut", e.receivers.front()));
   }
@@ -44,7 +45,7 @@ void BreakerChecks::check_refused(const Step& step, const core::Send& command) {
   const core::Agents& agents = step.after.tables().agents;
   const core::Breaker& breaker = agents[agents.find(e.receivers.front())].breaker;
   const core::Duration left = breaker.since() + model_.rules.breaker_pause - model_.now;
-  if (breaker.raw_state() == core::Breaker::State::closed || left.us <= 0 ||
+  if (!breaker.is_shut_for(core::Exchanges::name_of(step.entry.actor)) || left.us <= 0 ||
       step.outcome.error().retry_after != left ||
       !model_.is_paced(std::string(step.entry.actor), e.priority)) {
     model_.fail(Check::breaker, step, text("{} is refused without a reason", e.receivers.front()));

@@ -15,6 +15,13 @@ Time whole_second(Time t) { return Time{(t.us + second - 1) / second * second}; 
 
 }  // namespace
 
+bool is_missed(const Model& model, const std::string& name, const Request& request) {
+  const auto at = model.principals.find(name);
+  return at != model.principals.end() && at->second.kind == core::PrincipalKind::agent &&
+         !model.is_offline(name) && request.timeout >= model.rules.answer_time_min &&
+         at->second.heard + request.timeout <= model.now;
+}
+
 // The core looks for silence at whole seconds. In between the tables may say either.
 void PresenceChecks::learn_silence(const Step& step) {
   const core::Tables& t = step.after.tables();
@@ -43,15 +50,15 @@ void PresenceChecks::learn_silence(const Step& step) {
     at->second.since = was_away && at->second.since.us != 0 ? model_.now : at->second.since;
     at->second.silent = false;
     at->second.unanswered = false;
+    at->second.missed_by.clear();
   }
 }
 
 // Only the one agent that was asked alone has not answered for certain.
-void PresenceChecks::note_unanswered(const Step& step, Seq message) {
-  const auto at = model_.principals.find(model_.asked_alone(model_.messages.at(message)));
-  if (at != model_.principals.end() && at->second.kind == core::PrincipalKind::agent &&
-      !model_.is_offline(at->first) && at->first != step.entry.actor) {
-    at->second.unanswered = true;
+void PresenceChecks::note_unanswered(const Step& step, Seq message, const Request& request) {
+  const std::string asked = model_.asked_alone(model_.messages.at(message));
+  if (asked != step.entry.actor && is_missed(model_, asked, request)) {
+    model_.principals.at(asked).miss(request.sender);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/checks/agents/presence.h"
 #include "sim/checks/groups/tasks.h"
 #include "sim/model/topics.h"
 #include "sim/text.h"
@@ -144,12 +145,14 @@ void ReceiverChecks::check_receivers(const Step& step, const core::Send& command
   }
   std::set<std::string> expected = receivers_of(command.envelope);
   keep_concerned(step, command, found, expected);
-  // A full inbox does not get what the broker publishes.
+  // A full inbox does not get what the broker publishes; nor one that is half full who is there.
   if (command.outbox_item != 0 && !model_.topic_of(command.envelope).empty()) {
+    const bool is_who = model_.topic_of(command.envelope) == "agent.availability_changed";
     std::erase_if(expected, [&](const std::string& name) {
       const core::Agents& agents = step.after.tables().agents;
-      return !found.contains(name) &&
-             step.after.tables().load_of(agents.find(name)) >= model_.rules.queue_max;
+      return !found.contains(name) && step.after.tables().load_of(agents.find(name)) *
+                                              (is_who ? 2 : 1) >=
+                                          model_.rules.queue_max;
     });
   }
   if (command.envelope.durability == core::Durability::memory &&
@@ -293,15 +296,25 @@ bool ReceiverChecks::may_stand_in(const Step& step, const core::Send& command,
          });
 }
 
-// An agent that did not answer in time is away before the command of the same entry is done.
+// Whether it is away as far as the actor is concerned. An agent that did not answer in time is away
+// before the command of the same entry is done.
 bool ReceiverChecks::is_away_for(const Step& step, const std::string& name) const {
-  return model_.is_away(name) ||
-         (name != step.entry.actor &&
-          std::ranges::any_of(step.effects, [&](const NamedEffect& effect) {
-            return effect.kind == NamedEffect::Kind::timed_out &&
-                   model_.messages.contains(effect.message) &&
-                   model_.asked_alone(model_.messages.at(effect.message)) == name;
-          }));
+  const auto at = model_.principals.find(name);
+  if (at == model_.principals.end() || model_.is_offline(name)) {
+    return at != model_.principals.end();
+  }
+  Principal principal = at->second;
+  for (const NamedEffect& effect : step.effects) {
+    const auto request = model_.requests.find(effect.message);
+    if (effect.kind == NamedEffect::Kind::timed_out && name != step.entry.actor &&
+        request != model_.requests.end() && model_.messages.contains(effect.message) &&
+        model_.asked_alone(model_.messages.at(effect.message)) == name &&
+        is_missed(model_, name, request->second)) {
+      principal.miss(request->second.sender);
+    }
+  }
+  return principal.unanswered &&
+         (principal.missed_by.empty() || principal.missed_by == step.entry.actor);
 }
 
 bool redirects(const Model& model, const core::Send& command) {

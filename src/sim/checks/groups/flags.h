@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 
+#include "sim/checks/groups/rights.h"
 #include "sim/model/model.h"
 
 namespace parley::sim {
@@ -14,16 +14,14 @@ namespace parley::sim {
 // it, nobody else does, and no notice is about it.
 class FlagChecks {
  public:
-  explicit FlagChecks(Model& model) : model_(model) {}
+  explicit FlagChecks(Model& model) : model_(model), rights_(model) {}
 
   // After all effects, and after who is registered is learned.
   void check(const Step& step);
 
  private:
-  void learn_rights(const Step& step);
-
   Model& model_;
-  std::set<std::string> moderators_;
+  Rights rights_;
   std::map<Seq, std::string> open_;  // By record: who raised it.
 };
 

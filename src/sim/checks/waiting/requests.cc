@@ -93,7 +93,7 @@ void RequestChecks::on_timed_out(const Step& step, const NamedEffect& effect) {
     model_.fail(Check::wait, step, text("{} is given up, or not, as it should", effect.message.n));
   }
   model_.coverage.count("timeout", effect.is_final ? "final" : "retried");
-  presence_.note_unanswered(step, effect.message);
+  presence_.note_unanswered(step, effect.message, request);
   if (effect.is_final) {
     unreported_[request.sender] +=
         !request.is_stage && model_.is_registered(request.sender) ? 1 : 0;

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an agent may do only if people say so: asked, decided once by one who may, or ended by time.
+#include "core/humans/approval_acts.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "core/model/refusal.h"
+#include "core/outbox/outbox_acts.h"
+#include "core/topics/broker_topics.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+// So many are told at once of one approval. All who may decide find it in the list.
+constexpr size_t told_max = 16;
+constexpr uint64_t needed_max = 2;
+
+bool has_right(const Agent& agent) {
+  return agent.kind == PrincipalKind::admin || agent.has(Right::admin) ||
+         agent.has(Right::approver);
+}
+
+// The same question, asked before by the same agent; nullptr when there is none. A former agent of
+// the name is another one.
+const Approval* asked_before(const ConstContext& context, const AskApproval& command) {
+  const Agent& asker = context.t.agents[context.actor];
+  const Approval* const approval = context.t.approvals.find_sent(asker.name, command.id);
+  return approval == nullptr || approval->since < asker.registered ? nullptr : approval;
+}
+
+Checked check_approvers(const ConstContext& context, const AskApproval& command) {
+  const Tables& t = context.t;
+  if (command.needed < 1 || command.needed > needed_max) {
+    return refuse(Code::bad_request, "one or two people must approve: needed is 1 or 2", "/needed");
+  }
+  if (command.approvers.size() > told_max) {
+    return refuse(Code::bad_request, "at most " + std::to_string(told_max) + " approvers are named",
+                  "/approvers");
+  }
+  for (size_t n = 0; n < command.approvers.size(); ++n) {
+    const std::string_view name = command.approvers[n];
+    const AgentRef ref = t.agents.find(name);
+    const std::string field = "/approvers/" + std::to_string(n);
+    if (ref == none || !has_right(t.agents[ref])) {
+      return refuse(Code::bad_request,
+                    quoted_start(name) +
+                        " may not approve anything; name people with the right `approver`, or "
+                        "nobody to ask all of them",
+                    field);
+    }
+    if (ref == context.actor ||
+        std::ranges::count(command.approvers, name) > 1) {
+      return refuse(Code::bad_request,
+                    ref == context.actor ? "who asks does not decide"
+                                         : quoted_start(name) + " is named twice",
+                    field);
+    }
+  }
+  if (!command.approvers.empty() && command.approvers.size() < command.needed) {
+    return refuse(Code::bad_request, "two must approve, and only one is named", "/approvers");
+  }
+  return {};
+}
+
+// Who may decide and is told, in the order of their names.
+std::vector<std::string> deciders(const Tables& t, const Approval& approval) {
+  std::vector<std::string> names = approval.approvers;
+  if (names.empty()) {
+    for (const AgentRef ref : t.agents.directory().with_right(Right::approver)) {
+      if (may_decide(t, ref, approval)) {
+        names.push_back(t.agents[ref].name);
+      }
+    }
+  }
+  std::ranges::sort(names);
+  names.resize(std::min(names.size(), told_max));
+  return names;
+}
+
+// Where nobody has the right, those who answer for the workspace learn of it.
+void tell_deciders(Dispatch& dispatch, const Approval& approval, OutboxKind kind) {
+  OutboxItem item{.kind = kind,
+                  .to = {},
+                  .about = {},
+                  .priority = approval.priority,
+                  .facts = {{"approval", static_cast<int64_t>(approval.id)},
+                            {"asker", approval.asker},
+                            {"summary", approval.summary},
+                            {"deadline", approval.deadline}}};
+  const std::vector<std::string> names = deciders(dispatch.t, approval);
+  if (names.empty()) {
+    owe_stewards(dispatch, std::move(item));
+    return;
+  }
+  for (const std::string& name : names) {
+    item.to = name;
+    owe(dispatch, item);
+  }
+}
+
+void end_approval(Dispatch& dispatch, uint64_t id, const Approvals::End& how,
+                  std::string_view modification) {
+  Tables& t = dispatch.t;
+  t.approvals.end(id, how);
+  const Approval& approval = *t.approvals.find(id);
+  std::vector<Fact> facts = {{"approval", static_cast<int64_t>(id)},
+                             {"message_id", base::format_uuid(approval.message)},
+                             {"decision", std::string(approval_state_name(how.state))},
+                             {"decided_by", approval.decided_by},
+                             {"summary", approval.summary}};
+  if (!approval.comment.empty()) {
+    facts.push_back({"comment", approval.comment});
+  }
+  if (!modification.empty()) {
+    facts.push_back({"modification", std::string(modification)});
+  }
+  owe(dispatch, {.kind = OutboxKind::approval_decided,
+                 .to = approval.asker,
+                 .about = {},
+                 .priority = approval.priority,
+                 .facts = std::move(facts)});
+  broker_topics::audit(dispatch, "approval_" + std::string(approval_state_name(how.state)),
+                       approval.decided_by, std::to_string(id));
+}
+
+Checked check_texts(const Tables& t, const DecideApproval& command) {
+  if (command.comment.size() > t.rules.reason_bytes_max) {
+    return refuse(Code::bad_request,
+                  "a comment has at most " + std::to_string(t.rules.reason_bytes_max) +
+                      " bytes (reason_bytes_max)",
+                  "/comment");
+  }
+  const bool modifies = command.decision == ApprovalDecision::modify;
+  if (modifies == command.modification.empty()) {
+    return refuse(Code::bad_request,
+                  modifies ? "modification says what may be done instead"
+                           : "only the decision `modify` has a modification",
+                  "/modification");
+  }
+  if (command.modification.size() > t.rules.approval_bytes_max) {
+    return refuse(Code::payload_too_large,
+                  "a modification has at most " + std::to_string(t.rules.approval_bytes_max) +
+                      " bytes (approval_bytes_max)",
+                  "/modification");
+  }
+  return {};
+}
+
+ApprovalState state_after(ApprovalDecision decision) {
+  switch (decision) {
+    case ApprovalDecision::approve:
+      return ApprovalState::approved;
+    case ApprovalDecision::reject:
+      return ApprovalState::rejected;
+    case ApprovalDecision::modify:
+      return ApprovalState::modified;
+    case ApprovalDecision::withdraw:
+      return ApprovalState::withdrawn;
+  }
+  return ApprovalState::rejected;
+}
+
+}  // namespace
+
+bool may_decide(const Tables& tables, AgentRef principal, const Approval& approval) {
+  if (principal == none || tables.agents[principal].name == approval.asker) {
+    return false;
+  }
+  const Agent& agent = tables.agents[principal];
+  return has_right(agent) && (approval.approvers.empty() ||
+                              std::ranges::find(approval.approvers, agent.name) !=
+                                  approval.approvers.end());
+}
+
+Checked check(const ConstContext& context, const AskApproval& command) {
+  const Tables& t = context.t;
+  if (context.actor == none) {
+    return refuse(Code::forbidden, "only a registered principal asks for an approval");
+  }
+  if (const Approval* const before = asked_before(context, command); before != nullptr) {
+    return before->digest == command.digest
+               ? Checked()
+               : refuse(Code::duplicate_id, "you have asked something else with this id");
+  }
+  if (command.summary.empty() || command.summary.size() > t.rules.reason_bytes_max) {
+    return refuse(Code::bad_request,
+                  "summary says what is to be approved, in 1 to " +
+                      std::to_string(t.rules.reason_bytes_max) + " bytes (reason_bytes_max)",
+                  "/summary");
+  }
+  if (command.text.empty() || command.text.size() > t.rules.approval_bytes_max) {
+    return refuse(Code::payload_too_large, "a proposal has 1 to " +
+                                               std::to_string(t.rules.approval_bytes_max) +
+                                               " bytes (approval_bytes_max)");
+  }
+  if (command.timeout.us < 0 || command.timeout > t.rules.approval_timeout_max) {
+    return refuse(Code::bad_request,
+                  "people have at most " + base::format_duration(t.rules.approval_timeout_max) +
+                      " to decide (approval_timeout_max)",
+                  "/timeout");
+  }
+  if (auto good = check_approvers(context, command); !good) {
+    return good;
+  }
+  const size_t open = t.approvals.open_of(t.agents[context.actor].name);
+  if (open >= share_of(t.rules, t.rules.approvals_max)) {
+    return refuse_share("you wait for " + std::to_string(open) + " approvals", "approvals_max",
+                        "withdraw some, or wait until some are decided");
+  }
+  if (t.approvals.open() >= t.rules.approvals_max) {
+    return refuse(Code::limit_reached,
+                  "people have as many open approvals as there may be (approvals_max); try later");
+  }
+  return {};
+}
+
+Outcome on(Context& context, const AskApproval& command) {
+  if (auto good = check(context, command); !good) {
+    return std::unexpected(good.error());
+  }
+  Tables& t = context.t;
+  if (const Approval* const before = asked_before(context, command); before != nullptr) {
+    return Receipt{.message = before->record, .duplicate = true};
+  }
+  const Duration timeout = command.timeout.us > 0 ? command.timeout : t.rules.approval_timeout;
+  const Time deadline = t.now + timeout;
+  const Duration remind = t.rules.approval_reminder;
+  const uint64_t id = t.approvals.add(
+      {.record = context.entry.seq,
+       .message = command.id,
+       .asker = t.agents[context.actor].name,
+       .summary = std::string(command.summary),
+       .digest = command.digest,
+       .priority = command.priority,
+       .approvers = {command.approvers.begin(), command.approvers.end()},
+       .needed = command.needed,
+       .since = t.now,
+       .deadline = deadline,
+       .remind_at = remind.us == 0 ? deadline : std::min(deadline, t.now + remind)},
+      t.rules.approvals_max);
+  tell_deciders(context.dispatch, *t.approvals.find(id), OutboxKind::approval_asked);
+  broker_topics::audit(context.dispatch, "approval_asked", context.entry.actor,
+                       std::to_string(id));
+  return Receipt{.message = context.entry.seq};
+}
+
+Checked check(const ConstContext& context, const DecideApproval& command) {
+  const Tables& t = context.t;
+  const Approval* const approval =
+      context.actor == none ? nullptr : t.approvals.find(command.id);
+  const bool is_asker = approval != nullptr && t.agents[context.actor].name == approval->asker &&
+                        approval->since >= t.agents[context.actor].registered;
+  const bool decides = approval != nullptr && may_decide(t, context.actor, *approval);
+  if (approval == nullptr || (!is_asker && !decides && !is_maintainer(context))) {
+    return refuse(Code::not_found, "there is no approval " + std::to_string(command.id));
+  }
+  if (command.decision == ApprovalDecision::withdraw ? !is_asker : !decides) {
+    return refuse(Code::forbidden, command.decision == ApprovalDecision::withdraw
+                                       ? "only who asked withdraws it"
+                                       : "only those who were asked decide this");
+  }
+  if (!approval->is_open()) {
+    return refuse(Code::conflict,
+                  "it is " + std::string(approval_state_name(approval->state)) + " by " +
+                      quoted(approval->decided_by) + " since " +
+                      base::format_time(approval->decided_at));
+  }
+  if (command.digest != approval->digest) {
+    return refuse(Code::conflict, "what is proposed is not what you were shown; look at it again",
+                  "/digest");
+  }
+  if (std::ranges::find(approval->approved_by, t.agents[context.actor].name) !=
+      approval->approved_by.end()) {
+    return refuse(Code::conflict, "you have approved it; another one must, too");
+  }
+  if (command.decision == ApprovalDecision::modify && approval->needed > 1) {
+    return refuse(Code::bad_request,
+                  "two must agree on the same, so it cannot be modified; reject it and say what to "
+                  "ask for instead",
+                  "/decision");
+  }
+  return check_texts(t, command);
+}
+
+Outcome on(Context& context, const DecideApproval& command) {
+  if (auto good = check(context, command); !good) {
+    return std::unexpected(good.error());
+  }
+  Tables& t = context.t;
+  const Approval& approval = *t.approvals.find(command.id);
+  const Seq record = approval.record;
+  const std::string& by = t.agents[context.actor].name;
+  if (command.decision == ApprovalDecision::approve &&
+      approval.approved_by.size() + 1 < approval.needed) {
+    t.approvals.approve(command.id, by);
+    broker_topics::audit(context.dispatch, "approval_seconded", by, std::to_string(command.id));
+    return Receipt{.message = record};
+  }
+  if (command.decision == ApprovalDecision::approve) {
+    t.approvals.approve(command.id, by);
+  }
+  end_approval(context.dispatch, command.id,
+               {.state = state_after(command.decision),
+                .by = by,
+                .comment = command.comment,
+                .decision = context.entry.seq,
+                .at = t.now},
+               command.modification);
+  return Receipt{.message = record};
+}
+
+void advance_approvals(Dispatch& dispatch) {
+  Tables& t = dispatch.t;
+  for (size_t n = 0; n < due_max && t.approvals.next_due() <= t.now; ++n) {
+    const uint64_t id = t.approvals.first_due();
+    const Approval& approval = *t.approvals.find(id);
+    if (approval.deadline <= t.now) {
+      end_approval(dispatch, id,
+                   {.state = ApprovalState::expired, .by = broker_sender, .at = t.now}, {});
+      continue;
+    }
+    tell_deciders(dispatch, approval, OutboxKind::approval_reminder);
+    const Duration remind = t.rules.approval_reminder;
+    t.approvals.remind_again(
+        id, remind.us == 0 ? approval.deadline : std::min(approval.deadline, t.now + remind));
+  }
+}
+
+Time approvals_due(const Tables& tables) { return tables.approvals.next_due(); }
+
+void leave_approvals(Dispatch& dispatch, std::string_view name) {
+  Approvals& approvals = dispatch.t.approvals;
+  for (const uint64_t id : approvals.open_ids_of(name)) {
+    approvals.end(id, {.state = ApprovalState::withdrawn,
+                       .by = broker_sender,
+                       .comment = "who asked is gone",
+                       .at = dispatch.t.now});
+  }
+}
+
+}  // namespace parley::core

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/humans/approvals.h"
+
+#include <array>
+
+#include "base/check.h"
+#include "core/model/wire.h"
+
+namespace parley::core {
+
+std::string_view approval_state_name(ApprovalState state) {
+  constexpr std::array<std::string_view, 6> names = {"pending",  "approved", "rejected",
+                                                     "modified", "expired",  "withdrawn"};
+  static_assert(names.size() == static_cast<size_t>(approval_state_last) + 1);
+  return names[static_cast<size_t>(state)];
+}
+
+uint64_t Approvals::add(Approval approval, uint64_t max) {
+  CHECK(approval.is_open());
+  CHECK(approval.remind_at <= approval.deadline);
+  const Name name(approval.asker, approval.message);
+  const Time due = approval.remind_at;
+  const uint64_t id =
+      cases_.add(std::move(approval), max, [this](const Approval& old) { forget(old); });
+  by_message_[name] = id;
+  due_.emplace(due, id);
+  return id;
+}
+
+void Approvals::forget(const Approval& old) {
+  const auto named = by_message_.find({old.asker, old.message});
+  if (named != by_message_.end() && named->second == old.id) {
+    by_message_.erase(named);
+  }
+}
+
+void Approvals::end(uint64_t id, const End& how) {
+  CHECK(how.state != ApprovalState::pending);
+  due_.erase({find(id)->remind_at, id});
+  cases_.change(id, [&how](Approval& approval) {
+    approval.state = how.state;
+    approval.decided_by = how.by;
+    approval.comment = how.comment;
+    approval.decision = how.decision;
+    approval.decided_at = how.at;
+  });
+}
+
+void Approvals::approve(uint64_t id, std::string_view by) {
+  cases_.change(id, [by](Approval& approval) { approval.approved_by.emplace_back(by); });
+}
+
+void Approvals::remind_again(uint64_t id, Time at) {
+  due_.erase({find(id)->remind_at, id});
+  due_.emplace(at, id);
+  cases_.change(id, [at](Approval& approval) { approval.remind_at = at; });
+}
+
+const Approval* Approvals::find_sent(std::string_view asker, const base::MessageId& message) const {
+  const auto at = by_message_.find({std::string(asker), message});
+  return at == by_message_.end() ? nullptr : find(at->second);
+}
+
+std::vector<uint64_t> Approvals::open_ids_of(std::string_view asker) const {
+  std::vector<uint64_t> ids;
+  if (open_of(asker) == 0) {
+    return ids;
+  }
+  for (const auto& [at, id] : due_) {
+    if (find(id)->asker == asker) {
+      ids.push_back(id);
+    }
+  }
+  return ids;
+}
+
+void Approvals::add_live(std::vector<Seq>& seqs) const {
+  for (const auto& [id, approval] : all()) {
+    seqs.push_back(approval.record);
+    if (approval.decision.n != 0) {
+      seqs.push_back(approval.decision);
+    }
+  }
+}
+
+bool Approvals::decode(Reader& in) {
+  return cases_.decode(in, [this](const Approval& approval) {
+    by_message_[{approval.asker, approval.message}] = approval.id;
+    if (approval.is_open()) {
+      due_.emplace(approval.remind_at, approval.id);
+    }
+    return approval.remind_at <= approval.deadline;
+  });
+}
+
+}  // namespace parley::core

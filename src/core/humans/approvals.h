@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/humans/commands.h"
+#include "core/model/envelope.h"
+#include "core/state/cases.h"
+
+namespace parley::core {
+
+// Written into snapshots: never renumber.
+enum class ApprovalState : uint8_t {
+  pending = 0,
+  approved = 1,
+  rejected = 2,
+  modified = 3,
+  expired = 4,    // nobody decided in time: it may not be done
+  withdrawn = 5,  // by who asked, or because that one is gone
+};
+constexpr ApprovalState approval_state_last = ApprovalState::withdrawn;
+
+std::string_view approval_state_name(ApprovalState state);
+
+// Something that an agent may do only if people say so.
+struct Approval {
+  uint64_t id = 0;
+  Seq record;               // of AskApproval: what was shown
+  base::MessageId message;  // the asker's id for it
+  std::string asker;
+  std::string summary;
+  ProposalDigest digest{};
+  Priority priority = Priority::normal;
+  std::vector<std::string> approvers{};  // none: whoever has the right
+  uint64_t needed = 1;
+  std::vector<std::string> approved_by{};  // so far
+  Time since{};
+  Time deadline{};
+  Time remind_at{};  // those who may decide are reminded then; the deadline: no more
+  ApprovalState state = ApprovalState::pending;
+  std::string decided_by{};
+  std::string comment{};
+  Seq decision{};  // of DecideApproval: it has the modification
+  Time decided_at{};
+
+  bool is_open() const { return state == ApprovalState::pending; }
+  const std::string& owner() const { return asker; }
+  static void fields(auto& self, auto& field) {
+    field("id", self.id);
+    field("record", self.record);
+    field("message", self.message);
+    field("asker", self.asker);
+    field("summary", self.summary);
+    field("digest", self.digest);
+    field("priority", self.priority, priority_last);
+    field("approvers", self.approvers);
+    field("needed", self.needed);
+    field("approved_by", self.approved_by);
+    field("since", self.since);
+    field("deadline", self.deadline);
+    field("remind_at", self.remind_at);
+    field("state", self.state, approval_state_last);
+    field("decided_by", self.decided_by);
+    field("comment", self.comment);
+    field("decision", self.decision);
+    field("decided_at", self.decided_at);
+  }
+  bool operator==(const Approval&) const = default;
+};
+
+// The approvals of a workspace, by id, and which is due next: for a reminder or for its end.
+class Approvals {
+ public:
+  // Gives it its id, and returns that. Beyond `max` a decided one goes.
+  uint64_t add(Approval approval, uint64_t max);
+  // How a pending one ended. It is decided once.
+  struct End {
+    ApprovalState state;
+    std::string_view by;
+    std::string_view comment{};
+    Seq decision{};
+    Time at;
+  };
+  void end(uint64_t id, const End& how);
+  void approve(uint64_t id, std::string_view by);  // one more of those that are needed
+  void remind_again(uint64_t id, Time at);
+
+  const Approval* find(uint64_t id) const { return cases_.find(id); }
+  // The newest that the asker gave this id; nullptr when there is none.
+  const Approval* find_sent(std::string_view asker, const base::MessageId& message) const;
+  const std::map<uint64_t, Approval>& all() const { return cases_.all(); }
+  size_t open() const { return cases_.open(); }
+  size_t open_of(std::string_view asker) const { return cases_.open_of(asker); }
+  // Those that the asker waits for.
+  std::vector<uint64_t> open_ids_of(std::string_view asker) const;
+
+  // time_max when there is none.
+  Time next_due() const { return due_.empty() ? base::time_max : due_.begin()->first; }
+  uint64_t first_due() const { return due_.begin()->second; }
+
+  // The records that it still needs: what is not named by any table is lost with its segment.
+  void add_live(std::vector<Seq>& seqs) const;
+
+  void encode(Writer& out) const { cases_.encode(out); }
+  bool decode(Reader& in);
+
+ private:
+  using Name = std::pair<std::string, base::MessageId>;
+  void forget(const Approval& old);
+
+  Cases<Approval> cases_;  // by asker
+  std::map<Name, uint64_t> by_message_;
+  std::set<std::pair<Time, uint64_t>> due_;  // of pending ones, by `remind_at`
+};
+
+}  // namespace parley::core

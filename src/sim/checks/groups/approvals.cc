@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checks/groups/approvals.h"
+
+#include <algorithm>
+
+#include "sim/text.h"
+
+namespace parley::sim {
+
+using core::ApprovalDecision;
+using core::ApprovalState;
+
+bool ApprovalChecks::may_decide(const std::string& name, const Asked& asked) const {
+  const bool is_named = asked.approvers.empty() ||
+                        std::ranges::find(asked.approvers, name) != asked.approvers.end();
+  return name != asked.asker && is_named &&
+         (rights_.has(name, "approver") || rights_.is_admin(name));
+}
+
+void ApprovalChecks::on_asked(const Step& step, const core::AskApproval& command) {
+  const core::Rules& rules = step.after.tables().rules;
+  const base::Duration timeout = command.timeout.us > 0 ? command.timeout : rules.approval_timeout;
+  asked_[step.entry.seq] = {.asker = std::string(step.entry.actor),
+                            .digest = command.digest,
+                            .approvers = {command.approvers.begin(), command.approvers.end()},
+                            .needed = command.needed,
+                            .approved_by = {},
+                            .deadline = step.entry.time + timeout};
+}
+
+void ApprovalChecks::on_decided(const Step& step, const core::DecideApproval& command) {
+  const core::Approval* const row = step.after.tables().approvals.find(command.id);
+  const auto at = row == nullptr ? asked_.end() : asked_.find(row->record);
+  if (at == asked_.end()) {
+    model_.fail(Check::approval, step,
+                text("approval {} was decided, and nobody asked", command.id));
+    return;
+  }
+  Asked& asked = at->second;
+  const std::string by(step.entry.actor);
+  const bool withdraws = command.decision == ApprovalDecision::withdraw;
+  if (withdraws ? by != asked.asker : !may_decide(by, asked)) {
+    model_.fail(Check::approval, step, text("{} decided approval {}, and may not", by, command.id));
+  }
+  if (asked.state != ApprovalState::pending || asked.approved_by.contains(by)) {
+    model_.fail(Check::approval, step, text("approval {} was decided again", command.id));
+  }
+  if (command.digest != asked.digest) {
+    model_.fail(Check::approval, step,
+                text("approval {} was decided for something that was not shown", command.id));
+  }
+  if (command.decision == ApprovalDecision::approve) {
+    asked.approved_by.insert(by);
+    if (asked.approved_by.size() < asked.needed) {
+      model_.coverage.count("approval", "seconded");
+      return;
+    }
+  }
+  asked.state = command.decision == ApprovalDecision::approve  ? ApprovalState::approved
+                : command.decision == ApprovalDecision::reject ? ApprovalState::rejected
+                : command.decision == ApprovalDecision::modify ? ApprovalState::modified
+                                                               : ApprovalState::withdrawn;
+  model_.coverage.count("approval", core::approval_state_name(asked.state));
+}
+
+// Time acts before the command of an entry does.
+void ApprovalChecks::expire(const Step& step) {
+  if (!passes_time(step)) {
+    return;
+  }
+  for (auto& [record, asked] : asked_) {
+    if (asked.state == ApprovalState::pending && asked.deadline <= step.entry.time) {
+      asked.state = ApprovalState::expired;
+      model_.coverage.count("approval", "expired");
+    }
+  }
+}
+
+void ApprovalChecks::compare(const Step& step) {
+  std::map<Seq, ApprovalState> found;
+  for (const auto& [id, approval] : step.after.tables().approvals.all()) {
+    found[approval.record] = approval.state;
+  }
+  std::erase_if(asked_, [&found](const auto& each) {
+    return each.second.state != ApprovalState::pending && !found.contains(each.first);
+  });
+  for (const auto& [record, asked] : asked_) {
+    const auto at = found.find(record);
+    if (at == found.end() || at->second != asked.state) {
+      model_.fail(Check::approval, step,
+                  text("the approval at {} is {}, and should be {}", record.n,
+                       at == found.end() ? "gone" : core::approval_state_name(at->second),
+                       core::approval_state_name(asked.state)));
+    }
+  }
+}
+
+void ApprovalChecks::check(const Step& step) {
+  expire(step);
+  if (const auto* command = done<core::AskApproval>(step);
+      command != nullptr && !step.outcome->duplicate) {
+    on_asked(step, *command);
+  } else if (const auto* decided = done<core::DecideApproval>(step)) {
+    on_decided(step, *decided);
+  } else if (const auto* gone = done<core::Unregister>(step)) {
+    for (auto& [record, asked] : asked_) {
+      const bool is_theirs = asked.asker == gone->name && asked.state == ApprovalState::pending;
+      asked.state = is_theirs ? ApprovalState::withdrawn : asked.state;
+    }
+  }
+  compare(step);
+  rights_.learn(step);
+}
+
+}  // namespace parley::sim

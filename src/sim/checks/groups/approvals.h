@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/humans/approvals.h"
+#include "sim/checks/groups/rights.h"
+#include "sim/model/model.h"
+
+namespace parley::sim {
+
+// Checks what people are asked to approve: it is decided once, by one who may and did not ask, for
+// what was shown. What nobody decides in time is expired, and nothing is approved by silence.
+class ApprovalChecks {
+ public:
+  explicit ApprovalChecks(Model& model) : model_(model), rights_(model) {}
+
+  // After all effects, and after who is registered is learned.
+  void check(const Step& step);
+
+ private:
+  struct Asked {
+    std::string asker;
+    core::ProposalDigest digest{};
+    std::vector<std::string> approvers;
+    uint64_t needed = 1;
+    std::set<std::string> approved_by;
+    Time deadline{};
+    core::ApprovalState state = core::ApprovalState::pending;
+  };
+
+  void on_asked(const Step& step, const core::AskApproval& command);
+  void on_decided(const Step& step, const core::DecideApproval& command);
+  void expire(const Step& step);
+  void compare(const Step& step);
+  bool may_decide(const std::string& name, const Asked& asked) const;
+
+  Model& model_;
+  Rights rights_;
+  std::map<Seq, Asked> asked_;  // By record.
+};
+
+}  // namespace parley::sim

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// SP-08: what an agent may do only if people say so, at the real binary: asked, shown, decided once by
+// one who may, told to the asker, kept over a crash.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { binary, Broker, until } from './harness.mjs';
+
+const run = promisify(execFile);
+
+describe('approvals', () => {
+  let broker, ana, bo, people;
+
+  const human = async (name, rights) => {
+    const { json } = await broker.call('POST', '/v1/humans', { body: { name, rights } });
+    return { name: `human:${name}`, token: json.token, call: (method, path, options) => broker.call(method, path, { token: json.token, ...options }) };
+  };
+  const ask = async (who, body) => who.call('POST', '/v1/approvals', { body: { summary: 'close issue 123', ...body } });
+  const decide = (who, id, body) => who.call('POST', `/v1/approvals/${id}/decision`, { body });
+  const told = (who, event) => until(async () => {
+    const { json } = await who.call('GET', '/v1/inbox?limit=100');
+    for (const { id } of json.notifications) {
+      const { json: whole } = await who.call('GET', `/v1/messages/${id}`);
+      const message = whole.message ?? whole;
+      if (message.payload?.body?.event === event) return message.payload.body;
+    }
+    return undefined;
+  });
+
+  before(async () => {
+    broker = await Broker.start();
+    [ana, bo] = await Promise.all(['ana', 'bo'].map((name) => broker.addAgent(name)));
+    people = { mia: await human('mia', ['approver']), max: await human('max', ['approver']), tim: await human('tim', ['moderator']) };
+  });
+  after(() => broker.stop());
+
+  it('SP-08: is modified by one who may, and the asker gets what was allowed', async () => {
+    const asked = await ask(ana, { action: { close: 123, reason: 'duplicate' }, rationale: 'same steps', confidence: 0.96, message_id: 'a1' });
+    assert.equal(asked.status, 202, asked.text);
+    const { id, digest } = asked.json;
+    assert.equal((await ask(ana, { action: { close: 123, reason: 'duplicate' }, rationale: 'same steps', confidence: 0.96, message_id: 'a1' })).json.id, id);
+    assert.equal((await ask(ana, { action: { close: 124 }, message_id: 'a1' })).json.code, 'DUPLICATE_ID');
+    const notice = await told(people.mia, 'approval_asked');
+    assert.equal(notice.approval, id);
+    const shown = await people.mia.call('GET', `/v1/approvals/${id}`);
+    assert.deepEqual(shown.json.proposal, { action: { close: 123, reason: 'duplicate' }, rationale: 'same steps', confidence: 0.96 });
+    assert.equal(shown.json.may_decide, true);
+    assert.equal((await decide(people.mia, id, { decision: 'approve', digest: '00' })).json.code, 'CONFLICT');
+    const done = await decide(people.mia, id, { decision: 'modify', modification: { label: 'duplicate' }, comment: 'label it', digest });
+    assert.equal(done.status, 200, done.text);
+    assert.equal(done.json.state, 'modified');
+    const heard = await told(ana, 'approval_decided');
+    assert.deepEqual([heard.decision, heard.decided_by, heard.comment, JSON.parse(heard.modification)], ['modified', 'human:mia', 'label it', { label: 'duplicate' }]);
+    assert.deepEqual((await ana.call('GET', `/v1/approvals/${id}`)).json.modification, { label: 'duplicate' });
+    assert.equal((await decide(people.max, id, { decision: 'approve' })).json.code, 'CONFLICT');
+  });
+
+  it('SP-08: nobody else sees or decides it', async () => {
+    const { json: { id } } = await ask(ana, { approvers: ['human:max'] });
+    for (const [who, status, decided] of [[bo, 404, 404], [people.tim, 404, 404], [people.mia, 404, 404], [ana, 200, 403], [broker, 200, 403]]) {
+      assert.equal((await who.call('GET', `/v1/approvals/${id}`)).status, status);
+      assert.equal((await decide(who, id, { decision: 'approve' })).status, decided);
+    }
+    assert.equal((await bo.call('GET', '/v1/approvals')).json.total, 0);
+    assert.deepEqual((await people.mia.call('GET', '/v1/approvals?for=me&state=pending')).json.items, []);
+    assert.equal((await decide(people.max, id, { decision: 'reject' })).json.state, 'rejected');
+  });
+
+  it('wakes one who waits for something to decide', async () => {
+    const waiting = people.max.call('GET', '/v1/approvals?for=me&state=pending&wait=60s');
+    const { json: { id } } = await ask(bo, {});
+    assert.deepEqual((await waiting).json.items.map((each) => each.id), [id]);
+    assert.equal((await decide(bo, id, { decision: 'withdraw' })).json.state, 'withdrawn');
+  });
+
+  it('SP-08: silence approves nothing, and a pending one outlives a crash', async () => {
+    const { json: { id } } = await ask(ana, { timeout: '1h' });
+    const { json: short } = await ask(bo, { timeout: '1ms' });
+    assert.equal((await until(async () => {
+      const { json } = await bo.call('GET', `/v1/approvals/${short.id}`);
+      return json.state === 'pending' ? undefined : json;
+    })).state, 'expired');
+    assert.equal((await told(bo, 'approval_decided')).decision !== undefined, true);
+    await broker.kill();
+    await broker.run();
+    assert.equal((await ana.call('GET', `/v1/approvals/${id}`)).json.state, 'pending');
+    assert.equal((await bo.call('GET', `/v1/approvals/${short.id}`)).json.state, 'expired');
+    assert.equal((await decide(people.mia, short.id, { decision: 'approve' })).json.code, 'CONFLICT');
+    assert.equal((await decide(people.mia, id, { decision: 'approve' })).json.state, 'approved');
+  });
+
+  it('names what is wrong with a question', async () => {
+    for (const [body, field] of [[{ summary: '' }, '/summary'], [{ confidence: 2 }, '/confidence'], [{ priority: 'urgent' }, '/priority'],
+      [{ approvers: ['human:tim'] }, '/approvers/0'], [{ needed: 3 }, '/needed'], [{ timeout: '9000h' }, '/timeout']]) {
+      const { status, json } = await ask(ana, body);
+      assert.deepEqual([status, json.field], [400, field], JSON.stringify(json));
+    }
+  });
+
+  it('is asked and decided from the command line', async () => {
+    const env = { ...process.env, PARLEY_URL: broker.url };
+    const as = (who) => ({ env: { ...env, PARLEY_TOKEN: who.token } });
+    const { stdout } = await run(binary, ['approvals', 'ask', 'merge it', '--why', 'green'], as(ana));
+    const id = stdout.trim();
+    const picture = (await run(binary, ['approvals', 'show', id], as(people.mia))).stdout;
+    assert.match(picture, /^merge it\n/);
+    assert.match(picture, /"rationale": ?"green"/);
+    assert.match(picture, new RegExp(`parley approvals approve ${id}`));
+    const editor = `${broker.data}/editor`;
+    await writeFile(editor, '#!/bin/sh\necho \'"merge it tomorrow"\' > "$1"\n', { mode: 0o755 });
+    const modified = await run(binary, ['approvals', 'modify', id], { env: { ...as(people.mia).env, VISUAL: '', EDITOR: editor } });
+    assert.equal(modified.stdout, `modified approval ${id}\n`);
+    assert.equal((await ana.call('GET', `/v1/approvals/${id}`)).json.modification, 'merge it tomorrow');
+    assert.match((await run(binary, ['approvals', 'list'], as(people.mia))).stdout, /modified/);
+    await assert.rejects(run(binary, ['approvals', 'approve', id], as(people.max)), (error) => error.code === 1 && /modified/.test(error.stderr));
+  });
+});
