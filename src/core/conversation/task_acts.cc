@@ -192,6 +192,13 @@ void move_task(Dispatch& dispatch, Task& task, const std::string& former, Seq be
   }
 }
 
+// There was no one to take it, or no room: what was tried again just before came first.
+void fail_if_not_taken(Dispatch& dispatch, Task& task, DeliveryRef given) {
+  if (is_final(dispatch.t.messages.delivery(given).state)) {
+    set_task(dispatch, task, TaskState::failed, none);
+  }
+}
+
 void give_task(Context& context, const Envelope& e, const Route& route, MessageRef message) {
   Tables& t = context.t;
   if (!route.is_one() || !gives_work(e)) {
@@ -233,10 +240,7 @@ void give_task(Context& context, const Envelope& e, const Route& route, MessageR
                          .heard = t.now});
   }
   set_task(context.dispatch, *task, TaskState::assigned, none);
-  const State state = t.messages.delivery(t.messages.message(message).deliveries).state;
-  if (is_final(state)) {  // there was no one to take it
-    set_task(context.dispatch, *task, TaskState::failed, none);
-  }
+  fail_if_not_taken(context.dispatch, *task, t.messages.message(message).deliveries);
 }
 
 // The task of the sender's that the message names.
@@ -337,9 +341,8 @@ std::expected<AgentRef, Error> check_move(const Tables& t, const Task& task, std
       !fault.empty()) {
     return refuse(Code::payload_too_large, std::move(fault), "/to");
   }
-  if (t.load_of(ref) >= t.rules.queue_max) {
-    return refuse(Code::queue_full, "the inbox of " + quoted(receiver.name) + " is full (" +
-                                        std::to_string(t.rules.queue_max) + ", queue_max)");
+  if (const AgentRef sender = t.messages.message(message).sender; !t.has_room(ref, sender)) {
+    return refuse_full(t, ref, sender);
   }
   return ref;
 }
@@ -599,6 +602,7 @@ Outcome on(Context& context, const ReassignTask& command) {
               context.actor == none ? broker_sender : std::string_view(context.entry.actor));
   }
   set_task(context.dispatch, task, TaskState::assigned, context.actor);
+  fail_if_not_taken(context.dispatch, task, t.messages.delivery_to(message, *to));
   context.dispatch.pump(*to);
   broker_topics::audit(context.dispatch, "task_reassigned", context.entry.actor, task.id);
   return Receipt{.message = task.message, .count = 1};

@@ -21,22 +21,6 @@ namespace {
 
 using base::Code;
 
-std::unexpected<Error> refuse_full(const ConstContext& context, AgentRef ref) {
-  const Tables& t = context.t;
-  const std::string inbox = "the inbox of " + quoted(t.agents[ref].name);
-  const std::string max = std::to_string(t.rules.queue_max);
-  if (t.load_of(ref) >= t.rules.queue_max) {
-    return refuse(
-        Code::queue_full,
-        inbox + " is full (" + max + "); send again when it has settled some, or raise queue_max");
-  }
-  return refuse(Code::queue_full,
-                inbox + " is nearly full (" + std::to_string(t.load_of(ref)) + " of " + max +
-                    "), and " + std::to_string(t.agents[ref].inbox.senders.of(context.actor)) +
-                    " of it is yours; the rest is for others (share_percent of queue_max). Send "
-                    "again when it has settled some");
-}
-
 // `domain.event_type`, or collab's `topic:NAME`.
 bool is_topic_name(std::string_view name) {
   return name.starts_with("topic:") || name.find('.') != std::string_view::npos;
@@ -48,6 +32,21 @@ bool says_topic(const Envelope& e, std::string_view name) {
 }
 
 }  // namespace
+
+std::unexpected<Error> refuse_full(const Tables& t, AgentRef receiver, AgentRef sender) {
+  const std::string inbox = "the inbox of " + quoted(t.agents[receiver].name);
+  const std::string max = std::to_string(t.rules.queue_max);
+  if (t.load_of(receiver) >= t.rules.queue_max) {
+    return refuse(
+        Code::queue_full,
+        inbox + " is full (" + max + "); send again when it has settled some, or raise queue_max");
+  }
+  return refuse(Code::queue_full,
+                inbox + " is nearly full (" + std::to_string(t.load_of(receiver)) + " of " + max +
+                    "), and " + std::to_string(t.agents[receiver].inbox.senders.of(sender)) +
+                    " of it is from this sender; the rest is for others (share_percent of "
+                    "queue_max). Send again when it has settled some");
+}
 
 void deliver_to_route(Context& context, const Route& route, MessageRef message) {
   Tables& t = context.t;
@@ -150,7 +149,7 @@ std::expected<Route, Error> find_route(const ConstContext& context, const Envelo
   if (context.actor != none && route.is_one() && e.priority != Priority::critical &&
       !context.answers && !t.has_room(route.agents.front(), context.actor) &&
       !will_be_retried(t, e.dialect, route.agents.front())) {
-    return refuse_full(context, route.agents.front());
+    return refuse_full(t, route.agents.front(), context.actor);
   }
   return route;
 }

@@ -29,6 +29,9 @@ struct Route {
 // Fails where the receivers contradict each other, and where the only one has no room.
 std::expected<Route, Error> find_route(const ConstContext& context, const Envelope& e);
 
+// The receiver's inbox takes no more of this sender (`Tables::has_room`).
+std::unexpected<Error> refuse_full(const Tables& t, AgentRef receiver, AgentRef sender);
+
 // An agent that is named must be able to take the message, also as a pipeline's stage. Whom a topic
 // or everyone's channel brings what it cannot take has a dead letter instead.
 std::expected<void, Error> check_receivers(const ConstContext& context, const Envelope& e,

@@ -50,6 +50,11 @@ enum class OnTimeout : uint8_t { fail = 0, retry = 1, escalate = 2 };
 constexpr OnTimeout on_timeout_last = OnTimeout::escalate;
 std::string_view word_of(OnTimeout value);
 
+// What people must approve before it passes on: the message itself, or each answer to it.
+enum class NeedsApproval : uint8_t { nothing = 0, message = 1, answer = 2 };
+constexpr NeedsApproval needs_approval_last = NeedsApproval::answer;
+std::string_view word_of(NeedsApproval value);
+
 // Whether a message must survive a crash, or is fire and forget.
 enum class Durability : uint8_t { disk = 0, memory = 1 };
 constexpr Durability durability_last = Durability::memory;

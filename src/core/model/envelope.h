@@ -31,6 +31,8 @@ struct Envelope {
   Durability durability = Durability::disk;
   OnTimeout on_timeout = OnTimeout::fail;  // of a request
   bool requires_ack = false;
+  NeedsApproval needs_approval = NeedsApproval::nothing;
+  bool is_recoverable = false;  // of a response that reports an error: another try may do better
 
   std::string_view sender;
   std::vector<std::string_view> receivers;  // agents, topics, or `*`; the machine resolves them
@@ -40,7 +42,9 @@ struct Envelope {
   Duration ttl;               // zero: by the rules of the sender's dialect
   Duration response_timeout;  // of a request; zero: by the rules
   uint64_t sequence_number = 0;
-  int32_t confidence_ppm = -1;  // parts per million; -1: none given
+  // Parts per million; -1: none given. Of what asks: what an answer must have at least, or people
+  // decide.
+  int32_t confidence_ppm = -1;
 
   MessageId in_reply_to;
   Id128 idempotency_key;  // derived from the sender's key at the edge
@@ -80,6 +84,8 @@ struct Envelope {
     field("durability", self.durability, durability_last);
     field("on_timeout", self.on_timeout, on_timeout_last);
     field("requires_ack", self.requires_ack);
+    field("needs_approval", self.needs_approval, needs_approval_last);
+    field("is_recoverable", self.is_recoverable);
     field("sender", self.sender, Form::agent);
     field("receivers", self.receivers, Form::agent);
     field("reply_to", self.reply_to, Form::agent);
