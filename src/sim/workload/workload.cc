@@ -103,10 +103,21 @@ Command Workload::some_rare_command(uint64_t roll, uint64_t origin, Ask& ask) {
   return roll < 975 ? some_workspace(ask) : nonsense(origin, ask);
 }
 
-// Most are decided by the last who was made a moderator: those may approve, too.
+// Most are decided by the last who was made a moderator: those may approve, too. Where there is none
+// yet, one is made.
 Command Workload::some_approval(Ask& ask) {
   Random& random = setting_.random;
-  if (random.chance(400)) {
+  if (moderator_.empty()) {
+    core::Register command;
+    command.name = keep(agent_name(random.below(agents)));
+    command.kind = core::PrincipalKind::human;
+    command.rights = {"moderator", "approver"};
+    moderator_ = command.name;
+    ask.actor = std::string(core::broker_name);
+    return command;
+  }
+  if (approvals_asked_ == 0 || random.chance(350)) {
+    ++approvals_asked_;
     core::AskApproval command;
     command.id = new_id();
     command.summary = "close it";
@@ -114,20 +125,20 @@ Command Workload::some_approval(Ask& ask) {
     command.digest[0] = random.chance(800) ? 0 : 1;
     command.needed = random.chance(800) ? 1 : 2;
     command.timeout = random.chance(500) ? base::seconds(1 + random.below(30)) : base::Duration{};
-    if (!moderator_.empty() && random.chance(150)) {
+    if (random.chance(150)) {
       command.approvers.push_back(keep(moderator_));
     }
     return command;
   }
-  const bool by_right = random.chance(700);
-  ask.actor = by_right && !moderator_.empty() && random.chance(600) ? moderator_
-              : by_right                                           ? "admin"
-                                                                   : some_agent();
   core::DecideApproval command;
-  command.id = 1 + random.below(5);
+  command.id = 1 + random.below(approvals_asked_);
   command.digest[0] = random.chance(800) ? 0 : 1;
   command.decision = static_cast<core::ApprovalDecision>(random.below(4));
   command.modification = command.decision == core::ApprovalDecision::modify ? "less" : "";
+  const bool withdraws = command.decision == core::ApprovalDecision::withdraw;
+  ask.actor = withdraws || random.chance(200) ? some_agent()
+              : random.chance(700)            ? moderator_
+                                              : "admin";
   return command;
 }
 

@@ -268,10 +268,12 @@ void SettlementChecks::check_confirmed(const Step& step) {
 }
 
 // A message leaves the tables when it is settled, and its time is over or there are too many. They
-// count by weight, so there are too many where the heaviest that went has no room.
+// count by weight, so there are too many where the heaviest that went has no room. What a dead letter
+// kept is younger to the machine than to the model, so all that went of a sender counts as its own.
 void SettlementChecks::forget(const Step& step) {
   const core::Tables& t = step.after.tables();
   Holdings holdings;
+  std::map<std::string, uint64_t> went;  // Also what was old.
   uint64_t total = 0;
   for (uint32_t at = t.remembered.first(); at != core::none; at = t.remembered.next(at)) {
     const core::Message& message = t.messages.message(t.remembered[at].message);
@@ -290,8 +292,11 @@ void SettlementChecks::forget(const Step& step) {
     sent.expires_before = sent.expires;
     const bool there = t.messages.find(sent.seq) != core::none;
     const bool is_old = sent.since + model_.rules.settled_retention <= model_.now;
-    if (!there && !is_old) {
-      holdings.gone[sent.sender] += weight_max(step, sent);
+    if (!there) {
+      went[sent.sender] += weight_max(step, sent);
+      if (!is_old) {
+        holdings.gone[sent.sender] = 0;
+      }
     }
     for (const Delivery& delivery : sent.deliveries) {
       if (delivery.seen) {
@@ -305,6 +310,9 @@ void SettlementChecks::forget(const Step& step) {
       model_.coverage.count("case", "forgotten");
     }
     at = there ? std::next(at) : model_.messages.erase(at);
+  }
+  for (auto& [sender, weight] : holdings.gone) {
+    weight = went[sender];
   }
   check_fair(model_, step, "a settled message", holdings);
 }
