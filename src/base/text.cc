@@ -67,13 +67,15 @@ std::optional<uint64_t> parse_number(std::string_view text) {
                                                                 : std::nullopt;
 }
 
+bool is_invisible(char32_t character) { return is_in(invisible, character); }
+
 bool is_plain_name(std::string_view text) {
   if (text.empty() || text.front() == ' ' || text.back() == ' ') {
     return false;
   }
   for (bool is_first = true; !text.empty(); is_first = false) {
     const char32_t character = take_character(text);
-    if (character == not_utf8 || is_in(invisible, character) ||
+    if (character == not_utf8 || is_invisible(character) ||
         (is_first && is_in(combining, character))) {
       return false;
     }

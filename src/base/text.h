@@ -33,6 +33,10 @@ inline std::string_view cut(std::string_view text, size_t bytes_max) {
 // Two lower-case hexadecimal digits for each byte.
 std::string hex(std::span<const uint8_t> bytes);
 
+// Whether the character shows nothing, turns the direction of writing, or is a control character or
+// a space other than the usual one.
+bool is_invisible(char32_t character);
+
 // Whether people can tell the name from others when they see it: UTF-8 without control characters,
 // no space at either end nor one of the unusual ones, nothing invisible, nothing that turns the
 // direction of writing, and no mark in front that is drawn over what stands before the name.

@@ -261,6 +261,23 @@ TEST(JsonWriter, AnyBytesComeOutAsJson) {
   EXPECT_EQ(out, "\"\xc3\xa9\xef\xbf\xbd\xf0\x9f\x98\x80\"");
 }
 
+// What looks like another text, and means the same as the text that it is.
+TEST(JsonWriter, VisibleStringsHideNothing) {
+  const std::string text =
+      "gr\xc3\xbcn \"a\\b\"\n\x7f\xc2\xa0\xe2\x80\x8b\xe2\x80\xae\xe3\x85\xa4\xf3\xa0\x80\x81.";
+  std::string out;
+  append_visible_json_string(out, text);
+  EXPECT_EQ(out,
+            "\"gr\xc3\xbcn \\\"a\\\\b\\\"\\n\\u007f\\u00a0\\u200b\\u202e\\u3164\\udb40\\udc01.\"");
+  JsonDocument document;
+  const auto json = document.parse(out);
+  ASSERT_TRUE(json.has_value());
+  EXPECT_EQ(json->as_string(), text);
+  out.clear();
+  append_visible_json_string(out, "a\xff");
+  EXPECT_EQ(out, "\"a\\ufffd\"");
+}
+
 TEST(JsonSlices, FindMembersOfATextAsTheyAre) {
   JsonSlices slices(R"( {"a\"b" : [1,{"x":"]}"}] , "c":"d,\"" ,"e": 12 } )");
   JsonSlice slice;

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text.h"
+#include "base/unicode/utf8.h"
 #include "lib/json_fault.h"
 
 namespace parley::lib {
@@ -43,6 +45,13 @@ void append_escape(std::string& out, char c) {
       out += "\\u00";
       out += hex[static_cast<uint8_t>(c) >> 4];
       out += hex[static_cast<uint8_t>(c) & 15];
+  }
+}
+
+void append_unit(std::string& out, uint32_t unit) {
+  out += "\\u";
+  for (int shift = 12; shift >= 0; shift -= 4) {
+    out += hex[unit >> shift & 15];
   }
 }
 
@@ -137,6 +146,27 @@ void append_json_string(std::string& out, std::string_view text) {
     start = ++at;
   }
   out.append(text, start, at - start);
+  out += '"';
+}
+
+void append_visible_json_string(std::string& out, std::string_view text) {
+  out += '"';
+  while (!text.empty()) {
+    const std::string_view rest = text;
+    const auto character = static_cast<uint32_t>(base::take_character(text));
+    if (character == base::not_utf8) {
+      append_unit(out, 0xfffd);
+    } else if (character < 0x20 || character == '"' || character == '\\') {
+      append_escape(out, rest.front());
+    } else if (!base::is_invisible(character)) {
+      out += rest.substr(0, rest.size() - text.size());
+    } else if (character < 0x10000) {
+      append_unit(out, character);
+    } else {
+      append_unit(out, 0xd800 + ((character - 0x10000) >> 10));
+      append_unit(out, 0xdc00 + ((character - 0x10000) & 0x3ff));
+    }
+  }
   out += '"';
 }
 

@@ -56,6 +56,10 @@ class JsonWriter {
 // Appends `text` in quotes, escaped.
 void append_json_string(std::string& out, std::string_view text);
 
+// The same for people to read: what cannot be seen, or turns the direction of writing, is escaped,
+// too. It means the same.
+void append_visible_json_string(std::string& out, std::string_view text);
+
 // One member of an object's text, as it is there: the key with its quotes.
 struct JsonSlice {
   std::string_view key;

@@ -66,6 +66,8 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::flag_lost, "flag_lost", Check::flag},
     {Canary::right_borrowed, "right_borrowed", Check::flag},
     {Canary::approval_borrowed, "approval_borrowed", Check::approval},
+    {Canary::approval_again, "approval_again", Check::approval},
+    {Canary::approval_for_another, "approval_for_another", Check::approval},
     {Canary::approval_never_expires, "approval_never_expires", Check::approval},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},

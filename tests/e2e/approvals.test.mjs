@@ -3,6 +3,7 @@
 // one who may, told to the asker, kept over a crash.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -42,6 +43,7 @@ describe('approvals', () => {
     const { id, digest } = asked.json;
     assert.equal((await ask(ana, { action: { close: 123, reason: 'duplicate' }, rationale: 'same steps', confidence: 0.96, message_id: 'a1' })).json.id, id);
     assert.equal((await ask(ana, { action: { close: 124 }, message_id: 'a1' })).json.code, 'DUPLICATE_ID');
+    assert.equal((await ask(ana, { action: { close: 123, reason: 'duplicate' }, rationale: 'same steps', confidence: 0.96, message_id: 'a1', timeout: '1h' })).json.code, 'DUPLICATE_ID');
     const notice = await told(people.mia, 'approval_asked');
     assert.equal(notice.approval, id);
     const shown = await people.mia.call('GET', `/v1/approvals/${id}`);
@@ -73,6 +75,60 @@ describe('approvals', () => {
     const { json: { id } } = await ask(bo, {});
     assert.deepEqual((await waiting).json.items.map((each) => each.id), [id]);
     assert.equal((await decide(bo, id, { decision: 'withdraw' })).json.state, 'withdrawn');
+  });
+
+  it('waits for an approval, and for no other mail', async () => {
+    let ended = false;
+    const waiting = people.max.call('GET', '/v1/approvals?for=me&state=pending&wait=60s').finally(() => { ended = true; });
+    for (let n = 0; n < 5; ++n) {
+      const { json: { id } } = await bo.send('human:max', { n });
+      await until(async () => (await people.max.call('GET', '/v1/inbox?limit=100')).json.notifications.some((each) => each.id === id));
+    }
+    assert.equal(ended, false);
+    const { json: { id } } = await ask(bo, {});
+    assert.deepEqual((await waiting).json.items.map((each) => each.id), [id]);
+    assert.equal((await decide(bo, id, { decision: 'withdraw' })).json.state, 'withdrawn');
+    assert.deepEqual((await people.max.call('GET', '/v1/approvals?for=me&state=pending&wait=1s')).json, { items: [], total: 0 });
+  });
+
+  it('lists very many page by page, each once', async () => {
+    const asked = [];
+    for (let n = 0; n < 150; ++n) asked.push((await ask(bo, { approvers: ['human:max'] })).json.id);
+    const found = [];
+    for (let cursor = ''; cursor !== undefined;) {
+      const { json } = await people.max.call('GET', `/v1/approvals?for=me&state=pending&limit=70${cursor && `&cursor=${cursor}`}`);
+      assert.equal(json.total, 150);
+      found.push(...json.items.map((each) => each.id));
+      cursor = json.next;
+    }
+    assert.deepEqual(found, asked.reverse());
+    for (const id of asked) assert.equal((await decide(bo, id, { decision: 'withdraw' })).status, 200);
+  });
+
+  it('SP-08: an admin who was not named rejects, and allows nothing', async () => {
+    const { json: { id } } = await ask(ana, { approvers: ['human:max'] });
+    assert.equal((await decide(broker, id, { decision: 'approve' })).status, 403);
+    assert.equal((await decide(broker, id, { decision: 'modify', modification: 1 })).status, 403);
+    assert.equal((await decide(broker, id, { decision: 'reject' })).json.state, 'rejected');
+  });
+
+  it('SP-08: shows what is proposed, and not how it was written', async () => {
+    const forged = `{"summary":"close\\n\\nit","action":{"close":1,${'\n'.repeat(40)}   "note": "\u202e\u200bx"},\t"rationale":"ok"}`;
+    const { status, text: refusal, json: { id, digest } } = await ana.call('POST', '/v1/approvals', { body: forged });
+    assert.equal(status, 202, refusal);
+    const proposal = '{"action":{"close":1,"note":"\\u202e\\u200bx"},"rationale":"ok"}';
+    const { text } = await people.mia.call('GET', `/v1/approvals/${id}`);
+    assert.ok(text.includes(`"proposal":${proposal}`), text);
+    assert.equal(createHash('sha256').update(proposal).digest('hex'), digest);
+    const { stdout } = await run(binary, ['approvals', 'show', String(id)], { env: { ...process.env, PARLEY_URL: broker.url, PARLEY_TOKEN: people.mia.token } });
+    assert.ok(stdout.startsWith('close\\x0a\\x0ait\n\n{\n  "action": {\n    "close": 1,\n    "note": "\\u202e\\u200bx"\n  },\n  "rationale": "ok"\n}\n'), stdout);
+    for (const [body, field] of [['{"summary":"x","action":{"a":[{"b/c":1,"b/c":2}]}}', '/action/a/0/b~1c'], ['{"summary":"x","action":1,"action":2}', '/action']]) {
+      const { status: code, json } = await ana.call('POST', '/v1/approvals', { body });
+      assert.deepEqual([code, json.code, json.field], [400, 'BAD_REQUEST', field], JSON.stringify(json));
+    }
+    const twice = await people.mia.call('POST', `/v1/approvals/${id}/decision`, { body: '{"decision":"modify","modification":{"a":1,"a":2}}' });
+    assert.deepEqual([twice.status, twice.json.field], [400, '/modification/a']);
+    assert.equal((await decide(people.mia, id, { decision: 'reject' })).json.state, 'rejected');
   });
 
   it('SP-08: silence approves nothing, and a pending one outlives a crash', async () => {

@@ -14,6 +14,7 @@
 #include "app/options.h"
 #include "app/route_command.h"
 #include "app/text/compose.h"
+#include "app/text/json.h"
 #include "app/text/terminal.h"
 #include "lib/json_writer.h"
 
@@ -30,26 +31,26 @@ Table::Cell state_of(Json approval) {
 
 // What is asked first, then who and until when: a person reads this and decides.
 int show(Json answer, const Given& /*given*/) {
-  std::printf("%s\n\n", printable(text_of(answer, "summary")).c_str());
+  std::printf("%s\n\n", visible(text_of(answer, "summary")).c_str());
   if (const Json proposal = answer.find("proposal")) {
-    std::printf("%s\n\n", printable_json(proposal.raw()).c_str());
+    std::printf("%s\n\n", laid_out(proposal).c_str());
   }
   Table table({"FIELD", "VALUE"});
   for (const std::string_view key :
        {"id", "state", "from", "priority", "created_at", "deadline", "needed", "decided_by",
         "decided_at", "comment", "digest"}) {
     if (const std::string value = text_of(answer, key); !value.empty()) {
-      table.add({{std::string(key)}, {printable(value)}});
+      table.add({{std::string(key)}, {visible(value)}});
     }
   }
   for (const std::string_view key : {"approvers", "approved_by"}) {
     if (const std::string names = joined(answer.find(key)); !names.empty()) {
-      table.add({{std::string(key)}, {printable(names)}});
+      table.add({{std::string(key)}, {visible(names)}});
     }
   }
   std::printf("%s", table.render(wants_colours()).c_str());
   if (const Json modification = answer.find("modification")) {
-    std::printf("\nmay be done instead:\n%s\n", printable_json(modification.raw()).c_str());
+    std::printf("\nmay be done instead:\n%s\n", laid_out(modification).c_str());
   }
   if (const Json may = answer.find("may_decide"); may && may.as_bool().value_or(false)) {
     const std::string id = text_of(answer, "id");
@@ -126,7 +127,7 @@ int modify(const Modification& options) {
   }
   const Json proposal = approval->find("proposal");
   const Json action = proposal ? proposal.find("action") : Json();
-  const std::string before = action ? printable_json(action.raw()) + "\n" : "";
+  const std::string before = action ? laid_out(action) + "\n" : "";
   auto after = options.action.empty() ? edited(before) : read_source(options.action);
   if (!after) {
     return complain(after.error());

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "lib/json_fault.h"
 
 namespace parley::app {
@@ -84,7 +85,7 @@ std::string formatted(const char* format, uint32_t value) {
 // Copies the text; calls `hide` with the code point of what must not be printed raw, or with the
 // byte (and `is_byte`) where there is no UTF-8.
 template <typename Hide>
-std::string cleaned(std::string_view text, bool keeps_lines, Hide hide) {
+std::string cleaned(std::string_view text, bool keeps_lines, Hide hide, bool is_strict = false) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
@@ -97,7 +98,7 @@ std::string cleaned(std::string_view text, bool keeps_lines, Hide hide) {
     const std::string_view character = text.substr(0, length);
     const uint32_t point = code_point(character);
     const bool keeps = keeps_lines && (point == '\n' || point == '\t');
-    if (!keeps && is_in(hidden, point)) {
+    if (!keeps && (is_in(hidden, point) || (is_strict && base::is_invisible(point)))) {
       out += hide(point, false);
     } else {
       out += character;
@@ -151,6 +152,8 @@ std::string padded(const std::string& text, size_t columns) {
 }  // namespace
 
 std::string printable(std::string_view text) { return cleaned(text, false, escape); }
+
+std::string visible(std::string_view text) { return cleaned(text, false, escape, true); }
 
 std::string printable_lines(std::string_view text) { return cleaned(text, true, escape); }
 

@@ -12,6 +12,9 @@ namespace parley::app {
 // direction of text and bytes that are not UTF-8 are shown as `\x1b` or `\u{202e}`.
 std::string printable(std::string_view text);
 
+// The same, and what else cannot be seen is escaped, too: for what people decide on.
+std::string visible(std::string_view text);
+
 // The same, but keeps line ends and tabs: for bodies.
 std::string printable_lines(std::string_view text);
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "app/text/json.h"
 #include "lib/json.h"
 
 namespace parley::app {
@@ -18,6 +19,32 @@ TEST(Printable, HidesWhatCouldRewriteATerminal) {
   EXPECT_EQ(printable("a\xe2\x80\xae"
                       "b"),
             "a\\u{202e}b");
+}
+
+// SP-08: what people decide on hides nothing, not even what a script may need.
+TEST(Visible, ShowsWhatCannotBeSeen) {
+  EXPECT_EQ(visible("plain, gr\xc3\xbcn"), "plain, gr\xc3\xbcn");
+  EXPECT_EQ(visible("a\xe2\x80\x8d"
+                    "b\xe3\x85\xa4\xe2\x80\xae\n"),
+            "a\\u{200d}b\\u{3164}\\u{202e}\\x0a");
+}
+
+// SP-08
+TEST(LaidOut, HasALayoutOfItsOwn) {
+  lib::JsonDocument document;
+  const auto json =
+      document.parse("{\"a\":[ 1,\n\n\n {\"b\":\"x\\n\xe2\x80\xae\"}], \"c\" : { }, \"d\":[ ]}");
+  ASSERT_TRUE(json.has_value());
+  EXPECT_EQ(laid_out(*json), R"({
+  "a": [
+    1,
+    {
+      "b": "x\n\u202e"
+    }
+  ],
+  "c": {},
+  "d": []
+})");
 }
 
 TEST(Printable, ShowsBytesThatAreNotUtf8) {

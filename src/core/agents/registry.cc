@@ -278,7 +278,11 @@ Outcome on(Context& context, const Register& command) {
     for (const std::string_view right : command.rights) {
       rights = static_cast<uint8_t>(rights | parse_right(right));
     }
+    const bool could_approve = may_approve(agent);
     t.agents.set_rights(ref, rights);
+    if (could_approve && !may_approve(agent)) {
+      lose_right_to_approve(t, command.name);
+    }
   }
   if (command.token != TokenHash{}) {
     t.agents.add_token(ref, command.token, command.only_token ? 1 : t.rules.tokens_per_agent_max);

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "core/holds/hold_acts.h"
+#include "core/limits/admission.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/outbox/outbox_acts.h"
@@ -148,33 +149,12 @@ Checked check_change(const ConstContext& context, const Session& session, const 
   return c.act == SessionAct::add_participant ? check_newcomer(t, session, c.subject) : Checked();
 }
 
-// What an agent does to sessions is told to others whether they want it or not, so it is limited as
-// what it sends is.
 std::expected<void, Error> charge_notices(Context& context, uint64_t count) {
-  Tables& t = context.t;
-  const uint64_t per_min = t.rules.session_notices;
-  if (context.actor == none || per_min == 0 || count == 0 ||
-      t.agents[context.actor].kind != PrincipalKind::agent) {
-    return {};
+  if (auto good = check_notices(context, count); !good) {
+    return good;
   }
-  Bucket& bucket = t.buckets.at(Buckets::notices(t.agents[context.actor].name), t.now);
-  const Duration used = bucket.used(t.now);
-  const Duration cost = cost_of(count, per_min);
-  if (used.us + cost.us <= Bucket::minute.us) {
-    (void)bucket.take(t.now, cost);
-    return {};
-  }
-  const std::string what = "this would be told to " + std::to_string(count) +
-                           " who take part, and what you do to sessions may cause " +
-                           std::to_string(per_min) +
-                           " notices in a minute (session.notices_per_min); ";
-  if (count > per_min) {  // no time to wait helps
-    return refuse(Code::fan_out_limit, what + "ask an admin to raise it");
-  }
-  return std::unexpected(Error{Code::fan_out_limit,
-                               what + "wait, or ask an admin to raise it",
-                               {},
-                               Duration{used.us + cost.us - Bucket::minute.us}});
+  count_notices(context, count);
+  return {};
 }
 
 void tell_change(Dispatch& dispatch, const Session& session, std::string_view to,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/limits/admission.h"
 #include "core/model/refusal.h"
 #include "core/outbox/outbox_acts.h"
 #include "core/topics/broker_topics.h"
@@ -19,17 +20,40 @@ using base::Code;
 constexpr size_t told_max = 16;
 constexpr uint64_t needed_max = 2;
 
-bool has_right(const Agent& agent) {
-  return agent.kind == PrincipalKind::admin || agent.has(Right::admin) ||
-         agent.has(Right::approver);
-}
-
 // The same question, asked before by the same agent; nullptr when there is none. A former agent of
 // the name is another one.
 const Approval* asked_before(const ConstContext& context, const AskApproval& command) {
   const Agent& asker = context.t.agents[context.actor];
   const Approval* const approval = context.t.approvals.find_sent(asker.name, command.id);
   return approval == nullptr || approval->since < asker.registered ? nullptr : approval;
+}
+
+// The same proposal under the same terms.
+bool is_same(const Approval& approval, const AskApproval& command) {
+  return approval.digest == command.digest && approval.summary == command.summary &&
+         approval.priority == command.priority && approval.needed == command.needed &&
+         approval.timeout == command.timeout &&
+         std::ranges::equal(approval.approvers, command.approvers);
+}
+
+// What is asked, before it has a number.
+Approval proposal_of(const ConstContext& context, const AskApproval& command) {
+  const Tables& t = context.t;
+  const Duration timeout = command.timeout.us > 0 ? command.timeout : t.rules.approval_timeout;
+  const Time deadline = context.now() + timeout;
+  const Duration remind = t.rules.approval_reminder;
+  return {.record = context.entry.seq,
+          .message = command.id,
+          .asker = t.agents[context.actor].name,
+          .summary = std::string(command.summary),
+          .digest = command.digest,
+          .priority = command.priority,
+          .approvers = {command.approvers.begin(), command.approvers.end()},
+          .needed = command.needed,
+          .timeout = command.timeout,
+          .since = context.now(),
+          .deadline = deadline,
+          .remind_at = remind.us == 0 ? deadline : std::min(deadline, context.now() + remind)};
 }
 
 Checked check_approvers(const ConstContext& context, const AskApproval& command) {
@@ -45,7 +69,7 @@ Checked check_approvers(const ConstContext& context, const AskApproval& command)
     const std::string_view name = command.approvers[n];
     const AgentRef ref = t.agents.find(name);
     const std::string field = "/approvers/" + std::to_string(n);
-    if (ref == none || !has_right(t.agents[ref])) {
+    if (ref == none || !may_approve(t.agents[ref])) {
       return refuse(Code::bad_request,
                     quoted_start(name) +
                         " may not approve anything; name people with the right `approver`, or "
@@ -66,22 +90,45 @@ Checked check_approvers(const ConstContext& context, const AskApproval& command)
   return {};
 }
 
-// Who may decide and is told, in the order of their names.
+// Who may decide now, in the order of their names; of those who are not named the ones with the
+// right of their own.
 std::vector<std::string> deciders(const Tables& t, const Approval& approval) {
-  std::vector<std::string> names = approval.approvers;
-  if (names.empty()) {
-    for (const AgentRef ref : t.agents.directory().with_right(Right::approver)) {
-      if (may_decide(t, ref, approval)) {
-        names.push_back(t.agents[ref].name);
-      }
+  std::vector<std::string> names;
+  const auto add = [&](AgentRef ref) {
+    if (may_decide(t, ref, approval)) {
+      names.push_back(t.agents[ref].name);
     }
+  };
+  if (approval.approvers.empty()) {
+    std::ranges::for_each(t.agents.directory().with_right(Right::approver), add);
+  }
+  for (const std::string& name : approval.approvers) {
+    add(t.agents.find(name));
   }
   std::ranges::sort(names);
+  return names;
+}
+
+// Who is told: those who may decide. Where nobody may, those who answer for the workspace, who can
+// reject it.
+std::vector<std::string> told_of(const Tables& t, const Approval& approval) {
+  std::vector<std::string> names = deciders(t, approval);
+  if (names.empty()) {
+    for (const AgentRef ref : t.agents.stewards()) {
+      names.push_back(t.agents[ref].name);
+    }
+  }
   names.resize(std::min(names.size(), told_max));
   return names;
 }
 
-// Where nobody has the right, those who answer for the workspace learn of it.
+// Who does not read is not told more and more, and has room for the mail of others: the list shows
+// what waits. As with the broker's news, half of an inbox is enough.
+bool has_room_for_notice(const Tables& t, std::string_view name) {
+  const uint64_t load = t.load_of(t.agents.find(name)) + t.outbox.owed_to(name);
+  return load < (t.rules.queue_max + 1) / 2;
+}
+
 void tell_deciders(Dispatch& dispatch, const Approval& approval, OutboxKind kind) {
   OutboxItem item{.kind = kind,
                   .to = {},
@@ -91,14 +138,20 @@ void tell_deciders(Dispatch& dispatch, const Approval& approval, OutboxKind kind
                             {"asker", approval.asker},
                             {"summary", approval.summary},
                             {"deadline", approval.deadline}}};
-  const std::vector<std::string> names = deciders(dispatch.t, approval);
-  if (names.empty()) {
-    owe_stewards(dispatch, std::move(item));
-    return;
+  for (const std::string& name : told_of(dispatch.t, approval)) {
+    if (has_room_for_notice(dispatch.t, name)) {
+      item.to = name;
+      owe(dispatch, item);
+    }
   }
-  for (const std::string& name : names) {
-    item.to = name;
-    owe(dispatch, item);
+}
+
+// Nobody of those who are named can decide any more: who answers for the workspace is told, by the
+// reminder that is due now. There may be very many; time does some of them in each entry.
+void remind_if_orphaned(Tables& t, uint64_t id) {
+  const Approval& approval = *t.approvals.find(id);
+  if (!approval.approvers.empty() && deciders(t, approval).empty()) {
+    t.approvals.remind_again(id, std::min(approval.deadline, t.now));
   }
 }
 
@@ -118,11 +171,14 @@ void end_approval(Dispatch& dispatch, uint64_t id, const Approvals::End& how,
   if (!modification.empty()) {
     facts.push_back({"modification", std::string(modification)});
   }
-  owe(dispatch, {.kind = OutboxKind::approval_decided,
-                 .to = approval.asker,
-                 .about = {},
-                 .priority = approval.priority,
-                 .facts = std::move(facts)});
+  // Who takes it back knows.
+  if (how.state != ApprovalState::withdrawn) {
+    owe(dispatch, {.kind = OutboxKind::approval_decided,
+                   .to = approval.asker,
+                   .about = {},
+                   .priority = approval.priority,
+                   .facts = std::move(facts)});
+  }
   broker_topics::audit(dispatch, "approval_" + std::string(approval_state_name(how.state)),
                        approval.decided_by, std::to_string(id));
 }
@@ -164,16 +220,36 @@ ApprovalState state_after(ApprovalDecision decision) {
   return ApprovalState::rejected;
 }
 
+// Votes count while who gave them may decide. True when there are enough with this one.
+bool count_vote(Tables& t, uint64_t id, std::string_view by) {
+  const Approval& approval = *t.approvals.find(id);
+  const std::vector<std::string> voters = approval.approved_by;  // a copy: some go
+  for (const std::string& name : voters) {
+    if (!may_decide(t, t.agents.find(name), approval)) {
+      t.approvals.drop_vote(id, name);
+    }
+  }
+  t.approvals.approve(id, by);
+  return approval.approved_by.size() >= approval.needed;
+}
+
 }  // namespace
+
+bool may_approve(const Agent& agent) {
+  return agent.kind == PrincipalKind::admin || agent.has(Right::admin) ||
+         agent.has(Right::approver);
+}
 
 bool may_decide(const Tables& tables, AgentRef principal, const Approval& approval) {
   if (principal == none || tables.agents[principal].name == approval.asker) {
     return false;
   }
   const Agent& agent = tables.agents[principal];
-  return has_right(agent) && (approval.approvers.empty() ||
-                              std::ranges::find(approval.approvers, agent.name) !=
-                                  approval.approvers.end());
+  const auto has = [&agent](const std::vector<std::string>& names) {
+    return std::ranges::find(names, agent.name) != names.end();
+  };
+  return may_approve(agent) &&
+         (approval.approvers.empty() || (has(approval.approvers) && !has(approval.gone)));
 }
 
 Checked check(const ConstContext& context, const AskApproval& command) {
@@ -182,9 +258,10 @@ Checked check(const ConstContext& context, const AskApproval& command) {
     return refuse(Code::forbidden, "only a registered principal asks for an approval");
   }
   if (const Approval* const before = asked_before(context, command); before != nullptr) {
-    return before->digest == command.digest
+    return is_same(*before, command)
                ? Checked()
-               : refuse(Code::duplicate_id, "you have asked something else with this id");
+               : refuse(Code::duplicate_id,
+                        "you have asked something else with this id, or under other terms");
   }
   if (command.summary.empty() || command.summary.size() > t.rules.reason_bytes_max) {
     return refuse(Code::bad_request,
@@ -212,10 +289,13 @@ Checked check(const ConstContext& context, const AskApproval& command) {
                         "withdraw some, or wait until some are decided");
   }
   if (t.approvals.open() >= t.rules.approvals_max) {
-    return refuse(Code::limit_reached,
-                  "people have as many open approvals as there may be (approvals_max); try later");
+    return refuse(
+        Code::limit_reached,
+        "people have as many open approvals as there may be (approvals_max); try when "
+        "some are decided, or ask a maintainer or an admin to reject some, or an admin to "
+        "raise it");
   }
-  return {};
+  return check_caused(context, command.priority, told_of(t, proposal_of(context, command)).size());
 }
 
 Outcome on(Context& context, const AskApproval& command) {
@@ -226,22 +306,9 @@ Outcome on(Context& context, const AskApproval& command) {
   if (const Approval* const before = asked_before(context, command); before != nullptr) {
     return Receipt{.message = before->record, .duplicate = true};
   }
-  const Duration timeout = command.timeout.us > 0 ? command.timeout : t.rules.approval_timeout;
-  const Time deadline = t.now + timeout;
-  const Duration remind = t.rules.approval_reminder;
-  const uint64_t id = t.approvals.add(
-      {.record = context.entry.seq,
-       .message = command.id,
-       .asker = t.agents[context.actor].name,
-       .summary = std::string(command.summary),
-       .digest = command.digest,
-       .priority = command.priority,
-       .approvers = {command.approvers.begin(), command.approvers.end()},
-       .needed = command.needed,
-       .since = t.now,
-       .deadline = deadline,
-       .remind_at = remind.us == 0 ? deadline : std::min(deadline, t.now + remind)},
-      t.rules.approvals_max);
+  Approval approval = proposal_of(context, command);
+  count_caused(context, command.priority, told_of(t, approval).size());
+  const uint64_t id = t.approvals.add(std::move(approval), t.rules.approvals_max);
   tell_deciders(context.dispatch, *t.approvals.find(id), OutboxKind::approval_asked);
   broker_topics::audit(context.dispatch, "approval_asked", context.entry.actor,
                        std::to_string(id));
@@ -258,10 +325,15 @@ Checked check(const ConstContext& context, const DecideApproval& command) {
   if (approval == nullptr || (!is_asker && !decides && !is_maintainer(context))) {
     return refuse(Code::not_found, "there is no approval " + std::to_string(command.id));
   }
-  if (command.decision == ApprovalDecision::withdraw ? !is_asker : !decides) {
+  // Who answers for the workspace makes room, and never allows anything by that.
+  const bool makes_room = command.decision == ApprovalDecision::reject && !is_asker;
+  if (command.decision == ApprovalDecision::withdraw
+          ? !is_asker
+          : !decides && !(makes_room && is_maintainer(context))) {
     return refuse(Code::forbidden, command.decision == ApprovalDecision::withdraw
                                        ? "only who asked withdraws it"
-                                       : "only those who were asked decide this");
+                                       : "only those who were asked decide this; maintainers and "
+                                         "admins may reject it");
   }
   if (!approval->is_open()) {
     return refuse(Code::conflict,
@@ -291,17 +363,11 @@ Outcome on(Context& context, const DecideApproval& command) {
     return std::unexpected(good.error());
   }
   Tables& t = context.t;
-  const Approval& approval = *t.approvals.find(command.id);
-  const Seq record = approval.record;
+  const Seq record = t.approvals.find(command.id)->record;
   const std::string& by = t.agents[context.actor].name;
-  if (command.decision == ApprovalDecision::approve &&
-      approval.approved_by.size() + 1 < approval.needed) {
-    t.approvals.approve(command.id, by);
+  if (command.decision == ApprovalDecision::approve && !count_vote(t, command.id, by)) {
     broker_topics::audit(context.dispatch, "approval_seconded", by, std::to_string(command.id));
     return Receipt{.message = record};
-  }
-  if (command.decision == ApprovalDecision::approve) {
-    t.approvals.approve(command.id, by);
   }
   end_approval(context.dispatch, command.id,
                {.state = state_after(command.decision),
@@ -339,6 +405,16 @@ void leave_approvals(Dispatch& dispatch, std::string_view name) {
                        .by = broker_sender,
                        .comment = "who asked is gone",
                        .at = dispatch.t.now});
+  }
+  for (const uint64_t id : approvals.open_ids_with(name)) {
+    approvals.lose(id, name);
+    remind_if_orphaned(dispatch.t, id);
+  }
+}
+
+void lose_right_to_approve(Tables& t, std::string_view name) {
+  for (const uint64_t id : t.approvals.open_ids_with(name)) {
+    remind_if_orphaned(t, id);
   }
 }
 

@@ -5,8 +5,11 @@
 
 namespace parley::core {
 
-// Whether the principal may decide: it is named, or nobody is and it has the right to approve, as
-// an admin has. Who asked never decides.
+// Whether it has the right to approve, as an admin has.
+bool may_approve(const Agent& agent);
+
+// Whether the principal may decide: it has the right, and it is named or nobody is. Who asked never
+// decides, nor does another one under the name of a former principal who was named.
 bool may_decide(const Tables& tables, AgentRef principal, const Approval& approval);
 
 Checked check(const ConstContext& context, const AskApproval& command);
@@ -18,7 +21,10 @@ Outcome on(Context& context, const DecideApproval& command);
 void advance_approvals(Dispatch& dispatch);
 Time approvals_due(const Tables& tables);
 
-// The one who asked is gone, so its questions are withdrawn.
+// The principal is gone: its questions are withdrawn, its votes count no more. Where nobody is left
+// who was named and may decide, those who answer for the workspace are told.
 void leave_approvals(Dispatch& dispatch, std::string_view name);
+// The same, of one who is still there and may approve nothing any more.
+void lose_right_to_approve(Tables& tables, std::string_view name);
 
 }  // namespace parley::core

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/humans/approvals.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/check.h"
 #include "core/model/wire.h"
 
 namespace parley::core {
+
+namespace {
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+}  // namespace
 
 std::string_view approval_state_name(ApprovalState state) {
   constexpr std::array<std::string_view, 6> names = {"pending",  "approved", "rejected",
@@ -50,6 +59,19 @@ void Approvals::approve(uint64_t id, std::string_view by) {
   cases_.change(id, [by](Approval& approval) { approval.approved_by.emplace_back(by); });
 }
 
+void Approvals::drop_vote(uint64_t id, std::string_view of) {
+  cases_.change(id, [of](Approval& approval) { std::erase(approval.approved_by, of); });
+}
+
+void Approvals::lose(uint64_t id, std::string_view name) {
+  cases_.change(id, [name](Approval& approval) {
+    std::erase(approval.approved_by, name);
+    if (contains(approval.approvers, name) && !contains(approval.gone, name)) {
+      approval.gone.emplace_back(name);
+    }
+  });
+}
+
 void Approvals::remind_again(uint64_t id, Time at) {
   due_.erase({find(id)->remind_at, id});
   due_.emplace(at, id);
@@ -68,6 +90,18 @@ std::vector<uint64_t> Approvals::open_ids_of(std::string_view asker) const {
   }
   for (const auto& [at, id] : due_) {
     if (find(id)->asker == asker) {
+      ids.push_back(id);
+    }
+  }
+  return ids;
+}
+
+std::vector<uint64_t> Approvals::open_ids_with(std::string_view name) const {
+  std::vector<uint64_t> ids;
+  for (const auto& [at, id] : due_) {
+    const Approval& approval = *find(id);
+    const bool is_named = contains(approval.approvers, name) && !contains(approval.gone, name);
+    if (is_named || contains(approval.approved_by, name)) {
       ids.push_back(id);
     }
   }

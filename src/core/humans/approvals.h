@@ -37,8 +37,10 @@ struct Approval {
   std::string summary;
   ProposalDigest digest{};
   Priority priority = Priority::normal;
-  std::vector<std::string> approvers{};  // none: whoever has the right
+  std::vector<std::string> approvers{};  // as named; none: whoever has the right
+  std::vector<std::string> gone{};       // of those: removed since; who has the name now is another
   uint64_t needed = 1;
+  Duration timeout{};                      // as asked; 0: the rule's
   std::vector<std::string> approved_by{};  // so far
   Time since{};
   Time deadline{};
@@ -60,7 +62,9 @@ struct Approval {
     field("digest", self.digest);
     field("priority", self.priority, priority_last);
     field("approvers", self.approvers);
+    field("gone", self.gone);
     field("needed", self.needed);
+    field("timeout", self.timeout);
     field("approved_by", self.approved_by);
     field("since", self.since);
     field("deadline", self.deadline);
@@ -89,6 +93,10 @@ class Approvals {
   };
   void end(uint64_t id, const End& how);
   void approve(uint64_t id, std::string_view by);  // one more of those that are needed
+  void drop_vote(uint64_t id, std::string_view of);
+  // The principal is removed: its vote counts no more, and who is registered under its name later
+  // was not named.
+  void lose(uint64_t id, std::string_view name);
   void remind_again(uint64_t id, Time at);
 
   const Approval* find(uint64_t id) const { return cases_.find(id); }
@@ -99,6 +107,8 @@ class Approvals {
   size_t open_of(std::string_view asker) const { return cases_.open_of(asker); }
   // Those that the asker waits for.
   std::vector<uint64_t> open_ids_of(std::string_view asker) const;
+  // The open ones that the name was named for, or has approved; by when they are due.
+  std::vector<uint64_t> open_ids_with(std::string_view name) const;
 
   // time_max when there is none.
   Time next_due() const { return due_.empty() ? base::time_max : due_.begin()->first; }

@@ -152,10 +152,10 @@ std::expected<void, Error> check_fan_out(const ConstContext& context, uint64_t c
 }
 
 // Critical messages pass all rates. So whoever calls everything critical is stopped here.
-std::expected<void, Error> check_critical(const ConstContext& context, const Envelope& e) {
+std::expected<void, Error> check_critical(const ConstContext& context, Priority priority) {
   const Tables& t = context.t;
   const uint64_t per_min = t.rules.guard_critical;
-  if (per_min == 0 || e.priority != Priority::critical) {
+  if (per_min == 0 || priority != Priority::critical) {
     return {};
   }
   const Duration used = t.agents[context.actor].critical.used(context.now());
@@ -168,6 +168,19 @@ std::expected<void, Error> check_critical(const ConstContext& context, const Env
                         " critical messages in a minute (guard.critical_per_min); send it later or "
                         "with a lower priority, or ask an admin to raise the limit",
                     wait);
+}
+
+void book(const Tables& t, Agent& sender, Priority priority, uint64_t receivers) {
+  if (t.rules.guard_fan_out > 0) {
+    (void)sender.fan_out.take(t.now, cost_of(receivers, t.rules.guard_fan_out));
+  }
+  if (t.rules.guard_critical > 0 && priority == Priority::critical) {
+    (void)sender.critical.take(t.now, cost_of(1, t.rules.guard_critical));
+  }
+}
+
+bool is_agent(const ConstContext& context) {
+  return context.actor != none && context.t.agents[context.actor].kind == PrincipalKind::agent;
 }
 
 // By the conversation, by what links conversations, and by the two of them where each message
@@ -316,7 +329,7 @@ std::expected<void, Error> check_limits(const ConstContext& context, const Envel
   if (auto good = check_budget(context); !good) {
     return good;
   }
-  if (auto good = check_critical(context, e); !good) {
+  if (auto good = check_critical(context, e.priority); !good) {
     return good;
   }
   plan.receivers = count_receivers(context, route);
@@ -353,16 +366,63 @@ void count_sent(Context& context, const Send& command, const SendPlan& plan) {
   sender.budget.turn(t.now);
   ++sender.budget.messages;
   sender.budget.tokens = base::saturating_sum(sender.budget.tokens, command.tokens);
-  if (t.rules.guard_fan_out > 0) {
-    (void)sender.fan_out.take(t.now, cost_of(plan.receivers, t.rules.guard_fan_out));
-  }
-  if (t.rules.guard_critical > 0 && e.priority == Priority::critical) {
-    (void)sender.critical.take(t.now, cost_of(1, t.rules.guard_critical));
-  }
+  book(t, sender, e.priority, plan.receivers);
   for (const Exchange& exchange : plan.exchanges) {
     if (exchange.key != 0) {
       t.exchanges.put(exchange, t.now, t.rules.guard_ping_pong_window, t.rules.guard_conversations);
     }
+  }
+}
+
+Checked check_notices(const ConstContext& context, uint64_t told) {
+  const Tables& t = context.t;
+  const uint64_t per_min = t.rules.session_notices;
+  if (!is_agent(context) || per_min == 0 || told == 0) {
+    return {};
+  }
+  const Duration used =
+      t.buckets.used(Buckets::notices(t.agents[context.actor].name), context.now());
+  const Duration cost = cost_of(told, per_min);
+  if (used.us + cost.us <= Bucket::minute.us) {
+    return {};
+  }
+  const std::string what = "this would be told to " + std::to_string(told) +
+                           " others, and what you do to sessions and ask people to approve may "
+                           "cause " +
+                           std::to_string(per_min) +
+                           " notices in a minute (session.notices_per_min); ";
+  if (told > per_min) {  // no time to wait helps
+    return refuse(Code::fan_out_limit, what + "ask an admin to raise it");
+  }
+  return refuse_for(Code::fan_out_limit, what + "wait, or ask an admin to raise it",
+                    Duration{used.us + cost.us - Bucket::minute.us});
+}
+
+void count_notices(Context& context, uint64_t told) {
+  Tables& t = context.t;
+  if (is_agent(context) && t.rules.session_notices > 0 && told > 0) {
+    Bucket& bucket = t.buckets.at(Buckets::notices(t.agents[context.actor].name), t.now);
+    (void)bucket.take(t.now, cost_of(told, t.rules.session_notices));
+  }
+}
+
+Checked check_caused(const ConstContext& context, Priority priority, uint64_t told) {
+  if (!is_agent(context)) {
+    return {};
+  }
+  if (auto good = check_critical(context, priority); !good) {
+    return good;
+  }
+  if (auto good = check_fan_out(context, told); !good) {
+    return good;
+  }
+  return check_notices(context, told);
+}
+
+void count_caused(Context& context, Priority priority, uint64_t told) {
+  if (is_agent(context)) {
+    book(context.t, context.t.agents[context.actor], priority, told);
+    count_notices(context, told);
   }
 }
 

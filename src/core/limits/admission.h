@@ -16,6 +16,13 @@ std::expected<void, Error> check_limits(const ConstContext& context, const Envel
 // Books an accepted message: budget, fan-out, circuit breaker, exchanges.
 void count_sent(Context& context, const Send& command, const SendPlan& plan);
 
+// What the broker tells so many others because an agent asked for something, whether they want it
+// or not, is limited as what the agent sends: its notices, its fan-out, what it calls critical.
+Checked check_notices(const ConstContext& context, uint64_t told);
+void count_notices(Context& context, uint64_t told);
+Checked check_caused(const ConstContext& context, Priority priority, uint64_t told);
+void count_caused(Context& context, Priority priority, uint64_t told);
+
 // Whether the command asks that something be kept: a message, a session, a registration, a lock.
 // All others settle: they end or free something, or take next to nothing.
 bool asks_to_keep(const Command& command);

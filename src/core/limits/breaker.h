@@ -42,9 +42,10 @@ class Breaker {
     }
   }
 
-  // The inbox is nearly full.
+  // The inbox is nearly full, which is no one sender's doing.
   void filled(Time now) {
     if (state_ == State::closed) {
+      sender_ = several;
       open(now, Reason::queue);
     }
   }

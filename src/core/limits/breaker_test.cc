@@ -81,6 +81,22 @@ TEST(Breaker, ANearlyFullInboxOpensIt) {
   EXPECT_EQ(breaker.since(), start_time);
 }
 
+// A sender whose message failed before is not the one for whom the full inbox shut it: a test of
+// another one that fails leaves it shut for all.
+TEST(Breaker, AFullInboxIsNotOneSendersDoing) {
+  Breaker breaker;
+  breaker.failed(start_time, 10, ana);
+  breaker.filled(start_time);
+  EXPECT_EQ(breaker.refuses(start_time, pause, ana), pause);
+  EXPECT_EQ(breaker.refuses(start_time, pause, bo), pause);
+  const Time later = start_time + pause;
+  breaker.admitted(later, ana);
+  breaker.failed(later, 10, ana);
+  EXPECT_EQ(breaker.reason(), Breaker::Reason::failures);
+  EXPECT_EQ(breaker.refuses(later, pause, ana), pause);
+  EXPECT_EQ(breaker.refuses(later, pause, bo), pause);
+}
+
 TEST(Breaker, FailuresOfOneSenderShutItForThatSenderOnly) {
   Breaker breaker;
   for (int n = 0; n < 10; ++n) {

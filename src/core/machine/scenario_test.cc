@@ -478,6 +478,8 @@ class Script {
         command.needed = number(words.next());
       } else if (words.accept("within")) {
         command.timeout = duration(words.next());
+      } else if (words.accept("priority")) {
+        command.priority = one_of<Priority>(words.next(), {"low", "normal", "high", "critical"});
       } else {
         fail("do not understand \"" + std::string(words.peek()) + "\" here");
         break;

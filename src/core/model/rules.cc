@@ -285,8 +285,8 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"session.log_max", &Rules::session_log_max, 0, 1'000'000,
      "Messages that the log of one session lists. Beyond it the oldest go."},
     {"session.notices_per_min", &Rules::session_notices, 0, 10'000'000,
-     "Notices to others that one agent causes in a minute by its changes of sessions. 0: no "
-     "limit."},
+     "Notices to others that one agent causes in a minute by its changes of sessions and by asking "
+     "for approvals. 0: no limit."},
     {"session.participants_max", &Rules::session_participants_max, 1, 10'000,
      "Participants of one session, with its coordinator."},
     {"session.retention", &Rules::session_retention, 0, 10 * year,

@@ -2,16 +2,20 @@
 // What an agent may do only if people say so.
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <utility>
 
 #include "base/text.h"
 #include "core/humans/approval_acts.h"
 #include "core/model/entry.h"
 #include "dialect/dialect.h"
 #include "edge/api/context.h"
+#include "edge/api/listing.h"
 #include "edge/api/mail_waits.h"
 #include "edge/api/members.h"
 #include "edge/api/waiting.h"
 #include "edge/gate.h"
+#include "edge/proposal.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
 #include "lib/crypto.h"
@@ -96,40 +100,124 @@ struct Wanted {
   }
 };
 
-void answer_approvals(const Asker& asker, const Wanted& wanted) {
+// A list that is made in parts, the newest first, however many approvals there are; where there is
+// nothing to list, again and again until there is, or until the time is over.
+struct ApprovalWalk {
+  Asker asker;
+  Wanted wanted;
+  base::Time until;            // it waits so long for something to list
+  uint64_t below = INT64_MAX;  // those with lower ids are not looked at yet
+  uint64_t total = 0;          // that are wanted
+  uint64_t listed = 0;
+  bool has_more = false;          // beyond those that are listed
+  uint64_t last = wanted.before;  // of those that are listed
+  std::string text{};             // of the items
+};
+using WalkRef = std::shared_ptr<ApprovalWalk>;
+
+void add_item(ApprovalWalk& walk, const Approval& approval) {
+  ++walk.total;
+  if (walk.wanted.before != 0 && approval.id >= walk.wanted.before) {
+    return;
+  }
+  if (walk.has_more || walk.listed >= walk.wanted.limit || walk.text.size() >= answer_bytes_max) {
+    walk.has_more = true;
+    return;
+  }
+  walk.text += walk.listed++ == 0 ? "" : ",";
+  JsonWriter out(walk.text);
+  out.object();
+  render_approval(walk.asker, approval, out);
+  out.end_object();
+  walk.last = approval.id;
+}
+
+// Looks at some of them. True: at the last.
+bool look_on(ApprovalWalk& walk) {
+  constexpr size_t looked_at_max = 512;
+  constexpr uint64_t listed_max = 64;
+  const auto& all = walk.asker.tables().approvals.all();
+  const uint64_t listed_before = walk.listed;
+  auto at = std::make_reverse_iterator(all.lower_bound(walk.below));
+  for (size_t looked_at = 0;
+       at != all.rend() && looked_at < looked_at_max && walk.listed - listed_before < listed_max;
+       ++at, ++looked_at) {
+    walk.below = at->first;
+    if (walk.wanted.has(walk.asker, at->second)) {
+      add_item(walk, at->second);
+    }
+  }
+  return at == all.rend();
+}
+
+void answer_approvals(const ApprovalWalk& walk) {
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("items").raw("[" + walk.text + "]").key("total").number(walk.total);
+  if (walk.has_more) {
+    out.key("next").text(std::to_string(walk.last));
+  }
+  out.end_object();
+  walk.asker.respond(json_response(200, std::move(text)));
+}
+
+// Another one whenever an approval was asked for or has ended: the newest has a higher id, or fewer
+// are open.
+std::pair<uint64_t, size_t> stamp_of(const core::Approvals& approvals) {
+  return {approvals.all().empty() ? 0 : approvals.all().rbegin()->first, approvals.open()};
+}
+
+void go_on(const WalkRef& walk);
+
+// Mail wakes those who are told. Some who may see it are not: there are too many of them, or their
+// inbox is rather full. They find it by looking again.
+void wait_on(const WalkRef& walk) {
+  constexpr Duration look_again = base::seconds(1);
+  const Asker& asker = walk->asker;
+  const auto seen = stamp_of(asker.tables().approvals);
+  asker.context->mail_waits->add(
+      asker, std::min(look_again, walk->until - asker.now()), [walk, seen] {
+        if (walk->asker.refuse_if_stale()) {
+          return;
+        }
+        if (walk->asker.now() < walk->until && stamp_of(walk->asker.tables().approvals) == seen) {
+          wait_on(walk);
+          return;
+        }
+        *walk = {.asker = walk->asker, .wanted = walk->wanted, .until = walk->until};
+        go_on(walk);
+      });
+}
+
+// Does the rest in later turns, in which the callers take turns.
+void go_on_later(const WalkRef& walk) {
+  const Asker& asker = walk->asker;
+  asker.context->deferred.push(caller_id(asker.caller), [walk] {
+    if (walk->asker.context->waiting->contains(walk->asker.exchange)) {  // else it hung up
+      go_on(walk);
+    }
+  });
+}
+
+void go_on(const WalkRef& walk) {
+  const Asker& asker = walk->asker;
   if (asker.refuse_if_stale()) {
     return;
   }
-  std::string text;
-  JsonWriter out(text);
-  out.object().key("items").array();
-  uint64_t total = 0;
-  uint64_t shown = 0;
-  uint64_t next = 0;
-  const auto& all = asker.tables().approvals.all();
-  for (auto at = all.rbegin(); at != all.rend(); ++at) {
-    const Approval& approval = at->second;
-    if (!wanted.has(asker, approval)) {
-      continue;
-    }
-    ++total;
-    if (wanted.before != 0 && approval.id >= wanted.before) {
-      continue;
-    }
-    if (shown < wanted.limit) {
-      out.object();
-      render_approval(asker, approval, out);
-      out.end_object();
-      next = approval.id;
-    }
-    ++shown;
+  const bool is_done = look_on(*walk);
+  const bool waits = is_done && walk->total == 0 && asker.now() < walk->until;
+  if (is_done && !waits) {
+    answer_approvals(*walk);
+    return;
   }
-  out.end_array().key("total").number(total);
-  if (shown > wanted.limit) {
-    out.key("next").text(std::to_string(next));
+  if (!asker.context->waiting->contains(asker.exchange) && !asker.context->waiting->begin(asker)) {
+    return;
   }
-  out.end_object();
-  asker.respond(json_response(200, std::move(text)));
+  if (waits) {
+    wait_on(walk);
+  } else {
+    go_on_later(walk);
+  }
 }
 
 void list_approvals(Call& call) {
@@ -148,44 +236,29 @@ void list_approvals(Call& call) {
                       .mine = whose == "me",
                       .before = call.number("cursor", 0),
                       .limit = call.number("limit", 100)};
-  const Duration wait = call.duration("wait");
-  const Asker reader = call;
-  const bool any = std::ranges::any_of(
-      call.tables().approvals.all(),
-      [&](const auto& each) { return wanted.has(reader, each.second); });
-  if (wait.us == 0 || any) {
-    answer_approvals(reader, wanted);
-    return;
-  }
-  if (!call.context->waiting->begin(reader)) {
-    return;
-  }
-  // Who may decide, and who asked, is told by a message: mail wakes them.
-  call.context->mail_waits->add(reader, wait, [reader, wanted] {
-    reader.context->waiting->remove(reader.exchange);
-    answer_approvals(reader, wanted);
-  });
+  go_on(std::make_shared<ApprovalWalk>(
+      ApprovalWalk{.asker = call, .wanted = wanted, .until = call.now() + call.duration("wait")}));
 }
 
 // All that people are shown, in one text: what they decide on is this and nothing else.
-std::string proposal_of(lib::Json action, std::string_view summary, std::string_view why,
-                        lib::Json confidence) {
-  std::string text;
-  JsonWriter out(text);
-  out.object().key("action");
+std::expected<std::string, Error> proposal_of(lib::Json action, std::string_view summary,
+                                              std::string_view why, lib::Json confidence) {
+  std::string text = "{\"action\":";
   if (action && action.kind() != lib::JsonKind::null) {
-    out.raw(action.raw());
+    if (auto error = append_proposal(text, action, "/action")) {
+      return std::unexpected(std::move(*error));
+    }
   } else {
-    out.text(summary);
+    lib::append_visible_json_string(text, summary);
   }
   if (!why.empty()) {
-    out.key("rationale").text(why);
+    text += ",\"rationale\":";
+    lib::append_visible_json_string(text, why);
   }
   if (confidence) {
-    out.key("confidence").raw(confidence.raw());
+    text.append(",\"confidence\":").append(confidence.raw());
   }
-  out.end_object();
-  return text;
+  return text + "}";
 }
 
 std::optional<core::Priority> priority_of(std::string_view word) {
@@ -227,19 +300,25 @@ void ask_approval(Call& call) {
   if (!sure || *sure < 0 || *sure > 1) {
     body.blame("confidence", "confidence is a number from 0 to 1");
   }
+  if (const auto twice = repeated_key(call.body, "")) {
+    body.blame(*twice);
+  }
+  const auto proposal = proposal_of(action, summary, why, confidence);
+  if (!proposal) {
+    body.blame(proposal.error());
+  }
   if (body.error()) {
     call.refuse(*body.error());
     return;
   }
   const auto uuid = dialect::uuid_of(name);
-  const std::string text = proposal_of(action, summary, why, confidence);
   const core::AskApproval command{
       .id = uuid           ? *uuid
             : name.empty() ? lib::random_uuid()
                            : dialect::message_id_of(lib::derived_id, call.caller.name, name),
       .summary = summary,
-      .text = text,
-      .digest = lib::sha256(text),
+      .text = *proposal,
+      .digest = lib::sha256(*proposal),
       .priority = *priority,
       .approvers = approvers,
       .needed = needed.value_or(1),
@@ -311,20 +390,27 @@ void decide(Call& call) {
     body.blame(Error{Code::conflict,
                      "what is proposed is not what you were shown; look at it again", "/digest"});
   }
+  if (const auto twice = repeated_key(call.body, "")) {
+    body.blame(*twice);
+  }
+  std::string instead;
+  if (modification && modification.kind() != lib::JsonKind::null) {
+    if (const auto error = append_proposal(instead, modification, "/modification")) {
+      body.blame(*error);
+    }
+  }
   if (body.error()) {
     call.refuse(*body.error());
     return;
   }
-  const bool is_given = modification && modification.kind() != lib::JsonKind::null;
   const uint64_t id = approval->id;
   call.ask(core::DecideApproval{.id = id,
                                 .digest = approval->digest,
                                 .decision = static_cast<ApprovalDecision>(at - decisions.begin()),
                                 .comment = comment,
-                                .modification = is_given ? modification.raw() : ""},
-           call.when_done([asker = call.asker(), id](const core::Receipt&) {
-             answer_one(asker, 200, id);
-           }));
+                                .modification = instead},
+           call.when_done(
+               [asker = call.asker(), id](const core::Receipt&) { answer_one(asker, 200, id); }));
 }
 
 }  // namespace

@@ -12,9 +12,19 @@ using core::ApprovalState;
 
 bool ApprovalChecks::may_decide(const std::string& name, const Asked& asked) const {
   const bool is_named = asked.approvers.empty() ||
-                        std::ranges::find(asked.approvers, name) != asked.approvers.end();
-  return name != asked.asker && is_named &&
-         (rights_.has(name, "approver") || rights_.is_admin(name));
+                        (std::ranges::find(asked.approvers, name) != asked.approvers.end() &&
+                         !asked.gone.contains(name));
+  return name != asked.asker && is_named && (rights_.has(name, "approver") || is_admin(name));
+}
+
+bool ApprovalChecks::is_admin(const std::string& name) const {
+  return rights_.is_admin(name) || rights_.has(name, "admin");
+}
+
+// Who answers for the workspace may say no, and never yes.
+bool ApprovalChecks::may_reject(const std::string& name, const Asked& asked) const {
+  return may_decide(name, asked) ||
+         (name != asked.asker && (rights_.has(name, "maintainer") || is_admin(name)));
 }
 
 void ApprovalChecks::on_asked(const Step& step, const core::AskApproval& command) {
@@ -23,6 +33,7 @@ void ApprovalChecks::on_asked(const Step& step, const core::AskApproval& command
   asked_[step.entry.seq] = {.asker = std::string(step.entry.actor),
                             .digest = command.digest,
                             .approvers = {command.approvers.begin(), command.approvers.end()},
+                            .gone = {},
                             .needed = command.needed,
                             .approved_by = {},
                             .deadline = step.entry.time + timeout};
@@ -38,8 +49,10 @@ void ApprovalChecks::on_decided(const Step& step, const core::DecideApproval& co
   }
   Asked& asked = at->second;
   const std::string by(step.entry.actor);
-  const bool withdraws = command.decision == ApprovalDecision::withdraw;
-  if (withdraws ? by != asked.asker : !may_decide(by, asked)) {
+  const bool may = command.decision == ApprovalDecision::withdraw ? by == asked.asker
+                   : command.decision == ApprovalDecision::reject ? may_reject(by, asked)
+                                                                  : may_decide(by, asked);
+  if (!may) {
     model_.fail(Check::approval, step, text("{} decided approval {}, and may not", by, command.id));
   }
   if (asked.state != ApprovalState::pending || asked.approved_by.contains(by)) {
@@ -50,6 +63,8 @@ void ApprovalChecks::on_decided(const Step& step, const core::DecideApproval& co
                 text("approval {} was decided for something that was not shown", command.id));
   }
   if (command.decision == ApprovalDecision::approve) {
+    std::erase_if(asked.approved_by,
+                  [&](const std::string& name) { return !may_decide(name, asked); });
     asked.approved_by.insert(by);
     if (asked.approved_by.size() < asked.needed) {
       model_.coverage.count("approval", "seconded");
@@ -106,6 +121,8 @@ void ApprovalChecks::check(const Step& step) {
     for (auto& [record, asked] : asked_) {
       const bool is_theirs = asked.asker == gone->name && asked.state == ApprovalState::pending;
       asked.state = is_theirs ? ApprovalState::withdrawn : asked.state;
+      asked.approved_by.erase(std::string(gone->name));
+      asked.gone.emplace(gone->name);
     }
   }
   compare(step);

@@ -14,7 +14,8 @@
 namespace parley::sim {
 
 // Checks what people are asked to approve: it is decided once, by one who may and did not ask, for
-// what was shown. What nobody decides in time is expired, and nothing is approved by silence.
+// what was shown; a vote counts while who gave it may decide. What nobody decides in time is
+// expired, and nothing is approved by silence.
 class ApprovalChecks {
  public:
   explicit ApprovalChecks(Model& model) : model_(model), rights_(model) {}
@@ -27,6 +28,7 @@ class ApprovalChecks {
     std::string asker;
     core::ProposalDigest digest{};
     std::vector<std::string> approvers;
+    std::set<std::string> gone;  // Removed since: who has the name now is another.
     uint64_t needed = 1;
     std::set<std::string> approved_by;
     Time deadline{};
@@ -37,7 +39,9 @@ class ApprovalChecks {
   void on_decided(const Step& step, const core::DecideApproval& command);
   void expire(const Step& step);
   void compare(const Step& step);
+  bool is_admin(const std::string& name) const;
   bool may_decide(const std::string& name, const Asked& asked) const;
+  bool may_reject(const std::string& name, const Asked& asked) const;
 
   Model& model_;
   Rights rights_;
