@@ -231,11 +231,11 @@ void change_session(Dispatch& dispatch, Session& session, SessionChange change) 
       session.entries.push_back(std::move(change));
       return;
     case SessionAct::add_participant:
-      session.participants.push_back(change.subject);
+      t.sessions.join(session, change.subject);
       tell_change(dispatch, session, change.subject, what, change.by);
       break;
     case SessionAct::remove_participant:
-      std::erase(session.participants, change.subject);
+      t.sessions.leave(session, change.subject);
       if (change.subject != change.by) {
         tell_change(dispatch, session, change.subject, what, change.by);
       }

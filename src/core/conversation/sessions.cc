@@ -43,7 +43,32 @@ Session& Sessions::add(Session session) {
   by_id_.emplace(session.id, began);
   Session& added = sessions_.emplace(began, std::move(session)).first->second;
   file(added);
+  for (const std::string& name : added.participants) {
+    joined_[name].insert(began);
+  }
   return added;
+}
+
+void Sessions::join(Session& session, std::string_view name) {
+  joined_.try_emplace(std::string(name)).first->second.insert(session.began);
+  session.participants.emplace_back(name);
+}
+
+void Sessions::leave(Session& session, std::string_view name) {
+  unjoin(session.began, name);
+  std::erase(session.participants, name);
+}
+
+void Sessions::unjoin(Seq began, std::string_view name) {
+  const auto at = joined_.find(name);
+  if (at != joined_.end() && at->second.erase(began) > 0 && at->second.empty()) {
+    joined_.erase(at);
+  }
+}
+
+const std::set<Seq>* Sessions::of(std::string_view name) const {
+  const auto at = joined_.find(name);
+  return at == joined_.end() ? nullptr : &at->second;
 }
 
 // Into the look-ups that its status belongs to.
@@ -52,7 +77,9 @@ void Sessions::file(Session& session) {
     ended_.emplace(session.ended, session.began);
     return;
   }
-  live_.insert(session.began);
+  if (live_.insert(session.began).second) {
+    led_.add(session.coordinator);
+  }
   if (!session.warned) {
     unwarned_.insert(session.began);
   }
@@ -66,11 +93,6 @@ Session* Sessions::find(std::string_view id) {
 const Session* Sessions::find(std::string_view id) const {
   const auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : &sessions_.at(found->second);
-}
-
-size_t Sessions::led_by(std::string_view coordinator) const {
-  return static_cast<size_t>(std::ranges::count_if(
-      live_, [&](Seq began) { return sessions_.at(began).coordinator == coordinator; }));
 }
 
 void Sessions::enter(Session& session, Seq message) {
@@ -89,7 +111,9 @@ void Sessions::leave(Seq message) {
 void Sessions::set_status(Session& session, SessionStatus status, Time now) {
   session.status = status;
   if (session.is_over()) {
-    live_.erase(session.began);
+    if (live_.erase(session.began) > 0) {
+      led_.remove(session.coordinator);
+    }
     unwarned_.erase(session.began);
     session.ended = now;
     // What was said in it goes its way like any other message from now on.
@@ -108,6 +132,9 @@ void Sessions::set_warned(Session& session) {
 
 void Sessions::remove(Seq began) {
   const auto found = sessions_.find(began);
+  for (const std::string& name : found->second.participants) {
+    unjoin(began, name);
+  }
   ended_.erase({found->second.ended, began});
   by_id_.erase(found->second.id);
   sessions_.erase(found);

@@ -12,6 +12,7 @@
 
 #include "core/model/command.h"
 #include "core/model/words.h"
+#include "core/state/shares.h"
 
 namespace parley::core {
 
@@ -131,6 +132,12 @@ class Sessions {
   void set_status(Session& session, SessionStatus status, Time now);
   void set_warned(Session& session);
 
+  // One takes part from now on, or no more.
+  void join(Session& session, std::string_view name);
+  void leave(Session& session, std::string_view name);
+  // Those in which one takes part, also those that are over, oldest first; nullptr: none.
+  const std::set<Seq>* of(std::string_view name) const;
+
   Session& at(Seq began) { return sessions_.at(began); }
   // The first that began after this one and is not over; 0 when there is none.
   Seq next_live(Seq after) const {
@@ -150,7 +157,7 @@ class Sessions {
   }
   size_t live() const { return live_.size(); }
   // Of those, how many this one coordinates.
-  size_t led_by(std::string_view coordinator) const;
+  size_t led_by(std::string_view coordinator) const { return led_.of(coordinator); }
   void remove(Seq began);
 
   // The records that it still needs: what is not named by any table is lost with its segment.
@@ -162,11 +169,14 @@ class Sessions {
  private:
   void leave(Seq message);
   void file(Session& session);
+  void unjoin(Seq began, std::string_view name);
 
   std::map<Seq, Session> sessions_;
   std::map<std::string, Seq, std::less<>> by_id_;
+  std::map<std::string, std::set<Seq>, std::less<>> joined_;  // by who takes part; none is empty
   std::map<Seq, Seq> messages_;  // open ones, to their session
   std::set<Seq> live_;           // not over
+  Shares led_;                   // of those, by coordinator
   std::set<Seq> unwarned_;       // of those
   std::set<std::pair<Time, Seq>> ended_;
 };

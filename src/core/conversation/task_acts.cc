@@ -80,7 +80,7 @@ TaskState state_of(Status status) {
   return TaskState::completed;
 }
 
-// Which of these is meant? Names a few.
+// Which of these is meant? Names a few, and says how to name any.
 Error several(std::string_view name, const std::vector<const Task*>& tasks) {
   constexpr size_t named_max = 8;
   const bool of_one = std::ranges::all_of(
@@ -91,12 +91,15 @@ Error several(std::string_view name, const std::vector<const Task*>& tasks) {
                quoted(tasks[n]->thread);
   }
   choices += tasks.size() > named_max ? ", and more" : "";
-  return Error{Code::conflict,
-               (of_one ? std::string("several threads have a task ")
-                       : std::string("several directors have given a task ")) +
-                   quoted_start(name) + " that is not completed, by " + choices +
-                   "; name the one you mean",
-               of_one ? "/thread" : "/director"};
+  return Error{
+      Code::conflict,
+      (of_one ? std::string("several threads have a task ")
+              : std::string("several directors have given a task ")) +
+          quoted_start(name) + " that is not completed, by " + choices +
+          "; name the one you mean by its " +
+          (of_one ? "`thread`" : "`director`, and by its `thread` too where that gave several") +
+          ", as GET /v1/tasks lists them",
+      of_one ? "/thread" : "/director"};
 }
 
 // The name of the task that a request gives: the sender's, else, to one who gets tasks by its role,
@@ -254,28 +257,17 @@ Task* task_told_of(Context& context, const Envelope& e) {
   return found == nullptr ? nullptr : &t.tasks.at(found->began);
 }
 
-// Those that a call may mean. Where it names no conversation, only the newest of the caller's own
-// are looked at, unless it may see all.
-std::vector<const Task*> candidates(const Tables& t, const ReassignTask& command, bool may_all,
-                                    std::string_view own) {
-  if (!command.thread.empty()) {
-    return t.tasks.in_thread(command.task, command.thread);
-  }
-  return may_all ? t.tasks.named(command.task) : t.tasks.involving(command.task, own);
-}
-
 std::expected<const Task*, Error> task_to_reassign(const ConstContext& context,
                                                    const ReassignTask& command) {
   const Tables& t = context.t;
   const bool may_all = is_maintainer(context);
   const std::string_view own =
       context.actor == none ? broker_sender : std::string_view(t.agents[context.actor].name);
-  std::vector<const Task*> found = candidates(t, command, may_all, own);
+  const TaskName name{command.task, command.director, command.thread};
+  std::vector<const Task*> found = may_all ? t.tasks.named(name) : t.tasks.meant(name, own);
   std::erase_if(found, [&](const Task* task) {
-    const bool sees = may_all || (context.actor != none &&
-                                  (gave(t, context.actor, *task) || has(t, context.actor, *task)));
-    return !sees || (!command.director.empty() && task->director != command.director) ||
-           (!command.thread.empty() && task->thread != command.thread);
+    return !may_all && (context.actor == none ||
+                        (!gave(t, context.actor, *task) && !has(t, context.actor, *task)));
   });
   if (found.empty()) {
     return refuse(Code::not_found, "you have no task " + quoted_start(command.task));

@@ -17,8 +17,30 @@ uint8_t rank_of(const Task& task) {
   return task.is_open() ? 1 : 2;
 }
 
+// What one means who names no more: what is open, then what may be done once more.
+uint8_t wanted_of(const Task& task) {
+  if (task.is_open()) {
+    return 2;
+  }
+  return task.state == TaskState::completed ? 0 : 1;
+}
+
 bool is_before(const Task& one, const Task& other) {
   return std::pair(rank_of(one), one.began) < std::pair(rank_of(other), other.began);
+}
+
+void insert(std::map<std::string, std::set<Seq>, std::less<>>& sets, std::string_view name,
+            Seq began) {
+  sets.try_emplace(std::string(name)).first->second.insert(began);
+}
+
+// Does nothing when it is not there.
+void erase(std::map<std::string, std::set<Seq>, std::less<>>& sets, std::string_view name,
+           Seq began) {
+  const auto at = sets.find(name);
+  if (at != sets.end() && at->second.erase(began) > 0 && at->second.empty()) {
+    sets.erase(at);
+  }
 }
 
 // The tasks at these places, oldest first.
@@ -29,12 +51,10 @@ std::vector<const Task*> sorted(std::vector<const Task*> found) {
 
 }  // namespace
 
-Tasks::ByPrincipal Tasks::involved_in(const Task& task) {
-  ByPrincipal involved;
-  involved.emplace(task.id, task.director, task.began);
-  involved.emplace(task.id, task.specialist, task.began);
+std::set<std::string_view> Tasks::involved_in(const Task& task) {
+  std::set<std::string_view> involved = {task.director, task.specialist};
   for (const TaskMove& move : task.moves) {
-    involved.emplace(task.id, move.from, task.began);
+    involved.insert(move.from);
   }
   return involved;
 }
@@ -44,9 +64,13 @@ void Tasks::file(const Task& task) {
   by_pair_.emplace(task.id, task.specialist, task.director, rank_of(task), task.began);
   by_holder_.emplace(task.id, task.specialist, std::string(), rank_of(task), task.began);
   by_thread_.emplace(task.id, task.thread, task.specialist, rank_of(task), task.began);
-  involved_.merge(involved_in(task));
+  for (const std::string_view name : involved_in(task)) {
+    involved_.emplace(task.id, name, task.began);
+    given_to_.emplace(task.id, name, task.director, wanted_of(task), task.began);
+    insert(of_, name, task.began);
+  }
   if (task.is_open()) {
-    held_[task.specialist].insert(task.began);
+    insert(held_, task.specialist, task.began);
     given_.add(task.director);
   } else {
     ended_.emplace(task.changed, task.began);
@@ -59,17 +83,14 @@ void Tasks::unfile(const Task& task) {
   by_pair_.erase({task.id, task.specialist, task.director, rank_of(task), task.began});
   by_holder_.erase({task.id, task.specialist, std::string(), rank_of(task), task.began});
   by_thread_.erase({task.id, task.thread, task.specialist, rank_of(task), task.began});
-  for (const auto& each : involved_in(task)) {
-    involved_.erase(each);
+  for (const std::string_view name : involved_in(task)) {
+    involved_.erase({task.id, std::string(name), task.began});
+    given_to_.erase({task.id, std::string(name), task.director, wanted_of(task), task.began});
+    erase(of_, name, task.began);
   }
   ended_.erase({task.changed, task.began});
   ended_of_.remove(task.director, {task.changed, task.began});
-  if (const auto at = held_.find(task.specialist); at != held_.end()) {
-    at->second.erase(task.began);
-    if (at->second.empty()) {
-      held_.erase(at);
-    }
-  }
+  erase(held_, task.specialist, task.began);
   if (task.is_open()) {
     given_.remove(task.director);
   }
@@ -171,52 +192,89 @@ const Task* Tasks::find(Seq message) const {
 
 Task* Tasks::find(Seq message) { return const_cast<Task*>(std::as_const(*this).find(message)); }
 
-std::vector<const Task*> Tasks::named(std::string_view id) const {
+std::vector<const Task*> Tasks::named(const TaskName& name) const {
+  if (!name.thread.empty() && name.director.empty()) {
+    return in_thread(name.id, name.thread, nullptr);
+  }
   std::vector<const Task*> found;
-  for (auto at = by_name_.lower_bound({std::string(id), {}, {}});
-       at != by_name_.end() && std::get<0>(at->first) == id; ++at) {
+  for (auto at = by_name_.lower_bound(
+           {std::string(name.id), std::string(name.director), std::string(name.thread)});
+       at != by_name_.end() && std::get<0>(at->first) == name.id &&
+       (name.director.empty() || std::get<1>(at->first) == name.director) &&
+       (name.thread.empty() || std::get<2>(at->first) == name.thread);
+       ++at) {
     found.push_back(&tasks_.at(at->second));
   }
   return sorted(std::move(found));
 }
 
-std::vector<const Task*> Tasks::involving(std::string_view id, std::string_view principal) const {
-  std::vector<const Task*> found;
-  const ByPrincipal::value_type end(std::string(id), std::string(principal),
-                                    Seq{std::numeric_limits<uint64_t>::max()});
-  for (auto at = involved_.upper_bound(end);
-       at != involved_.begin() && found.size() < involving_max;) {
+// Of what the director gave and the principal had to do with, what is wanted first.
+void Tasks::add_given(const TaskName& name, std::string_view principal, std::string_view director,
+                      std::vector<const Task*>& found) const {
+  const ByDirector::value_type end(std::string(name.id), std::string(principal),
+                                   std::string(director), std::numeric_limits<uint8_t>::max(),
+                                   Seq{});
+  auto at = given_to_.lower_bound(end);
+  for (size_t count = 0; at != given_to_.begin() && count < meant_max; ++count) {
     --at;
-    if (std::get<0>(*at) != id || std::get<1>(*at) != principal) {
-      break;
+    if (std::get<0>(*at) != name.id || std::get<1>(*at) != principal ||
+        std::get<2>(*at) != director) {
+      return;
     }
-    found.push_back(&tasks_.at(std::get<2>(*at)));
+    found.push_back(&tasks_.at(std::get<4>(*at)));
   }
-  std::ranges::reverse(found);
-  return found;
 }
 
-std::vector<const Task*> Tasks::of_prefix(const Ranked& index, std::string_view id,
-                                          std::string_view second,
-                                          const std::string_view* third) const {
+// Of what others gave.
+void Tasks::add_newest(const TaskName& name, std::string_view principal,
+                       std::vector<const Task*>& found) const {
+  const ByPrincipal::value_type end(std::string(name.id), std::string(principal),
+                                    Seq{std::numeric_limits<uint64_t>::max()});
+  auto at = involved_.lower_bound(end);
+  for (size_t count = 0; at != involved_.begin() && count < meant_max; ++count) {
+    --at;
+    if (std::get<0>(*at) != name.id || std::get<1>(*at) != principal) {
+      return;
+    }
+    const Task& task = tasks_.at(std::get<2>(*at));
+    if (task.director != principal) {
+      found.push_back(&task);
+    }
+  }
+}
+
+std::vector<const Task*> Tasks::meant(const TaskName& name, std::string_view principal) const {
   std::vector<const Task*> found;
-  const std::string from(third == nullptr ? std::string_view() : *third);
-  for (auto at = index.lower_bound({std::string(id), std::string(second), from, uint8_t{0}, Seq{}});
-       at != index.end() && std::get<0>(*at) == id && std::get<1>(*at) == second &&
-       (third == nullptr || std::get<2>(*at) == *third);
+  if (!name.thread.empty()) {
+    found = named(name);
+    std::erase_if(
+        found, [principal](const Task* task) { return !involved_in(*task).contains(principal); });
+    return found;
+  }
+  add_given(name, principal, name.director.empty() ? principal : name.director, found);
+  if (name.director.empty()) {
+    add_newest(name, principal, found);
+  }
+  return sorted(std::move(found));
+}
+
+std::vector<const Task*> Tasks::in_thread(std::string_view id, std::string_view thread,
+                                          const std::string_view* specialist) const {
+  std::vector<const Task*> found;
+  const std::string from(specialist == nullptr ? std::string_view() : *specialist);
+  for (auto at =
+           by_thread_.lower_bound({std::string(id), std::string(thread), from, uint8_t{0}, Seq{}});
+       at != by_thread_.end() && std::get<0>(*at) == id && std::get<1>(*at) == thread &&
+       (specialist == nullptr || std::get<2>(*at) == *specialist);
        ++at) {
     found.push_back(&tasks_.at(std::get<4>(*at)));
   }
   return sorted(std::move(found));
 }
 
-std::vector<const Task*> Tasks::in_thread(std::string_view id, std::string_view thread) const {
-  return of_prefix(by_thread_, id, thread, nullptr);
-}
-
 std::vector<const Task*> Tasks::in_thread(std::string_view id, std::string_view thread,
                                           std::string_view specialist) const {
-  return of_prefix(by_thread_, id, thread, &specialist);
+  return in_thread(id, thread, &specialist);
 }
 
 bool Tasks::is_given_by(std::string_view id, std::string_view director) const {
@@ -254,6 +312,11 @@ void Tasks::add_move(Task& task, TaskMove move, size_t moves_max) {
 const std::set<Seq>* Tasks::held_by(std::string_view specialist) const {
   const auto at = held_.find(specialist);
   return at == held_.end() ? nullptr : &at->second;
+}
+
+const std::set<Seq>* Tasks::of(std::string_view principal) const {
+  const auto at = of_.find(principal);
+  return at == of_.end() ? nullptr : &at->second;
 }
 
 const Task* Tasks::first_ended() const {

@@ -88,6 +88,13 @@ struct Task {
   bool operator==(const Task&) const = default;
 };
 
+// How one who asks names a task; what is empty may be any.
+struct TaskName {
+  std::string_view id;
+  std::string_view director{};
+  std::string_view thread{};
+};
+
 // What a specialist says of a task.
 struct TaskReport {
   std::string_view task;
@@ -116,13 +123,15 @@ class Tasks {
   // others; of equals the oldest, because it was handed out first. nullptr where that says nothing.
   const Task* find(const TaskReport& report) const;
   // Those of this name, oldest first. All of them: for who looks after the workspace.
-  std::vector<const Task*> named(std::string_view id) const;
-  // Of those of this name that the principal gave, has or had the newest, oldest first.
-  static constexpr size_t involving_max = 256;
-  std::vector<const Task*> involving(std::string_view id, std::string_view principal) const;
-  // Those of this name in the conversation, one of each director at most, oldest first; the second
-  // only what the specialist has.
-  std::vector<const Task*> in_thread(std::string_view id, std::string_view thread) const;
+  std::vector<const Task*> named(const TaskName& name) const;
+  // Those of this name that the principal gave, has or had, oldest first. With the thread, all.
+  // Without it at most `meant_max` of each: of those that the named director gave or, where none is
+  // named, of its own, what is open, then what is not completed, then newer ones; and where no
+  // director is named the newest of any director.
+  static constexpr size_t meant_max = 256;
+  std::vector<const Task*> meant(const TaskName& name, std::string_view principal) const;
+  // Those of this name that the specialist has in the conversation, one of each director at most,
+  // oldest first.
   std::vector<const Task*> in_thread(std::string_view id, std::string_view thread,
                                      std::string_view specialist) const;
   bool is_given_by(std::string_view id, std::string_view director) const;
@@ -136,6 +145,8 @@ class Tasks {
   size_t open_of(std::string_view director) const { return given_.of(director); }
   // Open ones of a specialist, oldest first; nullptr when there is none.
   const std::set<Seq>* held_by(std::string_view specialist) const;
+  // Those that a principal gave, has or had, oldest first; nullptr when there is none.
+  const std::set<Seq>* of(std::string_view principal) const;
   Task& at(Seq began) { return tasks_.at(began); }
   // The one that ended first: of all, and of the giver that holds most of them. Or nullptr.
   const Task* first_ended() const;
@@ -150,6 +161,9 @@ class Tasks {
   // By three texts, then what a report means first (0: in progress, 1: open, 2: over), then oldest.
   using Ranked = std::set<std::tuple<std::string, std::string, std::string, uint8_t, Seq>>;
   using ByPrincipal = std::set<std::tuple<std::string, std::string, Seq>>;
+  // By three texts, then what a caller means first (0: completed, 1: over, 2: open), then oldest.
+  using ByDirector = std::set<std::tuple<std::string, std::string, std::string, uint8_t, Seq>>;
+  using BySeq = std::map<std::string, std::set<Seq>, std::less<>>;
   // The one that is meant, of those that were looked for.
   struct Choice {
     const Task* best = nullptr;
@@ -158,13 +172,17 @@ class Tasks {
 
   void file(const Task& task);
   void unfile(const Task& task);
-  static ByPrincipal involved_in(const Task& task);
+  static std::set<std::string_view> involved_in(const Task& task);
   static void consider(const Task& task, Choice& choice);
   void consider_first(const Ranked& index, std::string_view id, std::string_view second,
                       std::string_view third, Choice& choice) const;
   Choice of_receivers(const TaskReport& report) const;
-  std::vector<const Task*> of_prefix(const Ranked& index, std::string_view id,
-                                     std::string_view second, const std::string_view* third) const;
+  std::vector<const Task*> in_thread(std::string_view id, std::string_view thread,
+                                     const std::string_view* specialist) const;
+  void add_given(const TaskName& name, std::string_view principal, std::string_view director,
+                 std::vector<const Task*>& found) const;
+  void add_newest(const TaskName& name, std::string_view principal,
+                  std::vector<const Task*>& found) const;
 
   std::map<Seq, Task> tasks_;
   std::map<std::tuple<std::string, std::string, std::string>, Seq> by_name_;  // director, thread
@@ -174,7 +192,9 @@ class Tasks {
   Ranked by_holder_;      // name, specialist, nothing
   Ranked by_thread_;      // name, thread, specialist
   ByPrincipal involved_;  // name, who gave it, has it or had it
-  std::map<std::string, std::set<Seq>, std::less<>> held_;
+  ByDirector given_to_;   // name, who gave it, has it or had it, who gave it
+  BySeq of_;              // by who gave it, has it or had it
+  BySeq held_;
   Shares given_;  // open ones, by director
   std::set<std::pair<Time, Seq>> ended_;
   SharedSet<std::pair<Time, Seq>> ended_of_;  // by director

@@ -193,7 +193,7 @@ void enter_thread(Tables& t, const ThreadPlace& place, const Envelope& e, const 
   const auto take_part = [&](AgentRef agent) {
     if (!takes_part(thread, agent) &&
         thread.participants.size() < t.rules.thread_participants_max) {
-      thread.participants.push_back(agent);
+      t.threads.join(ref, agent);
       t.agents.use(agent);
     }
   };

@@ -80,6 +80,10 @@ ThreadRef Threads::add(Thread thread) {
   Thread& added = threads_[ref];
   by_name_.insert(hash(added.name), ref);
   link(ref);
+  file(none, ref);
+  for (const AgentRef agent : added.participants) {
+    file(agent, ref);
+  }
   if (added.ages && !added.overdue && !added.is_closed()) {
     added.older = youngest_;
     (youngest_ == none ? oldest_ : threads_[youngest_].younger) = ref;
@@ -92,8 +96,30 @@ void Threads::remove(ThreadRef ref) {
   CHECK(threads_[ref].pending == 0);  // the message of a pending request refers to it
   unlink(ref);
   stop_aging(ref);
+  for (const AgentRef agent : threads_[ref].participants) {
+    unfile(agent, ref);
+  }
+  unfile(none, ref);
   by_name_.erase(hash(threads_[ref].name), ref);
   threads_.remove(ref);
+}
+
+void Threads::join(ThreadRef ref, AgentRef agent) {
+  threads_[ref].participants.push_back(agent);
+  file(agent, ref);
+}
+
+void Threads::file(AgentRef agent, ThreadRef ref) {
+  joined_[agent].insert(threads_[ref].root, ref);
+}
+
+void Threads::unfile(AgentRef agent, ThreadRef ref) {
+  const auto line = joined_.find(agent);
+  CHECK(line != joined_.end());
+  line->second.erase(threads_[ref].root);
+  if (line->second.empty()) {
+    joined_.erase(line);
+  }
 }
 
 void Threads::touch(ThreadRef ref, Time now) {

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "core/model/envelope.h"
 #include "core/model/words.h"
 #include "core/state/index.h"
+#include "core/state/seq_line.h"
 #include "core/state/shared_line.h"
 #include "core/state/slots.h"
 
@@ -86,9 +89,12 @@ struct ThreadPlace {
   bool is_apart = false;
 };
 
+// Over 150 lines: a thread, and each way in which a table finds one, belong together.
+//
 // The threads of a workspace that the engine remembers. Knows no rules; who uses it counts the
 // principals. Three lines hold them by standing (closed, idle, active), each in the order in which
-// they came there; a list holds those that age, oldest first.
+// they came there; a list holds those that age, oldest first; and each principal has a line of
+// those in which it takes part, by when they began.
 class Threads {
  public:
   enum class Standing : uint8_t { closed, idle, active };
@@ -103,6 +109,18 @@ class Threads {
   // A new one, open; it must not be there yet.
   ThreadRef add(Thread thread);
   void remove(ThreadRef ref);
+  // One who did not take part does from now on.
+  void join(ThreadRef ref, AgentRef agent);
+
+  // Calls `visit(thread)` for those in which the agent takes part, or for all where it is `none`,
+  // that began before a place: the newest first, until it returns false.
+  template <class Visit>
+  void each_of(AgentRef agent, Seq before, Visit&& visit) const {
+    if (const auto line = joined_.find(agent); line != joined_.end()) {
+      line->second.each_before(before, visit);
+    }
+  }
+  static constexpr Seq newest{std::numeric_limits<uint64_t>::max()};  // before it are all
 
   // Something was said in it at `now`: it is the newest of its standing.
   void touch(ThreadRef ref, Time now);
@@ -127,7 +145,6 @@ class Threads {
   ThreadRef oldest() const { return oldest_; }
   ThreadRef younger(ThreadRef ref) const { return threads_[ref].younger; }
   size_t size() const { return threads_.size(); }
-  ThreadRef end() const { return threads_.end(); }  // beyond the last slot; some have no name
 
  private:
   using Line = SharedLine<ThreadRef>;
@@ -136,13 +153,17 @@ class Threads {
   void link(ThreadRef ref);
   void unlink(ThreadRef ref);
   void stop_aging(ThreadRef ref);
+  // Into the line of one who takes part, and out of it; `none`: into that of all.
+  void file(AgentRef agent, ThreadRef ref);
+  void unfile(AgentRef agent, ThreadRef ref);
   uint64_t hash(std::string_view name) const;
 
   uint64_t seed_;
   Slots<Thread> threads_;
   Index by_name_;
   std::array<Line, standing_count> lines_;
-  Shares resting_;  // closed and idle ones, by owner
+  Shares resting_;                      // closed and idle ones, by owner
+  std::map<AgentRef, SeqLine> joined_;  // by who takes part; none is empty. `none`: all threads
   ThreadRef oldest_ = none;
   ThreadRef youngest_ = none;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/conversation/threads_snapshot.h"
 
+#include <algorithm>
 #include <set>
 
 #include "core/machine/snapshot_fields.h"
@@ -9,6 +10,11 @@
 namespace parley::core {
 
 namespace {
+
+bool has_one_twice(std::vector<AgentRef> agents) {
+  std::ranges::sort(agents);
+  return std::ranges::adjacent_find(agents) != agents.end();
+}
 
 // Puts the threads into the order that each standing has; each thread has one place in one of them.
 void decode_standings(Tables& t, SnapshotReader& in) {
@@ -46,7 +52,8 @@ void encode_threads(const Tables& t, SnapshotWriter& out) {
 void decode_threads(Tables& t, SnapshotReader& in) {
   Seq root;
   in.rows<Thread>([&](Thread& thread) {
-    if (thread.root <= root || thread.participants.empty() || t.threads.find(thread.name) != none) {
+    if (thread.root <= root || thread.participants.empty() || has_one_twice(thread.participants) ||
+        t.threads.find(thread.name) != none) {
       return false;
     }
     root = thread.root;

@@ -142,5 +142,63 @@ TEST(Threads, KeepTheirOrderInEachStanding) {
   }
 }
 
+std::vector<std::string> names_of(const Threads& threads, AgentRef agent,
+                                  Seq before = Threads::newest, size_t max = SIZE_MAX) {
+  std::vector<std::string> names;
+  threads.each_of(agent, before, [&](ThreadRef ref) {
+    names.push_back(threads[ref].name);
+    return names.size() < max;
+  });
+  return names;
+}
+
+// Against a walk over all of them: who takes part finds its own, newest first, in pages too.
+TEST(Threads, EachPrincipalFindsTheThreadsInWhichItTakesPart) {
+  const uint64_t seed = 20'261'118;
+  testing::Random random(seed);
+  Threads threads(seed);
+  std::map<uint64_t, std::string, std::greater<>> by_root;  // newest first
+  for (uint64_t step = 1; step <= 8'000; ++step) {
+    const std::string name = "t" + std::to_string(random.below(300));
+    const AgentRef agent = random.below(12);
+    const ThreadRef ref = threads.find(name);
+    if (ref == none) {
+      Thread begun = a_thread(name, step);
+      if (random.below(2) == 0) {  // as a snapshot has it: with all who take part
+        begun.participants = {agent, agent + 1};
+      }
+      threads.add(std::move(begun));
+      by_root.emplace(step, name);
+    } else if (random.below(4) == 0) {
+      by_root.erase(threads[ref].root.n);
+      threads.remove(ref);
+    } else if (std::ranges::find(threads[ref].participants, agent) ==
+               threads[ref].participants.end()) {
+      threads.join(ref, agent);
+    }
+    const AgentRef asked = random.below(14);
+    std::vector<std::string> wanted;
+    std::vector<std::string> page;
+    const uint64_t before = 1 + random.below(static_cast<uint32_t>(step));
+    for (const auto& [root, each] : by_root) {
+      const std::vector<AgentRef>& in = threads[threads.find(each)].participants;
+      if (std::ranges::find(in, asked) == in.end()) {
+        continue;
+      }
+      wanted.push_back(each);
+      if (root < before && page.size() < 3) {
+        page.push_back(each);
+      }
+    }
+    ASSERT_EQ(names_of(threads, asked), wanted) << "seed " << seed << " step " << step;
+    ASSERT_EQ(names_of(threads, asked, Seq{before}, 3), page) << "seed " << seed;
+  }
+  std::vector<std::string> all;
+  for (const auto& [root, name] : by_root) {
+    all.push_back(name);
+  }
+  EXPECT_EQ(names_of(threads, none), all);
+}
+
 }  // namespace
 }  // namespace parley::core

@@ -15,6 +15,7 @@ uint64_t DeadLetters::add(DeadLetter letter) {
 
 void DeadLetters::index(const DeadLetter& letter) {
   held_.add(letter.sender);
+  pending_ += letter.resolution == Resolution::pending ? 1 : 0;
   (letter.is_open() ? open_ : settled_).add(letter.sender, letter.id);
   if (letter.is_open() && letter.reason != Reason::malformed) {
     undelivered_.emplace(Undelivered(letter.message, letter.receiver), letter.id);
@@ -23,6 +24,7 @@ void DeadLetters::index(const DeadLetter& letter) {
 
 void DeadLetters::unindex(const DeadLetter& letter) {
   held_.remove(letter.sender);
+  pending_ -= letter.resolution == Resolution::pending ? 1 : 0;
   open_.remove(letter.sender, letter.id);
   settled_.remove(letter.sender, letter.id);
   const auto at = undelivered_.find(Undelivered(letter.message, letter.receiver));

@@ -99,6 +99,7 @@ class DeadLetters {
   const std::map<uint64_t, DeadLetter>& all() const { return letters_; }
   size_t size() const { return letters_.size(); }
   size_t open() const { return open_.size(); }
+  size_t pending() const { return pending_; }  // of those, what nobody has escalated
   size_t open_of(std::string_view sender) const { return open_.of(sender); }
 
   // The records that it still needs: what is not named by any table is lost with its segment.
@@ -123,6 +124,7 @@ class DeadLetters {
   SharedSet<uint64_t> open_;                     // ids, by sender
   SharedSet<uint64_t> settled_;
   Shares held_;  // both
+  size_t pending_ = 0;
   std::set<std::pair<Time, uint64_t>> due_;
   std::deque<Time> recent_;  // when the newest ones failed, as many as make an alarm
   Time alerted_;

@@ -106,6 +106,24 @@ TEST(DeadLetters, RestoredOnesAreFoundByMessageAndReceiver) {
   EXPECT_EQ(copy.find_open(Seq{7}, "bo")->id, 2u);
 }
 
+TEST(DeadLetters, CountThoseThatNobodyHasDecidedOn) {
+  DeadLetters letters;
+  for (int n = 0; n < 4; ++n) {
+    letters.add({});
+  }
+  EXPECT_EQ(letters.pending(), 4u);
+  letters.resolve(*letters.find(1), Resolution::escalated, "mia", Time{});
+  letters.resolve(*letters.find(2), Resolution::discarded, "mia", Time{});
+  EXPECT_EQ(letters.pending(), 2u);
+  letters.resolve(*letters.find(1), Resolution::retried, "mia", Time{});
+  letters.remove(2);
+  letters.remove(3);
+  EXPECT_EQ(letters.pending(), 1u);
+  DeadLetters copy;
+  copy.restore(letters.all());
+  EXPECT_EQ(copy.pending(), 1u);
+}
+
 // FL-23
 TEST(DeadLetters, ComeDueInOrderUntilTheyAreResolved) {
   DeadLetters letters;

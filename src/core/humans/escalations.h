@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,6 +73,8 @@ class Escalations {
   void resolve(uint64_t id, std::string_view resolution, std::string_view by, Time at);
 
   const std::map<uint64_t, Escalation>& all() const { return cases_.all(); }
+  // The ids of those that the agent waits or waited for, oldest first; nullptr when there is none.
+  const std::set<uint64_t>* of(std::string_view agent) const { return cases_.of(agent); }
   size_t size() const { return cases_.size(); }
   size_t open() const { return cases_.open(); }
   uint64_t dropped() const { return dropped_; }

@@ -39,5 +39,29 @@ TEST(Escalations, OneThatIsResolvedGoesBeforeOneThatIsOpenAlsoAfterASnapshot) {
   EXPECT_EQ(escalations.dropped(), 0u);
 }
 
+// One's own are found without a look at those of others, also after a snapshot.
+TEST(Escalations, EachAgentFindsItsOwn) {
+  Escalations before;
+  Escalation others = about(1);
+  others.agent = "bo";
+  const uint64_t first = before.add(about(1), 3);
+  before.add(std::move(others), 3);
+  const uint64_t second = before.add(about(2), 3);
+  std::string bytes;
+  Writer out(bytes);
+  before.encode(out);
+  Escalations escalations;
+  Reader in(bytes);
+  ASSERT_TRUE(escalations.decode(in));
+  ASSERT_NE(escalations.of("ana"), nullptr);
+  EXPECT_EQ(*escalations.of("ana"), (std::set<uint64_t>{first, second}));
+  EXPECT_EQ(escalations.of("bo")->size(), 1u);
+  EXPECT_EQ(escalations.of("cy"), nullptr);
+  escalations.resolve(first, "done by hand", "mia", start_time);
+  EXPECT_EQ(*escalations.of("ana"), (std::set<uint64_t>{first, second}));
+  const uint64_t third = escalations.add(about(3), 3);  // the resolved one goes
+  EXPECT_EQ(*escalations.of("ana"), (std::set<uint64_t>{second, third}));
+}
+
 }  // namespace
 }  // namespace parley::core

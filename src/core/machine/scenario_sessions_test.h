@@ -65,7 +65,7 @@ inline std::string lock_words(const Tables& t) {
 inline std::string task_words(const Tables& t, std::string_view id, std::string_view director,
                               std::string_view thread) {
   const Task* task = nullptr;
-  for (const Task* const each : t.tasks.named(id)) {
+  for (const Task* const each : t.tasks.named({.id = id})) {
     const bool fits = each->director == director && (thread.empty() || each->thread == thread);
     task = fits ? each : task;
   }

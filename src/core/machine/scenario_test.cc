@@ -873,6 +873,9 @@ class Script {
     } else if (what == "threads:" || what == "correlated") {
       const std::string_view id = what == "correlated" ? trimmed(words.next()) : "";
       check_equal(join(words.rest()), testing::thread_names(tables(), id));
+    } else if (what == "threads" && words.accept("of")) {
+      const std::string_view agent = trimmed(words.next());
+      check_equal(join(words.rest()), testing::thread_names_of(tables(), agent));
     } else if (what == "breaker" || what == "budget") {
       const AgentRef ref = tables().agents.find(trimmed(words.next()));
       const Agent& agent = tables().agents[ref == none ? 0 : ref];

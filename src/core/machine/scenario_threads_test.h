@@ -44,4 +44,16 @@ inline std::string thread_names(const Tables& t, std::string_view correlation) {
   return join(names);
 }
 
+// Those in which the principal takes part, the newest first: what a list of its threads shows.
+inline std::string thread_names_of(const Tables& t, std::string_view agent) {
+  std::vector<std::string> names;
+  if (const AgentRef ref = t.agents.find(agent); ref != none) {
+    t.threads.each_of(ref, Threads::newest, [&](ThreadRef thread) {
+      names.push_back(t.threads[thread].name);
+      return true;
+    });
+  }
+  return join(names);
+}
+
 }  // namespace parley::core::testing

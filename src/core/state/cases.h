@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -26,6 +27,7 @@ class Cases {
       const auto gone = rows_.find(*ended_.first_of_most());
       forget(std::as_const(gone->second));
       ended_.remove(gone->second.owner(), gone->first);
+      all_of_.remove(gone->second.owner(), gone->first);
       rows_.erase(gone);
     }
     row.id = next_id_++;
@@ -55,6 +57,8 @@ class Cases {
   }
 
   const std::map<uint64_t, Row>& all() const { return rows_; }
+  // The ids of one owner's, oldest first; nullptr when there is none.
+  const std::set<uint64_t>* of(std::string_view owner) const { return all_of_.all_of(owner); }
   size_t size() const { return rows_.size(); }
   size_t open() const { return open_.total(); }
   size_t open_of(std::string_view owner) const { return open_.of(owner); }
@@ -81,6 +85,7 @@ class Cases {
 
  private:
   void count(const Row& row) {
+    all_of_.add(row.owner(), row.id);
     if (row.is_open()) {
       open_.add(row.owner());
     } else {
@@ -90,8 +95,9 @@ class Cases {
 
   uint64_t next_id_ = 1;
   std::map<uint64_t, Row> rows_;
-  Shares open_;                // by owner
-  SharedSet<uint64_t> ended_;  // ids, by owner
+  Shares open_;                 // by owner
+  SharedSet<uint64_t> ended_;   // ids, by owner
+  SharedSet<uint64_t> all_of_;  // the same of all
 };
 
 }  // namespace parley::core

@@ -34,6 +34,11 @@ class SharedSet {
     }
   }
 
+  // Those of an owner; nullptr when there is none.
+  const std::set<Key>* all_of(std::string_view owner) const {
+    const auto at = keys_.find(owner);
+    return at == keys_.end() ? nullptr : &at->second;
+  }
   // The first of an owner, and of one who holds most; nullptr when there is none.
   const Key* first_of(std::string_view owner) const {
     const auto at = keys_.find(owner);

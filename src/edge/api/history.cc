@@ -31,7 +31,7 @@ History::History(Context& context, size_t questions_per_principal_max)
       started_(context.broker.machine().seq()) {}
 
 bool History::count(net::CallerId caller) {
-  size_t& open = open_[caller];
+  size_t& open = (*open_)[caller];
   if (open >= questions_per_principal_max_) {
     return false;
   }
@@ -39,10 +39,16 @@ bool History::count(net::CallerId caller) {
   return true;
 }
 
-void History::answered(net::CallerId caller) {
-  if (const auto at = open_.find(caller); --at->second == 0) {
-    open_.erase(at);
+void History::answered(Open& open, net::CallerId caller) {
+  if (const auto at = open.find(caller); --at->second == 0) {
+    open.erase(at);
   }
+}
+
+std::shared_ptr<void> History::hold(const Principal& caller) {
+  const net::CallerId id = caller_id(caller);
+  ++(*open_)[id];
+  return {nullptr, [open = open_, id](void*) { answered(*open, id); }};
 }
 
 void History::applied(const core::Entry& entry) {

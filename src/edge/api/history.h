@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 
 #include "core/model/entry.h"
@@ -24,14 +25,21 @@ class History {
   // RATE_LIMITED, when the caller asks too much at once. Callers take turns.
   void ask(const Asker& asker, view::Questions::Ask ask);
 
+  // Counts as a question of the caller's until it goes: for an answer that is written in steps, and
+  // keeps what was found until then. May outlive this.
+  std::shared_ptr<void> hold(const Principal& caller);
+
  private:
+  using Open = std::unordered_map<net::CallerId, size_t>;
   // Whether the caller may ask one more; then it is counted until `answered`.
   bool count(net::CallerId caller);
-  void answered(net::CallerId caller);
+  void answered(net::CallerId caller) { answered(*open_, caller); }
+  static void answered(Open& open, net::CallerId caller);
 
   Context& context_;
   size_t questions_per_principal_max_;
-  std::unordered_map<net::CallerId, size_t> open_;   // without an answer; who has none is not here
+  // Without an answer; who has none is not here.
+  const std::shared_ptr<Open> open_ = std::make_shared<Open>();
   base::Seq started_;                                // what was there when this began
   std::unordered_map<uint64_t, base::Seq> written_;  // by workspace and principal: its newest entry
 };

@@ -14,7 +14,30 @@ namespace {
 constexpr size_t records_per_turn = 64;
 constexpr size_t bytes_per_turn = size_t{256} << 10;
 
+struct Steps {
+  Asker asker;
+  std::function<bool()> step;
+  bool is_over = false;  // its client hung up
+};
+
+void step_later(const std::shared_ptr<Steps>& steps) {
+  steps->asker.context->deferred.push(caller_id(steps->asker.caller), [steps] {
+    if (!steps->is_over && !steps->asker.refuse_if_stale() && !steps->step()) {
+      step_later(steps);
+    }
+  });
+}
+
 }  // namespace
+
+void answer_in_steps(const Asker& asker, std::function<bool()> step) {
+  if (step() || !asker.context->waiting->begin(asker)) {
+    return;
+  }
+  const auto steps = std::make_shared<Steps>(asker, std::move(step));
+  asker.context->waiting->add(asker, [steps] { steps->is_over = true; });
+  step_later(steps);
+}
 
 void Listings::add(const Asker& asker, Listing listing) {
   std::deque<JobRef>& line = lines_[caller_id(asker.caller)];

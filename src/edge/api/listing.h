@@ -23,6 +23,11 @@ struct Listing {
   std::function<std::expected<net::Response, Error>()> answer;
 };
 
+// An answer that takes a look at much: `step` does some of it, now and in later turns, in which the
+// callers take turns, until it returns true: then it has answered. The tables may change in
+// between.
+void answer_in_steps(const Asker& asker, std::function<bool()> step);
+
 // The lists that callers asked for. A turn makes a part of one of them, and the callers take turns;
 // of each caller one is made at a time, so that only one is in memory. No record is read from the
 // disk by the loop.

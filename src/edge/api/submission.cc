@@ -438,7 +438,7 @@ std::string_view Submissions::task_thread(const Principal& caller, const core::E
           : t.tasks.find(core::TaskReport{envelope.task, caller.name, {}, envelope.receivers});
   if (found == nullptr) {
     std::tuple<bool, bool> best{};
-    for (const core::Task* const task : t.tasks.involving(envelope.task, caller.name)) {
+    for (const core::Task* const task : t.tasks.meant({.id = envelope.task}, caller.name)) {
       const auto& to = envelope.receivers;
       const bool between =
           task->director == caller.name || std::ranges::find(to, task->director) != to.end();

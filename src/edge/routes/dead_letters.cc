@@ -33,12 +33,10 @@ void list_dead_letters(Call& call) {
     call.refuse(bad_parameter("state", "pending"));
     return;
   }
-  const auto count = std::ranges::count_if(t.dead_letters.all(), [pending_only](const auto& item) {
-    return !pending_only || item.second.resolution == core::Resolution::pending;
-  });
+  const size_t count = pending_only ? t.dead_letters.pending() : t.dead_letters.size();
   std::string text;
   JsonWriter out(text);
-  out.object().key("count").number(static_cast<uint64_t>(count));
+  out.object().key("count").number(uint64_t{count});
   out.key("dropped").number(t.dead_letters.dropped()).key("dead_letters").array();
   uint64_t listed = 0;
   for (auto at = t.dead_letters.all().rbegin(); at != t.dead_letters.all().rend(); ++at) {

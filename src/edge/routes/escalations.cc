@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was put before people.
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <ranges>
+#include <set>
+
 #include "base/text.h"
 #include "edge/api/context.h"
+#include "edge/api/listing.h"
 #include "edge/api/members.h"
 #include "edge/gate.h"
 #include "edge/render.h"
@@ -17,19 +24,19 @@ using lib::JsonWriter;
 
 constexpr uint64_t escalations_listed_max = 1'000;
 
-void render_escalation(const Call& call, const core::Escalation& escalation, JsonWriter& out) {
+void render_escalation(const Asker& asker, const core::Escalation& escalation, JsonWriter& out) {
   out.object().key("id").number(escalation.id);
   out.key("state").plain(escalation.is_open() ? "open" : "resolved");
   out.key("cause").plain(core::cause_name(escalation.cause));
-  const core::Tables& t = call.tables();
+  const core::Tables& t = asker.tables();
   const core::MessageRef about_ref = t.messages.find(escalation.about);
   const bool named =
-      about_ref == core::none || sees_receivers(t, call.caller, t.messages.message(about_ref));
+      about_ref == core::none || sees_receivers(t, asker.caller, t.messages.message(about_ref));
   out.key("agent").text(escalation.agent).key("receiver");
   out.text(named ? escalation.receiver : t.topics[t.messages.message(about_ref).topic].name);
   out.key("why").text(escalation.why).key("since").time(escalation.since);
   out.key("message").object().key("seq").number(escalation.about.n);
-  if (const auto about = envelope_at(call.broker(), call.caller.workspace, escalation.about)) {
+  if (const auto about = envelope_at(asker.broker(), asker.caller.workspace, escalation.about)) {
     out.key("id").uuid(about->id).key("from").text(about->sender);
     out.key("type").text(about->type).key("thread").text(about->thread);
   }
@@ -40,6 +47,25 @@ void render_escalation(const Call& call, const core::Escalation& escalation, Jso
     out.key("resolved_at").time(escalation.resolved_at);
   }
   out.end_object();
+}
+
+// A list on its way, newest first: what each is about is read from its record.
+struct EscalationList {
+  Asker asker;
+  std::deque<uint64_t> left{};
+  std::string text{};
+  JsonWriter out{text};
+};
+
+// False: the answer is large enough.
+bool write_next(EscalationList& list) {
+  const core::Tables& t = list.asker.tables();
+  const core::Escalation* const next = t.escalations.find(list.left.front());
+  list.left.pop_front();
+  if (next != nullptr && may_see(t, list.asker.caller, *next)) {
+    render_escalation(list.asker, *next, list.out);
+  }
+  return list.text.size() < answer_bytes_max;
 }
 
 void list_escalations(Call& call) {
@@ -54,23 +80,36 @@ void list_escalations(Call& call) {
   const core::Tables& t = call.tables();
   std::vector<const core::Escalation*> found;
   uint64_t open = 0;
-  for (const auto& [id, escalation] : t.escalations.all()) {
+  const auto look = [&](const core::Escalation& escalation) {
     const bool visible = may_see(t, call.caller, escalation);
     const bool in_time = escalation.since >= from && escalation.since < to;
     open += visible && escalation.is_open() ? 1 : 0;
     if (visible && in_time && (state == "all" || (state == "open") == escalation.is_open())) {
       found.push_back(&escalation);
     }
+  };
+  if (t.agents.looks_after_workspace(call.caller.ref) || call.caller.is_maintainer()) {
+    std::ranges::for_each(t.escalations.all() | std::views::values, look);
+  } else if (const std::set<uint64_t>* const own = t.escalations.of(call.caller.name)) {
+    for (const uint64_t id : *own) {
+      look(t.escalations.all().at(id));
+    }
   }
-  std::string text;
-  JsonWriter out(text);
-  out.object().key("count").number(uint64_t{found.size()}).key("open").number(open);
-  out.key("escalations").array();
+  const auto list = std::make_shared<EscalationList>(call.asker());
+  list->out.object().key("count").number(uint64_t{found.size()}).key("open").number(open);
+  list->out.key("escalations").array();
+  std::vector<base::Seq> records;
   for (size_t at = found.size(); at > 0 && found.size() - at < limit; --at) {
-    render_escalation(call, *found[at - 1], out);
+    list->left.push_back(found[at - 1]->id);
+    records.push_back(found[at - 1]->about);
   }
-  out.end_array().end_object();
-  call.respond(json_response(200, std::move(text)));
+  call.context->listings->add(call, {.records = std::move(records),
+                                     .each = [list](base::Seq) { return write_next(*list); },
+                                     .answer =
+                                         [list] {
+                                           list->out.end_array().end_object();
+                                           return json_response(200, std::move(list->text));
+                                         }});
 }
 
 void resolve_escalation(Call& call) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads that need the view: messages that the engine has forgotten, and look-ups over all of them.
 // What is still in the engine is told as it stands there.
+#include <algorithm>
 #include <map>
 #include <memory>
 
 #include "edge/api/context.h"
 #include "edge/api/history.h"
+#include "edge/api/listing.h"
 #include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
@@ -124,47 +126,73 @@ Wanted Wanted::of(const Call& call, std::string_view from, std::string_view to) 
   return wanted;
 }
 
-void answer_page(const Asker& asker, const SearchPage& listing) {
+// A page on its way to who asked: some of its messages are written in each turn.
+struct PageAnswer {
+  Asker asker;
+  std::shared_ptr<const SearchPage> page;
+  size_t written = 0;
+  std::string text{};
+  JsonWriter out{text};
+  std::shared_ptr<void> question = asker.context->history->hold(asker.caller);
+};
+
+void write_item(const Asker& asker, const SearchPage::Item& item, JsonWriter& out) {
   const core::Tables& t = asker.tables();
-  const bool sees_all = sees_subscribers(t, asker.caller);
-  std::string text;
-  JsonWriter out(text);
-  out.object().key("count").number(uint64_t{listing.items.size()});
-  if (listing.next.n != 0) {
-    out.key("next").number(listing.next.n);
+  const auto& [stored, receivers] = item;
+  const auto envelope = envelope_of(stored);
+  if (!envelope) {
+    return;  // written by a newer version
   }
-  out.key("messages").array();
-  for (const auto& [stored, receivers] : listing.items) {
-    const auto envelope = envelope_of(stored);
-    if (!envelope) {
-      continue;  // written by a newer version
-    }
-    out.object();
-    render_summary(*envelope, header_of(stored, *envelope), asker.caller.dialect, out);
-    out.key("to").array();
-    for (const std::string_view receiver : envelope->receivers) {
-      out.text(receiver);
-    }
-    out.end_array();
-    // How it stands with each receiver is for its sender, and for those who look after all.
-    if (may_see_deliveries(asker.caller, stored, *envelope)) {
-      const core::MessageRef ref = t.messages.find(stored.seq);
-      const bool live = ref != core::none;
-      const uint64_t count = live ? t.messages.message(ref).delivery_count : receivers.count;
-      out.key("recipient_count").number(count);
-      out.key("open").number(live ? t.messages.message(ref).open : receivers.open);
-      out.key("deliveries");
-      const bool named = !live && (sees_all || !view::is_on_topic(*envelope, receivers.listed));
-      if (live && count <= listed_max) {
-        render_deliveries(t, asker.caller, ref, out);
-      } else {
-        render_stored(named ? receivers.listed : std::vector<view::StoredDelivery>{}, out);
-      }
-    }
-    out.end_object();
+  out.object();
+  render_summary(*envelope, header_of(stored, *envelope), asker.caller.dialect, out);
+  out.key("to").array();
+  for (const std::string_view receiver : envelope->receivers) {
+    out.text(receiver);
   }
-  out.end_array().end_object();
-  asker.respond(json_response(200, std::move(text)));
+  out.end_array();
+  // How it stands with each receiver is for its sender, and for those who look after all.
+  if (may_see_deliveries(asker.caller, stored, *envelope)) {
+    const core::MessageRef ref = t.messages.find(stored.seq);
+    const bool live = ref != core::none;
+    const uint64_t count = live ? t.messages.message(ref).delivery_count : receivers.count;
+    out.key("recipient_count").number(count);
+    out.key("open").number(live ? t.messages.message(ref).open : receivers.open);
+    out.key("deliveries");
+    const bool named = !live && (sees_subscribers(t, asker.caller) ||
+                                 !view::is_on_topic(*envelope, receivers.listed));
+    if (live && count <= listed_max) {
+      render_deliveries(t, asker.caller, ref, out);
+    } else {
+      render_stored(named ? receivers.listed : std::vector<view::StoredDelivery>{}, out);
+    }
+  }
+  out.end_object();
+}
+
+// True: the page is answered.
+bool go_on(PageAnswer& answer) {
+  constexpr size_t messages_per_turn = 64;
+  const std::vector<SearchPage::Item>& items = answer.page->items;
+  for (const size_t end = std::min(items.size(), answer.written + messages_per_turn);
+       answer.written < end; ++answer.written) {
+    write_item(answer.asker, items[answer.written], answer.out);
+  }
+  if (answer.written < items.size()) {
+    return false;
+  }
+  answer.out.end_array().end_object();
+  answer.asker.respond(json_response(200, std::move(answer.text)));
+  return true;
+}
+
+void answer_page(const Asker& asker, std::shared_ptr<const SearchPage> page) {
+  const auto answer = std::make_shared<PageAnswer>(asker, std::move(page));
+  answer->out.object().key("count").number(uint64_t{answer->page->items.size()});
+  if (answer->page->next.n != 0) {
+    answer->out.key("next").number(answer->page->next.n);
+  }
+  answer->out.key("messages").array();
+  answer_in_steps(asker, [answer] { return go_on(*answer); });
 }
 
 void ask_history(const Asker& asker, Wanted wanted) {
@@ -195,7 +223,7 @@ void ask_history(const Asker& asker, Wanted wanted) {
           }
           listing->items.push_back({std::move(message), std::move(*receivers)});
         }
-        return [asker, listing] { answer_page(asker, *listing); };
+        return [asker, listing] { answer_page(asker, listing); };
       });
 }
 

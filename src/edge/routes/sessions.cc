@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ranges>
+#include <set>
 
 #include "core/model/entry.h"
 #include "edge/api/context.h"
@@ -215,10 +217,17 @@ void list_sessions(Call& call) {
   }
   const core::Tables& t = call.tables();
   std::vector<const Session*> found;
-  for (const auto& [began, session] : t.sessions.all()) {
+  const auto look = [&](const Session& session) {
     if (may_see(call.caller, session) &&
         (status.empty() || core::session_status_words[session.status] == status)) {
       found.push_back(&session);
+    }
+  };
+  if (call.caller.is_maintainer()) {
+    std::ranges::for_each(t.sessions.all() | std::views::values, look);
+  } else if (const std::set<base::Seq>* const own = t.sessions.of(call.caller.name)) {
+    for (const base::Seq began : *own) {
+      look(t.sessions.all().at(began));
     }
   }
   std::string text;

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <tuple>
 
 #include "edge/api/context.h"
@@ -117,29 +118,22 @@ std::string task_text(node::Broker& broker, const Principal& caller, const core:
   return text;
 }
 
-// How a call names a task; what is empty may be any.
+// `core::TaskName` with texts of its own, for an answer that comes later.
 struct TaskName {
   std::string id;
   std::string director;
   std::string thread;
+
+  operator core::TaskName() const { return {id, director, thread}; }
 };
 
 // Those of this name that the caller may see and that fit, the one that it means first: its own
 // before those of others, what is open before what is over, newer before older.
 std::vector<const core::Task*> tasks_named(const core::Tables& t, const Principal& caller,
-                                           const TaskName& name) {
-  std::vector<const core::Task*> found;
-  if (!name.thread.empty()) {
-    found = t.tasks.in_thread(name.id, name.thread);
-  } else {
-    found = caller.is_maintainer() ? t.tasks.named(name.id)
-                                   : t.tasks.involving(name.id, caller.name);
-  }
-  std::erase_if(found, [&](const core::Task* task) {
-    return !may_see(t, caller, *task) ||
-           (!name.director.empty() && task->director != name.director) ||
-           (!name.thread.empty() && task->thread != name.thread);
-  });
+                                           const core::TaskName& name) {
+  std::vector<const core::Task*> found =
+      caller.is_maintainer() ? t.tasks.named(name) : t.tasks.meant(name, caller.name);
+  std::erase_if(found, [&](const core::Task* task) { return !may_see(t, caller, *task); });
   const auto rank = [&](const core::Task* task) {
     return std::tuple(task->director == caller.name, takes_part(t, caller, *task), task->is_open(),
                       task->began);
@@ -149,10 +143,10 @@ std::vector<const core::Task*> tasks_named(const core::Tables& t, const Principa
 }
 
 void show_task(Call& call) {
-  const std::vector<const core::Task*> found = tasks_named(call.tables(), call.caller,
-                                                           {.id = std::string(call.arguments[0]),
-                                                            .director = call.text("director"),
-                                                            .thread = call.text("thread")});
+  const TaskName name{.id = std::string(call.arguments[0]),
+                      .director = call.text("director"),
+                      .thread = call.text("thread")};
+  const std::vector<const core::Task*> found = tasks_named(call.tables(), call.caller, name);
   if (found.empty()) {
     call.refuse(Error{Code::not_found,
                       "you take part in no such task; tasks that are over are forgotten after "
@@ -163,6 +157,25 @@ void show_task(Call& call) {
   const std::span others = std::span(found).subspan(1);
   call.respond(json_response(
       200, task_text(call.broker(), call.caller, *found.front(), others, call.now())));
+}
+
+// Calls `look` for those of the caller's that began before the cursor, newest first, until it
+// returns false; for all of them where it may see all.
+template <class Look>
+void walk_tasks(const core::Tables& t, const Principal& caller, uint64_t cursor, Look&& look) {
+  const auto walk = [cursor](const auto& tasks, const auto& task_at) {
+    auto at = std::make_reverse_iterator(cursor == 0 ? tasks.end()
+                                                     : tasks.lower_bound(base::Seq{cursor}));
+    while (at != tasks.rend() && task_at(*at)) {
+      ++at;
+    }
+  };
+  const auto& all = t.tasks.all();
+  if (caller.is_maintainer()) {
+    walk(all, [&look](const auto& item) { return look(item.second); });
+  } else if (const std::set<base::Seq>* const own = t.tasks.of(caller.name)) {
+    walk(*own, [&](base::Seq began) { return look(all.at(began)); });
+  }
 }
 
 void list_tasks(Call& call) {
@@ -188,11 +201,8 @@ void list_tasks(Call& call) {
   };
   const auto made = std::make_shared<Made>();
   std::vector<base::Seq> given;
-  const auto& all = t.tasks.all();
-  auto at =
-      std::make_reverse_iterator(cursor == 0 ? all.end() : all.lower_bound(base::Seq{cursor}));
-  for (; at != all.rend() && !made->more; ++at) {
-    const core::Task& task = at->second;
+  // Newest first. False: older ones are not needed.
+  const auto look = [&](const core::Task& task) {
     const bool wanted =
         may_see(t, call.caller, task) && (!state || core::task_state_words[task.state] == *state) &&
         (!agent || task.director == *agent || task.specialist == *agent) &&
@@ -201,10 +211,12 @@ void list_tasks(Call& call) {
          (task.state != core::TaskState::completed && task.state != core::TaskState::acknowledged));
     made->more = wanted && given.size() >= limit;
     if (wanted && !made->more) {
-      made->tasks.push_back(at->first);
+      made->tasks.push_back(task.began);
       given.push_back(task.message);
     }
-  }
+    return !made->more;
+  };
+  walk_tasks(t, call.caller, cursor, look);
   made->out.object().key("tasks").array();
   call.context->listings->add(
       call, {.records = std::move(given),

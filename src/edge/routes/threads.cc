@@ -8,7 +8,7 @@
 
 #include "edge/api/context.h"
 #include "edge/api/history.h"
-#include "edge/api/waiting.h"
+#include "edge/api/listing.h"
 #include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
@@ -114,8 +114,8 @@ struct ThreadTree {
   std::optional<view::StoredThread> stored;
 };
 
-// A list of threads on its way. All are looked at, and those that are wanted written, some in each
-// turn: there may be many.
+// A list of threads on its way. Those of its caller are looked at, and those that are wanted
+// written, some in each turn: there may be many.
 struct ThreadWalk {
   // A thread may go between two turns, and another come to its slot.
   struct Found {
@@ -125,30 +125,21 @@ struct ThreadWalk {
   Asker asker;
   ThreadFilter filter;
   std::vector<view::StoredThread> old;
-  core::ThreadRef at = 0;      // the next one that is looked at
-  std::vector<Found> found{};  // the newest
-  bool has_looked = false;     // at all of them
-  size_t written = 0;          // of those that were found
+  base::Seq before = core::Threads::newest;  // what began then and later was looked at
+  std::vector<Found> found{};                // newest first
+  bool has_looked = false;                   // at all that it needs
+  size_t written = 0;                        // of those that were found
   uint64_t shown = 0;
   std::string text{};
   JsonWriter out{text};  // the list, so far
-  bool is_over = false;  // its client hung up
 };
 
 bool is_wanted(const ThreadWalk& walk, core::AgentRef agent, const core::Thread& thread) {
   const ThreadFilter& filter = walk.filter;
-  return !thread.name.empty() && may_see(walk.asker.caller, thread) &&
+  return may_see(walk.asker.caller, thread) &&
          (filter.agent.empty() || (agent != core::none && takes_part(thread, agent))) &&
          (filter.state.empty() || core::thread_state_words[thread.state()] == filter.state) &&
          (filter.correlation.empty() || thread.is_about(filter.correlation));
-}
-
-// Leaves no more than the list shows, the newest first.
-void keep_newest(ThreadWalk& walk) {
-  const size_t shown = std::min<size_t>(walk.found.size(), walk.filter.limit);
-  std::ranges::partial_sort(walk.found, walk.found.begin() + static_cast<std::ptrdiff_t>(shown),
-                            std::ranges::greater{}, &ThreadWalk::Found::root);
-  walk.found.resize(shown);
 }
 
 // Writes some of those that were found. True: the last.
@@ -191,50 +182,48 @@ void answer_threads(ThreadWalk& walk) {
   asker.respond(json_response(200, std::move(text)));
 }
 
-// Looks at some of them. True: at the last.
+// Looks at some of those in which the caller takes part; who may see all looks at those of the
+// agent that it names, or at all. True: the list needs no more.
 bool look_on(ThreadWalk& walk) {
-  constexpr uint32_t looked_at_max = 1'024;
+  constexpr size_t looked_at_max = 1'024;
   const core::Tables& t = walk.asker.tables();
   const core::AgentRef agent = t.agents.find(walk.filter.agent);
-  for (const core::ThreadRef end = std::min(t.threads.end(), walk.at + looked_at_max);
-       walk.at < end; ++walk.at) {
-    if (const core::Thread& thread = t.threads[walk.at]; is_wanted(walk, agent, thread)) {
-      walk.found.push_back({thread.root, walk.at});
-    }
+  if (agent == core::none && !walk.filter.agent.empty()) {
+    return true;
   }
-  keep_newest(walk);
-  return walk.at >= t.threads.end();
+  size_t looked_at = 0;
+  const auto look = [&](core::ThreadRef ref) {
+    if (looked_at == looked_at_max || walk.found.size() >= walk.filter.limit) {
+      return false;
+    }
+    ++looked_at;
+    const core::Thread& thread = t.threads[ref];
+    walk.before = thread.root;
+    if (is_wanted(walk, agent, thread)) {
+      walk.found.push_back({thread.root, ref});
+    }
+    return true;
+  };
+  const Principal& caller = walk.asker.caller;
+  t.threads.each_of(caller.is_maintainer() ? agent : caller.ref, walk.before, look);
+  return looked_at < looked_at_max || walk.found.size() >= walk.filter.limit;
 }
 
+// True: the list is answered.
 bool go_on(ThreadWalk& walk) {
   walk.has_looked = walk.has_looked || look_on(walk);
-  return walk.has_looked && write_on(walk);
-}
-
-// Does the rest in later turns, in which the callers take turns.
-void look_later(const std::shared_ptr<ThreadWalk>& walk) {
-  walk->asker.context->deferred.push(caller_id(walk->asker.caller), [walk] {
-    if (walk->is_over || walk->asker.refuse_if_stale()) {
-      return;
-    }
-    if (go_on(*walk)) {
-      answer_threads(*walk);
-    } else {
-      look_later(walk);
-    }
-  });
+  if (!walk.has_looked || !write_on(walk)) {
+    return false;
+  }
+  answer_threads(walk);
+  return true;
 }
 
 void begin_list(const Asker& asker, const ThreadFilter& filter,
                 std::vector<view::StoredThread> old) {
   const auto walk = std::make_shared<ThreadWalk>(asker, filter, std::move(old));
   walk->out.array();
-  if (go_on(*walk)) {
-    answer_threads(*walk);
-  } else if (asker.context->waiting->begin(asker)) {
-    asker.context->waiting->add(asker, [walk] { walk->is_over = true; });
-    look_later(walk);
-  }
+  answer_in_steps(asker, [walk] { return go_on(*walk); });
 }
 
 void list_threads(Call& call) {
@@ -262,60 +251,106 @@ void list_threads(Call& call) {
       });
 }
 
-void answer_thread(const Asker& asker, const ThreadTree& tree) {
-  const core::Tables& t = asker.tables();
-  std::string text;
-  JsonWriter out(text);
+// A thread on its way to who asked: some of its messages are read, and then written, in each turn.
+struct ThreadAnswer {
+  Asker asker;
+  std::shared_ptr<const ThreadTree> tree;
+  std::vector<std::expected<core::Envelope, Error>> envelopes{};
+  std::map<base::MessageId, size_t> by_id{};
+  std::vector<std::vector<size_t>> children = std::vector<std::vector<size_t>>(tree->items.size());
+  size_t written = 0;
+  std::string text{};
+  JsonWriter out{text};
+  std::shared_ptr<void> question = asker.context->history->hold(asker.caller);
+};
+
+constexpr size_t messages_per_turn = 64;
+
+// A reply is a child of the newest message before it that has the id. True: all have been read.
+bool read_on(ThreadAnswer& answer) {
+  const std::vector<ThreadTree::Item>& items = answer.tree->items;
+  for (size_t left = messages_per_turn; left > 0 && answer.envelopes.size() < items.size();
+       --left) {
+    const size_t n = answer.envelopes.size();
+    const auto& envelope = answer.envelopes.emplace_back(envelope_of(items[n].message));
+    if (envelope) {
+      const auto parent = answer.by_id.find(envelope->in_reply_to);
+      if (parent != answer.by_id.end()) {
+        answer.children[parent->second].push_back(n);
+      }
+      answer.by_id[envelope->id] = n;
+    }
+  }
+  return answer.envelopes.size() == items.size();
+}
+
+void write_head(ThreadAnswer& answer) {
+  const core::Tables& t = answer.asker.tables();
+  const ThreadTree& tree = *answer.tree;
+  JsonWriter& out = answer.out;
   out.object();
   const core::ThreadRef ref = t.threads.find(tree.name);
-  if (ref != core::none && may_see(asker.caller, t.threads[ref])) {
+  if (ref != core::none && may_see(answer.asker.caller, t.threads[ref])) {
     render_thread(t, t.threads[ref], out);
   } else if (tree.stored) {
     ref == core::none ? render_old_thread(*tree.stored, out) : render_part(*tree.stored, out);
   }
-  // A reply is a child of the newest message before it that has the id.
-  std::vector<std::expected<core::Envelope, Error>> envelopes;
-  std::map<base::MessageId, size_t> by_id;
-  std::vector<std::vector<size_t>> children(tree.items.size());
-  for (size_t n = 0; n < tree.items.size(); ++n) {
-    envelopes.push_back(envelope_of(tree.items[n].message));
-    if (envelopes[n]) {
-      const auto parent = by_id.find(envelopes[n]->in_reply_to);
-      if (parent != by_id.end()) {
-        children[parent->second].push_back(n);
-      }
-      by_id[envelopes[n]->id] = n;
-    }
-  }
   out.key("more").boolean(tree.more).key("messages").array();
-  for (size_t n = 0; n < tree.items.size(); ++n) {
-    if (!envelopes[n]) {
-      continue;  // written by a newer version
-    }
-    const core::Envelope& e = *envelopes[n];
-    out.object().key("id").text(dialect::id_in(asker.caller.dialect, e));
-    out.key("seq").number(tree.items[n].message.seq.n);
-    out.key("type").text(codec_of(asker.caller.dialect).type(e)).key("sender").text(e.sender);
-    out.key("receivers").array();
-    for (const std::string_view receiver : e.receivers) {
-      out.text(receiver);
-    }
-    out.end_array().key("timestamp").time(tree.items[n].message.time);
-    if (!e.in_reply_to.is_none()) {
-      out.key("in_reply_to");
-      const bool by_uuid = core::policy_of(asker.caller.dialect).ids_are_uuids;
-      by_uuid || e.question.empty() ? out.uuid(e.in_reply_to) : out.text(e.question);
-    }
-    out.key("state").plain(
-        state_of(t, asker.caller, tree.items[n].message.seq, tree.items[n].receivers));
-    out.key("preview").text(preview_of(e)).key("children").array();
-    for (const size_t child : children[n]) {
-      out.text(dialect::id_in(asker.caller.dialect, *envelopes[child]));
-    }
-    out.end_array().end_object();
+}
+
+void write_message(ThreadAnswer& answer, size_t n) {
+  if (!answer.envelopes[n]) {
+    return;  // written by a newer version
+  }
+  const core::Envelope& e = *answer.envelopes[n];
+  const ThreadTree::Item& item = answer.tree->items[n];
+  const Principal& caller = answer.asker.caller;
+  JsonWriter& out = answer.out;
+  out.object().key("id").text(dialect::id_in(caller.dialect, e));
+  out.key("seq").number(item.message.seq.n);
+  out.key("type").text(codec_of(caller.dialect).type(e)).key("sender").text(e.sender);
+  out.key("receivers").array();
+  for (const std::string_view receiver : e.receivers) {
+    out.text(receiver);
+  }
+  out.end_array().key("timestamp").time(item.message.time);
+  if (!e.in_reply_to.is_none()) {
+    out.key("in_reply_to");
+    const bool by_uuid = core::policy_of(caller.dialect).ids_are_uuids;
+    by_uuid || e.question.empty() ? out.uuid(e.in_reply_to) : out.text(e.question);
+  }
+  out.key("state").plain(state_of(answer.asker.tables(), caller, item.message.seq, item.receivers));
+  out.key("preview").text(preview_of(e)).key("children").array();
+  for (const size_t child : answer.children[n]) {
+    out.text(dialect::id_in(caller.dialect, *answer.envelopes[child]));
   }
   out.end_array().end_object();
-  asker.respond(json_response(200, std::move(text)));
+}
+
+// True: the thread is answered.
+bool go_on(ThreadAnswer& answer) {
+  const size_t count = answer.tree->items.size();
+  if (answer.envelopes.size() < count && !read_on(answer)) {
+    return false;
+  }
+  if (answer.text.empty()) {
+    write_head(answer);
+  }
+  for (const size_t end = std::min(count, answer.written + messages_per_turn); answer.written < end;
+       ++answer.written) {
+    write_message(answer, answer.written);
+  }
+  if (answer.written < count) {
+    return false;
+  }
+  answer.out.end_array().end_object();
+  answer.asker.respond(json_response(200, std::move(answer.text)));
+  return true;
+}
+
+void answer_thread(const Asker& asker, std::shared_ptr<const ThreadTree> tree) {
+  const auto answer = std::make_shared<ThreadAnswer>(asker, std::move(tree));
+  answer_in_steps(asker, [answer] { return go_on(*answer); });
 }
 
 // Shows the messages that the caller may see; its sums to those who take part. Who may see none of
@@ -358,7 +393,7 @@ void show_thread(Call& call) {
           return std::unexpected(stored.error());
         }
         tree->stored = std::move(*stored);
-        return [asker, tree] { answer_thread(asker, *tree); };
+        return [asker, tree] { answer_thread(asker, tree); };
       });
 }
 

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topics, and who subscribes to them.
 #include <algorithm>
-#include <set>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
 
 #include "core/topics/broker_topics.h"
 #include "edge/api/context.h"
+#include "edge/api/listing.h"
 #include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
@@ -28,31 +33,98 @@ void unsubscribe(Call& call) {
   call.ask(core::Unsubscribe{.topic = call.arguments[0], .agent = agent}, call.reply());
 }
 
-void list_topics(Call& call) {
-  const core::Tables& t = call.tables();
-  const uint64_t limit = call.number("limit", topics_max);
-  const std::string after = call.text("after");
+// The names in three sorted tables, each once and in their order: of the broker's topics, of those
+// that someone made, and of patterns.
+struct TopicNames {
+  std::span<const std::string_view> own;
+  std::map<std::string, core::TopicRef, std::less<>>::const_iterator named, named_end;
+  std::map<std::string, core::Wildcards::Subscribers, std::less<>>::const_iterator patterns,
+      patterns_end;
+
+  std::optional<std::string_view> next() {
+    std::optional<std::string_view> least;
+    const auto consider = [&least](std::string_view name) {
+      least = std::min(least.value_or(name), name);
+    };
+    if (!own.empty()) {
+      consider(own.front());
+    }
+    if (named != named_end) {
+      consider(named->first);
+    }
+    if (patterns != patterns_end) {
+      consider(patterns->first);
+    }
+    if (!own.empty() && own.front() == least) {
+      own = own.subspan(1);
+    }
+    if (named != named_end && named->first == least) {
+      ++named;
+    }
+    if (patterns != patterns_end && patterns->first == least) {
+      ++patterns;
+    }
+    return least;
+  }
+};
+
+// A list of topics on its way. Who listens to a topic is looked up for each that is written, so
+// some are written in each turn.
+struct TopicList {
+  Asker asker;
+  std::string after;  // the last that was written
+  uint64_t limit = 0;
+  uint64_t written = 0;
+  std::string text{};
+  JsonWriter out{text};
+};
+
+// The broker's own are there before anyone subscribes to them.
+TopicNames names_after(const core::Topics& topics, std::string_view after) {
+  const auto& own = core::broker_topics::topics;
+  const auto& named = topics.by_name();
+  const auto& patterns = topics.wildcards().by_pattern();
+  return {.own = {std::ranges::upper_bound(own, after), own.end()},
+          .named = named.upper_bound(after),
+          .named_end = named.end(),
+          .patterns = patterns.upper_bound(after),
+          .patterns_end = patterns.end()};
+}
+
+// Writes some. True: it was the rest, and the list is answered.
+bool write_topics(TopicList& list) {
+  constexpr size_t written_max = 64;
+  const core::Tables& t = list.asker.tables();
+  const bool sees_all = sees_subscribers(t, list.asker.caller);
+  TopicNames names = names_after(t.topics, list.after);
+  std::optional<std::string_view> name = names.next();
+  for (size_t n = 0; n < written_max && name && list.written < list.limit; ++n) {
+    render_topic(t, *name, sees_all ? core::none : list.asker.caller.ref, list.out);
+    list.after = *name;
+    ++list.written;
+    name = names.next();
+  }
+  if (name && list.written < list.limit) {
+    return false;
+  }
+  uint64_t rest = 0;
+  for (; name; name = names.next()) {
+    ++rest;
+  }
+  list.out.end_array();
   std::string text;
   JsonWriter out(text);
-  const bool sees_all = sees_subscribers(t, call.caller);
-  // The broker's own are there before anyone subscribes to them.
-  std::set<std::string_view> names(core::broker_topics::topics.begin(),
-                                   core::broker_topics::topics.end());
-  for (const auto& [name, ref] : t.topics.by_name()) {
-    names.insert(name);
-  }
-  for (const auto& [pattern, subscribers] : t.topics.wildcards().by_pattern()) {
-    names.insert(pattern);
-  }
-  auto next = names.upper_bound(after);
-  const auto rest = static_cast<uint64_t>(std::ranges::distance(next, names.end()));
-  out.object().key("count").number(rest).key("more").boolean(rest > limit);
-  out.key("topics").array();
-  for (uint64_t shown = 0; next != names.end() && shown < limit; ++next, ++shown) {
-    render_topic(t, *next, sees_all ? core::none : call.caller.ref, out);
-  }
-  out.end_array().end_object();
-  call.respond(json_response(200, std::move(text)));
+  out.object().key("count").number(list.written + rest).key("more").boolean(rest > 0);
+  out.key("topics").raw(list.text).end_object();
+  list.asker.respond(json_response(200, std::move(text)));
+  return true;
+}
+
+void list_topics(Call& call) {
+  const auto list = std::make_shared<TopicList>(call.asker(), call.text("after"),
+                                                call.number("limit", topics_max));
+  list->out.array();
+  answer_in_steps(call, [list] { return write_topics(*list); });
 }
 
 }  // namespace

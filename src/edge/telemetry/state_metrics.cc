@@ -93,9 +93,7 @@ void add(const core::Tables& t, base::Time now, Holdings& sum) {
   sum.sessions += t.sessions.live();
   sum.locks += t.locks.size();
   sum.edges += t.wait_graph.size();
-  for (const auto& [number, letter] : t.dead_letters.all()) {
-    sum.pending += letter.resolution == core::Resolution::pending ? 1 : 0;
-  }
+  sum.pending += t.dead_letters.pending();
 }
 
 }  // namespace
