@@ -17,7 +17,6 @@ namespace {
 constexpr size_t name_max = 48;
 constexpr size_t value_min = 8;
 constexpr size_t value_max = 512;
-constexpr size_t spaces_max = 8;
 
 // How a value is written, which says how much of code may look like one.
 enum class Style : uint8_t {
@@ -56,38 +55,7 @@ constexpr auto endings = std::to_array<Ending>({
     {"token", Means::token},
 });
 
-// Most names are out by their last letters; those that stay are looked at as a whole.
-bool may_end_name(std::string_view name) {
-  if (name.size() < 3) {
-    return false;
-  }
-  const auto letter = [name](size_t from_end) { return to_lower(name[name.size() - from_end]); };
-  const auto ends = [&](char a, char b, char c) {
-    return letter(3) == a && letter(2) == b && letter(1) == c;
-  };
-  switch (letter(1)) {
-    case 'd':
-      return ends('o', 'r', 'd') || ends('s', 'w', 'd') || ends('p', 'w', 'd');
-    case 'e':
-      return ends('a', 's', 'e') && name.size() > 3 && letter(4) == 'r';
-    case 'l':
-      return ends('i', 'a', 'l');
-    case 'n':
-      return ends('k', 'e', 'n') ||
-             (ends('i', 'o', 'n') && name.size() > 5 && letter(6) == 'z');
-    case 's':
-      return ends('a', 'l', 's') || ends('a', 's', 's');
-    case 't':
-      return ends('r', 'e', 't');
-    case 'y':
-      return ends('k', 'e', 'y');
-    default:
-      return false;
-  }
-}
-
 constexpr bool is_name(char c) { return is_alnum(c) || c == '_' || c == '-' || c == '.'; }
-constexpr bool is_space(char c) { return c == ' ' || c == '\t'; }
 
 Means meaning_of(std::string_view name) {
   if (!may_end_name(name)) {
@@ -213,19 +181,9 @@ SecretKind kind_of(std::string_view name, Means means, std::string_view value, S
   return means == Means::password ? SecretKind::password : SecretKind::secret;
 }
 
-// The name before the `=` or `:` at `end`; empty where none ends there.
-std::string_view name_before(std::string_view text, size_t end) {
-  const size_t first = end - std::min(end, spaces_max);
-  while (end > first && is_space(text[end - 1])) {
-    --end;
-  }
-  if (end > 1 && text[end - 1] == ']') {
-    --end;  // config["password"] = ...
-  }
-  if (end > 1 && (text[end - 1] == '"' || text[end - 1] == '\'')) {
-    --end;
-    end -= end > 1 && text[end - 1] == '\\' ? 1 : 0;  // JSON in a string of JSON
-  }
+// The name before the `=` or `:` at `at`; empty where none ends there.
+std::string_view name_before(std::string_view text, size_t at) {
+  const size_t end = name_end(text, at);
   if (!may_end_name(text.substr(0, end))) {
     return {};
   }
@@ -338,11 +296,7 @@ bool is_placeholder(std::string_view text) {
 }
 
 Assignment assigned_at(std::string_view text, size_t at) {
-  size_t end = at;
-  if (text[at] == '=' && end > 0 && text[end - 1] == ':') {
-    --end;  // name := value
-  }
-  const std::string_view name = name_before(text, end);
+  const std::string_view name = name_before(text, at);
   const Means means = meaning_of(name);
   if (means == Means::nothing) {
     return {};

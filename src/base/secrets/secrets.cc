@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 #ifdef __SSE2__
@@ -312,6 +313,53 @@ Found at_url(std::string_view text, size_t colon) {
       .kind = SecretKind::url_password, .at = begin + split + 1, .size = password.size()};
 }
 
+// Which two characters before a `_` or a `-` are the end of a prefix: those with a bit in common.
+struct PrefixEnds {
+  std::array<uint8_t, 256> first{};
+  std::array<uint8_t, 256> second{};
+
+  struct Pairs {
+    std::string_view firsts;
+    std::string_view seconds;
+  };
+  constexpr explicit PrefixEnds(std::initializer_list<Pairs> all) {
+    uint8_t bit = 1;
+    for (const Pairs& each : all) {
+      for (const char c : each.firsts) {
+        first[static_cast<uint8_t>(c)] |= bit;
+      }
+      for (const char c : each.seconds) {
+        second[static_cast<uint8_t>(c)] |= bit;
+      }
+      bit = static_cast<uint8_t>(bit << 1);
+    }
+  }
+  bool fit(std::string_view text, size_t at) const {
+    return at >= 2 && (first[static_cast<uint8_t>(text[at - 2])] &
+                       second[static_cast<uint8_t>(text[at - 1])]) != 0;
+  }
+};
+constexpr PrefixEnds before_underscore({{"h", "pousrf"}, {"as", "t"}, {"p", "m"}, {"r", "l"},
+                                        {"e", "c"}, {"v", "e"}});
+constexpr PrefixEnds before_dash({{"s", "k"}, {"x", "abceprs"}, {"p", "pi"}, {"ardt", "t"},
+                                  {"P", "X"}, {"-", "-"}});
+
+// Whether a detector is to look at a mark: made to be cheap where it is not.
+bool is_worth_a_look(std::string_view text, size_t at) {
+  switch (text[at]) {
+    case '_':
+      return before_underscore.fit(text, at);
+    case '-':
+      return before_dash.fit(text, at);
+    case ':':
+      return (at + 1 < text.size() && text[at + 1] == '/') || may_be_assigned(text, at);
+    case '=':
+      return may_be_assigned(text, at);
+    default:
+      return true;
+  }
+}
+
 // One pass over a text.
 class Finder {
  public:
@@ -319,17 +367,19 @@ class Finder {
       : text_(text), with_assignments_(with_assignments) {}
 
   void look_at(size_t at) {
-    if (at < behind_) {
-      return;
-    }
-    if (const Found secret = secret_at(at); secret && secret->at >= behind_) {
-      found_.push_back(*secret);
-      behind_ = secret->at + secret->size;
+    if (at >= behind_ && is_worth_a_look(text_, at)) {
+      look_closely_at(at);
     }
   }
   std::vector<Secret> take() { return std::move(found_); }
 
  private:
+  [[gnu::noinline]] void look_closely_at(size_t at) {
+    if (const Found secret = secret_at(at); secret && secret->at >= behind_) {
+      found_.push_back(*secret);
+      behind_ = secret->at + secret->size;
+    }
+  }
   Found secret_at(size_t at) {
     switch (text_[at]) {
       case '_':
@@ -364,7 +414,7 @@ class Finder {
 std::vector<Secret> find(std::string_view text, bool with_assignments);
 
 Found Finder::at_assignment(size_t at) {
-  if (!with_assignments_ || at < judged_) {
+  if (!with_assignments_ || at < judged_ || !may_be_assigned(text_, at)) {
     return std::nullopt;
   }
   const Assignment value = assigned_at(text_, at);
@@ -404,20 +454,28 @@ constexpr std::array<bool, 256> marks = [] {
   return set;
 }();
 
-// Calls `use` with each place of a mark, in order.
+// Calls `use` with each place of a mark, in order. A place may come twice where two blocks meet.
 template <class Use>
 void for_each_mark(std::string_view text, const Use& use) {
   size_t at = 0;
 #ifdef __SSE2__
   constexpr size_t block = 16;
-  for (; at + block <= text.size(); at += block) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at));
-    const auto equals = [bytes](char c) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); };
-    const __m128i joints = _mm_or_si128(equals('_'), equals('-'));
-    const __m128i capitals = _mm_or_si128(equals('A'), equals('J'));
-    const __m128i signs = _mm_or_si128(equals(':'), equals('='));
-    auto mask = static_cast<uint32_t>(
-        _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(joints, capitals), signs)));
+  const auto load = [text](size_t from) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + from));
+  };
+  const auto equals = [](__m128i bytes, char c) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); };
+  const auto bits = [](__m128i bytes) { return static_cast<uint32_t>(_mm_movemask_epi8(bytes)); };
+  for (; at + block < text.size(); at += block) {
+    const __m128i bytes = load(at);
+    const __m128i joints = _mm_or_si128(equals(bytes, '_'), equals(bytes, '-'));
+    const __m128i signs = _mm_or_si128(equals(bytes, ':'), equals(bytes, '='));
+    // Base64 is full of A and J: only AK, AS, AI and yJ count.
+    const __m128i next = load(at + 1);
+    const __m128i behind_a =
+        _mm_or_si128(_mm_or_si128(equals(next, 'K'), equals(next, 'S')), equals(next, 'I'));
+    const __m128i a = _mm_and_si128(equals(bytes, 'A'), behind_a);
+    const uint32_t y = bits(_mm_and_si128(equals(bytes, 'y'), equals(next, 'J')));
+    uint32_t mask = bits(_mm_or_si128(_mm_or_si128(joints, signs), a)) | y << 1;
     for (; mask != 0; mask &= mask - 1) {
       use(at + static_cast<size_t>(std::countr_zero(mask)));
     }
