@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/records.h"
 
-#include "edge/redact.h"
+#include "edge/secrets/redact.h"
 #include "lib/json_writer.h"
 
 namespace parley::edge {

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/hash.h"
+#include "base/secrets/secrets.h"
 #include "base/text.h"
 #include "base/trace.h"
 #include "core/dead_letters/dead_letter_acts.h"
@@ -16,7 +17,8 @@
 #include "edge/private_flags.h"
 #include "edge/gate.h"
 #include "edge/records.h"
-#include "edge/redact.h"
+#include "edge/secrets/redact.h"
+#include "edge/secrets/screen.h"
 #include "lib/crypto.h"
 
 namespace parley::edge {
@@ -69,6 +71,23 @@ node::Broker::Done in_words_of(const dialect::Codec& codec, node::Broker::Done d
     Error error = outcome.error();
     error.field = field(error.field);
     done(std::unexpected(std::move(error)), effects);
+  };
+}
+
+// What was found in the message comes with its receipt.
+node::Broker::Done with_warnings(std::vector<std::string> warnings, node::Broker::Done done) {
+  if (warnings.empty()) {
+    return done;
+  }
+  return [warnings = std::move(warnings), done = std::move(done)](
+             const core::Outcome& outcome, std::span<const core::Effect> effects) mutable {
+    if (!outcome) {
+      done(outcome, effects);
+      return;
+    }
+    core::Receipt receipt = *outcome;
+    receipt.warnings = std::move(warnings);
+    done(std::move(receipt), effects);
   };
 }
 
@@ -255,6 +274,15 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
       return;
     }
   }
+  const core::Rules& rules = context_.tables(caller.workspace).rules;
+  auto passed = screened(message, core::secrets_policy(rules, codec.dialect));
+  if (!passed) {
+    context_.metrics.messages.refused(passed.error().code, caller.name);
+    done(std::unexpected(passed.error()), {});
+    return;
+  }
+  message = passed->value;
+  done = with_warnings(std::move(passed->warnings), std::move(done));
   auto command = prepare(caller, codec, message, submission);
   if (!command) {
     context_.metrics.messages.refused(command.error().code, caller.name);
@@ -314,9 +342,12 @@ bool Submissions::submit_unreadable(const Principal& caller, const dialect::Code
 
 // What cannot be read is kept as a dead letter, and its sender hears what is wrong once that is
 // there. Not kept is what is no message at all, what its sender had no right to say, and what is
-// beyond the limit, so that a flood of nonsense costs no disk.
-void Submissions::refuse(const Principal& caller, Json message, const Error& error,
+// beyond the limit, so that a flood of nonsense costs no disk. Whatever the policy lets pass, what
+// is kept and what is said of it has no secrets: maintainers and logs see them as well.
+void Submissions::refuse(const Principal& caller, Json message, Error error,
                          node::Broker::Done done) {
+  error.detail = base::without_secrets(error.detail);
+  error.field = base::without_secrets(error.field);
   const core::Tables& t = context_.tables(caller.workspace);
   if (!message.is_object() || error.code == Code::sender_mismatch ||
       !core::keeps_malformed(t, caller.ref, context_.clock.now())) {
@@ -324,7 +355,8 @@ void Submissions::refuse(const Principal& caller, Json message, const Error& err
     return;
   }
   const uint64_t bytes_max = t.rules.malformed_bytes_max;
-  const std::string kept(base::cut(redacted(message.raw(), bytes_max), bytes_max));
+  const std::string text = redacted(text_without_secrets(message), bytes_max);
+  const std::string kept(base::cut(text, bytes_max));
   std::string what = error.field.empty() ? error.detail : error.field + ": " + error.detail;
   what = base::cut(what, t.rules.reason_bytes_max);  // the field may be named as its sender liked
   context_.ask(

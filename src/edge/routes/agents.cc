@@ -337,7 +337,7 @@ std::span<const Route> agent_routes() {
       {.method = "POST",
        .pattern = "/v1/agents",
        .handler = add_agent,
-       .body = body_of({"id", "dialect", "role", "capabilities", "subscriptions", "name",
+       .body = body_with_secrets_of({"id", "dialect", "role", "capabilities", "subscriptions", "name",
                         "supportedActions", "spawner", "scope", "webhook", "rotate_token"}),
        .who = Who::machine},
       {.method = "GET",
