@@ -34,6 +34,8 @@ struct Finding {
 // Goes through a value once, in the order of its text.
 class Walk {
  public:
+  Walk() { path_.reserve(16); }
+
   // `name` is that of the member whose value, or element of its value, it is.
   void visit(Json value, std::string_view name) {
     switch (value.kind()) {
