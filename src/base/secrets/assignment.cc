@@ -35,23 +35,40 @@ struct Ending {
 
 // Without `_`, `-`, `.` and in lower case. The first that fits counts.
 constexpr auto endings = std::to_array<Ending>({
-    {"password", Means::password},      {"passwd", Means::password},
-    {"passphrase", Means::password},    {"pwd", Means::password},
-    {"dbpass", Means::password},        {"userpass", Means::password},
-    {"smtppass", Means::password},      {"sshpass", Means::password},
-    {"mysqlpass", Means::password},     {"secretaccesskey", Means::aws_secret},
-    {"awssecretkey", Means::aws_secret}, {"accountkey", Means::azure_key},
-    {"secret", Means::secret},          {"secretkey", Means::secret},
-    {"accesskey", Means::secret},       {"apikey", Means::secret},
-    {"privatekey", Means::secret},      {"signingkey", Means::secret},
-    {"encryptionkey", Means::secret},   {"storagekey", Means::secret},
-    {"authtoken", Means::secret},       {"accesstoken", Means::secret},
-    {"refreshtoken", Means::secret},    {"apitoken", Means::secret},
-    {"bearertoken", Means::secret},     {"bottoken", Means::secret},
-    {"authorization", Means::secret},   {"credential", Means::secret},
-    {"credentials", Means::secret},     {"pagetoken", Means::nothing},
-    {"nexttoken", Means::nothing},      {"continuationtoken", Means::nothing},
-    {"synctoken", Means::nothing},      {"cancellationtoken", Means::nothing},
+    {"password", Means::password},
+    {"passwd", Means::password},
+    {"passphrase", Means::password},
+    {"pwd", Means::password},
+    {"dbpass", Means::password},
+    {"userpass", Means::password},
+    {"smtppass", Means::password},
+    {"sshpass", Means::password},
+    {"mysqlpass", Means::password},
+    {"secretaccesskey", Means::aws_secret},
+    {"awssecretkey", Means::aws_secret},
+    {"accountkey", Means::azure_key},
+    {"secret", Means::secret},
+    {"secretkey", Means::secret},
+    {"accesskey", Means::secret},
+    {"apikey", Means::secret},
+    {"privatekey", Means::secret},
+    {"signingkey", Means::secret},
+    {"encryptionkey", Means::secret},
+    {"storagekey", Means::secret},
+    {"authtoken", Means::secret},
+    {"accesstoken", Means::secret},
+    {"refreshtoken", Means::secret},
+    {"apitoken", Means::secret},
+    {"bearertoken", Means::secret},
+    {"bottoken", Means::secret},
+    {"authorization", Means::secret},
+    {"credential", Means::secret},
+    {"credentials", Means::secret},
+    {"pagetoken", Means::nothing},
+    {"nexttoken", Means::nothing},
+    {"continuationtoken", Means::nothing},
+    {"synctoken", Means::nothing},
+    {"cancellationtoken", Means::nothing},
     {"token", Means::token},
 });
 
@@ -69,8 +86,8 @@ Means meaning_of(std::string_view name) {
     }
   }
   const std::string_view word(plain.data(), size);
-  const auto* const found =
-      std::ranges::find_if(endings, [word](const Ending& each) { return word.ends_with(each.text); });
+  const auto* const found = std::ranges::find_if(
+      endings, [word](const Ending& each) { return word.ends_with(each.text); });
   return found == endings.end() ? Means::nothing : found->means;
 }
 
@@ -113,10 +130,11 @@ std::string lower(std::string_view text) {
 // Words that stand where a password would, in schemas, forms and documents.
 bool is_plain_word(std::string_view word) {
   constexpr auto words = std::to_array<std::string_view>(
-      {"required", "optional", "unknown", "disabled", "enabled", "internal", "password", "passwords",
-       "username", "identifier", "encrypted", "function", "textfield", "undefined", "anything",
-       "whatever", "incorrect", "forgotten", "protected", "plaintext", "mandatory", "sensitive",
-       "passphrase", "credential", "credentials", "generated", "automatic", "security", "verified"});
+      {"required",    "optional",  "unknown",   "disabled",   "enabled",    "internal",
+       "password",    "passwords", "username",  "identifier", "encrypted",  "function",
+       "textfield",   "undefined", "anything",  "whatever",   "incorrect",  "forgotten",
+       "protected",   "plaintext", "mandatory", "sensitive",  "passphrase", "credential",
+       "credentials", "generated", "automatic", "security",   "verified"});
   return std::ranges::find(words, word) != words.end();
 }
 
@@ -134,7 +152,8 @@ bool is_word_password(std::string_view name, std::string_view value, Style style
   if (style == Style::tight) {
     return std::ranges::none_of(name, is_lower);  // DB_PASSWORD=word; not f(password=word)
   }
-  constexpr auto names = std::to_array<std::string_view>({"password", "passwd", "pwd", "passphrase"});
+  constexpr auto names =
+      std::to_array<std::string_view>({"password", "passwd", "pwd", "passphrase"});
   return std::ranges::find(names, lower(name)) != names.end();
 }
 
@@ -279,20 +298,19 @@ size_t distinct(std::string_view text) {
 
 bool is_placeholder(std::string_view text) {
   constexpr auto parts = std::to_array<std::string_view>(
-      {"${",       "$(",       "{{",       "...",      "xxxx",     "****",    "your",
-       "example",  "placeholder", "changeme", "change_me", "change-me", "redacted", "dummy",
-       "sample",   "insert",   "replace",  "todo",     "undefined", "hidden", "masked",
-       "_here",    "-here",    "foobar",   "process.env", "os.environ", "getenv", "required",
-       "config.",  "self.",    "this.",    "vault:",   "secretref", "placehold"});
+      {"${",      "$(",          "{{",       "...",         "xxxx",       "****",     "your",
+       "example", "placeholder", "changeme", "change_me",   "change-me",  "redacted", "dummy",
+       "sample",  "insert",      "replace",  "todo",        "undefined",  "hidden",   "masked",
+       "_here",   "-here",       "foobar",   "process.env", "os.environ", "getenv",   "required",
+       "config.", "self.",       "this.",    "vault:",      "secretref",  "placehold"});
   const std::string plain = lower(text);
-  const bool is_variable =
-      plain.size() > 1 && plain[0] == '$' && std::ranges::all_of(plain.substr(1), is_name) &&
-      !is_digit(plain[1]);
+  const bool is_variable = plain.size() > 1 && plain[0] == '$' &&
+                           std::ranges::all_of(plain.substr(1), is_name) && !is_digit(plain[1]);
   return is_variable || plain.starts_with('<') || plain.starts_with('{') ||
          plain.starts_with('[') || plain.starts_with('%') || plain.starts_with('&') ||
-         plain.starts_with('*') ||
-         std::ranges::any_of(parts,
-                             [&plain](std::string_view part) { return contains(plain, part); });
+         plain.starts_with('*') || std::ranges::any_of(parts, [&plain](std::string_view part) {
+           return contains(plain, part);
+         });
 }
 
 Assignment assigned_at(std::string_view text, size_t at) {

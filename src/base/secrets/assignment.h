@@ -43,7 +43,8 @@ struct NameEnds {
   constexpr bool has(uint32_t letters) const { return slots[slot(letters)] == letters; }
 };
 inline constexpr NameEnds name_ends;
-static_assert(std::ranges::count_if(name_ends.slots, [](uint32_t each) { return each != 0; }) == 11);
+static_assert(std::ranges::count_if(name_ends.slots, [](uint32_t each) { return each != 0; }) ==
+              11);
 
 // Most names are out by their last letters; those that stay are looked at as a whole.
 constexpr bool may_end_name(std::string_view name) {
@@ -53,7 +54,8 @@ constexpr bool may_end_name(std::string_view name) {
   }
   const uint32_t letters = packed(name[n - 3], name[n - 2], name[n - 1]);
   // Of these two there are very many: database, version. A passphrase and an authorization count.
-  return name_ends.has(letters) && (letters != packed('i', 'o', 'n') || (name[n - 6] | 32) == 'z') &&
+  return name_ends.has(letters) &&
+         (letters != packed('i', 'o', 'n') || (name[n - 6] | 32) == 'z') &&
          (letters != packed('a', 's', 'e') || (name[n - 4] | 32) == 'r');
 }
 
@@ -82,7 +84,8 @@ constexpr bool may_be_assigned(std::string_view text, size_t at) {
   return may_end_name(text.substr(0, name_end(text, at)));
 }
 
-// How many different characters there are, up to 64 bytes on. A hint: few of them are a placeholder.
+// How many different characters there are, up to 64 bytes on. A hint: few of them are a
+// placeholder.
 size_t distinct(std::string_view text);
 // Whether the text says itself that it is none: `your-token`, `${TOKEN}`, `xxxx`, `...EXAMPLE`.
 bool is_placeholder(std::string_view text);

@@ -121,8 +121,7 @@ Found at_underscore(std::string_view text, size_t at) {
 // `sk-` also begins names of things with dashes in them. A key has a long part without one, or many
 // digits and capitals.
 Found api_key_at(std::string_view text, size_t at) {
-  const Found found =
-      token_at(text, at, {"sk-", SecretKind::api_key, is_part_of_base64url, 20});
+  const Found found = token_at(text, at, {"sk-", SecretKind::api_key, is_part_of_base64url, 20});
   if (!found) {
     return found;
   }
@@ -245,9 +244,8 @@ Found at_capital_a(std::string_view text, size_t at) {
       distinct(body) < distinct_min || is_placeholder(body)) {
     return std::nullopt;
   }
-  return Secret{.kind = is_aws ? SecretKind::aws_access_key : SecretKind::google_key,
-                .at = at,
-                .size = size};
+  return Secret{
+      .kind = is_aws ? SecretKind::aws_access_key : SecretKind::google_key, .at = at, .size = size};
 }
 
 // Three parts in base64url with dots between; the first is an object of JSON. `at` is the J of eyJ.
@@ -309,8 +307,7 @@ Found at_url(std::string_view text, size_t colon) {
   if (!is_url_password(authority.substr(0, split), password)) {
     return std::nullopt;
   }
-  return Secret{
-      .kind = SecretKind::url_password, .at = begin + split + 1, .size = password.size()};
+  return Secret{.kind = SecretKind::url_password, .at = begin + split + 1, .size = password.size()};
 }
 
 // Which two characters before a `_` or a `-` are the end of a prefix: those with a bit in common.
@@ -339,10 +336,10 @@ struct PrefixEnds {
                        second[static_cast<uint8_t>(text[at - 1])]) != 0;
   }
 };
-constexpr PrefixEnds before_underscore({{"h", "pousrf"}, {"as", "t"}, {"p", "m"}, {"r", "l"},
-                                        {"e", "c"}, {"v", "e"}});
-constexpr PrefixEnds before_dash({{"s", "k"}, {"x", "abceprs"}, {"p", "pi"}, {"ardt", "t"},
-                                  {"P", "X"}, {"-", "-"}});
+constexpr PrefixEnds before_underscore(
+    {{"h", "pousrf"}, {"as", "t"}, {"p", "m"}, {"r", "l"}, {"e", "c"}, {"v", "e"}});
+constexpr PrefixEnds before_dash(
+    {{"s", "k"}, {"x", "abceprs"}, {"p", "pi"}, {"ardt", "t"}, {"P", "X"}, {"-", "-"}});
 
 // Whether a detector is to look at a mark: made to be cheap where it is not.
 bool is_worth_a_look(std::string_view text, size_t at) {
@@ -496,9 +493,7 @@ std::vector<Secret> find(std::string_view text, bool with_assignments) {
 
 }  // namespace
 
-std::string_view secret_kind_name(SecretKind kind) {
-  return kind_names[static_cast<size_t>(kind)];
-}
+std::string_view secret_kind_name(SecretKind kind) { return kind_names[static_cast<size_t>(kind)]; }
 
 std::vector<Secret> find_secrets(std::string_view text) { return find(text, true); }
 

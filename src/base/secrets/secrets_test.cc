@@ -95,7 +95,8 @@ TEST(Secrets, FindsTokensOfKnownForms) {
   expect_found(joined({"py", "pi-", body(100)}), pypi_token);
   expect_found(joined({"h", "f_", body(34)}), huggingface_token);
   expect_found(joined({"pr", "l_", body(43)}), parley_token);
-  expect_found(joined({"ey", "JhbGciOiJIUzI1NiJ9", ".", "eyJzdWIiOiIxMjM0In0", ".", body(43)}), jwt);
+  expect_found(joined({"ey", "JhbGciOiJIUzI1NiJ9", ".", "eyJzdWIiOiIxMjM0In0", ".", body(43)}),
+               jwt);
 }
 
 TEST(Secrets, FindsPrivateKeys) {
@@ -212,7 +213,8 @@ TEST(Secrets, LeavesHashesAndIdsAlone) {
   expect_nothing("traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   expect_nothing(R"("idempotency_key": "a1b2c3d4e5f6", "next_page_token": "Cg0xMjM0NTY3ODk")");
   expect_nothing(R"("public_key": "a1b2c3d4e5f6a1b2", "password_hash": "a1b2c3d4e5f6a1b2c3")");
-  expect_nothing(R"("integrity": "sha512-)" + body(86) + R"(==", "resolved": "https://r.org/a.tgz")");
+  expect_nothing(R"("integrity": "sha512-)" + body(86) +
+                 R"(==", "resolved": "https://r.org/a.tgz")");
   expect_nothing("golang.org/x/text v0.3.7 h1:" + body(43) + "=");
   expect_nothing("checksum = \"" + std::string(64, 'a') + "\"");
   expect_nothing("data:image/png;base64," + std::string("iVBORw0KGgoAAAANSUhEUgAA") + body(4'000) +
@@ -229,8 +231,9 @@ TEST(Secrets, LeavesProseAndSchemasAlone) {
   expect_nothing("Please reset my password: it is forgotten. The secret: drink more water.");
   expect_nothing("Tokens such as ghp_ or sk- begin with a prefix; AKIA is one of AWS, eyJ of JWT.");
   expect_nothing("The password must have at least 8 characters, a digit and a symbol.");
-  expect_nothing("A key begins with -----BEGIN PRIVATE KEY----- and ends with -----END "
-                 "PRIVATE KEY-----.");
+  expect_nothing(
+      "A key begins with -----BEGIN PRIVATE KEY----- and ends with -----END "
+      "PRIVATE KEY-----.");
   expect_nothing(R"("password": {"type": "string", "minLength": 8}, "token": "string")");
   expect_nothing(R"("password": "Password of the user, 8 characters at least")");
   expect_nothing(R"("password": "required|min:8|confirmed", "secret": "optional")");
@@ -240,12 +243,28 @@ TEST(Secrets, LeavesProseAndSchemasAlone) {
 }
 
 TEST(Secrets, LeavesPlaceholdersAlone) {
-  for (const std::string_view value :
-       {"<your password>", "<password1>", "${PASSWORD}", "$PASSWORD", "$DB_PASSWORD_2",
-        "{{ password1 }}", "%(password1)s", "xxxxxxxx", "xxxx-xxxx-1111", "********", "........",
-        "changeme123", "your_password_1", "your-token-here1", "example1234", "[redacted:password]",
-        "***1***1***1", "process.env.PASSWORD1", "vault:secret/data/db1", "AAAAAAAAAAAA"}) {
-    for (const std::string_view name : {"password=", "password: ", "PASSWORD=", "token=", "secret: "}) {
+  for (const std::string_view value : {"<your password>",
+                                       "<password1>",
+                                       "${PASSWORD}",
+                                       "$PASSWORD",
+                                       "$DB_PASSWORD_2",
+                                       "{{ password1 }}",
+                                       "%(password1)s",
+                                       "xxxxxxxx",
+                                       "xxxx-xxxx-1111",
+                                       "********",
+                                       "........",
+                                       "changeme123",
+                                       "your_password_1",
+                                       "your-token-here1",
+                                       "example1234",
+                                       "[redacted:password]",
+                                       "***1***1***1",
+                                       "process.env.PASSWORD1",
+                                       "vault:secret/data/db1",
+                                       "AAAAAAAAAAAA"}) {
+    for (const std::string_view name :
+         {"password=", "password: ", "PASSWORD=", "token=", "secret: "}) {
       expect_nothing(joined({name, value}));
       expect_nothing(joined({name, "\"", value, "\""}));
     }
@@ -283,10 +302,26 @@ TEST(Secrets, RedactsOnce) {
 // No text makes it look at the same bytes again and again. Looked at once, a MiB takes a few
 // milliseconds; looked at 500 times, it would take the test beyond its time.
 TEST(Secrets, IsLinearWhateverTheTextSays) {
-  for (const std::string_view part :
-       {"password=", "token:", "password: ", "secret=\"", "sk-", "ghp_", "xoxb-", "eyJ", "eyJa.",
-        "-----BEGIN PRIVATE KEY-----", "-----", "://a:b", "AKIA", "A", "=", ":", "token='",
-        "github_pat_", "eyJhbGciOiJI.", "password:x\\\""}) {
+  for (const std::string_view part : {"password=",
+                                      "token:",
+                                      "password: ",
+                                      "secret=\"",
+                                      "sk-",
+                                      "ghp_",
+                                      "xoxb-",
+                                      "eyJ",
+                                      "eyJa.",
+                                      "-----BEGIN PRIVATE KEY-----",
+                                      "-----",
+                                      "://a:b",
+                                      "AKIA",
+                                      "A",
+                                      "=",
+                                      ":",
+                                      "token='",
+                                      "github_pat_",
+                                      "eyJhbGciOiJI.",
+                                      "password:x\\\""}) {
     std::string text;
     while (text.size() < (size_t{4} << 20)) {
       text.append(part);

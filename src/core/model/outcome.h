@@ -28,7 +28,7 @@ struct Receipt {
   WorkspaceId workspace{};  // of AddWorkspace
   // Of a send: how long limits, or the pause before the next try, hold it up, as far as is known.
   Duration delay;
-  std::vector<std::string> warnings{};  // of a send: what the edge found in it, as its sender hears it
+  std::vector<std::string> warnings{};  // of a send: what its edge found in it, for its sender
 
   bool operator==(const Receipt&) const = default;
 };

@@ -23,8 +23,7 @@ constexpr uint64_t year = 366 * day;
 constexpr auto bytes = RuleInfo::Unit::bytes;
 constexpr auto deadlock_words = std::to_array<std::string_view>({"abort", "warn"});
 constexpr auto foreign_words = std::to_array<std::string_view>({"allow", "refuse"});
-constexpr auto secrets_words =
-    std::to_array<std::string_view>({"off", "warn", "redact", "refuse"});
+constexpr auto secrets_words = std::to_array<std::string_view>({"off", "warn", "redact", "refuse"});
 constexpr auto unavailable_words = std::to_array<std::string_view>({"queue", "redirect", "fail"});
 
 // A lower bound of one on everything whose absence would stop the broker from working at all.
@@ -274,8 +273,8 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"receivers_max", &Rules::receivers_max, 1, 100'000, "Names in a message's list of receivers."},
     {"requests_max", &Rules::requests_max, 1, 100'000'000, "Requests that wait for their answer."},
     {"secrets.policy", &Rules::secrets_policy, 0, 3,
-     "What becomes of passwords, keys and tokens in messages and other texts: nothing, a warning to "
-     "the sender, they are replaced before anything is stored, or the message is refused. What is "
+     "What becomes of passwords, keys and tokens in messages and other texts: nothing, a warning "
+     "to the sender, they are replaced before anything is stored, or the message is refused. What is "
      "kept of a malformed message never has them.",
      secrets_words},
     {"session.changes_max", &Rules::session_changes_max, 0, 1'000'000,

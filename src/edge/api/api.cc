@@ -84,8 +84,7 @@ std::string_view words_for(Who who) {
 // What is asked for by this call, as far as it may be stored: its body, as the policy lets it pass,
 // and the names in its path.
 std::expected<Screened, Error> screened_body(const Call& call, lib::Json body) {
-  const core::SecretsPolicy policy =
-      core::secrets_policy(call.tables().rules, call.caller.dialect);
+  const core::SecretsPolicy policy = core::secrets_policy(call.tables().rules, call.caller.dialect);
   if (call.route.method == "PUT" || call.route.method == "POST") {
     for (const std::string& name : call.arguments) {
       if (const auto good = screen_name(name, policy); !good) {

@@ -309,7 +309,8 @@ std::span<const Route> pattern_routes() {
        .handler = scatter,
        .parameters = {query::flag("lenient"), query::text("session"),
                       query::text("on_unavailable")},
-       .body = body_with_secrets_of({"receivers", "message", "strategy", "quorum", "timeout", "on_partial"}),
+       .body = body_with_secrets_of(
+           {"receivers", "message", "strategy", "quorum", "timeout", "on_partial"}),
        .who = Who::machine},
       {.method = "GET",
        .pattern = "/v1/scatter/{}",

@@ -156,9 +156,9 @@ std::string described(const Finding& finding) {
 }
 
 std::vector<std::string> warnings_of(const Walk& walk, bool is_redacted) {
-  const std::string_view what =
-      is_redacted ? " was replaced before the message was stored"
-                  : " looks like a secret, and is stored and delivered as it is";
+  const std::string_view what = is_redacted
+                                    ? " was replaced before the message was stored"
+                                    : " looks like a secret, and is stored and delivered as it is";
   std::vector<std::string> warnings;
   for (const Finding& finding : walk.findings()) {
     if (warnings.size() == warnings_max) {
@@ -191,8 +191,7 @@ std::expected<Screened, Error> screened(Json value, SecretsPolicy policy) {
   if (policy == SecretsPolicy::refuse) {
     return std::unexpected(refusal(walk.findings().front()));
   }
-  Screened passed{.value = value,
-                  .warnings = warnings_of(walk, policy == SecretsPolicy::redact)};
+  Screened passed{.value = value, .warnings = warnings_of(walk, policy == SecretsPolicy::redact)};
   if (policy == SecretsPolicy::redact) {
     passed.document = std::make_unique<lib::JsonDocument>();
     const auto again = passed.document->parse(walk.text_of(value));

@@ -13,7 +13,8 @@
 
 // What becomes of passwords, keys and tokens in what clients send (SP-11): base/secrets finds them,
 // the policy of the workspace decides. All that reaches the journal passes here first, but for
-// private flags, which moderators alone can see, and for registrations, whose webhooks may need one.
+// private flags, which moderators alone can see, and for registrations, whose webhooks may need
+// one.
 namespace parley::edge {
 
 // A JSON value as the policy lets it pass.
