@@ -274,8 +274,8 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"requests_max", &Rules::requests_max, 1, 100'000'000, "Requests that wait for their answer."},
     {"secrets.policy", &Rules::secrets_policy, 0, 3,
      "What becomes of passwords, keys and tokens in messages and other texts: nothing, a warning "
-     "to the sender, they are replaced before anything is stored, or the message is refused. What is "
-     "kept of a malformed message never has them.",
+     "to the sender, they are replaced before anything is stored, or the message is refused. What "
+     "is kept of a malformed message never has them.",
      secrets_words},
     {"session.changes_max", &Rules::session_changes_max, 0, 1'000'000,
      "Changes of participants and status that one session lists. Beyond it the oldest go."},

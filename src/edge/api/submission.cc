@@ -30,7 +30,8 @@ using lib::Json;
 
 constexpr size_t causes_max = 16;
 
-// The trace that its sender names beside the message, where the message names none itself.
+// The trace that its sender names beside the message, where the message names none itself. A state
+// with a secret is left out, as the standard allows: nobody reads it but tracers.
 void join_trace(std::string_view traceparent, std::string_view tracestate,
                 core::Envelope& envelope) {
   if (traceparent.empty() || !envelope.trace_id.is_none()) {
@@ -40,7 +41,9 @@ void join_trace(std::string_view traceparent, std::string_view tracestate,
     envelope.trace_id = parent->trace_id;
     envelope.parent_span_id = parent->span_id;
     envelope.trace_sampled = parent->sampled;
-    envelope.tracestate = base::is_tracestate(tracestate) ? tracestate : std::string_view{};
+    const bool is_kept =
+        base::is_tracestate(tracestate) && base::find_secrets(tracestate).empty();
+    envelope.tracestate = is_kept ? tracestate : std::string_view{};
   }
 }
 
