@@ -144,6 +144,24 @@ bool is_reference(std::string_view value) {
          value.starts_with('^') || contains(value, "://");
 }
 
+// `module.Type2`, `a::b`, `a->b`: a name of something in code.
+bool is_code_name(std::string_view value) {
+  if (contains(value, "::") || contains(value, "->") || value.starts_with(':')) {
+    return true;
+  }
+  if (!contains(value, ".") || !std::ranges::all_of(value, is_name)) {
+    return false;
+  }
+  char before = '.';
+  for (const char c : value) {
+    if (before == '.' && !is_letter(c) && c != '_') {
+      return false;
+    }
+    before = c;
+  }
+  return true;
+}
+
 bool is_word_password(std::string_view name, std::string_view value, Style style) {
   const std::string plain = lower(value);
   if (is_plain_word(plain) || plain != value || style == Style::loose) {
@@ -163,7 +181,8 @@ bool looks_real(std::string_view name, Means means, std::string_view value, Styl
     return false;
   }
   const bool is_code =
-      style != Style::quoted && value.find_first_of("([{") != std::string_view::npos;
+      (style != Style::quoted && value.find_first_of("([{") != std::string_view::npos) ||
+      (style == Style::loose && is_code_name(value));
   if (is_code || is_placeholder(value)) {
     return false;
   }

@@ -12,6 +12,7 @@
 #endif
 
 #include "base/secrets/assignment.h"
+#include "base/text.h"
 
 namespace parley::base {
 
@@ -277,8 +278,11 @@ Found at_capital_j(std::string_view text, size_t at) {
 bool is_url_password(std::string_view user, std::string_view password) {
   constexpr auto words =
       std::to_array<std::string_view>({"password", "pass", "passwd", "pwd", "secret", "token"});
+  const auto is_it = [password](std::string_view word) {
+    return std::ranges::equal(word, password, {}, {}, to_lower);
+  };
   return password.size() >= 4 && password != user && distinct(password) >= 3 &&
-         std::ranges::find(words, password) == words.end() && !is_placeholder(password);
+         std::ranges::none_of(words, is_it) && !is_placeholder(password);
 }
 
 // scheme://user:password@host, and the URLs of Slack that take messages from whoever knows them.
@@ -300,7 +304,8 @@ Found at_url(std::string_view text, size_t colon) {
       rest.substr(0, std::min(rest.find_first_of("/?# \t\r\n\"'<>`\\,"), rest.size()));
   const size_t sign = authority.rfind('@');
   const size_t split = authority.find(':');
-  if (sign == std::string_view::npos || split >= sign) {
+  // What begins with a bracket is an address, or was redacted.
+  if (sign == std::string_view::npos || split >= sign || authority.starts_with('[')) {
     return std::nullopt;
   }
   const std::string_view password = authority.substr(split + 1, sign - split - 1);

@@ -41,8 +41,7 @@ void join_trace(std::string_view traceparent, std::string_view tracestate,
     envelope.trace_id = parent->trace_id;
     envelope.parent_span_id = parent->span_id;
     envelope.trace_sampled = parent->sampled;
-    const bool is_kept =
-        base::is_tracestate(tracestate) && base::find_secrets(tracestate).empty();
+    const bool is_kept = base::is_tracestate(tracestate) && base::find_secrets(tracestate).empty();
     envelope.tracestate = is_kept ? tracestate : std::string_view{};
   }
 }
