@@ -114,6 +114,9 @@ constexpr auto table = std::to_array<CodeInfo>({
      "Release what is greater, in byte order, and take the locks anew from the smallest on."},
     {Code::role_forbidden, "ROLE_FORBIDDEN", 403, "The agent's role does not allow it",
      "The detail says who may: let one of those send it, or send it to one of those."},
+    {Code::secret_found, "SECRET_FOUND", 422, "There is a password, a key or a token in it",
+     "Take it out and send it again: say where it is kept instead. The rules secrets.policy and "
+     "superprompt.secrets_policy say what becomes of secrets."},
     {Code::bad_arguments, "BAD_ARGUMENTS", 0, "The arguments of a tool are not what it takes",
      "Correct the argument that is named and call the tool again."},
     {Code::no_human, "NO_HUMAN", 0, "There is no human to ask",

@@ -10,6 +10,7 @@
 #include "edge/api/submission.h"
 #include "edge/push.h"
 #include "edge/render.h"
+#include "edge/secrets/screen.h"
 #include "lib/json_writer.h"
 
 namespace parley::edge {
@@ -62,11 +63,21 @@ void Operations::take(std::string_view frame) {
 }
 
 void Operations::take_one(Json value) {
-  const auto operation = read_operation(value);
+  auto operation = read_operation(value);
   if (!operation) {
     refuse(operation.error().ref, operation.error().error);
     return;
   }
+  // Of a send the message alone is stored, and it is screened where all messages are.
+  const auto policy = operation->kind == Operation::Kind::send
+                          ? core::SecretsPolicy::off
+                          : core::secrets_policy(tables().rules, dialect_);
+  const auto passed = screened(operation->members, policy);
+  if (!passed) {
+    refuse(operation->ref, passed.error());
+    return;
+  }
+  operation->members = passed->value;
   switch (operation->kind) {
     case Operation::Kind::send:
       send(*operation);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/records.h"
 
-#include "edge/redact.h"
+#include "base/secrets/secrets.h"
+#include "edge/secrets/redact.h"
 #include "lib/json_writer.h"
 
 namespace parley::edge {
@@ -88,7 +89,7 @@ std::expected<std::string, Error> malformed_text(node::Broker& broker, core::Wor
     if (!message) {
       return message;
     }
-    JsonWriter(text).text(redacted(*message));
+    JsonWriter(text).text(redacted(base::without_secrets(*message)));
   }
   return text;
 }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <expected>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "core/model/envelope.h"
@@ -26,6 +28,7 @@ struct Receipt {
   WorkspaceId workspace{};  // of AddWorkspace
   // Of a send: how long limits, or the pause before the next try, hold it up, as far as is known.
   Duration delay;
+  std::vector<std::string> warnings{};  // of a send: what its edge found in it, for its sender
 
   bool operator==(const Receipt&) const = default;
 };

@@ -36,6 +36,7 @@ constexpr Policy flow = {
     .retries_delivery = false,
     .on_unavailable = nullptr,
     .requests_block = false,
+    .secrets = &Rules::secrets_policy,
     .has_rates = true,
     .has_thread_limits = true,
     .has_domain_topics = true,
@@ -69,6 +70,7 @@ constexpr Policy collab = {
     .retries_delivery = true,
     .on_unavailable = &Rules::collab_on_unavailable,
     .requests_block = true,
+    .secrets = &Rules::secrets_policy,
     .has_rates = false,
     .has_thread_limits = false,
     .has_domain_topics = false,
@@ -102,6 +104,7 @@ constexpr Policy inbox = {
     .retries_delivery = false,
     .on_unavailable = nullptr,
     .requests_block = false,
+    .secrets = &Rules::secrets_policy,
     .has_rates = false,
     .has_thread_limits = false,
     .has_domain_topics = false,
@@ -135,6 +138,7 @@ constexpr Policy superprompt = {
     .retries_delivery = false,
     .on_unavailable = nullptr,
     .requests_block = false,
+    .secrets = &Rules::superprompt_secrets_policy,
     .has_rates = false,
     .has_thread_limits = false,
     .has_domain_topics = false,
@@ -168,6 +172,7 @@ constexpr Policy squad = {
     .retries_delivery = false,
     .on_unavailable = nullptr,
     .requests_block = false,
+    .secrets = &Rules::secrets_policy,
     .has_rates = false,
     .has_thread_limits = false,
     .has_domain_topics = false,
@@ -245,6 +250,10 @@ std::optional<Duration> retry_pause(const Rules& rules, Dialect sender, bool to_
   }
   const Delays& delays = rules.*own;
   return !to_many && retries < delays.count ? std::optional(delays.pauses[retries]) : std::nullopt;
+}
+
+SecretsPolicy secrets_policy(const Rules& rules, Dialect sender) {
+  return static_cast<SecretsPolicy>(rules.*policy_of(sender).secrets.value);
 }
 
 Duration default_lease(const Rules& rules, Dialect receiver) {

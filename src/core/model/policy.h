@@ -56,6 +56,7 @@ struct Policy {
   Stated<bool> retries_delivery;      // what its receiver cannot take is tried again
   Stated<NumberRule> on_unavailable;  // an OnUnavailable. null: it waits in the inbox
   Stated<bool> requests_block;        // its sender goes on only when a request is answered
+  Stated<NumberRule> secrets;         // a SecretsPolicy
   Stated<bool> has_rates;          // rate limits, backpressure and circuit breakers bind its agents
   Stated<bool> has_thread_limits;  // messages and age of a thread
   Stated<bool> has_domain_topics;  // a topic is named domain.event_type
@@ -103,6 +104,9 @@ Duration default_timeout(const Rules& rules, Dialect sender, Kind kind, bool to_
 // when it is not.
 std::optional<Duration> retry_pause(const Rules& rules, Dialect sender, bool to_many,
                                     uint64_t retries);
+
+// What becomes of secrets in what a sender of this dialect says.
+SecretsPolicy secrets_policy(const Rules& rules, Dialect sender);
 
 // How long a receiver of this dialect holds a message.
 Duration default_lease(const Rules& rules, Dialect receiver);

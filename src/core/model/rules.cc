@@ -23,6 +23,7 @@ constexpr uint64_t year = 366 * day;
 constexpr auto bytes = RuleInfo::Unit::bytes;
 constexpr auto deadlock_words = std::to_array<std::string_view>({"abort", "warn"});
 constexpr auto foreign_words = std::to_array<std::string_view>({"allow", "refuse"});
+constexpr auto secrets_words = std::to_array<std::string_view>({"off", "warn", "redact", "refuse"});
 constexpr auto unavailable_words = std::to_array<std::string_view>({"queue", "redirect", "fail"});
 
 // A lower bound of one on everything whose absence would stop the broker from working at all.
@@ -271,6 +272,11 @@ constexpr auto table = std::to_array<RuleInfo>({
      bytes},
     {"receivers_max", &Rules::receivers_max, 1, 100'000, "Names in a message's list of receivers."},
     {"requests_max", &Rules::requests_max, 1, 100'000'000, "Requests that wait for their answer."},
+    {"secrets.policy", &Rules::secrets_policy, 0, 3,
+     "What becomes of passwords, keys and tokens in messages and other texts: nothing, a warning "
+     "to the sender, they are replaced before anything is stored, or the message is refused. What "
+     "is kept of a malformed message never has them.",
+     secrets_words},
     {"session.changes_max", &Rules::session_changes_max, 0, 1'000'000,
      "Changes of participants and status that one session lists. Beyond it the oldest go."},
     {"session.entries_max", &Rules::session_entries_max, 0, 1'000'000,
@@ -317,6 +323,8 @@ constexpr auto table = std::to_array<RuleInfo>({
      "Topics that one agent subscribes to."},
     {"superprompt.lease", &Rules::superprompt_lease, second / 1'000, year,
      "How long a superprompt agent may hold a message."},
+    {"superprompt.secrets_policy", &Rules::superprompt_secrets_policy, 0, 3,
+     "The same for what a superprompt agent sends.", secrets_words},
     {"superprompt.ttl", &Rules::superprompt_ttl, 0, year,
      "Time to live of a message from a superprompt agent. 0s: it never expires."},
     {"task.giver_percent", &Rules::task_giver_percent, 1, 100,

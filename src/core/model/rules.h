@@ -176,6 +176,10 @@ struct Rules {
   uint64_t tasks_max = 10'000;
   uint64_t foreign = 0;  // a ForeignPolicy
 
+  // What becomes of secrets in what is sent: a SecretsPolicy.
+  uint64_t secrets_policy = 1;
+  uint64_t superprompt_secrets_policy = 2;
+
   Duration lock_lease = base::seconds(60);
   Duration lock_lease_max = base::hours(1);
   Duration lock_wait_max = base::minutes(10);
@@ -205,6 +209,9 @@ std::span<const RuleInfo> all_rules();
 
 // Whether agents of other dialects may write to those whose dialect has roles.
 enum class ForeignPolicy : uint8_t { allow = 0, refuse = 1 };
+
+// What becomes of passwords, keys and tokens in a message.
+enum class SecretsPolicy : uint8_t { off = 0, warn = 1, redact = 2, refuse = 3 };
 
 // What becomes of a request that would close a circle of those who wait for each other.
 enum class DeadlockPolicy : uint8_t { abort = 0, warn = 1 };

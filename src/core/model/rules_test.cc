@@ -163,6 +163,19 @@ TEST(Rules, DefaultsAreThoseOfTheProtocols) {
   EXPECT_EQ(rules.topic_retention, base::hours(1));
 }
 
+// SP-11: the audit trail of superprompt has no secrets unless someone says so.
+TEST(Rules, SecretsOfSuperpromptAreRedactedAndOthersWarnedOf) {
+  Rules rules;
+  EXPECT_EQ(secrets_policy(rules, Dialect::superprompt), SecretsPolicy::redact);
+  EXPECT_EQ(secrets_policy(rules, Dialect::flow), SecretsPolicy::warn);
+  EXPECT_EQ(secrets_policy(rules, Dialect::squad), SecretsPolicy::warn);
+  ASSERT_TRUE(set_rule(rules, "secrets.policy", "refuse"));
+  ASSERT_TRUE(set_rule(rules, "superprompt.secrets_policy", "off"));
+  EXPECT_EQ(secrets_policy(rules, Dialect::inbox), SecretsPolicy::refuse);
+  EXPECT_EQ(secrets_policy(rules, Dialect::superprompt), SecretsPolicy::off);
+  EXPECT_FALSE(set_rule(rules, "secrets.policy", "mask"));
+}
+
 // Whoever changes a rate begins all of them anew; one that is not compared would do nothing.
 TEST(Rules, EveryRateIsCompared) {
   size_t rates = 0;

@@ -187,6 +187,9 @@ void render_receipt(node::Broker& broker, const Principal& caller, const core::R
   }
   render_recipients(t, caller, receipt, recipients, out);
   out.key("warnings").array();
+  for (const std::string& warning : receipt.warnings) {
+    out.text(warning);
+  }
   for (const std::string& warning : {task_warning(t, receipt), untold, unfit_warning(t, receipt)}) {
     if (!warning.empty()) {
       out.text(warning);

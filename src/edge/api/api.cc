@@ -14,6 +14,7 @@
 #include "edge/mcp/endpoint.h"
 #include "edge/mcp/server.h"
 #include "edge/push.h"
+#include "edge/secrets/screen.h"
 #include "edge/signs_of_life.h"
 #include "edge/tools/tool_table.h"
 #include "net/http.h"
@@ -80,6 +81,20 @@ std::string_view words_for(Who who) {
   return {};
 }
 
+// What is asked for by this call, as far as it may be stored: its body, as the policy lets it pass,
+// and the names in its path.
+std::expected<Screened, Error> screened_body(const Call& call, lib::Json body) {
+  const core::SecretsPolicy policy = core::secrets_policy(call.tables().rules, call.caller.dialect);
+  if (call.route.method == "PUT" || call.route.method == "POST") {
+    for (const std::string& name : call.arguments) {
+      if (const auto good = screen_name(name, policy); !good) {
+        return std::unexpected(good.error());
+      }
+    }
+  }
+  return call.route.body.may_have_secrets ? Screened{.value = body} : screened(body, policy);
+}
+
 // Lets the handler have the call, if it is one that the route takes.
 void handle(Call& call) {
   const Route& route = call.route;
@@ -93,14 +108,26 @@ void handle(Call& call) {
     return;
   }
   call.query = std::move(*query);
-  if (route.body.kind != Body::Kind::own) {
-    const auto body = read_body(route, call.request.body, call.context->document);
-    if (!body) {
-      call.refuse(body.error());
-      return;
-    }
-    call.body = *body;
+  if (route.body.kind == Body::Kind::own) {
+    route.handler(call);
+    return;
   }
+  const auto body = read_body(route, call.request.body, call.context->document);
+  if (!body) {
+    call.refuse(body.error());
+    return;
+  }
+  if (route.who == Who::anyone || route.method == "GET") {
+    call.body = *body;
+    route.handler(call);
+    return;
+  }
+  const auto passed = screened_body(call, *body);
+  if (!passed) {
+    call.refuse(passed.error());
+    return;
+  }
+  call.body = passed->value;
   route.handler(call);
 }
 

@@ -51,10 +51,15 @@ struct Body {
   };
   Kind kind = Kind::members;
   std::vector<std::string_view> members{};
+  // Secrets in it are meant to be there, or are looked for by the handler: edge/secrets/screen.h.
+  bool may_have_secrets = false;
 };
 
 inline Body body_of(std::initializer_list<std::string_view> names) {
   return {Body::Kind::members, names};
+}
+inline Body body_with_secrets_of(std::initializer_list<std::string_view> names) {
+  return {Body::Kind::members, names, true};
 }
 
 // Who may use a route.

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/hash.h"
+#include "base/secrets/secrets.h"
 #include "base/text.h"
 #include "base/trace.h"
 #include "core/dead_letters/dead_letter_acts.h"
@@ -16,7 +17,8 @@
 #include "edge/private_flags.h"
 #include "edge/gate.h"
 #include "edge/records.h"
-#include "edge/redact.h"
+#include "edge/secrets/redact.h"
+#include "edge/secrets/screen.h"
 #include "lib/crypto.h"
 
 namespace parley::edge {
@@ -28,7 +30,8 @@ using lib::Json;
 
 constexpr size_t causes_max = 16;
 
-// The trace that its sender names beside the message, where the message names none itself.
+// The trace that its sender names beside the message, where the message names none itself. A state
+// with a secret is left out, as the standard allows: nobody reads it but tracers.
 void join_trace(std::string_view traceparent, std::string_view tracestate,
                 core::Envelope& envelope) {
   if (traceparent.empty() || !envelope.trace_id.is_none()) {
@@ -38,7 +41,8 @@ void join_trace(std::string_view traceparent, std::string_view tracestate,
     envelope.trace_id = parent->trace_id;
     envelope.parent_span_id = parent->span_id;
     envelope.trace_sampled = parent->sampled;
-    envelope.tracestate = base::is_tracestate(tracestate) ? tracestate : std::string_view{};
+    const bool is_kept = base::is_tracestate(tracestate) && base::find_secrets(tracestate).empty();
+    envelope.tracestate = is_kept ? tracestate : std::string_view{};
   }
 }
 
@@ -69,6 +73,23 @@ node::Broker::Done in_words_of(const dialect::Codec& codec, node::Broker::Done d
     Error error = outcome.error();
     error.field = field(error.field);
     done(std::unexpected(std::move(error)), effects);
+  };
+}
+
+// What was found in the message comes with its receipt.
+node::Broker::Done with_warnings(std::vector<std::string> warnings, node::Broker::Done done) {
+  if (warnings.empty()) {
+    return done;
+  }
+  return [warnings = std::move(warnings), done = std::move(done)](
+             const core::Outcome& outcome, std::span<const core::Effect> effects) mutable {
+    if (!outcome) {
+      done(outcome, effects);
+      return;
+    }
+    core::Receipt receipt = *outcome;
+    receipt.warnings = std::move(warnings);
+    done(std::move(receipt), effects);
   };
 }
 
@@ -255,6 +276,15 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
       return;
     }
   }
+  const core::Rules& rules = context_.tables(caller.workspace).rules;
+  auto passed = screened(message, core::secrets_policy(rules, codec.dialect));
+  if (!passed) {
+    context_.metrics.messages.refused(passed.error().code, caller.name);
+    done(std::unexpected(passed.error()), {});
+    return;
+  }
+  message = passed->value;
+  done = with_warnings(std::move(passed->warnings), std::move(done));
   auto command = prepare(caller, codec, message, submission);
   if (!command) {
     context_.metrics.messages.refused(command.error().code, caller.name);
@@ -314,9 +344,12 @@ bool Submissions::submit_unreadable(const Principal& caller, const dialect::Code
 
 // What cannot be read is kept as a dead letter, and its sender hears what is wrong once that is
 // there. Not kept is what is no message at all, what its sender had no right to say, and what is
-// beyond the limit, so that a flood of nonsense costs no disk.
-void Submissions::refuse(const Principal& caller, Json message, const Error& error,
+// beyond the limit, so that a flood of nonsense costs no disk. Whatever the policy lets pass, what
+// is kept and what is said of it has no secrets: maintainers and logs see them as well.
+void Submissions::refuse(const Principal& caller, Json message, Error error,
                          node::Broker::Done done) {
+  error.detail = base::without_secrets(error.detail);
+  error.field = base::without_secrets(error.field);
   const core::Tables& t = context_.tables(caller.workspace);
   if (!message.is_object() || error.code == Code::sender_mismatch ||
       !core::keeps_malformed(t, caller.ref, context_.clock.now())) {
@@ -324,7 +357,8 @@ void Submissions::refuse(const Principal& caller, Json message, const Error& err
     return;
   }
   const uint64_t bytes_max = t.rules.malformed_bytes_max;
-  const std::string kept(base::cut(redacted(message.raw(), bytes_max), bytes_max));
+  const std::string text = redacted(text_without_secrets(message), bytes_max);
+  const std::string kept(base::cut(text, bytes_max));
   std::string what = error.field.empty() ? error.detail : error.field + ": " + error.detail;
   what = base::cut(what, t.rules.reason_bytes_max);  // the field may be named as its sender liked
   context_.ask(

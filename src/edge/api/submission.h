@@ -76,7 +76,7 @@ class Submissions {
                                                   const core::Envelope& envelope) const;
   node::Broker::Done in_ids_of(const Principal& caller, core::Dialect reader, std::string own,
                                node::Broker::Done done);
-  void refuse(const Principal& caller, lib::Json message, const base::Error& error,
+  void refuse(const Principal& caller, lib::Json message, base::Error error,
               node::Broker::Done done);
 
   Context& context_;

@@ -217,7 +217,7 @@ std::span<const Route> moderation_routes() {
       {.method = "POST",
        .pattern = "/v1/moderation/flags",
        .handler = raise,
-       .body = body_of({"flag", "summary", "message_id"}),
+       .body = body_with_secrets_of({"flag", "summary", "message_id"}),
        .who = Who::machine},
       {.method = "GET",
        .pattern = "/v1/moderation/flags/{}",
@@ -226,7 +226,7 @@ std::span<const Route> moderation_routes() {
       {.method = "POST",
        .pattern = "/v1/moderation/flags/{}/resolve",
        .handler = resolve_flag,
-       .body = body_of({"resolution"}),
+       .body = body_with_secrets_of({"resolution"}),
        .who = Who::machine},
   };
   return routes;

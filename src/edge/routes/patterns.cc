@@ -309,7 +309,8 @@ std::span<const Route> pattern_routes() {
        .handler = scatter,
        .parameters = {query::flag("lenient"), query::text("session"),
                       query::text("on_unavailable")},
-       .body = body_of({"receivers", "message", "strategy", "quorum", "timeout", "on_partial"}),
+       .body = body_with_secrets_of(
+           {"receivers", "message", "strategy", "quorum", "timeout", "on_partial"}),
        .who = Who::machine},
       {.method = "GET",
        .pattern = "/v1/scatter/{}",
@@ -320,7 +321,7 @@ std::span<const Route> pattern_routes() {
        .handler = start_pipeline,
        .parameters = {query::flag("lenient"), query::text("session"),
                       query::text("on_unavailable")},
-       .body = body_of({"stages", "message"}),
+       .body = body_with_secrets_of({"stages", "message"}),
        .who = Who::machine},
       {.method = "GET",
        .pattern = "/v1/pipelines/{}",

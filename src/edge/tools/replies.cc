@@ -90,6 +90,7 @@ std::string_view advice_of(base::Code code) {
       {session_ended, "Start another one: action start."},
       {session_paused, "Wait until its coordinator resumes it."},
       {version_conflict, "Use action get, decide again, and repeat it with that version."},
+      {secret_found, "Take it out and call again: say where it is kept instead."},
       {role_forbidden,
        "Anyone may ask by request, and tell by sendMessage with type status or error."},
   });

@@ -103,8 +103,8 @@ Command Workload::some_rare_command(uint64_t roll, uint64_t origin, Ask& ask) {
   return roll < 975 ? some_workspace(ask) : nonsense(origin, ask);
 }
 
-// Most are decided by the last who was made a moderator: those may approve, too. Where there is none
-// yet, one is made.
+// Most are decided by the last who was made a moderator: those may approve, too. Where there is
+// none yet, one is made.
 Command Workload::some_approval(Ask& ask) {
   Random& random = setting_.random;
   if (moderator_.empty()) {

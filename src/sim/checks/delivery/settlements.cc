@@ -268,8 +268,8 @@ void SettlementChecks::check_confirmed(const Step& step) {
 }
 
 // A message leaves the tables when it is settled, and its time is over or there are too many. They
-// count by weight, so there are too many where the heaviest that went has no room. What a dead letter
-// kept is younger to the machine than to the model, so all that went of a sender counts as its own.
+// count by weight, so there are too many where the heaviest that went has no room. What a dead
+// letter kept is younger to the machine than to the model, so all that went of a sender counts.
 void SettlementChecks::forget(const Step& step) {
   const core::Tables& t = step.after.tables();
   Holdings holdings;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/redact.h"
+#include "edge/secrets/redact.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "core/model/rules.h"
+#include "lib/json.h"
+
+// What becomes of passwords, keys and tokens in what clients send (SP-11): base/secrets finds them,
+// the policy of the workspace decides. All that reaches the journal passes here first, but for
+// private flags, which moderators alone can see, and for registrations, whose webhooks may need
+// one.
+namespace parley::edge {
+
+// A JSON value as the policy lets it pass.
+struct Screened {
+  lib::Json value;
+  std::vector<std::string> warnings{};            // kind and place of each, never the secret
+  std::unique_ptr<lib::JsonDocument> document{};  // of the value, where it was written anew
+};
+
+// Looks at all strings, names of members too, in the form that their readers see. Fails with
+// secret_found and the place of the first one where the policy is to refuse; with
+// payload_too_large where there is no room for what stands in place of them.
+std::expected<Screened, base::Error> screened(lib::Json value, core::SecretsPolicy policy);
+
+// A name that cannot be written in another way: secret_found where there is one in it, unless the
+// policy lets it pass.
+std::expected<void, base::Error> screen_name(std::string_view name, core::SecretsPolicy policy);
+
+// The JSON text of a value without secrets, whatever the policy is: for what is kept of a message
+// that is refused.
+std::string text_without_secrets(lib::Json value);
+
+}  // namespace parley::edge

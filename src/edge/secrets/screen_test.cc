@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge/secrets/screen.h"
+
+#include <gtest/gtest.h>
+
+namespace parley::edge {
+namespace {
+
+using base::Code;
+using core::SecretsPolicy;
+
+// Put together, so that no token stands in the sources in one piece.
+const std::string token = std::string("gh") + "p_" + "aZ3kQ9xLm2Vb7TnR4pWc8YsD1fHg6JeUoKtN";
+
+class Screen : public ::testing::Test {
+ protected:
+  std::expected<Screened, base::Error> with(SecretsPolicy policy, const std::string& text) {
+    return screened(*document_.parse(text), policy);
+  }
+  std::string redacted(const std::string& text) {
+    const auto passed = with(SecretsPolicy::redact, text);
+    return passed ? std::string(passed->value.raw()) : passed.error().detail;
+  }
+
+  lib::JsonDocument document_;
+};
+
+// SP-11
+TEST_F(Screen, ReplacesSecretsAndNothingElse) {
+  EXPECT_EQ(redacted(R"({"a" : [1, "use )" + token + R"( now"],"b":{}})"),
+            R"({"a" : [1, "use [redacted:github_token] now"],"b":{}})");
+  EXPECT_EQ(redacted(R"({"password":"hunter2hunter2","n":1})"),
+            R"({"password":"[redacted:password]","n":1})");
+  EXPECT_EQ(redacted(R"({"password":12345678901,"token":12345678901})"),
+            R"({"password":"[redacted:password]","token":12345678901})");
+  EXPECT_EQ(redacted(R"({")" + token + R"(":1})"), R"({"[redacted:github_token]":1})");
+  EXPECT_EQ(redacted(R"({"password":["hunter2hunter2"]})"),
+            R"({"password":["[redacted:password]"]})");
+  EXPECT_EQ(redacted('"' + token + '"'), R"("[redacted:github_token]")");
+}
+
+TEST_F(Screen, SeesThroughEscapes) {
+  std::string escaped;
+  for (const char c : token) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    escaped.append("\\u00").push_back(digits[static_cast<uint8_t>(c) >> 4]);
+    escaped.push_back(digits[static_cast<uint8_t>(c) & 15]);
+  }
+  EXPECT_EQ(redacted(R"({"a":"x \"y\" )" + escaped + R"( \n z"})"),
+            R"({"a":"x \"y\" [redacted:github_token] \n z"})");
+  EXPECT_EQ(redacted(R"({"pass\u0077ord":"hunter2hunter2"})"),
+            R"({"pass\u0077ord":"[redacted:password]"})");
+  EXPECT_EQ(redacted(R"({"a":"postgres:\/\/app:s3cr3tpw@db\/x"})"),
+            R"({"a":"postgres://app:[redacted:url_password]@db/x"})");
+  EXPECT_EQ(redacted(R"({"a":"{\"password\": \"hunter2hunter2\"}"})"),
+            R"({"a":"{\"password\": \"[redacted:password]\"}"})");
+}
+
+TEST_F(Screen, LeavesWhatHasNone) {
+  const std::string text = R"({ "a":"\u0041\/b","password":"<your password>","c":[1.50,null] })";
+  const auto passed = with(SecretsPolicy::redact, text);
+  ASSERT_TRUE(passed);
+  EXPECT_EQ(passed->document, nullptr);
+  EXPECT_TRUE(passed->warnings.empty());
+  EXPECT_EQ(passed->value.raw(), document_.parse(text)->raw());
+}
+
+TEST_F(Screen, WarnsOfKindAndPlaceOnly) {
+  const std::string text = R"({"a/b":[0,{"c~":")" + token + R"("}]})";
+  for (const SecretsPolicy policy : {SecretsPolicy::warn, SecretsPolicy::redact}) {
+    const auto passed = with(policy, text);
+    ASSERT_TRUE(passed);
+    ASSERT_EQ(passed->warnings.size(), 1u);
+    EXPECT_TRUE(passed->warnings[0].starts_with("github_token at /a~1b/1/c~0 "));
+    EXPECT_EQ(passed->warnings[0].find(token), std::string::npos);
+    EXPECT_EQ(passed->document != nullptr, policy == SecretsPolicy::redact);
+  }
+}
+
+TEST_F(Screen, NamesNoSecretByAPlace) {
+  const auto passed =
+      with(SecretsPolicy::warn, R"({")" + token + R"(":{"password":"hunter2hunter2"}})");
+  ASSERT_TRUE(passed);
+  ASSERT_EQ(passed->warnings.size(), 2u);
+  for (const std::string& warning : passed->warnings) {
+    EXPECT_EQ(warning.find(token), std::string::npos) << warning;
+  }
+}
+
+TEST_F(Screen, RefusesWithThePlace) {
+  const auto passed = with(SecretsPolicy::refuse, R"({"a":[1,")" + token + R"("]})");
+  ASSERT_FALSE(passed);
+  EXPECT_EQ(passed.error().code, Code::secret_found);
+  EXPECT_EQ(passed.error().field, "/a/1");
+  EXPECT_EQ(passed.error().detail.find(token), std::string::npos);
+}
+
+TEST_F(Screen, LetsAllPassWhenItIsOff) {
+  const auto passed = with(SecretsPolicy::off, R"({"a":")" + token + R"("})");
+  ASSERT_TRUE(passed);
+  EXPECT_TRUE(passed->warnings.empty());
+}
+
+TEST_F(Screen, WarnsOfAFewAndCountsTheRest) {
+  std::string text = "[";
+  for (int n = 0; n < 20; ++n) {
+    text.append(n == 0 ? "\"" : ",\"").append(token).append("\"");
+  }
+  const auto passed = with(SecretsPolicy::warn, text + "]");
+  ASSERT_TRUE(passed);
+  ASSERT_EQ(passed->warnings.size(), 9u);
+  EXPECT_EQ(passed->warnings.back(), "12 more that look like secrets");
+}
+
+TEST_F(Screen, RefusesNamesWithASecret) {
+  EXPECT_TRUE(screen_name("deploy", SecretsPolicy::refuse));
+  EXPECT_TRUE(screen_name(token, SecretsPolicy::warn));
+  for (const SecretsPolicy policy : {SecretsPolicy::redact, SecretsPolicy::refuse}) {
+    const auto good = screen_name("lock-of " + token, policy);
+    ASSERT_FALSE(good);
+    EXPECT_EQ(good.error().code, Code::secret_found);
+    EXPECT_EQ(good.error().detail.find(token), std::string::npos);
+  }
+}
+
+TEST_F(Screen, KeepsNoSecretOfWhatIsRefused) {
+  EXPECT_EQ(text_without_secrets(*document_.parse(R"({"type":")" + token + R"("})")),
+            R"({"type":"[redacted:github_token]"})");
+}
+
+}  // namespace
+}  // namespace parley::edge
