@@ -113,7 +113,11 @@ void leave_out_spellings(const FieldInfo& field, std::string_view claim,
                          std::multimap<std::string, std::string>& found) {
   constexpr std::array<std::string_view, 4> defaults = {"requires_ack", "content_type", "status",
                                                         "on_timeout"};
+  const auto priority = wanted.find(std::string(field.pointer));
+  const bool is_normal =
+      field.name == "priority" && priority != wanted.end() && priority->second == R"("normal")";
   const bool is_default =
+      (claim == "null" && is_normal) ||
       (claim == "null" && std::ranges::find(defaults, field.name) != defaults.end()) ||
       (field.name == "action" && claim == R"("response")");  // what stands for none
   const bool is_free = field.name == "idempotency_key" || field.name == "tracestate" ||

@@ -240,6 +240,10 @@ bool Decoder::read_foreign_member() {
       foreign_correlation_ = foreign->correlation;
     } else if (const auto id = base::parse_uuid(foreign->in_reply_to); id && !id->is_none()) {
       e_.in_reply_to = *id;
+    } else if (!foreign->in_reply_to.empty() && context_.lookup != nullptr) {
+      const auto followed = context_.lookup->find_received(foreign->in_reply_to, e_.receivers);
+      e_.in_reply_to = followed ? *followed : base::MessageId{};
+      e_.question = followed ? foreign->in_reply_to : std::string_view{};
     }
     if (e_.type == "event") {
       (void)take_kind(*foreign, Dialect::collab, e_);

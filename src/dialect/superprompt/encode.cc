@@ -18,6 +18,9 @@ using core::Priority;
 using core::Status;
 using lib::Json;
 
+// core/model/sizes.cc counts on these.
+constexpr size_t title_bytes_max = 80;
+constexpr size_t fact_bytes_max = 256;
 constexpr double hour_us = 3.6e9;
 constexpr int64_t second_us = 1'000'000;
 constexpr int64_t timeout_seconds_max = 366 * 24 * 3'600;
@@ -281,16 +284,18 @@ class Encoder : MemberWriter {
     }
   }
 
-  // As far as the body has these members, they are its own; the broker's own failures have them.
+  // The broker's own failures have these members as facts. Of an agent's answer the body says more.
   void write_error(std::string_view rationale, Json body) {
     const auto text = [&](std::string_view key, std::string_view otherwise) {
-      const std::string_view said = body.find(key).as_string().value_or("");
-      return said.empty() ? otherwise : base::cut(said, subject_bytes_max);
+      const std::string_view said =
+          e_.via == core::Via::broker ? body.find(key).as_string().value_or("") : "";
+      return said.empty() ? otherwise : base::cut(said, fact_bytes_max);
     };
     out_.key("error").object().key("error_type");
     out_.text(text("error_type", e_.status == Status::declined ? "declined" : "error"));
-    out_.key("error_message").text(text("error_message", rationale));
-    if (const auto count = body.find("retry_count").as_int64(); count && *count >= 0) {
+    out_.key("error_message").text(text("error_message", base::cut(rationale, title_bytes_max)));
+    const auto count = body.find("retry_count").as_int64();
+    if (e_.via == core::Via::broker && count && *count >= 0) {
       out_.key("retry_count").number(*count);
     }
     out_.key("is_recoverable").boolean(e_.is_recoverable);
@@ -305,7 +310,7 @@ class Encoder : MemberWriter {
     if (wants(R"("approval_needed_for")")) {
       out_.key("approval_needed_for").text(e_.action);
     }
-    if (wants(R"("priority")")) {
+    if (wants(R"("priority")") && (!has_unknown() || e_.priority != Priority::normal)) {
       out_.key("priority").plain(word_for(levels, std::min(e_.priority, Priority::high)));
     }
     if (wants(R"("timeout_hours")") && has_hours()) {
@@ -372,7 +377,7 @@ class Encoder : MemberWriter {
   std::string_view named(std::string_view text) const {
     return !e_.subject.empty()  ? base::cut(e_.subject, subject_bytes_max)
            : !e_.action.empty() ? base::cut(e_.action, subject_bytes_max)
-           : !text.empty()      ? base::cut(text, summary_bytes_max)
+           : !text.empty()      ? base::cut(text, title_bytes_max)
            : !e_.type.empty()   ? base::cut(e_.type, subject_bytes_max)
                                 : word_of(e_.kind);
   }

@@ -44,7 +44,8 @@ bool agree(const std::string& text) {
   }
   Texts texts;
   const AnyMessage any_message;
-  const DecodeContext context{.sender = message->find("from_agent").as_string().value_or("planner"),
+  const std::string_view from = message->find("from_agent").as_string().value_or("planner");
+  const DecodeContext context{.sender = from == "someone-else" ? "planner" : from,
                               .derive = derive_id,
                               .lookup = &any_message};
   const auto envelope = decode_superprompt(*message, context, texts);
