@@ -10,6 +10,7 @@
 #include "dialect/flow/flow.h"
 #include "dialect/inbox/inbox.h"
 #include "dialect/reading.h"
+#include "dialect/superprompt/superprompt.h"
 
 namespace parley::dialect {
 
@@ -64,6 +65,22 @@ constexpr std::array table = {
           .title = inbox_title,
           .task = inbox_task,
           .private_summary = nullptr,
+          .foreign_key = std::string_view(R"("/foreign")"),
+          .reads_body = true},
+    Codec{.dialect = Dialect::superprompt,
+          .name = std::string_view("superprompt"),
+          .decode = decode_superprompt,
+          .encode = encode_superprompt,
+          .type = superprompt_type,
+          .meaning = superprompt_meaning,
+          .tells_questions_apart = false,
+          .counted_as = canonical_word,
+          .field = superprompt_field,
+          .has_machine_fields = false,
+          .tokens = superprompt_tokens,
+          .title = superprompt_title,
+          .task = nullptr,
+          .private_summary = superprompt_private_summary,
           .foreign_key = std::string_view(R"("/foreign")"),
           .reads_body = true},
 };

@@ -84,6 +84,7 @@ TEST(Codecs, CountMessagesInTheWordsThatTheirDialectDefines) {
   using core::Kind;
   EXPECT_EQ(codec_of(Dialect::flow).counted_as(Kind::request), "request");
   EXPECT_EQ(codec_of(Dialect::inbox).counted_as(Kind::request), "request");
+  EXPECT_EQ(codec_of(Dialect::superprompt).counted_as(Kind::health_report), "health_report");
   EXPECT_EQ(codec_of(Dialect::collab).counted_as(Kind::request), "command");
   EXPECT_EQ(codec_of(Dialect::collab).counted_as(Kind::notification), "event");
   EXPECT_EQ(codec_of(Dialect::collab).counted_as(Kind::broadcast), "event");
@@ -105,6 +106,16 @@ TEST(Tokens, AreInTheMetricsOfAnInboxResult) {
   EXPECT_EQ(tokens_in("inbox", R"({"type":"status","content":"{\"metrics\":{\"tokensUsed\":1}}"})"),
             0U);
   EXPECT_EQ(tokens_in("inbox", R"({"type":"result","metadata":{"tokens_used":1}})"), 0U);
+}
+
+TEST(Tokens, AreInTheMetricsOfASuperpromptCompletion) {
+  EXPECT_EQ(
+      tokens_in("superprompt", R"({"message_type":"task_completion","metrics":{"tokens_used":9}})"),
+      9U);
+  EXPECT_EQ(tokens_in("superprompt", R"({"message_type":"task_completion"})"), 0U);
+  EXPECT_EQ(
+      tokens_in("superprompt", R"({"message_type":"task_delegation","metrics":{"tokens_used":9}})"),
+      0U);
 }
 
 TEST(Tokens, CollabHasNoMemberForThem) {

@@ -19,7 +19,7 @@ using lib::JsonKind;
 
 struct TextMember {
   std::string_view key;
-  std::string_view Foreign::* member;
+  std::string_view Foreign::*member;
 };
 
 constexpr auto texts = std::to_array<TextMember>({{"dialect", &Foreign::dialect},
@@ -67,11 +67,14 @@ class ForeignReader {
     if (key == "requires_ack") {
       return read_flag(key, value, foreign.requires_ack);
     }
+    if (key == "needs_approval") {
+      return read_word(key, value, approval_needs, foreign.needs_approval);
+    }
+    if (key == "is_recoverable") {
+      return read_flag(key, value, foreign.is_recoverable);
+    }
     if (key == "wrapped") {
-      std::optional<bool> wrapped;
-      const bool good = read_flag(key, value, wrapped);
-      foreign.wrapped = wrapped.value_or(false);
-      return good;
+      return read_flag(key, value, foreign.wrapped);
     }
     if (key == "sequence_number") {
       const auto number = value.as_int64();
@@ -108,6 +111,13 @@ class ForeignReader {
   bool read_flag(std::string_view key, Json value, std::optional<bool>& out) {
     out = value.as_bool();
     return out || wrong(key, "true or false", value);
+  }
+
+  bool read_flag(std::string_view key, Json value, bool& out) {
+    std::optional<bool> flag;
+    const bool good = read_flag(key, value, flag);
+    out = flag.value_or(false);
+    return good;
   }
 
   template <class T, size_t n>
@@ -227,14 +237,7 @@ std::optional<core::Envelope> read_back(const Codec& codec, const core::Envelope
                                         lib::JsonDocument& document, Texts& made) {
   std::string& text = made.emplace_back();
   codec.encode(e, {}, text);
-  const auto message = document.parse(text);
-  const Answered answered(e);
-  const DecodeContext context{.sender = e.sender,
-                              .received = e.created,
-                              .bytes_max = SIZE_MAX,
-                              .derive = hashed,
-                              .lookup = &answered};
-  auto read = message ? codec.decode(*message, context, made) : std::unexpected(message.error());
+  auto read = read_as(codec.dialect, text, e, document, made);
   return read ? std::optional(std::move(*read)) : std::nullopt;
 }
 
@@ -305,9 +308,7 @@ Error too_many_members(std::string_view pointer) {
 namespace {
 
 // Of an object, itself alone; counts no further than one beyond `max`.
-size_t count_members(Json value, size_t max) {
-  return value.is_object() ? value.size(max + 1) : 0;
-}
+size_t count_members(Json value, size_t max) { return value.is_object() ? value.size(max + 1) : 0; }
 
 }  // namespace
 
@@ -350,6 +351,10 @@ void begin_foreign(const core::Envelope& e, lib::JsonWriter& out) {
   if (e.confidence_ppm >= 0) {
     out.key("confidence").real(e.confidence_ppm / 1e6);
   }
+  text("needs_approval", word_for(approval_needs, e.needs_approval));
+  if (e.is_recoverable) {
+    out.key("is_recoverable").boolean(true);
+  }
 }
 
 std::string_view foreign_key(core::Dialect dialect) {
@@ -384,6 +389,22 @@ std::string_view name_of_answered(const Foreign& foreign, const base::MessageId&
       !name.empty() && !answered.is_none() &&
       (uuid_of(name) == answered || message_id_of(derive, {}, name).low() == answered.low());
   return can_be ? name : std::string_view{};
+}
+
+std::expected<core::Envelope, Error> read_as(core::Dialect dialect, std::string_view text,
+                                             const core::Envelope& e, lib::JsonDocument& document,
+                                             Texts& made) {
+  const auto message = document.parse(text);
+  if (!message) {
+    return std::unexpected(message.error());
+  }
+  const Answered answered(e);
+  const DecodeContext context{.sender = e.sender,
+                              .received = e.created,
+                              .bytes_max = SIZE_MAX,
+                              .derive = hashed,
+                              .lookup = &answered};
+  return codec_of(dialect).decode(*message, context, made);
 }
 
 std::optional<std::string_view> sent_before(const core::Envelope& e, core::Dialect own) {

@@ -42,6 +42,8 @@ struct Foreign {
   std::optional<core::OnTimeout> on_timeout;
   std::optional<core::Priority> priority;
   std::optional<bool> requires_ack;
+  std::optional<core::NeedsApproval> needs_approval;
+  bool is_recoverable = false;
   bool wrapped = false;  // the body is the member `value` of an object
   base::Duration ttl;
   base::Duration response_timeout;
@@ -61,7 +63,8 @@ base::Error too_many_members(std::string_view pointer);
 std::expected<Foreign, base::Error> read_foreign(lib::Json value, std::string_view pointer);
 
 // Writes the members `dialect`, `type` and `id`, then those that no dialect has to leave out:
-// subject, task, confidence. The caller has begun the object, and adds its own.
+// subject, task, confidence, what people must approve, whether another try may do better. The
+// caller has begun the object, and adds its own.
 void begin_foreign(const core::Envelope& envelope, lib::JsonWriter& out);
 
 // Whether `name`, the id that a message had in its own dialect, is that of `id`, sent by `sender`.
@@ -86,6 +89,12 @@ std::optional<core::Kind> take_kind(const Foreign& foreign, core::Dialect own,
 // A sender can write there what it likes, so nothing is taken on its word: what comes of it must
 // read, in `own`, as the very message that the envelope says. Else it is nothing.
 std::optional<std::string_view> sent_before(const core::Envelope& envelope, core::Dialect own);
+
+// What a reader of that dialect makes of `text`, a message of the envelope's sender; it knows the
+// message that the envelope answers, and no other. The result has views of `document` and `texts`.
+std::expected<core::Envelope, base::Error> read_as(core::Dialect dialect, std::string_view text,
+                                                   const core::Envelope& envelope,
+                                                   lib::JsonDocument& document, Texts& texts);
 
 // That dialect's word for such a message; empty when it was not sent in it. The sender's word: it
 // counts only where it says no more than the envelope.

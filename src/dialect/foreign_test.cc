@@ -11,6 +11,7 @@
 #include "dialect/flow/fields.h"
 #include "dialect/golden_test.h"
 #include "dialect/inbox/fields.h"
+#include "dialect/superprompt/fields.h"
 
 namespace parley::dialect {
 namespace {
@@ -29,7 +30,7 @@ struct Speaker {
   std::string_view message;   // urgent, in a session where the dialect can say so
   std::string_view response;  // to other_id
 };
-constexpr std::array<Speaker, 3> speakers = {{
+constexpr std::array<Speaker, 4> speakers = {{
     {Dialect::flow, flow::members,
      R"({"id":"f47ac10b-58cc-4372-a567-0e02b2c3d479","conversation_id":"c","type":"request",
          "priority":"high","sender":"eve","receiver":"vic","payload":{"body":{"n":1}},
@@ -52,6 +53,15 @@ constexpr std::array<Speaker, 3> speakers = {{
      R"({"id":"f47ac10b-58cc-4372-a567-0e02b2c3d479","from":"eve","to":"vic","type":"result",
          "priority":"high","threadId":"c","createdAt":"2026-01-01T00:00:00.000Z","content":
          {"taskId":"t","status":"complete","result":"R"},"foreign":%})"},
+    {Dialect::superprompt, superprompt::members,
+     R"({"message_type":"task_delegation","message_id":"f47ac10b-58cc-4372-a567-0e02b2c3d479",
+         "timestamp":"2026-01-01T00:00:00.000Z","from_agent":"eve","to_agent":"vic",
+         "event_context":{"event_type":"message"},"task":{"description":"D","priority":"high"},
+         "foreign":%})",
+     R"({"message_type":"task_completion","message_id":"f47ac10b-58cc-4372-a567-0e02b2c3d479",
+         "in_reply_to":"0b9d5f3c-58cc-4372-a567-0e02b2c3d479","from_agent":"eve","to_agent":"vic",
+         "timestamp":"2026-01-01T00:00:00.000Z","status":"success","confidence_score":1,
+         "rationale":"R","foreign":%})"},
 }};
 
 std::string with_foreign(std::string_view message, std::string_view dialect,
@@ -103,7 +113,11 @@ void leave_out_spellings(const FieldInfo& field, std::string_view claim,
                          std::multimap<std::string, std::string>& found) {
   constexpr std::array<std::string_view, 4> defaults = {"requires_ack", "content_type", "status",
                                                         "on_timeout"};
+  const auto priority = wanted.find(std::string(field.pointer));
+  const bool is_normal =
+      field.name == "priority" && priority != wanted.end() && priority->second == R"("normal")";
   const bool is_default =
+      (claim == "null" && is_normal) ||
       (claim == "null" && std::ranges::find(defaults, field.name) != defaults.end()) ||
       (field.name == "action" && claim == R"("response")");  // what stands for none
   const bool is_free = field.name == "idempotency_key" || field.name == "tracestate" ||

@@ -103,6 +103,31 @@ Json MemberReader::unknown(uint8_t part, std::string_view key) const {
   return at == unknown_.end() ? Json() : at->value;
 }
 
+Json MemberReader::take_unknown(std::string_view key) {
+  const auto at = std::ranges::find_if(
+      unknown_, [&](const Unknown& unknown) { return unknown.part == 0 && unknown.key == key; });
+  if (at == unknown_.end()) {
+    return {};
+  }
+  const Json value = at->value;
+  unknown_.erase(at);
+  return value;
+}
+
+std::string_view MemberReader::take_all_unknown() {
+  std::string& object = texts_.emplace_back();
+  lib::JsonWriter out(object);
+  out.object();
+  for (const Unknown& unknown : unknown_) {
+    if (unknown.part == 0) {
+      out.key(unknown.key).raw(unknown.value.raw());
+    }
+  }
+  out.end_object();
+  std::erase_if(unknown_, [](const Unknown& unknown) { return unknown.part == 0; });
+  return object;
+}
+
 bool MemberReader::require(FieldId field, bool may_be_filled_in, std::string_view wanted,
                            Json& value) {
   value = found(field);
@@ -278,6 +303,11 @@ void MemberWriter::write_unknown(uint8_t part) {
       out_.raw_key(member.key).raw(member.value);
     }
   }
+}
+
+bool MemberWriter::has_unknown(std::string_view quoted) const {
+  return std::ranges::any_of(
+      unknown_, [&](const Unknown& member) { return member.part == 0 && member.key == quoted; });
 }
 
 void MemberWriter::write_foreign_text(std::string_view key, std::string_view value) {

@@ -76,6 +76,10 @@ class MemberReader {
   lib::Json given(FieldId field);
   // A member that the dialect does not know; no value when it is not there.
   lib::Json unknown(uint8_t part, std::string_view key) const;
+  // Takes such a member of the message itself, or all of them as one object, out of what is kept:
+  // they are the message's body.
+  lib::Json take_unknown(std::string_view key);
+  std::string_view take_all_unknown();
   // Remembers that `field` must come back as it was written; or as `raw`.
   void keep(FieldId field) { kept_.set(field); }
   void keep_as(FieldId field, std::string_view raw) { kept_as_.emplace_back(field, raw); }
@@ -149,6 +153,9 @@ class MemberWriter {
   void write_trace(FieldId traceparent, FieldId tracestate, EncodeContext::Trace trace);
   // Those of a part that the dialect does not know, in the order in which they came.
   void write_unknown(uint8_t part = 0);
+  // Whether there is one of this name in the message itself, or any. `quoted`: as it is written.
+  bool has_unknown(std::string_view quoted) const;
+  bool has_unknown() const { return !unknown_.empty(); }
   // A member of `foreign`, where there is something to say; and what only its own dialect reads.
   void write_foreign_text(std::string_view key, std::string_view value);
   void write_foreign_receivers();

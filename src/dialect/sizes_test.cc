@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The core knows how large a message can become in another dialect without writing it there. What
-// the codecs write must never be larger. CO-15, IN-08.
+// the codecs write must never be larger. CO-15, IN-08, SP-04.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -23,8 +23,11 @@ std::string encoded(const Envelope& e, Dialect dialect) {
 
 void expect_bounds(const Envelope& e) {
   const core::MessageSizes sizes = core::sizes_of(e);
-  if (e.dialect != Dialect::collab) {
-    EXPECT_LE(encoded(e, Dialect::collab).size(), sizes.whole);
+  for (const Dialect dialect : {Dialect::collab, Dialect::superprompt}) {
+    if (e.dialect != dialect) {
+      const std::string text = encoded(e, dialect);
+      EXPECT_LE(text.size(), sizes.whole) << text;
+    }
   }
   if (e.dialect == Dialect::inbox) {
     return;  // what was sent in a dialect was measured where it was read
@@ -45,7 +48,7 @@ void expect_bounds(const std::string& text, Dialect dialect) {
   const auto message = document.parse(text);
   ASSERT_TRUE(message);
   DecodeContext context;
-  context.sender = "planner";
+  context.sender = message->find("from_agent").as_string().value_or("planner");
   context.lenient = true;
   context.derive = &derive_id;
   context.lookup = &any_message;
@@ -97,6 +100,14 @@ TEST(Sizes, OfWhatGrowsWhenItIsWrittenAgain) {
                       R"(","sessionId":"s","foreign":{"subject":")" + name +
                       R"(","task":"t"},"more":")" + grown + R"("})",
                   Dialect::collab);
+    expect_bounds(R"({"type":"response","receiver":"vic","status":"error","metadata":{)"
+                  R"("in_reply_to":"f47ac10b-58cc-4372-a567-0e02b2c3d479"},)"
+                  R"("payload":{"body":{"error_type":")" +
+                      grown + R"(","error_message":")" + grown + R"("}}})",
+                  Dialect::flow);
+    expect_bounds(R"({"message_type":"task_delegation","to_agent":"vic","task":{"description":")" +
+                      grown + R"("},"more":")" + grown + R"("})",
+                  Dialect::superprompt);
   }
 }
 

@@ -34,6 +34,9 @@ constexpr std::array<Word<core::OnTimeout>, 3> timeout_actions = {
      {"escalate", core::OnTimeout::escalate},
      {"fail", core::OnTimeout::fail}}};
 
+constexpr std::array<Word<core::NeedsApproval>, 2> approval_needs = {
+    {{"message", core::NeedsApproval::message}, {"answer", core::NeedsApproval::answer}}};
+
 // The word for `value`; empty when there is none.
 template <class T, size_t n>
 constexpr std::string_view word_for(const std::array<Word<T>, n>& words, T value) {

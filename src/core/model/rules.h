@@ -114,6 +114,7 @@ struct Rules {
   uint64_t message_bytes_max = 1'280 * 1'024;
   uint64_t collab_message_bytes_max = 512 * 1'024;
   uint64_t inbox_content_bytes = 10 * 1'024;
+  uint64_t superprompt_message_bytes_max = 100 * 1'024;
   uint64_t name_bytes_max = 256;
   uint64_t reason_bytes_max = 1'024;
   uint64_t capabilities_max = 64;

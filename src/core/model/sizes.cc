@@ -33,6 +33,26 @@ size_t kept_bytes(const Envelope& e) {
   return e.extra.find("foreign") == std::string_view::npos ? 0 : e.extra.size();
 }
 
+constexpr size_t title_bytes_max = 80;
+constexpr size_t escaped_max = 6;  // times as long
+
+// What superprompt says again of the body: its first words, where nothing else says what it is
+// about, and in a failure what the broker knows of that.
+size_t summary_bytes(const Envelope& e) {
+  constexpr size_t facts_bytes_max = 3 * 256;
+  constexpr size_t error_members = 120;
+  const bool has_escapes =
+      e.body.substr(0, escaped_max * title_bytes_max).find('\\') != std::string_view::npos;
+  const size_t title = (has_escapes ? escaped_max : 1) * title_bytes_max;
+  const bool is_titled = e.body.starts_with('"') && e.subject.empty() && e.action.empty();
+  size_t bytes = is_titled ? title : 0;
+  if (e.status == Status::error || e.status == Status::declined) {
+    bytes += error_members + escaped_max * title_bytes_max;
+    bytes += e.via == Via::broker ? escaped_max * std::min(e.body.size(), facts_bytes_max) : 0;
+  }
+  return bytes;
+}
+
 // Each text can be there twice: as a member of the dialect, and in `foreign`.
 size_t whole_bytes(const Envelope& e) {
   size_t bytes = member_bytes(e) + e.body.size();
@@ -44,7 +64,7 @@ size_t whole_bytes(const Envelope& e) {
   for (const std::string_view receiver : e.receivers) {
     bytes += written(receiver) + 1;
   }
-  return bytes + kept_bytes(e) + e.extra.size() + (e.extra.empty() ? 0 : 16);
+  return bytes + summary_bytes(e) + kept_bytes(e) + e.extra.size() + (e.extra.empty() ? 0 : 16);
 }
 
 // The number that four hexadecimal digits say; what is none says 0.
@@ -96,9 +116,7 @@ bool is_told_as_text(const Envelope& e) {
 size_t content_bytes(const Envelope& e) {
   constexpr size_t members = 100;
   constexpr size_t content_bytes_max = 1'024 * 1'024;  // that any rule allows
-  constexpr size_t title_bytes_max = 80;
   constexpr size_t id_bytes = 38;
-  constexpr size_t escaped_max = 6;  // times as long
   if (e.body.size() > content_bytes_max) {
     return e.body.size();
   }

@@ -227,6 +227,8 @@ bool Decoder::read_foreign_member() {
     e_.subject = foreign->subject;
     e_.task = foreign->task;
     e_.confidence_ppm = foreign->confidence_ppm;
+    e_.needs_approval = foreign->needs_approval.value_or(e_.needs_approval);
+    e_.is_recoverable = foreign->is_recoverable;
     e_.sequence_number = foreign->sequence_number;
     e_.response_timeout = foreign->response_timeout;
     e_.ttl = foreign->ttl.us != 0 ? foreign->ttl : e_.ttl;
@@ -238,6 +240,10 @@ bool Decoder::read_foreign_member() {
       foreign_correlation_ = foreign->correlation;
     } else if (const auto id = base::parse_uuid(foreign->in_reply_to); id && !id->is_none()) {
       e_.in_reply_to = *id;
+    } else if (!foreign->in_reply_to.empty() && context_.lookup != nullptr) {
+      const auto followed = context_.lookup->find_received(foreign->in_reply_to, e_.receivers);
+      e_.in_reply_to = followed ? *followed : base::MessageId{};
+      e_.question = followed ? foreign->in_reply_to : std::string_view{};
     }
     if (e_.type == "event") {
       (void)take_kind(*foreign, Dialect::collab, e_);

@@ -87,7 +87,8 @@ class Encoder : MemberWriter {
   void write_foreign() {
     begin_foreign(e_, out_);
     if (e_.kind != Kind::response && !e_.in_reply_to.is_none()) {
-      out_.key("in_reply_to").uuid(e_.in_reply_to);
+      out_.key("in_reply_to");
+      write_id(e_.question, e_.in_reply_to);
     }
     if (!e_.thread.empty()) {
       out_.key("thread").text(e_.thread);

@@ -235,6 +235,8 @@ bool Decoder::read_foreign_member() {
             : foreign->wrapped     ? std::string_view{}
                                    : e_.task;
   e_.confidence_ppm = foreign->confidence_ppm;
+  e_.needs_approval = foreign->needs_approval.value_or(e_.needs_approval);
+  e_.is_recoverable = foreign->is_recoverable;
   e_.sequence_number = foreign->sequence_number;
   e_.response_timeout = foreign->response_timeout;
   e_.ttl = foreign->ttl;

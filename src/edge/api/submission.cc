@@ -388,7 +388,9 @@ void Submissions::follow_question(const Principal& caller, const core::Envelope&
       receivers.push_back(reply_to);
     }
   }
-  if (response.task.empty() && !question.task.empty()) {
+  // A dialect whose tasks have no other name than the message's id answers by that.
+  const bool by_id = response.task == dialect::id_in(response.dialect, question);
+  if ((response.task.empty() || by_id) && !question.task.empty()) {
     response.task = context_.texts.emplace_back(question.task);
   }
   if (core::policy_of(response.dialect).answers_join_chain && response.correlation.empty()) {

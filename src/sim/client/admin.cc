@@ -29,6 +29,9 @@ std::string random_role(std::string_view dialect, sim::Random& random) {
   if (dialect == "inbox") {
     return random.chance(500) ? "director" : "specialist";
   }
+  if (dialect == "superprompt") {
+    return random.chance(500) ? "orchestrator" : "worker";
+  }
   return dialect == "collab" ? random.chance(300) ? "coordinator" : "worker" : "";
 }
 

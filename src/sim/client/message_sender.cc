@@ -71,7 +71,8 @@ void MessageSender::send_something() {
   draft.words = some_words(sent.marker, random);
   sent.body = draft.words;
   sent.text = encode(agent_.uses_tools() ? "mcp" : agent_.dialect(), draft, run_.now(), sent.id);
-  if (sent.may_repeat || (agent_.dialect() == "collab" && sent.kind == "request")) {
+  const bool retries = agent_.dialect() == "collab" || agent_.dialect() == "superprompt";
+  if (sent.may_repeat || (retries && sent.kind == "request")) {
     run_.repeated.insert(sent.marker);
   }
   submit(std::move(sent));

@@ -108,13 +108,45 @@ std::string in_inbox(const Draft& draft, Time, const std::string& id) {
   return text;
 }
 
+// What is neither a task nor its end is said as the health of the agent: no other type is free.
+std::string in_superprompt(const Draft& draft, Time now, const std::string& id) {
+  std::string text;
+  JsonWriter out(text);
+  out.object().key("message_id").text(id).key("timestamp").time(now);
+  out.key("from_agent").text(draft.sender).key("to_agent").text(draft.receiver);
+  if (draft.type == "request" || draft.type == "query") {
+    out.key("message_type").text("task_delegation");
+    out.key("event_context").object().key("event_type").text("message").end_object();
+    out.key("task").object().key("description").text(draft.words);
+    const bool is_urgent = draft.priority == "high" || draft.priority == "critical";
+    out.key("priority").text(is_urgent ? "high" : draft.priority == "low" ? "low" : "medium");
+    if (draft.response_timeout.us > 0) {
+      out.key("timeout_seconds").number(1 + draft.response_timeout.us / 1'000'000);
+    }
+    out.end_object();
+  } else if (draft.type == "response") {
+    out.key("message_type").text("task_completion").key("in_reply_to").text(draft.in_reply_to);
+    out.key("task_id").text(draft.in_reply_to).key("status").text("success");
+    out.key("confidence_score").number(1).key("rationale").text("done");
+    out.key("next_steps").array().text(draft.words).end_array();
+  } else {
+    out.key("message_type").text("agent_health_check").key("status").text("healthy");
+    out.key("issues").array().text(draft.words).end_array();
+  }
+  out.end_object();
+  return text;
+}
+
 // How a client writes. Not by the codecs, which are under test: a new dialect has a row of its own.
 struct Writer {
   std::string_view dialect;  // or `mcp`: what a tool sends
   std::string (*write)(const Draft& draft, Time now, const std::string& id);
 };
-constexpr std::array<Writer, 4> writers = {
-    {{"flow", in_flow}, {"collab", in_collab}, {"inbox", in_inbox}, {"mcp", in_inbox}}};
+constexpr std::array<Writer, 5> writers = {{{"flow", in_flow},
+                                            {"collab", in_collab},
+                                            {"inbox", in_inbox},
+                                            {"superprompt", in_superprompt},
+                                            {"mcp", in_inbox}}};
 
 // The task that an inbox message is about: its content is JSON in text.
 std::string task_in(Json message) {
@@ -158,16 +190,19 @@ std::string some_words(std::string_view marker, sim::Random& random, uint64_t si
 
 MessageFields fields_of(std::string_view dialect, Json message) {
   const bool is_flow = dialect == "flow";
+  const bool is_superprompt = dialect == "superprompt";
   MessageFields fields;
-  fields.id = string_of(message, "id");
-  fields.from = string_of(message, is_flow ? "sender" : "from");
-  fields.to = string_of(message, is_flow ? "receiver" : "to");
-  fields.type = string_of(message, "type");
-  const Json priority = message.find("priority");
+  fields.id = string_of(message, is_superprompt ? "message_id" : "id");
+  fields.from = string_of(message, is_superprompt ? "from_agent" : is_flow ? "sender" : "from");
+  fields.to = string_of(message, is_superprompt ? "to_agent" : is_flow ? "receiver" : "to");
+  fields.type = string_of(message, is_superprompt ? "message_type" : "type");
+  const Json priority =
+      is_superprompt ? message.find("task").find("priority") : message.find("priority");
   fields.priority = priority ? std::string(priority.raw()) : "";
   fields.task = dialect == "inbox" ? task_in(message) : "";
   const std::string& type = fields.type;
-  fields.wants_answer = type == "request" || type == "query" || type == "command" || type == "task";
+  fields.wants_answer = type == "request" || type == "query" || type == "command" ||
+                        type == "task" || type == "task_delegation";
   const Json metadata = message.find("metadata");
   const Json foreign = is_flow && metadata ? metadata.find("foreign") : message.find("foreign");
   fields.thread = is_flow              ? string_of(message, "conversation_id")
@@ -178,8 +213,9 @@ MessageFields fields_of(std::string_view dialect, Json message) {
   }
   fields.may_repeat = string_of(message, "on_timeout") == "retry" ||
                       (foreign && string_of(foreign, "dialect") == "collab") ||
-                      string_of(foreign, "on_timeout") == "retry" || type == "command" ||
-                      (dialect == "collab" && type == "query");
+                      (foreign && string_of(foreign, "dialect") == "superprompt") ||
+                      type == "task_delegation" || string_of(foreign, "on_timeout") == "retry" ||
+                      type == "command" || (dialect == "collab" && type == "query");
   constexpr std::string_view traced = R"("traceparent":"00-)";
   if (const size_t at = message.raw().find(traced); at != std::string_view::npos) {
     fields.trace = message.raw().substr(at + traced.size(), 32);

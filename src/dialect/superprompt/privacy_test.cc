@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// SP-09: what is a flag, or may be meant as one, is for the moderators, whatever is wrong with it.
+#include <gtest/gtest.h>
+
+#include "dialect/golden_test.h"
+#include "dialect/superprompt/superprompt.h"
+
+namespace parley::dialect {
+namespace {
+
+std::optional<std::string> summary_of(const std::string& text) {
+  lib::JsonDocument document;
+  const auto message = document.parse(text);
+  return superprompt_private_summary(text, message ? *message : lib::Json{});
+}
+
+TEST(SuperpromptPrivacy, FlagIsPrivate) {
+  const std::string text = read_file("tests/golden/superprompt/text_violation_flag.json");
+  EXPECT_EQ(summary_of(text), "severity: high, violation_type: harassment");
+  EXPECT_EQ(find_codec("superprompt")->private_summary(text, {}),
+            "severity: unknown, violation_type: unknown");
+}
+
+TEST(SuperpromptPrivacy, MalformedFlagIsPrivate) {
+  for (const char* text : {
+           R"({"message_type":"coc_violation_flag"})",
+           R"({"message_type":"COC_Violation_Flag"})",
+           R"({"message_type":" coc_violation_flag "})",
+           R"({"message_type":"coc violation flag\n"})",
+           R"({"message_type":"coc-violation-flag"})",
+           R"({"message_type":"coc_violation"})",
+           R"({"message_type":["coc_violation_flag"]})",
+           R"({"message_type":"coc\u005fviolation\u005fflag"})",
+           R"({"Message_Type":"coc_violation_flag"})",
+           R"({"type":"coc_violation_flag"})",
+           R"({"message_type":"task_delegation","message_type":"coc_violation_flag"})",
+           R"({"message_type":"agent_health_check","privacy_level":"PRIVATE_TO_MODERATORS"})",
+           R"({"message_type":"task_completion","privacy_level":"private to moderators"})",
+           R"({"violation":{"severity":"low"}})",
+           R"({"message_type":"coc","violation":"he said"})",
+           R"([{"message_type":"coc_violation_flag"}])",
+           R"("coc_violation_flag")",
+           R"({"message_type":"coc_violation_flag", "violation": {)",
+           R"({"message_type":"coc\u005fviolation\u005fflag",,})",
+           R"({'privacy_level':'PRIVATE_TO_MODERATORS'})",
+           "COC VIOLATION FLAG: @user wrote",
+       }) {
+    const auto summary = summary_of(text);
+    ASSERT_TRUE(summary) << text;
+    EXPECT_TRUE(summary->starts_with("severity: ")) << *summary;
+  }
+  std::string wide;
+  for (const char c : std::string_view(R"({"message_type":"coc_violation_flag"})")) {
+    wide.append({c, '\0'});  // UTF-16
+  }
+  EXPECT_TRUE(summary_of(wide));
+}
+
+// The summary has no word of what was said, and of whom.
+TEST(SuperpromptPrivacy, SummaryHasSeverityAndTypeOnly) {
+  const auto summary = summary_of(
+      R"({"message_type":"coc_violation_flag","violation":{"severity":"high","location":"@mark",)"
+      R"("violation_type":")" +
+      std::string(500, 'v') + R"("},"context":{"excerpt":"@mark"}})");
+  ASSERT_TRUE(summary);
+  EXPECT_EQ(summary->find("mark"), std::string::npos);
+  EXPECT_LT(summary->size(), 200u);
+}
+
+TEST(SuperpromptPrivacy, OtherMessagesAreNot) {
+  for (const auto& [name, text] : golden_texts("tests/golden/superprompt", false)) {
+    EXPECT_EQ(summary_of(text).has_value(), name.find("flag") != std::string::npos) << name;
+  }
+  EXPECT_FALSE(summary_of(R"({"message_type":"task_completion","rationale":)"
+                          R"("I sent a coc_violation_flag","flags":{"coc_concern":true}})"));
+  EXPECT_FALSE(summary_of(R"({"message_type":"task_delegation","violation":{}})"));
+  EXPECT_FALSE(summary_of(R"({"message_type":"task_delegation","task":{)"));
+  EXPECT_FALSE(summary_of("{}"));
+  EXPECT_FALSE(summary_of(""));
+}
+
+}  // namespace
+}  // namespace parley::dialect
