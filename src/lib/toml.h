@@ -13,10 +13,10 @@ namespace parley::lib {
 
 // A wall around toml++.
 
-// One value of a TOML document: its dotted name, its value as text (`true`, `60`, `0.5`, a string as
-// it is, an array of these with commas between) and its line. A table of an array of tables has its
-// number in the name, from 0: `github.route[1].worker`. It has an entry of its own with no value,
-// so that one that is empty is seen.
+// One value of a TOML document: its dotted name, its value as text (`true`, `60`, `0.5`, a string
+// as it is, an array of these with commas between) and its line. A table of an array of tables has
+// its number in the name, from 0: `github.route[1].worker`. It has an entry of its own with no
+// value, so that one that is empty is seen.
 struct TomlEntry {
   std::string name;
   std::string value;

@@ -97,9 +97,8 @@ TEST_F(Hooks, SP13APingIsAnsweredAndWhatIsNotDelegatedIsIgnoredWithAReason) {
   EXPECT_EQ(push.status, 202);
   EXPECT_TRUE(push.body.starts_with(R"({"state":"ignored","reason":"only issues.opened)"))
       << push.body;
-  const auto bot =
-      deliver("issues", R"({"action":"opened","repository":{"full_name":"o/r"},)"
-                        R"("issue":{"number":1},"sender":{"type":"Bot"}})");
+  const auto bot = deliver("issues", R"({"action":"opened","repository":{"full_name":"o/r"},)"
+                                     R"("issue":{"number":1},"sender":{"type":"Bot"}})");
   EXPECT_EQ(bot.status, 202);
   EXPECT_NE(bot.body.find("github.bots"), std::string::npos) << bot.body;
 }

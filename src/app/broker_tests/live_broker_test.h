@@ -55,7 +55,10 @@ class LiveBroker : public ::testing::Test {
     add({.name = "ivy", .dialect = core::Dialect::inbox, .role = "specialist"});
     add({.name = "cem", .dialect = core::Dialect::collab, .role = "worker"});
     add({.name = "human:kim", .kind = core::PrincipalKind::human, .rights = {"maintainer"}});
-    api_ = std::make_unique<edge::Api>(*broker_, clock_, edge::Api::Options{.view = view_.get(), .events = wanted.events});
+    edge::Api::Options api;
+    api.view = view_.get();
+    api.events = wanted.events;
+    api_ = std::make_unique<edge::Api>(*broker_, clock_, std::move(api));
     auto server = net::SocketServer::listen({}, *api_);
     ASSERT_TRUE(server);
     server_ = std::move(*server);

@@ -11,8 +11,8 @@ struct TestAccess;
 
 // The subcommands of the program; `subcommands` below has the order of `parley --help`. add_NAME is
 // in commands/NAME.cc, and adds the subcommands that the comment names. A subcommand runs while the
-// arguments are parsed, and sets the exit code: 0 done, 1 refused or failed, 3 not found. One that calls one
-// route and prints its answer is a row: see app/route_command.h.
+// arguments are parsed, and sets the exit code: 0 done, 1 refused or failed, 3 not found. One that
+// calls one route and prints its answer is a row: see app/route_command.h.
 void add_serve(Command& app, int& exit_code, const TestAccess* access);  // serve
 void add_agent(Command& app, int& exit_code);                            // agent
 void add_human(Command& app, int& exit_code);                            // human

@@ -23,14 +23,8 @@ std::expected<Principal, Error> find_supervisor(const Context& context, const st
         {}});
   }
   const core::Agent& agent = agents[ref];
-  return Principal{core::workspace_first,
-                   ref,
-                   agent.name,
-                   agent.kind,
-                   core::Dialect::superprompt,
-                   agent.rights,
-                   {},
-                   agent.registered};
+  return Principal{core::workspace_first,      ref,          agent.name, agent.kind,
+                   core::Dialect::superprompt, agent.rights, {},         agent.registered};
 }
 
 void send_delegation(Context& context, const Principal& supervisor, const Delegation& delegation,
@@ -49,11 +43,12 @@ void send_delegation(Context& context, const Principal& supervisor, const Delega
     done(std::unexpected(message.error()), {});
     return;
   }
-  context.submissions->submit(
-      supervisor, *codec, *message,
-      Submission{
-          .via = core::Via::webhook, .idempotency_key = delegation.key, .traceparent = {}, .tracestate = {}},
-      std::move(done));
+  context.submissions->submit(supervisor, *codec, *message,
+                              Submission{.via = core::Via::webhook,
+                                         .idempotency_key = delegation.key,
+                                         .traceparent = {},
+                                         .tracestate = {}},
+                              std::move(done));
 }
 
 }  // namespace parley::edge::events

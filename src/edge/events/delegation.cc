@@ -29,8 +29,9 @@ size_t escaped_bytes(char c) {
 }
 
 std::string description_of(const Event& event, const TaskTerms& terms) {
-  const std::string thing = event.pr_number ? "pull request #" + std::to_string(*event.pr_number)
-                                            : "issue #" + std::to_string(event.issue_number.value_or(0));
+  const std::string thing = event.pr_number
+                                ? "pull request #" + std::to_string(*event.pr_number)
+                                : "issue #" + std::to_string(event.issue_number.value_or(0));
   std::string what = "new " + thing;
   if (event.type == comment_created) {
     what = (event.commands.empty() ? "new comment" : "command \"" + event.commands.front() + "\"") +
@@ -52,8 +53,7 @@ struct Head {
 };
 
 // All up to the context.
-void write_head(const Head& head, const TaskTerms& terms, const Supervisor& from,
-                JsonWriter& out) {
+void write_head(const Head& head, const TaskTerms& terms, const Supervisor& from, JsonWriter& out) {
   out.object().key("message_type").plain("task_delegation").key("message_id").uuid(head.id);
   out.key("timestamp").time(from.now).key("from_agent").text(from.name);
   out.key("to_agent").text(terms.worker);
@@ -161,9 +161,8 @@ Delegation delegation_of(const Schedule& schedule, base::Time slot, const Superv
   Delegation made{.id = {}, .key = "schedule:" + event_id, .text = {}};
   made.id = id_of(made.key, schedule.terms.worker);
   JsonWriter out(made.text);
-  write_head(
-      {made.id, periodic_trigger, event_id, schedule.repository, when, schedule.description},
-      schedule.terms, from, out);
+  write_head({made.id, periodic_trigger, event_id, schedule.repository, when, schedule.description},
+             schedule.terms, from, out);
   out.key("context").object().end_object();
   out.key("repository_context").object().end_object().end_object();
   return made;

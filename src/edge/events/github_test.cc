@@ -56,8 +56,7 @@ Event event_in(std::string_view name, const std::string& file) {
 std::string delegated(const Event& event) {
   const EventRoute* const route = find_route(default_routes(), event);
   EXPECT_NE(route, nullptr);
-  return route == nullptr ? ""
-                          : delegation_of(event, route->terms, {"orchestrator", noon()}).text;
+  return route == nullptr ? "" : delegation_of(event, route->terms, {"orchestrator", noon()}).text;
 }
 
 TEST(GithubEvents, SP13APayloadBecomesTheDelegationBesideIt) {
@@ -93,8 +92,7 @@ TEST(GithubEvents, TheSameDeliveryHasTheSameIdAndKeyWheneverItComes) {
   const Event event = event_in("issues", "issues.json");
   const TaskTerms terms{.worker = "triage"};
   const Delegation first = delegation_of(event, terms, {"orchestrator", noon()});
-  const Delegation again =
-      delegation_of(event, terms, {"orchestrator", noon() + base::hours(5)});
+  const Delegation again = delegation_of(event, terms, {"orchestrator", noon() + base::hours(5)});
   EXPECT_EQ(first.id, again.id);
   EXPECT_EQ(first.key, again.key);
   // Another worker would get another message; the key says that it is the same event.
@@ -124,9 +122,8 @@ TEST(GithubEvents, APayloadThatLacksWhatGitHubSendsIsMalformed) {
     ASSERT_FALSE(event) << payload;
     EXPECT_TRUE(event.error().is_malformed) << payload;
   }
-  EXPECT_TRUE(event_of("issues",
-                       R"({"action":"opened","repository":{"full_name":"o/r"},)"
-                       R"("issue":{"number":1}})"));
+  EXPECT_TRUE(event_of("issues", R"({"action":"opened","repository":{"full_name":"o/r"},)"
+                                 R"("issue":{"number":1}})"));
 }
 
 TEST(GithubEvents, WhatABotDidIsKnown) {

@@ -43,7 +43,12 @@ bool is_header_name(std::string_view text) {
 
 void reply_ignored(const Asker& asker, std::string_view reason) {
   std::string text;
-  lib::JsonWriter(text).object().key("state").plain("ignored").key("reason").text(reason)
+  lib::JsonWriter(text)
+      .object()
+      .key("state")
+      .plain("ignored")
+      .key("reason")
+      .text(reason)
       .end_object();
   asker.respond(json_response(202, std::move(text)));
 }
@@ -61,7 +66,8 @@ bool is_signed(std::string_view secret, std::string_view signature, std::string_
   if (secret.empty() || !has_signature_form(signature)) {
     return false;
   }
-  const std::string right = std::string(signature_begin) + base::hex(lib::hmac_sha256(secret, body));
+  const std::string right =
+      std::string(signature_begin) + base::hex(lib::hmac_sha256(secret, body));
   return lib::are_equal_secrets(right, signature);
 }
 
@@ -94,9 +100,8 @@ void GithubHook::on_request(const Asker& asker, const net::Request& request) con
 void GithubHook::take(const Asker& asker, const net::Request& request) const {
   const Delivery delivery{request.header("x-github-event"), request.header("x-github-delivery")};
   if (!is_header_name(delivery.event) || !is_header_name(delivery.id)) {
-    asker.refuse(Error{Code::bad_request,
-                       "a hook has the headers X-GitHub-Event and X-GitHub-Delivery",
-                       {}});
+    asker.refuse(Error{
+        Code::bad_request, "a hook has the headers X-GitHub-Event and X-GitHub-Delivery", {}});
     return;
   }
   if (delivery.event == "ping") {
@@ -105,10 +110,10 @@ void GithubHook::take(const Asker& asker, const net::Request& request) const {
   }
   const auto payload = asker.context->document.parse(request.body);
   if (!payload) {
-    asker.refuse(Error{Code::bad_request,
-                       payload.error().detail +
-                           "; the content type of the webhook must be application/json",
-                       {}});
+    asker.refuse(
+        Error{Code::bad_request,
+              payload.error().detail + "; the content type of the webhook must be application/json",
+              {}});
     return;
   }
   const auto event = read_event(delivery, *payload);
@@ -136,8 +141,8 @@ void GithubHook::delegate(const Asker& asker, const Event& event, const EventRou
   const auto supervisor = find_supervisor(*asker.context, options_.supervisor);
   const auto warn = [&event, warn = options_.warn](const Error& error) {
     if (warn) {
-      warn("the event " + event.type + " " + event.id + " of GitHub is not delegated: " +
-           error.detail);
+      warn("the event " + event.type + " " + event.id +
+           " of GitHub is not delegated: " + error.detail);
     }
   };
   if (!supervisor) {

@@ -79,19 +79,18 @@ TEST(EventSettings, SP13ARouteHasAllItsKeys) {
       "[[github.route]]\nworker = 'scribe'\nauthor_association = 'MEMBER'\n"
       "confidence_threshold = 1\n");
   ASSERT_TRUE(tables) << tables.error().error.detail;
-  const std::vector<EventRoute> wanted = {{.event = "issues.opened",
-                                           .label = "bug",
-                                           .command = "*",
-                                           .author_association = {"OWNER", "NONE"},
-                                           .repository = "o/*",
-                                           .terms = {.worker = "triage",
-                                                     .priority = "high",
-                                                     .timeout = base::minutes(15),
-                                                     .requires_hitl = true,
-                                                     .confidence_threshold = 0.8}},
-                                          {.author_association = {"MEMBER"},
-                                           .terms = {.worker = "scribe",
-                                                     .confidence_threshold = 1}}};
+  const std::vector<EventRoute> wanted = {
+      {.event = "issues.opened",
+       .label = "bug",
+       .command = "*",
+       .author_association = {"OWNER", "NONE"},
+       .repository = "o/*",
+       .terms = {.worker = "triage",
+                 .priority = "high",
+                 .timeout = base::minutes(15),
+                 .requires_hitl = true,
+                 .confidence_threshold = 0.8}},
+      {.author_association = {"MEMBER"}, .terms = {.worker = "scribe", .confidence_threshold = 1}}};
   EXPECT_EQ(tables->routes, wanted);
   EXPECT_EQ(tables->routes_in_use().size(), 2U);
   EXPECT_EQ(Tables{}.routes_in_use().size(), default_routes().size());

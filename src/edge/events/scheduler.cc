@@ -20,8 +20,7 @@ void Scheduler::start() {
   for (size_t n = 0; n < options_.tables.schedules.size(); ++n) {
     const Schedule& schedule = options_.tables.schedules[n];
     const base::Duration age = now - slot_before(schedule, now);
-    const bool is_remembered =
-        age < context_.tables(core::workspace_first).rules.settled_retention;
+    const bool is_remembered = age < context_.tables(core::workspace_first).rules.settled_retention;
     wait_for(n, is_remembered ? now : slot_after(schedule, now));
   }
 }
@@ -57,8 +56,8 @@ void Scheduler::failed(size_t number, base::Time slot, const base::Error& error)
   wait_for(number, std::min(context_.clock.now() + again_after, slot + schedule.every));
   const bool is_new = std::exchange(warned_[number], slot) != slot;
   if (is_new && options_.warn) {
-    options_.warn("the schedule \"" + schedule.name + "\" is not delegated, and is tried again: " +
-                  error.detail);
+    options_.warn("the schedule \"" + schedule.name +
+                  "\" is not delegated, and is tried again: " + error.detail);
   }
 }
 

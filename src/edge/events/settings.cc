@@ -23,6 +23,7 @@ constexpr std::string_view routes_name = "github.route";
 constexpr std::string_view schedules_name = "schedule";
 constexpr size_t rows_max = 1'000;  // of either table
 constexpr size_t text_bytes_max = 256;
+constexpr size_t schedule_name_bytes_max = 200;  // with a time behind it, it names an event
 constexpr base::Duration every_min = base::minutes(1);
 constexpr base::Duration every_max = base::hours(24 * 366);
 constexpr base::Duration timeout_max = base::hours(24 * 30);
@@ -31,7 +32,7 @@ constexpr std::array<std::string_view, 3> event_words = {issue_opened, pull_requ
                                                          comment_created};
 constexpr std::array<std::string_view, 3> priority_words = {"high", "medium", "low"};
 constexpr std::array<std::string_view, 8> association_words = {
-    "OWNER",       "MEMBER",       "COLLABORATOR", "CONTRIBUTOR", "FIRST_TIME_CONTRIBUTOR",
+    "OWNER",       "MEMBER",    "COLLABORATOR", "CONTRIBUTOR", "FIRST_TIME_CONTRIBUTOR",
     "FIRST_TIMER", "MANNEQUIN", "NONE"};
 
 constexpr std::array<std::string_view, 10> route_keys = {
@@ -90,10 +91,10 @@ std::string put_word(std::string& to, const Words& words, std::string_view text)
   return put(to, is_known ? std::optional(text) : std::nullopt, "one of " + joined(words));
 }
 
-std::string put_text(std::string& to, std::string_view text) {
-  const bool fits = !text.empty() && text.size() <= text_bytes_max;
+std::string put_text(std::string& to, std::string_view text, size_t bytes_max = text_bytes_max) {
+  const bool fits = !text.empty() && text.size() <= bytes_max;
   return put(to, fits ? std::optional(text) : std::nullopt,
-             "a text of 1 to " + std::to_string(text_bytes_max) + " bytes");
+             "a text of 1 to " + std::to_string(bytes_max) + " bytes");
 }
 
 std::string put_name(std::string& to, std::string_view text) {
@@ -162,8 +163,7 @@ std::string put_associations(std::vector<std::string>& to, std::string_view text
 std::string set(TaskTerms& terms, std::string_view key, std::string_view value) {
   return key == "worker"     ? put_name(terms.worker, value)
          : key == "priority" ? put_word(terms.priority, priority_words, value)
-         : key == "timeout"
-             ? put_duration(terms.timeout, value, base::seconds(1), timeout_max)
+         : key == "timeout"  ? put_duration(terms.timeout, value, base::seconds(1), timeout_max)
          : key == "requires_hitl" ? put_switch(terms.requires_hitl, value)
                                   : put_share(terms.confidence_threshold, value);
 }
@@ -178,9 +178,9 @@ std::string set(EventRoute& route, std::string_view key, std::string_view value)
 }
 
 std::string set(Schedule& schedule, std::string_view key, std::string_view value) {
-  return key == "name"    ? put_text(schedule.name, value)
-         : key == "every" ? put_duration(schedule.every, value, every_min, every_max)
-         : key == "at"    ? put_time_of_day(schedule, value)
+  return key == "name"          ? put_text(schedule.name, value, schedule_name_bytes_max)
+         : key == "every"       ? put_duration(schedule.every, value, every_min, every_max)
+         : key == "at"          ? put_time_of_day(schedule, value)
          : key == "description" ? put_text(schedule.description, value)
          : key == "repository"  ? put_repository(schedule.repository, value, false)
                                 : set(schedule.terms, key, value);
@@ -233,8 +233,8 @@ std::optional<TableFault> find_missing(const Rows<Row>& all, std::string_view ta
   for (size_t n = 0; n < all.rows.size(); ++n) {
     for (const std::string_view key : wanted) {
       if (!all.keys[n].contains(key)) {
-        return TableFault{all.lines[n], bad_value("[[" + std::string(table) + "]] needs the key \"" +
-                                                  std::string(key) + "\"")};
+        return TableFault{all.lines[n], bad_value("[[" + std::string(table) +
+                                                  "]] needs the key \"" + std::string(key) + "\"")};
       }
     }
   }
@@ -250,10 +250,12 @@ std::optional<TableFault> finish(Rows<Schedule>& all) {
       return TableFault{all.lines[n],
                         bad_value("[[schedule]] needs one of the keys \"every\" and \"at\"")};
     }
-    schedule.name = schedule.name.empty() ? schedule.description : schedule.name;
+    if (schedule.name.empty()) {
+      schedule.name = base::cut(schedule.description, schedule_name_bytes_max);
+    }
     if (!names.insert(schedule.name).second) {
-      return TableFault{all.lines[n], bad_value("another [[schedule]] is named \"" +
-                                                schedule.name + "\"; give each its own name")};
+      return TableFault{all.lines[n], bad_value("another [[schedule]] is named \"" + schedule.name +
+                                                "\"; give each its own name")};
     }
   }
   return std::nullopt;
@@ -268,7 +270,7 @@ std::expected<Tables, TableFault> read_tables(std::span<const lib::TomlEntry> en
   Rows<Schedule> schedules;
   for (const lib::TomlEntry& entry : entries) {
     const auto place = place_of(entry.name);
-    auto error = !place                         ? std::nullopt
+    auto error = !place                        ? std::nullopt
                  : place->table == routes_name ? take(routes, *place, route_keys, entry)
                                                : take(schedules, *place, schedule_keys, entry);
     if (error) {
