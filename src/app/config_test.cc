@@ -148,7 +148,7 @@ TEST_F(ConfigTest, ABadValueIsRefusedWithWhatTheKeyTakes) {
       {"flow.lease = \"0s\"", "flow.lease takes a duration from 1ms to 8784h, not \"0s\""},
       {"message_bytes_max = \"1GB\"",
        "message_bytes_max takes a size from 1KB to 64MB, not \"1GB\""},
-      {"queue_max = 1.5", "queue_max takes a string, a whole number, true or false, or an array"},
+      {"queue_max = 1.5", "queue_max takes a whole number from 1 to 100000000, not \"1.5\""},
   };
   for (const auto& [line, wanted] : cases) {
     sources_.file = write("case.toml", line + "\n");
