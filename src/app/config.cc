@@ -56,6 +56,13 @@ constexpr auto webhook = &at<&Config::webhook, Member>;
 struct Path {
   Place<std::string> place;
 };
+struct Name {
+  Place<std::string> place;
+};
+// Shown to nobody.
+struct Secret {
+  Place<std::string> place;
+};
 struct Link {
   Place<std::string> place;
 };
@@ -85,7 +92,8 @@ struct Span {
   Place<Duration> place;
 };
 using Kind =
-    std::variant<Path, Link, Switch, HostAndPort, Level, Names, Secrets, Bytes, Count, Span>;
+    std::variant<Path, Name, Secret, Link, Switch, HostAndPort, Level, Names, Secrets, Bytes, Count,
+                 Span>;
 
 struct Key {
   std::string_view name;
@@ -103,7 +111,7 @@ constexpr uint64_t gigabyte = uint64_t{1} << 30;
 static_assert(WebhookLimits{}.retry_max == base::minutes(5), "a help text below says so");
 
 // The broker's own keys; the rules have their table in core.
-constexpr std::array<Key, 49> table = {{
+constexpr std::array<Key, 54> table = {{
     {"allowed_hosts", Names{at<&Config::allowed_hosts>}, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
@@ -111,6 +119,16 @@ constexpr std::array<Key, 49> table = {{
     {"disk.reserve", Bytes{at<&Config::disk_reserve>}, 0, 1'024 * gigabyte,
      "what stays free on the disk of the data directory: below it nothing new is taken "
      "(STORAGE_FULL), while messages can be settled and old records go; 0B: nothing"},
+    {"github.as", Name{at<&Config::github_as>}, 0, 0,
+     "the agent of superprompt, or the human, in whose name events are delegated"},
+    {"github.body_bytes_max", Bytes{at<&Config::github_body_bytes_max>}, 1'024, 25 << 20,
+     "the body of one webhook of GitHub; also at most server.body_bytes_max"},
+    {"github.bots", Switch{at<&Config::github_bots>}, 0, 0,
+     "whether what bots do is delegated too: agents that comment would give themselves work"},
+    {"github.secret", Secret{at<&Config::github_secret>}, 0, 0,
+     "the secret of the webhook at /hooks/github, best by PARLEY_GITHUB_SECRET; shown to nobody"},
+    {"github.secret_file", Path{at<&Config::github_secret_file>}, 0, 0,
+     "the file that has the secret; with neither, /hooks/github does not exist"},
     {"history.feed_bytes_max", Bytes{at<&Config::history_feed_bytes_max>}, 1'048'576, 64 * gigabyte,
      "what the history may have to catch up with; beyond it sends are answered OVERLOADED"},
     {"history.keep", Span{at<&Config::history_keep>}, 0, 100 * year,
@@ -237,6 +255,8 @@ std::string type_of(const Key& key) {
   return std::visit(
       Overloaded{
           [](Path) -> std::string { return "a path"; },
+          [](Name) -> std::string { return "a name"; },
+          [](Secret) -> std::string { return "a text"; },
           [](Link) -> std::string { return "a URL of http or https"; },
           [](Switch) -> std::string { return "true or false"; },
           [](HostAndPort) -> std::string { return "HOST:PORT"; },
@@ -305,6 +325,8 @@ std::string value_text(const Config& config, const Key& key) {
   return std::visit(
       Overloaded{
           [&](Path at) { return at.place(config); },
+          [&](Name at) { return at.place(config); },
+          [&](Secret at) -> std::string { return at.place(config).empty() ? "" : "(secret)"; },
           [&](Link at) { return at.place(config); },
           [&](Switch at) -> std::string { return at.place(config) ? "true" : "false"; },
           [&](HostAndPort at) { return format_address(at.place(config)); },
@@ -375,6 +397,10 @@ bool store(Config& config, const Key& key, std::string_view text) {
   return std::visit(
       Overloaded{
           [&](Path at) { return put(value(at), std::optional(text)); },
+          [&](Name at) {
+            return put(value(at), base::is_plain_name(text) ? std::optional(text) : std::nullopt);
+          },
+          [&](Secret at) { return put(value(at), std::optional(text)); },
           [&](Link at) {
             const bool good = text.empty() || is_web_address(text);
             return put(value(at), good ? std::optional(text) : std::nullopt);
@@ -527,7 +553,17 @@ std::expected<void, Error> take_file(Config& config, const File& file) {
   }
   // In the order of the lines, so that the first mistake is told first.
   std::ranges::stable_sort(*entries, {}, &lib::TomlEntry::line);
+  auto tables = edge::events::read_tables(*entries);
+  if (!tables) {
+    tables.error().error.detail = file.path + ":" + std::to_string(tables.error().line) + ": " +
+                                  printable(tables.error().error.detail);
+    return std::unexpected(tables.error().error);
+  }
+  config.events = std::move(*tables);
   for (const lib::TomlEntry& entry : *entries) {
+    if (edge::events::is_of_tables(entry.name)) {
+      continue;
+    }
     const std::string place = file.path + ":" + std::to_string(entry.line);
     if (file.in_data && entry.name == "data") {
       return std::unexpected(Error{Code::bad_request,
@@ -582,6 +618,10 @@ std::expected<void, Error> check_whole(const Config& config) {
   if (config.tls_certificate.empty() != config.tls_key.empty()) {
     return std::unexpected(
         bad_value("tls.certificate and tls.key belong together; only one is set"));
+  }
+  if (!config.github_secret.empty() && !config.github_secret_file.empty()) {
+    return std::unexpected(bad_value("github.secret and github.secret_file are both set; one has "
+                                     "the secret"));
   }
   if (!std::ranges::all_of(config.otlp_headers, is_header)) {
     return std::unexpected(

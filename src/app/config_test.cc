@@ -148,7 +148,7 @@ TEST_F(ConfigTest, ABadValueIsRefusedWithWhatTheKeyTakes) {
       {"flow.lease = \"0s\"", "flow.lease takes a duration from 1ms to 8784h, not \"0s\""},
       {"message_bytes_max = \"1GB\"",
        "message_bytes_max takes a size from 1KB to 64MB, not \"1GB\""},
-      {"queue_max = 1.5", "queue_max takes a string, a whole number, true or false, or an array"},
+      {"queue_max = 1.5", "queue_max takes a whole number from 1 to 100000000, not \"1.5\""},
   };
   for (const auto& [line, wanted] : cases) {
     sources_.file = write("case.toml", line + "\n");
@@ -216,6 +216,40 @@ TEST(IsLoopback, TakesOnlyThisMachine) {
   EXPECT_TRUE(is_loopback("localhost"));
   EXPECT_FALSE(is_loopback("0.0.0.0"));
   EXPECT_FALSE(is_loopback("127.evil.example"));
+}
+
+// SP-13
+TEST_F(ConfigTest, RoutesAndSchedulesAreTablesOfTheFile) {
+  write("parley.toml",
+        "[github]\nas = \"human:kim\"\n[[github.route]]\nlabel = \"bug\"\nworker = \"triage\"\n"
+        "confidence_threshold = 0.9\n[[schedule]]\nat = \"03:00\"\nworker = \"scribe\"\n"
+        "description = \"Look\"\nrepository = \"o/r\"\n");
+  const Config config = load();
+  EXPECT_EQ(config.github_as, "human:kim");
+  ASSERT_EQ(config.events.routes.size(), 1U);
+  EXPECT_EQ(config.events.routes[0].label, "bug");
+  ASSERT_EQ(config.events.schedules.size(), 1U);
+  EXPECT_EQ(config.events.schedules[0].offset, base::hours(3));
+}
+
+TEST_F(ConfigTest, AMistakeInARouteIsToldWithItsLine) {
+  const std::string path = write("parley.toml", "\n[[github.route]]\nwroker = \"triage\"\n");
+  EXPECT_EQ(refusal(),
+            path + ":3: [[github.route]] has no key \"wroker\"; the nearest is \"worker\"");
+  write("parley.toml", "[[github.routes]]\nworker = \"triage\"\n");
+  EXPECT_TRUE(refusal().starts_with(path + ":1: there is no key \"github.routes[0]\"; "))
+      << refusal();
+}
+
+// SP-13: never printed, neither by `config show` nor by an error.
+TEST_F(ConfigTest, TheSecretOfTheHookIsShownToNobody) {
+  sources_.environment.emplace_back("PARLEY_GITHUB_SECRET", "hush-hush");
+  const Config config = load();
+  EXPECT_EQ(config.github_secret, "hush-hush");
+  EXPECT_EQ(value_of(config, "github.secret"), "(secret)");
+  EXPECT_EQ(value_of(Config{}, "github.secret"), "");
+  sources_.flags.push_back({"--set", "github.secret_file", "/tmp/secret"});
+  EXPECT_EQ(refusal(), "github.secret and github.secret_file are both set; one has the secret");
 }
 
 }  // namespace

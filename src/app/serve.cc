@@ -329,6 +329,43 @@ edge::Webhooks::Options webhooks(const Config& config) {
   return options;
 }
 
+// The secret of the webhook of GitHub, as it is set or as its file has it. Empty: there is none.
+std::expected<std::string, Error> github_secret(const Config& config) {
+  constexpr size_t secret_bytes_max = 4'096;
+  if (config.github_secret_file.empty()) {
+    return config.github_secret;
+  }
+  std::ifstream file(config.github_secret_file, std::ios::binary);
+  std::string text(secret_bytes_max, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  text = text.substr(0, text.find_last_not_of("\r\n") + 1);  // editors end a file with a line
+  if (text.empty()) {
+    return std::unexpected(Error{Code::bad_request,
+                                 "github.secret_file names " + config.github_secret_file +
+                                     ", which cannot be read or is empty; write the secret of the "
+                                     "webhook into it, for its owner alone",
+                                 {}});
+  }
+  return text;
+}
+
+std::expected<edge::events::Options, Error> events(const Config& config) {
+  auto secret = github_secret(config);
+  if (!secret) {
+    return std::unexpected(secret.error());
+  }
+  edge::events::Options options{.secret = std::move(*secret),
+                                .supervisor = config.github_as,
+                                .bots = config.github_bots,
+                                .body_bytes_max = config.github_body_bytes_max,
+                                .tables = config.events};
+  if (config.log_level >= LogLevel::warning) {
+    options.warn = [](const std::string& text) { warn(printable(text)); };
+  }
+  return options;
+}
+
 double bytes_in(const std::string& directory) {
   double bytes = 0;
   std::error_code ignored;
@@ -514,6 +551,10 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
       return std::unexpected(made.error());
     }
   }
+  auto intake = events(config_);
+  if (!intake) {
+    return std::unexpected(intake.error());
+  }
   std::vector<std::string> hosts = config_.allowed_hosts;
   hosts.push_back(host_of(config_.listen.host));
   edge::Api::Options options{.version = PARLEY_VERSION,
@@ -524,7 +565,8 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
                              .mcp = config_.mcp,
                              .mcp_key = *key,
                              .mcp_sessions = saved ? std::move(*saved) : nullptr,
-                             .webhooks = webhooks(config_)};
+                             .webhooks = webhooks(config_),
+                             .events = std::move(*intake)};
   if (access != nullptr) {
     access->add(options);
   }

@@ -43,14 +43,24 @@ std::string random_token() {
 }
 
 std::array<uint8_t, 32> hmac_sha256(const std::array<uint8_t, 32>& key, std::string_view bytes) {
+  return hmac_sha256(std::string_view(reinterpret_cast<const char*>(key.data()), key.size()),
+                     bytes);
+}
+
+std::array<uint8_t, 32> hmac_sha256(std::string_view key, std::string_view bytes) {
   static_assert(crypto_auth_hmacsha256_BYTES == 32);
   std::array<uint8_t, 32> code{};
   crypto_auth_hmacsha256_state state;
-  crypto_auth_hmacsha256_init(&state, key.data(), key.size());
+  crypto_auth_hmacsha256_init(&state, reinterpret_cast<const unsigned char*>(key.data()),
+                              key.size());
   crypto_auth_hmacsha256_update(&state, reinterpret_cast<const unsigned char*>(bytes.data()),
                                 bytes.size());
   crypto_auth_hmacsha256_final(&state, code.data());
   return code;
+}
+
+bool are_equal_secrets(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 std::string base64(std::span<const uint8_t> bytes) {

@@ -25,6 +25,11 @@ std::string random_token();
 std::array<uint8_t, 32> sha256(std::string_view bytes);
 
 std::array<uint8_t, 32> hmac_sha256(const std::array<uint8_t, 32>& key, std::string_view bytes);
+// With a key of any length.
+std::array<uint8_t, 32> hmac_sha256(std::string_view key, std::string_view bytes);
+
+// Compares in a time that depends on their lengths alone.
+bool are_equal_secrets(std::string_view a, std::string_view b);
 
 // With padding, in the alphabet with + and /.
 std::string base64(std::span<const uint8_t> bytes);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+
 #include <set>
 
 namespace parley::lib {
@@ -81,6 +83,20 @@ TEST(Base64, IsDecodedWithItsPaddingOnly) {
   for (const std::string_view wrong :
        {"SGVsbG8", "SGVs!!!bG8=", "SGVsbG8==", "SGVsbG9=", " SGVsbG8="}) {
     EXPECT_FALSE(base64_decoded(wrong)) << wrong;
+  }
+}
+
+// The example of GitHub's documentation of its webhooks.
+TEST(Crypto, HmacTakesAKeyOfAnyLength) {
+  const auto code = hmac_sha256(std::string_view("It's a Secret to Everybody"), "Hello, World!");
+  EXPECT_EQ(base::hex(code), "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17");
+}
+
+TEST(Crypto, SecretsAreEqualOrNot) {
+  EXPECT_TRUE(are_equal_secrets("abc", "abc"));
+  EXPECT_TRUE(are_equal_secrets("", ""));
+  for (const std::string_view other : {"", "ab", "abd", "bbc", "abcd"}) {
+    EXPECT_FALSE(are_equal_secrets("abc", other)) << other;
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <toml++/toml.h>
 
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -35,6 +36,11 @@ std::optional<std::string> scalar(const toml::node& node) {
   if (const auto* flag = node.as_boolean()) {
     return flag->get() ? "true" : "false";
   }
+  if (const auto* real = node.as_floating_point(); real != nullptr && std::isfinite(real->get())) {
+    std::string text;
+    JsonWriter(text).real(real->get());
+    return text;
+  }
   return std::nullopt;
 }
 
@@ -62,10 +68,20 @@ std::expected<void, Error> collect(const toml::table& table, const std::string& 
       continue;
     }
     const toml::array* array = node.as_array();
+    if (array != nullptr && array->is_array_of_tables()) {
+      for (size_t n = 0; n < array->size(); ++n) {
+        const std::string row = name + "[" + std::to_string(n) + "]";
+        entries.push_back({row, "", line_of(*array->get(n))});
+        if (auto done = collect(*array->get(n)->as_table(), row + ".", entries); !done) {
+          return done;
+        }
+      }
+      continue;
+    }
     auto value = array != nullptr ? joined(*array) : scalar(node);
     if (!value) {
       return refuse(line_of(node), name +
-                                       " takes a string, a whole number, true or false, or an "
+                                       " takes a string, a number, true or false, or an "
                                        "array of these");
     }
     entries.push_back({name, std::move(*value), line_of(node)});

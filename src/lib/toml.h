@@ -13,8 +13,10 @@ namespace parley::lib {
 
 // A wall around toml++.
 
-// One value of a TOML document: its dotted name, its value as text (`true`, `60`, a string as it
-// is, an array of these with commas between) and its line.
+// One value of a TOML document: its dotted name, its value as text (`true`, `60`, `0.5`, a string
+// as it is, an array of these with commas between) and its line. A table of an array of tables has
+// its number in the name, from 0: `github.route[1].worker`. It has an entry of its own with no
+// value, so that one that is empty is seen.
 struct TomlEntry {
   std::string name;
   std::string value;
@@ -24,7 +26,7 @@ struct TomlEntry {
 };
 
 // All values of the document, sorted by name. bad_request with `line N: ...` when it is no TOML, or
-// has a value that is none of the above: a float, a date, an array of arrays or tables.
+// has a value that is none of the above: a date, infinity, an array of arrays.
 std::expected<std::vector<TomlEntry>, base::Error> read_toml(std::string_view text);
 
 // For those who add to a document of somebody else's and must know what they changed: the value at

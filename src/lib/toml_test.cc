@@ -31,9 +31,24 @@ TEST(Toml, WhatIsNoTomlIsRefusedWithItsLine) {
 }
 
 TEST(Toml, ValuesOfOtherTypesAreRefused) {
-  for (const char* text : {"a = 1.5", "a = 2026-01-01", "a = [[1]]", "a = [{b = 1}]"}) {
+  for (const char* text : {"a = inf", "a = nan", "a = 2026-01-01", "a = [[1]]", "a = [{b = 1}, 2]",
+                           "[[a]]\nb = 2026-01-01"}) {
     EXPECT_FALSE(read_toml(text).has_value()) << text;
   }
+}
+
+TEST(Toml, TablesOfAnArrayHaveTheirNumberInTheName) {
+  const auto entries = read_toml(
+      "[[github.route]]\n"
+      "worker = \"triage\"\n"
+      "confidence_threshold = 0.5\n"
+      "[[github.route]]\n");
+  ASSERT_TRUE(entries.has_value()) << entries.error().detail;
+  const std::vector<TomlEntry> wanted = {{"github.route[0]", "", 1},
+                                         {"github.route[0].confidence_threshold", "0.5", 3},
+                                         {"github.route[0].worker", "triage", 2},
+                                         {"github.route[1]", "", 4}};
+  EXPECT_EQ(*entries, wanted);
 }
 
 TEST(Toml, DeepNestingIsRefusedNotFollowed) {

@@ -28,6 +28,7 @@ class LiveBroker : public ::testing::Test {
   struct Options {
     std::string journal;  // where the view reads it
     size_t feed_bytes_max = size_t{1} << 20;
+    edge::events::Options events{};
   };
 
   void SetUp() override { ASSERT_NE(::mkdtemp(directory_.data()), nullptr); }
@@ -54,7 +55,10 @@ class LiveBroker : public ::testing::Test {
     add({.name = "ivy", .dialect = core::Dialect::inbox, .role = "specialist"});
     add({.name = "cem", .dialect = core::Dialect::collab, .role = "worker"});
     add({.name = "human:kim", .kind = core::PrincipalKind::human, .rights = {"maintainer"}});
-    api_ = std::make_unique<edge::Api>(*broker_, clock_, edge::Api::Options{.view = view_.get()});
+    edge::Api::Options api;
+    api.view = view_.get();
+    api.events = wanted.events;
+    api_ = std::make_unique<edge::Api>(*broker_, clock_, std::move(api));
     auto server = net::SocketServer::listen({}, *api_);
     ASSERT_TRUE(server);
     server_ = std::move(*server);
@@ -72,6 +76,14 @@ class LiveBroker : public ::testing::Test {
                               std::string_view body = {}) {
     net::Client client("http://127.0.0.1:" + std::to_string(server_->port()), std::string(name));
     auto response = client.request(method, path, body);
+    EXPECT_TRUE(response) << response.error().detail;
+    return response.value_or(net::ClientResponse{});
+  }
+  // Without a token.
+  net::ClientResponse call(std::string_view method, std::string_view path, std::string_view body,
+                           const net::Headers& headers) {
+    net::Client client("http://127.0.0.1:" + std::to_string(server_->port()), "");
+    auto response = client.request(method, path, body, headers);
     EXPECT_TRUE(response) << response.error().detail;
     return response.value_or(net::ClientResponse{});
   }

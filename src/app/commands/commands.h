@@ -11,8 +11,8 @@ struct TestAccess;
 
 // The subcommands of the program; `subcommands` below has the order of `parley --help`. add_NAME is
 // in commands/NAME.cc, and adds the subcommands that the comment names. A subcommand runs while the
-// arguments are parsed, and sets the exit code: 0 done, 1 refused or failed. One that calls one
-// route and prints its answer is a row: see app/route_command.h.
+// arguments are parsed, and sets the exit code: 0 done, 1 refused or failed, 3 not found. One that
+// calls one route and prints its answer is a row: see app/route_command.h.
 void add_serve(Command& app, int& exit_code, const TestAccess* access);  // serve
 void add_agent(Command& app, int& exit_code);                            // agent
 void add_human(Command& app, int& exit_code);                            // human
@@ -36,7 +36,7 @@ void add_task(Command& app, int& exit_code);                             // task
 void add_trace(Command& app, int& exit_code);                            // trace
 void add_mcp(Command& app, int& exit_code);                              // mcp
 void add_hook(Command& app, int& exit_code);                             // hook
-void add_config(Command& app, int& exit_code);                           // config
+void add_config(Command& app, int& exit_code);                           // config, route
 void add_journal(Command& app, int& exit_code);                          // journal
 void add_doctor(Command& app, int& exit_code);                           // doctor
 void add_bench(Command& app, int& exit_code);                            // bench

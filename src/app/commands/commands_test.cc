@@ -529,5 +529,35 @@ TEST(TakeArguments, HidesTheTokenFromListingsOfProcesses) {
                                              "x"}));
 }
 
+// SP-13
+TEST(RouteTest, ShowsTheRouteAndTheDelegation) {
+  const Surroundings surroundings;
+  const Ran built_in = run_captured({"route", "test", "tests/github/issues.json"});
+  EXPECT_EQ(built_in.code, 0) << built_in.err;
+  EXPECT_TRUE(built_in.out.contains("9 of the built-in routes")) << built_in.out;
+  EXPECT_TRUE(built_in.out.contains("Triage new issue #123: ")) << built_in.out;
+  surroundings.write("parley.toml", "[[github.route]]\nlabel = \"bug\"\nworker = \"fixer\"\n");
+  const Ran own = run_captured({"route", "test", "tests/github/issues.json", "--json"});
+  EXPECT_EQ(own.code, 0) << own.err;
+  lib::JsonDocument document;
+  const auto json = document.parse(own.out);
+  ASSERT_TRUE(json) << own.out;
+  EXPECT_EQ(json->find("worker").as_string(), "fixer");
+  EXPECT_EQ(json->find("route").as_uint64(), 1U);
+  EXPECT_EQ(json->find("delegation").find("to_agent").as_string(), "fixer");
+}
+
+TEST(RouteTest, SaysWhyAnEventIsIgnored) {
+  const Surroundings surroundings;
+  const std::string file = surroundings.write("event.json", R"({"action":"closed","issue":{}})");
+  const Ran closed = run_captured({"route", "test", file});
+  EXPECT_EQ(closed.code, 3);
+  EXPECT_TRUE(closed.out.contains("not issues.closed")) << closed.out;
+  EXPECT_EQ(run_captured({"route", "test", file, "--event", "push"}).code, 3);
+  EXPECT_EQ(run_captured({"route", "test", surroundings.write("e.json", "{}")}).code, 1);
+  EXPECT_EQ(run_captured({"route", "test", "nowhere.json"}).code, 1);
+  EXPECT_EQ(run_captured({"route", "test"}).code, 2);
+}
+
 }  // namespace
 }  // namespace parley::app

@@ -7,7 +7,10 @@
 #include "app/commands/commands.h"
 #include "app/config.h"
 #include "app/options.h"
+#include "app/text/compose.h"
+#include "app/text/json.h"
 #include "app/text/terminal.h"
+#include "edge/events/delegation.h"
 #include "lib/json_writer.h"
 
 namespace parley::app {
@@ -109,6 +112,121 @@ int show(const Options& options) {
   return 0;
 }
 
+constexpr int not_found = 3;
+
+struct RouteOptions {
+  ConfigFlags flags;
+  std::string file;
+  std::string event;
+  bool json = false;
+};
+
+// What would become of a payload: a delegation, or a reason why there is none.
+struct DryRun {
+  std::string reason;
+  size_t route = 0;  // its number, from 1
+  std::string conditions;
+  std::string worker;
+  std::string text;
+};
+
+DryRun dry_run(const Config& config, const edge::events::Delivery& delivery, Json payload) {
+  const auto event = edge::events::read_event(delivery, payload);
+  if (!event) {
+    return {.reason = event.error().reason};
+  }
+  if (event->user.is_bot && !config.github_bots) {
+    return {.reason = "a bot did it; github.bots says whether that is delegated"};
+  }
+  const auto routes = config.events.routes_in_use();
+  const edge::events::EventRoute* const route = edge::events::find_route(routes, *event);
+  if (route == nullptr) {
+    return {.reason = "no [[github.route]] fits " + event->type + " of " + event->repository};
+  }
+  base::SystemClock clock;
+  return {.reason = {},
+          .route = static_cast<size_t>(route - routes.data()) + 1,
+          .conditions = edge::events::conditions_of(*route),
+          .worker = route->terms.worker,
+          .text = edge::events::delegation_of(*event, route->terms,
+                                              {.name = config.github_as, .now = clock.now()})
+                      .text};
+}
+
+int show_dry_run(const DryRun& run, bool has_own_routes, bool json) {
+  const std::string table = has_own_routes ? "[[github.route]]" : "the built-in routes";
+  if (json) {
+    std::string text;
+    lib::JsonWriter out(text);
+    out.object().key("state").plain(run.reason.empty() ? "delegated" : "ignored");
+    if (run.reason.empty()) {
+      out.key("route").number(uint64_t{run.route}).key("of").text(table);
+      out.key("conditions").text(run.conditions).key("worker").text(run.worker);
+      out.key("delegation").raw(run.text);
+    } else {
+      out.key("reason").text(run.reason);
+    }
+    out.end_object();
+    print_json(text);
+  } else if (run.reason.empty()) {
+    lib::JsonDocument document;
+    const auto delegation = document.parse(run.text);
+    const Json task = delegation ? delegation->find("task") : Json();
+    Table facts({"FIELD", "VALUE"});
+    facts.add({{"route"}, {std::to_string(run.route) + " of " + table}});
+    facts.add({{"fits"}, {printable(run.conditions)}});
+    facts.add({{"worker"}, {printable(run.worker)}});
+    for (const auto& [key, value] : task.members()) {
+      facts.add({{std::string(key)}, {printable(text_of(task, key))}});
+    }
+    std::printf("%s\n%s\n", facts.render(wants_colours()).c_str(),
+                printable_json(run.text).c_str());
+  } else {
+    std::printf("ignored: %s\n", printable(run.reason).c_str());
+  }
+  return run.reason.empty() ? 0 : not_found;
+}
+
+int test_route(const RouteOptions& options) {
+  const auto config = load_config(options.flags.sources());
+  if (!config) {
+    return complain(failure_of(config.error()));
+  }
+  const auto text = read_source(options.file == "-" ? "-" : "@" + options.file);
+  if (!text) {
+    return complain(text.error());
+  }
+  lib::JsonDocument document;
+  const auto payload = document.parse(*text);
+  if (!payload) {
+    return complain(failure_of(payload.error()));
+  }
+  const std::string event =
+      options.event.empty() ? std::string(edge::events::guess_event(*payload)) : options.event;
+  if (event.empty()) {
+    return complain({"BAD_REQUEST", "the payload does not show of which event it is",
+                     "Name it as the header X-GitHub-Event does, with --event issues."});
+  }
+  return show_dry_run(dry_run(*config, {event, "dry-run"}, *payload),
+                      !config->events.routes.empty(), options.json);
+}
+
+void add_route(Command& app, int& exit_code) {
+  const auto options = std::make_shared<RouteOptions>();
+  Command* group = app.add_subcommand("route", "What becomes of events of GitHub");
+  group->require_subcommand(1);
+  Command* testing = group->add_subcommand(
+      "test", "Show which route fits a payload, and the delegation that it would make");
+  testing->add_option("FILE", options->file, "The payload as GitHub sends it; - is standard input")
+      ->required();
+  testing->add_option("--event", options->event, "Its X-GitHub-Event; else what the payload shows")
+      ->type_name("NAME");
+  options->flags.add_to(*testing);
+  testing->add_flag("--json", options->json, "Print JSON");
+  add_example(*testing, "parley route test event.json --event issues");
+  testing->callback([=, &exit_code] { exit_code = test_route(*options); });
+}
+
 }  // namespace
 
 void add_config(Command& app, int& exit_code) {
@@ -127,6 +245,7 @@ void add_config(Command& app, int& exit_code) {
   showing->add_flag("--json", options->client.json, "Print JSON");
   add_example(*showing, "parley config show --data DIR");
   showing->callback([=, &exit_code] { exit_code = show(*options); });
+  add_route(app, exit_code);
 }
 
 }  // namespace parley::app

@@ -74,6 +74,21 @@ broker it shows the rules that the broker goes by.
     [flow.ttl]
     critical = "2m"
 
+    [[github.route]]
+    event = "issues.opened"
+    label = "security"
+    worker = "triage"
+    priority = "high"
+    requires_hitl = true
+
+    [[schedule]]
+    at = "03:00"
+    worker = "lifecycle"
+    description = "Look for issues without an answer"
+    repository = "octo-org/widgets"
+
+- `[[github.route]]` and `[[schedule]]` are tables of the file alone: see
+  [Events](reference/github.md). `parley route test` shows what a route does.
 - Durations are `500ms`, `30s`, `5m`, `72h`; sizes `10KB`, `1MB`, in powers of 1024, or a number of
   bytes; a list is an array in TOML and has commas between its items elsewhere.
 - A key that is in neither table is an error that names the nearest one, with file and line. So is

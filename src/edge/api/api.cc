@@ -52,6 +52,7 @@ std::string_view host_of_origin(std::string_view origin) {
 bool may_use(Who who, const Principal& caller) {
   switch (who) {
     case Who::anyone:
+    case Who::signer:
     case Who::principal:
     case Who::machine:
       return true;
@@ -65,9 +66,13 @@ bool may_use(Who who, const Principal& caller) {
   return false;
 }
 
+// Whether the token says who asks.
+bool needs_token(Who who) { return who != Who::anyone && who != Who::signer; }
+
 std::string_view words_for(Who who) {
   switch (who) {
     case Who::anyone:
+    case Who::signer:
     case Who::principal:
     case Who::machine:
       return "everyone";
@@ -147,8 +152,11 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
            .is_awaited =
                [this](core::WorkspaceId workspace, core::AgentRef agent) {
                  return context_.broker.waiters().is_awaited(workspace, agent);
-               }}) {
+               }}),
+      github_(options_.events),
+      scheduler_(context_, options_.events) {
   context_.webhooks = &webhooks_;
+  context_.github = &github_;
   broker.observe([this](const core::Entry& entry, const core::Outcome& outcome,
                         std::span<const core::Effect> effects) {
     context_.history->applied(entry);
@@ -177,6 +185,7 @@ Api::~Api() = default;
 void Api::attach(net::Server& server) {
   context_.server = &server;
   webhooks_.start();
+  scheduler_.start();
 }
 
 // A page of another site must not reach a broker on loopback by a name that resolves to it.
@@ -203,8 +212,12 @@ std::optional<Principal> Api::caller_of(const net::Request& request) {
 }
 
 // 0 makes the server drop the body. That is right for routes that need no token as well: none of
-// them takes a body, which a test of the routes holds them to.
+// them takes a body, which a test of the routes holds them to, but for the hook, whose senders are
+// one caller.
 net::CallerId Api::on_head(const net::Request& head) {
+  if (github_.takes(head) && host_allowed(head)) {
+    return events::GithubHook::caller;
+  }
   const std::optional<Principal> caller = host_allowed(head) ? caller_of(head) : std::nullopt;
   return caller ? caller_id(*caller) : 0;
 }
@@ -225,13 +238,13 @@ void Api::on_request(const net::Exchange& exchange, const net::Request& request)
   // secret, and 401 would tell them to log in to find out.
   const bool is_well_known = request.path.starts_with("/.well-known/");
   std::optional<Principal> caller = Principal{};
-  if (route == nullptr ? !is_well_known : route->who != Who::anyone) {
+  if (route == nullptr ? !is_well_known : needs_token(route->who)) {
     caller = caller_of(request);
   }
   if (!caller) {
     context_.refuse_token(exchange, token_wanted);
   } else if (route != nullptr) {
-    if (route->who != Who::anyone) {
+    if (needs_token(route->who)) {
       context_.signs_of_life->note(*caller);
     }
     Call call{

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "edge/api/context.h"
+#include "edge/events/hook.h"
+#include "edge/events/scheduler.h"
 #include "edge/mcp/limits.h"
 #include "edge/mcp/tables/saved_sessions.h"
 #include "edge/webhooks/webhooks.h"
@@ -41,6 +43,7 @@ class Api final : public net::Handler {
     std::function<mcp::Features(mcp::Server&)> mcp_more{};
     std::function<std::optional<Principal>(const core::Machine&, const net::Request&)> guest{};
     Webhooks::Options webhooks{};
+    events::Options events{};
   };
 
   Api(node::Broker& broker, base::Clock& clock, Options options);
@@ -79,6 +82,8 @@ class Api final : public net::Handler {
   Options options_;
   Context context_;
   Webhooks webhooks_;
+  events::GithubHook github_;
+  events::Scheduler scheduler_;
   std::unique_ptr<mcp::Endpoint> mcp_;
   Duration stored_for_{};  // by the journal, up to the last turn
   // The newest that was looked up: the head of a request asks, then the request.

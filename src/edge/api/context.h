@@ -26,6 +26,9 @@ class Runner;
 
 namespace parley::edge {
 
+namespace events {
+class GithubHook;
+}
 namespace mcp {
 class Server;
 }
@@ -94,8 +97,9 @@ class Context {
   const std::unique_ptr<Submissions> submissions;
   const std::unique_ptr<History> history;
   const std::unique_ptr<Pushes> pushes;
-  Webhooks* webhooks = nullptr;  // these two are Api's
+  Webhooks* webhooks = nullptr;  // these three are Api's
   mcp::Server* mcp = nullptr;
+  events::GithubHook* github = nullptr;
 };
 
 }  // namespace parley::edge

@@ -180,7 +180,8 @@ Match find_route(const net::Request& request) {
     }
     const Route& route = all_routes()[n];
     // Those who only look whether the broker is there may ask with HEAD.
-    if (route.method == request.method || (route.who == Who::anyone && request.method == "HEAD")) {
+    if (route.method == request.method ||
+        (route.who == Who::anyone && route.method == "GET" && request.method == "HEAD")) {
       found.number = n;
       found.route = &route;
       found.arguments = std::move(*arguments);

@@ -105,6 +105,17 @@ TEST(Route, ForAnyoneTakesNoBody) {
   }
 }
 
+// A route for whoever signs its body has no other way to know its caller, and is one only.
+TEST(Route, ForSignersIsTheHookAlone) {
+  for (const Route& each : all_routes()) {
+    EXPECT_EQ(each.who == Who::signer, each.pattern == "/hooks/github") << each.pattern;
+  }
+  net::Request request;
+  request.path = "/hooks/github";
+  request.method = "HEAD";
+  EXPECT_EQ(find_route(request).route, nullptr);
+}
+
 TEST(Route, AreFoundByMethodAndPath) {
   net::Request request;
   request.method = "DELETE";

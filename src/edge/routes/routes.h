@@ -15,6 +15,7 @@ std::span<const Route> approval_routes();
 std::span<const Route> dead_letter_routes();
 std::span<const Route> escalation_routes();
 std::span<const Route> health_routes();
+std::span<const Route> hook_routes();
 std::span<const Route> human_routes();
 std::span<const Route> inbox_routes();
 std::span<const Route> lock_routes();
@@ -39,6 +40,6 @@ inline constexpr std::array route_lists = {
     agent_routes,   human_routes,      workspace_routes,  topic_routes,    thread_routes,
     session_routes, lock_routes,       task_routes,       trace_routes,    dead_letter_routes,
     pattern_routes, escalation_routes, approval_routes,   moderation_routes, rule_routes,
-    health_routes,  mcp_routes};
+    health_routes,  mcp_routes,        hook_routes};
 
 }  // namespace parley::edge
