@@ -61,4 +61,29 @@ std::optional<Error> append_proposal(std::string& out, lib::Json value, const st
   return std::nullopt;
 }
 
+std::expected<std::string, Error> proposal_text(const Proposal& proposal) {
+  std::string text = "{\"action\":";
+  if (proposal.action && proposal.action.kind() != lib::JsonKind::null) {
+    if (auto error = append_proposal(text, proposal.action, "/action")) {
+      return std::unexpected(std::move(*error));
+    }
+  } else {
+    lib::append_visible_json_string(text, proposal.summary);
+  }
+  if (!proposal.rationale.empty()) {
+    text += ",\"rationale\":";
+    lib::append_visible_json_string(text, proposal.rationale);
+  }
+  if (proposal.confidence) {
+    text.append(",\"confidence\":").append(proposal.confidence.raw());
+  }
+  if (proposal.request) {
+    text += ",\"request\":";
+    if (auto error = append_proposal(text, proposal.request, "")) {
+      return std::unexpected(std::move(*error));
+    }
+  }
+  return text + "}";
+}
+
 }  // namespace parley::edge

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "lib/json.h"
@@ -18,6 +20,18 @@ namespace parley::edge {
 // the other. `place` is the JSON pointer of the value. What was appended then is of no use.
 std::optional<base::Error> append_proposal(std::string& out, lib::Json value,
                                            const std::string& place);
+
+// What people are asked to approve. What is not there is none, or empty.
+struct Proposal {
+  lib::Json action;          // none: the summary says it
+  std::string_view summary;  // one line
+  std::string_view rationale{};
+  lib::Json confidence{};
+  lib::Json request{};  // the message in which it is asked for, whole
+};
+
+// All that people are shown of it, in one text: what they decide on is this and nothing else.
+std::expected<std::string, base::Error> proposal_text(const Proposal& proposal);
 
 // The first key that the object itself has twice, as an error; nothing when there is none.
 std::optional<base::Error> repeated_key(lib::Json object, const std::string& place);

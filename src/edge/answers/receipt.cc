@@ -148,6 +148,29 @@ void render_flag_receipt(const core::Flag& flag, const core::Receipt& receipt, J
   out.key("warnings").array().end_array();
 }
 
+// The approval that the entry asked for; nullptr when there is none. A new one is the last.
+const core::Approval* approval_at(const core::Tables& t, base::Seq record) {
+  const auto& all = t.approvals.all();
+  const auto at = std::find_if(all.rbegin(), all.rend(),
+                               [&](const auto& each) { return each.second.record <= record; });
+  return at != all.rend() && at->second.record == record ? &at->second : nullptr;
+}
+
+void render_approval_receipt(const core::Approval& approval, const core::Receipt& receipt,
+                             JsonWriter& out) {
+  out.key("id").uuid(approval.message).key("seq").number(approval.record.n);
+  out.key("state").plain("accepted").key("approval").number(approval.id);
+  if (receipt.duplicate) {
+    out.key("duplicate").boolean(true);
+  }
+  out.key("recipient_count").number(uint64_t{0}).key("recipients").array().end_array();
+  out.key("warnings").array();
+  for (const std::string& warning : receipt.warnings) {
+    out.text(warning);
+  }
+  out.end_array();
+}
+
 }  // namespace
 
 void render_receipt(node::Broker& broker, const Principal& caller, const core::Receipt& receipt,
@@ -157,6 +180,12 @@ void render_receipt(node::Broker& broker, const Principal& caller, const core::R
   if (const core::Flag* const flag = ref == core::none ? t.flags.find(receipt.message) : nullptr;
       flag != nullptr) {
     render_flag_receipt(*flag, receipt, out);
+    return;
+  }
+  if (const core::Approval* const approval =
+          ref == core::none ? approval_at(t, receipt.message) : nullptr;
+      approval != nullptr) {
+    render_approval_receipt(*approval, receipt, out);
     return;
   }
   if (ref != core::none) {

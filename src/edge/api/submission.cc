@@ -14,8 +14,9 @@
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
 #include "edge/api/members.h"
-#include "edge/private_flags.h"
 #include "edge/gate.h"
+#include "edge/private_flags.h"
+#include "edge/proposal.h"
 #include "edge/records.h"
 #include "edge/secrets/redact.h"
 #include "edge/secrets/screen.h"
@@ -292,11 +293,38 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
     return;
   }
   done = in_words_of(codec, std::move(done));
+  if (command->envelope.kind == core::Kind::approval_request) {
+    ask_approval(caller, message, command->envelope, std::move(done));
+    return;
+  }
   if (asks(command->envelope.kind) && !core::policy_of(codec.dialect).ids_are_uuids) {
     done = in_ids_of(caller, codec.dialect, dialect::id_in(codec.dialect, command->envelope),
                      std::move(done));
   }
   context_.ask(caller, std::move(*command), std::move(done));
+}
+
+// People are shown the action that is proposed, why, and the whole message (SP-08). Whom the message
+// names as its receiver gets none: those who may decide are told.
+void Submissions::ask_approval(const Principal& caller, Json message, const core::Envelope& asked,
+                               node::Broker::Done done) {
+  const auto text = proposal_text({.action = message.find("proposed_action"),
+                                   .summary = asked.subject,
+                                   .rationale = message.find("rationale").as_string().value_or(""),
+                                   .confidence = message.find("confidence"),
+                                   .request = message});
+  if (!text) {
+    done(std::unexpected(text.error()), {});
+    return;
+  }
+  context_.ask(caller,
+               core::AskApproval{.id = asked.id,
+                                 .summary = asked.subject,
+                                 .text = *text,
+                                 .digest = lib::sha256(*text),
+                                 .priority = asked.priority,
+                                 .timeout = asked.response_timeout},
+               std::move(done));
 }
 
 // Whatever is wrong with it, it goes to the moderators and to nobody else: an error would say what

@@ -240,27 +240,6 @@ void list_approvals(Call& call) {
       ApprovalWalk{.asker = call, .wanted = wanted, .until = call.now() + call.duration("wait")}));
 }
 
-// All that people are shown, in one text: what they decide on is this and nothing else.
-std::expected<std::string, Error> proposal_of(lib::Json action, std::string_view summary,
-                                              std::string_view why, lib::Json confidence) {
-  std::string text = "{\"action\":";
-  if (action && action.kind() != lib::JsonKind::null) {
-    if (auto error = append_proposal(text, action, "/action")) {
-      return std::unexpected(std::move(*error));
-    }
-  } else {
-    lib::append_visible_json_string(text, summary);
-  }
-  if (!why.empty()) {
-    text += ",\"rationale\":";
-    lib::append_visible_json_string(text, why);
-  }
-  if (confidence) {
-    text.append(",\"confidence\":").append(confidence.raw());
-  }
-  return text + "}";
-}
-
 std::optional<core::Priority> priority_of(std::string_view word) {
   for (const core::Priority each : {core::Priority::critical, core::Priority::high,
                                     core::Priority::normal, core::Priority::low}) {
@@ -303,7 +282,8 @@ void ask_approval(Call& call) {
   if (const auto twice = repeated_key(call.body, "")) {
     body.blame(*twice);
   }
-  const auto proposal = proposal_of(action, summary, why, confidence);
+  const auto proposal = proposal_text(
+      {.action = action, .summary = summary, .rationale = why, .confidence = confidence});
   if (!proposal) {
     body.blame(proposal.error());
   }
