@@ -430,7 +430,8 @@ TEST(SuperpromptAndOthers, DecisionIsToldInWords) {
   notice.action = "approval_decided";
   notice.subject = "an approval was decided";
   notice.body =
-      R"({"event":"approval_decided","approval":7,"message_id":"7c9e6679-7425-40de-944b-e07fc1f90ae7",)"
+      R"({"event":"approval_decided","approval":7,)"
+      R"("message_id":"7c9e6679-7425-40de-944b-e07fc1f90ae7",)"
       R"("decision":"modified","decided_by":"mia","summary":"close it","comment":"not yet",)"
       R"("modification":"{\"action_type\":\"comment\"}"})";
   const std::string text = encoded(notice);
