@@ -203,6 +203,9 @@ class Encoder : MemberWriter {
     } else if (type_ == Type::notice) {
       write_notice();
     } else if (has_unknown()) {
+      if (type_ == Type::delegation && !has_unknown(R"("event_context")")) {
+        write_event();
+      }
       write_unknown();
       wrapped_ = true;
     } else if (stands_as_it_is()) {

@@ -431,8 +431,8 @@ TEST(SuperpromptAndOthers, DecisionIsToldInWords) {
   notice.subject = "an approval was decided";
   notice.body =
       R"({"event":"approval_decided","approval":7,)"
-      R"("message_id":"7c9e6679-7425-40de-944b-e07fc1f90ae7","decision":"modified",)"
-      R"("decided_by":"mia","summary":"close it","comment":"not yet",)"
+      R"("message_id":"7c9e6679-7425-40de-944b-e07fc1f90ae7",)"
+      R"("decision":"modified","decided_by":"mia","summary":"close it","comment":"not yet",)"
       R"("modification":"{\"action_type\":\"comment\"}"})";
   const std::string text = encoded(notice);
   EXPECT_EQ(member(text, "message_type"), R"("hitl_approval_decision")");

@@ -32,6 +32,7 @@ using lib::JsonWriter;
 
 constexpr uint64_t approvals_listed_max = 1'000;
 constexpr Duration wait_max = base::minutes(10);
+constexpr Duration look_again = base::seconds(1);
 constexpr std::array<std::string_view, 4> decisions = {"approve", "reject", "modify", "withdraw"};
 constexpr std::array<std::string_view, 4> priorities = {"critical", "high", "normal", "low"};
 
@@ -172,7 +173,6 @@ void go_on(const WalkRef& walk);
 // Mail wakes those who are told. Some who may see it are not: there are too many of them, or their
 // inbox is rather full. They find it by looking again.
 void wait_on(const WalkRef& walk) {
-  constexpr Duration look_again = base::seconds(1);
   const Asker& asker = walk->asker;
   const auto seen = stamp_of(asker.tables().approvals);
   asker.context->mail_waits->add(
@@ -322,31 +322,54 @@ const Approval* find_approval(Call& call) {
   return approval;
 }
 
-void show_approval(Call& call) {
-  const Approval* const approval = find_approval(call);
-  if (approval == nullptr) {
-    return;
-  }
+void show(const Asker& asker, const Approval& approval) {
   std::string text;
   JsonWriter out(text);
   out.object();
-  render_approval(call.asker(), *approval, out);
+  render_approval(asker, approval, out);
   auto good = with_record<core::AskApproval>(
-      call, approval->record,
+      asker, approval.record,
       [&out](const core::AskApproval& asked) { out.key("proposal").raw(asked.text); });
-  if (good && approval->state == core::ApprovalState::modified) {
+  if (good && approval.state == core::ApprovalState::modified) {
     good = with_record<core::DecideApproval>(
-        call, approval->decision,
+        asker, approval.decision,
         [&out](const core::DecideApproval& made) {
           out.key("modification").raw(made.modification);
         });
   }
   if (!good) {
-    call.refuse(good.error());
+    asker.refuse(good.error());
     return;
   }
   out.end_object();
-  call.respond(json_response(200, std::move(text)));
+  asker.respond(json_response(200, std::move(text)));
+}
+
+// Mail wakes who asked; others who look at it are not told, and find out by looking again.
+void show_when_decided(const Asker& asker, uint64_t id, base::Time until) {
+  if (asker.refuse_if_stale()) {
+    return;
+  }
+  const Approval* const approval = asker.tables().approvals.find(id);
+  if (approval == nullptr || !may_see(asker.tables(), asker.caller, *approval)) {
+    asker.refuse(Error{Code::not_found, "there is no approval " + std::to_string(id), {}});
+    return;
+  }
+  if (!approval->is_open() || until <= asker.now()) {
+    show(asker, *approval);
+    return;
+  }
+  if (!asker.context->waiting->contains(asker.exchange) && !asker.context->waiting->begin(asker)) {
+    return;
+  }
+  asker.context->mail_waits->add(asker, std::min(look_again, until - asker.now()),
+                                 [asker, id, until] { show_when_decided(asker, id, until); });
+}
+
+void show_approval(Call& call) {
+  if (const Approval* const approval = find_approval(call); approval != nullptr) {
+    show_when_decided(call, approval->id, call.now() + call.duration("wait"));
+  }
 }
 
 void decide(Call& call) {
@@ -413,6 +436,7 @@ std::span<const Route> approval_routes() {
       {.method = "GET",
        .pattern = "/v1/approvals/{}",
        .handler = show_approval,
+       .parameters = {query::duration("wait", wait_max)},
        .who = Who::principal},
       {.method = "POST",
        .pattern = "/v1/approvals/{}/decision",
