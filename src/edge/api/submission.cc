@@ -304,8 +304,8 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
   context_.ask(caller, std::move(*command), std::move(done));
 }
 
-// People are shown the action that is proposed, why, and the whole message (SP-08). Whom the message
-// names as its receiver gets none: those who may decide are told.
+// People are shown the action that is proposed, why, and the whole message (SP-08). Whom the
+// message names as its receiver gets none: those who may decide are told.
 void Submissions::ask_approval(const Principal& caller, Json message, const core::Envelope& asked,
                                node::Broker::Done done) {
   const auto text = proposal_text({.action = message.find("proposed_action"),

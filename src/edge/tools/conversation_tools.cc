@@ -206,8 +206,18 @@ void Tools::ask_human(const CallContext& context) {
   std::string question = arguments.text("question");
   const std::string to = arguments.optional_text("to");
   const std::vector<std::string> options = arguments.texts("options");
+  const bool is_approval = arguments.word("kind", {"answer", "approval"}) == "approval";
   const uint64_t seconds = arguments.number("seconds", human_seconds, 1, human_seconds_max);
   if (!accepted(arguments, context.call)) {
+    return;
+  }
+  if (is_approval && !options.empty()) {
+    context.call.done(tool_error(Code::bad_arguments,
+                                 "an approval has no `options`: people approve, reject or modify"));
+    return;
+  }
+  if (is_approval) {
+    ask_approval(caller_of(context), to, question, seconds);
     return;
   }
   if (!context.answer("answer").empty() ||
@@ -312,6 +322,26 @@ void Tools::ask_by_mail(const Caller& caller, const std::string& to, const std::
                                                            joined(names) +
                                                            ". For an agent use request."));
       });
+}
+
+void Tools::ask_approval(const Caller& caller, const std::string& to, const std::string& what,
+                         uint64_t seconds) {
+  constexpr size_t summary_bytes_max = 200;
+  InsideRequest asked{.method = "POST", .path = "/v1/approvals"};
+  JsonWriter body(asked.body);
+  body.object().key("summary").text(base::cut(what, summary_bytes_max)).key("action").text(what);
+  if (!to.empty()) {
+    body.key("approvers").array().text(to).end_array();
+  }
+  body.end_object();
+  call_api(caller, std::move(asked),
+           [this, caller, seconds](const net::Response&, Json approval) {
+             notify_progress(caller.call, seconds, "waiting for a decision");
+             answer(caller,
+                    {.path = "/v1/approvals/" + std::to_string(number_of(approval, "id")),
+                     .query = "wait=" + std::to_string(seconds) + "s"},
+                    approval_reply);
+           });
 }
 
 void Tools::status(const CallContext& context) {

@@ -288,6 +288,25 @@ std::string human_reply(Json answered) {
   });
 }
 
+std::string approval_reply(Json approval) {
+  const std::string state = text_of(approval, "state");
+  const std::string number = std::to_string(number_of(approval, "id"));
+  return object_of([&](JsonWriter& out) {
+    if (state == "pending") {
+      out.key("answered").boolean(false).key("note");
+      out.text("nobody has decided approval " + number +
+               " yet, so it is not approved; the decision comes to your inbox");
+      return;
+    }
+    out.key("answered").boolean(true).key("from").text(text_of(approval, "decided_by"));
+    const Json modification = approval.find("modification");
+    out.key("answer").text(modification ? state + ": " + std::string(modification.raw()) : state);
+    if (const std::string comment = text_of(approval, "comment"); !comment.empty()) {
+      out.key("note").text(comment);
+    }
+  });
+}
+
 std::string answer_reply(Json answered) {
   const Json response = answered.find("response");
   return object_of([&](JsonWriter& out) {

@@ -25,6 +25,8 @@ std::string published_reply(lib::Json receipt);
 std::string answer_reply(lib::Json answered);
 // The same of a human, in few words.
 std::string human_reply(lib::Json answered);
+// The same of an approval, as it stands now.
+std::string approval_reply(lib::Json approval);
 std::string thread_reply(lib::Json thread);
 std::string session_reply(lib::Json answered);
 std::string agents_reply(lib::Json agents);

@@ -78,6 +78,9 @@ class Tools {
   // To the human of this name, or to the only one there is.
   void ask_by_mail(const Caller& caller, const std::string& to, const std::string& text,
                    uint64_t seconds);
+  // Asks those who may approve, or the one of this name, and waits for the decision.
+  void ask_approval(const Caller& caller, const std::string& to, const std::string& what,
+                    uint64_t seconds);
   // While a call waits, the client gets a notification of its progress every few seconds.
   void notify_progress(const mcp::CallHandle& call, uint64_t seconds, std::string what,
                        uint64_t passed = 0);
