@@ -138,7 +138,8 @@ repository = "octo-org/widgets"
     await broker.run();
     // What is answered now comes after all that the start has made.
     assert.equal((await hook('issues', await payload('issues'))).json.duplicate, true);
-    assert.equal(await count(lifecycle), 1);
+    // The one that was read is its own; a second would wait.
+    assert.equal(await count(lifecycle), 0);
   });
 
   it('SP-13: shows its secret to nobody', async () => {

@@ -65,12 +65,12 @@ inline Body body_with_secrets_of(std::initializer_list<std::string_view> names) 
 // Who may use a route.
 enum class Who : uint8_t {
   anyone,      // without a token
-  signer,      // without a token: the handler finds the signature of the body right or not
   principal,   // whoever has one; the handler shows each caller what that one may see
   machine,     // whoever has one; the check of the command says who may
   maintainer,  // or an admin
   admin,
   overseer,  // a maintainer or an admin of the first workspace
+  signer,    // without a token: the handler finds the signature of the body right or not
 };
 
 // One row of the table of routes: all that is served, and what each takes.
