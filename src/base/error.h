@@ -66,6 +66,7 @@ enum class Code : uint8_t {
   lock_held,
   lock_order,
   role_forbidden,
+  not_via_orchestrator,
   bad_arguments,
   no_human,
   bad_answer,

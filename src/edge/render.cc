@@ -130,6 +130,7 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
   const uint64_t unsettled = tables.messages.open.messages_of(ref);
   out.key("outbox").object().key("unsettled").number(unsettled).end_object();
   out.key("throttled").number(tables.messages.gates.throttled_of(ref));
+  out.key("violations").number(agent.violations.count);
   render_limits(tables.rules, agent, now, out);
   out.key("streams").number(uint64_t{agent.streams.size()});
   out.end_object();

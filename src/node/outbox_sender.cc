@@ -83,6 +83,10 @@ std::string_view subject_of(core::OutboxKind kind) {
       return "an approval waits for a decision";
     case core::OutboxKind::approval_decided:
       return "an approval was decided";
+    case core::OutboxKind::protocol_violation:
+      return "an agent broke the rules of its protocol";
+    case core::OutboxKind::task_failed:
+      return "a task failed";
   }
   return "";
 }

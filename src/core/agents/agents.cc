@@ -224,12 +224,16 @@ std::vector<AgentRef> Agents::stewards() const {
   return refs;
 }
 
-std::vector<AgentRef> Agents::moderators() const {
-  const Directory::Refs& those = directory_.with_right(Right::moderator);
+std::vector<AgentRef> Agents::with_right(Right right) const {
+  const Directory::Refs& those = directory_.with_right(right);
   std::vector<AgentRef> refs(those.begin(), those.end());
   sort(refs);
   return refs;
 }
+
+std::vector<AgentRef> Agents::moderators() const { return with_right(Right::moderator); }
+
+std::vector<AgentRef> Agents::maintainers() const { return with_right(Right::maintainer); }
 
 bool Agents::is_steward(AgentRef ref) const {
   const std::vector<AgentRef> all = stewards();

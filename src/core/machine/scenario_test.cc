@@ -871,6 +871,10 @@ class Script {
     } else if (what == "threads:" || what == "correlated") {
       const std::string_view id = what == "correlated" ? trimmed(words.next()) : "";
       check_equal(join(words.rest()), testing::thread_names(tables(), id));
+    } else if (what == "violations") {
+      const AgentRef ref = tables().agents.find(trimmed(words.next()));
+      check_equal(std::string(words.next()),
+                  ref == none ? "none" : std::to_string(tables().agents[ref].violations.count));
     } else if (what == "breaker" || what == "budget") {
       const AgentRef ref = tables().agents.find(trimmed(words.next()));
       const Agent& agent = tables().agents[ref == none ? 0 : ref];

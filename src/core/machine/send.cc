@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/hash.h"
+#include "core/agents/hub.h"
 #include "core/agents/presence.h"
 #include "core/conversation/session_acts.h"
 #include "core/conversation/task_acts.h"
@@ -258,6 +259,7 @@ Outcome send(Context& context, const Send& command) {
   t.wait_graph.expire(t.now);
   const auto planned = plan_send(context, command);
   if (!planned) {
+    note_violation(context, planned.error());
     if (planned.error().code == Code::overloaded) {
       signal_overload(context.dispatch, context.actor);
     }
@@ -445,6 +447,9 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
   }
   plan.in_session = *session != nullptr;
   redirect_absent(context, command, plan.route);  // a stand-in takes part in the session, too
+  if (auto good = check_hub(context, command, plan.route); !good) {
+    return std::unexpected(good.error());
+  }
   if (auto good = plan_cause(context, command, plan); !good) {
     return std::unexpected(good.error());
   }

@@ -38,8 +38,10 @@ enum class OutboxKind : uint8_t {
   approval_asked = 21,      // to those who may decide: an agent asks whether it may do something
   approval_reminder = 22,   // to the same: nobody has decided yet
   approval_decided = 23,    // to who asked: what was decided, or that nobody did in time
+  protocol_violation = 24,  // to those who maintain the workspace: an agent broke its rules
+  task_failed = 25,         // to who gave a task: its failure, in the name of who had it
 };
-constexpr OutboxKind outbox_kind_last = OutboxKind::approval_decided;
+constexpr OutboxKind outbox_kind_last = OutboxKind::task_failed;
 
 // The fact of a request_timed_out that says how often the request was sent again: view/traces.cc
 // reads it in the message.

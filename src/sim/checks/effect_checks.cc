@@ -193,6 +193,8 @@ void EffectChecks::on_outbox_item(const Step& step, const NamedEffect& effect) {
     case core::OutboxKind::approval_asked:
     case core::OutboxKind::approval_reminder:
     case core::OutboxKind::approval_decided:
+    case core::OutboxKind::protocol_violation:
+    case core::OutboxKind::task_failed:
       return;
   }
 }
