@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/agents/violations.h"
 #include "core/agents/webhook.h"
+#include "core/agents/work.h"
 #include "core/delivery/inbox.h"
 #include "core/limits/backpressure.h"
 #include "core/limits/breaker.h"
@@ -51,22 +53,6 @@ struct Presence {
   }
 };
 
-// How often the agent broke the rules of its dialect, as far as that is counted (SP-14).
-struct Violations {
-  uint64_t count = 0;
-  Time since;               // when the minute began in which they are counted
-  uint64_t in_minute = 0;
-
-  // How many of this minute count.
-  uint64_t at(Time now) const { return since + base::minutes(1) <= now ? 0 : in_minute; }
-
-  static void fields(auto& self, auto& field) {
-    field("count", self.count);
-    field("since", self.since);
-    field("in_minute", self.in_minute);
-  }
-};
-
 // Anyone a message can come from or go to: agents, humans, the admin. One of kind `unknown` is only
 // a name that a message still refers to: never registered, or registered no more.
 struct Agent {
@@ -93,6 +79,7 @@ struct Agent {
   Time malformed_since;                  // the minute in which they are counted
   uint64_t malformed = 0;
   Violations violations;
+  Work work;
   AgentBuckets buckets;
   Backpressure backpressure;
   Breaker breaker;
@@ -134,6 +121,7 @@ struct Agent {
     field("malformed_since", self.malformed_since);
     field("malformed", self.malformed);
     field("violations", self.violations);
+    field("work", self.work);
     field("buckets", self.buckets);
     field("fan_out", self.fan_out);
     field("critical", self.critical);

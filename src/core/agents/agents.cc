@@ -224,6 +224,14 @@ std::vector<AgentRef> Agents::stewards() const {
   return refs;
 }
 
+void Agents::add_live(std::vector<Seq>& seqs) const {
+  each([&seqs](const Agent& agent) {
+    if (agent.work.report.n != 0) {
+      seqs.push_back(agent.work.report);
+    }
+  });
+}
+
 std::vector<AgentRef> Agents::with_right(Right right) const {
   const Directory::Refs& those = directory_.with_right(right);
   std::vector<AgentRef> refs(those.begin(), those.end());

@@ -70,6 +70,9 @@ class Agents {
     }
   }
 
+  // The records that are still needed: what is not named by any table is lost with its segment.
+  void add_live(std::vector<Seq>& seqs) const;
+
   // All, sorted by name.
   std::vector<AgentRef> sorted() const;
   size_t size() const { return used_.size(); }

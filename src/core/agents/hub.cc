@@ -74,9 +74,12 @@ Checked check_hub(const ConstContext& context, const Send& command, const Route&
   const Agent& sender = t.agents[context.actor];
   const auto bypassed = [&](AgentRef ref) { return !may_write_to(t, context.actor, ref); };
   if (route.everyone || !route.topic.empty()) {
-    const bool is_worker = is_bound(sender) && !is_hub(sender);
-    if (is_worker && std::ranges::any_of(
-                         route.everyone ? route.agents : t.topics.listeners(route.topic), bypassed)) {
+    if (!is_bound(sender) || is_hub(sender)) {
+      return {};
+    }
+    const std::vector<AgentRef> reached =
+        route.everyone ? route.agents : t.topics.listeners(route.topic);
+    if (std::ranges::any_of(reached, bypassed)) {
       return refuse_direct(sender, route.everyone ? "\"*\" reaches other workers"
                                                   : "the topic has other workers");
     }

@@ -658,6 +658,21 @@ void note_task_answered(Context& context, const Delivery& delivery, const Envelo
   }
 }
 
+void note_task_error(Tables& t, Seq message, Seq report) {
+  if (Task* const task = t.tasks.find(message)) {
+    task->heard = t.now;
+    task->report = report;
+    ++task->errors;
+  }
+}
+
+void fail_task(Dispatch& dispatch, Seq message) {
+  Task* const task = dispatch.t.tasks.find(message);
+  if (task != nullptr && (task->is_open() || task->state == TaskState::acknowledged)) {
+    set_task(dispatch, *task, TaskState::failed, none);
+  }
+}
+
 void note_task_revived(Dispatch& dispatch, const Delivery& delivery) {
   if (Task* const task = task_of(dispatch.t, delivery)) {
     set_task(dispatch, *task, TaskState::assigned, none);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/humans/held.h"
 #include "core/model/refusal.h"
 #include "core/outbox/outbox_acts.h"
 #include "core/topics/broker_topics.h"
@@ -125,6 +126,7 @@ void end_approval(Dispatch& dispatch, uint64_t id, const Approvals::End& how,
                  .facts = std::move(facts)});
   broker_topics::audit(dispatch, "approval_" + std::string(approval_state_name(how.state)),
                        approval.decided_by, std::to_string(id));
+  end_held(dispatch, approval, modification);
 }
 
 Checked check_texts(const Tables& t, const DecideApproval& command) {
@@ -206,6 +208,11 @@ Checked check(const ConstContext& context, const AskApproval& command) {
   if (auto good = check_approvers(context, command); !good) {
     return good;
   }
+  return check_room(context);
+}
+
+Checked check_room(const ConstContext& context) {
+  const Tables& t = context.t;
   const size_t open = t.approvals.open_of(t.agents[context.actor].name);
   if (open >= share_of(t.rules, t.rules.approvals_max)) {
     return refuse_share("you wait for " + std::to_string(open) + " approvals", "approvals_max",
@@ -216,6 +223,19 @@ Checked check(const ConstContext& context, const AskApproval& command) {
                   "people have as many open approvals as there may be (approvals_max); try later");
   }
   return {};
+}
+
+void begin_approval(Context& context, Approval approval) {
+  Tables& t = context.t;
+  approval.since = t.now;
+  approval.deadline = t.now + t.rules.approval_timeout;
+  approval.remind_at = t.rules.approval_reminder.us == 0
+                           ? approval.deadline
+                           : std::min(approval.deadline, t.now + t.rules.approval_reminder);
+  const uint64_t id = t.approvals.add(std::move(approval), t.rules.approvals_max);
+  tell_deciders(context.dispatch, *t.approvals.find(id), OutboxKind::approval_asked);
+  broker_topics::audit(context.dispatch, "approval_asked", context.entry.actor,
+                       std::to_string(id));
 }
 
 Outcome on(Context& context, const AskApproval& command) {
@@ -339,6 +359,7 @@ void leave_approvals(Dispatch& dispatch, std::string_view name) {
                        .by = broker_sender,
                        .comment = "who asked is gone",
                        .at = dispatch.t.now});
+    end_held(dispatch, *approvals.find(id), {});
   }
 }
 

@@ -14,6 +14,11 @@ Checked check(const ConstContext& context, const DecideApproval& command);
 Outcome on(Context& context, const AskApproval& command);
 Outcome on(Context& context, const DecideApproval& command);
 
+// Whether another approval of the actor's can be pending.
+Checked check_room(const ConstContext& context);
+// People are asked; the approval has all but its times.
+void begin_approval(Context& context, Approval approval);
+
 // Reminds those who may decide, and ends what nobody decided in time: silence approves nothing.
 void advance_approvals(Dispatch& dispatch);
 Time approvals_due(const Tables& tables);

@@ -48,6 +48,10 @@ struct Approval {
   std::string comment{};
   Seq decision{};  // of DecideApproval: it has the modification
   Time decided_at{};
+  // Of a message that waits for the decision (core/humans/held.h); its record is what was shown.
+  Seq held{};
+  Seq question{};  // that it answers; none: 0
+  Status status = Status::unset;
 
   bool is_open() const { return state == ApprovalState::pending; }
   const std::string& owner() const { return asker; }
@@ -70,6 +74,9 @@ struct Approval {
     field("comment", self.comment);
     field("decision", self.decision);
     field("decided_at", self.decided_at);
+    field("held", self.held);
+    field("question", self.question);
+    field("status", self.status, status_last);
   }
   bool operator==(const Approval&) const = default;
 };

@@ -167,7 +167,7 @@ TEST(Door, IsNeverStricterThanApply) {
     RandomCommands commands(seed);
     Bench bench;
     for (int step = 0; step < 1'000; ++step) {
-      const auto asked = commands.next();
+      const auto asked = commands.next(bench.machine);
       bench.now = bench.now + commands.pause();
       const auto advice = bench.machine.admit(
           Entry{{}, bench.now, {}, asked.workspace, asked.actor, asked.command});

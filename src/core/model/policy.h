@@ -53,9 +53,9 @@ struct Policy {
   Stated<DurationRule> timeout_to_many;  // of what goes to a topic or to everyone. null: as to one
   Stated<Delays Rules::*> retries;    // pauses before new tries. null: flow_request_retries at once
   Stated<NumberRule> retries_max;     // of those pauses. null: all
-  // A request to one receiver is tried again though its sender does not say so; also when its answer
-  // is an error that another try may mend. After the last try its sender gets one failure in the
-  // receiver's name, and people get it.
+  // A request to one receiver is tried again though its sender does not say so; also when its
+  // answer is an error that another try may mend. After the last try its sender gets one failure in
+  // the receiver's name, and people get it.
   Stated<bool> retries_tasks;
   Stated<bool> retries_keep_expiry;   // a new try lives no longer than the first
   Stated<bool> retries_delivery;      // what its receiver cannot take is tried again

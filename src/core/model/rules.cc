@@ -320,13 +320,14 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"superprompt.lease", &Rules::superprompt_lease, second / 1'000, year,
      "How long a superprompt agent may hold a message."},
     {"superprompt.retries_max", &Rules::superprompt_retries_max, 0, 7,
-     "How often a superprompt agent's task is given again. Then its failure is told and escalated."},
+     "How often a superprompt agent's task is given again. Then its failure is told and "
+     "escalated."},
     {"superprompt.retry_delays", &Rules::superprompt_retry_delays, second / 1'000, year,
      "Pauses before a superprompt agent's task is given again, which was not answered in time or "
      "failed in a way that another try may mend. At most superprompt.retries_max of them."},
     {"superprompt.task_timeout", &Rules::superprompt_task_timeout, second / 1'000, year,
-     "How long a task of a superprompt agent without timeout_seconds waits for its completion, each "
-     "time that it is given."},
+     "How long a task of a superprompt agent without timeout_seconds waits for its completion, "
+     "each time that it is given."},
     {"superprompt.ttl", &Rules::superprompt_ttl, 0, year,
      "Time to live of a message from a superprompt agent. 0s: it never expires."},
     {"task.giver_percent", &Rules::task_giver_percent, 1, 100,

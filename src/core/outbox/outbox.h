@@ -47,13 +47,17 @@ constexpr OutboxKind outbox_kind_last = OutboxKind::task_failed;
 // reads it in the message.
 constexpr std::string_view retries_fact = "retries";
 
+// The fact of a task_failed that says in whose name it is said, and of which try.
+constexpr std::string_view in_name_of_fact = "in_name_of";
+constexpr std::string_view retry_count_fact = "retry_count";
+
 // `delivery_failed`, …: the word for it in the message.
 std::string_view outbox_kind_name(OutboxKind kind);
 
 // One thing that the message says.
 struct Fact {
   // Written into snapshots by their place: append only, never reorder.
-  using Value = std::variant<std::string, int64_t, Duration, Time, std::vector<std::string>>;
+  using Value = std::variant<std::string, int64_t, Duration, Time, std::vector<std::string>, bool>;
 
   std::string name;
   Value value;

@@ -34,6 +34,7 @@ bool can_be_summed_up(OutboxKind kind) {
     case OutboxKind::approval_asked:
     case OutboxKind::approval_reminder:
     case OutboxKind::protocol_violation:
+    case OutboxKind::task_failed:
       return true;
     case OutboxKind::escalated:
     case OutboxKind::escalation_resolved:
@@ -48,7 +49,6 @@ bool can_be_summed_up(OutboxKind kind) {
     case OutboxKind::task_reassigned:
     case OutboxKind::summary:
     case OutboxKind::approval_decided:
-    case OutboxKind::task_failed:
       return false;
   }
   return false;

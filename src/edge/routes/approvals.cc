@@ -55,6 +55,9 @@ void render_approval(const Asker& asker, const Approval& approval, JsonWriter& o
               std::ranges::find(approval.approved_by, asker.caller.name) ==
                   approval.approved_by.end());
   out.key("digest").text(base::hex(approval.digest));
+  if (approval.held.n != 0) {
+    out.key("held").number(approval.held.n);
+  }
   if (!approval.is_open()) {
     out.key("decided_by").text(approval.decided_by);
     out.key("decided_at").time(approval.decided_at);
@@ -80,6 +83,14 @@ std::expected<void, Error> with_record(const Asker& asker, base::Seq record, Use
   }
   use(*command);
   return {};
+}
+
+// The message that waits, as its sender wrote it: that is what people decide on.
+void render_held_message(const core::Envelope& envelope, JsonWriter& out) {
+  std::string text;
+  dialect::codec_of(envelope.dialect)
+      .encode.value(envelope, {.recipient = envelope.receivers.front()}, text);
+  out.key("proposal").object().key("action").raw(text).end_object();
 }
 
 struct Wanted {
@@ -272,9 +283,14 @@ void show_approval(Call& call) {
   JsonWriter out(text);
   out.object();
   render_approval(call.asker(), *approval, out);
-  auto good = with_record<core::AskApproval>(
-      call, approval->record,
-      [&out](const core::AskApproval& asked) { out.key("proposal").raw(asked.text); });
+  auto good =
+      approval->held.n != 0
+          ? with_record<core::Send>(
+                call, approval->held,
+                [&out](const core::Send& sent) { render_held_message(sent.envelope, out); })
+          : with_record<core::AskApproval>(
+                call, approval->record,
+                [&out](const core::AskApproval& asked) { out.key("proposal").raw(asked.text); });
   if (good && approval->state == core::ApprovalState::modified) {
     good = with_record<core::DecideApproval>(
         call, approval->decision,
