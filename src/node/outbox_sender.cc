@@ -224,6 +224,19 @@ void write_failure(const core::OutboxItem& item, core::Envelope& e) {
   }
 }
 
+// What the broker says by itself.
+void write_notice(const core::OutboxItem& item, core::Envelope& e) {
+  e.sender = core::broker_sender;
+  e.type = "notification";
+  e.priority = item.priority;
+  e.subject = subject_of(item.kind);
+  e.action = item.kind == core::OutboxKind::published ? std::string_view(item.to)
+                                                      : core::outbox_kind_name(item.kind);
+  if (item.kind == core::OutboxKind::task_failed) {
+    write_failure(item, e);
+  }
+}
+
 // The pipeline whose next stage the outbox item asks; none for any other outbox item.
 const core::Pipeline* pipeline_of(const core::Tables& tables, const core::OutboxItem& item) {
   if (item.kind != core::OutboxKind::stage) {
@@ -384,16 +397,8 @@ void OutboxSender::run(const core::Machine& machine, base::Time now, const Fetch
       join(about.envelope(), e);
       e.task = about.envelope() == nullptr ? std::string_view{} : about.envelope()->task;
       body = body_(*item);
-      e.sender = core::broker_sender;
-      e.type = "notification";
-      e.priority = item->priority;
-      e.subject = subject_of(item->kind);
-      e.action = item->kind == core::OutboxKind::published ? std::string_view(item->to)
-                                                           : core::outbox_kind_name(item->kind);
       e.body = body;
-      if (item->kind == core::OutboxKind::task_failed) {
-        write_failure(*item, e);
-      }
+      write_notice(*item, e);
     }
     if (e.trace_id.is_none()) {
       e.trace_id = e.id;

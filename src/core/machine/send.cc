@@ -420,6 +420,25 @@ std::expected<MessageRef, Error> find_repeated(const Tables& t, const Envelope& 
   return first;
 }
 
+// A stand-in takes part in the session, too, and is one whom the sender may write to.
+std::expected<void, Error> plan_stand_ins(const ConstContext& context, const Send& command,
+                                          Route& route) {
+  redirect_absent(context, command, route);
+  return check_hub(context, command, route);
+}
+
+// Whether it asks for more time, and whether people have to approve it first.
+std::expected<void, Error> plan_time(const ConstContext& context, const Send& command,
+                                     SendPlan& plan) {
+  const auto extended = find_extended(context, command.envelope);
+  if (!extended) {
+    return std::unexpected(extended.error());
+  }
+  plan.extended = *extended;
+  plan.held = why_held(context, command.envelope, plan.question);
+  return check_held(context, command, plan.question, plan.held);
+}
+
 // To whom it goes, if its sender may write to them.
 std::expected<Route, Error> plan_route(const ConstContext& context, const Envelope& envelope,
                                        const OutboxItem* item) {
@@ -483,13 +502,7 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
   plan.question = *found;
   plan.answers = plan.question != none && is_awaited(t, plan.question, context.actor);
   context.answers = plan.answers;
-  const auto extended = find_extended(context, envelope);
-  if (!extended) {
-    return std::unexpected(extended.error());
-  }
-  plan.extended = *extended;
-  plan.held = why_held(context, envelope, plan.question);
-  if (auto good = check_held(context, command, plan.question, plan.held); !good) {
+  if (auto good = plan_time(context, command, plan); !good) {
     return std::unexpected(good.error());
   }
   if (auto good = Requests::check(t, command); !good) {
@@ -513,8 +526,7 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
     return std::unexpected(session.error());
   }
   plan.in_session = *session != nullptr;
-  redirect_absent(context, command, plan.route);  // a stand-in takes part in the session, too
-  if (auto good = check_hub(context, command, plan.route); !good) {
+  if (auto good = plan_stand_ins(context, command, plan.route); !good) {
     return std::unexpected(good.error());
   }
   if (auto good = plan_cause(context, command, plan); !good) {
