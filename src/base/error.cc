@@ -117,6 +117,9 @@ constexpr auto table = std::to_array<CodeInfo>({
     {Code::secret_found, "SECRET_FOUND", 422, "There is a password, a key or a token in it",
      "Take it out and send it again: say where it is kept instead. The rules secrets.policy and "
      "superprompt.secrets_policy say what becomes of secrets."},
+    {Code::not_via_orchestrator, "NOT_VIA_ORCHESTRATOR", 403,
+     "Workers write to an orchestrator, not to each other",
+     "Send it to an orchestrator, who passes it on."},
     {Code::bad_arguments, "BAD_ARGUMENTS", 0, "The arguments of a tool are not what it takes",
      "Correct the argument that is named and call the tool again."},
     {Code::no_human, "NO_HUMAN", 0, "There is no human to ask",

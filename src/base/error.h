@@ -67,6 +67,7 @@ enum class Code : uint8_t {
   lock_order,
   role_forbidden,
   secret_found,
+  not_via_orchestrator,
   bad_arguments,
   no_human,
   bad_answer,

@@ -130,6 +130,7 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
   const uint64_t unsettled = tables.messages.open.messages_of(ref);
   out.key("outbox").object().key("unsettled").number(unsettled).end_object();
   out.key("throttled").number(tables.messages.gates.throttled_of(ref));
+  out.key("violations").number(agent.violations.count);
   render_limits(tables.rules, agent, now, out);
   out.key("streams").number(uint64_t{agent.streams.size()});
   out.end_object();
@@ -203,6 +204,10 @@ void render_delivery(const core::Tables& tables, core::DeliveryRef ref, JsonWrit
   if (delivery.state == core::State::delayed) {
     out.key("not_before").time(delivery.due);
   }
+  if (const core::Hold* const hold = tables.holds.find(tables.messages.message_of(ref).seq);
+      hold != nullptr && delivery.on_hold) {
+    out.key("held").plain(core::word_of(hold->reason));
+  }
   if (tables.messages.message_of(ref).durability == core::Durability::memory) {
     out.key("not_persisted").boolean(true);
   }
@@ -268,7 +273,12 @@ void render_request(const core::Tables& tables, core::MessageRef ref, JsonWriter
             : tables.messages.has_failed(ref) ? "failed"
                                               : "open");
   if (wait != nullptr) {
-    out.key("due").time(wait->due).key("retries").number(uint64_t{wait->retries});
+    if (wait->held.n != 0) {  // its timer stands still
+      out.key("held").plain(core::word_of(core::HoldReason::approval));
+    } else {
+      out.key("due").time(wait->due);
+    }
+    out.key("retries").number(uint64_t{wait->retries});
   }
   if (message.answer.n != 0) {
     out.key("answer").number(message.answer.n);
@@ -350,7 +360,7 @@ void render_provenance(const core::Envelope& envelope, const core::Message& mess
     }
   }
   if (message.mark != core::Mark::plain) {
-    out.key("mark").plain(message.mark == core::Mark::late ? "late" : "duplicate");
+    out.key("mark").plain(core::word_of(message.mark));
   }
   if (!redirected_from.empty()) {
     out.key("redirected_from").text(redirected_from);

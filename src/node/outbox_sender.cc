@@ -83,6 +83,10 @@ std::string_view subject_of(core::OutboxKind kind) {
       return "an approval waits for a decision";
     case core::OutboxKind::approval_decided:
       return "an approval was decided";
+    case core::OutboxKind::protocol_violation:
+      return "an agent broke the rules of its protocol";
+    case core::OutboxKind::task_failed:
+      return "a task failed";
   }
   return "";
 }
@@ -187,6 +191,9 @@ void write_stage(const core::Pipeline& pipeline, const core::Tables& tables,
   e.on_timeout = pipeline.on_timeout;
   join(first, e);
   if (first != nullptr) {
+    const bool held = first->needs_approval == core::NeedsApproval::answer;
+    e.needs_approval = held ? first->needs_approval : core::NeedsApproval::nothing;
+    e.confidence_ppm = first->confidence_ppm;
     e.priority = first->priority;
     e.ttl = first->ttl;
     follow_trace(*first, e);
@@ -198,6 +205,35 @@ void write_stage(const core::Pipeline& pipeline, const core::Tables& tables,
     if (answer->trace_id == e.trace_id) {
       follow_trace(*answer, e);
     }
+  }
+}
+
+// The answer to a task, made by the broker: its sender is the broker, and whom it speaks for stands
+// in `on_behalf_of`. A dialect in which answers come from who was asked writes that one as sender.
+void write_failure(const core::OutboxItem& item, core::Envelope& e) {
+  e.kind = core::Kind::response;
+  e.type = "response";
+  e.status = core::Status::error;
+  for (const core::Fact& fact : item.facts) {
+    if (fact.name == core::in_name_of_fact) {
+      e.on_behalf_of = {std::get<std::string>(fact.value)};
+    } else if (const auto* is_recoverable = std::get_if<bool>(&fact.value);
+               is_recoverable != nullptr && fact.name == "is_recoverable") {
+      e.is_recoverable = *is_recoverable;
+    }
+  }
+}
+
+// What the broker says by itself.
+void write_notice(const core::OutboxItem& item, core::Envelope& e) {
+  e.sender = core::broker_sender;
+  e.type = "notification";
+  e.priority = item.priority;
+  e.subject = subject_of(item.kind);
+  e.action = item.kind == core::OutboxKind::published ? std::string_view(item.to)
+                                                      : core::outbox_kind_name(item.kind);
+  if (item.kind == core::OutboxKind::task_failed) {
+    write_failure(item, e);
   }
 }
 
@@ -361,13 +397,8 @@ void OutboxSender::run(const core::Machine& machine, base::Time now, const Fetch
       join(about.envelope(), e);
       e.task = about.envelope() == nullptr ? std::string_view{} : about.envelope()->task;
       body = body_(*item);
-      e.sender = core::broker_sender;
-      e.type = "notification";
-      e.priority = item->priority;
-      e.subject = subject_of(item->kind);
-      e.action = item->kind == core::OutboxKind::published ? std::string_view(item->to)
-                                                           : core::outbox_kind_name(item->kind);
       e.body = body;
+      write_notice(*item, e);
     }
     if (e.trace_id.is_none()) {
       e.trace_id = e.id;

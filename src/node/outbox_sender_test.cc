@@ -195,6 +195,45 @@ TEST(OutboxSender, ANoticeJoinsTheConversationOfWhatItIsAbout) {
 }
 
 // Thousands may be owed at once, about messages of a megabyte each.
+// SP-05: the answer to a task that nobody answered is the broker's, in the worker's name.
+TEST(OutboxSender, TheFailureOfATaskIsAnAnswerOfTheBrokersInTheWorkersName) {
+  Desk desk;
+  core::Register oz = an_agent("oz", core::Dialect::superprompt);
+  oz.role = "orchestrator";
+  desk.apply(core::broker_name, oz);
+  desk.apply(core::broker_name, an_agent("wil", core::Dialect::superprompt));
+  desk.apply(core::broker_name, core::SetRules{{{"superprompt.retries_max", "0"}}});
+  core::Send task = a_send("oz", "d1").to("wil").send;
+  task.envelope.kind = core::Kind::request;
+  task.envelope.dialect = core::Dialect::superprompt;
+  task.envelope.task = "d1";
+  task.envelope.thread = "triage";
+  ASSERT_TRUE(desk.apply("oz", task));
+  desk.bench.now = desk.bench.now + base::minutes(5);
+  desk.apply(core::broker_name, core::Tick{});
+  desk.run();
+  size_t found = 0;
+  for (const std::string& record : desk.kept) {
+    const auto entry = core::decode_entry({}, desk.bench.now, record);
+    const core::Envelope& e = std::get<core::Send>(entry->command).envelope;
+    if (e.action != core::outbox_kind_name(core::OutboxKind::task_failed)) {
+      continue;
+    }
+    ++found;
+    EXPECT_EQ(e.sender, core::broker_sender);
+    EXPECT_EQ(e.on_behalf_of, std::vector<std::string_view>{"wil"});
+    EXPECT_EQ(e.receivers, std::vector<std::string_view>{"oz"});
+    EXPECT_EQ(e.kind, core::Kind::response);
+    EXPECT_EQ(e.status, core::Status::error);
+    EXPECT_TRUE(e.is_recoverable);
+    EXPECT_EQ(e.in_reply_to, id_of("d1"));
+    EXPECT_EQ(e.task, "d1");
+    EXPECT_EQ(e.thread, "triage");
+    EXPECT_EQ(e.via, core::Via::broker);
+  }
+  EXPECT_EQ(found, 1u);
+}
+
 TEST(OutboxSender, ARunIsBoundedByNumberAndByBytes) {
   const auto sent_by_one_run = [](size_t body_bytes) {
     Desk desk = with_agents();

@@ -62,7 +62,8 @@ void Waiters::hear(const core::Machine& machine, const core::Entry& entry,
   } else if (const auto* late = std::get_if<core::RequestTimedOut>(&effect)) {
     if (late->is_final) {
       call_all(answers_, {late->workspace, late->message},
-               Answer(std::unexpected(base::Code::timeout)));
+               Answer(std::unexpected(late->is_rejected ? base::Code::not_answered
+                                                        : base::Code::timeout)));
     }
   }
 }
@@ -70,11 +71,16 @@ void Waiters::hear(const core::Machine& machine, const core::Entry& entry,
 void Waiters::hear_settled(const core::Machine& machine, const core::Entry& entry,
                            const core::Settled& settled) {
   const std::pair key{settled.workspace, settled.message};
+  if (!answers_.contains(key)) {
+    return;
+  }
+  const core::Messages& messages = machine.find(settled.workspace)->tables().messages;
+  const core::MessageRef ref = messages.find(settled.message);
   if (settled.state == core::State::answered) {
-    call_all(answers_, key, Answer(entry.seq));
-  } else if (settled.state != core::State::acked && answers_.contains(key)) {
-    const core::Messages& messages = machine.find(settled.workspace)->tables().messages;
-    const core::MessageRef ref = messages.find(settled.message);
+    // An answer that people had to approve came before the entry that lets it pass.
+    call_all(answers_, key,
+             Answer(ref == core::none ? entry.seq : messages.message(ref).answer));
+  } else if (settled.state != core::State::acked) {
     if (ref == core::none || messages.has_failed(ref)) {
       call_all(answers_, key, Answer(std::unexpected(base::Code::not_answered)));
     }

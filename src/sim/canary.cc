@@ -64,6 +64,8 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::table_unshared, "table_unshared", Check::share},
     {Canary::critical_unlimited, "critical_unlimited", Check::guard},
     {Canary::flag_lost, "flag_lost", Check::flag},
+    {Canary::tries_ignored, "tries_ignored", Check::wait},
+    {Canary::hub_ignored, "hub_ignored", Check::receivers},
     {Canary::right_borrowed, "right_borrowed", Check::flag},
     {Canary::approval_borrowed, "approval_borrowed", Check::approval},
     {Canary::approval_again, "approval_again", Check::approval},
@@ -158,6 +160,7 @@ constexpr auto added_rules = std::to_array<AddedRule>({
     {Canary::share_ignored, "task.giver_percent", "100"},
     {Canary::table_unshared, "share_percent", "100"},
     {Canary::tried_for_ever, "dead_letter_tries_max", "30"},
+    {Canary::tries_ignored, "superprompt.retries_max", "7"},
     {Canary::pass_skipped, "dead_letter_pass", "8760h"},
     {Canary::thread_closed_early, "thread_duration_max", "100ms"},
     {Canary::forgets_early, "settled_max", "0"},
@@ -285,6 +288,10 @@ bool alter(Canary canary, const ReadBy&, core::TakeLock& take) {
 bool alter(Canary canary, const ReadBy&, core::Register& change) {
   if (canary == Canary::secret_mixed_up && !change.webhook.empty()) {
     change.webhook_secret[1] ^= 1;
+    return true;
+  }
+  if (canary == Canary::hub_ignored && change.dialect == core::Dialect::superprompt) {
+    change.role = "orchestrator";
     return true;
   }
   return false;

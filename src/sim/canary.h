@@ -68,6 +68,8 @@ enum class Canary : uint8_t {
   table_unshared,
   critical_unlimited,
   flag_lost,
+  tries_ignored,
+  hub_ignored,
   // In what one node reads.
   tie_by_node,
   entry_skipped,

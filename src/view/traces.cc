@@ -92,7 +92,23 @@ bool has_failed(core::State state) { return state >= core::State::expired; }
 uint64_t retries_in(std::string_view body) {
   lib::JsonDocument document;
   const auto facts = document.parse(body);
-  return facts ? facts->find(core::retries_fact).as_uint64().value_or(0) : 0;
+  if (!facts) {
+    return 0;
+  }
+  const auto retries = facts->find(core::retries_fact);
+  return (retries ? retries : facts->find(core::retry_count_fact)).as_uint64().value_or(0);
+}
+
+// Whether the broker says that nobody answered in time: a failed task may have other reasons.
+bool says_timeout(const Envelope& e) {
+  if (e.action == core::outbox_kind_name(core::OutboxKind::request_timed_out)) {
+    return true;
+  }
+  lib::JsonDocument document;
+  const auto facts = e.action == core::outbox_kind_name(core::OutboxKind::task_failed)
+                         ? document.parse(e.body)
+                         : std::unexpected(Error{});
+  return facts && facts->find("code").as_string().value_or("") == "TIMEOUT";
 }
 
 // What a later message says of the request `asked`: nothing, or why it came to nothing.
@@ -102,8 +118,7 @@ std::optional<TracedMessage::Failure> failure_in(const StoredMessage& later,
   if (!e || e->in_reply_to != asked) {
     return std::nullopt;
   }
-  if (e->sender == core::broker_sender &&
-      e->action == core::outbox_kind_name(core::OutboxKind::request_timed_out)) {
+  if (e->sender == core::broker_sender && says_timeout(*e)) {
     return TracedMessage::Failure{later.time, "TIMEOUT", "", 1 + retries_in(e->body)};
   }
   if (e->kind == core::Kind::response &&

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/agents/violations.h"
 #include "core/agents/webhook.h"
+#include "core/agents/work.h"
 #include "core/delivery/inbox.h"
 #include "core/limits/backpressure.h"
 #include "core/limits/breaker.h"
@@ -76,6 +78,8 @@ struct Agent {
   std::map<uint64_t, uint64_t> numbers;  // of its newest message on each channel, by its hash
   Time malformed_since;                  // the minute in which they are counted
   uint64_t malformed = 0;
+  Violations violations;
+  Work work;
   AgentBuckets buckets;
   Backpressure backpressure;
   Breaker breaker;
@@ -116,6 +120,8 @@ struct Agent {
     field("instructed", self.instructed);
     field("malformed_since", self.malformed_since);
     field("malformed", self.malformed);
+    field("violations", self.violations);
+    field("work", self.work);
     field("buckets", self.buckets);
     field("fan_out", self.fan_out);
     field("critical", self.critical);

@@ -224,12 +224,24 @@ std::vector<AgentRef> Agents::stewards() const {
   return refs;
 }
 
-std::vector<AgentRef> Agents::moderators() const {
-  const Directory::Refs& those = directory_.with_right(Right::moderator);
+void Agents::add_live(std::vector<Seq>& seqs) const {
+  each([&seqs](const Agent& agent) {
+    if (agent.work.report.n != 0) {
+      seqs.push_back(agent.work.report);
+    }
+  });
+}
+
+std::vector<AgentRef> Agents::with_right(Right right) const {
+  const Directory::Refs& those = directory_.with_right(right);
   std::vector<AgentRef> refs(those.begin(), those.end());
   sort(refs);
   return refs;
 }
+
+std::vector<AgentRef> Agents::moderators() const { return with_right(Right::moderator); }
+
+std::vector<AgentRef> Agents::maintainers() const { return with_right(Right::maintainer); }
 
 bool Agents::is_steward(AgentRef ref) const {
   const std::vector<AgentRef> all = stewards();

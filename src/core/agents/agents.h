@@ -54,6 +54,8 @@ class Agents {
   bool is_steward(AgentRef ref) const;
   // Those with the moderator right, by name.
   std::vector<AgentRef> moderators() const;
+  // Those with the maintainer right, by name.
+  std::vector<AgentRef> maintainers() const;
   // Who may see what concerns all, such as who subscribes to which topic: stewards, maintainers and
   // admins.
   bool looks_after_workspace(AgentRef ref) const;
@@ -68,6 +70,9 @@ class Agents {
     }
   }
 
+  // The records that are still needed: what is not named by any table is lost with its segment.
+  void add_live(std::vector<Seq>& seqs) const;
+
   // All, sorted by name.
   std::vector<AgentRef> sorted() const;
   size_t size() const { return used_.size(); }
@@ -77,6 +82,7 @@ class Agents {
   uint64_t hash(std::string_view name) const;
   uint64_t hash(const TokenHash& token) const;
   void drop_token(AgentRef ref, size_t at);
+  std::vector<AgentRef> with_right(Right right) const;
   void free(AgentRef ref);
   void sort(std::vector<AgentRef>& refs) const;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/time.h"
+#include "core/agents/hub.h"
 #include "core/delivery/redelivery.h"
 #include "core/model/refusal.h"
 #include "core/requests/answers.h"
@@ -224,7 +225,8 @@ AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_v
     const bool fits =
         agent.kind == PrincipalKind::agent && ref != away && ref != sender &&
         agent.role != "observer" && (session == nullptr || session->has(agent.name)) &&
-        is_available_to(t, ref, sender) && t.load_of(ref) < t.rules.queue_max &&
+        may_write_to(t, sender, ref) && is_available_to(t, ref, sender) &&
+        t.load_of(ref) < t.rules.queue_max &&
         (best == none || is_less_busy(agent, t.agents[best])) &&
         std::ranges::all_of(
             needed, [&](const std::string& capability) { return can(agent, capability); }) &&

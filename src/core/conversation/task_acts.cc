@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/agents/hub.h"
 #include "core/dead_letters/dead_letter_retry.h"
 #include "core/delivery/forgetting.h"
 #include "core/limits/size_limit.h"
@@ -30,9 +31,7 @@ bool has_task_role(const Agent& agent) {
 
 // Who speaks another dialect counts as a director, but for those who direct no one there either.
 bool directs_no_one(const Agent& agent) {
-  return std::ranges::any_of(policy_of(agent.dialect).roles.value, [&agent](const Role& role) {
-    return role.name == agent.role && !role.directs;
-  });
+  return !directs(agent.dialect, agent.role);
 }
 
 // Hands work over. A query that names no task only asks: anyone may, and no task comes of it.
@@ -307,6 +306,12 @@ std::expected<AgentRef, Error> check_move(const Tables& t, const Task& task, std
   const Agent& receiver = t.agents[ref];
   if (has_task_role(receiver) && has_other_role(receiver, specialist)) {
     return refuse_role("a task is given to a specialist", receiver, specialist, "/to");
+  }
+  if (!may_write_to(t, t.agents.find(task.director), ref)) {
+    return refuse(Code::not_via_orchestrator,
+                  quoted(task.director) + " and " + quoted_start(to) +
+                      " are workers, who write to an orchestrator and not to each other",
+                  "/to");
   }
   if (task.state == TaskState::completed) {
     return refuse(Code::conflict, "the task " + quoted(task.id) + " is completed");
@@ -642,6 +647,21 @@ void note_task_ended(Dispatch& dispatch, const Delivery& delivery, State state) 
 void note_task_answered(Context& context, const Delivery& delivery, const Envelope& answer) {
   if (Task* const task = task_of(context.t, delivery)) {
     end_task(context, *task, answer);
+  }
+}
+
+void note_task_error(Tables& t, Seq message, Seq report) {
+  if (Task* const task = t.tasks.find(message)) {
+    task->heard = t.now;
+    task->report = report;
+    ++task->errors;
+  }
+}
+
+void fail_task(Dispatch& dispatch, Seq message) {
+  Task* const task = dispatch.t.tasks.find(message);
+  if (task != nullptr && (task->is_open() || task->state == TaskState::acknowledged)) {
+    set_task(dispatch, *task, TaskState::failed, none);
   }
 }
 

@@ -42,6 +42,10 @@ void note_task_ended(Dispatch& dispatch, const Delivery& delivery, State state);
 void note_task_answered(Context& context, const Delivery& delivery, const Envelope& answer);
 // It had ended, and waits again.
 void note_task_revived(Dispatch& dispatch, const Delivery& delivery);
+// Its specialist reported an error, after which it is given the task again.
+void note_task_error(Tables& t, Seq message, Seq report);
+// The task that this message gives came to nothing, if it is open.
+void fail_task(Dispatch& dispatch, Seq message);
 // It goes to `other` instead. Before that one is its receiver.
 void note_task_redirected(Tables& t, const Delivery& delivery, AgentRef other);
 

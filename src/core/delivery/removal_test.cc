@@ -155,7 +155,7 @@ TEST(Removal, TablesAgreeAndRepeatUnderRandomWorkMeanwhile) {
       if (step == 8) {
         two.machine = Machine::restore(one.machine.snapshot(), 9).value();
       }
-      const auto asked = commands.next();
+      const auto asked = commands.next(one.machine);
       one.now = one.now + commands.pause();
       apply(asked.actor, asked.command);
     }

@@ -3,6 +3,10 @@
 
 namespace parley::core {
 
+std::string_view word_of(HoldReason reason) {
+  return reason == HoldReason::approval ? "approval" : "session_paused";
+}
+
 HoldWords words_of(HoldReason reason) {
   switch (reason) {
     case HoldReason::session_paused:
@@ -10,6 +14,10 @@ HoldWords words_of(HoldReason reason) {
               "the message waits: its session is paused, and nothing in it is handed out until it "
               "is resumed",
               "the message waits: its session is paused; read it when that is resumed"};
+    case HoldReason::approval:
+      return {base::Code::not_delivered,
+              "the message waits: it is handed out when people have approved it",
+              "the message waits: people have not approved it yet"};
   }
   return {};
 }

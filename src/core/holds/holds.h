@@ -15,14 +15,18 @@ namespace parley::core {
 // Why a message is held back from those who are to get it.
 enum class HoldReason : uint8_t {
   session_paused,  // released when the session is resumed or ends
+  approval,        // until people have decided on the message (core/humans/held.h)
 };
+
+// `session_paused`, `approval`.
+std::string_view word_of(HoldReason reason);
 
 // One message is held: none of its deliveries is handed out, and others pass it. It counts in its
 // receivers' inboxes and expires as any other; its sender sees it as queued. It has no end of its
 // own: what holds it lets it go.
 struct Hold {
   HoldReason reason = HoldReason::session_paused;
-  Seq by{};  // what holds it: the entry that started the session
+  Seq by{};  // what holds it: the entry that started the session, or the message's own
 
   bool operator==(const Hold&) const = default;
 };
@@ -50,7 +54,7 @@ class Holds {
   void add(Seq message, const Hold& hold) {
     std::vector<Hold>& holds = holds_[message];
     if (std::ranges::find(holds, hold) == holds.end()) {
-      holds.push_back(hold);
+      holds.insert(std::ranges::upper_bound(holds, hold.reason, {}, &Hold::reason), hold);
     }
   }
   // Takes this hold away; the others stay.
@@ -60,17 +64,22 @@ class Holds {
       holds_.erase(at);
     }
   }
-  // Takes all away: the message is done with.
+  // The message is done with: all go but one that people decide on, as it may come to life again.
   void forget(Seq message) {
-    if (!holds_.empty()) {
-      holds_.erase(message);
+    const auto at = holds_.empty() ? holds_.end() : holds_.find(message);
+    if (at == holds_.end()) {
+      return;
+    }
+    std::erase_if(at->second, [](const Hold& hold) { return hold.reason != HoldReason::approval; });
+    if (at->second.empty()) {
+      holds_.erase(at);
     }
   }
 
   const std::map<Seq, std::vector<Hold>>& all() const { return holds_; }
 
  private:
-  std::map<Seq, std::vector<Hold>> holds_;  // in the order in which they came
+  std::map<Seq, std::vector<Hold>> holds_;  // in the order of their reasons
 };
 
 }  // namespace parley::core

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/humans/held.h"
 #include "core/limits/admission.h"
 #include "core/model/refusal.h"
 #include "core/outbox/outbox_acts.h"
@@ -36,24 +37,18 @@ bool is_same(const Approval& approval, const AskApproval& command) {
          std::ranges::equal(approval.approvers, command.approvers);
 }
 
-// What is asked, before it has a number.
+// What is asked, before it has a number and its times.
 Approval proposal_of(const ConstContext& context, const AskApproval& command) {
-  const Tables& t = context.t;
-  const Duration timeout = command.timeout.us > 0 ? command.timeout : t.rules.approval_timeout;
-  const Time deadline = context.now() + timeout;
-  const Duration remind = t.rules.approval_reminder;
   return {.record = context.entry.seq,
           .message = command.id,
-          .asker = t.agents[context.actor].name,
+          .native_id = std::string(command.native_id),
+          .asker = context.t.agents[context.actor].name,
           .summary = std::string(command.summary),
           .digest = command.digest,
           .priority = command.priority,
           .approvers = {command.approvers.begin(), command.approvers.end()},
           .needed = command.needed,
-          .timeout = command.timeout,
-          .since = context.now(),
-          .deadline = deadline,
-          .remind_at = remind.us == 0 ? deadline : std::min(deadline, context.now() + remind)};
+          .timeout = command.timeout};
 }
 
 Checked check_approvers(const ConstContext& context, const AskApproval& command) {
@@ -161,7 +156,7 @@ void end_approval(Dispatch& dispatch, uint64_t id, const Approvals::End& how,
   t.approvals.end(id, how);
   const Approval& approval = *t.approvals.find(id);
   std::vector<Fact> facts = {{"approval", static_cast<int64_t>(id)},
-                             {"message_id", base::format_uuid(approval.message)},
+                             {"message_id", approval.message_name()},
                              {"decision", std::string(approval_state_name(how.state))},
                              {"decided_by", approval.decided_by},
                              {"summary", approval.summary}};
@@ -181,6 +176,7 @@ void end_approval(Dispatch& dispatch, uint64_t id, const Approvals::End& how,
   }
   broker_topics::audit(dispatch, "approval_" + std::string(approval_state_name(how.state)),
                        approval.decided_by, std::to_string(id));
+  end_held(dispatch, approval, modification);
 }
 
 Checked check_texts(const Tables& t, const DecideApproval& command) {
@@ -283,6 +279,17 @@ Checked check(const ConstContext& context, const AskApproval& command) {
   if (auto good = check_approvers(context, command); !good) {
     return good;
   }
+  if (command.native_id.size() > t.rules.name_bytes_max) {
+    return refuse(Code::bad_request,
+                  "an id has at most " + std::to_string(t.rules.name_bytes_max) +
+                      " bytes (name_bytes_max)",
+                  "/message_id");
+  }
+  return check_room(context, proposal_of(context, command));
+}
+
+Checked check_room(const ConstContext& context, const Approval& approval) {
+  const Tables& t = context.t;
   const size_t open = t.approvals.open_of(t.agents[context.actor].name);
   if (open >= share_of(t.rules, t.rules.approvals_max)) {
     return refuse_share("you wait for " + std::to_string(open) + " approvals", "approvals_max",
@@ -295,23 +302,32 @@ Checked check(const ConstContext& context, const AskApproval& command) {
         "some are decided, or ask a maintainer or an admin to reject some, or an admin to "
         "raise it");
   }
-  return check_caused(context, command.priority, told_of(t, proposal_of(context, command)).size());
+  return check_caused(context, approval.priority, told_of(t, approval).size());
+}
+
+void begin_approval(Context& context, Approval approval) {
+  Tables& t = context.t;
+  const Duration remind = t.rules.approval_reminder;
+  approval.since = t.now;
+  approval.deadline =
+      t.now + (approval.timeout.us > 0 ? approval.timeout : t.rules.approval_timeout);
+  approval.remind_at =
+      remind.us == 0 ? approval.deadline : std::min(approval.deadline, t.now + remind);
+  count_caused(context, approval.priority, told_of(t, approval).size());
+  const uint64_t id = t.approvals.add(std::move(approval), t.rules.approvals_max);
+  tell_deciders(context.dispatch, *t.approvals.find(id), OutboxKind::approval_asked);
+  broker_topics::audit(context.dispatch, "approval_asked", context.entry.actor,
+                       std::to_string(id));
 }
 
 Outcome on(Context& context, const AskApproval& command) {
   if (auto good = check(context, command); !good) {
     return std::unexpected(good.error());
   }
-  Tables& t = context.t;
   if (const Approval* const before = asked_before(context, command); before != nullptr) {
     return Receipt{.message = before->record, .duplicate = true};
   }
-  Approval approval = proposal_of(context, command);
-  count_caused(context, command.priority, told_of(t, approval).size());
-  const uint64_t id = t.approvals.add(std::move(approval), t.rules.approvals_max);
-  tell_deciders(context.dispatch, *t.approvals.find(id), OutboxKind::approval_asked);
-  broker_topics::audit(context.dispatch, "approval_asked", context.entry.actor,
-                       std::to_string(id));
+  begin_approval(context, proposal_of(context, command));
   return Receipt{.message = context.entry.seq};
 }
 
@@ -405,6 +421,7 @@ void leave_approvals(Dispatch& dispatch, std::string_view name) {
                        .by = broker_sender,
                        .comment = "who asked is gone",
                        .at = dispatch.t.now});
+    end_held(dispatch, *approvals.find(id), {});
   }
   for (const uint64_t id : approvals.open_ids_with(name)) {
     approvals.lose(id, name);

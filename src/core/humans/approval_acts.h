@@ -17,6 +17,11 @@ Checked check(const ConstContext& context, const DecideApproval& command);
 Outcome on(Context& context, const AskApproval& command);
 Outcome on(Context& context, const DecideApproval& command);
 
+// Whether this one of the actor's can be pending, too, and people be told of it.
+Checked check_room(const ConstContext& context, const Approval& approval);
+// People are asked; the approval has all but its number and its times.
+void begin_approval(Context& context, Approval approval);
+
 // Reminds those who may decide, and ends what nobody decided in time: silence approves nothing.
 void advance_approvals(Dispatch& dispatch);
 Time approvals_due(const Tables& tables);

@@ -33,6 +33,7 @@ struct Approval {
   uint64_t id = 0;
   Seq record;               // of AskApproval: what was shown
   base::MessageId message;  // the asker's id for it
+  std::string native_id{};  // as the asker wrote it, where that is no UUID
   std::string asker;
   std::string summary;
   ProposalDigest digest{};
@@ -50,13 +51,21 @@ struct Approval {
   std::string comment{};
   Seq decision{};  // of DecideApproval: it has the modification
   Time decided_at{};
+  // Of a message that waits for the decision (core/humans/held.h); its record is what was shown.
+  Seq held{};
+  Seq question{};  // that it answers; none: 0
+  Status status = Status::unset;
 
   bool is_open() const { return state == ApprovalState::pending; }
+  std::string message_name() const {
+    return native_id.empty() ? base::format_uuid(message) : native_id;
+  }
   const std::string& owner() const { return asker; }
   static void fields(auto& self, auto& field) {
     field("id", self.id);
     field("record", self.record);
     field("message", self.message);
+    field("native_id", self.native_id);
     field("asker", self.asker);
     field("summary", self.summary);
     field("digest", self.digest);
@@ -74,6 +83,9 @@ struct Approval {
     field("comment", self.comment);
     field("decision", self.decision);
     field("decided_at", self.decided_at);
+    field("held", self.held);
+    field("question", self.question);
+    field("status", self.status, status_last);
   }
   bool operator==(const Approval&) const = default;
 };

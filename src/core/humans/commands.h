@@ -42,6 +42,7 @@ struct AskApproval {
   std::vector<std::string_view> approvers;   // who may decide; none: whoever has the right
   uint64_t needed = 1;                       // so many must approve
   Duration timeout{};                        // 0: the rule's
+  std::string_view native_id;                // the asker's own id, where that is no UUID
 
   static constexpr std::string_view verb = "ask approval";
   static constexpr bool needs_sync() { return true; }
@@ -54,6 +55,7 @@ struct AskApproval {
     field("approvers", self.approvers, Form::agent);
     field("needed", self.needed);
     field("timeout", self.timeout);
+    field("native_id", self.native_id);
   }
   bool operator==(const AskApproval&) const = default;
 };

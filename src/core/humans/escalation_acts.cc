@@ -51,15 +51,22 @@ uint64_t escalate(Dispatch& dispatch, Escalation escalation) {
   escalation.why = base::cut(escalation.why, t.rules.reason_bytes_max);
   const uint64_t id = t.escalations.add(std::move(escalation), t.rules.escalations_max);
   const Escalation& added = *t.escalations.find(id);
-  owe_stewards(dispatch, {.kind = OutboxKind::escalated,
-                          .to = {},
-                          .about = added.about,
-                          .priority = Priority::high,
-                          .facts = {{"escalation", static_cast<int64_t>(id)},
-                                    {"cause", std::string(cause_name(added.cause))},
-                                    {"agent", added.agent},
-                                    {"receiver", added.receiver},
-                                    {"why", added.why}}});
+  OutboxItem item{.kind = OutboxKind::escalated,
+                  .to = {},
+                  .about = added.about,
+                  .priority = Priority::high,
+                  .facts = {{"escalation", static_cast<int64_t>(id)},
+                            {"cause", std::string(cause_name(added.cause))},
+                            {"agent", added.agent},
+                            {"receiver", added.receiver},
+                            {"why", added.why}}};
+  // Where an orchestrator gives out the work, it knows already, and people must look (SP-06).
+  const AgentRef agent = t.agents.find(added.agent);
+  if (agent != none && policy_of(t.agents[agent].dialect).via_hub) {
+    owe_maintainers(dispatch, std::move(item));
+  } else {
+    owe_stewards(dispatch, std::move(item));
+  }
   broker_topics::audit(dispatch, "escalated", broker_name, added.agent);
   return id;
 }

@@ -14,6 +14,8 @@ std::string_view cause_name(EscalationCause cause) {
       return "pipeline_failed";
     case EscalationCause::dead_letter:
       return "dead_letter";
+    case EscalationCause::task_failed:
+      return "task_failed";
   }
   return "unknown";
 }

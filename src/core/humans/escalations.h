@@ -19,8 +19,9 @@ enum class EscalationCause : uint8_t {
   request_timed_out = 0,
   pipeline_failed = 1,
   dead_letter = 2,  // a critical message failed, or a person passed a dead letter on
+  task_failed = 3,  // the last of its tries, too
 };
-constexpr EscalationCause escalation_cause_last = EscalationCause::dead_letter;
+constexpr EscalationCause escalation_cause_last = EscalationCause::task_failed;
 
 std::string_view cause_name(EscalationCause cause);
 

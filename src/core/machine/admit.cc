@@ -4,6 +4,7 @@
 // agent that counts as present again.
 #include <variant>
 
+#include "core/agents/hub.h"
 #include "core/machine/rooms.h"
 #include "core/machine/workspace.h"
 
@@ -21,13 +22,14 @@ std::optional<Error> refusal(const ConstContext& context, const Send& command) {
   const Agent& sender = context.t.agents[context.actor];
   const Error& error = planned.error();
   // The refusal leaves a dead letter, as long as there are not too many; its sender is told of it
-  // once; or one of those who wait for each other may have given up by now.
+  // once; or one of those who wait for each other may have given up by now; or it is counted.
   const bool leaves_letter =
       is_malformed(error) && keeps_malformed(context.t, context.actor, context.now());
   const bool is_signalled =
       error.code == Code::overloaded && sender.backpressure.level != BackpressureLevel::overloaded;
-  return leaves_letter || is_signalled || error.code == Code::deadlock ? std::nullopt
-                                                                       : std::optional(error);
+  const bool goes_in = leaves_letter || is_signalled || error.code == Code::deadlock ||
+                       is_counted_violation(context, error);
+  return goes_in ? std::nullopt : std::optional(error);
 }
 
 // By the check that the command's room has. A command without one is refused seldom, or only its

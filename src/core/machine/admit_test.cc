@@ -159,6 +159,22 @@ TEST(Door, LetsTheMalformedInThatAreKept) {
   EXPECT_EQ(door.ask("ana", bad), std::nullopt);
 }
 
+// SP-14: what is counted is written down, and no more than that.
+TEST(Door, LetsViolationsOfAProtocolInAtABoundedRate) {
+  Door door;
+  for (const std::string_view name : {"wil", "wes"}) {
+    ASSERT_TRUE(door.apply(broker_name, an_agent(name, Dialect::superprompt)));
+  }
+  door.set("violations_per_min", "1");
+  EXPECT_EQ(door.ask("wil", a_send("wil", "m1").to("wes")), std::nullopt);
+  EXPECT_EQ(door.apply("wil", a_send("wil", "m1").to("wes")).error().code,
+            Code::not_via_orchestrator);
+  EXPECT_EQ(door.ask("wil", a_send("wil", "m1").to("wes")), Code::not_via_orchestrator);
+  EXPECT_EQ(door.ask("wes", a_send("wes", "m2").to("wil")), std::nullopt);
+  door.now = door.now + base::minutes(1);
+  EXPECT_EQ(door.ask("wil", a_send("wil", "m1").to("wes")), std::nullopt);
+}
+
 // The advice is what the law says: the same code, and nothing that comes of it.
 TEST(Door, IsNeverStricterThanApply) {
   size_t refused = 0;
@@ -167,7 +183,7 @@ TEST(Door, IsNeverStricterThanApply) {
     RandomCommands commands(seed);
     Bench bench;
     for (int step = 0; step < 1'000; ++step) {
-      const auto asked = commands.next();
+      const auto asked = commands.next(bench.machine);
       bench.now = bench.now + commands.pause();
       const auto advice = bench.machine.admit(
           Entry{{}, bench.now, {}, asked.workspace, asked.actor, asked.command});

@@ -139,6 +139,26 @@ bool holds_follow_from_sessions(const Tables& t) {
   return held == expected;
 }
 
+// What people have to approve is held for that reason, and nothing else is.
+bool holds_follow_from_approvals(const Tables& t) {
+  std::set<Seq> expected;
+  for (const auto& [id, approval] : t.approvals.all()) {
+    if (approval.is_open() && approval.held.n != 0) {
+      expected.insert(approval.held);
+    }
+  }
+  std::set<Seq> held;
+  for (const auto& [message, holds] : t.holds.all()) {
+    if (std::ranges::find(holds, HoldReason::approval, &Hold::reason) != holds.end()) {
+      held.insert(message);
+    }
+  }
+  // A timer that stands still waits for one of them.
+  return held == expected && std::ranges::all_of(t.pending.requests(), [&](const auto& item) {
+           return item.second.held.n == 0 || expected.contains(item.second.held);
+         });
+}
+
 // Who holds a lock or waits for one is there, and holds nothing greater than what it waits for.
 bool locks_are_in_order(const Tables& t) {
   return std::ranges::all_of(t.locks.all(), [&t](const auto& item) {
@@ -166,8 +186,8 @@ bool broadcasts_are_open(const Tables& t) {
 bool is_consistent(const Tables& t) {
   return watches_what_is_waited_for(t) && owes_what_is_next(t) && remembers_what_is_settled(t) &&
          counts_pending_requests(t) && sessions_have_what_they_name(t) &&
-         holds_follow_from_sessions(t) && locks_are_in_order(t) && broadcasts_are_open(t) &&
-         t.wait_graph.is_in_order();
+         holds_follow_from_sessions(t) && holds_follow_from_approvals(t) &&
+         locks_are_in_order(t) && broadcasts_are_open(t) && t.wait_graph.is_in_order();
 }
 
 }  // namespace parley::core

@@ -327,7 +327,7 @@ TEST(Machine, TablesAgreeWithEachOtherUnderRandomWork) {
     RandomCommands commands(seed);
     Bench bench;
     for (int step = 0; step < 1'500; ++step) {
-      const auto asked = commands.next();
+      const auto asked = commands.next(bench.machine);
       bench.now = bench.now + commands.pause();
       bench.apply(asked.actor, asked.command, asked.workspace);
       for (const auto& [id, workspace] : bench.machine.workspaces()) {
@@ -347,7 +347,7 @@ TEST(Machine, SameEntriesGiveTheSameState) {
     Bench two(0xfeedface);
     Bench three(3);
     for (int step = 0; step < 600; ++step) {
-      const auto asked = commands.next();
+      const auto asked = commands.next(one.machine);
       one.now = one.now + commands.pause();
       two.now = one.now;
       three.now = one.now;
@@ -374,7 +374,7 @@ TEST(Machine, EveryEntryThatDecodesHasAnOutcome) {
     Random random(seed);
     Bench bench;
     for (int step = 0; step < 1'500; ++step) {
-      const auto asked = commands.next();
+      const auto asked = commands.next(bench.machine);
       std::string bytes;
       encode(Entry{{}, {}, {7, ++bench.number}, asked.workspace, asked.actor, asked.command},
              bytes);

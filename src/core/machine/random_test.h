@@ -42,6 +42,20 @@ class RandomCommands {
     return {actor, workspace, settling(dice)};
   }
 
+  // The same, with what people decide on as they were shown it.
+  Asked next(const Machine& machine) {
+    Asked asked = next();
+    const Workspace* const workspace = machine.find(asked.workspace);
+    if (auto* const decided = std::get_if<DecideApproval>(&asked.command);
+        decided != nullptr && workspace != nullptr) {
+      const Approval* const approval = workspace->tables().approvals.find(decided->id);
+      decided->digest = approval == nullptr ? ProposalDigest{} : approval->digest;
+      decided->modification = decided->decision == ApprovalDecision::modify ? "less" : "";
+      asked.actor = random_.below(3) == 0 || approval == nullptr ? asked.actor : "root";
+    }
+    return asked;
+  }
+
   Duration pause() {
     return random_.below(4) == 0 ? base::seconds(random_.below(100)) : Duration{};
   }
@@ -63,6 +77,8 @@ class RandomCommands {
     command.name = any_name();
     command.dialect = any_dialect();
     command.kind = command.name == "root" ? PrincipalKind::admin : PrincipalKind::agent;
+    const bool has_hub = policy_of(command.dialect).via_hub;
+    command.role = has_hub && random_.below(2) == 0 ? "orchestrator" : "";
     command.token = random_.below(2) == 0 ? token_of(command.name) : TokenHash{};
     command.webhook = random_.below(3) == 0 ? "https://example.org/hook" : "";
     command.webhook_secret = random_.below(2) == 0 ? token_of(any_name()) : WebhookSecret{};
@@ -178,6 +194,13 @@ class RandomCommands {
     e.session = random_.below(3) == 0 ? random_.pick(sessions_) : "";
     e.task = random_.below(3) == 0 ? random_.pick(tasks_) : "";
     e.kind = random_.below(3) == 0 ? Kind::request : Kind::notification;
+    if (random_.below(6) == 0) {
+      e.needs_approval = static_cast<NeedsApproval>(random_.below(3));
+    }
+    if (random_.below(4) == 0) {
+      e.confidence_ppm = static_cast<int32_t>(random_.below(1'000'000));
+    }
+    e.is_recoverable = random_.below(2) == 0;
     if (random_.below(5) == 0) {
       e.correlation = random_.pick(threads_);
     }
@@ -195,6 +218,11 @@ class RandomCommands {
       e.on_timeout = static_cast<OnTimeout>(random_.below(3));
     }
     pattern(send);
+    if (e.kind == Kind::notification && random_.below(6) == 0) {
+      e.type = "timeout_extension_request";
+      e.in_reply_to = any_id();
+      e.response_timeout = base::seconds(random_.below(60));
+    }
     send.on_unavailable = static_cast<OnUnavailable>(random_.below(4));
     send.wait = base::seconds(random_.below(3) == 0 ? random_.below(60) : 0);
     if (random_.below(8) == 0) {
@@ -227,11 +255,13 @@ class RandomCommands {
     if (dice < 76) {
       return Nack{any_target(), base::seconds(random_.below(30)), "later", random_.below(4) > 0};
     }
-    switch (random_.below(15)) {
+    switch (random_.below(17)) {
+      case 16:
+      case 15:
       case 14:
         return random_.below(2) == 0
                    ? Command(AskApproval{.id = {}, .summary = "close it", .text = "close it"})
-                   : DecideApproval{.id = 1 + random_.below(5),
+                   : DecideApproval{.id = 1 + random_.below(40),
                                     .decision = static_cast<ApprovalDecision>(random_.below(4))};
       case 13:
         return random_.below(2) == 0 ? Command(RaiseFlag{.id = {}, .text = "rude"})

@@ -58,19 +58,20 @@ using LastSteps = Steps<Step<relieve_drained, no_time>, Step<forget_dead_letters
 
 // The parts of a snapshot behind the rules, in the order of their bytes. Another order, and a part
 // that is added or removed, makes another format: core/machine/snapshot.h says what to do then.
-// Sessions and tasks come before the messages: those in a paused session are in no inbox, and some
-// give tasks.
-constexpr std::string_view snapshot_magic = "parley snapshot 5\n";
+// Sessions, tasks and approvals come before the messages: those in a paused session, and those that
+// people have to approve, are in no inbox, and some give tasks.
+constexpr std::string_view snapshot_magic = "parley snapshot 6\n";
 using SnapshotParts =
     Parts<Part<&Tables::agents, encode_agents, decode_agents>,
           Part<&Tables::topics, encode_topics, decode_topics>,
           Part<&Tables::streams, encode_streams, decode_streams>,
           Part<&Tables::threads, encode_threads, decode_threads>,
           Part<&Tables::topics, encode_wildcards, decode_wildcards>, Whole<&Tables::sessions>,
-          Whole<&Tables::tasks>, Part<&Tables::messages, encode_messages, decode_messages>,
+          Whole<&Tables::tasks>, Whole<&Tables::approvals>,
+          Part<&Tables::messages, encode_messages, decode_messages>,
           Part<&Tables::dead_letters, encode_dead_letters, decode_dead_letters>,
           Part<&Tables::buckets, encode_limits, decode_limits>, Whole<&Tables::outbox>,
-          Whole<&Tables::escalations>, Whole<&Tables::approvals>, Whole<&Tables::flags>,
+          Whole<&Tables::escalations>, Whole<&Tables::flags>,
           Whole<&Tables::pending>, Whole<&Tables::locks>,
           Part<&Tables::wait_graph, encode_wait_graph, decode_wait_graph>,
           Whole<&Tables::broadcasts>>;

@@ -232,6 +232,20 @@ class Script {
       e.on_timeout = one_of<OnTimeout>(words.next(), {"fail", "retry", "escalate"});
     } else if (words.accept("status")) {
       e.status = one_of<Status>(words.next(), {"unset", "success", "partial", "error", "declined"});
+    } else if (words.accept("needing-approval")) {
+      e.needs_approval = NeedsApproval::message;
+    } else if (words.accept("approved-answers")) {
+      e.needs_approval = NeedsApproval::answer;
+    } else if (words.accept("confidence")) {
+      e.confidence_ppm = static_cast<int32_t>(number(words.next()));
+    } else if (words.accept("recoverable")) {
+      e.status = Status::error;
+      e.is_recoverable = true;
+    } else if (words.accept("extending")) {
+      e.type = "timeout_extension_request";
+      e.response_timeout = duration(words.next());
+    } else if (words.accept("reporting-health")) {
+      e.kind = Kind::health_report;
     } else if (words.accept("through")) {
       e.kind = Kind::request;
       stages_ = split(words.next(), ',');
@@ -725,7 +739,7 @@ class Script {
         for (const Fact& fact : item.facts) {
           if (fact.name == name) {
             const auto* texts = std::get_if<std::vector<std::string>>(&fact.value);
-            found = texts != nullptr ? join(*texts) : std::get<std::string>(fact.value);
+            found = texts != nullptr ? join(*texts) : testing::fact_words(fact.value);
           }
         }
       }
@@ -797,7 +811,10 @@ class Script {
     } else if (what == "mark") {
       const MessageRef ref = tables().messages.find(seq_of(trimmed(words.next())));
       static const std::map<Mark, std::string> names = {
-          {Mark::plain, "plain"}, {Mark::late, "late"}, {Mark::duplicate, "duplicate"}};
+          {Mark::plain, "plain"},
+          {Mark::late, "late"},
+          {Mark::duplicate, "duplicate"},
+          {Mark::modified, "modified"}};
       check_equal(std::string(words.next()),
                   ref == none ? "none" : names.at(tables().messages.message(ref).mark));
     } else if (what == "waits:") {
@@ -876,6 +893,20 @@ class Script {
     } else if (what == "threads" && words.accept("of")) {
       const std::string_view agent = trimmed(words.next());
       check_equal(join(words.rest()), testing::thread_names_of(tables(), agent));
+    } else if (what == "held:") {
+      std::vector<std::string> found;
+      for (const auto& [seq, holds] : tables().holds.all()) {
+        found.push_back(label_of(seq));
+      }
+      check_equal(join(words.rest()), join(found));
+    } else if (what == "work") {
+      const AgentRef ref = tables().agents.find(trimmed(words.next()));
+      check_equal(join(words.rest()),
+                  ref == none ? "none" : testing::work_words(tables().agents[ref].work, now_));
+    } else if (what == "violations") {
+      const AgentRef ref = tables().agents.find(trimmed(words.next()));
+      check_equal(std::string(words.next()),
+                  ref == none ? "none" : std::to_string(tables().agents[ref].violations.count));
     } else if (what == "breaker" || what == "budget") {
       const AgentRef ref = tables().agents.find(trimmed(words.next()));
       const Agent& agent = tables().agents[ref == none ? 0 : ref];

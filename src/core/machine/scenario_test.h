@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "base/time.h"
+#include "core/agents/work.h"
 #include "core/limits/breaker.h"
 #include "core/limits/budgets.h"
 #include "core/model/command.h"
+#include "core/outbox/outbox.h"
 
 // The words that scenario scripts are made of: docs/scenarios.md.
 namespace parley::core::testing {
@@ -65,6 +67,26 @@ inline std::string words_for(const Breaker& breaker, Time now, Duration pause) {
 
 inline std::string words_for(const Budget& budget) {
   return std::to_string(budget.messages) + " messages " + std::to_string(budget.tokens) + " tokens";
+}
+
+// `2 completed 1 failed 3000 ms 0 ppm`, the last of what it said how sure it was.
+inline std::string work_words(const Work& work, Time now) {
+  const Work::Sum sum = work.last_hour(now);
+  return std::to_string(sum.completed) + " completed " + std::to_string(sum.failed) + " failed " +
+         std::to_string(sum.average_response_ms()) + " ms " +
+         std::to_string(sum.average_confidence_ppm()) + " ppm" +
+         (work.report.n == 0 ? "" : " reported");
+}
+
+inline std::string fact_words(const Fact::Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    return *text;
+  }
+  if (const auto* number = std::get_if<int64_t>(&value)) {
+    return std::to_string(*number);
+  }
+  const auto* yes = std::get_if<bool>(&value);
+  return yes == nullptr ? "something else" : *yes ? "true" : "false";
 }
 
 // The words of a line, read one by one. What stands between quotes, "so" or 'so', is one word.

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/hash.h"
+#include "core/agents/hub.h"
 #include "core/agents/presence.h"
 #include "core/conversation/session_acts.h"
 #include "core/conversation/task_acts.h"
@@ -15,6 +16,7 @@
 #include "core/delivery/absence.h"
 #include "core/delivery/routing.h"
 #include "core/humans/escalation_acts.h"
+#include "core/humans/held.h"
 #include "core/limits/admission.h"
 #include "core/limits/backpressure_acts.h"
 #include "core/limits/rate_limit.h"
@@ -24,6 +26,7 @@
 #include "core/requests/answers.h"
 #include "core/requests/deadlock.h"
 #include "core/requests/pipeline_acts.h"
+#include "core/requests/tries.h"
 #include "core/topics/broker_topics.h"
 
 namespace parley::core {
@@ -175,8 +178,55 @@ MessageRef add_message(Context& context, const Envelope& e, const Route& route, 
   message.is_own = e.sender == broker_sender;
   message.everyone = route.everyone;
   message.named = !e.native_id.empty();
+  message.approve_below = approve_below(e);
   t.agents.use(sender);
   return t.messages.add(message);
+}
+
+// What the broker sees of its sender's work, and what that one says of it (SP-10).
+void note_work(Tables& t, AgentRef sender, const Envelope& e, const SendPlan& plan,
+               MessageRef message) {
+  if (sender == none) {
+    return;
+  }
+  if (e.kind == Kind::health_report) {
+    t.agents[sender].work.report = t.messages.message(message).seq;
+  }
+  if (plan.answers) {
+    t.agents[sender].work.answered(
+        t.now, {.well = e.status != Status::error && e.status != Status::declined,
+                .after = t.now - t.messages.message(plan.question).time,
+                .confidence_ppm = e.confidence_ppm});
+  }
+}
+
+// What comes of it for the request that it answers and for its task. False: it tells of a task that
+// its sender does not have.
+bool enter(Context& context, const Send& command, const SendPlan& plan, MessageRef message,
+           bool waits) {
+  if (plan.question != none) {
+    escalate_last_failure(context, plan.question, command.envelope);
+    enter_answer(context, plan.question, message, command.envelope);
+  }
+  return waits || enter_task(context, command.envelope, plan.route, message, plan.question);
+}
+
+// The same of what reaches nobody yet. What an answer brings about comes when it passes on.
+bool enter_held(Context& context, const Send& command, const SendPlan& plan, MessageRef message,
+                std::optional<Duration> pause) {
+  if (pause) {
+    supersede_answer(context, plan.question, message, *pause);
+    drop_hold(context.t, context.entry.seq);
+    return true;
+  }
+  if (context.t.messages.message(message).refused) {
+    drop_hold(context.t, context.entry.seq);
+    return true;
+  }
+  const bool has_task = plan.question != none || enter_task(context, command.envelope, plan.route,
+                                                            message, plan.question);
+  begin_held(context, command.envelope, message, plan.question, plan.held);
+  return has_task;
 }
 
 // It may be sent, and is.
@@ -200,6 +250,14 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
   if (t.messages.message(message).is_memory_only()) {
     t.broadcasts.add(context.entry.seq, context.entry.id.origin);
   }
+  note_work(t, context.actor, envelope, plan, message);
+  // An answer after which the task is tried again, or that people have to approve, reaches nobody.
+  const auto pause = plan.question == none ? std::nullopt
+                                           : pause_after(context, plan.question, envelope);
+  const bool is_held = pause || !plan.held.empty();
+  if (is_held) {
+    hold_for_approval(t, context.entry.seq);
+  }
   if (!waits) {
     deliver_to_route(context, plan.route, message);
   }
@@ -218,11 +276,12 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
          .about = context.entry.seq,
          .facts = {{"cycle", base::names_in_cycle(error)}, {"detail", error.detail}}});
   }
-  if (plan.question != none) {
-    enter_answer(context, plan.question, message, envelope);
+  if (plan.extended != none) {
+    extend_time(context, plan.extended, envelope.response_timeout);
   }
   const bool has_no_task =
-      !waits && !enter_task(context, envelope, plan.route, message, plan.question);
+      is_held ? !enter_held(context, command, plan, message, pause)
+              : !enter(context, command, plan, message, waits);
   if (item != nullptr) {
     t.outbox.remove(command.outbox_item);
   }
@@ -258,6 +317,7 @@ Outcome send(Context& context, const Send& command) {
   t.wait_graph.expire(t.now);
   const auto planned = plan_send(context, command);
   if (!planned) {
+    note_violation(context, planned.error());
     if (planned.error().code == Code::overloaded) {
       signal_overload(context.dispatch, context.actor);
     }
@@ -360,6 +420,25 @@ std::expected<MessageRef, Error> find_repeated(const Tables& t, const Envelope& 
   return first;
 }
 
+// A stand-in takes part in the session, too, and is one whom the sender may write to.
+std::expected<void, Error> plan_stand_ins(const ConstContext& context, const Send& command,
+                                          Route& route) {
+  redirect_absent(context, command, route);
+  return check_hub(context, command, route);
+}
+
+// Whether it asks for more time, and whether people have to approve it first.
+std::expected<void, Error> plan_time(const ConstContext& context, const Send& command,
+                                     SendPlan& plan) {
+  const auto extended = find_extended(context, command.envelope);
+  if (!extended) {
+    return std::unexpected(extended.error());
+  }
+  plan.extended = *extended;
+  plan.held = why_held(context, command.envelope, plan.question);
+  return check_held(context, command, plan.question, plan.held);
+}
+
 // To whom it goes, if its sender may write to them.
 std::expected<Route, Error> plan_route(const ConstContext& context, const Envelope& envelope,
                                        const OutboxItem* item) {
@@ -423,6 +502,9 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
   plan.question = *found;
   plan.answers = plan.question != none && is_awaited(t, plan.question, context.actor);
   context.answers = plan.answers;
+  if (auto good = plan_time(context, command, plan); !good) {
+    return std::unexpected(good.error());
+  }
   if (auto good = Requests::check(t, command); !good) {
     return std::unexpected(good.error());
   }
@@ -444,7 +526,9 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
     return std::unexpected(session.error());
   }
   plan.in_session = *session != nullptr;
-  redirect_absent(context, command, plan.route);  // a stand-in takes part in the session, too
+  if (auto good = plan_stand_ins(context, command, plan.route); !good) {
+    return std::unexpected(good.error());
+  }
   if (auto good = plan_cause(context, command, plan); !good) {
     return std::unexpected(good.error());
   }

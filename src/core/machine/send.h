@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/delivery/routing.h"
@@ -27,6 +28,8 @@ struct SendPlan {
   ThreadPlace thread;
   Exchanged exchanges{};
   uint64_t receivers = 0;
+  MessageRef extended = none;  // the request for which it asks for more time
+  std::string held;            // why people must approve it first; empty: they need not
 };
 
 // All that refuses a message before anything is changed: the same at the door, where a refusal

@@ -66,7 +66,7 @@ Bench busy_bench(uint64_t seed, int steps) {
     bench.apply(broker_name, an_agent(name));
   }
   for (int step = 0; step < steps; ++step) {
-    const auto asked = commands.next();
+    const auto asked = commands.next(bench.machine);
     bench.now = bench.now + commands.pause();
     bench.apply(asked.actor, asked.command, asked.workspace);
   }
@@ -122,7 +122,7 @@ void expect_usable(Machine damaged, uint64_t seed) {
   bench.origin = 0x1234567;
   RandomCommands commands(seed);
   for (int step = 0; step < 60; ++step) {
-    const auto asked = commands.next();
+    const auto asked = commands.next(bench.machine);
     bench.apply(asked.actor, asked.command, asked.workspace);
   }
   for (uint64_t letter = 0; letter < 6; ++letter) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "core/limits/token_bucket.h"
 #include "core/model/delivery_state.h"
@@ -17,8 +18,17 @@ enum class Mark : uint8_t {
   plain = 0,
   late = 1,       // the one who asked had given up
   duplicate = 2,  // it was answered before
+  modified = 3,   // people let it pass with a change, which the broker tells its receivers
 };
-constexpr Mark mark_last = Mark::duplicate;
+constexpr Mark mark_last = Mark::modified;
+constexpr std::string_view word_of(Mark mark) {
+  return mark == Mark::late        ? "late"
+         : mark == Mark::duplicate ? "duplicate"
+         : mark == Mark::modified  ? "modified"
+                                   : "plain";
+}
+
+// Over 150 lines: a message and its deliveries are one record each, and belong together.
 
 // What the machine keeps of a message: a header. The rest stays in the journal, at `seq`.
 struct Message {
@@ -58,6 +68,8 @@ struct Message {
   bool is_task = false;   // it gives a task, or did: see Tasks
   bool named = false;     // its sender gave it an id of another form, of which `id` is made
   uint16_t links = 0;     // of the chain of causes behind it
+  // Of what asks: answers with less confidence than this, in parts per million, wait for people.
+  int32_t approve_below = 0;
 
   AgentRef answers_to() const { return reply_to == none ? sender : reply_to; }
   // To one receiver by name.
@@ -101,6 +113,7 @@ struct Message {
     field("is_task", self.is_task);
     field("cause", self.cause);
     field("links", self.links);
+    field("approve_below", self.approve_below);
   }
 };
 

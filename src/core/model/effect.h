@@ -86,11 +86,13 @@ struct Owed {
   bool operator==(const Owed&) const = default;
 };
 
-// A request was not answered in time. It is sent again, or is_final: no one waits for it any more.
+// A request was not answered in time, or failed and is tried again. It is sent again, or is_final:
+// no one waits for it any more.
 struct RequestTimedOut {
   WorkspaceId workspace{};
   Seq message;
   bool is_final = false;
+  bool is_rejected = false;  // there was an answer, which people did not let pass
   bool operator==(const RequestTimedOut&) const = default;
 };
 

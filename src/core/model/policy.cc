@@ -32,6 +32,8 @@ constexpr Policy flow = {
     .query_timeout = &Rules::flow_query_timeout,
     .timeout_to_many = nullptr,
     .retries = nullptr,
+    .retries_max = nullptr,
+    .retries_tasks = false,
     .retries_keep_expiry = false,
     .retries_delivery = false,
     .on_unavailable = nullptr,
@@ -54,6 +56,7 @@ constexpr Policy flow = {
     .priority_max = Priority::critical,
     .roles = std::span<const Role>(flow_roles),
     .has_task_roles = false,
+    .via_hub = false,
     .heartbeat_renews = false,
     .statuses = any_status,
     .busy_status = no_text,
@@ -66,6 +69,8 @@ constexpr Policy collab = {
     .query_timeout = &Rules::collab_timeout_query,
     .timeout_to_many = &Rules::collab_timeout_broadcast,
     .retries = &Rules::collab_retry_delays,
+    .retries_max = nullptr,
+    .retries_tasks = false,
     .retries_keep_expiry = true,
     .retries_delivery = true,
     .on_unavailable = &Rules::collab_on_unavailable,
@@ -88,6 +93,7 @@ constexpr Policy collab = {
     .priority_max = Priority::critical,
     .roles = std::span<const Role>(collab_roles),
     .has_task_roles = false,
+    .via_hub = false,
     .heartbeat_renews = false,
     .statuses = std::span<const std::string_view>(collab_statuses),
     .busy_status = std::string_view("working"),
@@ -100,6 +106,8 @@ constexpr Policy inbox = {
     .query_timeout = nullptr,
     .timeout_to_many = nullptr,
     .retries = nullptr,
+    .retries_max = nullptr,
+    .retries_tasks = false,
     .retries_keep_expiry = false,
     .retries_delivery = false,
     .on_unavailable = nullptr,
@@ -122,6 +130,7 @@ constexpr Policy inbox = {
     .priority_max = Priority::high,
     .roles = std::span<const Role>(inbox_roles),
     .has_task_roles = true,
+    .via_hub = false,
     .heartbeat_renews = true,
     .statuses = any_status,
     .busy_status = no_text,
@@ -130,10 +139,12 @@ constexpr Policy inbox = {
 constexpr Policy superprompt = {
     .name = std::string_view("superprompt"),
     .ttl = same_for_all(&Rules::superprompt_ttl),
-    .request_timeout = nullptr,
-    .query_timeout = nullptr,
+    .request_timeout = &Rules::superprompt_task_timeout,
+    .query_timeout = &Rules::superprompt_task_timeout,
     .timeout_to_many = nullptr,
-    .retries = nullptr,
+    .retries = &Rules::superprompt_retry_delays,
+    .retries_max = &Rules::superprompt_retries_max,
+    .retries_tasks = true,
     .retries_keep_expiry = false,
     .retries_delivery = false,
     .on_unavailable = nullptr,
@@ -156,6 +167,7 @@ constexpr Policy superprompt = {
     .priority_max = Priority::high,
     .roles = std::span<const Role>(superprompt_roles),
     .has_task_roles = false,
+    .via_hub = true,
     .heartbeat_renews = false,
     .statuses = any_status,
     .busy_status = no_text,
@@ -168,6 +180,8 @@ constexpr Policy squad = {
     .query_timeout = nullptr,
     .timeout_to_many = nullptr,
     .retries = nullptr,
+    .retries_max = nullptr,
+    .retries_tasks = false,
     .retries_keep_expiry = false,
     .retries_delivery = false,
     .on_unavailable = nullptr,
@@ -190,6 +204,7 @@ constexpr Policy squad = {
     .priority_max = Priority::critical,
     .roles = std::span<const Role>(squad_roles),
     .has_task_roles = false,
+    .via_hub = false,
     .heartbeat_renews = false,
     .statuses = any_status,
     .busy_status = no_text,
@@ -249,7 +264,15 @@ std::optional<Duration> retry_pause(const Rules& rules, Dialect sender, bool to_
     return retries < rules.flow_request_retries ? std::optional(Duration{}) : std::nullopt;
   }
   const Delays& delays = rules.*own;
-  return !to_many && retries < delays.count ? std::optional(delays.pauses[retries]) : std::nullopt;
+  const Policy::NumberRule limit = policy_of(sender).retries_max;
+  const uint64_t max = limit == nullptr ? delays.count : std::min(delays.count, rules.*limit);
+  return !to_many && retries < max ? std::optional(delays.pauses[retries]) : std::nullopt;
+}
+
+bool directs(Dialect dialect, std::string_view role) {
+  return std::ranges::none_of(policy_of(dialect).roles.value, [role](const Role& each) {
+    return each.name == role && !each.directs;
+  });
 }
 
 SecretsPolicy secrets_policy(const Rules& rules, Dialect sender) {

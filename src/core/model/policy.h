@@ -52,6 +52,11 @@ struct Policy {
   Stated<DurationRule> query_timeout;
   Stated<DurationRule> timeout_to_many;  // of what goes to a topic or to everyone. null: as to one
   Stated<Delays Rules::*> retries;    // pauses before new tries. null: flow_request_retries at once
+  Stated<NumberRule> retries_max;     // of those pauses. null: all
+  // A request to one receiver is tried again though its sender does not say so; also when its
+  // answer is an error that another try may mend. After the last try its sender gets one failure in
+  // the receiver's name, and people get it.
+  Stated<bool> retries_tasks;
   Stated<bool> retries_keep_expiry;   // a new try lives no longer than the first
   Stated<bool> retries_delivery;      // what its receiver cannot take is tried again
   Stated<NumberRule> on_unavailable;  // an OnUnavailable. null: it waits in the inbox
@@ -78,6 +83,7 @@ struct Policy {
   // Of its agents themselves.
   Stated<std::span<const Role>> roles;
   Stated<bool> has_task_roles;    // director and specialist: who gives tasks to whom
+  Stated<bool> via_hub;           // its agents write to its orchestrators, and get from them
   Stated<bool> heartbeat_renews;  // a heartbeat renews the leases of the agent's tasks
   Stated<std::span<const std::string_view>> statuses;  // words of a heartbeat; empty: any
   Stated<std::string_view> busy_status;                // besides `busy`; empty: no other
@@ -107,6 +113,9 @@ std::optional<Duration> retry_pause(const Rules& rules, Dialect sender, bool to_
 
 // What becomes of secrets in what a sender of this dialect says.
 SecretsPolicy secrets_policy(const Rules& rules, Dialect sender);
+
+// Whether agents of this role give work to others.
+bool directs(Dialect dialect, std::string_view role);
 
 // How long a receiver of this dialect holds a message.
 Duration default_lease(const Rules& rules, Dialect receiver);

@@ -158,8 +158,8 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"flow.ttl.normal", &Rules::flow_ttl_normal, second / 1'000, year,
      "Time to live of a normal message from a flow agent."},
     {"foreign", &Rules::foreign, 0, 1,
-     "Whether agents of other dialects may write to inbox agents, for whom they count as "
-     "directors. `allow`, or `refuse` all but answers.",
+     "Whether agents of other dialects may write to inbox and superprompt agents, for whom they "
+     "count as directors and orchestrators. `allow`, or `refuse` all but answers.",
      foreign_words},
     {"gathers_max", &Rules::gathers_max, 0, 10'000'000,
      "Scatters, those that run and those that ended within settled_retention. Where one owner has "
@@ -321,6 +321,8 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"streams_max", &Rules::streams_max, 1, 10'000'000, "Open streams in one workspace."},
     {"subscriptions_per_agent_max", &Rules::subscriptions_per_agent_max, 0, 100'000,
      "Topics that one agent subscribes to."},
+    {"superprompt.extension_max", &Rules::superprompt_extension_max, 0, year,
+     "How much more time the receiver of a request can ask for in all, in any dialect."},
     {"superprompt.lease", &Rules::superprompt_lease, second / 1'000, year,
      "How long a superprompt agent may hold a message."},
     {"superprompt.message_bytes_max",
@@ -330,8 +332,17 @@ constexpr auto table = std::to_array<RuleInfo>({
      "Size of a message from or to a superprompt agent.",
      {},
      bytes},
+    {"superprompt.retries_max", &Rules::superprompt_retries_max, 0, 7,
+     "How often a superprompt agent's task is given again. Then its failure is told and "
+     "escalated."},
+    {"superprompt.retry_delays", &Rules::superprompt_retry_delays, second / 1'000, year,
+     "Pauses before a superprompt agent's task is given again, which was not answered in time or "
+     "failed in a way that another try may mend. At most superprompt.retries_max of them."},
     {"superprompt.secrets_policy", &Rules::superprompt_secrets_policy, 0, 3,
      "The same for what a superprompt agent sends.", secrets_words},
+    {"superprompt.task_timeout", &Rules::superprompt_task_timeout, second / 1'000, year,
+     "How long a task of a superprompt agent without timeout_seconds waits for its completion, "
+     "each time that it is given."},
     {"superprompt.ttl", &Rules::superprompt_ttl, 0, year,
      "Time to live of a message from a superprompt agent. 0s: it never expires."},
     {"task.giver_percent", &Rules::task_giver_percent, 1, 100,
@@ -368,6 +379,9 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"topics_max", &Rules::topics_max, 1, 10'000'000, "Topics in one workspace."},
     {"ttl_max", &Rules::ttl_max, second / 1'000, 10 * year,
      "The longest time to live that a sender can ask for."},
+    {"violations_per_min", &Rules::violations_per_min, 0, 1'000'000,
+     "Refused messages of one agent that are counted in a minute as violations of its protocol. "
+     "More are refused and not counted."},
     {"webhook_bytes_max",
      &Rules::webhook_bytes_max,
      16,

@@ -60,6 +60,12 @@ struct Rules {
   Duration collab_timeout_query = base::seconds(5);
   Duration collab_timeout_broadcast = base::seconds(1);
   Delays collab_retry_delays{{base::seconds(1), base::seconds(2), base::seconds(4)}, 3};
+  Duration superprompt_task_timeout = base::minutes(5);
+  Delays superprompt_retry_delays{{base::seconds(1), base::seconds(2), base::seconds(4),
+                                   base::seconds(8), base::seconds(16)},
+                                  5};
+  uint64_t superprompt_retries_max = 3;
+  Duration superprompt_extension_max = base::hours(1);
   Duration timeout_max = base::hours(24 * 7);
   Duration pipeline_pause_max = base::hours(24);
   uint64_t flow_request_retries = 3;
@@ -121,6 +127,7 @@ struct Rules {
   uint64_t profile_bytes_max = 16 * 1'024;
   uint64_t malformed_per_min = 60;
   uint64_t malformed_bytes_max = 4'096;
+  uint64_t violations_per_min = 60;
   uint64_t numbered_channels_max = 10'000;
   uint64_t agents_max = 100'000;
   uint64_t tokens_per_agent_max = 4;

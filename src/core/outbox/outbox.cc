@@ -9,7 +9,7 @@ namespace parley::core {
 
 namespace {
 
-constexpr std::array<std::string_view, 24> names = {"delivery_failed",
+constexpr std::array<std::string_view, 26> names = {"delivery_failed",
                                                     "message_malformed",
                                                     "escalated",
                                                     "escalation_resolved",
@@ -32,7 +32,9 @@ constexpr std::array<std::string_view, 24> names = {"delivery_failed",
                                                     "summary",
                                                     "approval_asked",
                                                     "approval_reminder",
-                                                    "approval_decided"};
+                                                    "approval_decided",
+                                                    "protocol_violation",
+                                                    "task_failed"};
 static_assert(names.size() == static_cast<size_t>(outbox_kind_last) + 1);
 
 }  // namespace

@@ -38,12 +38,18 @@ enum class OutboxKind : uint8_t {
   approval_asked = 21,      // to those who may decide: an agent asks whether it may do something
   approval_reminder = 22,   // to the same: nobody has decided yet
   approval_decided = 23,    // to who asked: what was decided, or that nobody did in time
+  protocol_violation = 24,  // to those who maintain the workspace: an agent broke its rules
+  task_failed = 25,         // to who gave a task: its failure, in the name of who had it
 };
-constexpr OutboxKind outbox_kind_last = OutboxKind::approval_decided;
+constexpr OutboxKind outbox_kind_last = OutboxKind::task_failed;
 
 // The fact of a request_timed_out that says how often the request was sent again: view/traces.cc
 // reads it in the message.
 constexpr std::string_view retries_fact = "retries";
+
+// The fact of a task_failed that says in whose name it is said, and of which try.
+constexpr std::string_view in_name_of_fact = "in_name_of";
+constexpr std::string_view retry_count_fact = "retry_count";
 
 // `delivery_failed`, …: the word for it in the message.
 std::string_view outbox_kind_name(OutboxKind kind);
@@ -51,7 +57,7 @@ std::string_view outbox_kind_name(OutboxKind kind);
 // One thing that the message says.
 struct Fact {
   // Written into snapshots by their place: append only, never reorder.
-  using Value = std::variant<std::string, int64_t, Duration, Time, std::vector<std::string>>;
+  using Value = std::variant<std::string, int64_t, Duration, Time, std::vector<std::string>, bool>;
 
   std::string name;
   Value value;

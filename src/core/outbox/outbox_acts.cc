@@ -33,6 +33,8 @@ bool can_be_summed_up(OutboxKind kind) {
     case OutboxKind::not_acknowledged:
     case OutboxKind::approval_asked:
     case OutboxKind::approval_reminder:
+    case OutboxKind::protocol_violation:
+    case OutboxKind::task_failed:
       return true;
     case OutboxKind::escalated:
     case OutboxKind::escalation_resolved:
@@ -109,6 +111,14 @@ void forget_notice(Tables& t, const OutboxItem& item) {
   }
 }
 
+void owe_each(Dispatch& dispatch, const std::vector<AgentRef>& to, OutboxItem item) {
+  constexpr size_t told_max = 16;
+  for (size_t n = 0; n < std::min(to.size(), told_max); ++n) {
+    item.to = dispatch.t.agents[to[n]].name;
+    owe(dispatch, item);
+  }
+}
+
 }  // namespace
 
 uint64_t owe(Dispatch& dispatch, OutboxItem item) {
@@ -134,13 +144,13 @@ uint64_t owe(Dispatch& dispatch, OutboxItem item) {
 }
 
 void owe_stewards(Dispatch& dispatch, OutboxItem item) {
-  constexpr size_t told_max = 16;
-  const Tables& t = dispatch.t;
-  const std::vector<AgentRef> stewards = t.agents.stewards();
-  for (size_t n = 0; n < std::min(stewards.size(), told_max); ++n) {
-    item.to = t.agents[stewards[n]].name;
-    owe(dispatch, item);
-  }
+  owe_each(dispatch, dispatch.t.agents.stewards(), std::move(item));
+}
+
+void owe_maintainers(Dispatch& dispatch, OutboxItem item) {
+  const std::vector<AgentRef> maintainers = dispatch.t.agents.maintainers();
+  owe_each(dispatch, maintainers.empty() ? dispatch.t.agents.stewards() : maintainers,
+           std::move(item));
 }
 
 void give_up_outbox_item(Context& context, uint64_t id, const Outcome& outcome) {

@@ -16,6 +16,9 @@ uint64_t owe(Dispatch& dispatch, OutboxItem item);
 
 // The same to each who answers for the workspace, at most 16; `item.to` is not set.
 void owe_stewards(Dispatch& dispatch, OutboxItem item);
+// The same to each who maintains it, also where an orchestrator answers for it; to the stewards
+// where nobody does.
+void owe_maintainers(Dispatch& dispatch, OutboxItem item);
 
 // What the broker owes and could not send now, it can never send: it is the same message each time.
 // What it was for ends here, so that no one waits for it. Does nothing when it was sent.

@@ -88,7 +88,7 @@ void enter_answer(Context& context, MessageRef question, MessageRef answer, cons
 // Two senders may have used the same id: of those whose answers go to a receiver of this one first.
 std::expected<MessageRef, Error> find_question(const ConstContext& context, const Envelope& e) {
   const Tables& t = context.t;
-  if (e.kind != Kind::response) {
+  if (e.kind != Kind::response || context.actor == none) {  // the broker's own answers nothing
     return none;
   }
   for (const std::string_view name : e.receivers) {

@@ -27,6 +27,11 @@ struct PendingRequest {
   bool pauses = false;  // before it is sent again
   Seq pipeline;         // whose stage it is; none: 0
   std::string owner{};  // who waits
+  bool failed = false;  // its last try was answered with an error that another may mend
+  Duration extended{};  // what its receiver got beyond `timeout`
+  // It, or the answer to it, waits for people to approve it: its timer stands still.
+  Seq held{};
+  Duration left{};  // of the timer, while it stands still
   Time due{};
   uint32_t timer = none;
 
@@ -48,6 +53,10 @@ struct PendingRequest {
     field("pauses", self.pauses);
     field("pipeline", self.pipeline);
     field("owner", self.owner);
+    field("failed", self.failed);
+    field("extended", self.extended);
+    field("held", self.held);
+    field("left", self.left);
     field("due", self.due);
   }
 };

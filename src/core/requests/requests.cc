@@ -15,6 +15,7 @@
 #include "core/requests/due.h"
 #include "core/requests/gather_acts.h"
 #include "core/requests/pipeline_acts.h"
+#include "core/requests/tries.h"
 #include "core/requests/watching.h"
 #include "core/topics/broker_topics.h"
 
@@ -220,9 +221,12 @@ void Requests::request_due(PendingRequest& request) {
     t_.pending.set_due(request, t_.now + *pause);
     return;
   }
-  presence::unanswered(dispatch_, message, request.timeout);
+  if (!request.failed) {
+    presence::unanswered(dispatch_, message, request.timeout);
+  }
   if (pause) {
     request.pauses = false;
+    request.failed = false;
     ++request.retries;
     t_.pending.set_due(request, t_.now + request.timeout);
     dispatch_.emit(RequestTimedOut{.message = request.message, .is_final = false});
@@ -275,6 +279,9 @@ void Requests::time_out(const PendingRequest& pending, MessageRef ref) {
   const std::string sender = t_.agents[message.sender].name;
   const std::string receivers = receivers_of(t_, ref);
   note_unanswered(t_, ref, request.timeout);
+  if (const AgentRef asked = asked_alone(t_, ref); asked != none) {
+    t_.agents[asked].work.timed_out(t_.now);
+  }
   end_pending(dispatch_, request.message);
   dispatch_.emit(RequestTimedOut{.message = request.message, .is_final = true});
   broker_topics::task(dispatch_, ref, "timed_out");
@@ -284,6 +291,11 @@ void Requests::time_out(const PendingRequest& pending, MessageRef ref) {
                             : ", asked " + std::to_string(request.retries + 1) + " times");
   if (request.pipeline.n != 0) {  // whose owner is told that it failed, and no more
     stage_failed(dispatch_, request.pipeline, why);
+    return;
+  }
+  if (const AgentRef asked = asked_alone(t_, ref);
+      policy_of(message.dialect).retries_tasks && asked != none) {
+    task_timed_out(request, ref, asked, why);
     return;
   }
   OutboxItem item{.kind = OutboxKind::request_timed_out, .to = sender, .about = request.message};
@@ -303,6 +315,28 @@ void Requests::time_out(const PendingRequest& pending, MessageRef ref) {
     }
   }
   owe(dispatch_, std::move(item));
+}
+
+// SP-05, SP-06: one failure, in the words that its giver knows, and people get it.
+void Requests::task_timed_out(const PendingRequest& request, MessageRef ref, AgentRef asked,
+                              const std::string& why) {
+  std::vector<Fact> facts = {
+      {"code", std::string("TIMEOUT")},
+      {"error_type", std::string("timeout")},
+      {std::string(retry_count_fact), int64_t{request.retries}},
+      {"is_recoverable", true},
+      {"suggested_action", std::string("look at why it does not answer, or give it to another")},
+      {"timeout", request.timeout},
+      {"detail", why}};
+  const uint64_t id = escalate_if_room(dispatch_, {.cause = EscalationCause::request_timed_out,
+                                                   .about = request.message,
+                                                   .agent = request.owner,
+                                                   .receiver = t_.agents[asked].name,
+                                                   .why = why});
+  if (id != 0) {
+    facts.push_back(count_of("escalation", id));
+  }
+  tell_task_failed(dispatch_, ref, asked, std::move(facts));
 }
 
 // What the agent owns ends before what waits for it fails, so that a pipeline of its own of which

@@ -40,6 +40,8 @@ class Requests {
   void request_due(PendingRequest& request);
   void send_again(MessageRef message);
   void time_out(const PendingRequest& request, MessageRef message);
+  void task_timed_out(const PendingRequest& request, MessageRef message, AgentRef asked,
+                      const std::string& why);
 
   Tables& t_;
   Dispatch& dispatch_;

@@ -19,9 +19,11 @@ Duration timeout_of(const Rules& rules, const Envelope& e, bool to_many) {
 void await_answer(Dispatch& dispatch, MessageRef message, Duration timeout, OnTimeout on_timeout,
                   Seq pipeline) {
   Tables& t = dispatch.t;
+  const bool is_retried = pipeline.n == 0 && on_timeout == OnTimeout::fail &&
+                          policy_of(t.messages.message(message).dialect).retries_tasks;
   const PendingRequest request{.message = t.messages.message(message).seq,
                                .timeout = timeout,
-                               .on_timeout = on_timeout,
+                               .on_timeout = is_retried ? OnTimeout::retry : on_timeout,
                                .pipeline = pipeline,
                                .owner = t.agents[t.messages.message(message).sender].name};
   t.pending.add(request, t.now + timeout);

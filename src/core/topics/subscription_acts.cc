@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "core/agents/hub.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
 #include "core/topics/broker_topics.h"
@@ -98,6 +99,7 @@ uint32_t deliver_retained(Context& context, std::deque<MessageRef> retained, Age
     const Message& message = t.messages.message(ref);
     const bool in_time = message.time + t.rules.topic_retention > t.now && message.expires > t.now;
     if (in_time && message.sender != to && t.messages.delivery_to(ref, to) == none &&
+        may_write_to(t, message.sender, to) &&
         broker_topics::may_hear_retained(t, to, message)) {
       count += context.dispatch.deliver(ref, to) ? 1 : 0;
     }

@@ -20,6 +20,7 @@ std::string outbox_item_text(const core::OutboxItem& item) {
     JsonWriter& out;
     void operator()(const std::string& value) const { out.text(value); }
     void operator()(int64_t value) const { out.number(value); }
+    void operator()(bool value) const { out.boolean(value); }
     void operator()(base::Duration value) const {
       out.text(base::format_duration(base::rough(value)));
     }

@@ -158,7 +158,7 @@ const core::Approval* approval_at(const core::Tables& t, base::Seq record) {
 
 void render_approval_receipt(const core::Approval& approval, const core::Receipt& receipt,
                              JsonWriter& out) {
-  out.key("id").uuid(approval.message).key("seq").number(approval.record.n);
+  out.key("id").text(approval.message_name()).key("seq").number(approval.record.n);
   out.key("state").plain("accepted").key("approval").number(approval.id);
   if (receipt.duplicate) {
     out.key("duplicate").boolean(true);

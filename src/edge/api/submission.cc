@@ -323,7 +323,8 @@ void Submissions::ask_approval(const Principal& caller, Json message, const core
                                  .text = *text,
                                  .digest = lib::sha256(*text),
                                  .priority = asked.priority,
-                                 .timeout = asked.response_timeout},
+                                 .timeout = asked.response_timeout,
+                                 .native_id = asked.native_id},
                std::move(done));
 }
 

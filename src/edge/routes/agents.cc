@@ -4,6 +4,8 @@
 #include <array>
 
 #include "base/text.h"
+#include "core/model/entry.h"
+#include "edge/answers/health.h"
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
 #include "edge/api/members.h"
@@ -296,6 +298,20 @@ void render_held(const net::Account& held, JsonWriter& out) {
   out.key("unread_bytes").number(uint64_t{held.unread_bytes}).end_object();
 }
 
+// What the agent last said of its health; empty where it said nothing, or that cannot be read.
+std::string report_of(const Call& call, base::Seq seq) {
+  if (seq.n == 0) {
+    return {};
+  }
+  const auto bytes = call.broker().records().read(seq);
+  if (!bytes) {
+    return {};
+  }
+  const auto entry = core::decode_entry(seq, base::Time{}, *bytes);
+  const auto* const sent = entry ? std::get_if<core::Send>(&entry->command) : nullptr;
+  return sent == nullptr ? std::string() : std::string(sent->envelope.body);
+}
+
 void show_agent(Call& call) {
   const core::Tables& t = call.tables();
   const core::AgentRef ref = t.agents.find(call.arguments[0]);
@@ -308,6 +324,7 @@ void show_agent(Call& call) {
   const AgentParts parts = shown_of(t, call.caller, ref);
   render_agent(t, ref, call.now(), parts, out, [&](const core::Agent& agent) {
     render_webhook(call, parts, agent, out);
+    render_health(agent.work, call.now(), report_of(call, agent.work.report), out);
     if (ref == call.caller.ref || call.caller.is_maintainer()) {
       render_held(call.context->server->held_by(caller_id(call.caller.workspace, ref)), out);
     }

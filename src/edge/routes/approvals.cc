@@ -47,7 +47,7 @@ void render_names(std::string_view key, const std::vector<std::string>& names, J
 void render_approval(const Asker& asker, const Approval& approval, JsonWriter& out) {
   out.key("id").number(approval.id);
   out.key("state").plain(core::approval_state_name(approval.state));
-  out.key("from").text(approval.asker).key("message_id").uuid(approval.message);
+  out.key("from").text(approval.asker).key("message_id").text(approval.message_name());
   out.key("seq").number(approval.record.n).key("summary").text(approval.summary);
   out.key("priority").plain(core::word_of(approval.priority));
   out.key("created_at").time(approval.since).key("deadline").time(approval.deadline);
@@ -60,6 +60,9 @@ void render_approval(const Asker& asker, const Approval& approval, JsonWriter& o
               std::ranges::find(approval.approved_by, asker.caller.name) ==
                   approval.approved_by.end());
   out.key("digest").text(base::hex(approval.digest));
+  if (approval.held.n != 0) {
+    out.key("held").number(approval.held.n);
+  }
   if (!approval.is_open()) {
     out.key("decided_by").text(approval.decided_by);
     out.key("decided_at").time(approval.decided_at);
@@ -85,6 +88,22 @@ std::expected<void, Error> with_record(const Asker& asker, base::Seq record, Use
   }
   use(*command);
   return {};
+}
+
+// The message that waits, as its sender wrote it: that is what people decide on. One with a key
+// that stands twice is shown as text, since readers would take one or the other.
+void render_held_message(const core::Envelope& envelope, JsonWriter& out) {
+  std::string text;
+  dialect::codec_of(envelope.dialect)
+      .encode.value(envelope, {.recipient = envelope.receivers.front()}, text);
+  lib::JsonDocument document;
+  const auto message = document.parse(text);
+  std::string shown;
+  if (!message || append_proposal(shown, *message, "")) {
+    shown.clear();
+    lib::append_visible_json_string(shown, text);
+  }
+  out.key("proposal").object().key("action").raw(shown).end_object();
 }
 
 struct Wanted {
@@ -302,7 +321,8 @@ void ask_approval(Call& call) {
       .priority = *priority,
       .approvers = approvers,
       .needed = needed.value_or(1),
-      .timeout = timeout};
+      .timeout = timeout,
+      .native_id = uuid ? std::string_view() : name};
   call.ask(command, call.when_done([asker = call.asker(), id = command.id](const core::Receipt&) {
     const Approval* const made = asker.tables().approvals.find_sent(asker.caller.name, id);
     answer_one(asker, 202, made == nullptr ? 0 : made->id);
@@ -327,9 +347,14 @@ void show(const Asker& asker, const Approval& approval) {
   JsonWriter out(text);
   out.object();
   render_approval(asker, approval, out);
-  auto good = with_record<core::AskApproval>(
-      asker, approval.record,
-      [&out](const core::AskApproval& asked) { out.key("proposal").raw(asked.text); });
+  auto good =
+      approval.held.n != 0
+          ? with_record<core::Send>(
+                asker, approval.held,
+                [&out](const core::Send& sent) { render_held_message(sent.envelope, out); })
+          : with_record<core::AskApproval>(
+                asker, approval.record,
+                [&out](const core::AskApproval& asked) { out.key("proposal").raw(asked.text); });
   if (good && approval.state == core::ApprovalState::modified) {
     good = with_record<core::DecideApproval>(
         asker, approval.decision,

@@ -71,7 +71,7 @@ void MessageMetrics::count_effect(const core::Machine& machine, const core::Entr
   };
   if (const auto* late = std::get_if<core::RequestTimedOut>(&effect)) {
     const core::Message* message =
-        late->is_final ? message_at(late->workspace, late->message) : nullptr;
+        late->is_final && !late->is_rejected ? message_at(late->workspace, late->message) : nullptr;
     if (message != nullptr) {
       count_error(base::info(base::Code::timeout).name,
                   machine.find(late->workspace)->tables().agents[message->sender].name);

@@ -65,6 +65,7 @@ struct Holdings {
   uint64_t sessions = 0;
   uint64_t locks = 0;
   uint64_t edges = 0;
+  uint64_t violations = 0;
   std::array<uint64_t, 3> breakers{};
 };
 
@@ -76,6 +77,7 @@ void add(const core::Tables& t, base::Time now, Holdings& sum) {
     const bool is_there =
         agent.is_registered() && agent.kind == core::PrincipalKind::agent && !agent.is_offline();
     sum.present += is_there ? 1 : 0;
+    sum.violations += agent.violations.count;
   });
   sum.agents += t.agents.registered();
   sum.messages += t.messages.size();
@@ -140,6 +142,10 @@ void tell_state(const core::Machine& machine, base::Time now, lib::MetricRegistr
   gauge("parley_locks", "Locks that someone holds.", sum.locks);
   gauge("parley_waits", "Requests whose sender counts as waiting for their receiver.", sum.edges);
   gauge("parley_escalations_open", "Escalations that no human has resolved.", sum.escalated);
+  gauge("parley_protocol_violations",
+        "Messages of registered agents that were refused and counted as violations of their "
+        "protocol.",
+        sum.violations);
   gauge("parley_seq", "Place of the newest entry of the journal.", machine.seq().n);
 }
 

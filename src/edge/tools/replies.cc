@@ -93,6 +93,7 @@ std::string_view advice_of(base::Code code) {
       {secret_found, "Take it out and call again: say where it is kept instead."},
       {role_forbidden,
        "Anyone may ask by request, and tell by sendMessage with type status or error."},
+      {not_via_orchestrator, "findAgents shows who is orchestrator."},
   });
   const auto* const at = std::ranges::find(table, code, &Row::code);
   return at == table.end() ? base::info(code).advice : at->advice;

@@ -151,7 +151,8 @@ void EffectChecks::on_owed(const Step& step, const NamedEffect& effect) {
   const std::string to(send->envelope.receivers.front());
   if (send->envelope.action == core::outbox_kind_name(core::OutboxKind::delivery_failed)) {
     dead_letters_.on_notice(to);
-  } else if (send->envelope.action == core::outbox_kind_name(core::OutboxKind::request_timed_out)) {
+  } else if (send->envelope.action == core::outbox_kind_name(core::OutboxKind::request_timed_out) ||
+             send->envelope.action == core::outbox_kind_name(core::OutboxKind::task_failed)) {
     requests_.on_notice(to);
   }
 }
@@ -164,6 +165,7 @@ void EffectChecks::on_outbox_item(const Step& step, const NamedEffect& effect) {
       dead_letters_.on_notice(effect.receiver);
       return;
     case core::OutboxKind::request_timed_out:
+    case core::OutboxKind::task_failed:
       requests_.on_notice(effect.receiver);
       return;
     case core::OutboxKind::deadlock_warned:
@@ -193,6 +195,7 @@ void EffectChecks::on_outbox_item(const Step& step, const NamedEffect& effect) {
     case core::OutboxKind::approval_asked:
     case core::OutboxKind::approval_reminder:
     case core::OutboxKind::approval_decided:
+    case core::OutboxKind::protocol_violation:
       return;
   }
 }

@@ -142,6 +142,12 @@ void ReceiverChecks::check_receivers(const Step& step, const core::Send& command
   std::set<std::string> found;
   for (const Delivery& delivery : model_.messages.at(step.entry.seq).deliveries) {
     found.insert(delivery.receiver);
+    if (command.outbox_item == 0 &&
+        bypasses_hub(model_, std::string(command.envelope.sender), delivery.receiver)) {
+      model_.fail(Check::receivers, step,
+                  text("{} writes to {}, and not by way of an orchestrator",
+                       command.envelope.sender, delivery.receiver));
+    }
   }
   std::set<std::string> expected = receivers_of(command.envelope);
   keep_concerned(step, command, found, expected);
@@ -279,7 +285,8 @@ bool ReceiverChecks::may_stand_in(const Step& step, const core::Send& command,
   if (away == model_.principals.end() || there == model_.principals.end() || named == other ||
       !is_away_for(step, named) || is_away_for(step, other) ||
       there->second.kind != core::PrincipalKind::agent || there->second.role == "observer" ||
-      other == command.envelope.sender) {
+      other == command.envelope.sender ||
+      bypasses_hub(model_, std::string(command.envelope.sender), other)) {
     return false;
   }
   const auto session = model_.sessions.find(std::string(command.envelope.session));
@@ -315,6 +322,15 @@ bool ReceiverChecks::is_away_for(const Step& step, const std::string& name) cons
   }
   return principal.unanswered &&
          (principal.missed_by.empty() || principal.missed_by == step.entry.actor);
+}
+
+bool bypasses_hub(const Model& model, const std::string& sender, const std::string& receiver) {
+  const auto is_worker = [&model](const std::string& name) {
+    const auto at = model.principals.find(name);
+    return at != model.principals.end() && at->second.kind == core::PrincipalKind::agent &&
+           at->second.dialect == core::Dialect::superprompt && at->second.role != "orchestrator";
+  };
+  return sender != receiver && is_worker(sender) && is_worker(receiver);
 }
 
 bool redirects(const Model& model, const core::Send& command) {

@@ -40,5 +40,7 @@ class ReceiverChecks {
 
 // True when another agent may get the message where its receiver is away.
 bool redirects(const Model& model, const core::Send& command);
+// SP-02: both are agents that speak superprompt, and neither is an orchestrator.
+bool bypasses_hub(const Model& model, const std::string& sender, const std::string& receiver);
 
 }  // namespace parley::sim

@@ -37,8 +37,15 @@ void RequestChecks::begin(const Step& step, const core::Send& command) {
   }
   const bool is_stage = !command.later_stages.empty() || stage != model_.pipelines.end();
   if (core::asks(e.kind) && timeout.us > 0 && !is_held_back(step, command)) {
-    model_.requests[seq] = {
-        std::string(e.sender), model_.now + timeout, timeout, e.on_timeout, 0, is_stage};
+    // Superprompt's tasks are tried again without a word of their sender's.
+    const bool is_tried = e.dialect == core::Dialect::superprompt && !is_stage &&
+                          e.on_timeout == core::OnTimeout::fail;
+    model_.requests[seq] = {std::string(e.sender),
+                            model_.now + timeout,
+                            timeout,
+                            is_tried ? core::OnTimeout::retry : e.on_timeout,
+                            0,
+                            is_stage};
     model_.coverage.count("pattern", "request");
   }
 }
@@ -148,6 +155,13 @@ std::optional<core::Duration> RequestChecks::pause_of(Seq message, const Request
                ? std::optional(delays.pauses[request.retries])
                : std::nullopt;
   }
+  if (sent.dialect == core::Dialect::superprompt) {
+    const core::Delays& delays = model_.rules.superprompt_retry_delays;
+    const uint64_t max = std::min(delays.count, model_.rules.superprompt_retries_max);
+    return sent.topic.empty() && request.retries < max
+               ? std::optional(delays.pauses[request.retries])
+               : std::nullopt;
+  }
   return request.retries < model_.rules.flow_request_retries ? std::optional(core::Duration{})
                                                              : std::nullopt;
 }
@@ -157,7 +171,8 @@ void RequestChecks::check_notices(const Step& step) {
     unreported_.erase(std::string(gone->name));  // There is no one to tell.
   }
   for (const auto& [sender, count] : std::exchange(unreported_, {})) {
-    if (count != model_.outbox.summed_up(sender, core::OutboxKind::request_timed_out)) {
+    if (count != model_.outbox.summed_up(sender, core::OutboxKind::request_timed_out) +
+                     model_.outbox.summed_up(sender, core::OutboxKind::task_failed)) {
       model_.fail(Check::wait, step, text("{} is not told of {} timeouts", sender, count));
     }
   }

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/agents/hub.h"
+
+#include <algorithm>
+
+#include "core/delivery/routing.h"
+#include "core/model/refusal.h"
+#include "core/outbox/outbox_acts.h"
+#include "core/topics/broker_topics.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+constexpr std::string_view orchestrator = "orchestrator";
+
+bool is_bound(const Agent& agent) {
+  return agent.kind == PrincipalKind::agent && policy_of(agent.dialect).via_hub;
+}
+
+// An agent without a role is a worker, unless its name says what it is.
+bool is_hub(const Agent& agent) {
+  return agent.role == orchestrator || (agent.role.empty() && agent.name == orchestrator);
+}
+
+// Both are workers of one dialect.
+bool bypasses_hub(const Agent& sender, const Agent& receiver) {
+  return is_bound(sender) && is_bound(receiver) && sender.dialect == receiver.dialect &&
+         !is_hub(sender) && !is_hub(receiver);
+}
+
+std::unexpected<Error> refuse_direct(const Agent& sender, std::string reached) {
+  return refuse(Code::not_via_orchestrator,
+                quoted(sender.name) + " is a worker, and " + std::move(reached) +
+                    "; workers write to an orchestrator, who passes it on",
+                "/receiver");
+}
+
+// By name: an agent of another dialect who directs no one, or any where the rules say so.
+Checked check_foreign(const ConstContext& context, const Agent& sender, const Agent& receiver) {
+  if (!is_bound(receiver) || sender.dialect == receiver.dialect || context.answers) {
+    return {};
+  }
+  if (static_cast<ForeignPolicy>(context.t.rules.foreign) == ForeignPolicy::refuse) {
+    return refuse(Code::role_forbidden,
+                  quoted(receiver.name) + " speaks " +
+                      std::string(policy_of(receiver.dialect).name.value) +
+                      ", and agents of other dialects may only answer it (foreign = refuse)",
+                  "/receiver");
+  }
+  if (!is_hub(receiver) && !directs(sender.dialect, sender.role)) {
+    return refuse(Code::role_forbidden,
+                  quoted(receiver.name) + " is a worker, and " + quoted(sender.name) +
+                      " directs no one (role " + sender.role + "); write to an orchestrator",
+                  "/receiver");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool may_write_to(const Tables& tables, AgentRef sender, AgentRef receiver) {
+  return sender == none || sender == receiver ||
+         !bypasses_hub(tables.agents[sender], tables.agents[receiver]);
+}
+
+Checked check_hub(const ConstContext& context, const Send& command, const Route& route) {
+  const Tables& t = context.t;
+  if (context.actor == none || t.agents[context.actor].kind != PrincipalKind::agent) {
+    return {};
+  }
+  const Agent& sender = t.agents[context.actor];
+  const auto bypassed = [&](AgentRef ref) { return !may_write_to(t, context.actor, ref); };
+  if (route.everyone || !route.topic.empty()) {
+    if (!is_bound(sender) || is_hub(sender)) {
+      return {};
+    }
+    const std::vector<AgentRef> reached =
+        route.everyone ? route.agents : t.topics.listeners(route.topic);
+    if (std::ranges::any_of(reached, bypassed)) {
+      return refuse_direct(sender, route.everyone ? "\"*\" reaches other workers"
+                                                  : "the topic has other workers");
+    }
+    return {};
+  }
+  for (const AgentRef ref : route.agents) {
+    if (bypassed(ref)) {
+      return refuse_direct(sender, "so is " + quoted(t.agents[ref].name));
+    }
+    if (auto good = check_foreign(context, sender, t.agents[ref]); !good) {
+      return good;
+    }
+  }
+  for (const std::string_view stage : command.later_stages) {
+    const AgentRef ref = t.agents.find(stage);
+    if (ref != none && bypassed(ref)) {
+      return refuse_direct(sender, "so is " + quoted_start(stage) + " of the pipeline");
+    }
+  }
+  return {};
+}
+
+bool is_counted_violation(const ConstContext& context, const Error& refusal) {
+  return refusal.code == Code::not_via_orchestrator && context.actor != none &&
+         context.t.agents[context.actor].violations.at(context.now()) <
+             context.t.rules.violations_per_min;
+}
+
+void note_violation(Context& context, const Error& refusal) {
+  if (!is_counted_violation(context, refusal)) {
+    return;
+  }
+  Tables& t = context.t;
+  Agent& agent = t.agents[context.actor];
+  Violations& violations = agent.violations;
+  const uint64_t before = violations.at(t.now);
+  violations.since = before == 0 ? t.now : violations.since;
+  violations.in_minute = before + 1;
+  ++violations.count;
+  broker_topics::audit(context.dispatch, "protocol_violation", context.entry.actor, agent.name);
+  if (before > 0) {
+    return;
+  }
+  owe_maintainers(context.dispatch,
+                  {.kind = OutboxKind::protocol_violation,
+                   .to = {},
+                   .about = {},
+                   .facts = {{"agent", agent.name},
+                             {"code", std::string(base::info(refusal.code).name)},
+                             {"detail", refusal.detail},
+                             {"violations", static_cast<int64_t>(violations.count)}}});
+}
+
+}  // namespace parley::core

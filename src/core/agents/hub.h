@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <expected>
+
+#include "core/machine/context.h"
+
+namespace parley::core {
+
+struct Route;
+
+// Who writes to whom in a dialect whose agents talk by way of a hub (`Policy::via_hub`, SP-02): its
+// orchestrators write to all, its other agents to an orchestrator. The rules bind agents; people
+// and the broker are above them. An agent of another dialect counts as an orchestrator, unless its
+// role directs no one.
+
+// Whether what the sender says may reach this receiver.
+bool may_write_to(const Tables& tables, AgentRef sender, AgentRef receiver);
+
+// Refuses a message that would reach one whom its sender may not write to.
+Checked check_hub(const ConstContext& context, const Send& command, const Route& route);
+
+// Whether the refusal is a violation of the protocol (SP-14) that is counted, of which there are
+// not too many: then it is not refused at the door, where nothing is written.
+bool is_counted_violation(const ConstContext& context, const Error& refusal);
+
+// Counts it. Those who maintain the workspace are told of one in a minute, with the count.
+void note_violation(Context& context, const Error& refusal);
+
+}  // namespace parley::core

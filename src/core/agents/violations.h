@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace parley::core {
+
+using base::Time;
+
+// How often the agent broke the rules of its dialect, as far as that is counted (SP-14).
+struct Violations {
+  uint64_t count = 0;
+  Time since;  // when the minute began in which they are counted
+  uint64_t in_minute = 0;
+
+  // How many of this minute count.
+  uint64_t at(Time now) const { return since + base::minutes(1) <= now ? 0 : in_minute; }
+
+  static void fields(auto& self, auto& field) {
+    field("count", self.count);
+    field("since", self.since);
+    field("in_minute", self.in_minute);
+  }
+};
+
+}  // namespace parley::core

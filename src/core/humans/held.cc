@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/humans/held.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "base/text.h"
+#include "core/conversation/task_acts.h"
+#include "core/dead_letters/dead_letter_retry.h"
+#include "core/delivery/routing.h"
+#include "core/holds/hold_acts.h"
+#include "core/humans/approval_acts.h"
+#include "core/model/refusal.h"
+#include "core/outbox/outbox_acts.h"
+#include "core/requests/answers.h"
+#include "core/requests/pipeline_acts.h"
+#include "core/requests/tries.h"
+#include "core/requests/watching.h"
+
+namespace parley::core {
+
+namespace {
+
+using base::Code;
+
+constexpr int32_t all_answers = std::numeric_limits<int32_t>::max();
+constexpr size_t told_max = 16;
+
+Hold hold_of(Seq message) { return {HoldReason::approval, message}; }
+
+// `0.95` of 950000.
+std::string parts_of_one(int32_t ppm) {
+  constexpr int32_t one = 1'000'000;
+  std::string digits = std::to_string(one + std::clamp(ppm, 0, one) % one).substr(1);
+  digits.resize(std::max<size_t>(digits.find_last_not_of('0') + 1, 1));
+  return (ppm >= one ? "1." : "0.") + digits;
+}
+
+// Names exactly this record: its place, which is never used again, its id and what it says.
+ProposalDigest digest_of(const Message& message) {
+  ProposalDigest digest{};
+  const auto put = [&digest](size_t at, uint64_t value) {
+    for (size_t n = 0; n < sizeof value; ++n) {
+      digest[at + n] = static_cast<uint8_t>(value >> (8 * (sizeof value - 1 - n)));
+    }
+  };
+  put(0, message.seq.n);
+  put(8, message.id.high());
+  put(16, message.id.low());
+  put(24, message.content);
+  return digest;
+}
+
+void stop_timer(Tables& t, Seq request, Seq held) {
+  PendingRequest* const pending = t.pending.find_request(request);
+  if (pending != nullptr && (pending->awaited == Awaited::answer || request == held)) {
+    pending->held = held;
+    pending->left = std::max(Duration{}, pending->due - t.now);
+    t.pending.set_due(*pending, base::time_max);
+  }
+}
+
+void start_timer(Tables& t, Seq request, Seq held) {
+  PendingRequest* const pending = t.pending.find_request(request);
+  if (pending != nullptr && pending->held == held) {
+    pending->held = {};
+    t.pending.set_due(*pending, t.now + pending->left);
+    pending->left = {};
+  }
+}
+
+std::vector<DeliveryRef> open_deliveries(const Tables& t, MessageRef message) {
+  std::vector<DeliveryRef> refs;
+  for (DeliveryRef ref = t.messages.message(message).deliveries; ref != none;
+       ref = t.messages.delivery(ref).sibling) {
+    if (!is_final(t.messages.delivery(ref).state)) {
+      refs.push_back(ref);
+    }
+  }
+  return refs;
+}
+
+// What was decided, for those who get the message with the change that people made.
+void tell_of_change(Dispatch& dispatch, const Approval& approval, MessageRef message,
+                    std::string_view modification) {
+  const Tables& t = dispatch.t;
+  size_t told = 0;
+  for (const DeliveryRef ref : open_deliveries(t, message)) {
+    if (++told > told_max) {
+      return;
+    }
+    owe(dispatch, {.kind = OutboxKind::approval_decided,
+                   .to = t.agents[t.messages.delivery(ref).receiver].name,
+                   .about = approval.held,
+                   .priority = approval.priority,
+                   .facts = {{"approval", static_cast<int64_t>(approval.id)},
+                             {"message_id", approval.message_name()},
+                             {"decision", std::string(approval_state_name(approval.state))},
+                             {"decided_by", approval.decided_by},
+                             {"asker", approval.asker},
+                             {"comment", approval.comment},
+                             {"modification", std::string(modification)}}});
+  }
+}
+
+// The answer goes on as if it had just arrived, in its own place.
+void pass_answer(Dispatch& dispatch, const Approval& approval, MessageRef message,
+                 MessageRef question) {
+  Tables& t = dispatch.t;
+  const AgentRef sender = t.messages.message(message).sender;
+  Entry arrived;
+  arrived.seq = approval.held;
+  arrived.time = t.now;
+  arrived.actor = t.agents[sender].name;
+  Context context{.t = t,
+                  .dispatch = dispatch,
+                  .requests = Requests(t, dispatch),
+                  .entry = arrived,
+                  .actor = sender};
+  Envelope e;
+  e.kind = Kind::response;
+  e.status = approval.status;
+  e.sender = arrived.actor;
+  e.dialect = t.messages.message(message).dialect;
+  for (const DeliveryRef ref : open_deliveries(t, message)) {
+    e.receivers.push_back(t.agents[t.messages.delivery(ref).receiver].name);
+  }
+  enter_answer(context, question, message, e);
+  Route route;
+  (void)enter_task(context, e, route, message, question);
+}
+
+void pass(Dispatch& dispatch, const Approval& approval, MessageRef message,
+          std::string_view modification) {
+  Tables& t = dispatch.t;
+  const MessageRef question = approval.question.n == 0 ? none : t.messages.find(approval.question);
+  start_timer(t, approval.question, approval.held);  // an answer ends it
+  if (question != none &&
+      t.messages.delivery_to(question, t.messages.message(message).sender) != none) {
+    pass_answer(dispatch, approval, message, question);
+  }
+  if (approval.state == ApprovalState::modified) {
+    t.messages.message(message).mark = Mark::modified;
+    tell_of_change(dispatch, approval, message, modification);
+  }
+  start_timer(t, approval.held, approval.held);  // of a request: its receiver gets it now
+  const std::array<Seq, 1> held = {approval.held};
+  release_messages(dispatch, held, hold_of(approval.held));
+}
+
+// Whoever waits for the answer does not get one.
+void fail_question(Dispatch& dispatch, const Approval& approval, AgentRef sender) {
+  Tables& t = dispatch.t;
+  const MessageRef question = t.messages.find(approval.question);
+  if (question == none) {
+    return;
+  }
+  const std::string decision(approval_state_name(approval.state));
+  const std::string why = "the answer of " + quoted(approval.asker) + " is " + decision + " by " +
+                          quoted(approval.decided_by) +
+                          (approval.comment.empty() ? "" : ": " + approval.comment);
+  const PendingRequest* const pending = t.pending.find_request(approval.question);
+  const int64_t retries = pending == nullptr ? 0 : int64_t{pending->retries};
+  const bool is_pending = pending != nullptr && pending->held == approval.held;
+  if (is_pending) {
+    const Seq pipeline = pending->pipeline;
+    t.messages.message(question).timed_out = true;
+    end_pending(dispatch, approval.question);
+    dispatch.emit(
+        RequestTimedOut{.message = approval.question, .is_final = true, .is_rejected = true});
+    if (pipeline.n != 0) {
+      stage_failed(dispatch, pipeline, why);
+      return;
+    }
+  }
+  // Who was told of a failure before, or has an answer, is not told of this one.
+  const Message& asked = t.messages.message(question);
+  const bool is_told = !is_pending && (asked.timed_out || asked.answer.n != 0);
+  if (is_told) {
+    return;
+  }
+  tell_task_failed(dispatch, question, sender,
+                   {{"error_type", "approval_" + decision},
+                    {"decision", decision},
+                    {"decided_by", approval.decided_by},
+                    {"comment", approval.comment},
+                    {"approval", static_cast<int64_t>(approval.id)},
+                    {std::string(retry_count_fact), retries},
+                    {"is_recoverable", false},
+                    {"suggested_action",
+                     std::string("do what the decision says; a new answer needs a new decision")},
+                    {"detail", why}});
+}
+
+// What became a dead letter while it waited must not be retried past the decision.
+void discard_letters(Dispatch& dispatch, MessageRef message) {
+  Tables& t = dispatch.t;
+  const Seq seq = t.messages.message(message).seq;
+  std::vector<std::string> receivers;
+  for (DeliveryRef ref = t.messages.message(message).deliveries; ref != none;
+       ref = t.messages.delivery(ref).sibling) {
+    receivers.push_back(t.agents[t.messages.delivery(ref).receiver].name);
+  }
+  for (const std::string& receiver : receivers) {
+    if (DeadLetter* const letter = t.dead_letters.find_open(seq, receiver); letter != nullptr) {
+      resolve_dead_letter(dispatch, *letter, Resolution::discarded);
+    }
+  }
+}
+
+}  // namespace
+
+int32_t approve_below(const Envelope& e) {
+  if (!asks(e.kind)) {
+    return 0;
+  }
+  return e.needs_approval == NeedsApproval::answer ? all_answers : std::max(e.confidence_ppm, 0);
+}
+
+std::string why_held(const ConstContext& context, const Envelope& e, MessageRef question) {
+  if (context.actor == none) {
+    return {};
+  }
+  if (e.needs_approval == NeedsApproval::message) {
+    return "its sender asks for it";
+  }
+  const bool is_failure = e.status == Status::error || e.status == Status::declined;
+  const int32_t below = question == none || is_failure  // which is no result
+                            ? 0
+                            : context.t.messages.message(question).approve_below;
+  if (below == all_answers) {
+    return "who asked wants every answer approved";
+  }
+  if (below == 0 || e.confidence_ppm >= below) {
+    return {};
+  }
+  return e.confidence_ppm < 0
+             ? "it does not say how sure it is, and " + parts_of_one(below) + " is wanted"
+             : "its confidence is " + parts_of_one(e.confidence_ppm) + ", and " +
+                   parts_of_one(below) + " is wanted";
+}
+
+Checked check_held(const ConstContext& context, const Send& command, MessageRef question,
+                   std::string_view why) {
+  const Tables& t = context.t;
+  if (!why.empty() && !command.later_stages.empty()) {
+    return refuse(Code::bad_request,
+                  "the message of a pipeline cannot wait for people; ask them first "
+                  "(POST /v1/approvals)");
+  }
+  const PendingRequest* const pending =
+      question == none ? nullptr : t.pending.find_request(t.messages.message(question).seq);
+  const MessageRef first = pending == nullptr ? none : t.messages.find(pending->held);
+  if (first != none && t.messages.message(first).sender == context.actor) {
+    return refuse(Code::conflict,
+                  "your answer waits for people to approve it; withdraw that before you give "
+                  "another");
+  }
+  return why.empty() ? Checked()
+                     : check_room(context, {.asker = t.agents[context.actor].name,
+                                            .priority = command.envelope.priority});
+}
+
+void hold_for_approval(Tables& t, Seq message) { t.holds.add(message, hold_of(message)); }
+
+void drop_hold(Tables& t, Seq message) { t.holds.remove(message, hold_of(message)); }
+
+void begin_held(Context& context, const Envelope& e, MessageRef message, MessageRef question,
+                std::string why) {
+  Tables& t = context.t;
+  const Seq seq = t.messages.message(message).seq;
+  const Seq asked = question == none ? Seq{} : t.messages.message(question).seq;
+  const std::string what = question == none ? "a message to " + std::string(e.receivers.front())
+                                            : "an answer to " + std::string(e.receivers.front());
+  begin_approval(context,
+                 {.record = seq,
+                  .message = e.id,
+                  .native_id = std::string(e.native_id),
+                  .asker = t.agents[context.actor].name,
+                  .summary = std::string(base::cut(
+                      (e.subject.empty() ? what : std::string(e.subject)) + ": " + std::move(why),
+                      t.rules.reason_bytes_max)),
+                  .digest = digest_of(t.messages.message(message)),
+                  .priority = e.priority,
+                  .held = seq,
+                  .question = asked,
+                  .status = e.status});
+  if (question == none) {
+    stop_timer(t, seq, seq);
+    return;
+  }
+  stop_timer(t, asked, seq);
+  // Its sender has done the work: it does not get the request again while people think.
+  const DeliveryRef given = t.messages.delivery_to(question, context.actor);
+  if (given != none && !is_final(t.messages.delivery(given).state)) {
+    context.dispatch.settle(given, State::acked);
+    context.dispatch.pump(context.actor);
+  }
+}
+
+void end_held(Dispatch& dispatch, const Approval& approval, std::string_view modification) {
+  if (approval.held.n == 0) {
+    return;
+  }
+  Tables& t = dispatch.t;
+  const MessageRef message = t.messages.find(approval.held);
+  const bool is_approved =
+      approval.state == ApprovalState::approved || approval.state == ApprovalState::modified;
+  // What expired or was refused meanwhile cannot pass, whatever was decided.
+  if (message != none && is_approved && t.messages.message(message).open > 0) {
+    pass(dispatch, approval, message, modification);
+    return;
+  }
+  drop_hold(t, approval.held);
+  const AgentRef sender = t.agents.find(approval.asker);
+  if (message != none) {
+    for (const DeliveryRef ref : open_deliveries(t, message)) {
+      const AgentRef receiver = t.messages.delivery(ref).receiver;
+      dispatch.withdraw(ref, std::string(approval_state_name(approval.state)) + " by " +
+                                 approval.decided_by);
+      dispatch.pump(receiver);
+    }
+  }
+  if (message != none && !is_approved) {
+    discard_letters(dispatch, message);
+  }
+  // Who takes its answer back may answer in other words.
+  const bool is_over =
+      approval.state != ApprovalState::withdrawn || approval.decided_by != approval.asker;
+  if (approval.question.n != 0 && is_over && sender != none) {
+    fail_question(dispatch, approval, sender);
+  }
+  Requests(t, dispatch).settle();  // what waited for the message itself
+  // The time of what is still waited for goes on.
+  start_timer(t, approval.question, approval.held);
+  start_timer(t, approval.held, approval.held);
+}
+
+void restore_held(Tables& t) {
+  for (const auto& [id, approval] : t.approvals.all()) {
+    if (approval.is_open() && approval.held.n != 0) {
+      hold_for_approval(t, approval.held);
+    }
+  }
+}
+
+}  // namespace parley::core

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/machine/context.h"
+
+namespace parley::core {
+
+// Messages that pass on only when people say so (SP-07, in any dialect): one whose sender says that
+// it needs approval, and an answer to a request that says so of its answers, or wants more
+// confidence than the answer has. Such a message is held (core/holds) while its approval is pending
+// (core/humans/approvals.h), and the timer of the request stands still.
+
+// What answers to this message need people for, as `Message::approve_below` has it.
+int32_t approve_below(const Envelope& e);
+
+// Why people must approve the message before it passes on; empty: they need not. `question` is what
+// it answers, or none.
+std::string why_held(const ConstContext& context, const Envelope& e, MessageRef question);
+
+// Whether it may be: an agent that waits for people has a share, and one answer of it waits at a
+// time. `why` is empty for a message that needs nobody.
+Checked check_held(const ConstContext& context, const Send& command, MessageRef question,
+                   std::string_view why);
+
+// From now on all deliveries of the message are held. Before there are any.
+void hold_for_approval(Tables& t, Seq message);
+// It is not needed after all.
+void drop_hold(Tables& t, Seq message);
+
+// The message is accepted and held: people are asked.
+void begin_held(Context& context, const Envelope& e, MessageRef message, MessageRef question,
+                std::string why);
+
+// What becomes of the message of an approval that has just ended; nothing where it has none.
+// Approved and modified, it goes on as if it had just arrived. Else it is withdrawn, and whoever
+// waits for the answer is told why there is none.
+void end_held(Dispatch& dispatch, const Approval& approval, std::string_view modification);
+
+// A snapshot has the approvals, and not the holds that follow from them.
+void restore_held(Tables& t);
+
+}  // namespace parley::core
