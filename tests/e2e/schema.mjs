@@ -63,6 +63,11 @@ export class Schemas {
         const tried = any.map((one) => go(one));
         if (!tried.some((faults) => faults.length === 0)) fail(`fits none: ${tried.map((faults) => faults.join('; ')).join(' | ')}`);
       },
+      oneOf: (choices) => {
+        const tried = choices.map((one) => go(one));
+        const fitting = tried.filter((faults) => faults.length === 0).length;
+        if (fitting !== 1) fail(`fits ${fitting} instead of one: ${tried.map((faults) => faults.join('; ')).join(' | ')}`);
+      },
       if: (condition) => {
         const branch = go(condition).length === 0 ? schema.then : schema.else;
         if (branch) found.push(...go(branch));

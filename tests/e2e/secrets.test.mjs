@@ -100,7 +100,7 @@ for (const policy of ['redact', 'refuse']) {
     });
 
     it('nor one by a tool of MCP', async () => {
-      const { text } = await tool(ana, 'sendMessage', { to: 'bo', content: `here is ${token}` });
+      const { text } = await tool(ana, 'sendMessage', { to: 'bo', type: 'status', content: `here is ${token}` });
       texts.push(text);
       assert.ok(text.includes(redacts ? 'was replaced' : 'SECRET_FOUND'), text);
     });
@@ -136,7 +136,7 @@ for (const policy of ['redact', 'refuse']) {
       const asked = await ana.call('POST', '/v1/approvals', { body: { summary: 'deploy', action: { env: { KEY: token } } } });
       if (!redacts) refused(asked, '/action/env/KEY');
       else {
-        assert.equal(asked.status, 201, asked.text);
+        assert.equal(asked.status, 202, asked.text);
         const shown = await ana.call('GET', `/v1/approvals/${asked.json.id}`);
         texts.push(asked.text, shown.text);
         assert.equal(shown.json.proposal.action.env.KEY, inPlace);

@@ -106,7 +106,8 @@ timeout = "10m"
     assert.equal(passed.message_id, completion);
     assert.equal(passed.in_reply_to, delegation);
     assert.equal((await mia.call('POST', `/v1/approvals/${approval.id}/decision`, { body: { decision: 'approve' } })).json.code, 'CONFLICT');
-    assert.equal((await waiting(orchestrator)).filter((each) => each.message_type === 'task_completion').length, 1);
+    const { json: state } = await triage.delivery(completion);
+    assert.deepEqual(state.deliveries.map(({ receiver, state: how }) => [receiver, how]), [['orchestrator', 'read']]);
   });
 
   it('SP-08: the audit has who decided what', async () => {

@@ -144,7 +144,7 @@ class Encoder : MemberWriter {
     write(Field::message_id, true, [&] { write_id(e_.native_id, e_.id); });
     write_answered();
     write(Field::timestamp, true, [&] { out_.time(e_.created); });
-    write(Field::from_agent, true, [&] { out_.text(e_.sender); });
+    write(Field::from_agent, true, [&] { out_.text(speaks_for()); });
     if (context.stands_in) {  // a task that was given to it must not read as another's
       write_key(Field::to_agent);
       out_.text(context.recipient);
@@ -259,6 +259,15 @@ class Encoder : MemberWriter {
     out_.end_object();
   }
 
+  bool is_made_by_broker() const {
+    return e_.via == core::Via::broker && e_.kind == Kind::response && !e_.on_behalf_of.empty();
+  }
+
+  // A failure that the broker makes is in the name of the worker that was asked (SP-05).
+  std::string_view speaks_for() const {
+    return is_made_by_broker() ? e_.on_behalf_of.front() : e_.sender;
+  }
+
   bool has_whole_seconds() const {
     return e_.response_timeout.us > 0 && e_.response_timeout.us % second_us == 0 &&
            e_.response_timeout.us / second_us <= timeout_seconds_max;
@@ -279,6 +288,9 @@ class Encoder : MemberWriter {
       out_.key("confidence_score").null();
     }
     out_.key("rationale").text(rationale);
+    if (is_made_by_broker()) {
+      out_.key("made_by").text(e_.sender);
+    }
     if (outcome == Outcome::failure) {
       write_error(rationale, body);
     }
@@ -296,7 +308,7 @@ class Encoder : MemberWriter {
     };
     out_.key("error").object().key("error_type");
     out_.text(text("error_type", e_.status == Status::declined ? "declined" : "error"));
-    out_.key("error_message").text(text("error_message", base::cut(rationale, title_bytes_max)));
+    out_.key("error_message").text(text("detail", base::cut(rationale, title_bytes_max)));
     const auto count = body.find("retry_count").as_int64();
     if (e_.via == core::Via::broker && count && *count >= 0) {
       out_.key("retry_count").number(*count);

@@ -454,6 +454,32 @@ TEST(SuperpromptAndOthers, DecisionIsToldInWords) {
   EXPECT_EQ(member(encoded(other), "subject"), R"("an approval was decided")");
 }
 
+// SP-05: the failure of a task that ran out is in the worker's name, and says who made it.
+TEST(Superprompt, FailureOfTheBrokerSpeaksForTheWorker) {
+  Envelope failure;
+  failure.id = *uuid_of("f47ac10b-58cc-4372-a567-0e02b2c3d479");
+  failure.kind = core::Kind::response;
+  failure.status = core::Status::error;
+  failure.sender = "parley";
+  failure.receivers = {"orchestrator"};
+  failure.on_behalf_of = {"triage"};
+  failure.in_reply_to = *uuid_of("7c9e6679-7425-40de-944b-e07fc1f90ae7");
+  failure.subject = "a task failed";
+  failure.body =
+      R"({"event":"task_failed","error_type":"timeout","detail":"no answer in 5m",)"
+      R"("retry_count":3,"is_recoverable":false,"suggested_action":"look at triage"})";
+  const std::string text = encoded(failure);
+  EXPECT_EQ(member(text, "message_type"), R"("task_completion")");
+  EXPECT_EQ(member(text, "from_agent"), R"("triage")");
+  EXPECT_EQ(member(text, "made_by"), R"("parley")");
+  EXPECT_EQ(member(text, "status"), R"("failure")");
+  EXPECT_EQ(member(text, "error"),
+            R"({"error_type":"timeout","error_message":"no answer in 5m","retry_count":3,)"
+            R"("is_recoverable":false,"suggested_action":"look at triage"})");
+  failure.via = core::Via::http;  // an agent that only says so
+  EXPECT_EQ(member(encoded(failure), "from_agent"), R"("parley")");
+}
+
 // XD-01: a message that went to and fro does not grow.
 TEST(SuperpromptAndOthers, ToAndFroDoesNotGrow) {
   for (const Dialect other : {Dialect::flow, Dialect::collab, Dialect::inbox}) {

@@ -268,6 +268,16 @@ std::string Schemas::check_choice(std::string_view keyword, Json rule, Json sche
     }
     return keyword == "anyOf" ? text("fits none: {}", faults) : "";
   }
+  if (keyword == "oneOf") {
+    size_t fitting = 0;
+    std::string faults;
+    for (const Json each : rule.elements()) {
+      const std::string fault = check(each, value, scope);
+      fitting += fault.empty() ? 1 : 0;
+      faults += (faults.empty() ? "" : " | ") + fault;
+    }
+    return fitting == 1 ? "" : text("fits {} instead of one: {}", fitting, faults);
+  }
   if (keyword == "not") {
     return check(rule, value, scope).empty() ? text("{} fits what it must not", shown(value)) : "";
   }
