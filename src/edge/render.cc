@@ -313,6 +313,9 @@ void render_notification(const core::Envelope& envelope, const core::Message& me
       !message.is_task) {
     out.key("question").boolean(true);
   }
+  if (message.mark != core::Mark::plain) {
+    out.key("mark").plain(core::word_of(message.mark));
+  }
   if (!redirected_from.empty()) {
     out.key("redirected_from").text(redirected_from);
   }

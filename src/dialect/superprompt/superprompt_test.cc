@@ -474,8 +474,8 @@ TEST(Superprompt, FailureOfTheBrokerSpeaksForTheWorker) {
   EXPECT_EQ(member(text, "made_by"), R"("parley")");
   EXPECT_EQ(member(text, "status"), R"("failure")");
   EXPECT_EQ(member(text, "error"),
-            R"({"error_type":"timeout","error_message":"no answer in 5m","retry_count":3,)"
-            R"("is_recoverable":false,"suggested_action":"look at triage"})");
+            R"({"error_message":"no answer in 5m","error_type":"timeout","is_recoverable":false,)"
+            R"("retry_count":3,"suggested_action":"look at triage"})");
   failure.via = core::Via::http;  // an agent that only says so
   EXPECT_EQ(member(encoded(failure), "from_agent"), R"("parley")");
 }

@@ -278,7 +278,10 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
     }
   }
   const core::Rules& rules = context_.tables(caller.workspace).rules;
-  auto passed = screened(message, core::secrets_policy(rules, codec.dialect));
+  // The stricter of both: who sends in another dialect is the same sender.
+  const core::Dialect own = context_.tables(caller.workspace).agents[caller.ref].dialect;
+  auto passed = screened(message, std::max(core::secrets_policy(rules, codec.dialect),
+                                           core::secrets_policy(rules, own)));
   if (!passed) {
     context_.metrics.messages.refused(passed.error().code, caller.name);
     done(std::unexpected(passed.error()), {});

@@ -154,8 +154,8 @@ constexpr Row rows[] = {
      R"("action")", session_out, adds, &Tools::session},
     {"askHuman", "Ask a human",
      "Ask a human and wait: your own user where the client can ask, else the human in `to` "
-     "(human:NAME). Call it before what cannot be undone, or when only a person can decide. "
-     "kind approval asks those who may approve: go on only if answer is approved.",
+     "(human:NAME). Call it before what cannot be undone. kind approval asks those who may "
+     "approve: go on only if answer is approved.",
      R"("question":{"type":"string"},"options":{"type":"array","items":{"type":"string"}},"to":)"
      R"({"type":"string"},"seconds":{"type":"integer","description":"1-600, default 120"},"kind":)"
      R"({"enum":["answer","approval"]})",

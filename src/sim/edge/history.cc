@@ -145,6 +145,7 @@ void History::judge() const {
         run_.fail("history", text("{}'s outbox has {} {} times: {}", agent->name(), sent.id,
                                   listed->second.times, listed->second.body));
       } else if (is_told && sent.kind == "topic" &&
+                 agent->profile().role != "orchestrator" &&  // it looks after the topics (FL-24)
                  listed->second.body.find(R"("deliveries":[])") == std::string::npos) {
         run_.fail("privacy", text("{} published {} and its outbox names who subscribes: {}",
                                   agent->name(), sent.id, listed->second.body));

@@ -180,8 +180,10 @@ void Workload::some_absence(core::Send& send, const Memory::Sent& sent) {
   Random& random = setting_.random;
   const bool may_fail = send.envelope.dialect == core::Dialect::collab ||
                         std::set(sent.receivers.begin(), sent.receivers.end()).size() > 1;
-  if (random.chance(400)) {
-    send.on_unavailable = static_cast<core::OnUnavailable>(random.below(may_fail ? 4 : 3));
+  if (random.chance(500)) {
+    send.on_unavailable = random.chance(400)
+                              ? core::OnUnavailable::redirect
+                              : static_cast<core::OnUnavailable>(random.below(may_fail ? 4 : 3));
   }
   if (random.chance(300)) {
     send.wait = base::milliseconds(random.pick(std::array<int64_t, 4>{0, 50, 2'000, 20'000}));

@@ -111,7 +111,7 @@ Command Workload::some_approval(Ask& ask) {
     core::Register command;
     command.name = keep(agent_name(random.below(agents)));
     command.kind = core::PrincipalKind::human;
-    command.rights = {"moderator", "approver"};
+    command.rights = {"moderator", "approver", "maintainer"};
     moderator_ = command.name;
     ask.actor = std::string(core::broker_name);
     return command;
