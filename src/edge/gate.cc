@@ -5,6 +5,7 @@
 
 #include "core/conversation/task_acts.h"
 #include "core/humans/approval_acts.h"
+#include "core/humans/held.h"
 
 namespace parley::edge {
 
@@ -23,6 +24,13 @@ bool is_for(const Principal& caller, const core::Message& message, const core::D
          (delivery.changed >= caller.registered && delivery.state < core::State::expired);
 }
 
+// Not what people have to approve first, nor what was taken back before it was handed out: nobody
+// let it pass (SP-07). The history has no such delivery (view/facts.cc), or one that is dead.
+bool has_passed(const core::Tables& t, core::MessageRef ref, const core::Delivery& delivery) {
+  return !core::waits_for_approval(t, t.messages.message(ref).seq) &&
+         (delivery.state != core::State::dead || delivery.attempts > 0);
+}
+
 bool is_own(const Principal& caller, std::string_view owner, base::Time since) {
   return caller.is_maintainer() || (owner == caller.name && since >= caller.registered);
 }
@@ -32,7 +40,7 @@ bool is_own(const Principal& caller, std::string_view owner, base::Time since) {
 bool has_received(const core::Tables& t, const Principal& caller, core::MessageRef ref) {
   const core::DeliveryRef delivery =
       ref == core::none ? core::none : t.messages.delivery_to(ref, caller.ref);
-  return delivery != core::none &&
+  return delivery != core::none && has_passed(t, ref, t.messages.delivery(delivery)) &&
          is_for(caller, t.messages.message(ref), t.messages.delivery(delivery));
 }
 

@@ -19,8 +19,10 @@ struct Attempt {
   Principal caller;
   RaisedFlag flag;
   node::Broker::Done done;
-  int left = 256;
+  int left = 8;
 };
+
+void go_on(Context& context);
 
 void attempt(const std::shared_ptr<Attempt>& now) {
   const core::Tables& t = now->context.tables(now->caller.workspace);
@@ -34,11 +36,23 @@ void attempt(const std::shared_ptr<Attempt>& now) {
   now->context.ask(now->caller, command,
                    [now](const core::Outcome& outcome, std::span<const core::Effect> effects) {
                      if (!outcome && outcome.error().code == Code::conflict && --now->left > 0) {
-                       attempt(now);
+                       attempt(now);  // one that came by way of another node was first
                        return;
                      }
                      now->done(outcome, effects);
+                     now->context.flags->is_busy = false;
+                     // In a later turn: what is refused at the door is told at once.
+                     now->context.deferred.push(caller_id(now->caller),
+                                                [&context = now->context] { go_on(context); });
                    });
+}
+
+void go_on(Context& context) {
+  FlagLine& line = *context.flags;
+  if (!line.is_busy && !line.waiting.empty()) {
+    line.is_busy = true;
+    line.waiting.pop()();
+  }
 }
 
 }  // namespace
@@ -66,7 +80,27 @@ void raise_flag(Context& context, const Principal& caller, RaisedFlag flag,
   }
   flag.problem = base::cut(flag.problem, rules.reason_bytes_max);
   flag.summary = base::cut(flag.summary, rules.reason_bytes_max);
-  attempt(std::make_shared<Attempt>(context, caller, std::move(flag), std::move(done)));
+  FlagLine& line = *context.flags;
+  const net::CallerId id = caller_id(caller);
+  if (line.counts[id] >= FlagLine::per_caller_max) {
+    done(std::unexpected(Error{Code::overloaded,
+                               "you have " + std::to_string(FlagLine::per_caller_max) +
+                                   " flags on their way; send this one again when they are told",
+                               {}}),
+         {});
+    return;
+  }
+  ++line.counts[id];
+  const auto waiting =
+      std::make_shared<Attempt>(context, caller, std::move(flag), std::move(done));
+  line.waiting.push(id, [waiting, id] {
+    std::map<net::CallerId, size_t>& counts = waiting->context.flags->counts;
+    if (--counts[id] == 0) {
+      counts.erase(id);
+    }
+    attempt(waiting);
+  });
+  go_on(context);
 }
 
 std::expected<RaisedFlag, Error> flag_at(node::Broker& broker, core::WorkspaceId workspace,

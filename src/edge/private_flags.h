@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <expected>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
+#include "base/fair_queue.h"
 #include "core/moderation/commands.h"
 #include "edge/api/call.h"
 #include "node/broker.h"
@@ -21,8 +25,17 @@ struct RaisedFlag {
   std::string summary{};
 };
 
-// Puts it before the moderators. Flags go on from each other one at a time: one that was overtaken
-// is asked for again.
+// Flags go on from each other: one of a broker is on its way at a time, and callers take turns.
+// Else all that are on their way but one would be journaled in vain, at the cost of their senders.
+struct FlagLine {
+  static constexpr size_t per_caller_max = 64;
+
+  base::FairQueue<std::function<void()>> waiting;
+  std::map<net::CallerId, size_t> counts;  // of those that wait, by caller
+  bool is_busy = false;
+};
+
+// Puts it before the moderators, in its turn.
 void raise_flag(Context& context, const Principal& caller, RaisedFlag flag,
                 node::Broker::Done done);
 

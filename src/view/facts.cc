@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "core/humans/held.h"
 #include "core/model/wire.h"
 
 namespace parley::view {
@@ -90,6 +91,13 @@ void Facts::add(const core::Machine& machine, const core::Entry& entry,
       add_target(turn, nack->target);
     } else if (const auto* moved = std::get_if<core::ReassignTask>(&entry.command)) {
       add_moved(turn, outcome->message, moved->to);
+    } else if (const auto* decided = std::get_if<core::DecideApproval>(&entry.command)) {
+      const core::Approval* const approval = turn.tables.approvals.find(decided->id);
+      const core::MessageRef held =
+          approval == nullptr ? none : turn.tables.messages.find(approval->held);
+      if (held != none && !core::waits_for_approval(turn.tables, approval->held)) {
+        add_deliveries(turn, held);
+      }
     }
   }
 }
@@ -170,11 +178,19 @@ Seq Facts::add_send(const Applied& turn) {
   if (message == none) {
     return {};
   }
+  // What people have to approve first is its sender's alone: nobody has got it.
+  if (!core::waits_for_approval(turn.tables, turn.entry.seq)) {
+    add_deliveries(turn, message);
+  }
+  return turn.entry.seq;
+}
+
+void Facts::add_deliveries(const Applied& turn, core::MessageRef message) {
+  const core::Messages& messages = turn.tables.messages;
   for (core::DeliveryRef ref = messages.message(message).deliveries; ref != none;) {
     add_delivery(turn, ref);
     ref = messages.delivery(ref).sibling;
   }
-  return turn.entry.seq;
 }
 
 void Facts::add_effect(const Applied& turn, size_t at) {

@@ -76,6 +76,7 @@ class Facts {
   struct Applied;
 
   Seq add_send(const Applied& turn);
+  void add_deliveries(const Applied& turn, core::MessageRef message);
   void add_effect(const Applied& turn, size_t at);
   void add_delivery(const Applied& turn, core::DeliveryRef ref, bool again = false);
   void add_moved(const Applied& turn, Seq moved, std::string_view to);

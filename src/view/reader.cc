@@ -24,10 +24,13 @@ std::string involves(const std::string& who) {
 }
 // The gate of the history, twin of `may_see` in edge/gate.h: whether the viewer ?2 may see the
 // message m of its workspace ?1. What is older than ?6, when it was registered, is another's who
-// had its name, unless it was delivered since: a dead letter that was retried.
+// had its name, unless it was delivered since: a dead letter that was retried. What was dead before
+// it was handed out nobody got.
 const std::string may_see =
     "m.workspace=?1 AND (?2=-1 OR (m.sender=?2 AND m.time>=?6) OR EXISTS (SELECT 1 FROM deliveries "
-    "d WHERE d.message=m.seq AND d.receiver=?2 AND (m.time>=?6 OR (d.time>=?6 AND d.state<" +
+    "d WHERE d.message=m.seq AND d.receiver=?2 AND (d.attempts>0 OR d.state<>" +
+    std::to_string(static_cast<int>(core::State::dead)) +
+    ") AND (m.time>=?6 OR (d.time>=?6 AND d.state<" +
     std::to_string(static_cast<int>(core::State::expired)) + "))))";
 // The deliveries d of the message ?3 that the viewer may know of.
 const std::string of_message =

@@ -87,6 +87,8 @@ timeout = "10m"
     assert.equal(approval.from, 'triage');
     const { json: shown } = await mia.call('GET', `/v1/approvals/${approval.id}`);
     assert.equal(shown.proposal.action.rationale, 'It looks like a duplicate');
+    assert.equal(shown.question.message_id, delegation);
+    assert.match(shown.question.title, /issue #/);
     assert.equal((await triage.call('POST', `/v1/approvals/${approval.id}/decision`, { body: { decision: 'approve' } })).status, 403);
     await again();
   });
@@ -119,5 +121,113 @@ timeout = "10m"
     assert.match(text, /approval_asked/);
     assert.match(text, /approval_modified/);
     assert.match(text, /human:mia/);
+  });
+});
+
+describe('between supervisor and workers', () => {
+  let broker, orchestrator, triage, scribe, mia, tim;
+
+  before(async () => {
+    broker = await Broker.start();
+    orchestrator = await broker.addAgent('orchestrator', { dialect: 'superprompt', role: 'orchestrator' });
+    [triage, scribe] = await Promise.all(['triage', 'scribe'].map((name) => broker.addAgent(name, { dialect: 'superprompt', role: 'worker' })));
+    for (const [name, right] of [['mia', 'approver'], ['tim', 'moderator']]) {
+      const { json } = await broker.call('POST', '/v1/humans', { body: { name, rights: [right] } });
+      const person = { call: (method, path, options) => broker.call(method, path, { token: json.token, ...options }) };
+      if (name === 'mia') mia = person; else tim = person;
+    }
+  });
+  after(() => broker.remove());
+
+  const post = (who, body, headers = {}) => who.call('POST', '/v1/messages', { headers, body: { message_id: randomUUID(), timestamp: new Date().toISOString(), from_agent: who.id, ...body } });
+  const delegate = async (to, task = {}) => {
+    const { status, json, text } = await post(orchestrator, { message_type: 'task_delegation', to_agent: to,
+      event_context: { event_type: 'issues.opened' }, task: { description: 'look at it', ...task } });
+    assert.equal(status, 202, text);
+    return json;
+  };
+  const complete = (who, task, extra = {}) => post(who, { message_type: 'task_completion', in_reply_to: task, task_id: task, to_agent: 'orchestrator',
+    status: 'success', confidence_score: 0.5, rationale: 'the secret plan', ...extra });
+
+  it('SP-02: workers reach each other by no way', async () => {
+    const direct = await post(triage, { message_type: 'agent_health_check', to_agent: 'scribe', status: 'healthy' });
+    assert.deepEqual([direct.status, direct.json.code], [403, 'NOT_VIA_ORCHESTRATOR']);
+    const session = await triage.call('POST', '/v1/sessions', { body: { id: 's1', participants: ['scribe'], task: 'talk' } });
+    assert.deepEqual([session.status, session.json.code], [403, 'NOT_VIA_ORCHESTRATOR'], session.text);
+    const own = await triage.call('POST', '/v1/sessions', { body: { id: 's2', participants: ['orchestrator'], task: 'talk' } });
+    assert.equal(own.status, 201, own.text);
+    const invited = await triage.call('POST', '/v1/sessions/s2/participants', { body: { agent: 'scribe' }, headers: { 'If-Match': '*' } });
+    assert.equal(invited.json.code, 'NOT_VIA_ORCHESTRATOR', invited.text);
+    await until(async () => (await broker.call('GET', '/v1/agents/triage')).json.violations >= 1);
+  });
+
+  it('SP-07: what people did not let pass is read by nobody', async () => {
+    for (const decision of [undefined, 'reject', 'withdraw']) {
+      const { id, thread } = await delegate('triage', { requires_hitl: true });
+      const plan = `the secret plan ${decision ?? 'approve'}`;
+      const sent = await complete(triage, id, { rationale: plan });
+      assert.equal(sent.status, 202, sent.text);
+      if (decision) {
+        const { json } = await mia.call('GET', '/v1/approvals?state=pending');
+        const decider = decision === 'withdraw' ? triage : mia;
+        const done = await decider.call('POST', `/v1/approvals/${json.items[0].id}/decision`, { body: { decision } });
+        assert.equal(done.status, 200, done.text);
+      }
+      await broker.historyIsWhole();
+      const read = await orchestrator.read(sent.json.id);
+      assert.ok([404, 409].includes(read.status), `${decision}: ${read.text}`);
+      for (const path of [`/v1/threads/${thread}`, '/v1/messages?limit=100', '/v1/inbox']) {
+        assert.ok(!(await orchestrator.call('GET', path)).text.includes(plan), `${decision} ${path}`);
+      }
+      if (!decision) {
+        const { json } = await mia.call('GET', '/v1/approvals?state=pending');
+        await mia.call('POST', `/v1/approvals/${json.items[0].id}/decision`, { body: { decision: 'approve' } });
+        await until(async () => (await orchestrator.read(sent.json.id)).status === 200);
+        await broker.historyIsWhole();
+        assert.ok((await orchestrator.call('GET', `/v1/threads/${thread}`)).text.includes(plan));
+      }
+    }
+  });
+
+  it('SP-07: nobody claims in a completion that the broker made it', async () => {
+    const { id } = await delegate('triage');
+    const { status, json } = await complete(triage, id, { made_by: 'parley' });
+    assert.deepEqual([status, json.code, json.field], [403, 'FORBIDDEN', '/made_by']);
+  });
+
+  it('SP-09: a flag in the words of another dialect is for moderators, too', async () => {
+    const flag = { message_type: 'coc_violation_flag', to_agent: 'orchestrator', privacy_level: 'PRIVATE_TO_MODERATORS',
+      violation: { severity: 'high', confidence: 0.8, violation_type: 'harassment', location: 'MARK-4711' } };
+    const before = (await tim.call('GET', '/v1/moderation/flags')).json.total;
+    const sent = [await post(triage, flag), await post(triage, flag, { 'Parley-Dialect': 'flow' }),
+      await triage.call('POST', '/v1/messages', { headers: { 'Parley-Dialect': 'inbox' }, body: { type: 'coc_violation_flag', to: 'orchestrator', content: 'MARK-4711' } }),
+      await complete(triage, (await delegate('triage')).id, { flags: { coc_concern: 'MARK-4711 is rude' } })];
+    for (const { status, text } of sent) {
+      assert.equal(status, 202, text);
+      assert.doesNotMatch(text, /MARK-4711/);
+    }
+    assert.equal((await tim.call('GET', '/v1/moderation/flags')).json.total, before + sent.length);
+    await broker.historyIsWhole();
+    for (const path of ['/v1/dead-letters?limit=100', '/v1/messages?limit=500', '/v1/health']) {
+      assert.doesNotMatch((await broker.call('GET', path)).text, /MARK-4711/, path);
+    }
+  });
+
+  it('SP-09: many flags at once are each stored once, and cost others nothing', async () => {
+    const before = (await tim.call('GET', '/v1/moderation/flags?limit=1')).json.total;
+    const spent = async (who) => (await broker.call('GET', '/v1/health')).json.seq - who;
+    const seq = await spent(0);
+    const raised = await Promise.all(Array.from({ length: 40 }, (_, n) => (n % 2 ? scribe : triage).call('POST', '/v1/moderation/flags', { body: { flag: n } })));
+    assert.deepEqual([...new Set(raised.map(({ status }) => status))], [202]);
+    assert.equal((await tim.call('GET', '/v1/moderation/flags?limit=1')).json.total, before + 40);
+    assert.ok(await spent(seq) < 200, `${await spent(seq)} entries`);
+  });
+
+  it('SP-11: a superprompt agent that writes in another dialect has its secrets redacted, too', async () => {
+    const token = ['gh', 'p_', '0123456789abcdefghijABCDEFGHIJ012345'].join('');
+    const { status, json, text } = await orchestrator.call('POST', '/v1/messages?lenient=true', { headers: { 'Parley-Dialect': 'flow' },
+      body: { type: 'notification', receiver: 'triage', payload: { content_type: 'text', body: `use ${token}` } } });
+    assert.equal(status, 202, text);
+    assert.doesNotMatch((await triage.read(json.id)).text, new RegExp(token));
   });
 });

@@ -57,6 +57,30 @@ struct Shape {
 
 constexpr size_t distinct_min = 8;
 
+bool is_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+// Whether the character before `at` is the last of an escape that stands as text: a backslash and n
+// in JSON inside of a string, `%20` in a URL. What follows it begins a word.
+bool ends_escape(std::string_view text, size_t at) {
+  constexpr size_t unit = 6;  // a backslash, u and four digits
+  if (at >= 2 && text[at - 2] == '\\') {
+    return std::string_view("ntrbfv0").find(text[at - 1]) != std::string_view::npos;
+  }
+  if (at >= 3 && text[at - 3] == '%') {
+    return is_hex(text[at - 2]) && is_hex(text[at - 1]);
+  }
+  return at >= unit && text[at - unit] == '\\' && text[at - unit + 1] == 'u' &&
+         is_hex(text[at - 1]) && is_hex(text[at - 2]) && is_hex(text[at - 3]) &&
+         is_hex(text[at - 4]);
+}
+
+// Whether the word that begins at `at` only goes on there.
+bool goes_on(std::string_view text, size_t at, IsPart is_part) {
+  return at > 0 && (is_alnum(text[at - 1]) || is_part(text[at - 1])) && !ends_escape(text, at);
+}
+
 // The secret whose prefix ends behind `last`. Before it is no letter and no digit; nor `_` or `-`
 // where those are parts of the body, so that a long chain of prefixes is looked at once.
 Found token_at(std::string_view text, size_t last, const Shape& shape) {
@@ -65,7 +89,7 @@ Found token_at(std::string_view text, size_t last, const Shape& shape) {
     return std::nullopt;
   }
   const size_t begin = end - shape.prefix.size();
-  if (begin > 0 && (is_alnum(text[begin - 1]) || shape.is_part(text[begin - 1]))) {
+  if (goes_on(text, begin, shape.is_part)) {
     return std::nullopt;
   }
   const size_t size = run(text, end, shape.is_part);
@@ -237,7 +261,7 @@ Found at_capital_a(std::string_view text, size_t at) {
   }
   const IsPart is_part = is_aws ? is_part_of_key_id : is_part_of_base64url;
   const size_t size = is_aws ? 20 : 39;
-  if (at > 0 && (is_alnum(text[at - 1]) || is_part(text[at - 1]))) {
+  if (goes_on(text, at, is_part)) {
     return std::nullopt;
   }
   const std::string_view body = text.substr(at, size);
@@ -252,7 +276,7 @@ Found at_capital_a(std::string_view text, size_t at) {
 // Three parts in base64url with dots between; the first is an object of JSON. `at` is the J of eyJ.
 Found at_capital_j(std::string_view text, size_t at) {
   if (at < 2 || text[at - 1] != 'y' || text[at - 2] != 'e' ||
-      (at > 2 && is_base64url(text[at - 3]))) {
+      goes_on(text, at - 2, is_part_of_base64url)) {
     return std::nullopt;
   }
   constexpr std::array<size_t, 3> sizes_min = {10, 8, 16};

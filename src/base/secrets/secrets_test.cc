@@ -99,6 +99,16 @@ TEST(Secrets, FindsTokensOfKnownForms) {
                jwt);
 }
 
+TEST(Secrets, FindsThemBehindEscapesThatStandAsText) {
+  const std::string token = joined({"gh", "p_", body(36)});
+  for (const std::string_view before : {"line\\n", "a\\t", "x\\u000a", "q=%20", "q=%3D"}) {
+    EXPECT_EQ(without_secrets(joined({before, token})), joined({before, redaction(github_token)}));
+  }
+  for (const std::string_view before : {"abc", "u00a", "20"}) {
+    EXPECT_TRUE(find_secrets(joined({before, token})).empty()) << before;
+  }
+}
+
 TEST(Secrets, FindsPrivateKeys) {
   for (const std::string_view label :
        {"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY",

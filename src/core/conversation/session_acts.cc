@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "core/agents/hub.h"
 #include "core/holds/hold_acts.h"
 #include "core/limits/admission.h"
 #include "core/machine/context.h"
@@ -35,6 +36,17 @@ std::unexpected<Error> is_over(const Session& session) {
                                          std::string(session_status_words[session.status]) +
                                          " since " + base::format_time(session.ended) +
                                          "; start another");
+}
+
+// What is shared in a session is said to all in it (SP-02).
+Checked check_may_invite(const ConstContext& context, AgentRef invited, std::string field) {
+  if (context.actor == none || may_write_to(context.t, context.actor, invited)) {
+    return {};
+  }
+  return refuse(Code::not_via_orchestrator,
+                quoted(context.t.agents[invited].name) +
+                    " is a worker, and workers talk by way of an orchestrator; let one invite it",
+                std::move(field));
 }
 
 std::unexpected<Error> too_many_participants(const Rules& rules) {
@@ -74,7 +86,9 @@ uint64_t notices_of(const Session& session, SessionAct act, std::string_view by)
   return 0;
 }
 
-Checked check_newcomer(const Tables& t, const Session& session, std::string_view name) {
+Checked check_newcomer(const ConstContext& context, const Session& session,
+                       std::string_view name) {
+  const Tables& t = context.t;
   const AgentRef ref = t.agents.find(name);
   if (ref == none || !t.agents[ref].is_registered()) {
     return refuse(Code::receiver_not_found, "no principal is named " + quoted_start(name),
@@ -82,6 +96,9 @@ Checked check_newcomer(const Tables& t, const Session& session, std::string_view
   }
   if (session.has(name)) {
     return refuse(Code::conflict, quoted_start(name) + " takes part already", "/agent");
+  }
+  if (auto good = check_may_invite(context, ref, "/agent"); !good) {
+    return good;
   }
   if (session.participants.size() >= t.rules.session_participants_max) {
     return refuse(Code::limit_reached, "the session has " +
@@ -146,7 +163,8 @@ Checked check_change(const ConstContext& context, const Session& session, const 
     return refuse(Code::conflict,
                   "the coordinator stays to the end; complete the session, or let it fail");
   }
-  return c.act == SessionAct::add_participant ? check_newcomer(t, session, c.subject) : Checked();
+  return c.act == SessionAct::add_participant ? check_newcomer(context, session, c.subject)
+                                              : Checked();
 }
 
 std::expected<void, Error> charge_notices(Context& context, uint64_t count) {
@@ -295,6 +313,9 @@ Checked check(const ConstContext& context, const StartSession& c) {
     if (ref == none || !t.agents[ref].is_registered()) {
       return refuse(Code::receiver_not_found, "no principal is named " + quoted_start(name),
                     "/participants");
+    }
+    if (auto good = check_may_invite(context, ref, "/participants"); !good) {
+      return good;
     }
   }
   if (const AgentRef ref = t.agents.find(coordinator);

@@ -67,8 +67,8 @@ Checked check_approvers(const ConstContext& context, const AskApproval& command)
     if (ref == none || !may_approve(t.agents[ref])) {
       return refuse(Code::bad_request,
                     quoted_start(name) +
-                        " may not approve anything; name people with the right `approver`, or "
-                        "nobody to ask all of them",
+                        " may not approve anything; name people with the right `approver` "
+                        "(human:NAME), or nobody to ask all of them",
                     field);
     }
     if (ref == context.actor ||
@@ -105,12 +105,14 @@ std::vector<std::string> deciders(const Tables& t, const Approval& approval) {
 }
 
 // Who is told: those who may decide. Where nobody may, those who answer for the workspace, who can
-// reject it.
+// reject it; of a message that waits only people, since an agent may be the one who is to get it.
 std::vector<std::string> told_of(const Tables& t, const Approval& approval) {
   std::vector<std::string> names = deciders(t, approval);
   if (names.empty()) {
     for (const AgentRef ref : t.agents.stewards()) {
-      names.push_back(t.agents[ref].name);
+      if (approval.held.n == 0 || t.agents[ref].kind != PrincipalKind::agent) {
+        names.push_back(t.agents[ref].name);
+      }
     }
   }
   names.resize(std::min(names.size(), told_max));
@@ -421,6 +423,7 @@ void leave_approvals(Dispatch& dispatch, std::string_view name) {
                        .by = broker_sender,
                        .comment = "who asked is gone",
                        .at = dispatch.t.now});
+    broker_topics::audit(dispatch, "approval_withdrawn", broker_sender, std::to_string(id));
     end_held(dispatch, *approvals.find(id), {});
   }
   for (const uint64_t id : approvals.open_ids_with(name)) {

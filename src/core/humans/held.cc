@@ -55,7 +55,9 @@ ProposalDigest digest_of(const Message& message) {
 
 void stop_timer(Tables& t, Seq request, Seq held) {
   PendingRequest* const pending = t.pending.find_request(request);
-  if (pending != nullptr && (pending->awaited == Awaited::answer || request == held)) {
+  // A second answer that waits stops nothing: the timer goes on when the first is decided.
+  const bool runs = pending != nullptr && pending->held.n == 0;
+  if (runs && (pending->awaited == Awaited::answer || request == held)) {
     pending->held = held;
     pending->left = std::max(Duration{}, pending->due - t.now);
     t.pending.set_due(*pending, base::time_max);
@@ -132,6 +134,13 @@ void pass_answer(Dispatch& dispatch, const Approval& approval, MessageRef messag
   (void)enter_task(context, e, route, message, question);
 }
 
+// The work of its sender counts now (SP-10). How sure it was nobody knows here any more.
+void note_passed(Tables& t, const Approval& approval, MessageRef message, MessageRef question) {
+  t.agents[t.messages.message(message).sender].work.answered(
+      t.now, {.well = approval.status != Status::error && approval.status != Status::declined,
+              .after = t.now - t.messages.message(question).time});
+}
+
 void pass(Dispatch& dispatch, const Approval& approval, MessageRef message,
           std::string_view modification) {
   Tables& t = dispatch.t;
@@ -139,6 +148,8 @@ void pass(Dispatch& dispatch, const Approval& approval, MessageRef message,
   start_timer(t, approval.question, approval.held);  // an answer ends it
   if (question != none &&
       t.messages.delivery_to(question, t.messages.message(message).sender) != none) {
+    dispatch.renew_expiry(message);
+    note_passed(t, approval, message, question);
     pass_answer(dispatch, approval, message, question);
   }
   if (approval.state == ApprovalState::modified) {
@@ -162,6 +173,13 @@ void fail_question(Dispatch& dispatch, const Approval& approval, AgentRef sender
                           quoted(approval.decided_by) +
                           (approval.comment.empty() ? "" : ": " + approval.comment);
   const PendingRequest* const pending = t.pending.find_request(approval.question);
+  // Others who were asked may still answer, or another answer waits for people.
+  const bool is_waited_for =
+      pending != nullptr &&
+      (pending->held != approval.held || !open_deliveries(t, question).empty());
+  if (is_waited_for) {
+    return;
+  }
   const int64_t retries = pending == nullptr ? 0 : int64_t{pending->retries};
   const bool is_pending = pending != nullptr && pending->held == approval.held;
   if (is_pending) {
@@ -263,6 +281,12 @@ Checked check_held(const ConstContext& context, const Send& command, MessageRef 
                                             .priority = command.envelope.priority});
 }
 
+bool waits_for_approval(const Tables& t, Seq message) {
+  const auto& all = t.holds.all();
+  const auto at = all.empty() ? all.end() : all.find(message);
+  return at != all.end() && std::ranges::find(at->second, hold_of(message)) != at->second.end();
+}
+
 void hold_for_approval(Tables& t, Seq message) { t.holds.add(message, hold_of(message)); }
 
 void drop_hold(Tables& t, Seq message) { t.holds.remove(message, hold_of(message)); }
@@ -271,7 +295,11 @@ void begin_held(Context& context, const Envelope& e, MessageRef message, Message
                 std::string why) {
   Tables& t = context.t;
   const Seq seq = t.messages.message(message).seq;
-  const Seq asked = question == none ? Seq{} : t.messages.message(question).seq;
+  // Who no longer has the request, since another got it, moves nothing of it.
+  const DeliveryRef given =
+      question == none ? none : t.messages.delivery_to(question, context.actor);
+  const bool is_asked = given != none && t.messages.delivery(given).state < State::expired;
+  const Seq asked = is_asked ? t.messages.message(question).seq : Seq{};
   const std::string what = question == none ? "a message to " + std::string(e.receivers.front())
                                             : "an answer to " + std::string(e.receivers.front());
   begin_approval(context,
@@ -287,14 +315,18 @@ void begin_held(Context& context, const Envelope& e, MessageRef message, Message
                   .held = seq,
                   .question = asked,
                   .status = e.status});
-  if (question == none) {
+  if (!is_asked) {
     stop_timer(t, seq, seq);
     return;
   }
   stop_timer(t, asked, seq);
+  // An answer has as long as people have. It lives as long as any other when it passes.
+  const Time deadline = t.now + t.rules.approval_timeout;
+  if (t.messages.message(message).expires <= deadline) {
+    t.messages.deadlines.set_expiry(message, deadline + base::hours(1));
+  }
   // Its sender has done the work: it does not get the request again while people think.
-  const DeliveryRef given = t.messages.delivery_to(question, context.actor);
-  if (given != none && !is_final(t.messages.delivery(given).state)) {
+  if (!is_final(t.messages.delivery(given).state)) {
     context.dispatch.settle(given, State::acked);
     context.dispatch.pump(context.actor);
   }

@@ -25,6 +25,9 @@ std::string why_held(const ConstContext& context, const Envelope& e, MessageRef 
 Checked check_held(const ConstContext& context, const Send& command, MessageRef question,
                    std::string_view why);
 
+// Whether people have not decided yet whether the message passes on.
+bool waits_for_approval(const Tables& t, Seq message);
+
 // From now on all deliveries of the message are held. Before there are any.
 void hold_for_approval(Tables& t, Seq message);
 // It is not needed after all.

@@ -183,8 +183,9 @@ MessageRef add_message(Context& context, const Envelope& e, const Route& route, 
   return t.messages.add(message);
 }
 
-// What the broker sees of its sender's work, and what that one says of it (SP-10).
-void note_work(Tables& t, AgentRef sender, const Envelope& e, const SendPlan& plan,
+// What the broker sees of its sender's work, and what that one says of it (SP-10). `question` is
+// what it answers; none where it is no answer, or does not pass on now.
+void note_work(Tables& t, AgentRef sender, const Envelope& e, MessageRef question,
                MessageRef message) {
   if (sender == none) {
     return;
@@ -192,10 +193,10 @@ void note_work(Tables& t, AgentRef sender, const Envelope& e, const SendPlan& pl
   if (e.kind == Kind::health_report) {
     t.agents[sender].work.report = t.messages.message(message).seq;
   }
-  if (plan.answers) {
+  if (question != none) {
     t.agents[sender].work.answered(
         t.now, {.well = e.status != Status::error && e.status != Status::declined,
-                .after = t.now - t.messages.message(plan.question).time,
+                .after = t.now - t.messages.message(question).time,
                 .confidence_ppm = e.confidence_ppm});
   }
 }
@@ -250,11 +251,11 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
   if (t.messages.message(message).is_memory_only()) {
     t.broadcasts.add(context.entry.seq, context.entry.id.origin);
   }
-  note_work(t, context.actor, envelope, plan, message);
   // An answer after which the task is tried again, or that people have to approve, reaches nobody.
   const auto pause = plan.question == none ? std::nullopt
                                            : pause_after(context, plan.question, envelope);
   const bool is_held = pause || !plan.held.empty();
+  note_work(t, context.actor, envelope, plan.answers && !is_held ? plan.question : none, message);
   if (is_held) {
     hold_for_approval(t, context.entry.seq);
   }

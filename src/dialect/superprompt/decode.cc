@@ -75,7 +75,7 @@ class Decoder : MemberReader {
   void take_status(const Foreign& foreign);
 
   void read_level(Json value);
-  void read_ratio(Json value);
+  void read_ratio(Json value, bool up = false);
   std::string_view text(Json value) const { return value.as_string().value_or(""); }
 
   Json message_;
@@ -146,6 +146,10 @@ bool Decoder::read_content() {
     error_ = std::move(good.error());
     return false;
   }
+  if (message_.find("made_by")) {
+    return fail(Code::forbidden, "made_by: only the broker says that it made a message",
+                "/made_by");
+  }
   switch (type_) {
     case Type::delegation:
       read_delegation();
@@ -178,9 +182,13 @@ void Decoder::read_level(Json value) {
   }
 }
 
-void Decoder::read_ratio(Json value) {
+// Down to whole parts per million, or up: what is a little less sure than was asked for is less.
+void Decoder::read_ratio(Json value, bool up) {
+  constexpr double slack = 1e-3;  // of the multiplication
   if (const auto ratio = value.as_double()) {
-    e_.confidence_ppm = static_cast<int32_t>(std::lround(*ratio * 1e6));
+    const double ppm = *ratio * 1e6;
+    e_.confidence_ppm =
+        static_cast<int32_t>(up ? std::ceil(ppm - slack) : std::floor(ppm + slack));
   }
 }
 
@@ -192,7 +200,7 @@ void Decoder::read_delegation() {
   e_.subject = base::cut(text(task.find("description")), subject_bytes_max);
   e_.correlation = text(message_.find("event_context").find("event_id"));
   read_level(task.find("priority"));
-  read_ratio(task.find("confidence_threshold"));
+  read_ratio(task.find("confidence_threshold"), true);
   if (const auto seconds = task.find("timeout_seconds").as_int64()) {
     e_.response_timeout = base::seconds(*seconds);
   }

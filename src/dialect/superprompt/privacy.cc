@@ -71,6 +71,14 @@ bool may_be_flag(Json message) {
       return true;
     }
     has_violation = has_violation || key == "violation" || key == "violationtype";
+    // A concern is true or false: who writes words there means them for moderators.
+    if (key == "flags") {
+      const auto kind = member.value.find("coc_concern").kind();
+      if (kind == lib::JsonKind::string || kind == lib::JsonKind::object ||
+          kind == lib::JsonKind::array) {
+        return true;
+      }
+    }
   }
   return has_violation && !is_other;
 }

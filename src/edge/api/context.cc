@@ -9,6 +9,7 @@
 #include "edge/api/route.h"
 #include "edge/api/submission.h"
 #include "edge/api/waiting.h"
+#include "edge/private_flags.h"
 #include "edge/push.h"
 #include "edge/signs_of_life.h"
 
@@ -40,6 +41,7 @@ Context::Context(node::Broker& broker_used, base::Clock& clock_used, Options opt
       blocked(std::make_unique<BlockedCalls>(*this)),
       listings(std::make_unique<Listings>(*this)),
       mail_waits(std::make_unique<MailWaits>(*this)),
+      flags(std::make_unique<FlagLine>()),
       submissions(std::make_unique<Submissions>(*this)),
       history(std::make_unique<History>(*this, options.questions_per_principal_max)),
       pushes(std::make_unique<Pushes>(*this)) {}

@@ -33,6 +33,7 @@ namespace mcp {
 class Server;
 }
 class BlockedCalls;
+struct FlagLine;
 class History;
 class Listings;
 class MailWaits;
@@ -94,6 +95,7 @@ class Context {
   const std::unique_ptr<BlockedCalls> blocked;
   const std::unique_ptr<Listings> listings;
   const std::unique_ptr<MailWaits> mail_waits;
+  const std::unique_ptr<FlagLine> flags;  // private ones that wait for their turn
   const std::unique_ptr<Submissions> submissions;
   const std::unique_ptr<History> history;
   const std::unique_ptr<Pushes> pushes;

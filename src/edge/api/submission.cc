@@ -291,6 +291,13 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
   done = with_warnings(std::move(passed->warnings), std::move(done));
   auto command = prepare(caller, codec, message, submission);
   if (!command) {
+    // What is for moderators alone in another dialect must not be kept as a dead letter, either,
+    // wherever in the text it says so.
+    for (const dialect::Codec& other : dialect::codecs()) {
+      if (submit_unreadable(caller, other, message.raw(), command.error(), done)) {
+        return;
+      }
+    }
     context_.metrics.messages.refused(command.error().code, caller.name);
     refuse(caller, message, command.error(), in_words_of(codec, std::move(done)));
     return;
@@ -359,7 +366,7 @@ void Submissions::submit_private(const Principal& caller, const dialect::Codec& 
 
 bool Submissions::submit_unreadable(const Principal& caller, const dialect::Codec& codec,
                                     std::string_view text, const Error& error,
-                                    node::Broker::Done done) {
+                                    node::Broker::Done& done) {
   auto summary =
       codec.private_summary == nullptr ? std::nullopt : codec.private_summary.value(text, Json{});
   if (!summary) {

@@ -48,10 +48,11 @@ class Submissions {
   // Checks a message and sends it. What is wrong with it is told, and kept as a dead letter.
   void submit(const Principal& caller, const dialect::Codec& codec, lib::Json message,
               const Submission& submission, node::Broker::Done done);
-  // Puts a text that is no JSON before the moderators, where it looks like something for them
-  // alone. False: it does not, and nothing was done.
+  // Puts a text that is no message before the moderators, where it looks like something for them
+  // alone; then `done` is used up. False: it does not, and nothing was done.
   bool submit_unreadable(const Principal& caller, const dialect::Codec& codec,
-                         std::string_view text, const base::Error& error, node::Broker::Done done);
+                         std::string_view text, const base::Error& error,
+                         node::Broker::Done& done);
 
  private:
   dialect::DecodeContext decode_context(const Principal& caller, const dialect::Codec& codec,

@@ -342,6 +342,20 @@ const Approval* find_approval(Call& call) {
   return approval;
 }
 
+// What the message answers: who decides has to know what was asked.
+void render_question(const Asker& asker, const Approval& approval, JsonWriter& out) {
+  if (approval.question.n == 0) {
+    return;
+  }
+  (void)with_record<core::Send>(asker, approval.question, [&out](const core::Send& asked) {
+    const core::Envelope& e = asked.envelope;
+    const dialect::Codec& codec = dialect::codec_of(e.dialect);
+    out.key("question").object().key("message_id").text(dialect::id_in(e.dialect, e));
+    out.key("from").text(e.sender).key("title");
+    out.text(codec.title != nullptr ? codec.title(e) : std::string(e.subject)).end_object();
+  });
+}
+
 void show(const Asker& asker, const Approval& approval) {
   std::string text;
   JsonWriter out(text);
@@ -355,6 +369,7 @@ void show(const Asker& asker, const Approval& approval) {
           : with_record<core::AskApproval>(
                 asker, approval.record,
                 [&out](const core::AskApproval& asked) { out.key("proposal").raw(asked.text); });
+  render_question(asker, approval, out);
   if (good && approval.state == core::ApprovalState::modified) {
     good = with_record<core::DecideApproval>(
         asker, approval.decision,

@@ -90,11 +90,12 @@ void send(Call& call) {
   const auto message = call.context->document.parse(call.request.body);
   const auto codec = call.codec();
   auto submission = submission_of(call);
-  if (!message && codec &&
-      call.context->submissions->submit_unreadable(call.caller, *codec, call.request.body,
-                                                   message.error(),
-                                                   reply_receipt(call, codec->dialect))) {
-    return;
+  if (!message && codec) {
+    node::Broker::Done done = reply_receipt(call, codec->dialect);
+    if (call.context->submissions->submit_unreadable(call.caller, *codec, call.request.body,
+                                                     message.error(), done)) {
+      return;
+    }
   }
   if (!message || !codec || !submission) {
     call.refuse(!message ? message.error() : !codec ? codec.error() : submission.error());

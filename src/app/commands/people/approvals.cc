@@ -32,6 +32,10 @@ Table::Cell state_of(Json approval) {
 // What is asked first, then who and until when: a person reads this and decides.
 int show(Json answer, const Given& /*given*/) {
   std::printf("%s\n\n", visible(text_of(answer, "summary")).c_str());
+  if (const Json question = answer.find("question")) {
+    std::printf("It answers %s, of %s.\n\n", visible(text_of(question, "title")).c_str(),
+                visible(text_of(question, "from")).c_str());
+  }
   if (const Json proposal = answer.find("proposal")) {
     std::printf("%s\n\n", laid_out(proposal).c_str());
   }
