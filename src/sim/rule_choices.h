@@ -73,7 +73,7 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"sessions_max", {"0", "2", "4", "1000"}},
     {"task.giver_percent", {"1", "20", "60", "100"}},
     {"task.retention", {"0s", "1s", "2m", "24h"}},
-    {"tasks_max", {"1", "3", "10", "10000"}},
+    {"tasks_max", {"2", "3", "10", "10000"}},
     {"foreign", {"allow", "allow", "allow", "refuse"}},
     {"lock.lease", {"20ms", "300ms", "2s", "60s"}},
     {"lock.lease_max", {"300ms", "2s", "60s", "1h"}},

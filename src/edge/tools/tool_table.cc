@@ -136,7 +136,7 @@ constexpr Row rows[] = {
      R"("topic","content")", published_out, adds, &Tools::publish},
     {"findAgents", "Find agents",
      "Agents and humans you can write to, with role, capabilities, availability and how much waits "
-     "for each. Call it before you choose whom to ask.",
+     "for each.",
      R"("capability":{"type":"string"},"role":{"type":"string"},"name":{"type":"string",)"
      R"("description":"part of the id"})",
      "", agents_out, reads, &Tools::find_agents},
@@ -154,8 +154,7 @@ constexpr Row rows[] = {
      R"("action")", session_out, adds, &Tools::session},
     {"askHuman", "Ask a human",
      "Ask a human and wait: your own user where the client can ask, else the human in `to` "
-     "(human:NAME). Call it before what cannot be undone. kind approval asks those who may "
-     "approve: go on only if answer is approved.",
+     "(human:NAME). kind approval asks those who may approve: go on only if answer is approved.",
      R"("question":{"type":"string"},"options":{"type":"array","items":{"type":"string"}},"to":)"
      R"({"type":"string"},"seconds":{"type":"integer","description":"1-600, default 120"},"kind":)"
      R"({"enum":["answer","approval"]})",
