@@ -241,6 +241,26 @@ test('askHuman writes to a human where the client cannot ask, and says who there
   assert.equal((await asked).result.structuredContent.answer, 'do it');
 });
 
+// SP-08
+test('askHuman asks for an approval where its caller says so', { timeout: 60_000 }, async () => {
+  const client = await connect(await broker.addAgent('h-approval'));
+  const { json: lee } = await broker.call('POST', '/v1/humans', { body: { name: 'lee', rights: ['approver'] } });
+  const as = (method, path, body) => broker.call(method, path, { token: lee.token, body });
+  assert.match(await refused(client, 'askHuman', { question: 'Go?', kind: 'approval', options: ['yes'] }), /^BAD_ARGUMENTS: /);
+  for (const [decision, expected] of [[{ decision: 'approve' }, 'approved'], [{ decision: 'reject', comment: 'too early' }, 'rejected'],
+    [{ decision: 'modify', modification: { only: 'staging' } }, 'modified: {"only":"staging"}']]) {
+    const asked = call(client, 'askHuman', { question: 'May I deploy?', kind: 'approval', to: 'human:lee', seconds: 60 });
+    const { json } = await as('GET', '/v1/approvals?state=pending&for=me&wait=20s');
+    assert.equal(json.items[0].summary, 'May I deploy?');
+    await as('POST', `/v1/approvals/${json.items[0].id}/decision`, decision);
+    const { answered, from, answer, note } = await asked;
+    assert.deepEqual([answered, from, answer, note], [true, 'human:lee', expected, decision.comment]);
+  }
+  const { answered, note } = await call(client, 'askHuman', { question: 'And now?', kind: 'approval', seconds: 1 });
+  assert.equal(answered, false);
+  assert.match(note, /not approved; the decision comes to your inbox/);
+});
+
 // Of the older era, can be asked, and takes no event streams.
 async function deafClient(token) {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', Accept: 'application/json' };
