@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/hash.h"
 #include "core/limits/backpressure_acts.h"
 
 namespace parley::core {
@@ -17,8 +16,6 @@ bool is_paced(const Agent& sender, const Message& message) {
   return policy_of(sender.dialect).has_rates && sender.kind == PrincipalKind::agent &&
          message.priority != Priority::critical;
 }
-
-bool is_published(const Message& message) { return message.topic != none || message.everyone; }
 
 // A limit of the workspace, and what it allows in a minute.
 struct Limit {
@@ -54,16 +51,14 @@ Time take_channel_tokens(Tables& t, const Message& message, Time& relief) {
   return take_tokens(t, {t.buckets.at(key, t.now), per_min}, message.priority, relief);
 }
 
-// What this sender alone may have of the channel: as much as all together. What is beyond that
-// waits here and not in the line that others stand in, so that a sender with a long queue is one of
-// those who stand there and not the whole line.
-Time take_own_channel_tokens(Tables& t, const Message& message, Time& relief) {
-  const uint64_t per_min = channel_rate(t, message);
-  if (per_min == 0) {
-    return t.now;
-  }
-  const uint64_t key = base::hash64(t.agents[message.sender].name, channel_key(t, message));
-  return take_tokens(t, {t.buckets.at(key, t.now), per_min}, message.priority, relief);
+// When the turn of a publication behind another of its sender's comes, as far as is known. Moves
+// `relief` as the channel's limit will.
+Time turn_of(const Tables& t, MessageRef ref, Time& relief) {
+  const Message& message = t.messages.message(ref);
+  const Time until = t.messages.gates.due_before(ref) +
+                     cost_of(message.priority, channel_rate(t, message));
+  relief = std::max(relief, until + Duration{Bucket::minute.us - signal_mark(t).us});
+  return until;
 }
 
 // From the gates before to that of its receiver, or through it.
@@ -97,10 +92,13 @@ Passage enter_limits(Tables& t, MessageRef ref) {
   passage.relief = t.now;
   passage.until =
       take_tokens(t, {sender.buckets.out, t.rules.flow_rate_out}, message.priority, passage.relief);
-  if (is_published(message)) {
-    passage.until = std::max(passage.until, take_own_channel_tokens(t, message, passage.relief));
+  if (passage.until > t.now || !message.to_many()) {
+    return passage;
   }
-  if (passage.until <= t.now && is_published(message)) {
+  if (t.messages.gates.is_behind(ref)) {
+    passage.gate = Gate::turn;
+    passage.until = turn_of(t, ref, passage.relief);
+  } else {
     passage.gate = Gate::channel;
     passage.until = take_channel_tokens(t, message, passage.relief);
   }
@@ -116,7 +114,7 @@ bool throttle(Tables& t, DeliveryRef ref, Passage& passage) {
   }
   Gate gate = passage.gate;
   Time until = passage.until;
-  if (!is_published(message) && t.rules.flow_rate_pair > 0) {
+  if (!message.to_many() && t.rules.flow_rate_pair > 0) {
     const uint64_t key = Buckets::pair(t.agents[message.sender].name, receiver.name);
     until = std::max(until, take_tokens(t, {t.buckets.at(key, t.now), t.rules.flow_rate_pair},
                                         message.priority, passage.relief));
@@ -133,26 +131,30 @@ bool throttle(Tables& t, DeliveryRef ref, Passage& passage) {
   return true;
 }
 
-// What its sender's limit held up goes on together when it is one publication: that counts once.
+// What was held up before the limit of its channel goes on together: a publication counts once. One
+// whose turn has not come looks again later, though it is woken when it comes.
 void pass_gate(Dispatch& dispatch, DeliveryRef ref) {
   Tables& t = dispatch.t;
   const MessageRef message_ref = t.messages.delivery(ref).message;
   const Message& message = t.messages.message(message_ref);
-  if (t.messages.delivery(ref).gate != Gate::sender || !is_published(message)) {
+  const Gate passed = t.messages.delivery(ref).gate;
+  if (!is_before_channel(passed) || passed == Gate::channel || !message.to_many()) {
     pass_on_gate(dispatch, ref);
     return;
   }
+  const bool is_behind = t.messages.gates.is_behind(message_ref);
   Time relief;
-  const Time until = take_channel_tokens(t, message, relief);
+  const Time until =
+      is_behind ? t.now + Bucket::minute : take_channel_tokens(t, message, relief);
   for (DeliveryRef next = message.deliveries; next != none;) {
     const Delivery& delivery = t.messages.delivery(next);
     const DeliveryRef each = next;
     next = delivery.sibling;
-    if (delivery.gate != Gate::sender) {
+    if (!is_before_channel(delivery.gate) || delivery.gate == Gate::channel) {
       continue;
     }
     if (until > t.now) {
-      t.messages.gates.hold_up(each, Gate::channel, until);
+      t.messages.gates.hold_up(each, is_behind ? Gate::turn : Gate::channel, until);
     } else {
       pass_on_gate(dispatch, each);
     }

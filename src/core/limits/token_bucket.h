@@ -13,9 +13,9 @@
 
 namespace parley::core {
 
-// What a delivery waits for. It passes the limits in this order, and books at each when it gets
-// there: what one sender has waiting takes nothing from the others. What its receiver could not
-// take waits for the next try. Written into snapshots: never renumber.
+// What a delivery waits for. It passes the limits in this order, with its turn before its channel,
+// and books at each when it gets there: what one sender has waiting takes nothing from the others.
+// What its receiver could not take waits for the next try. Written into snapshots: never renumber.
 enum class Gate : uint8_t {
   open = 0,      // before none
   sender = 1,    // what its sender may send, in all and to this receiver
@@ -24,10 +24,15 @@ enum class Gate : uint8_t {
   presence = 4,  // its receiver was away, and it must not wait until that one is back
   room = 5,      // its receiver's inbox was full
   removed = 6,   // its receiver was removed: a tick makes a dead letter of it
+  turn = 7,      // its sender's publication before it has still to pass the channel's limit
 };
-constexpr Gate gate_last = Gate::removed;
+constexpr Gate gate_last = Gate::turn;
 // Whether it is not in the inbox meanwhile, and takes no room there.
-constexpr bool is_outside(Gate gate) { return gate >= Gate::presence; }
+constexpr bool is_outside(Gate gate) { return gate >= Gate::presence && gate <= Gate::removed; }
+// Whether a publication has not passed the limit of its channel there.
+constexpr bool is_before_channel(Gate gate) {
+  return gate == Gate::sender || gate == Gate::turn || gate == Gate::channel;
+}
 // Whether it is tried again.
 constexpr bool is_tried(Gate gate) { return gate == Gate::presence || gate == Gate::room; }
 // Whether a rate limit holds it up.

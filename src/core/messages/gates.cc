@@ -2,6 +2,7 @@
 #include "core/messages/gates.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace parley::core {
 
@@ -18,6 +19,7 @@ void Gates::hold_up(DeliveryRef ref, Gate gate, Time until) {
     }
     line.due.emplace(until, ref);
   }
+  move_turn(ref, delivery.gate, gate);
   delivery.gate = gate;
   deadlines_.start_due(ref, until);
 }
@@ -33,8 +35,71 @@ void Gates::let_pass(DeliveryRef ref) {
     line->second.due.erase({delivery.due, ref});
     count_out(delivery, line);
   }
+  move_turn(ref, delivery.gate, Gate::open);
   delivery.gate = Gate::open;
   deadlines_.stop_due(ref);
+}
+
+void Gates::move_turn(DeliveryRef ref, Gate from, Gate to) {
+  const Message& message = records_.message_of(ref);
+  if (is_before_channel(from) == is_before_channel(to) || !message.to_many()) {
+    return;
+  }
+  if (is_before_channel(from)) {
+    leave_turns(ref);
+    return;
+  }
+  Published& published = turns_[{message.sender, message.topic}][message.seq];
+  published.message = records_.deliveries[ref].message;
+  ++published.waiting;
+}
+
+// The last delivery of the first publication takes its place in the line with it: the next one's
+// turn has come.
+void Gates::leave_turns(DeliveryRef ref) {
+  const Message& message = records_.message_of(ref);
+  const auto turns = turns_.find({message.sender, message.topic});
+  const auto at = turns->second.find(message.seq);
+  if (--at->second.waiting > 0) {
+    return;
+  }
+  const bool was_first = at == turns->second.begin();
+  turns->second.erase(at);
+  if (turns->second.empty()) {
+    turns_.erase(turns);
+    return;
+  }
+  const Time due = records_.deliveries[ref].due;
+  DeliveryRef next = records_.messages[turns->second.begin()->second.message].deliveries;
+  while (was_first && next != none) {
+    const DeliveryRef each = next;
+    next = records_.deliveries[each].sibling;
+    if (records_.deliveries[each].gate == Gate::turn) {
+      hold_up(each, Gate::turn, due);
+    }
+  }
+}
+
+const std::map<Seq, Gates::Published>* Gates::publications(const Message& message) const {
+  const auto at = turns_.find({message.sender, message.topic});
+  return at == turns_.end() ? nullptr : &at->second;
+}
+
+bool Gates::is_behind(MessageRef ref) const {
+  const Message& message = records_.messages[ref];
+  const auto* const all = publications(message);
+  return message.to_many() && all != nullptr && all->begin()->first < message.seq;
+}
+
+Time Gates::due_before(MessageRef ref) const {
+  const Message& message = records_.messages[ref];
+  const auto* const all = publications(message);
+  const MessageRef before = std::prev(all->lower_bound(message.seq))->second.message;
+  DeliveryRef next = records_.messages[before].deliveries;
+  while (!is_before_channel(records_.deliveries[next].gate)) {
+    next = records_.deliveries[next].sibling;
+  }
+  return records_.deliveries[next].due;
 }
 
 void Gates::count_out(const Delivery& delivery, std::map<AgentRef, Line>::iterator line) {

@@ -24,6 +24,13 @@ class Gates {
   // Nothing holds it up any more, and no deadline of it runs.
   void let_pass(DeliveryRef ref);
 
+  // Whether its sender has sent another on its topic, or to everyone, that has still to pass the
+  // limit of that channel. Only one of a sender's stands in the line of a channel, so that those
+  // who publish there take turns. When it has passed, or is gone, the next one is due.
+  bool is_behind(MessageRef ref) const;
+  // When that other one goes on, as far as is known; the last of them. It is behind one.
+  Time due_before(MessageRef ref) const;
+
   // Deliveries to this receiver that wait outside of its inbox: for the next try, or because a
   // former one of its name was removed.
   uint64_t outside_of(AgentRef receiver) const;
@@ -46,7 +53,19 @@ class Gates {
     std::set<std::pair<Time, DeliveryRef>> due{};  // of each delivery
   };
 
+  // A publication of one sender on one channel, with how many of its deliveries have not passed.
+  struct Published {
+    MessageRef message = none;
+    uint32_t waiting = 0;
+  };
+  // By sender and topic, which is none for the channel to everyone; the oldest publication first.
+  using Turns = std::map<std::pair<AgentRef, TopicRef>, std::map<Seq, Published>>;
+
   void count_out(const Delivery& delivery, std::map<AgentRef, Line>::iterator line);
+  // Keeps the turns in step when a delivery goes from one gate to another.
+  void move_turn(DeliveryRef ref, Gate from, Gate to);
+  void leave_turns(DeliveryRef ref);
+  const std::map<Seq, Published>* publications(const Message& message) const;
 
   MessageRecords& records_;
   MessageDeadlines& deadlines_;
@@ -54,6 +73,7 @@ class Gates {
   std::map<MessageRef, uint32_t> throttled_;  // how many of its deliveries are
   std::map<AgentRef, Line> by_sender_;        // of those that are throttled
   std::vector<AgentRef> drained_;
+  Turns turns_;
 };
 
 }  // namespace parley::core
