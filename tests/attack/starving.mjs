@@ -210,6 +210,23 @@ async function streamLoop(g) {
   await bo.inbox();
 }
 
+// Long lists that are made at once would all be in memory at once.
+async function approvalLists(g) {
+  const eve = await g.agent('eve');
+  const summary = 's'.repeat(1_000);
+  const asked = await g.calls(g.many, () => g.ask(eve, 'POST', '/v1/approvals', JSON.stringify({ summary, action: 1 })));
+  await g.during(async () => {
+    const sockets = await g.sockets(4);
+    const end = Date.now() + (g.short ? 1_500 : 10_000);
+    while (Date.now() < end) {
+      for (const socket of sockets) socket.write(request(eve, 'GET', '/v1/approvals?limit=1000').repeat(64));
+      await quiet(sockets, 5);
+    }
+    g.note(`asked ${JSON.stringify(asked)}; ${Math.round(sockets.reduce((sum, each) => sum + each.got, 0) / megabyte)} MB of answers`);
+    for (const socket of sockets) socket.destroy();
+  });
+}
+
 // Nothing is done: what a bystander waits on this machine anyway.
 async function control(g) {
   await g.during(() => sleep(g.short ? 1_000 : 5_000));
@@ -223,6 +240,7 @@ export const starving = [
   { name: 'unknown_receivers', issue: '8', does: '95, then 300 messages to 1,000 names that nobody has', run: unknownReceivers },
   { name: 'cold_lists', issue: '10', does: '40 lists of an inbox of {} messages of 1 MB, cold; tasks, sessions, escalations likewise', many: [120, 1_000], run: coldLists },
   { name: 'history_queue', issue: '10', does: '120 lists of the history at once, of {} messages of 1 MB', many: [120, 1_000], run: historyQueue },
+  { name: 'approval_lists', issue: '10', does: '256 lists at once of {} approvals, again and again', many: [300, 1_000], run: approvalLists },
   { name: 'stream_loop', issue: '10', does: 'opens and closes streams with a large window for {} s', many: [5, 30], run: streamLoop },
   { name: 'run_lock', issue: '11', does: "holds the lock !run:bo; bo's parley run", run: runLock },
   { name: 'pipelined_turn', issue: '13', does: '256 KB of pipelined lists of threads, agents, topics, locks, metrics', run: pipelinedTurn },

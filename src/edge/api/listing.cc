@@ -14,42 +14,38 @@ namespace {
 constexpr size_t records_per_turn = 64;
 constexpr size_t bytes_per_turn = size_t{256} << 10;
 
-struct Steps {
-  Asker asker;
-  std::function<bool()> step;
-  bool is_over = false;  // its client hung up
-};
-
-void step_later(const std::shared_ptr<Steps>& steps) {
-  steps->asker.context->deferred.push(caller_id(steps->asker.caller), [steps] {
-    if (!steps->is_over && !steps->asker.refuse_if_stale() && !steps->step()) {
-      step_later(steps);
-    }
-  });
-}
-
 }  // namespace
 
-void answer_in_steps(const Asker& asker, std::function<bool()> step) {
-  if (step() || !asker.context->waiting->begin(asker)) {
-    return;
+bool Listings::line_up(const JobRef& job) {
+  const bool is_counted = context_.waiting->contains(job->asker.exchange);
+  if (!is_counted && !context_.waiting->begin(job->asker)) {
+    return false;
   }
-  const auto steps = std::make_shared<Steps>(asker, std::move(step));
-  asker.context->waiting->add(asker, [steps] { steps->is_over = true; });
-  step_later(steps);
+  lines_[caller_id(job->asker.caller)].push_back(job);
+  context_.waiting->add(job->asker, [this, job] { hang_up(job); });
+  return true;
 }
 
 void Listings::add(const Asker& asker, Listing listing) {
-  std::deque<JobRef>& line = lines_[caller_id(asker.caller)];
-  const bool is_first = line.empty();
-  if (!is_first && !context_.waiting->begin(asker)) {
+  const auto job = std::make_shared<Job>(Job{.asker = asker, .listing = std::move(listing)});
+  const net::CallerId caller = caller_id(asker.caller);
+  if (lines_.contains(caller)) {
+    (void)line_up(job);
     return;
   }
-  const auto job = std::make_shared<Job>(asker, std::move(listing));
-  line.push_back(job);
+  lines_[caller].push_back(job);
   context_.waiting->add(asker, [this, job] { hang_up(job); });
-  if (is_first) {
-    go_on(job);
+  go_on(job);
+}
+
+void Listings::add(const Asker& asker, Step step) {
+  const bool is_first = !lines_.contains(caller_id(asker.caller));
+  if (is_first && step()) {
+    return;
+  }
+  const auto job = std::make_shared<Job>(Job{.asker = asker, .step = std::move(step)});
+  if (line_up(job) && is_first) {
+    go_on_later(job);
   }
 }
 
@@ -69,14 +65,24 @@ void Listings::end(const JobRef& job) {
     lines_.erase(at);
     return;
   }
-  context_.deferred.push(at->first, [this, next = at->second.front()] { go_on(next); });
+  go_on_later(at->second.front());
+}
+
+void Listings::go_on_later(const JobRef& job) {
+  context_.deferred.push(caller_id(job->asker.caller), [this, job] { go_on(job); });
 }
 
 void Listings::go_on(const JobRef& job) {
-  if (job->is_over || job->asker.refuse_if_stale()) {
+  if (job->is_over || job->asker.refuse_if_stale() || (job->step && job->step())) {
     end(job);
-    return;
+  } else if (job->step) {
+    go_on_later(job);
+  } else {
+    read_on(job);
   }
+}
+
+void Listings::read_on(const JobRef& job) {
   const core::Messages& messages = job->asker.tables().messages;
   const std::vector<base::Seq>& records = job->listing.records;
   std::vector<base::Seq> next;
@@ -102,7 +108,7 @@ void Listings::make(const JobRef& job, size_t count) {
     return;
   }
   if (job->at < listing.records.size()) {
-    context_.deferred.push(caller_id(job->asker.caller), [this, job] { go_on(job); });
+    go_on_later(job);
     return;
   }
   auto answer = listing.answer();

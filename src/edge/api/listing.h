@@ -23,31 +23,37 @@ struct Listing {
   std::function<std::expected<net::Response, Error>()> answer;
 };
 
-// An answer that takes a look at much: `step` does some of it, now and in later turns, in which the
-// callers take turns, until it returns true: then it has answered. The tables may change in
-// between.
-void answer_in_steps(const Asker& asker, std::function<bool()> step);
-
 // The lists that callers asked for. A turn makes a part of one of them, and the callers take turns;
 // of each caller one is made at a time, so that only one is in memory. No record is read from the
-// disk by the loop.
+// disk by the loop. The tables may change between two parts.
 class Listings {
  public:
+  // Does some of the work; true when it is done, and the call answered or left to wait for something.
+  using Step = std::function<bool()>;
+
   explicit Listings(Context& context) : context_(context) {}
 
   // Answers with it: some of the records now, the rest in later turns.
   void add(const Asker& asker, Listing listing);
+  // An answer that takes a look at much: does the first step now if no other list of the caller is
+  // being made, the rest in later turns.
+  void add(const Asker& asker, Step step);
 
  private:
   struct Job {
     Asker asker;
-    Listing listing;
+    Step step{};  // or else
+    Listing listing{};
     size_t at = 0;         // the next record
     bool is_over = false;  // answered, or its client hung up
   };
   using JobRef = std::shared_ptr<Job>;
 
+  // False: the call may not wait, and is refused.
+  bool line_up(const JobRef& job);
   void go_on(const JobRef& job);
+  void go_on_later(const JobRef& job);
+  void read_on(const JobRef& job);
   void make(const JobRef& job, size_t count);
   // The first of its caller's line is over: the next one begins.
   void end(const JobRef& job);

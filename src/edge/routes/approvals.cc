@@ -187,7 +187,7 @@ std::pair<uint64_t, size_t> stamp_of(const core::Approvals& approvals) {
   return {approvals.all().empty() ? 0 : approvals.all().rbegin()->first, approvals.open()};
 }
 
-void go_on(const WalkRef& walk);
+void begin_list(const WalkRef& walk);
 
 // Mail wakes those who are told. Some who may see it are not: there are too many of them, or their
 // inbox is rather full. They find it by looking again.
@@ -204,39 +204,27 @@ void wait_on(const WalkRef& walk) {
           return;
         }
         *walk = {.asker = walk->asker, .wanted = walk->wanted, .until = walk->until};
-        go_on(walk);
+        begin_list(walk);
       });
 }
 
-// Does the rest in later turns, in which the callers take turns.
-void go_on_later(const WalkRef& walk) {
+// True: the list is answered, or waits for something to list.
+bool go_on(const WalkRef& walk) {
   const Asker& asker = walk->asker;
-  asker.context->deferred.push(caller_id(asker.caller), [walk] {
-    if (walk->asker.context->waiting->contains(walk->asker.exchange)) {  // else it hung up
-      go_on(walk);
-    }
-  });
+  if (!look_on(*walk)) {
+    return false;
+  }
+  if (walk->total > 0 || asker.now() >= walk->until) {
+    answer_approvals(*walk);
+  } else if (asker.context->waiting->contains(asker.exchange) ||
+             asker.context->waiting->begin(asker)) {
+    wait_on(walk);
+  }
+  return true;
 }
 
-void go_on(const WalkRef& walk) {
-  const Asker& asker = walk->asker;
-  if (asker.refuse_if_stale()) {
-    return;
-  }
-  const bool is_done = look_on(*walk);
-  const bool waits = is_done && walk->total == 0 && asker.now() < walk->until;
-  if (is_done && !waits) {
-    answer_approvals(*walk);
-    return;
-  }
-  if (!asker.context->waiting->contains(asker.exchange) && !asker.context->waiting->begin(asker)) {
-    return;
-  }
-  if (waits) {
-    wait_on(walk);
-  } else {
-    go_on_later(walk);
-  }
+void begin_list(const WalkRef& walk) {
+  walk->asker.context->listings->add(walk->asker, [walk] { return go_on(walk); });
 }
 
 void list_approvals(Call& call) {
@@ -255,7 +243,7 @@ void list_approvals(Call& call) {
                       .mine = whose == "me",
                       .before = call.number("cursor", 0),
                       .limit = call.number("limit", 100)};
-  go_on(std::make_shared<ApprovalWalk>(
+  begin_list(std::make_shared<ApprovalWalk>(
       ApprovalWalk{.asker = call, .wanted = wanted, .until = call.now() + call.duration("wait")}));
 }
 

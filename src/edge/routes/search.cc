@@ -192,7 +192,7 @@ void answer_page(const Asker& asker, std::shared_ptr<const SearchPage> page) {
     answer->out.key("next").number(answer->page->next.n);
   }
   answer->out.key("messages").array();
-  answer_in_steps(asker, [answer] { return go_on(*answer); });
+  asker.context->listings->add(asker, [answer] { return go_on(*answer); });
 }
 
 void ask_history(const Asker& asker, Wanted wanted) {

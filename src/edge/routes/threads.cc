@@ -223,7 +223,7 @@ void begin_list(const Asker& asker, const ThreadFilter& filter,
                 std::vector<view::StoredThread> old) {
   const auto walk = std::make_shared<ThreadWalk>(asker, filter, std::move(old));
   walk->out.array();
-  answer_in_steps(asker, [walk] { return go_on(*walk); });
+  asker.context->listings->add(asker, [walk] { return go_on(*walk); });
 }
 
 void list_threads(Call& call) {
@@ -350,7 +350,7 @@ bool go_on(ThreadAnswer& answer) {
 
 void answer_thread(const Asker& asker, std::shared_ptr<const ThreadTree> tree) {
   const auto answer = std::make_shared<ThreadAnswer>(asker, std::move(tree));
-  answer_in_steps(asker, [answer] { return go_on(*answer); });
+  asker.context->listings->add(asker, [answer] { return go_on(*answer); });
 }
 
 // Shows the messages that the caller may see; its sums to those who take part. Who may see none of

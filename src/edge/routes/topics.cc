@@ -124,7 +124,7 @@ void list_topics(Call& call) {
   const auto list = std::make_shared<TopicList>(call.asker(), call.text("after"),
                                                 call.number("limit", topics_max));
   list->out.array();
-  answer_in_steps(call, [list] { return write_topics(*list); });
+  call.context->listings->add(call, [list] { return write_topics(*list); });
 }
 
 }  // namespace
