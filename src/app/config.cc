@@ -130,7 +130,8 @@ constexpr std::array<Key, 54> table = {{
     {"github.secret_file", Path{at<&Config::github_secret_file>}, 0, 0,
      "the file that has the secret; with neither, /hooks/github does not exist"},
     {"history.feed_bytes_max", Bytes{at<&Config::history_feed_bytes_max>}, 1'048'576, 64 * gigabyte,
-     "what the history may have to catch up with; beyond it sends are answered OVERLOADED"},
+     "what the history may have to catch up with. Who has more in it than is left is answered "
+     "OVERLOADED, and beyond it everybody"},
     {"history.keep", Span{at<&Config::history_keep>}, 0, 100 * year,
      "how long messages can be found after they left the engine; 0s: for ever"},
     {"history.questions_per_principal_max", Count{at<&Config::history_questions_max>}, 1, 100'000,

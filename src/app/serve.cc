@@ -295,7 +295,9 @@ std::expected<std::unique_ptr<node::Broker>, Error> start_broker(const Config& c
     view::Feed& feed = view->feed();
     options.tell_after = feed.position();
     options.view_position = [&feed] { return feed.durable(); };
-    options.view_full = [&feed] { return feed.full(); };
+    options.view_full = [&feed](core::WorkspaceId workspace, std::string_view actor) {
+      return feed.full_for(workspace, actor);
+    };
   }
   auto broker = node::Broker::start(journal, options);
   if (!broker) {

@@ -61,10 +61,11 @@ std::expected<Ticket, Error> Node::submit(core::WorkspaceId workspace, std::stri
   if (broken_) {
     return std::unexpected(*trouble_);
   }
-  if (options_.view_full && std::holds_alternative<core::Send>(command) && options_.view_full()) {
+  if (options_.view_full && std::holds_alternative<core::Send>(command) &&
+      options_.view_full(workspace, actor)) {
     return std::unexpected(Error{base::Code::overloaded,
-                                 "the history is too far behind to take more messages; send again "
-                                 "after a pause, or raise history.feed_bytes_max",
+                                 "the history is too far behind to take more messages of yours; "
+                                 "send again after a pause, or raise history.feed_bytes_max",
                                  {}});
   }
   if (room_.trouble() && actor != core::broker_name && core::asks_to_keep(command)) {

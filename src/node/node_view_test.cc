@@ -161,17 +161,20 @@ TEST(NodeView, SnapshotWaitsForTheView) {
   EXPECT_EQ(next->machine().digest(), node->machine().digest());
 }
 
-TEST(NodeView, TakesNoMessagesWhileTheViewIsFullButLetsThemBeSettled) {
+TEST(NodeView, TakesNoMessagesOfWhomTheViewIsFullForButLetsThemBeSettled) {
   Bench bench;
   Told told;
   bool full = false;
-  const auto node = bench.start(told, {.view_full = [&full] { return full; }});
+  const auto node = bench.start(told, {.view_full = [&full](core::WorkspaceId, std::string_view actor) {
+                                         return full && actor == "ana";
+                                       }});
   bench.add_agents(*node);
   bench.send(*node, 1);
   full = true;
   const auto refused = node->submit(core::workspace_first, "ana", core::Send{});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, base::Code::overloaded);
+  EXPECT_TRUE(node->submit(core::workspace_first, "bo", core::Send{}));
   EXPECT_TRUE(node->submit(core::workspace_first, "bo", core::Take{}));
   full = false;
   EXPECT_TRUE(node->submit(core::workspace_first, "ana", core::Send{}));

@@ -216,9 +216,9 @@ TEST(Runner, RefusesNothingUntilItIsFullAndRecovers) {
     options.feed.backlog.bytes_max = 1'000;
   });
   add_agents(world);
-  EXPECT_FALSE(view.runner->feed().full());
+  EXPECT_FALSE(view.runner->feed().full_for(core::workspace_first, "ana"));
   send(world, 200);
-  EXPECT_TRUE(view.runner->feed().full());
+  EXPECT_TRUE(view.runner->feed().full_for(core::workspace_first, "ana"));
   EXPECT_GT(view.runner->feed().lag().entries, 0u);
   const auto late = view.reach(world.last(), std::chrono::seconds(0));
   EXPECT_FALSE(late.there);
@@ -227,7 +227,7 @@ TEST(Runner, RefusesNothingUntilItIsFullAndRecovers) {
   std::filesystem::create_directory_symlink(world.journal_path(),
                                             world.journal_path() + "-not-there-yet");
   EXPECT_TRUE(view.reach(world.last()).there);
-  EXPECT_FALSE(view.runner->feed().full());
+  EXPECT_FALSE(view.runner->feed().full_for(core::workspace_first, "ana"));
   expect_agreement(world, world.history_path());
 }
 
@@ -250,7 +250,7 @@ TEST(Runner, ADamagedFileStopsTheViewAndNothingElse) {
   const auto late = view.reach(world.last());
   EXPECT_FALSE(late.there);
   EXPECT_EQ(view.runner->feed().position(), before);
-  EXPECT_FALSE(view.runner->feed().full());
+  EXPECT_FALSE(view.runner->feed().full_for(core::workspace_first, "ana"));
   EXPECT_EQ(view.runner->feed().durable(), Seq{UINT64_MAX});
   ASSERT_TRUE(view.runner->feed().trouble());
   EXPECT_NE(view.runner->feed().trouble()->detail.find("restart the broker"), std::string::npos);
@@ -445,7 +445,7 @@ TEST(Feed, ABurstThatHalfFillsTheFeedIsTaken) {
   send(world, 1);
   EXPECT_EQ(feed.take(part, Feed::TimePoint::min()), Feed::Woken::idle);
   send(world, 20);
-  EXPECT_TRUE(feed.full());
+  EXPECT_TRUE(feed.full_for(core::workspace_first, "ana"));
   EXPECT_EQ(feed.take(part, Feed::TimePoint::min()), Feed::Woken::facts);
 }
 

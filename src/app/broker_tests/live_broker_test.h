@@ -46,7 +46,10 @@ class LiveBroker : public ::testing::Test {
     view_ = std::move(*view);
     view::Feed& feed = view_->feed();
     auto broker = node::Broker::start(
-        *journal_, {.tell_after = feed.position(), .view_full = [&feed] { return feed.full(); }});
+        *journal_, {.tell_after = feed.position(),
+                    .view_full = [&feed](core::WorkspaceId workspace, std::string_view actor) {
+                      return feed.full_for(workspace, actor);
+                    }});
     ASSERT_TRUE(broker);
     broker_ = std::move(*broker);
     broker_->observe(

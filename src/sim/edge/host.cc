@@ -113,7 +113,9 @@ std::expected<void, Error> Host::start_broker(Life& life) {
   options.records.recent_bytes_max = shape_.fresh_bytes;
   options.tell_after = feed.position();
   options.view_position = [&feed] { return feed.durable(); };
-  options.view_full = [&feed] { return feed.full(); };
+  options.view_full = [&feed](core::WorkspaceId workspace, std::string_view actor) {
+    return feed.full_for(workspace, actor);
+  };
   options.clock = &setting_.clock;
   auto broker = node::Broker::start(journal_, options);
   if (!broker) {

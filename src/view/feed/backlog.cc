@@ -15,13 +15,25 @@ void Backlog::add(const core::Machine& machine, const core::Entry& entry,
   part.facts.add(machine, entry, outcome, effects);
   part.upto = entry.seq;
   ++part.entries;
+  Held more{.bytes = part.facts.bytes() - before};
   if (const auto* send = std::get_if<core::Send>(&entry.command)) {
-    const size_t bytes = send->envelope.body.size() + send->envelope.extra.size();
-    part.record_bytes += bytes;
-    record_bytes_ += bytes;
+    more.record_bytes = send->envelope.body.size() + send->envelope.extra.size();
   }
-  bytes_ += part.facts.bytes() - before;
+  part.record_bytes += more.record_bytes;
+  record_bytes_ += more.record_bytes;
+  bytes_ += more.bytes;
   ++entries_;
+  add(part.holders, entry, more);
+  add(holders_, entry, more);
+}
+
+void Backlog::add(Holders& holders, const core::Entry& entry, const Held& more) {
+  auto at = holders.find(std::pair(entry.workspace, entry.actor));
+  if (at == holders.end()) {
+    at = holders.try_emplace({entry.workspace, std::string(entry.actor)}).first;
+  }
+  at->second.bytes += more.bytes;
+  at->second.record_bytes += more.record_bytes;
 }
 
 // The part that collects: the last one, or another when that is large enough.
@@ -47,6 +59,14 @@ void Backlog::committed(const Part& part) {
   bytes_ -= part.facts.bytes();
   record_bytes_ -= part.record_bytes;
   logged_bytes_ += part.record_bytes;
+  for (const auto& [who, less] : part.holders) {
+    const auto at = holders_.find(who);
+    at->second.bytes -= less.bytes;
+    at->second.record_bytes -= less.record_bytes;
+    if (at->second.bytes == 0 && at->second.record_bytes == 0) {
+      holders_.erase(at);
+    }
+  }
 }
 
 void Backlog::drop() {
@@ -57,6 +77,16 @@ void Backlog::drop() {
 
 bool Backlog::is_full() const {
   return bytes_ >= options_.bytes_max || record_bytes_ >= options_.record_bytes_max;
+}
+
+bool Backlog::is_full_for(WorkspaceId workspace, std::string_view actor) const {
+  if (is_full()) {
+    return true;
+  }
+  const auto at = holders_.find(std::pair(workspace, actor));
+  return at != holders_.end() &&
+         (at->second.bytes > options_.bytes_max - bytes_ ||
+          at->second.record_bytes > options_.record_bytes_max - record_bytes_);
 }
 
 bool Backlog::is_half_full() const {

@@ -4,7 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "view/facts.h"
 
@@ -23,11 +27,19 @@ class Backlog {
     size_t part_bytes = size_t{4} << 20;        // of messages
   };
 
+  // What is there of someone's entries.
+  struct Held {
+    size_t bytes = 0;
+    uint64_t record_bytes = 0;
+  };
+  using Holders = std::map<std::pair<WorkspaceId, std::string>, Held, std::less<>>;
+
   struct Part {
     Facts facts;
     Seq upto;  // the last entry; facts may end before it
     size_t entries = 0;
     uint64_t record_bytes = 0;
+    Holders holders;
   };
 
   explicit Backlog(const Options& options) : options_(options) {}
@@ -56,9 +68,13 @@ class Backlog {
 
   bool is_full() const;
   bool is_half_full() const;
+  // Whether nothing more of that one should come: who holds more than what is left for all is full
+  // before the others. So one alone takes half of it, and many leave as much as each of them has.
+  bool is_full_for(WorkspaceId workspace, std::string_view actor) const;
 
  private:
   Part& open_part();
+  static void add(Holders& holders, const core::Entry& entry, const Held& more);
 
   const Options options_;
   std::deque<Part> parts_;
@@ -66,6 +82,7 @@ class Backlog {
   size_t bytes_ = 0;  // of all facts that are not committed
   uint64_t record_bytes_ = 0;
   uint64_t logged_bytes_ = 0;  // of messages that are committed and not durable
+  Holders holders_;            // of all that is not committed
 };
 
 }  // namespace parley::view

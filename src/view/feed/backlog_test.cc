@@ -25,10 +25,13 @@ struct Sending {
     world.listener = [this](const auto&... told) { backlog.add(told...); };
   }
 
-  void send(size_t count) {
+  void send(size_t count, const std::string& who = "ana") {
     for (size_t n = 0; n < count; ++n) {
-      world.ask("ana", a_send("ana", "m" + std::to_string(world.last().n)).to("bo").body("text"));
+      world.ask(who, a_send(who, "m" + std::to_string(world.last().n)).to("bo").body("text"));
     }
+  }
+  bool is_full_for(const std::string& who) const {
+    return backlog.is_full_for(core::workspace_first, who);
   }
 };
 
@@ -78,6 +81,32 @@ TEST(Backlog, IsHalfFullAndFullByFactsOrByMessages) {
   Sending facts({.bytes_max = 1});
   facts.send(1);
   EXPECT_TRUE(facts.backlog.is_full());
+}
+
+TEST(Backlog, IsFullFirstForWhoHoldsMost) {
+  Sending few({});
+  few.send(1);
+  const size_t one = few.backlog.record_bytes();
+  Sending sending({.record_bytes_max = 9 * one});
+  sending.send(4);
+  EXPECT_FALSE(sending.is_full_for("ana"));
+  sending.send(1);  // five of hers, and room for four
+  EXPECT_TRUE(sending.is_full_for("ana"));
+  EXPECT_FALSE(sending.is_full_for("bo"));
+  EXPECT_FALSE(sending.backlog.is_full_for(core::WorkspaceId{7}, "ana"));
+  sending.send(2, "bo");
+  EXPECT_FALSE(sending.is_full_for("bo"));
+  sending.send(1, "bo");  // three, and room for one
+  EXPECT_TRUE(sending.is_full_for("bo"));
+  EXPECT_FALSE(sending.is_full_for("cy"));
+  Backlog::Part part;
+  sending.backlog.take(part);
+  EXPECT_TRUE(sending.is_full_for("ana"));
+  sending.backlog.committed(part);
+  EXPECT_FALSE(sending.is_full_for("ana"));
+  EXPECT_FALSE(sending.is_full_for("bo"));
+  sending.send(9);
+  EXPECT_TRUE(sending.is_full_for("cy"));
 }
 
 TEST(Backlog, WhatIsDroppedIsNotTakenButStillNotFoldedIn) {

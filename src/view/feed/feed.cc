@@ -26,11 +26,11 @@ void Feed::push(const core::Machine& machine, const core::Entry& entry,
     backlog_.add(machine, entry, outcome, effects);
     pacing_.count_entry();
     applied_.store(entry.seq.n, std::memory_order_release);
-    update_full();
     // Waking costs the node a system call, so it is done only when the view sleeps with nothing to
     // do, or rests in a burst that has become too much for that.
-    const bool pressed = std::exchange(presses_, backlog_.is_half_full());
-    wake = sleeping_ || (presses_ && !pressed);
+    const bool presses = backlog_.is_half_full();
+    wake = sleeping_ || (presses && !presses_.load(std::memory_order_relaxed));
+    presses_.store(presses, std::memory_order_relaxed);
     sleeping_ = false;
   }
   if (wake) {
@@ -46,7 +46,13 @@ Feed::Lag Feed::lag() {
           backlog_.growth_bytes()};
 }
 
-void Feed::update_full() { full_.store(backlog_.is_full(), std::memory_order_relaxed); }
+bool Feed::full_for(WorkspaceId workspace, std::string_view actor) {
+  if (!presses_.load(std::memory_order_relaxed)) {
+    return false;  // nobody holds more than is left
+  }
+  const std::lock_guard lock(mutex_);
+  return !given_up_ && backlog_.is_full_for(workspace, actor);
+}
 
 void Feed::wait_for(Seq seq, TimePoint deadline, Tell tell) {
   {
@@ -150,7 +156,6 @@ void Feed::tell_waiters(Lock& lock, TimePoint now) {
 void Feed::committed(Part part) {
   Lock lock(mutex_);
   backlog_.committed(part);
-  update_full();
   position_.store(part.upto.n, std::memory_order_release);
   tell_waiters(lock, now());
 }
@@ -168,7 +173,6 @@ void Feed::give_up(const Error& why) {
   given_up_ = true;
   trouble_ = why;
   backlog_.drop();
-  full_.store(false, std::memory_order_relaxed);
   // No snapshot waits for a history that cannot go on.
   durable_.store(UINT64_MAX, std::memory_order_release);
   tell_waiters(lock, now());

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "view/facts.h"
 #include "view/feed/backlog.h"
@@ -45,8 +46,8 @@ class Feed {
   void push(const core::Machine& machine, const core::Entry& entry, const core::Outcome& outcome,
             std::span<const core::Effect> effects);
 
-  // True when the view is so far behind that nothing more should be accepted.
-  bool full() const { return full_.load(std::memory_order_relaxed); }
+  // True when the view is so far behind that nothing more of that one should be accepted.
+  bool full_for(WorkspaceId workspace, std::string_view actor);
 
   // Tells once: when the view has reached `seq`, or at `deadline`, how far it is. Beyond
   // `waiters_max` at once.
@@ -97,7 +98,6 @@ class Feed {
   TimePoint next_wake(TimePoint idle_at) const;
   bool is_due(TimePoint now);
   void tell_waiters(Lock& lock, TimePoint now);
-  void update_full();
   Reached reached(Seq seq);
 
   const Options options_;
@@ -105,7 +105,7 @@ class Feed {
   std::atomic<uint64_t> position_;
   std::atomic<uint64_t> durable_ = 0;  // until the first checkpoint of this process
   std::atomic<uint64_t> applied_;      // the newest entry
-  std::atomic<bool> full_ = false;
+  std::atomic<bool> presses_ = false;  // the backlog is half full
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -113,7 +113,6 @@ class Feed {
   Pacing pacing_;
   Waiters waiters_;
   bool sleeping_ = false;  // until something comes in
-  bool presses_ = false;   // the backlog was half full after the last entry
   bool stop_ = false;
   bool given_up_ = false;
   std::optional<Error> trouble_;
