@@ -69,6 +69,12 @@ for (const policy of ['redact', 'refuse']) {
       assert.deepEqual(got.json.payload.body, body);
     };
 
+    it('a name with a token is refused: another name would not be the same', async () => {
+      const { status, json, text } = await ana.send('bo', { n: 1 }, { conversation_id: `about ${token}` });
+      texts.push(text);
+      assert.deepEqual([status, json.code], [422, 'SECRET_FOUND'], text);
+    });
+
     it('a token over HTTP is not stored', async () => {
       await check(await ana.send('bo', { note: `use ${token} now`, n: 1 }), '/payload/body/note',
         { note: `use ${inPlace} now`, n: 1 });

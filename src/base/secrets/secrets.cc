@@ -527,7 +527,7 @@ std::string_view secret_kind_name(SecretKind kind) { return kind_names[static_ca
 std::vector<Secret> find_secrets(std::string_view text) { return find(text, true); }
 
 std::string redaction(SecretKind kind) {
-  return "[redacted:" + std::string(secret_kind_name(kind)) + "]";
+  return std::string(redaction_begin).append(secret_kind_name(kind)) + "]";
 }
 
 std::string without_secrets(std::string_view text, const std::vector<Secret>& secrets) {

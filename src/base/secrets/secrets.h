@@ -56,6 +56,7 @@ SecretKind secret_in_member(std::string_view name, std::string_view value);
 // Whether the value of a member of this name is a password, so that a number may be one too.
 bool names_password(std::string_view name);
 
+constexpr std::string_view redaction_begin = "[redacted:";
 // `[redacted:KIND]`.
 std::string redaction(SecretKind kind);
 // The text with `[redacted:KIND]` in place of each secret.

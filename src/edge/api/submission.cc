@@ -290,6 +290,13 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
   message = passed->value;
   done = with_warnings(std::move(passed->warnings), std::move(done));
   auto command = prepare(caller, codec, message, submission);
+  if (command && passed->document != nullptr) {
+    if (const auto good = screen_names(command->envelope); !good) {
+      context_.metrics.messages.refused(good.error().code, caller.name);
+      done(std::unexpected(good.error()), {});
+      return;
+    }
+  }
   if (!command) {
     // What is for moderators alone in another dialect must not be kept as a dead letter, either,
     // wherever in the text it says so.

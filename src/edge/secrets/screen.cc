@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/secrets/screen.h"
 
+#include <utility>
+
 #include "base/secrets/secrets.h"
 #include "base/text.h"
 #include "lib/json_writer.h"
@@ -212,6 +214,23 @@ std::expected<void, Error> screen_name(std::string_view name, SecretsPolicy poli
     return {};
   }
   return std::unexpected(refusal({.kind = found.front().kind, .place = {}}));
+}
+
+std::expected<void, Error> screen_names(const core::Envelope& envelope) {
+  using Name = std::pair<std::string_view, std::string_view>;
+  for (const auto& [what, name] : {Name{"id", envelope.native_id}, Name{"thread", envelope.thread},
+                                   Name{"correlation", envelope.correlation},
+                                   Name{"causation", envelope.causation},
+                                   Name{"session", envelope.session}, Name{"task", envelope.task}}) {
+    if (name.find(base::redaction_begin) != name.npos) {
+      return std::unexpected(Error{Code::secret_found,
+                                   "its " + std::string(what) +
+                                       " has what looks like a secret, and a name cannot be "
+                                       "written in another way; nothing was stored",
+                                   {}});
+    }
+  }
+  return {};
 }
 
 std::string text_without_secrets(Json value) {

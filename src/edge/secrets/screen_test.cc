@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/secrets/secrets.h"
+
 namespace parley::edge {
 namespace {
 
@@ -110,6 +112,19 @@ TEST_F(Screen, WarnsOfAFewAndCountsTheRest) {
   ASSERT_TRUE(passed);
   ASSERT_EQ(passed->warnings.size(), 9u);
   EXPECT_EQ(passed->warnings.back(), "12 more that look like secrets");
+}
+
+TEST_F(Screen, RefusesAMessageWhoseNameWasWrittenAnew) {
+  const std::string name = base::without_secrets("thread of " + token);
+  EXPECT_TRUE(screen_names({.subject = name, .body = name}));
+  for (const core::Envelope& each :
+       {core::Envelope{.native_id = name}, core::Envelope{.thread = name},
+        core::Envelope{.correlation = name}, core::Envelope{.causation = name},
+        core::Envelope{.session = name}, core::Envelope{.task = name}}) {
+    const auto good = screen_names(each);
+    ASSERT_FALSE(good);
+    EXPECT_EQ(good.error().code, Code::secret_found);
+  }
 }
 
 TEST_F(Screen, RefusesNamesWithASecret) {
