@@ -62,6 +62,8 @@ describe('a private flag', () => {
   it('is accepted, wakes a moderator who waits, and its sender learns no more than that', async () => {
     const waiting = people.mod.call('GET', '/v1/moderation/flags?state=open&wait=60s');
     const first = randomUUID();
+    const other = await people.ana.send('human:mod', 'other mail is not what is waited for');
+    assert.equal(other.status, 202, other.text);
     const { status, json, text } = await raise(flag(), first);
     assert.equal(status, 202, text);
     assert.ok(!text.includes(marker), text);

@@ -47,44 +47,53 @@ struct Wanted {
   uint64_t limit = 0;
 
   bool has(const core::Flag& flag) const { return flag.is_open() ? open : resolved; }
+  size_t count(const core::Flags& flags) const {
+    return (open ? flags.open() : 0) + (resolved ? flags.all().size() - flags.open() : 0);
+  }
 };
 
 void answer_flags(const Asker& asker, const Wanted& wanted) {
-  if (asker.refuse_if_stale()) {
-    return;
-  }
-  const auto& all = asker.tables().flags.all();
+  const core::Flags& flags = asker.tables().flags;
+  const auto& all = flags.all();
   std::string text;
   JsonWriter out(text);
   out.object().key("items").array();
-  uint64_t total = 0;
   uint64_t shown = 0;
   uint64_t next = 0;
-  for (auto at = all.rbegin(); at != all.rend(); ++at) {
-    const core::Flag& flag = at->second;
-    if (!wanted.has(flag) || !may_see(asker.caller, flag)) {
+  auto at = wanted.before == 0 ? all.end() : all.lower_bound(wanted.before);
+  while (at != all.begin() && shown <= wanted.limit) {
+    const core::Flag& flag = (--at)->second;
+    if (!wanted.has(flag)) {
       continue;
     }
-    ++total;
-    if (wanted.before != 0 && flag.id >= wanted.before) {
-      continue;
-    }
-    if (shown < wanted.limit) {
-      ++shown;
+    if (++shown <= wanted.limit) {
       out.object();
       render_flag(flag, out);
       out.end_object();
       next = flag.id;
-    } else if (shown == wanted.limit) {
-      ++shown;  // there is one more
     }
   }
-  out.end_array().key("total").number(total);
+  out.end_array().key("total").number(wanted.count(flags));
   if (shown > wanted.limit) {
     out.key("next").text(std::to_string(next));
   }
   out.end_object();
   asker.respond(json_response(200, std::move(text)));
+}
+
+// Whoever raises a flag wakes the moderators, and so does other mail of theirs.
+void answer_or_wait(const Asker& asker, const Wanted& wanted, base::Time until) {
+  if (asker.refuse_if_stale()) {
+    return;
+  }
+  const bool is_counted = asker.context->waiting->contains(asker.exchange);
+  if (wanted.count(asker.tables().flags) > 0 || asker.now() >= until) {
+    answer_flags(asker, wanted);
+  } else if (is_counted || asker.context->waiting->begin(asker)) {
+    asker.context->mail_waits->add(asker, until - asker.now(), [asker, wanted, until] {
+      answer_or_wait(asker, wanted, until);
+    });
+  }
 }
 
 void list_flags(Call& call) {
@@ -101,23 +110,7 @@ void list_flags(Call& call) {
                       .resolved = state != "open",
                       .before = call.number("cursor", 0),
                       .limit = call.number("limit", 100)};
-  const Duration wait = call.duration("wait");
-  const auto& all = call.tables().flags.all();
-  const bool any =
-      std::ranges::any_of(all, [&wanted](const auto& each) { return wanted.has(each.second); });
-  if (wait.us == 0 || any) {
-    answer_flags(call, wanted);
-    return;
-  }
-  const Asker reader = call;
-  if (!call.context->waiting->begin(reader)) {
-    return;
-  }
-  // Whoever raises a flag wakes the moderators.
-  call.context->mail_waits->add(reader, wait, [reader, wanted] {
-    reader.context->waiting->remove(reader.exchange);
-    answer_flags(reader, wanted);
-  });
+  answer_or_wait(call, wanted, call.now() + call.duration("wait"));
 }
 
 // Anyone may put something before the moderators. What is wrong with it is for them to judge.
