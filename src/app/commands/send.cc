@@ -16,6 +16,13 @@ namespace {
 
 using lib::Json;
 
+std::string is_ratio(const std::string& text) {
+  lib::JsonDocument document;
+  const auto number = document.parse(text);
+  const auto value = number ? number->as_double() : std::nullopt;
+  return value && *value >= 0 && *value <= 1 ? "" : "\"" + text + "\" is no number from 0 to 1";
+}
+
 // Shared by the closures of the commands, because CLI11 copies them.
 struct Options {
   ClientOptions client;
@@ -118,22 +125,39 @@ int publish(const Options& options) {
   return post(options, draft);
 }
 
+// What an answer says, in whichever dialect it came.
+struct Answer {
+  std::string body;
+  std::string status;
+  std::string from;
+};
+
+Answer read_answer(Json response) {
+  if (response.find("message_type")) {
+    const Json body = response.find("body");
+    return {body ? text_of(response, "body") : text_of(response, "rationale"),
+            text_of(response, "status"), text_of(response, "from_agent")};
+  }
+  const Json payload = response.find("payload");
+  if (!response.find("version")) {
+    return {text_of(payload, "body"), text_of(response, "status"), text_of(response, "sender")};
+  }
+  const Json status = response.find("foreign").find("status");
+  const bool is_no = payload.find("success").as_bool() == false;
+  return {text_of(response, "payload"),
+          status  ? text_of(response.find("foreign"), "status")
+          : is_no ? "error"
+                  : "success",
+          text_of(response, "from")};
+}
+
 // The body of an answer; an answer that says no is a failure to the script that asked.
 int show_answer(Json answer) {
-  const Json response = answer.find("response");
-  const bool is_flow = response && !response.find("version");
-  const Json payload = response ? response.find("payload") : Json();
-  const std::string body = is_flow ? text_of(payload, "body") : text_of(response, "payload");
+  const auto [body, status, from] = read_answer(answer.find("response"));
   std::printf("%s\n", printable_lines(body).c_str());
-  const Json foreign = response ? response.find("foreign") : Json();
-  const Json success = payload ? payload.find("success") : Json();
-  const std::string status = is_flow                                 ? text_of(response, "status")
-                             : foreign && foreign.find("status")     ? text_of(foreign, "status")
-                             : success && success.as_bool() == false ? "error"
-                                                                     : "success";
-  if (status == "error" || status == "declined") {
-    std::fprintf(stderr, "parley: %s answered with status %s\n",
-                 printable(text_of(response, is_flow ? "sender" : "from")).c_str(), status.c_str());
+  if (status == "error" || status == "declined" || status == "failure") {
+    std::fprintf(stderr, "parley: %s answered with status %s\n", printable(from).c_str(),
+                 printable(status).c_str());
     return 1;
   }
   return 0;
@@ -151,6 +175,11 @@ int request(const Options& options) {
                 headers_of(options)};
   call.patience.us += base::parse_duration(options.timeout).value_or(base::Duration{}).us;
   return ask_and_show(options.client, call, show_answer);
+}
+
+std::vector<std::string> with_superprompt(std::vector<std::string> types) {
+  types.insert(types.end(), superprompt_types.begin(), superprompt_types.end());
+  return types;
 }
 
 // What send, request and publish have in common.
@@ -187,9 +216,14 @@ void add_send(Command& app, int& exit_code) {
   whom->add_option("--reply-to", draft.in_reply_to, "Answer this message, to its sender")
       ->type_name("ID");
   add_draft_options(*sending, *options,
-                    {"broadcast", "notification", "query", "request", "response"});
+                    with_superprompt({"broadcast", "notification", "query", "request", "response"}));
   sending->add_option("--status", draft.status, "Of a response; success if not given")
-      ->one_of({"success", "partial", "error", "declined"});
+      ->one_of({"success", "partial", "error", "declined", "failure", "partial_success",
+                "requires_approval"});
+  sending
+      ->add_option("--confidence", draft.confidence,
+                   "How sure a task_completion is, such as 0.97; needed unless it is a failure")
+      ->check(is_ratio);
   sending->add_flag("--requires-ack", draft.requires_ack,
                     "Be told when it is acknowledged, or that it was not in time");
   add_example(*sending, "parley send --to bo --priority high 'the build is red'");
@@ -198,7 +232,7 @@ void add_send(Command& app, int& exit_code) {
   Command* asking = app.add_subcommand("request", "Send a request and wait for the answer");
   asking->add_option("--to", draft.to, "Who is asked")->required();
   takes_duration(*asking->add_option("--timeout", options->timeout, "30s if not given"));
-  add_draft_options(*asking, *options, {"query", "request"});
+  add_draft_options(*asking, *options, {"query", "request", "task_delegation"});
   add_example(*asking, "parley request --to bo --timeout 2m 'which files changed?'");
   asking->callback([=, &exit_code] { exit_code = request(*options); });
 

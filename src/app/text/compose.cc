@@ -65,7 +65,22 @@ void follow(lib::Json original, Draft& draft) {
   draft.thread = draft.thread.empty() ? text_of(original, "conversation_id") : draft.thread;
 }
 
+namespace {
+
+// What a text is in a message of this type; empty: it needs members that a text cannot give.
+std::string_view superprompt_text(std::string_view type) {
+  return type == "task_delegation" ? "description" : type == "task_completion" ? "rationale" : "";
+}
+
+}  // namespace
+
 std::expected<std::string, Failure> read_body(const Draft& draft) {
+  if (draft.is_superprompt() && draft.as != "json" && superprompt_text(draft.type).empty()) {
+    return std::unexpected(
+        Failure{"BAD_REQUEST", "a " + draft.type + " has members that a text does not give",
+                "Give them with --as json '{...}'; schemas/superprompt names them. The broker "
+                "fills in what every message has."});
+  }
   auto body = read_source(draft.body);
   if (!body || draft.as != "json") {
     return body;
@@ -127,10 +142,88 @@ std::string compose_collab(const Draft& draft, std::string_view body, const base
   return text;
 }
 
+// The members that a text stands for.
+void write_superprompt_text(const Draft& draft, std::string_view body, lib::JsonWriter& writer) {
+  if (draft.type == "task_delegation") {
+    writer.key("task").object().key("description").text(body);
+    writer.key("priority").text(draft.priority == "critical" ? "high"
+                                : draft.priority == "normal" ? "medium"
+                                                             : draft.priority);
+    if (const auto timeout = base::parse_duration(draft.response_timeout)) {
+      writer.key("timeout_seconds").number(std::max<int64_t>(1, timeout->us / 1'000'000));
+    }
+    writer.end_object();
+    return;
+  }
+  const std::string_view status = draft.status.empty() ? "success" : std::string_view(draft.status);
+  writer.key("status").text(status).key("rationale").text(body);
+  if (!draft.confidence.empty()) {
+    writer.key("confidence_score").raw(draft.confidence);
+  }
+  if (status == "failure") {
+    writer.key("error").object().key("error_type").text("task_failed");
+    writer.key("error_message").text(body).end_object();
+  }
+}
+
+// What the body says itself counts: that is a JSON object here, whose members are the message's.
+std::string compose_superprompt(const Draft& draft, std::string_view body, const base::Id128& id,
+                                base::Time now) {
+  lib::JsonDocument document;
+  const auto given = draft.as == "json" ? document.parse(body, {.bytes_max = body_bytes_max})
+                                        : std::expected<lib::Json, base::Error>(lib::Json());
+  std::string text;
+  lib::JsonWriter writer(text);
+  writer.object();
+  const auto begin = [&](std::string_view key) {
+    const bool is_said = given && given->find(key);
+    return is_said ? nullptr : &writer.key(key);
+  };
+  if (auto* const out = begin("message_type")) {
+    out->text(draft.type);
+  }
+  if (auto* const out = begin("message_id")) {
+    out->uuid(id);
+  }
+  if (auto* const out = begin("timestamp")) {
+    out->time(now);
+  }
+  if (auto* const out = draft.to.empty() ? nullptr : begin("to_agent")) {
+    out->text(draft.to);
+  }
+  if (auto* const out = draft.in_reply_to.empty() ? nullptr : begin("in_reply_to")) {
+    out->text(draft.in_reply_to);
+  }
+  if (given && given->is_object()) {
+    for (const auto& [key, value] : given->members()) {
+      writer.key(key).raw(value.raw());
+    }
+  } else {
+    write_superprompt_text(draft, body, writer);
+  }
+  if (!draft.thread.empty() || !draft.ttl.empty()) {
+    if (auto* const out = begin("foreign")) {
+      out->object();
+      if (!draft.thread.empty()) {
+        out->key("thread").text(draft.thread);
+      }
+      if (!draft.ttl.empty()) {
+        out->key("ttl").text(draft.ttl);
+      }
+      out->end_object();
+    }
+  }
+  writer.end_object();
+  return text;
+}
+
 }  // namespace
 
 std::string compose(const Draft& draft, std::string_view body, const base::Id128& id,
                     base::Time now) {
+  if (draft.is_superprompt()) {
+    return compose_superprompt(draft, body, id, now);
+  }
   if (draft.dialect() == "collab") {
     return compose_collab(draft, body, id, now);
   }

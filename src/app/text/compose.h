@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -11,6 +13,11 @@
 
 namespace parley::app {
 
+// The messages that agents of superprompt send.
+inline constexpr std::array<std::string_view, 6> superprompt_types = {
+    "task_delegation",    "task_completion",    "timeout_extension_request",
+    "hitl_approval_request", "coc_violation_flag", "agent_health_check"};
+
 // What the command line says about a message. Empty texts are left to the broker.
 struct Draft {
   std::string to;
@@ -20,13 +27,19 @@ struct Draft {
   std::string thread;
   std::string in_reply_to;
   std::string status;            // of a response
+  std::string confidence;        // of a completion of superprompt
   std::string response_timeout;  // of a request or query
   std::string as = "text";       // text or json
   std::string body;              // the text, `-` for standard input, or @FILE
   std::string action;            // of a collab message; empty: it is one of flow
   bool requires_ack = false;     // its sender is told when it is acknowledged
 
-  std::string_view dialect() const { return action.empty() ? "flow" : "collab"; }
+  bool is_superprompt() const {
+    return std::ranges::find(superprompt_types, type) != superprompt_types.end();
+  }
+  std::string_view dialect() const {
+    return is_superprompt() ? "superprompt" : action.empty() ? "flow" : "collab";
+  }
 };
 
 // Fills in what follows from the message that is answered, in the words of flow: to whom, and in
@@ -38,7 +51,8 @@ void follow(lib::Json original, Draft& draft);
 std::expected<std::string, Failure> read_source(const std::string& source);
 
 // The body that the draft names, read from where it says. Fails when it cannot be read, is larger
-// than body_bytes_max or, for json, is no JSON object.
+// than body_bytes_max or, for json, is no JSON object; also when it is text and the draft's type
+// needs more than that.
 std::expected<std::string, Failure> read_body(const Draft& draft);
 
 // A message of the draft's dialect. The sender is left out: it is whoever the token says.
