@@ -111,6 +111,22 @@ describe('webhooks', () => {
     assert.ok(!(dump.stdout + table.stdout + broker.stderr).includes(bare));
   });
 
+  it('SP-08: tells a person that there is something to decide, at the webhook that the person set', async () => {
+    const { receiver, broker, ana } = await begin();
+    const { json: mia } = await broker.call('POST', '/v1/humans', { body: { name: 'mia', rights: ['approver'] } });
+    const { status, json } = await broker.call('POST', '/v1/humans', { token: mia.token, body: { name: 'mia', webhook: receiver.url } });
+    assert.equal(status, 200, JSON.stringify(json));
+    assert.equal((await broker.call('POST', '/v1/humans', { token: mia.token, body: { name: 'mia', rights: ['admin'] } })).status, 403);
+    const asked = await ana.call('POST', '/v1/approvals', { body: { summary: 'close it', action: { close: 'tell-no-one' } } });
+    assert.equal(asked.status, 201, JSON.stringify(asked.json));
+    const request = await receiver.until(1);
+    assert.equal(request.headers['webhook-signature'], signature(request, json.webhook_secret));
+    assert.deepEqual([request.json.subject, request.json.data.unsettled], ['human:mia', 1]);
+    assert.doesNotMatch(request.text, /tell-no-one|close|ana/);
+    const decided = await broker.call('POST', `/v1/approvals/${asked.json.id}/decision`, { token: mia.token, body: { decision: 'approve' } });
+    assert.equal(decided.status, 200, JSON.stringify(decided.json));
+  });
+
   it('XD-10: tells once of much mail, and again when the agent has looked', async () => {
     const world = await begin();
     const { receiver, ana } = world;

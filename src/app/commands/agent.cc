@@ -5,6 +5,7 @@
 
 #include "app/client/agent_token.h"
 #include "app/commands/commands.h"
+#include "app/commands/webhook.h"
 #include "app/options.h"
 #include "app/route_command.h"
 #include "core/model/policy.h"
@@ -28,8 +29,6 @@ struct Options {
   std::vector<std::string> actions;
   std::vector<std::string> topics;
   std::string webhook;
-  bool no_webhook = false;
-  bool rotate_secret = false;
 };
 
 void write_list(JsonWriter& writer, std::string_view key, const std::vector<std::string>& items) {
@@ -49,63 +48,6 @@ void write_text(JsonWriter& writer, std::string_view key, const std::string& val
   }
 }
 
-// The secret of a webhook beside the token: on standard error, because scripts take the token.
-void show_secret(Json answer) {
-  const std::string secret = text_of(answer, "webhook_secret");
-  if (!secret.empty()) {
-    std::fprintf(stderr,
-                 "This is what its webhook is signed with; it is shown only this once:\n"
-                 "  %s\n",
-                 printable(secret).c_str());
-  }
-}
-
-void write_webhook(JsonWriter& writer, const Options& options) {
-  if (options.no_webhook) {
-    writer.key("webhook").null();
-  } else if (!options.webhook.empty() || options.rotate_secret) {
-    writer.key("webhook").object();
-    write_text(writer, "url", options.webhook);
-    if (options.rotate_secret) {
-      writer.key("rotate_secret").boolean(true);
-    }
-    writer.end_object();
-  }
-}
-
-// Changes nothing but the webhook. Asks first, because an admin who misspells a name would register
-// another agent by it.
-int set_webhook(const Options& options) {
-  if (options.webhook.empty() && !options.rotate_secret && !options.no_webhook) {
-    return complain({"", "there is nothing to change",
-                     "Give a URL, --rotate or --remove; `parley agent show` says how it is."});
-  }
-  const auto known = ask(options.client, {"GET", "/v1/agents/" + encoded(options.id)});
-  if (!known) {
-    Failure failure = known.error();
-    if (failure.code == "NOT_FOUND") {
-      failure = {"NOT_FOUND", "there is no agent " + options.id,
-                 "`parley agent list` shows them; `parley agent add --webhook URL` registers one."};
-    }
-    return complain(failure);
-  }
-  std::string body;
-  JsonWriter writer(body);
-  writer.object().key("id").text(options.id);
-  write_webhook(writer, options);
-  writer.end_object();
-  return ask_and_show(options.client, {"POST", "/v1/agents", body, {}}, [&](Json answer) {
-    const std::string secret = text_of(answer, "webhook_secret");
-    std::fprintf(stderr, "the webhook of %s is %s\n", printable(options.id).c_str(),
-                 options.no_webhook ? "removed" : "set");
-    if (!secret.empty()) {
-      std::fprintf(stderr, "This is what it is signed with; it is shown only this once:\n");
-      std::printf("%s\n", printable(secret).c_str());
-    }
-    return 0;
-  });
-}
-
 int add(const Options& options) {
   std::string body;
   JsonWriter writer(body);
@@ -117,10 +59,10 @@ int add(const Options& options) {
   write_list(writer, "capabilities", options.capabilities);
   write_list(writer, "supportedActions", options.actions);
   write_list(writer, "subscriptions", options.topics);
-  write_webhook(writer, options);
+  write_text(writer, "webhook", options.webhook);
   writer.end_object();
   return ask_and_show(options.client, {"POST", "/v1/agents", body, {}}, [&](Json answer) {
-    show_secret(answer);
+    show_webhook_secret(answer);
     return show_token("agent " + printable(options.id), answer);
   });
 }
@@ -249,21 +191,6 @@ RouteCommand list_command() {
           .show = list};
 }
 
-void add_webhook(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
-  Command* hooking = agent.add_subcommand(
-      "webhook",
-      "Set where an agent is told of mail; prints the secret once, a new one for each host");
-  hooking->add_option("ID", options->id, "Its name")->required();
-  Option* url = hooking->add_option("URL", options->webhook, "https, or as the broker allows");
-  Option* rotating = hooking->add_flag("--rotate", options->rotate_secret, "Make a new secret");
-  hooking->add_flag("--remove", options->no_webhook, "Have none")
-      ->excludes(url)
-      ->excludes(rotating);
-  add_client_options(*hooking, options->client);
-  add_example(*hooking, "parley agent webhook bo https://example.org/wake");
-  hooking->callback([=, &exit_code] { exit_code = set_webhook(*options); });
-}
-
 // A row that is about one agent.
 RouteCommand about_one(RouteCommand row) {
   row.example = "parley agent " + row.name + " bo";
@@ -292,7 +219,8 @@ void add_agent(Command& app, int& exit_code) {
                                .help = "Show one agent with its health figures",
                                .call = "GET /v1/agents/{ID}",
                                .show = show}));
-  add_webhook(*agent, exit_code, options);
+  add_webhook_command(*agent, exit_code,
+                      {.group = "agent", .route = "/v1/agents", .key = "id", .example = "bo"});
   add_route_command(*agent, exit_code,
                     about_one({.name = "remove",
                                .help = "Remove an agent; its token ends",

@@ -188,6 +188,68 @@ TEST_F(Commands, SendAnswersToTheSenderInTheThread) {
   EXPECT_EQ(member(body, {"metadata", "in_reply_to"}), "q1-full");
 }
 
+// SP-01, SP-05: the words of superprompt from the command line.
+TEST_F(Commands, SendTakesTheTypesOfSuperprompt) {
+  broker_.answer("POST /v1/messages", 202, R"({"id":"m1","state":"accepted"})");
+  const Ran given = call({"send", "--to", "triage", "--type", "task_delegation", "--priority",
+                          "critical", "--thread", "c1", "look at 123"});
+  EXPECT_EQ(given.code, 0) << given.err;
+  EXPECT_EQ(last().dialect, "superprompt");
+  EXPECT_EQ(member(last().body, {"message_type"}), "task_delegation");
+  EXPECT_EQ(member(last().body, {"to_agent"}), "triage");
+  EXPECT_EQ(member(last().body, {"task", "description"}), "look at 123");
+  EXPECT_EQ(member(last().body, {"task", "priority"}), "high");
+  EXPECT_EQ(member(last().body, {"foreign", "thread"}), "c1");
+  EXPECT_TRUE(base::parse_uuid(member(last().body, {"message_id"})).has_value());
+
+  EXPECT_EQ(call({"send", "--to", "boss", "--type", "task_completion", "--as", "json",
+                  R"({"in_reply_to":"m0","message_id":"mine","status":"success"})"})
+                .code,
+            0);
+  EXPECT_EQ(member(last().body, {"in_reply_to"}), "m0");
+  EXPECT_EQ(member(last().body, {"message_id"}), "mine");
+  EXPECT_EQ(last().body.find("message_id"), last().body.rfind("message_id")) << last().body;
+}
+
+TEST_F(Commands, ACompletionOfSuperpromptAnswers) {
+  broker_.answer("GET /v1/messages/q1", 200,
+                 R"({"id":"q1-full","sender":"boss","conversation_id":"c9"})");
+  broker_.answer("POST /v1/messages", 202, R"({"id":"m2","state":"accepted"})");
+  EXPECT_EQ(call({"send", "--reply-to", "q1", "--type", "task_completion", "--confidence", "0.97",
+                  "labelled"})
+                .code,
+            0);
+  EXPECT_EQ(member(last().body, {"in_reply_to"}), "q1-full");
+  EXPECT_EQ(member(last().body, {"to_agent"}), "boss");
+  EXPECT_EQ(member(last().body, {"status"}), "success");
+  EXPECT_EQ(member(last().body, {"rationale"}), "labelled");
+  EXPECT_NE(last().body.find(R"("confidence_score":0.97)"), std::string::npos) << last().body;
+  EXPECT_EQ(call({"send", "--reply-to", "q1", "--type", "task_completion", "--status", "failure",
+                  "no such issue"})
+                .code,
+            0);
+  EXPECT_EQ(member(last().body, {"error", "error_message"}), "no such issue");
+  EXPECT_EQ(call({"send", "--reply-to", "q1", "--type", "task_completion", "--confidence", "1.5",
+                  "x"})
+                .code,
+            2);
+  const Ran lacking = call({"send", "--reply-to", "q1", "--type", "timeout_extension_request", "x"});
+  EXPECT_EQ(lacking.code, 1);
+  EXPECT_NE(lacking.err.find("--as json"), std::string::npos) << lacking.err;
+}
+
+TEST_F(Commands, ADelegationWaitsForItsCompletion) {
+  broker_.answer("POST /v1/messages", 200,
+                 R"({"id":"m1","response":{"message_type":"task_completion","from_agent":"triage",)"
+                 R"("status":"failure","rationale":"no such issue"}})");
+  const Ran ran = call({"request", "--to", "triage", "--type", "task_delegation", "--timeout", "90s",
+                        "look at 123"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.out, "no such issue\n");
+  EXPECT_EQ(ran.err, "parley: triage answered with status failure\n");
+  EXPECT_NE(last().body.find(R"("timeout_seconds":90)"), std::string::npos) << last().body;
+}
+
 TEST_F(Commands, RequestWaitsAndPrintsTheAnswer) {
   broker_.answer("POST /v1/messages", 200,
                  R"({"id":"m1","response":{"sender":"bo","status":"success",)"
@@ -446,6 +508,19 @@ TEST_F(Commands, AWebhookIsSetForOneWhoIsThere) {
   EXPECT_NE(wrong.err.find("there is no agent nobody"), std::string::npos) << wrong.err;
   EXPECT_EQ(last().method + " " + last().target, "GET /v1/agents/nobody");
   EXPECT_EQ(call({"agent", "webhook", "bo", "https://example.org/x"}).out, "whsec_x\n");
+}
+
+TEST_F(Commands, APersonHasAWebhookToo) {
+  broker_.answer("POST /v1/humans", 201,
+                 R"({"id":"human:ada","token":"prl_h","webhook_secret":"whsec_y"})");
+  const Ran added = call({"human", "add", "ada", "--webhook", "https://example.org/x"});
+  EXPECT_EQ(added.out, "prl_h\n");
+  EXPECT_NE(added.err.find("whsec_y"), std::string::npos) << added.err;
+  EXPECT_EQ(last().body, R"({"name":"ada","webhook":"https://example.org/x"})");
+  broker_.answer("GET /v1/agents/human%3Aada", 200, R"({"id":"human:ada"})");
+  broker_.answer("POST /v1/humans", 200, R"({"id":"human:ada","webhook_secret":"whsec_z"})");
+  EXPECT_EQ(call({"human", "webhook", "ada", "--rotate"}).out, "whsec_z\n");
+  EXPECT_EQ(last().body, R"({"name":"ada","webhook":{"rotate_secret":true}})");
 }
 
 TEST_F(Commands, AgentAddChangesNoDialectThatItWasNotTold) {

@@ -186,6 +186,14 @@ Checked check_registration(const Tables& t, const Register& c) {
   return check_topics(t, {found, c.kind, c.dialect, c.name}, c.subscriptions, "/subscriptions");
 }
 
+uint8_t rights_in(const Register& command) {
+  uint8_t rights = 0;
+  for (const std::string_view right : command.rights) {
+    rights = static_cast<uint8_t>(rights | parse_right(right));
+  }
+  return rights;
+}
+
 // Standing is what others go by: kind, rights, role, dialect, and the capabilities that routing
 // uses. Admins give it. Whoever is no admin changes only what is said of itself.
 Checked may_register(const ConstContext& context, const Register& command) {
@@ -205,8 +213,8 @@ Checked may_register(const ConstContext& context, const Register& command) {
   if (self.role != command.role) {
     return refuse(Code::forbidden, "only an admin can change the role of an agent", "/role");
   }
-  const bool same_standing =
-      self.kind == command.kind && command.rights.empty() && command.token == TokenHash{};
+  const bool same_standing = self.kind == command.kind && self.rights == rights_in(command) &&
+                             command.token == TokenHash{};
   return same_standing ? Checked() : allowed;
 }
 
@@ -274,12 +282,8 @@ Outcome on(Context& context, const Register& command) {
   agent.profile = command.profile;
   agent.webhook.change(command, t.now);
   if (command.kind == PrincipalKind::human) {
-    uint8_t rights = 0;
-    for (const std::string_view right : command.rights) {
-      rights = static_cast<uint8_t>(rights | parse_right(right));
-    }
     const bool could_approve = may_approve(agent);
-    t.agents.set_rights(ref, rights);
+    t.agents.set_rights(ref, rights_in(command));
     if (could_approve && !may_approve(agent)) {
       lose_right_to_approve(t, command.name);
     }

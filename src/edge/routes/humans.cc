@@ -3,43 +3,42 @@
 #include "edge/api/context.h"
 #include "edge/api/members.h"
 #include "edge/routes/routes.h"
+#include "edge/webhooks/setting.h"
+#include "edge/webhooks/webhooks.h"
 #include "lib/crypto.h"
-#include "lib/json_writer.h"
 
 namespace parley::edge {
 
 namespace {
-
-using lib::JsonWriter;
 
 void add_human(Call& call) {
   Members body(call.body);
   const std::string_view name = body.needed_text("name", "a human has a name, a string");
   const std::vector<std::string_view> rights = body.texts("rights");
   const bool rotate = body.flag("rotate_token", false);
+  const std::string id = "human:" + std::string(name);
+  const core::AgentRef found = call.tables().agents.find(id);
+  const bool is_new = found == core::none || !call.tables().agents[found].is_registered();
+  const core::Agent* const before = is_new ? nullptr : &call.tables().agents[found];
+  const WantedWebhook webhook = webhook_in(body, before, call.context->webhooks->reach());
   if (body.error()) {
     call.refuse(*body.error());
     return;
   }
-  const std::string id = "human:" + std::string(name);
-  const core::AgentRef found = call.tables().agents.find(id);
-  const bool is_new = found == core::none || !call.tables().agents[found].is_registered();
   const std::string token = is_new || rotate ? lib::random_token() : std::string();
-  core::Register command{.name = id, .kind = core::PrincipalKind::human, .rights = rights};
+  core::Register command{.name = id,
+                         .kind = core::PrincipalKind::human,
+                         .rights = rights,
+                         .webhook = webhook.url,
+                         .webhook_secret = webhook.secret};
   if (!is_new && !body.find("rights")) {
-    command.rights = core::right_words(call.tables().agents[found].rights);
+    command.rights = core::right_words(before->rights);
   }
   if (!token.empty()) {
     command.token = lib::sha256(token);
     command.only_token = rotate;
   }
-  std::string text;
-  JsonWriter out(text);
-  out.object().key("id").text(id);
-  if (!token.empty()) {
-    out.key("token").text(token);
-  }
-  out.end_object();
+  std::string text = credentials_text(id, token, webhook.secret);
   call.ask(std::move(command), call.reply(std::move(text), token.empty() ? 200 : 201));
 }
 
@@ -50,7 +49,7 @@ std::span<const Route> human_routes() {
       {.method = "POST",
        .pattern = "/v1/humans",
        .handler = add_human,
-       .body = body_of({"name", "rights", "rotate_token"}),
+       .body = body_with_secrets_of({"name", "rights", "rotate_token", "webhook"}),
        .who = Who::machine},
   };
   return routes;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/commands/commands.h"
+#include "app/commands/webhook.h"
 #include "app/options.h"
 #include "app/route_command.h"
 #include "core/agents/agent.h"
@@ -14,14 +15,27 @@ void add_human(Command& app, int& exit_code) {
                                        {.name = "--right",
                                         .help = "A right the person has; may be repeated",
                                         .kind = Argument::Kind::repeated,
-                                        .words = words_of(core::right_words(UINT8_MAX))}},
+                                        .words = words_of(core::right_words(UINT8_MAX))},
+                                       {.name = "--webhook",
+                                        .help = "A URL that is told when mail waits; its secret is "
+                                                "printed once",
+                                        .type = "URL"}},
                          .call = "POST /v1/humans",
-                         .body = Body{{"name", "{NAME}"}, {"rights", "{--right}"}},
+                         .body = Body{{"name", "{NAME}"},
+                                      {"rights", "{--right}"},
+                                      {"webhook", "{--webhook}"}},
                          .show = [](lib::Json answer, const Given& given) {
+                           show_webhook_secret(answer);
                            return show_token("human:" + printable(given.at("NAME")), answer);
                          }};
-  add_route_command(app, exit_code,
-                    {.name = "human", .help = "Register people", .subcommands = {add}});
+  Command* human = add_route_command(
+      app, exit_code, {.name = "human", .help = "Register people", .subcommands = {add}});
+  add_webhook_command(*human, exit_code,
+                      {.group = "human",
+                       .route = "/v1/humans",
+                       .key = "name",
+                       .prefix = "human:",
+                       .example = "ada"});
 }
 
 }  // namespace parley::app
