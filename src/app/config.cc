@@ -91,9 +91,8 @@ struct Count {
 struct Span {
   Place<Duration> place;
 };
-using Kind =
-    std::variant<Path, Name, Secret, Link, Switch, HostAndPort, Level, Names, Secrets, Bytes, Count,
-                 Span>;
+using Kind = std::variant<Path, Name, Secret, Link, Switch, HostAndPort, Level, Names, Secrets,
+                          Bytes, Count, Span>;
 
 struct Key {
   std::string_view name;
@@ -270,9 +269,7 @@ std::string type_of(const Key& key) {
           [&](Count) {
             return range("a whole number", std::to_string(key.min), std::to_string(key.max));
           },
-          [&](Span) {
-            return range("a duration", duration_text(key.min), duration_text(key.max));
-          },
+          [&](Span) { return range("a duration", duration_text(key.min), duration_text(key.max)); },
       },
       key.kind);
 }
@@ -621,8 +618,9 @@ std::expected<void, Error> check_whole(const Config& config) {
         bad_value("tls.certificate and tls.key belong together; only one is set"));
   }
   if (!config.github_secret.empty() && !config.github_secret_file.empty()) {
-    return std::unexpected(bad_value("github.secret and github.secret_file are both set; one has "
-                                     "the secret"));
+    return std::unexpected(
+        bad_value("github.secret and github.secret_file are both set; one has "
+                  "the secret"));
   }
   if (!std::ranges::all_of(config.otlp_headers, is_header)) {
     return std::unexpected(

@@ -76,7 +76,7 @@ std::expected<void, Error> write_private(const std::string& path, const std::str
 // Whoever may write into the directory could put files of its own in the place of the broker's.
 // One that is not there yet is made by the journal, for its owner alone.
 std::expected<void, Error> check_directory(const std::string& data) {
-  struct stat found {};
+  struct stat found{};
   if (::stat(data.c_str(), &found) != 0 || (found.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
     return {};
   }

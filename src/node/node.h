@@ -45,8 +45,7 @@ class Node {
     Seq tell_after{UINT64_MAX};
     // How far a view has come, durably; a snapshot is stored once it is there. Empty: no view.
     std::function<Seq()> view_position;
-    // True while the view is so far behind that no more messages of that one are taken:
-    // OVERLOADED.
+    // True while the view is too far behind for more messages of that one: OVERLOADED.
     std::function<bool(core::WorkspaceId, std::string_view actor)> view_full;
     // What can still be stored, in bytes; below `room_min` nothing is taken that would be kept:
     // STORAGE_FULL. Empty: enough.

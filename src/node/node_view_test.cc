@@ -165,9 +165,10 @@ TEST(NodeView, TakesNoMessagesOfWhomTheViewIsFullForButLetsThemBeSettled) {
   Bench bench;
   Told told;
   bool full = false;
-  const auto node = bench.start(told, {.view_full = [&full](core::WorkspaceId, std::string_view actor) {
-                                         return full && actor == "ana";
-                                       }});
+  const auto node =
+      bench.start(told, {.view_full = [&full](core::WorkspaceId, std::string_view actor) {
+                    return full && actor == "ana";
+                  }});
   bench.add_agents(*node);
   bench.send(*node, 1);
   full = true;

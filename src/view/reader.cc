@@ -77,6 +77,77 @@ std::expected<std::optional<StoredMessage>, Error> one(Statement& statement) {
 
 }  // namespace
 
+std::expected<void, Error> Reader::Statements::prepare(Database& database) {
+  const std::pair<Statement*, std::string> wanted[] = {
+      {&by_seq, columns + "WHERE m.seq=?3 AND " + may_see + " AND " + involves_openly("?4")},
+      {&by_id,
+       columns + "WHERE m.id_key=?4 AND m.id=?3 AND " + may_see + " ORDER BY m.seq DESC LIMIT 1"},
+      {&by_native_id, columns + "WHERE m.native_id=?3 AND m.native_id<>'' AND " + may_see +
+                          " ORDER BY m.seq DESC LIMIT 1"},
+      {&in_thread,
+       "SELECT seq FROM messages WHERE thread=?1 AND thread<>'' "
+       "AND workspace=?5 " +
+           range + newest_first},
+      {&own_in_thread, "SELECT m.seq FROM (SELECT seq FROM messages WHERE sender=?1 " + range +
+                           "UNION SELECT message FROM deliveries WHERE receiver=?1 AND message>=?2 "
+                           "AND message<?3 " +
+                           newest_first +
+                           ") o JOIN messages m ON m.seq=o.seq WHERE m.thread=?6 AND m.thread<>'' "
+                           "AND m.workspace=?5 ORDER BY 1 DESC"},
+      {&sent, "SELECT seq FROM messages WHERE sender=?1 " + range + newest_first},
+      {&sent_or_received,
+       "SELECT seq FROM messages WHERE sender=?1 " + range +
+           "UNION SELECT message FROM deliveries WHERE receiver=?1 AND message>=?2 "
+           "AND message<?3 " +
+           newest_first},
+      {&all, "SELECT seq FROM messages WHERE ?1=-1 " + range + newest_first},
+      {&counts,
+       "SELECT count(*), ifnull(sum(d.state<?4), 0), ifnull(sum(d.state>=?5), 0), "
+       "ifnull(max(d.time), 0) " +
+           of_message},
+      {&deliveries,
+       "SELECT (SELECT name FROM principals WHERE id=d.receiver), d.state, d.time, d.attempts, "
+       "d.last_error, d.offered " +
+           of_message + " ORDER BY 1"},
+      {&letters,
+       "SELECT d.id, p.name, d.reason, d.failed_at, d.retry_count, d.last_error, d.resolution, "
+       "d.dropped, d.resolved_by, d.resolved_at FROM dead_letters d "
+       "JOIN principals p ON p.id=d.receiver WHERE d.message=? ORDER BY d.id"},
+      {&thread,
+       "SELECT min(m.seq), min(m.time), max(m.time), count(*), "
+       "(SELECT min(seq) FROM messages WHERE thread=?3 AND thread<>'' AND workspace=?1) "
+       "FROM (SELECT seq, time, workspace, sender FROM messages WHERE thread=?3 AND thread<>'' "
+       "AND workspace=?1 ORDER BY seq DESC LIMIT ?4) m WHERE " +
+           may_see},
+      {&own_thread,
+       "SELECT min(m.seq), min(m.time), max(m.time), count(*), "
+       "(SELECT min(seq) FROM messages WHERE thread=?3 AND thread<>'' AND workspace=?1) "
+       "FROM (SELECT seq FROM messages WHERE sender=?2 UNION SELECT message FROM deliveries "
+       "WHERE receiver=?2 ORDER BY 1 DESC LIMIT ?4) o JOIN messages m ON m.seq=o.seq "
+       "WHERE m.thread=?3 AND m.thread<>'' AND " +
+           may_see},
+      {&sender, "SELECT p.name FROM messages m JOIN principals p ON p.id=m.sender WHERE m.seq=?1"},
+      {&correlated,
+       "SELECT m.thread FROM (SELECT seq, time, workspace, sender, thread FROM messages WHERE "
+       "correlation=?3 AND correlation<>'' AND workspace=?1 AND thread<>'' ORDER BY seq DESC "
+       "LIMIT ?4) m WHERE " +
+           may_see + " GROUP BY m.thread ORDER BY max(m.seq) DESC LIMIT ?5"},
+      {&in_trace,
+       "SELECT seq FROM messages WHERE trace_key=?1 AND workspace=?2 AND seq>?3 "
+       "ORDER BY seq LIMIT ?4"},
+      {&principal, "SELECT id FROM principals WHERE workspace=? AND name=?"},
+      {&position, "SELECT seq FROM position"},
+  };
+  for (const auto& [statement, sql] : wanted) {
+    auto prepared = database.prepare(sql);
+    if (!prepared) {
+      return failed(prepared.error());
+    }
+    *statement = std::move(*prepared);
+  }
+  return {};
+}
+
 std::expected<Reader, Error> Reader::open(const std::string& path) {
   auto database = Database::open(path, Database::Mode::read_only);
   if (!database) {
@@ -89,65 +160,8 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
     return failed(timeline.error());
   }
   reader.timeline_ = std::move(*timeline);
-  const std::pair<Statement*, std::string> wanted[] = {
-      {&reader.by_seq_,
-       columns + "WHERE m.seq=?3 AND " + may_see + " AND " + involves_openly("?4")},
-      {&reader.by_id_, columns + "WHERE m.id_key=?4 AND m.id=?3 AND " + may_see +
-                           " ORDER BY m.seq DESC LIMIT 1"},
-      {&reader.by_native_id_, columns + "WHERE m.native_id=?3 AND m.native_id<>'' AND " + may_see +
-                                  " ORDER BY m.seq DESC LIMIT 1"},
-      {&reader.in_thread_, "SELECT seq FROM messages WHERE thread=?1 AND thread<>'' "
-                           "AND workspace=?5 " + range + newest_first},
-      {&reader.own_in_thread_,
-       "SELECT m.seq FROM (SELECT seq FROM messages WHERE sender=?1 " + range +
-           "UNION SELECT message FROM deliveries WHERE receiver=?1 AND message>=?2 "
-           "AND message<?3 " + newest_first +
-           ") o JOIN messages m ON m.seq=o.seq WHERE m.thread=?6 AND m.thread<>'' "
-           "AND m.workspace=?5 ORDER BY 1 DESC"},
-      {&reader.sent_, "SELECT seq FROM messages WHERE sender=?1 " + range + newest_first},
-      {&reader.sent_or_received_,
-       "SELECT seq FROM messages WHERE sender=?1 " + range +
-           "UNION SELECT message FROM deliveries WHERE receiver=?1 AND message>=?2 "
-           "AND message<?3 " + newest_first},
-      {&reader.all_, "SELECT seq FROM messages WHERE ?1=-1 " + range + newest_first},
-      {&reader.counts_,
-       "SELECT count(*), ifnull(sum(d.state<?4), 0), ifnull(sum(d.state>=?5), 0), "
-       "ifnull(max(d.time), 0) " + of_message},
-      {&reader.deliveries_,
-       "SELECT (SELECT name FROM principals WHERE id=d.receiver), d.state, d.time, d.attempts, "
-       "d.last_error, d.offered " + of_message + " ORDER BY 1"},
-      {&reader.letters_,
-       "SELECT d.id, p.name, d.reason, d.failed_at, d.retry_count, d.last_error, d.resolution, "
-       "d.dropped, d.resolved_by, d.resolved_at FROM dead_letters d "
-       "JOIN principals p ON p.id=d.receiver WHERE d.message=? ORDER BY d.id"},
-      {&reader.thread_,
-       "SELECT min(m.seq), min(m.time), max(m.time), count(*), "
-       "(SELECT min(seq) FROM messages WHERE thread=?3 AND thread<>'' AND workspace=?1) "
-       "FROM (SELECT seq, time, workspace, sender FROM messages WHERE thread=?3 AND thread<>'' "
-       "AND workspace=?1 ORDER BY seq DESC LIMIT ?4) m WHERE " + may_see},
-      {&reader.own_thread_,
-       "SELECT min(m.seq), min(m.time), max(m.time), count(*), "
-       "(SELECT min(seq) FROM messages WHERE thread=?3 AND thread<>'' AND workspace=?1) "
-       "FROM (SELECT seq FROM messages WHERE sender=?2 UNION SELECT message FROM deliveries "
-       "WHERE receiver=?2 ORDER BY 1 DESC LIMIT ?4) o JOIN messages m ON m.seq=o.seq "
-       "WHERE m.thread=?3 AND m.thread<>'' AND " + may_see},
-      {&reader.sender_,
-       "SELECT p.name FROM messages m JOIN principals p ON p.id=m.sender WHERE m.seq=?1"},
-      {&reader.correlated_,
-       "SELECT m.thread FROM (SELECT seq, time, workspace, sender, thread FROM messages WHERE "
-       "correlation=?3 AND correlation<>'' AND workspace=?1 AND thread<>'' ORDER BY seq DESC "
-       "LIMIT ?4) m WHERE " + may_see + " GROUP BY m.thread ORDER BY max(m.seq) DESC LIMIT ?5"},
-      {&reader.in_trace_, "SELECT seq FROM messages WHERE trace_key=?1 AND workspace=?2 AND seq>?3 "
-                          "ORDER BY seq LIMIT ?4"},
-      {&reader.principal_, "SELECT id FROM principals WHERE workspace=? AND name=?"},
-      {&reader.position_, "SELECT seq FROM position"},
-  };
-  for (const auto& [statement, sql] : wanted) {
-    auto prepared = reader.database_.prepare(sql);
-    if (!prepared) {
-      return failed(prepared.error());
-    }
-    *statement = std::move(*prepared);
+  if (const auto prepared = reader.sql_.prepare(reader.database_); !prepared) {
+    return std::unexpected(prepared.error());
   }
   return reader;
 }
@@ -155,22 +169,22 @@ std::expected<Reader, Error> Reader::open(const std::string& path) {
 // None when the history never heard of the name.
 std::expected<std::optional<int64_t>, Error> Reader::principal(WorkspaceId workspace,
                                                                std::string_view name) {
-  principal_.bind(1, number(workspace)).bind(2, name);
-  const auto row = principal_.step();
+  sql_.principal.bind(1, number(workspace)).bind(2, name);
+  const auto row = sql_.principal.step();
   if (!row) {
     return failed(row.error());
   }
   if (!*row) {
     return std::nullopt;
   }
-  const int64_t id = principal_.integer(0);
-  principal_.reset();
+  const int64_t id = sql_.principal.integer(0);
+  sql_.principal.reset();
   return id;
 }
 
 std::expected<std::optional<StoredMessage>, Error> Reader::find(const Viewer& viewer, Seq seq) {
-  by_seq_.bind(3, number(seq)).bind(4, everyone).bind(5, int64_t{0});
-  return find(by_seq_, viewer);
+  sql_.by_seq.bind(3, number(seq)).bind(4, everyone).bind(5, int64_t{0});
+  return find(sql_.by_seq, viewer);
 }
 
 std::expected<std::optional<StoredMessage>, Error> Reader::find(const Viewer& viewer,
@@ -179,11 +193,11 @@ std::expected<std::optional<StoredMessage>, Error> Reader::find(const Viewer& vi
   if (!ends) {
     return std::unexpected(ends.error());
   }
-  by_id_.bind_blob(3, {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()});
+  sql_.by_id.bind_blob(3, {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()});
   // The newest message with the id is wanted, so the newest bucket is asked first.
   for (int64_t bucket = id_bucket(ends->last); bucket >= id_bucket(ends->first); --bucket) {
-    by_id_.bind(4, id_key(bucket, id));
-    auto found = find(by_id_, viewer);
+    sql_.by_id.bind(4, id_key(bucket, id));
+    auto found = find(sql_.by_id, viewer);
     if (!found || *found) {
       return found;
     }
@@ -193,8 +207,8 @@ std::expected<std::optional<StoredMessage>, Error> Reader::find(const Viewer& vi
 
 std::expected<std::optional<StoredMessage>, Error> Reader::find(const Viewer& viewer,
                                                                 std::string_view native_id) {
-  by_native_id_.bind(3, native_id);
-  return find(by_native_id_, viewer);
+  sql_.by_native_id.bind(3, native_id);
+  return find(sql_.by_native_id, viewer);
 }
 
 std::expected<std::optional<StoredMessage>, Error> Reader::find(Statement& statement,
@@ -226,7 +240,7 @@ std::expected<std::optional<int64_t>, Error> Reader::number_of(const Viewer& vie
 std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Search& search) {
   const auto who = number_of(viewer);
   const auto agent = search.agent.empty() ? std::optional<int64_t>(everyone)
-                                    : principal(viewer.workspace, search.agent);
+                                          : principal(viewer.workspace, search.agent);
   // What a former agent of the name sent may be this one's mail, and is not its word.
   const auto from =
       timeline_.first_at(search.sent_only ? std::max(search.from, viewer.since) : search.from);
@@ -242,10 +256,10 @@ std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Se
   }
   // What one agent sent or received is found by its index, whoever asks.
   const int64_t walked = **who == everyone ? **agent : **who;
-  Statement& scan = !search.thread.empty() ? in_thread_
-                    : walked == everyone   ? all_
-                    : search.sent_only     ? sent_
-                                           : sent_or_received_;
+  Statement& scan = !search.thread.empty() ? sql_.in_thread
+                    : walked == everyone   ? sql_.all
+                    : search.sent_only     ? sql_.sent
+                                           : sql_.sent_or_received;
   if (search.thread.empty()) {
     scan.bind(1, walked);
   } else {
@@ -255,7 +269,7 @@ std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Se
       .bind(3, number(std::min(*to, search.before)))
       .bind(4, static_cast<int64_t>(scan_max));
   const int64_t hides_subscribers = search.hides_subscribers && **agent != **who ? 1 : 0;
-  by_seq_.bind(1, number(viewer.workspace))
+  sql_.by_seq.bind(1, number(viewer.workspace))
       .bind(2, **who)
       .bind(4, **agent)
       .bind(5, hides_subscribers)
@@ -268,13 +282,13 @@ std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Se
   }
   // Whoever knows a thread's name can write so much in it that what the viewer may see is far
   // behind. It finds that among its own.
-  own_in_thread_.bind(1, **who)
+  sql_.own_in_thread.bind(1, **who)
       .bind(2, number(*from))
       .bind(3, number(page->next))
       .bind(4, static_cast<int64_t>(scan_max))
       .bind(5, number(viewer.workspace))
       .bind(6, search.thread);
-  auto own = collect(own_in_thread_, limit - page->messages.size());
+  auto own = collect(sql_.own_in_thread, limit - page->messages.size());
   if (!own) {
     return own;
   }
@@ -285,7 +299,7 @@ std::expected<Reader::Page, Error> Reader::search(const Viewer& viewer, const Se
   return page;
 }
 
-// Of the places that `scan` walks, those that by_seq_ finds.
+// Of the places that `scan` walks, those that `by_seq` finds.
 std::expected<Reader::Page, Error> Reader::collect(Statement& scan, size_t limit) {
   Page page;
   size_t bytes = 0;
@@ -301,8 +315,8 @@ std::expected<Reader::Page, Error> Reader::collect(Statement& scan, size_t limit
     }
     // The last place that was looked at, found or not: the next page goes on before it.
     page.next = Seq{static_cast<uint64_t>(scan.integer(0))};
-    by_seq_.bind(3, scan.integer(0));
-    auto message = one(by_seq_);
+    sql_.by_seq.bind(3, scan.integer(0));
+    auto message = one(sql_.by_seq);
     if (!message) {
       scan.reset();
       return std::unexpected(message.error());
@@ -318,23 +332,23 @@ std::expected<Reader::Page, Error> Reader::collect(Statement& scan, size_t limit
 
 std::expected<Reader::Receivers, Error> Reader::receivers(const Viewer& viewer, Seq message,
                                                           size_t listed_max) {
-  const auto known = bind(counts_, viewer);
+  const auto known = bind(sql_.counts, viewer);
   if (!known || !*known) {
     return known ? std::expected<Receivers, Error>(Receivers{}) : std::unexpected(known.error());
   }
-  counts_.bind(3, number(message))
+  sql_.counts.bind(3, number(message))
       .bind(4, static_cast<int64_t>(core::State::acked))
       .bind(5, static_cast<int64_t>(core::State::expired));
-  const auto row = counts_.step();
+  const auto row = sql_.counts.step();
   if (!row) {
     return failed(row.error());
   }
-  Receivers found{static_cast<uint64_t>(counts_.integer(0)),
-                  static_cast<uint64_t>(counts_.integer(1)),
-                  static_cast<uint64_t>(counts_.integer(2)),
-                  Time{counts_.integer(3)},
+  Receivers found{static_cast<uint64_t>(sql_.counts.integer(0)),
+                  static_cast<uint64_t>(sql_.counts.integer(1)),
+                  static_cast<uint64_t>(sql_.counts.integer(2)),
+                  Time{sql_.counts.integer(3)},
                   {}};
-  counts_.reset();
+  sql_.counts.reset();
   // Counted before they are listed: a message to everyone may have very many.
   if (found.count <= listed_max) {
     auto listed = deliveries(viewer, message);
@@ -349,55 +363,55 @@ std::expected<Reader::Receivers, Error> Reader::receivers(const Viewer& viewer, 
 std::expected<std::vector<StoredDelivery>, Error> Reader::deliveries(const Viewer& viewer,
                                                                      Seq message) {
   std::vector<StoredDelivery> found;
-  const auto known = bind(deliveries_, viewer);
+  const auto known = bind(sql_.deliveries, viewer);
   if (!known || !*known) {
     return known ? std::expected<std::vector<StoredDelivery>, Error>(found)
                  : std::unexpected(known.error());
   }
-  deliveries_.bind(3, number(message));
+  sql_.deliveries.bind(3, number(message));
   while (true) {
-    const auto row = deliveries_.step();
+    const auto row = sql_.deliveries.step();
     if (!row) {
       return failed(row.error());
     }
     if (!*row) {
       return found;
     }
-    found.push_back({std::string(deliveries_.text(0)),
-                     static_cast<core::State>(deliveries_.integer(1)),
-                     Time{deliveries_.integer(2)}, static_cast<uint32_t>(deliveries_.integer(3)),
-                     std::string(deliveries_.text(4)), Time{deliveries_.integer(5)}});
+    found.push_back(
+        {std::string(sql_.deliveries.text(0)), static_cast<core::State>(sql_.deliveries.integer(1)),
+         Time{sql_.deliveries.integer(2)}, static_cast<uint32_t>(sql_.deliveries.integer(3)),
+         std::string(sql_.deliveries.text(4)), Time{sql_.deliveries.integer(5)}});
   }
 }
 
 std::expected<std::vector<StoredDeadLetter>, Error> Reader::dead_letters(Seq message) {
   std::vector<StoredDeadLetter> found;
-  letters_.bind(1, number(message));
+  sql_.letters.bind(1, number(message));
   while (true) {
-    const auto row = letters_.step();
+    const auto row = sql_.letters.step();
     if (!row) {
       return failed(row.error());
     }
     if (!*row) {
       return found;
     }
-    found.push_back({.id = static_cast<uint64_t>(letters_.integer(0)),
+    found.push_back({.id = static_cast<uint64_t>(sql_.letters.integer(0)),
                      .message = message,
-                     .receiver = std::string(letters_.text(1)),
-                     .reason = static_cast<core::Reason>(letters_.integer(2)),
-                     .failed_at = Time{letters_.integer(3)},
-                     .retry_count = static_cast<uint32_t>(letters_.integer(4)),
-                     .last_error = std::string(letters_.text(5)),
-                     .resolution = static_cast<core::Resolution>(letters_.integer(6)),
-                     .dropped = letters_.integer(7) != 0,
-                     .resolved_by = std::string(letters_.text(8)),
-                     .resolved_at = Time{letters_.integer(9)}});
+                     .receiver = std::string(sql_.letters.text(1)),
+                     .reason = static_cast<core::Reason>(sql_.letters.integer(2)),
+                     .failed_at = Time{sql_.letters.integer(3)},
+                     .retry_count = static_cast<uint32_t>(sql_.letters.integer(4)),
+                     .last_error = std::string(sql_.letters.text(5)),
+                     .resolution = static_cast<core::Resolution>(sql_.letters.integer(6)),
+                     .dropped = sql_.letters.integer(7) != 0,
+                     .resolved_by = std::string(sql_.letters.text(8)),
+                     .resolved_at = Time{sql_.letters.integer(9)}});
   }
 }
 
 std::expected<std::optional<StoredThread>, Error> Reader::thread(const Viewer& viewer,
                                                                  std::string_view name) {
-  const auto known = bind(thread_, viewer);
+  const auto known = bind(sql_.thread, viewer);
   if (!known || !*known) {
     return known ? std::expected<std::optional<StoredThread>, Error>(std::nullopt)
                  : std::unexpected(known.error());
@@ -420,23 +434,23 @@ std::expected<std::optional<StoredThread>, Error> Reader::thread(const Viewer& v
     statement.reset();
     return {};
   };
-  auto asked = ask(thread_);
+  auto asked = ask(sql_.thread);
   // As in `search`: others may have written very much in it since.
   if (asked && found.messages == 0 && viewer.principal) {
-    (void)bind(own_thread_, viewer);
-    asked = ask(own_thread_);
+    (void)bind(sql_.own_thread, viewer);
+    asked = ask(sql_.own_thread);
   }
   if (!asked) {
     return std::unexpected(asked.error());
   }
   if (found.messages > 0 && sees_first) {
-    sender_.bind(1, number(found.root));
-    const auto sender = sender_.step();
+    sql_.sender.bind(1, number(found.root));
+    const auto sender = sql_.sender.step();
     if (!sender) {
       return failed(sender.error());
     }
-    found.owner = *sender ? sender_.text(0) : "";
-    sender_.reset();
+    found.owner = *sender ? sql_.sender.text(0) : "";
+    sql_.sender.reset();
   }
   return found.messages == 0 ? std::nullopt : std::optional(std::move(found));
 }
@@ -444,25 +458,25 @@ std::expected<std::optional<StoredThread>, Error> Reader::thread(const Viewer& v
 std::expected<std::vector<StoredThread>, Error> Reader::correlated(const Viewer& viewer,
                                                                    std::string_view correlation,
                                                                    size_t limit) {
-  const auto known = bind(correlated_, viewer);
+  const auto known = bind(sql_.correlated, viewer);
   if (!known) {
     return std::unexpected(known.error());
   }
   std::vector<std::string> names;
   if (*known) {
-    correlated_.bind(3, correlation)
+    sql_.correlated.bind(3, correlation)
         .bind(4, static_cast<int64_t>(scan_max))
         .bind(5, static_cast<int64_t>(std::clamp<size_t>(limit, 1, limit_max)));
   }
   while (*known) {
-    const auto row = correlated_.step();
+    const auto row = sql_.correlated.step();
     if (!row) {
       return failed(row.error());
     }
     if (!*row) {
       break;
     }
-    names.emplace_back(correlated_.text(0));
+    names.emplace_back(sql_.correlated.text(0));
   }
   std::vector<StoredThread> found;
   for (const std::string& name : names) {
@@ -505,12 +519,12 @@ std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(const Viewer& 
   const Seq first = std::max(ends->first, after);
   size_t looked_at = 0;
   for (int64_t bucket = id_bucket(first); bucket <= id_bucket(ends->last); ++bucket) {
-    in_trace_.bind(1, id_key(bucket, trace))
+    sql_.in_trace.bind(1, id_key(bucket, trace))
         .bind(2, number(viewer.workspace))
         .bind(3, number(after))
         .bind(4, static_cast<int64_t>(scan_max - looked_at));
     while (found.size() < limit && looked_at < scan_max) {
-      const auto row = in_trace_.step();
+      const auto row = sql_.in_trace.step();
       if (!row) {
         return failed(row.error());
       }
@@ -518,16 +532,16 @@ std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(const Viewer& 
         break;
       }
       ++looked_at;
-      auto next = find(viewer, Seq{static_cast<uint64_t>(in_trace_.integer(0))});
+      auto next = find(viewer, Seq{static_cast<uint64_t>(sql_.in_trace.integer(0))});
       if (!next) {
-        in_trace_.reset();
+        sql_.in_trace.reset();
         return std::unexpected(next.error());
       }
       if (*next) {
         keep(std::move(**next));
       }
     }
-    in_trace_.reset();
+    sql_.in_trace.reset();
   }
   // As in `search`: others may have gone on with the trace very often.
   const auto who = number_of(viewer);
@@ -536,13 +550,13 @@ std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(const Viewer& 
     for (const StoredMessage& message : found) {
       known.insert(message.seq);
     }
-    sent_or_received_.bind(1, **who)
+    sql_.sent_or_received.bind(1, **who)
         .bind(2, number(after.next()))
         .bind(3, INT64_MAX)
         .bind(4, static_cast<int64_t>(scan_max));
     std::vector<Seq> own;
-    for (auto row = sent_or_received_.step(); row && *row; row = sent_or_received_.step()) {
-      own.push_back(Seq{static_cast<uint64_t>(sent_or_received_.integer(0))});
+    for (auto row = sql_.sent_or_received.step(); row && *row; row = sql_.sent_or_received.step()) {
+      own.push_back(Seq{static_cast<uint64_t>(sql_.sent_or_received.integer(0))});
     }
     for (size_t n = own.size(); n > 0 && found.size() < limit; --n) {
       if (known.contains(own[n - 1])) {
@@ -562,12 +576,12 @@ std::expected<std::vector<StoredMessage>, Error> Reader::of_trace(const Viewer& 
 }
 
 std::expected<Seq, Error> Reader::position() {
-  const auto row = position_.step();
+  const auto row = sql_.position.step();
   if (!row) {
     return failed(row.error());
   }
-  const Seq seq{*row ? static_cast<uint64_t>(position_.integer(0)) : 0};
-  position_.reset();
+  const Seq seq{*row ? static_cast<uint64_t>(sql_.position.integer(0)) : 0};
+  sql_.position.reset();
   return seq;
 }
 

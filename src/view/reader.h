@@ -104,6 +104,29 @@ class Reader {
   static constexpr size_t page_bytes_max = size_t{2} << 20;
 
  private:
+  struct Statements {
+    lib::Statement by_seq;
+    lib::Statement by_id;
+    lib::Statement by_native_id;
+    lib::Statement in_thread;
+    lib::Statement own_in_thread;
+    lib::Statement sent;
+    lib::Statement sent_or_received;
+    lib::Statement all;
+    lib::Statement deliveries;
+    lib::Statement counts;
+    lib::Statement letters;
+    lib::Statement principal;
+    lib::Statement thread;
+    lib::Statement own_thread;
+    lib::Statement sender;
+    lib::Statement correlated;
+    lib::Statement in_trace;
+    lib::Statement position;
+
+    std::expected<void, Error> prepare(lib::Database& database);
+  };
+
   Reader() = default;
 
   std::expected<std::optional<StoredMessage>, Error> find(lib::Statement& statement,
@@ -116,24 +139,7 @@ class Reader {
 
   lib::Database database_;
   Timeline timeline_;
-  lib::Statement by_seq_;
-  lib::Statement by_id_;
-  lib::Statement by_native_id_;
-  lib::Statement in_thread_;
-  lib::Statement own_in_thread_;
-  lib::Statement sent_;
-  lib::Statement sent_or_received_;
-  lib::Statement all_;
-  lib::Statement deliveries_;
-  lib::Statement counts_;
-  lib::Statement letters_;
-  lib::Statement principal_;
-  lib::Statement thread_;
-  lib::Statement own_thread_;
-  lib::Statement sender_;
-  lib::Statement correlated_;
-  lib::Statement in_trace_;
-  lib::Statement position_;
+  Statements sql_;
 };
 
 }  // namespace parley::view

@@ -16,11 +16,11 @@
 namespace parley::view {
 namespace {
 
+using std::chrono::steady_clock;
 using testing::a_send;
 using testing::an_agent;
 using testing::id_of;
 using testing::World;
-using std::chrono::steady_clock;
 
 constexpr Reader::Viewer admin{core::workspace_first, std::nullopt};
 
@@ -108,8 +108,7 @@ void expect_agreement(const World& world, const std::string& path) {
   auto reader = Reader::open(path);
   ASSERT_TRUE(reader) << reader.error().detail;
   const Seq position = reader->position().value();
-  const core::Messages& messages =
-      world.machine->find(core::workspace_first)->tables().messages;
+  const core::Messages& messages = world.machine->find(core::workspace_first)->tables().messages;
   messages.each([&](core::MessageRef, const core::Message& message) {
     EXPECT_EQ(reader->find(admin, message.seq)->has_value(), message.seq <= position);
     EXPECT_EQ(reader->deliveries(admin, message.seq)->empty(), message.seq > position);
@@ -241,9 +240,10 @@ TEST(Runner, ADamagedFileStopsTheViewAndNothingElse) {
     // Behind its back, as a bad disk would: the tables no longer are what they were.
     auto database = lib::Database::open(world.history_path(), lib::Database::Mode::read_write);
     ASSERT_TRUE(database);
-    ASSERT_TRUE(database->run("PRAGMA writable_schema=ON;"
-                              "UPDATE sqlite_schema SET rootpage=999999 WHERE name='messages';"
-                              "PRAGMA schema_version=99"));
+    ASSERT_TRUE(
+        database->run("PRAGMA writable_schema=ON;"
+                      "UPDATE sqlite_schema SET rootpage=999999 WHERE name='messages';"
+                      "PRAGMA schema_version=99"));
   }
   const Seq before = view.runner->feed().position();
   send(world, 200, "after");

@@ -229,11 +229,12 @@ TEST_F(Commands, ACompletionOfSuperpromptAnswers) {
                 .code,
             0);
   EXPECT_EQ(member(last().body, {"error", "error_message"}), "no such issue");
-  EXPECT_EQ(call({"send", "--reply-to", "q1", "--type", "task_completion", "--confidence", "1.5",
-                  "x"})
-                .code,
-            2);
-  const Ran lacking = call({"send", "--reply-to", "q1", "--type", "timeout_extension_request", "x"});
+  EXPECT_EQ(
+      call({"send", "--reply-to", "q1", "--type", "task_completion", "--confidence", "1.5", "x"})
+          .code,
+      2);
+  const Ran lacking =
+      call({"send", "--reply-to", "q1", "--type", "timeout_extension_request", "x"});
   EXPECT_EQ(lacking.code, 1);
   EXPECT_NE(lacking.err.find("--as json"), std::string::npos) << lacking.err;
 }
@@ -242,8 +243,8 @@ TEST_F(Commands, ADelegationWaitsForItsCompletion) {
   broker_.answer("POST /v1/messages", 200,
                  R"({"id":"m1","response":{"message_type":"task_completion","from_agent":"triage",)"
                  R"("status":"failure","rationale":"no such issue"}})");
-  const Ran ran = call({"request", "--to", "triage", "--type", "task_delegation", "--timeout", "90s",
-                        "look at 123"});
+  const Ran ran = call({"request", "--to", "triage", "--type", "task_delegation", "--timeout",
+                        "90s", "look at 123"});
   EXPECT_EQ(ran.code, 1);
   EXPECT_EQ(ran.out, "no such issue\n");
   EXPECT_EQ(ran.err, "parley: triage answered with status failure\n");

@@ -215,8 +215,9 @@ void add_send(Command& app, int& exit_code) {
   whom->add_option("--to", draft.to, "An agent, human:NAME, a topic, or *")->type_name("ID");
   whom->add_option("--reply-to", draft.in_reply_to, "Answer this message, to its sender")
       ->type_name("ID");
-  add_draft_options(*sending, *options,
-                    with_superprompt({"broadcast", "notification", "query", "request", "response"}));
+  add_draft_options(
+      *sending, *options,
+      with_superprompt({"broadcast", "notification", "query", "request", "response"}));
   sending->add_option("--status", draft.status, "Of a response; success if not given")
       ->one_of({"success", "partial", "error", "declined", "failure", "partial_success",
                 "requires_approval"});

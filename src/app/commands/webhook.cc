@@ -85,8 +85,7 @@ void add_webhook_command(Command& group, int& exit_code, const WebhookOwners& ow
   Command* hooking = group.add_subcommand(
       "webhook", "Set where the " + owners.group +
                      " is told of mail; prints the secret once, a new one for each host");
-  hooking->add_option(owners.prefix.empty() ? "ID" : "NAME", options->name, "The name")
-      ->required();
+  hooking->add_option(owners.prefix.empty() ? "ID" : "NAME", options->name, "The name")->required();
   Option* url = hooking->add_option("URL", options->url, "https, or as the broker allows");
   Option* rotating = hooking->add_flag("--rotate", options->rotate, "Make a new secret");
   hooking->add_flag("--remove", options->remove, "Have none")->excludes(url)->excludes(rotating);

@@ -146,9 +146,10 @@ std::string compose_collab(const Draft& draft, std::string_view body, const base
 void write_superprompt_text(const Draft& draft, std::string_view body, lib::JsonWriter& writer) {
   if (draft.type == "task_delegation") {
     writer.key("task").object().key("description").text(body);
-    writer.key("priority").text(draft.priority == "critical" ? "high"
-                                : draft.priority == "normal" ? "medium"
-                                                             : draft.priority);
+    writer.key("priority")
+        .text(draft.priority == "critical" ? "high"
+              : draft.priority == "normal" ? "medium"
+                                           : draft.priority);
     if (const auto timeout = base::parse_duration(draft.response_timeout)) {
       writer.key("timeout_seconds").number(std::max<int64_t>(1, timeout->us / 1'000'000));
     }

@@ -15,7 +15,7 @@ namespace parley::app {
 
 // The messages that agents of superprompt send.
 inline constexpr std::array<std::string_view, 6> superprompt_types = {
-    "task_delegation",    "task_completion",    "timeout_extension_request",
+    "task_delegation",       "task_completion",    "timeout_extension_request",
     "hitl_approval_request", "coc_violation_flag", "agent_health_check"};
 
 // What the command line says about a message. Empty texts are left to the broker.

@@ -57,9 +57,7 @@ struct Shape {
 
 constexpr size_t distinct_min = 8;
 
-bool is_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
+bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 // Whether the character before `at` is the last of an escape that stands as text: a backslash and n
 // in JSON inside of a string, `%20` in a URL. What follows it begins a word.

@@ -55,8 +55,8 @@ Time take_channel_tokens(Tables& t, const Message& message, Time& relief) {
 // `relief` as the channel's limit will.
 Time turn_of(const Tables& t, MessageRef ref, Time& relief) {
   const Message& message = t.messages.message(ref);
-  const Time until = t.messages.gates.due_before(ref) +
-                     cost_of(message.priority, channel_rate(t, message));
+  const Time until =
+      t.messages.gates.due_before(ref) + cost_of(message.priority, channel_rate(t, message));
   relief = std::max(relief, until + Duration{Bucket::minute.us - signal_mark(t).us});
   return until;
 }
@@ -144,8 +144,7 @@ void pass_gate(Dispatch& dispatch, DeliveryRef ref) {
   }
   const bool is_behind = t.messages.gates.is_behind(message_ref);
   Time relief;
-  const Time until =
-      is_behind ? t.now + Bucket::minute : take_channel_tokens(t, message, relief);
+  const Time until = is_behind ? t.now + Bucket::minute : take_channel_tokens(t, message, relief);
   for (DeliveryRef next = message.deliveries; next != none;) {
     const Delivery& delivery = t.messages.delivery(next);
     const DeliveryRef each = next;
@@ -176,14 +175,14 @@ std::expected<void, base::Error> check_redeliveries(const Tables& t, AgentRef re
   if (per_min == 0 || agent.kind != PrincipalKind::agent || used.us < Bucket::minute.us) {
     return {};
   }
-  return std::unexpected(
-      base::Error{base::Code::rate_limited,
-            "your streams have got messages again more often than the " + std::to_string(per_min) +
-                " times that are allowed in a minute (guard.redeliveries_per_min); settle what "
-                "they hold before you close them, or use a smaller window; an admin can raise it "
-                "or reset you",
-            {},
-            Duration{used.us - Bucket::minute.us + 1}});
+  return std::unexpected(base::Error{
+      base::Code::rate_limited,
+      "your streams have got messages again more often than the " + std::to_string(per_min) +
+          " times that are allowed in a minute (guard.redeliveries_per_min); settle what "
+          "they hold before you close them, or use a smaller window; an admin can raise it "
+          "or reset you",
+      {},
+      Duration{used.us - Bucket::minute.us + 1}});
 }
 
 void restart_rate_limits(Dispatch& dispatch) {

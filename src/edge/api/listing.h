@@ -28,7 +28,8 @@ struct Listing {
 // disk by the loop. The tables may change between two parts.
 class Listings {
  public:
-  // Does some of the work; true when it is done, and the call answered or left to wait for something.
+  // Does some of the work; true when it is done, and the call answered or left to wait for
+  // something.
   using Step = std::function<bool()>;
 
   explicit Listings(Context& context) : context_(context) {}

@@ -235,9 +235,8 @@ void list_agents(Call& call) {
   out.key("more").boolean(found.size() > shown).key("agents").array();
   for (size_t n = 0; n < shown; ++n) {
     const AgentParts shown_parts = shown_of(t, call.caller, found[n]);
-    render_agent(t, found[n], call.now(), shown_parts, out, [&](const core::Agent& agent) {
-      render_webhook(call, shown_parts, agent, out);
-    });
+    render_agent(t, found[n], call.now(), shown_parts, out,
+                 [&](const core::Agent& agent) { render_webhook(call, shown_parts, agent, out); });
   }
   out.end_array().end_object();
   call.respond(json_response(200, std::move(text)));

@@ -55,8 +55,7 @@ void render_approval(const Asker& asker, const Approval& approval, JsonWriter& o
   out.key("needed").number(approval.needed);
   render_names("approved_by", approval.approved_by, out);
   out.key("may_decide");
-  out.boolean(approval.is_open() &&
-              core::may_decide(asker.tables(), asker.caller.ref, approval) &&
+  out.boolean(approval.is_open() && core::may_decide(asker.tables(), asker.caller.ref, approval) &&
               std::ranges::find(approval.approved_by, asker.caller.name) ==
                   approval.approved_by.end());
   out.key("digest").text(base::hex(approval.digest));
@@ -349,21 +348,20 @@ void show(const Asker& asker, const Approval& approval) {
   JsonWriter out(text);
   out.object();
   render_approval(asker, approval, out);
-  auto good =
-      approval.held.n != 0
-          ? with_record<core::Send>(
-                asker, approval.held,
-                [&out](const core::Send& sent) { render_held_message(sent.envelope, out); })
-          : with_record<core::AskApproval>(
-                asker, approval.record,
-                [&out](const core::AskApproval& asked) { out.key("proposal").raw(asked.text); });
+  auto good = approval.held.n != 0
+                  ? with_record<core::Send>(
+                        asker, approval.held,
+                        [&out](const core::Send& sent) { render_held_message(sent.envelope, out); })
+                  : with_record<core::AskApproval>(asker, approval.record,
+                                                   [&out](const core::AskApproval& asked) {
+                                                     out.key("proposal").raw(asked.text);
+                                                   });
   render_question(asker, approval, out);
   if (good && approval.state == core::ApprovalState::modified) {
-    good = with_record<core::DecideApproval>(
-        asker, approval.decision,
-        [&out](const core::DecideApproval& made) {
-          out.key("modification").raw(made.modification);
-        });
+    good = with_record<core::DecideApproval>(asker, approval.decision,
+                                             [&out](const core::DecideApproval& made) {
+                                               out.key("modification").raw(made.modification);
+                                             });
   }
   if (!good) {
     asker.refuse(good.error());

@@ -218,10 +218,10 @@ std::expected<void, Error> screen_name(std::string_view name, SecretsPolicy poli
 
 std::expected<void, Error> screen_names(const core::Envelope& envelope) {
   using Name = std::pair<std::string_view, std::string_view>;
-  for (const auto& [what, name] : {Name{"id", envelope.native_id}, Name{"thread", envelope.thread},
-                                   Name{"correlation", envelope.correlation},
-                                   Name{"causation", envelope.causation},
-                                   Name{"session", envelope.session}, Name{"task", envelope.task}}) {
+  for (const auto& [what, name] :
+       {Name{"id", envelope.native_id}, Name{"thread", envelope.thread},
+        Name{"correlation", envelope.correlation}, Name{"causation", envelope.causation},
+        Name{"session", envelope.session}, Name{"task", envelope.task}}) {
     if (name.find(base::redaction_begin) != name.npos) {
       return std::unexpected(Error{Code::secret_found,
                                    "its " + std::string(what) +

@@ -34,8 +34,8 @@ std::expected<Screened, base::Error> screened(lib::Json value, core::SecretsPoli
 // policy lets it pass.
 std::expected<void, base::Error> screen_name(std::string_view name, core::SecretsPolicy policy);
 
-// Of a message that was written anew: secret_found where a name in it was, such as its id or that of
-// its thread. Two that are not the same would have one name.
+// Of a message that was written anew: secret_found where a name in it was, such as its id or that
+// of its thread. Two that are not the same would have one name.
 std::expected<void, base::Error> screen_names(const core::Envelope& envelope);
 
 // The JSON text of a value without secrets, whatever the policy is: for what is kept of a message

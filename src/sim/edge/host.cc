@@ -66,9 +66,8 @@ std::expected<void, Error> Host::start() {
   options.webhooks.send = bring_;
   options.webhooks.poster.reach.allowed.push_back(*net::Network::parse("127.0.0.0/8"));
   life->api = std::make_unique<edge::Api>(*life->broker, setting_.clock, std::move(options));
-  life->server =
-      std::make_unique<PipeServer>(shape_.server, *life->api, setting_.clock, setting_.random,
-                                   shape_.is_busy);
+  life->server = std::make_unique<PipeServer>(shape_.server, *life->api, setting_.clock,
+                                              setting_.random, shape_.is_busy);
   life->api->attach(*life->server);
   life_ = std::move(life);
   ++lives_;
