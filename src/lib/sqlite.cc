@@ -12,6 +12,7 @@ namespace parley::lib {
 namespace {
 
 constexpr int busy_timeout_ms = 2'000;
+constexpr int log_frames_kept = 2'048;  // 8 MiB of pages
 
 std::unexpected<DatabaseError> failure(sqlite3* database, int result) {
   DatabaseError error;
@@ -57,9 +58,7 @@ base::Error DatabaseError::as_error() const {
   return {base::Code::storage_failed, detail, {}};
 }
 
-void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
-  sqlite3_finalize(statement);
-}
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
 // Binding fails only for a parameter that is not there, which is our own mistake, or for a value
 // beyond SQLite's limit of 1 GB, which no record reaches.
@@ -70,15 +69,14 @@ Statement& Statement::bind(int at, int64_t value) {
 
 Statement& Statement::bind(int at, std::string_view text) {
   const char* data = text.empty() ? "" : text.data();
-  CHECK(sqlite3_bind_text64(statement_.get(), at, data, text.size(), SQLITE_STATIC,
-                            SQLITE_UTF8) == SQLITE_OK);
+  CHECK(sqlite3_bind_text64(statement_.get(), at, data, text.size(), SQLITE_STATIC, SQLITE_UTF8) ==
+        SQLITE_OK);
   return *this;
 }
 
 Statement& Statement::bind_blob(int at, std::string_view bytes) {
   const char* data = bytes.empty() ? "" : bytes.data();
-  CHECK(sqlite3_bind_blob64(statement_.get(), at, data, bytes.size(), SQLITE_STATIC) ==
-        SQLITE_OK);
+  CHECK(sqlite3_bind_blob64(statement_.get(), at, data, bytes.size(), SQLITE_STATIC) == SQLITE_OK);
   return *this;
 }
 
@@ -140,9 +138,9 @@ DatabaseResult<Database> Database::open(const std::string& path, Mode mode) {
   // the library is first used; later it is refused, which does no harm.
   static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   (void)once;
-  const int flags = SQLITE_OPEN_NOMUTEX | (mode == Mode::read_only
-                                               ? SQLITE_OPEN_READONLY
-                                               : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  const int flags =
+      SQLITE_OPEN_NOMUTEX |
+      (mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   sqlite3* raw = nullptr;
   const int result = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database database;
@@ -175,9 +173,8 @@ DatabaseResult<void> Database::run(const std::string& sql) {
 
 DatabaseResult<Statement> Database::prepare(std::string_view sql) {
   sqlite3_stmt* raw = nullptr;
-  const int result =
-      sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
-                         SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
+  const int result = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
+                                        SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
   if (result != SQLITE_OK) {
     return failure(database_.get(), result);
   }
@@ -203,15 +200,27 @@ int64_t Database::changes() const { return sqlite3_changes64(database_.get()); }
 DatabaseResult<Database::Checkpoint> Database::checkpoint() {
   int frames = 0;
   int done = 0;
-  const int result = sqlite3_wal_checkpoint_v2(database_.get(), nullptr,
-                                               SQLITE_CHECKPOINT_PASSIVE, &frames, &done);
+  const int result = sqlite3_wal_checkpoint_v2(database_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE,
+                                               &frames, &done);
   if ((result & 0xff) == SQLITE_BUSY) {
     return Checkpoint{false};
   }
   if (result != SQLITE_OK) {
     return failure(database_.get(), result);
   }
-  return Checkpoint{frames == done};
+  const bool is_whole = frames == done;
+  if (is_whole && frames > log_frames_kept) {
+    give_back_log();
+  }
+  return Checkpoint{is_whole};
+}
+
+// All of it is in the file. SQLite would keep its bytes for the next writes, which a full disk
+// needs more. With a reader in the way it stays for the next time.
+void Database::give_back_log() {
+  sqlite3_busy_timeout(database_.get(), 0);
+  sqlite3_wal_checkpoint_v2(database_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  sqlite3_busy_timeout(database_.get(), busy_timeout_ms);
 }
 
 }  // namespace parley::lib

@@ -94,6 +94,8 @@ class Database {
   DatabaseResult<Checkpoint> checkpoint();
 
  private:
+  void give_back_log();
+
   struct Close {
     void operator()(sqlite3* database) const;
   };

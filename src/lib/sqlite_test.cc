@@ -25,8 +25,11 @@ TEST(Sqlite, KeepsEveryKindOfValue) {
   auto insert = database->prepare("INSERT INTO t VALUES (?,?,?,?)");
   ASSERT_TRUE(insert);
   const std::string zeros("\0x\0", 3);
-  ASSERT_TRUE(insert->bind(1, INT64_MIN).bind(2, std::string_view{}).bind_blob(3, zeros)
-                  .bind_null(4).run());
+  ASSERT_TRUE(insert->bind(1, INT64_MIN)
+                  .bind(2, std::string_view{})
+                  .bind_blob(3, zeros)
+                  .bind_null(4)
+                  .run());
   EXPECT_EQ(database->changes(), 1);
   auto select = database->prepare("SELECT a, b, c, d FROM t");
   ASSERT_TRUE(select);
@@ -74,6 +77,28 @@ TEST(Sqlite, CheckpointIsNotWholeWhileAReaderHoldsAnOlderState) {
   const auto free = writer->checkpoint();
   ASSERT_TRUE(free);
   EXPECT_TRUE(free->whole);
+}
+
+TEST(Sqlite, CheckpointGivesBackALargeLogOnceNoReaderIsInTheWay) {
+  const Directory directory;
+  const std::string path = directory.path + "/a.db";
+  const auto log_bytes = [&path] { return std::filesystem::file_size(path + "-wal"); };
+  auto writer = Database::open(path, Database::Mode::read_write);
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->run("CREATE TABLE t (a BLOB); INSERT INTO t VALUES (1)"));
+  ASSERT_TRUE(writer->checkpoint());
+  EXPECT_GT(log_bytes(), 0u);  // what is small is used again
+  ASSERT_TRUE(writer->run("INSERT INTO t VALUES (zeroblob(16000000))"));
+  auto reader = Database::open(path, Database::Mode::read_only);
+  ASSERT_TRUE(reader);
+  ASSERT_TRUE(reader->run("BEGIN; SELECT count(*) FROM t"));
+  ASSERT_TRUE(writer->checkpoint()->whole);
+  EXPECT_GT(log_bytes(), 16'000'000u);
+  ASSERT_TRUE(reader->run("COMMIT"));
+  ASSERT_TRUE(writer->checkpoint()->whole);
+  EXPECT_EQ(log_bytes(), 0u);
+  ASSERT_TRUE(writer->run("INSERT INTO t VALUES (2)"));
+  EXPECT_EQ(reader->integer("SELECT count(*) FROM t").value(), 3);
 }
 
 TEST(Sqlite, SaysWhatIsWrong) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A disk that is nearly full, and one that is full: on a small file system of its own, which only root
-// can mount. Large enough that segments of the journal end and can go: what is settled in the current one stays.
+// can mount.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { openSync, writeSync, closeSync } from 'node:fs';
@@ -14,7 +14,7 @@ const megabyte = 1024 * 1024;
 const disk = await mkdtemp(join(tmpdir(), 'parley-disk-'));
 let skip = false;
 try {
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=640m,mode=0700', 'parley-e2e', disk], { stdio: 'pipe' });
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=320m,mode=0700', 'parley-e2e', disk], { stdio: 'pipe' });
 } catch (error) {
   skip = `NOT TESTED: a small disk cannot be mounted here: ${String(error.stderr ?? error).trim()}`;
   console.error(skip);
