@@ -118,12 +118,12 @@ describe('webhooks', () => {
     assert.equal(status, 200, JSON.stringify(json));
     assert.equal((await broker.call('POST', '/v1/humans', { token: mia.token, body: { name: 'mia', rights: ['admin'] } })).status, 403);
     const asked = await ana.call('POST', '/v1/approvals', { body: { summary: 'close it', action: { close: 'tell-no-one' } } });
-    assert.equal(asked.status, 201, JSON.stringify(asked.json));
+    assert.equal(asked.status, 202, JSON.stringify(asked.json));
     const request = await receiver.until(1);
     assert.equal(request.headers['webhook-signature'], signature(request, json.webhook_secret));
     assert.deepEqual([request.json.subject, request.json.data.unsettled], ['human:mia', 1]);
     assert.doesNotMatch(request.text, /tell-no-one|close|ana/);
-    const decided = await broker.call('POST', `/v1/approvals/${asked.json.id}/decision`, { token: mia.token, body: { decision: 'approve' } });
+    const decided = await broker.call('POST', `/v1/approvals/${asked.json.id}/decision`, { token: mia.token, body: { decision: 'approve', digest: asked.json.digest } });
     assert.equal(decided.status, 200, JSON.stringify(decided.json));
   });
 

@@ -514,12 +514,12 @@ TEST_F(Commands, AWebhookIsSetForOneWhoIsThere) {
 TEST_F(Commands, APersonHasAWebhookToo) {
   broker_.answer("POST /v1/humans", 201,
                  R"({"id":"human:ada","token":"prl_h","webhook_secret":"whsec_y"})");
+  broker_.answer("POST /v1/humans", 200, R"({"id":"human:ada","webhook_secret":"whsec_z"})");
   const Ran added = call({"human", "add", "ada", "--webhook", "https://example.org/x"});
   EXPECT_EQ(added.out, "prl_h\n");
   EXPECT_NE(added.err.find("whsec_y"), std::string::npos) << added.err;
   EXPECT_EQ(last().body, R"({"name":"ada","webhook":"https://example.org/x"})");
   broker_.answer("GET /v1/agents/human%3Aada", 200, R"({"id":"human:ada"})");
-  broker_.answer("POST /v1/humans", 200, R"({"id":"human:ada","webhook_secret":"whsec_z"})");
   EXPECT_EQ(call({"human", "webhook", "ada", "--rotate"}).out, "whsec_z\n");
   EXPECT_EQ(last().body, R"({"name":"ada","webhook":{"rotate_secret":true}})");
 }

@@ -32,7 +32,14 @@ class Backlog {
     size_t bytes = 0;
     uint64_t record_bytes = 0;
   };
-  using Holders = std::map<std::pair<WorkspaceId, std::string>, Held, std::less<>>;
+  struct ByName {
+    using is_transparent = void;
+    bool operator()(const auto& a, const auto& b) const {
+      return a.first != b.first ? a.first < b.first
+                                : std::string_view(a.second) < std::string_view(b.second);
+    }
+  };
+  using Holders = std::map<std::pair<WorkspaceId, std::string>, Held, ByName>;  // by actor
 
   struct Part {
     Facts facts;
