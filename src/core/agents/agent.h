@@ -71,6 +71,7 @@ struct Agent {
   std::string status;  // of its last heartbeat
   std::string task;
   Time registered;
+  Seq since;        // of its registration; what has its name and is older is a former one's
   Time seen;        // when it last asked for something
   Time instructed;  // when a person last wrote to it
   Time busy_until;  // as it said by putting a pipeline's message off
@@ -110,6 +111,7 @@ struct Agent {
     field("rights", self.rights);
     field("role", self.role);
     field("registered", self.registered);
+    field("since", self.since);
     field("seen", self.seen);
     field("profile", self.profile, Form::opaque);
     field("webhook", self.webhook);

@@ -154,9 +154,9 @@ void tell(Dispatch& dispatch, AgentRef ref, std::string_view status) {
   const uint64_t per_min = t.rules.availability_news;
   const bool counts = agent.kind == PrincipalKind::agent && per_min > 0 &&
                       t.topics.is_heard(broker_topics::availability_topic);
-  const Time at = counts ? t.buckets.at(Buckets::news(agent.name), t.now)
-                               .take(t.now, cost_of(1, per_min))
-                         : t.now;
+  const Time at =
+      counts ? t.buckets.at(Buckets::news(agent.name), t.now).take(t.now, cost_of(1, per_min))
+             : t.now;
   if (at <= t.now) {
     broker_topics::availability(dispatch, ref, status);
     return;
@@ -226,8 +226,7 @@ AgentRef stand_in(const Tables& t, AgentRef away, AgentRef sender, std::string_v
         agent.kind == PrincipalKind::agent && ref != away && ref != sender &&
         agent.role != "observer" && (session == nullptr || session->has(agent.name)) &&
         may_write_to(t, sender, ref) && is_available_to(t, ref, sender) &&
-        t.load_of(ref) < t.rules.queue_max &&
-        (best == none || is_less_busy(agent, t.agents[best])) &&
+        t.has_room(ref, sender) && (best == none || is_less_busy(agent, t.agents[best])) &&
         std::ranges::all_of(
             needed, [&](const std::string& capability) { return can(agent, capability); }) &&
         std::ranges::find(receivers, ref) == receivers.end();  // the longest look comes last

@@ -269,7 +269,11 @@ Outcome on(Context& context, const Register& command) {
   const bool is_new = !t.agents[ref].is_registered();
   if (is_new) {
     t.agents[ref].registered = t.now;
+    t.agents[ref].since = context.entry.seq;
     t.agents[ref].dialect = command.dialect;
+    if (t.messages.gates.throttled_of(ref) > 0) {
+      t.messages.gates.part(ref, context.entry.seq);
+    }
   }
   t.agents.set_kind(ref, command.kind);
   if (t.agents[ref].dialect != command.dialect) {

@@ -206,6 +206,11 @@ Outcome retry_dead_letter(Context& context, DeadLetter& letter, AgentRef stand_i
                                         std::to_string(t.rules.queue_max) + ", queue_max)");
   }
   const MessageRef message = t.messages.find(letter.message);
+  if (!t.has_room(receiver, t.messages.message(message).sender)) {
+    return refuse(Code::queue_full, "the inbox of " + quoted(t.agents[receiver].name) +
+                                        " is nearly full, and has no room for more of " +
+                                        quoted(letter.sender) + " (queue_max)");
+  }
   const DeliveryRef delivery = t.messages.delivery_to(message, named);
   if (stand_in != none) {
     redirect(t, delivery, stand_in);

@@ -92,8 +92,9 @@ void retry_delivery(Dispatch& dispatch, DeadLetter& letter) {
     return;
   }
   ++letter.tries;
-  if (t.load_of(receiver) < t.rules.queue_max) {
-    const DeliveryRef ref = t.messages.delivery_to(t.messages.find(letter.message), receiver);
+  const MessageRef message = t.messages.find(letter.message);
+  if (t.has_room(receiver, t.messages.message(message).sender)) {
+    const DeliveryRef ref = t.messages.delivery_to(message, receiver);
     dispatch.revive(ref);
     Delivery& delivery = t.messages.delivery(ref);
     delivery.revivals = static_cast<uint8_t>(letter.tries);

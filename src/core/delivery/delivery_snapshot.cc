@@ -93,6 +93,10 @@ bool add_delivery(Tables& t, MessageRef message, DeliveryRow& row) {
   if (row.has_deadline()) {
     t.messages.deadlines.start_due(ref, row.due);
   }
+  if (is_limit(row.gate) && is_of_former(t, message)) {
+    const AgentRef sender = t.messages.message(message).sender;
+    t.messages.gates.part(sender, t.agents[sender].since);
+  }
   if (row.gate != Gate::open) {
     t.messages.gates.hold_up(ref, row.gate, row.due);
   }
@@ -117,7 +121,7 @@ bool add_delivery(Tables& t, MessageRef message, DeliveryRow& row) {
   agent.inbox.senders.add(t.messages.message(message).sender);
   if (!is_held(row.state)) {  // paused sessions, which hold some, were restored before
     delivery.on_hold = t.holds.contains(t.messages.message(message).seq);
-    agent.inbox.put(t.messages, agent.discipline(), ref);
+    agent.inbox.restore(t.messages, agent.discipline(), ref);
   }
   return true;
 }

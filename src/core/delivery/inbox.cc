@@ -18,6 +18,10 @@ bool stays_out(const Delivery& delivery, Discipline discipline) {
          (discipline == Discipline::bands && delivery.state == State::delayed);
 }
 
+bool is_critical(const Messages& messages, DeliveryRef ref) {
+  return messages.message_of(ref).priority == Priority::critical;
+}
+
 }  // namespace
 
 uint64_t SenderCounts::of(AgentRef sender) const {
@@ -70,6 +74,14 @@ void Inbox::put(Messages& messages, Discipline discipline, DeliveryRef ref) {
   settle_turn(messages, at);
 }
 
+void Inbox::restore(Messages& messages, Discipline discipline, DeliveryRef ref) {
+  if (!stays_out(messages.delivery(ref), discipline)) {
+    const auto at = channels_.try_emplace(channel_of(messages.message_of(ref), discipline)).first;
+    add(messages, at, ref);
+    settle_turn(messages, at);
+  }
+}
+
 void Inbox::put_all(Messages& messages, Discipline discipline, std::span<const DeliveryRef> refs) {
   std::set<uint64_t> changed;
   for (const DeliveryRef ref : refs) {
@@ -92,6 +104,8 @@ void Inbox::add(Messages& messages, std::map<uint64_t, Channel>::iterator at, De
   ++channel.waiting[static_cast<size_t>(messages.message_of(ref).priority)];
   if (messages.delivery(ref).state == State::delayed) {
     ++channel.delayed;
+  } else {
+    channel.urgent += is_critical(messages, ref) ? 1 : 0;
   }
 }
 
@@ -149,6 +163,9 @@ void Inbox::take(Messages& messages, Discipline discipline, DeliveryRef ref) {
   --channel.waiting[static_cast<size_t>(message.priority)];
   if (delivery.state == State::delayed) {
     --channel.delayed;
+    hurry(messages, channel);  // it may have been the next to go
+  } else {
+    channel.urgent -= is_critical(messages, ref) ? 1 : 0;
   }
   settle_turn(messages, at);
 }
@@ -178,26 +195,37 @@ void Inbox::end_delay(Messages& messages, Discipline discipline, DeliveryRef ref
   const auto at = channels_.find(channel_of(messages.message_of(ref), discipline));
   CHECK(at != channels_.end());
   --at->second.delayed;
+  at->second.urgent += is_critical(messages, ref) ? 1 : 0;
   hurry(messages, at->second);
   settle_turn(messages, at);
 }
 
 // Nothing urgent waits for another's delay: those before a critical message end, so that it need
-// not wait and the order inside the channel holds. Its own delay was asked for and stays.
+// not wait and the order inside the channel holds. Its own delay was asked for and stays. Where
+// very many are before it, the first of the rest is due at once, and a tick takes them on from
+// there.
 void Inbox::hurry(Messages& messages, Channel& channel) {
-  if (channel.delayed == 0 || channel.waiting[static_cast<size_t>(Priority::critical)] == 0) {
-    return;
-  }
-  bool urgent_behind = false;
-  for (DeliveryRef ref = channel.last; ref != none; ref = messages.delivery(ref).prev) {
-    Delivery& delivery = messages.delivery(ref);
-    if (delivery.state == State::delayed && urgent_behind) {
+  constexpr size_t at_once = 4;
+  size_t gone = 0;
+  uint32_t urgent = channel.delayed > 0 ? channel.urgent : 0;
+  for (DeliveryRef ref = channel.first; urgent > 0; ref = messages.delivery(ref).next) {
+    const Delivery& delivery = messages.delivery(ref);
+    if (delivery.state != State::delayed) {
+      urgent -= is_critical(messages, ref) ? 1 : 0;
+    } else if (gone == at_once) {
+      if (is_limit(delivery.gate)) {
+        messages.gates.hold_up(ref, Gate::receiver, delivery.changed);
+      } else {
+        messages.deadlines.start_due(ref, delivery.changed);
+      }
+      return;
+    } else {
       messages.gates.let_pass(ref);
-      delivery.state = State::queued;
+      messages.delivery(ref).state = State::queued;
       --channel.delayed;
+      channel.urgent += is_critical(messages, ref) ? 1 : 0;
+      ++gone;
     }
-    urgent_behind |=
-        delivery.state == State::queued && messages.message_of(ref).priority == Priority::critical;
   }
 }
 

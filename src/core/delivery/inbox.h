@@ -41,6 +41,9 @@ class Inbox {
   // The same with many of them, the oldest first, in one pass through each channel.
   void put_all(Messages& messages, Discipline discipline, std::span<const DeliveryRef> refs);
 
+  // The same with one that a snapshot has: nothing else moves.
+  void restore(Messages& messages, Discipline discipline, DeliveryRef ref);
+
   // Takes a delivery out that `put` put in.
   void take(Messages& messages, Discipline discipline, DeliveryRef ref);
 
@@ -84,6 +87,7 @@ class Inbox {
     DeliveryRef last = none;
     std::array<uint32_t, priority_count> waiting{};  // by priority
     uint32_t delayed = 0;
+    uint32_t urgent = 0;           // critical ones that are not delayed
     DeliveryRef came_back = none;  // the last one that was put before others
     bool has_turn = false;
     Turn turn;

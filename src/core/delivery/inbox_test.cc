@@ -82,6 +82,14 @@ class Model {
   std::map<DeliveryRef, Item> items_;
 };
 
+// What a tick does with it: the first of the rest is due since before the others.
+void end_what_is_hurried(Messages& messages, Inbox& inbox, Discipline discipline) {
+  const Deadlines& due = messages.deadlines.all();
+  while (!due.empty() && due.first().at < Time{1}) {
+    inbox.end_delay(messages, discipline, due.first().slot);
+  }
+}
+
 class InboxDiscipline : public ::testing::TestWithParam<Discipline> {};
 
 TEST_P(InboxDiscipline, AgreesWithTheModelUnderRandomWork) {
@@ -153,6 +161,7 @@ TEST_P(InboxDiscipline, AgreesWithTheModelUnderRandomWork) {
           }
         }
       }
+      end_what_is_hurried(messages, inbox, discipline);
       model.end_delays_before_critical();
       const std::vector<DeliveryRef> expected = model.order();
       std::vector<DeliveryRef> walked;
@@ -177,6 +186,41 @@ INSTANTIATE_TEST_SUITE_P(Both, InboxDiscipline,
                          [](const auto& discipline) {
                            return discipline.param == Discipline::channels ? "Channels" : "Bands";
                          });
+
+TEST(Inbox, HurriesFewAtOnceAndTheOthersInOrder) {
+  Messages messages(1);
+  Inbox inbox;
+  std::vector<DeliveryRef> refs;
+  const auto put = [&](Priority priority) {
+    Message message;
+    message.seq = Seq{refs.size() + 1};
+    message.sender = 1;
+    message.priority = priority;
+    refs.push_back(messages.add_delivery(messages.add(message), 9, Time{}));
+    if (priority != Priority::critical) {
+      messages.delivery(refs.back()).state = State::delayed;
+      messages.gates.hold_up(refs.back(), Gate::sender, Time{static_cast<int64_t>(refs.size())});
+    }
+    inbox.put(messages, Discipline::channels, refs.back());
+  };
+  for (int n = 0; n < 1'000; ++n) {
+    put(Priority::normal);
+  }
+  EXPECT_EQ(inbox.first(), none);
+  put(Priority::critical);
+  put(Priority::normal);
+  EXPECT_EQ(inbox.first(), refs.front());
+  uint64_t ready = inbox.ready(messages);
+  EXPECT_LE(ready, 16u);
+  while (ready < refs.size() - 1) {
+    ASSERT_EQ(messages.deadlines.all().first().at, Time{}) << "the next is due at once";
+    ASSERT_EQ(messages.deadlines.all().first().slot, refs[ready]) << "and is the oldest";
+    inbox.end_delay(messages, Discipline::channels, refs[ready]);
+    ASSERT_LE(inbox.ready(messages), ready + 16);
+    ready = inbox.ready(messages);
+  }
+  EXPECT_EQ(messages.delivery(refs.back()).state, State::delayed) << "it is behind the urgent one";
+}
 
 TEST(Inbox, OnlyFlowHasChannels) {
   for (const std::string& name : dialect_list()) {

@@ -5,6 +5,7 @@
 #include "core/delivery/redelivery.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "core/agents/presence.h"
@@ -25,37 +26,55 @@ bool can_take(const Tables& t, const Delivery& delivery) {
                                    t.messages.message(delivery.message).sender);
 }
 
-// Those to the receiver that it can take, for which there is room; of all senders where that is
-// none.
-bool take_in_all(Tables& t, AgentRef receiver, AgentRef sender, Seq before) {
-  if (t.messages.gates.outside_of(receiver) == 0) {
-    return false;
+// The oldest of the sender's that the receiver can take.
+DeliveryRef next_to_take(const Tables& t, AgentRef receiver, AgentRef sender) {
+  const Gates& gates = t.messages.gates;
+  const DeliveryRef full = gates.first_tried(receiver, sender, Gate::room);
+  const DeliveryRef away = presence::is_available_to(t, receiver, sender)
+                               ? gates.first_tried(receiver, sender, Gate::presence)
+                               : none;
+  if (full == none || away == none) {
+    return full == none ? away : full;
   }
-  std::vector<DeliveryRef> found;
-  t.messages.open.each_to(receiver, [&](DeliveryRef ref, const Delivery& delivery) {
-    const Message& message = t.messages.message(delivery.message);
-    if (is_tried(delivery.gate) && can_take(t, delivery) && message.seq < before &&
-        (sender == none || message.sender == sender)) {
-      found.push_back(ref);
-    }
-  });
-  std::ranges::sort(found, {}, [&](DeliveryRef ref) { return t.messages.message_of(ref).seq; });
-  size_t taken = 0;
-  while (taken < found.size() && t.load_of(receiver) < t.rules.queue_max) {
-    take_in(t, found[taken++]);
-  }
-  return taken > 0;
+  return t.messages.message_of(full).seq < t.messages.message_of(away).seq ? full : away;
 }
 
 }  // namespace
 
+// Each sender's keep their order: where one finds no room, its later ones do not go in before it.
 bool retry_all(Tables& t, AgentRef receiver) {
-  return take_in_all(t, receiver, none, Seq{UINT64_MAX});
+  if (t.messages.gates.outside_of(receiver) == 0 || t.load_of(receiver) >= t.rules.queue_max) {
+    return false;
+  }
+  std::vector<DeliveryRef> found = t.messages.gates.tried_of(receiver);
+  std::erase_if(found, [&](DeliveryRef ref) { return !can_take(t, t.messages.delivery(ref)); });
+  std::ranges::sort(found, {}, [&](DeliveryRef ref) { return t.messages.message_of(ref).seq; });
+  bool taken = false;
+  std::set<AgentRef> waiting;
+  for (const DeliveryRef ref : found) {
+    const AgentRef sender = t.messages.message_of(ref).sender;
+    if (waiting.contains(sender) || !t.has_room(receiver, sender)) {
+      waiting.insert(sender);
+      continue;
+    }
+    take_in(t, ref);
+    taken = true;
+  }
+  return taken;
 }
 
 bool retry_before(Tables& t, AgentRef receiver, MessageRef newer) {
   const Message& message = t.messages.message(newer);
-  return take_in_all(t, receiver, message.sender, message.seq);
+  bool taken = false;
+  while (t.messages.gates.outside_of(receiver) > 0 && t.has_room(receiver, message.sender)) {
+    const DeliveryRef next = next_to_take(t, receiver, message.sender);
+    if (next == none || t.messages.message_of(next).seq >= message.seq) {
+      break;
+    }
+    take_in(t, next);
+    taken = true;
+  }
+  return taken;
 }
 
 // What is tried again has a limit of its own, as large as the inbox. The mail of a former agent of
@@ -96,7 +115,7 @@ void Dispatch::retry(DeliveryRef ref) {
   const AgentRef receiver = t.messages.delivery(ref).receiver;
   const bool can = can_take(t, t.messages.delivery(ref));
   const bool others = can && retry_before(t, receiver, t.messages.delivery(ref).message);
-  if (can && t.load_of(receiver) < t.rules.queue_max) {
+  if (can && t.has_room(receiver, t.messages.message_of(ref).sender)) {
     take_in(t, ref);
     pump(receiver);
     return;

@@ -174,9 +174,8 @@ void fail_question(Dispatch& dispatch, const Approval& approval, AgentRef sender
                           (approval.comment.empty() ? "" : ": " + approval.comment);
   const PendingRequest* const pending = t.pending.find_request(approval.question);
   // Others who were asked may still answer, or another answer waits for people.
-  const bool is_waited_for =
-      pending != nullptr &&
-      (pending->held != approval.held || !open_deliveries(t, question).empty());
+  const bool is_waited_for = pending != nullptr && (pending->held != approval.held ||
+                                                    !open_deliveries(t, question).empty());
   if (is_waited_for) {
     return;
   }
@@ -350,8 +349,8 @@ void end_held(Dispatch& dispatch, const Approval& approval, std::string_view mod
   if (message != none) {
     for (const DeliveryRef ref : open_deliveries(t, message)) {
       const AgentRef receiver = t.messages.delivery(ref).receiver;
-      dispatch.withdraw(ref, std::string(approval_state_name(approval.state)) + " by " +
-                                 approval.decided_by);
+      dispatch.withdraw(
+          ref, std::string(approval_state_name(approval.state)) + " by " + approval.decided_by);
       dispatch.pump(receiver);
     }
   }
@@ -361,7 +360,7 @@ void end_held(Dispatch& dispatch, const Approval& approval, std::string_view mod
   // Who takes its answer back may answer in other words.
   const bool is_over =
       approval.state != ApprovalState::withdrawn || approval.decided_by != approval.asker;
-  if (approval.question.n != 0 && is_over && sender != none) {
+  if (approval.question.n != 0 && is_over && !is_approved && sender != none) {
     fail_question(dispatch, approval, sender);
   }
   Requests(t, dispatch).settle();  // what waited for the message itself

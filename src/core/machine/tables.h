@@ -75,4 +75,10 @@ struct Tables {
   }
 };
 
+// Whether a former principal of its sender's name sent it, which was removed since.
+inline bool is_of_former(const Tables& t, MessageRef ref) {
+  const Message& message = t.messages.message(ref);
+  return message.seq < t.agents[message.sender].since;
+}
+
 }  // namespace parley::core

@@ -8,10 +8,13 @@ namespace parley::core {
 
 void Gates::hold_up(DeliveryRef ref, Gate gate, Time until) {
   Delivery& delivery = records_.deliveries[ref];
+  if (is_tried(delivery.gate)) {
+    tried_.erase(tried(ref));
+  }
   if (is_outside(gate)) {
     outside_[delivery.receiver] += delivery.gate == Gate::open ? 1 : 0;
   } else {
-    Line& line = by_sender_[records_.message_of(ref).sender];
+    Line& line = by_sender_[origin_of(records_.message_of(ref))];
     if (delivery.gate != Gate::open) {
       line.due.erase({delivery.due, ref});
     } else if (throttled_[delivery.message]++ == 0) {
@@ -21,21 +24,27 @@ void Gates::hold_up(DeliveryRef ref, Gate gate, Time until) {
   }
   move_turn(ref, delivery.gate, gate);
   delivery.gate = gate;
+  if (is_tried(gate)) {
+    tried_.insert(tried(ref));
+  }
   deadlines_.start_due(ref, until);
 }
 
 void Gates::let_pass(DeliveryRef ref) {
   Delivery& delivery = records_.deliveries[ref];
+  move_turn(ref, delivery.gate, Gate::open);
+  if (is_tried(delivery.gate)) {
+    tried_.erase(tried(ref));
+  }
   if (is_outside(delivery.gate)) {
     if (const auto at = outside_.find(delivery.receiver); --at->second == 0) {
       outside_.erase(at);
     }
   } else if (delivery.gate != Gate::open) {
-    const auto line = by_sender_.find(records_.message_of(ref).sender);
+    const auto line = by_sender_.find(origin_of(records_.message_of(ref)));
     line->second.due.erase({delivery.due, ref});
     count_out(delivery, line);
   }
-  move_turn(ref, delivery.gate, Gate::open);
   delivery.gate = Gate::open;
   deadlines_.stop_due(ref);
 }
@@ -49,7 +58,7 @@ void Gates::move_turn(DeliveryRef ref, Gate from, Gate to) {
     leave_turns(ref);
     return;
   }
-  Published& published = turns_[{message.sender, message.topic}][message.seq];
+  Published& published = turns_[{origin_of(message), message.topic}][message.seq];
   published.message = records_.deliveries[ref].message;
   ++published.waiting;
 }
@@ -58,7 +67,7 @@ void Gates::move_turn(DeliveryRef ref, Gate from, Gate to) {
 // turn has come.
 void Gates::leave_turns(DeliveryRef ref) {
   const Message& message = records_.message_of(ref);
-  const auto turns = turns_.find({message.sender, message.topic});
+  const auto turns = turns_.find({origin_of(message), message.topic});
   const auto at = turns->second.find(message.seq);
   if (--at->second.waiting > 0) {
     return;
@@ -81,7 +90,7 @@ void Gates::leave_turns(DeliveryRef ref) {
 }
 
 const std::map<Seq, Gates::Published>* Gates::publications(const Message& message) const {
-  const auto at = turns_.find({message.sender, message.topic});
+  const auto at = turns_.find({origin_of(message), message.topic});
   return at == turns_.end() ? nullptr : &at->second;
 }
 
@@ -102,16 +111,44 @@ Time Gates::due_before(MessageRef ref) const {
   return records_.deliveries[next].due;
 }
 
-void Gates::count_out(const Delivery& delivery, std::map<AgentRef, Line>::iterator line) {
+Gates::Origin Gates::origin_of(const Message& message) const {
+  const auto at = parted_.empty() ? parted_.end() : parted_.find(message.sender);
+  return {message.sender, at != parted_.end() && message.seq < at->second};
+}
+
+// The turns of two that were one line each: the first of the second one may stand before the
+// channel already, and goes on from there.
+void Gates::part(AgentRef sender, Seq since) {
+  parted_[sender] = since;
+  auto node = by_sender_.extract(Origin{sender, false});
+  if (node.empty()) {
+    return;
+  }
+  Line& former = by_sender_[{sender, true}];
+  former.messages += node.mapped().messages;
+  former.due.merge(node.mapped().due);
+  for (auto at = turns_.lower_bound({{sender, false}, 0});
+       at != turns_.end() && at->first.first == Origin{sender, false}; at = turns_.erase(at)) {
+    turns_[{{sender, true}, at->first.second}].merge(at->second);
+  }
+  parted_[sender] = since;
+}
+
+void Gates::count_out(const Delivery& delivery, std::map<Origin, Line>::iterator line) {
   const auto at = throttled_.find(delivery.message);
   if (--at->second > 0) {
     return;
   }
   throttled_.erase(at);
-  if (--line->second.messages == 0) {
-    drained_.push_back(line->first);
-    by_sender_.erase(line);
+  if (--line->second.messages > 0) {
+    return;
   }
+  if (const auto [sender, is_former] = line->first; is_former) {
+    parted_.erase(sender);
+  } else {
+    drained_.push_back(sender);
+  }
+  by_sender_.erase(line);
 }
 
 uint64_t Gates::outside_of(AgentRef receiver) const {
@@ -119,8 +156,30 @@ uint64_t Gates::outside_of(AgentRef receiver) const {
   return at == outside_.end() ? 0 : at->second;
 }
 
+Gates::Tried Gates::tried(DeliveryRef ref) const {
+  const Delivery& delivery = records_.deliveries[ref];
+  const Message& message = records_.messages[delivery.message];
+  return {delivery.receiver, message.sender, delivery.gate, message.seq, ref};
+}
+
+DeliveryRef Gates::first_tried(AgentRef receiver, AgentRef sender, Gate gate) const {
+  const auto at = tried_.lower_bound({receiver, sender, gate, Seq{}, 0});
+  const bool is_its =
+      at != tried_.end() && at->receiver == receiver && at->sender == sender && at->gate == gate;
+  return is_its ? at->ref : none;
+}
+
+std::vector<DeliveryRef> Gates::tried_of(AgentRef receiver) const {
+  std::vector<DeliveryRef> refs;
+  for (auto at = tried_.lower_bound({receiver, 0, Gate::open, Seq{}, 0});
+       at != tried_.end() && at->receiver == receiver; ++at) {
+    refs.push_back(at->ref);
+  }
+  return refs;
+}
+
 uint64_t Gates::throttled_of(AgentRef sender) const {
-  const auto at = by_sender_.find(sender);
+  const auto at = by_sender_.find({sender, false});
   return at == by_sender_.end() ? 0 : at->second.messages;
 }
 
@@ -138,7 +197,7 @@ std::vector<DeliveryRef> Gates::throttled_deliveries() const {
 }
 
 std::pair<Time, Time> Gates::passing_of(AgentRef sender, Time now) const {
-  const auto at = by_sender_.find(sender);
+  const auto at = by_sender_.find({sender, false});
   if (at == by_sender_.end() || at->second.due.empty()) {
     return {now, now};
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -34,6 +35,14 @@ class Gates {
   // Deliveries to this receiver that wait outside of its inbox: for the next try, or because a
   // former one of its name was removed.
   uint64_t outside_of(AgentRef receiver) const;
+  // The oldest of this sender's that wait there for the next try, before that gate; or none.
+  DeliveryRef first_tried(AgentRef receiver, AgentRef sender, Gate gate) const;
+  // All that wait there for the next try, by sender, each one's oldest first.
+  std::vector<DeliveryRef> tried_of(AgentRef receiver) const;
+
+  // The name is registered anew since then: what a former one of the name has waiting for limits,
+  // or will have when it is restored, is not counted for it, and it waits for none of that.
+  void part(AgentRef sender, Seq since);
 
   // Messages that wait for a limit with one receiver at least; of this sender.
   uint64_t throttled() const { return throttled_.size(); }
@@ -48,6 +57,9 @@ class Gates {
   std::vector<AgentRef> take_drained() { return std::exchange(drained_, {}); }
 
  private:
+  // Those who send, by their names and whether a former one of the name did.
+  using Origin = std::pair<AgentRef, bool>;
+
   struct Line {
     uint64_t messages = 0;
     std::set<std::pair<Time, DeliveryRef>> due{};  // of each delivery
@@ -58,10 +70,23 @@ class Gates {
     MessageRef message = none;
     uint32_t waiting = 0;
   };
-  // By sender and topic, which is none for the channel to everyone; the oldest publication first.
-  using Turns = std::map<std::pair<AgentRef, TopicRef>, std::map<Seq, Published>>;
+  // By topic, which is none for the channel to everyone, and sender; the oldest publication first.
+  using Turns = std::map<std::pair<Origin, TopicRef>, std::map<Seq, Published>>;
 
-  void count_out(const Delivery& delivery, std::map<AgentRef, Line>::iterator line);
+  // What is tried again, in this order.
+  struct Tried {
+    AgentRef receiver = none;
+    AgentRef sender = none;
+    Gate gate = Gate::open;
+    Seq seq;
+    DeliveryRef ref = none;
+
+    auto operator<=>(const Tried&) const = default;
+  };
+
+  Origin origin_of(const Message& message) const;
+  Tried tried(DeliveryRef ref) const;
+  void count_out(const Delivery& delivery, std::map<Origin, Line>::iterator line);
   // Keeps the turns in step when a delivery goes from one gate to another.
   void move_turn(DeliveryRef ref, Gate from, Gate to);
   void leave_turns(DeliveryRef ref);
@@ -69,9 +94,11 @@ class Gates {
 
   MessageRecords& records_;
   MessageDeadlines& deadlines_;
-  std::map<AgentRef, uint64_t> outside_;      // by receiver
+  std::map<AgentRef, uint64_t> outside_;  // by receiver
+  std::set<Tried> tried_;
   std::map<MessageRef, uint32_t> throttled_;  // how many of its deliveries are
-  std::map<AgentRef, Line> by_sender_;        // of those that are throttled
+  std::map<Origin, Line> by_sender_;          // of those that are throttled
+  std::map<AgentRef, Seq> parted_;  // since when those of a name are its own, where others wait
   std::vector<AgentRef> drained_;
   Turns turns_;
 };

@@ -28,7 +28,8 @@ struct Gated {
     delivery.message = message;
     delivery.receiver = receiver;
     delivery.minor = ++records.messages[message].delivery_count;
-    return records.deliveries.add(delivery);
+    delivery.sibling = records.messages[message].deliveries;
+    return records.messages[message].deliveries = records.deliveries.add(delivery);
   }
 
   std::pair<Time, Time> passing_of(AgentRef sender) const { return gates.passing_of(sender, now); }
@@ -95,6 +96,64 @@ TEST(Gates, CountWhatIsOutsideByReceiverAndDoNotThrottleIt) {
   t.gates.let_pass(full);
   EXPECT_EQ(t.gates.outside_of(bo), 0u);
   EXPECT_TRUE(t.gates.take_drained().empty()) << "no limit held it up";
+}
+
+TEST(Gates, KnowTheOldestThatIsTriedAgainOfASender) {
+  Gated t;
+  const DeliveryRef first = t.deliver(t.send(ana), bo);
+  const DeliveryRef second = t.deliver(t.send(ana), bo);
+  const DeliveryRef of_cy = t.deliver(t.send(cy), bo);
+  const DeliveryRef away = t.deliver(t.send(ana), bo);
+  for (const DeliveryRef ref : {of_cy, second, first}) {
+    t.gates.hold_up(ref, Gate::room, Time{200});
+  }
+  t.gates.hold_up(away, Gate::presence, Time{100});
+  EXPECT_EQ(t.gates.first_tried(bo, ana, Gate::room), first);
+  EXPECT_EQ(t.gates.first_tried(bo, ana, Gate::presence), away);
+  EXPECT_EQ(t.gates.first_tried(bo, cy, Gate::presence), none);
+  EXPECT_EQ(t.gates.first_tried(cy, ana, Gate::room), none);
+  t.gates.hold_up(first, Gate::presence, Time{300});
+  EXPECT_EQ(t.gates.first_tried(bo, ana, Gate::room), second);
+  EXPECT_EQ(t.gates.first_tried(bo, ana, Gate::presence), first);
+  t.gates.let_pass(second);
+  EXPECT_EQ(t.gates.first_tried(bo, ana, Gate::room), none);
+  t.gates.hold_up(of_cy, Gate::removed, Time{300});
+  EXPECT_EQ(t.gates.tried_of(bo), (std::vector<DeliveryRef>{first, away}));
+}
+
+TEST(Gates, CountNothingOfAFormerOneOfTheName) {
+  Gated t;
+  const auto publish = [&t](AgentRef sender) {
+    const MessageRef message = t.send(sender);
+    t.records.messages[message].everyone = true;
+    return t.deliver(message, bo);
+  };
+  const DeliveryRef old = publish(ana);
+  const DeliveryRef older = publish(ana);
+  t.gates.hold_up(old, Gate::channel, Time{200});
+  t.gates.hold_up(older, Gate::turn, Time{300});
+  t.gates.part(ana, Seq{3});
+  EXPECT_EQ(t.gates.throttled_of(ana), 0u);
+  EXPECT_EQ(t.passing_of(ana), std::pair(now, now));
+  EXPECT_EQ(t.gates.throttled(), 2u) << "they wait nevertheless";
+  const DeliveryRef young = publish(ana);
+  EXPECT_FALSE(t.gates.is_behind(t.records.deliveries[young].message));
+  t.gates.hold_up(young, Gate::channel, Time{400});
+  EXPECT_EQ(t.gates.throttled_of(ana), 1u);
+  EXPECT_EQ(t.passing_of(ana), std::pair(Time{400}, Time{400}));
+  // Once more: the lines of both go on as one.
+  t.gates.part(ana, Seq{4});
+  const DeliveryRef youngest = publish(ana);
+  EXPECT_EQ(t.gates.throttled_of(ana), 0u);
+  t.gates.hold_up(youngest, Gate::channel, Time{500});
+  t.gates.let_pass(old);
+  EXPECT_EQ(t.records.deliveries[older].due, Time{200}) << "its turn has come";
+  t.gates.let_pass(older);
+  t.gates.let_pass(young);
+  EXPECT_TRUE(t.gates.take_drained().empty()) << "nothing of it is through";
+  t.gates.let_pass(youngest);
+  EXPECT_EQ(t.gates.take_drained(), std::vector<AgentRef>{ana});
+  EXPECT_EQ(t.gates.throttled(), 0u);
 }
 
 TEST(Gates, GiveADeliveryItsDeadlineAndEndIt) {

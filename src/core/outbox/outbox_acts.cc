@@ -127,6 +127,11 @@ uint64_t owe(Dispatch& dispatch, OutboxItem item) {
   if (item.kind != OutboxKind::published && (to == none || !t.agents[to].is_registered())) {
     return 0;
   }
+  if (const MessageRef about = t.messages.find(item.about);
+      item.kind != OutboxKind::published && about != none &&
+      t.messages.message(about).sender == to && is_of_former(t, about)) {
+    return 0;  // its predecessor asked or sent
+  }
   const uint64_t max = t.rules.errands_max;
   const bool has_room = t.outbox.size() < room_for(item, max);
   if (can_be_summed_up(item.kind) && max > 0 &&
@@ -163,9 +168,9 @@ void give_up_outbox_item(Context& context, uint64_t id, const Outcome& outcome) 
   const OutboxKind kind = item->kind;
   const std::string to = item->to;
   if (kind == OutboxKind::stage) {
-    stage_failed(context.dispatch, pipeline_of(*item),
-                 outcome ? "another message has the id that this one would have"
-                         : outcome.error().detail);
+    stage_failed(
+        context.dispatch, pipeline_of(*item),
+        outcome ? "another message has the id that this one would have" : outcome.error().detail);
   }
   if (kind == OutboxKind::delivery_failed || kind == OutboxKind::message_malformed) {
     forget_notice(t, *item);

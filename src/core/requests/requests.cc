@@ -258,7 +258,7 @@ void Requests::send_again(MessageRef ref) {
       continue;  // the task went from it to another
     }
     if (state == State::acked && agent.is_registered() && end > t_.now &&
-        t_.load_of(receiver) < t_.rules.queue_max) {
+        t_.has_room(receiver, message.sender)) {
       dispatch_.revive(*at);
       if (end != base::time_max) {
         t_.messages.deadlines.set_expiry(ref, end);
