@@ -336,7 +336,8 @@ void Submissions::ask_approval(const Principal& caller, Json message, const core
                                    .summary = asked.subject,
                                    .rationale = message.find("rationale").as_string().value_or(""),
                                    .confidence = message.find("confidence"),
-                                   .request = message});
+                                   .request = message},
+                                  context_.tables(caller.workspace).rules.approval_bytes_max);
   if (!text) {
     done(std::unexpected(text.error()), {});
     return;
