@@ -43,7 +43,8 @@ void look(benchmark::State& state, std::string_view part) {
   text.resize(static_cast<size_t>(state.range(0)));
   CHECK(base::find_secrets(text).empty());
   for (auto _ : state) {
-    benchmark::DoNotOptimize(base::find_secrets(text));
+    base::Looks looks;
+    benchmark::DoNotOptimize(base::find_secrets(text, looks));
   }
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * text.size()));
 }
@@ -57,7 +58,8 @@ void screen(benchmark::State& state) {
   const auto message = document.parse(text);
   CHECK(message.has_value());
   for (auto _ : state) {
-    const auto passed = edge::screened(*message, core::SecretsPolicy::redact);
+    base::Looks looks;
+    const auto passed = edge::screened(*message, core::SecretsPolicy::redact, looks);
     CHECK(passed && passed->warnings.empty());
   }
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * text.size()));

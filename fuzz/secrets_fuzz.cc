@@ -19,6 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     behind = secret.at + secret.size;
   }
   const size_t half = size / 2;
-  (void)base::secret_in_member(text.substr(0, half), text.substr(half));
+  base::Looks looks;
+  (void)base::secret_in_member(text.substr(0, half), text.substr(half), looks);
   return 0;
 }

@@ -41,13 +41,14 @@ std::expected<core::Command, Error> subscribing(const Operation& operation) {
 const core::Tables& Operations::tables() const { return context_.tables(owner_.workspace); }
 
 void Operations::take(std::string_view frame) {
+  base::Looks looks;  // for the whole frame
   const auto parsed = context_.document.parse(frame);
   if (!parsed) {
     refuse("", parsed.error());
     return;
   }
   if (parsed->kind() != lib::JsonKind::array) {
-    take_one(*parsed);
+    take_one(*parsed, looks);
     return;
   }
   uint64_t count = 0;
@@ -58,11 +59,11 @@ void Operations::take(std::string_view frame) {
                        {}});
       return;
     }
-    take_one(value);
+    take_one(value, looks);
   }
 }
 
-void Operations::take_one(Json value) {
+void Operations::take_one(Json value, base::Looks& looks) {
   auto operation = read_operation(value);
   if (!operation) {
     refuse(operation.error().ref, operation.error().error);
@@ -72,7 +73,7 @@ void Operations::take_one(Json value) {
   const auto policy = operation->kind == Operation::Kind::send
                           ? core::SecretsPolicy::off
                           : core::secrets_policy(tables().rules, dialect_);
-  const auto passed = screened(operation->members, policy);
+  const auto passed = screened(operation->members, policy, looks);
   if (!passed) {
     refuse(operation->ref, passed.error());
     return;
@@ -80,7 +81,7 @@ void Operations::take_one(Json value) {
   operation->members = passed->value;
   switch (operation->kind) {
     case Operation::Kind::send:
-      send(*operation);
+      send(*operation, looks);
       break;
     case Operation::Kind::settle:
       ask(operation->ref, settling(*operation), Answered::if_it_has_ref);
@@ -95,10 +96,10 @@ void Operations::take_one(Json value) {
   }
 }
 
-void Operations::send(const Operation& operation) {
+void Operations::send(const Operation& operation, base::Looks& looks) {
   const dialect::Codec* const codec = dialect::find_codec(dialect_);
   const Json message = operation.members.find("message");
-  const auto submission = submission_in(operation.members);
+  auto submission = submission_in(operation.members);
   if (codec == nullptr) {
     refuse(operation.ref, Error{Code::unsupported_dialect, "this dialect has no codec yet", {}});
   } else if (!message) {
@@ -106,6 +107,7 @@ void Operations::send(const Operation& operation) {
   } else if (!submission) {
     refuse(operation.ref, submission.error());
   } else {
+    submission->looks = &looks;
     context_.submissions->submit(owner_, *codec, message, *submission,
                                  answer_to(operation.ref, Answered::with_receipt));
   }

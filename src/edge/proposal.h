@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
@@ -17,9 +19,11 @@ namespace parley::edge {
 // digests but for the order of their keys and the form of their numbers.
 //
 // Fails, with the place, where an object has a key twice: of two values readers would take one or
-// the other. `place` is the JSON pointer of the value. What was appended then is of no use.
+// the other. And with payload_too_large where what it appends is longer than `bytes_max`, or the
+// value as it was sent four times as long, which is found out before it is written. `place` is the
+// JSON pointer of the value. What was appended then is of no use.
 std::optional<base::Error> append_proposal(std::string& out, lib::Json value,
-                                           const std::string& place);
+                                           std::string_view place, size_t bytes_max = SIZE_MAX);
 
 // What people are asked to approve. What is not there is none, or empty.
 struct Proposal {
@@ -30,10 +34,11 @@ struct Proposal {
   lib::Json request{};  // the message in which it is asked for, whole
 };
 
-// All that people are shown of it, in one text: what they decide on is this and nothing else.
-std::expected<std::string, base::Error> proposal_text(const Proposal& proposal);
+// All that people are shown of it, in one text: what they decide on is this and nothing else. Fails
+// as append_proposal does.
+std::expected<std::string, base::Error> proposal_text(const Proposal& proposal, size_t bytes_max);
 
 // The first key that the object itself has twice, as an error; nothing when there is none.
-std::optional<base::Error> repeated_key(lib::Json object, const std::string& place);
+std::optional<base::Error> repeated_key(lib::Json object, std::string_view place);
 
 }  // namespace parley::edge

@@ -89,7 +89,8 @@ std::expected<std::string, Error> malformed_text(node::Broker& broker, core::Wor
     if (!message) {
       return message;
     }
-    JsonWriter(text).text(redacted(base::without_secrets(*message)));
+    base::Looks looks;
+    JsonWriter(text).text(redacted(base::without_secrets(*message, SIZE_MAX, looks)));
   }
   return text;
 }

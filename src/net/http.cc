@@ -325,7 +325,7 @@ struct RequestParser::State_ {
                          fmt::format("HTTP/1.1 wants one Host header, found {}", hosts));
     }
     // Which of two counts would be a matter of taste: a proxy may have checked the other one.
-    for (const std::string_view name : {"authorization", "origin"}) {
+    for (const std::string_view name : {"authorization", "origin", "x-hub-signature-256"}) {
       if (head.count(name) > 1) {
         return reader.fail(Code::bad_request,
                            fmt::format("the header {} may be there only once", name));

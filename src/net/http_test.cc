@@ -68,8 +68,8 @@ void expect_refused(std::string_view bytes, Code code) {
 }
 
 // Which of two counts is nobody's to choose.
-TEST(RequestParser, TwoTokensOrOriginsAreRefused) {
-  for (const std::string name : {"Authorization", "Origin"}) {
+TEST(RequestParser, TwoTokensOriginsOrSignaturesAreRefused) {
+  for (const std::string name : {"Authorization", "Origin", "X-Hub-Signature-256"}) {
     RequestParser parser({.header_bytes_max = 1'000, .body_bytes_max = 1'000});
     parser.feed("GET / HTTP/1.1\r\nHost: a\r\n" + name + ": x\r\n" + name + ": x\r\n\r\n");
     EXPECT_EQ(parser.state(), RequestParser::State::failed);

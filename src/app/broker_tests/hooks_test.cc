@@ -87,6 +87,11 @@ TEST_F(Hooks, SP13ABadSignatureIsRefusedInOneWayAndLeavesNothing) {
     EXPECT_EQ(answer.body, first) << signature;
   }
   EXPECT_EQ(post(body, {}).status, 401);
+  // A right one beside another: who looked at the request before may have judged the other.
+  net::Headers two = event;
+  two.emplace_back("X-Hub-Signature-256", signature_of(body));
+  two.emplace_back("X-Hub-Signature-256", signature_of(body + " "));
+  EXPECT_EQ(post(body, two).status, 400);
   EXPECT_EQ(written(), before);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <bitset>
 #include <string>
 
@@ -86,8 +87,9 @@ Means meaning_of(std::string_view name) {
     }
   }
   const std::string_view word(plain.data(), size);
-  const auto* const found = std::ranges::find_if(
-      endings, [word](const Ending& each) { return word.ends_with(each.text); });
+  const auto* const found = std::ranges::find_if(endings, [word](const Ending& each) {
+    return !word.empty() && word.back() == each.text.back() && word.ends_with(each.text);
+  });
   return found == endings.end() ? Means::nothing : found->means;
 }
 
@@ -232,10 +234,47 @@ std::string_view name_before(std::string_view text, size_t at) {
   return text.substr(begin, end - begin);
 }
 
+// What a placeholder has in it, in lower case.
+constexpr auto placeholders = std::to_array<std::string_view>(
+    {"${",      "$(",        "{{",       "...",         "xxxx",       "****",     "your",
+     "example", "placehold", "changeme", "change_me",   "change-me",  "redacted", "dummy",
+     "sample",  "insert",    "replace",  "todo",        "undefined",  "hidden",   "masked",
+     "_here",   "-here",     "foobar",   "process.env", "os.environ", "getenv",   "required",
+     "config.", "self.",     "this.",    "vault:",      "secretref"});
+static_assert(placeholders.size() <= 64);
+
+// Which of these may begin a text, by its first three characters: a bit for each. At most places of
+// a text it is none, so that one pass finds them all.
+struct PlaceholderBegins {
+  using Bits = std::array<uint64_t, 256>;
+  std::array<Bits, 3> bits{};
+
+  constexpr PlaceholderBegins() {
+    for (size_t n = 0; n < placeholders.size(); ++n) {
+      const uint64_t bit = uint64_t{1} << n;
+      for (size_t at = 0; at < bits.size(); ++at) {
+        for (size_t c = 0; c < bits[at].size(); ++c) {
+          const bool fits =
+              at >= placeholders[n].size() || to_lower(static_cast<char>(c)) == placeholders[n][at];
+          bits[at][c] |= fits ? bit : 0;
+        }
+      }
+    }
+  }
+  // Of a text of two characters or more.
+  uint64_t fit(std::string_view text) const {
+    const auto byte = [text](size_t at) { return static_cast<uint8_t>(text[at]); };
+    const uint64_t two = bits[0][byte(0)] & bits[1][byte(1)];
+    return two == 0 ? 0 : two & bits[2][text.size() > 2 ? byte(2) : 0];
+  }
+};
+constexpr PlaceholderBegins placeholder_begins;
+
 // Behind `Bearer ` and its like.
 size_t skip_scheme(std::string_view text, size_t at) {
   for (const std::string_view scheme : {"bearer ", "basic ", "token "}) {
-    if (text.size() - at > scheme.size() && lower(text.substr(at, scheme.size())) == scheme) {
+    if (text.size() - at > scheme.size() &&
+        std::ranges::equal(text.substr(at, scheme.size()), scheme, {}, to_lower)) {
       return at + scheme.size();
     }
   }
@@ -263,19 +302,13 @@ Value quoted_value(std::string_view text, size_t at) {
   return {.at = at, .size = size, .style = Style::quoted};
 }
 
-constexpr std::array<bool, 256> bare_ends = [] {
-  std::array<bool, 256> set{};
-  for (const char c : std::string_view(" \t\r\n,;\"'`<>)]}|")) {
-    set[static_cast<uint8_t>(c)] = true;
-  }
-  return set;
-}();
+constexpr CharacterSet bare_ends(" \t\r\n,;\"'`<>)]}|");
 
 Value bare_value(std::string_view text, size_t at, Style style) {
   at = skip_scheme(text, at);
   const std::string_view rest = text.substr(at, value_max + 2);
   size_t size = 0;
-  while (size < rest.size() && !bare_ends[static_cast<uint8_t>(rest[size])] &&
+  while (size < rest.size() && !bare_ends.has(rest[size]) &&
          (rest[size] != '&' || style != Style::tight)) {
     ++size;
   }
@@ -316,23 +349,28 @@ size_t distinct(std::string_view text) {
 }
 
 bool is_placeholder(std::string_view text) {
-  constexpr auto parts = std::to_array<std::string_view>(
-      {"${",      "$(",          "{{",       "...",         "xxxx",       "****",     "your",
-       "example", "placeholder", "changeme", "change_me",   "change-me",  "redacted", "dummy",
-       "sample",  "insert",      "replace",  "todo",        "undefined",  "hidden",   "masked",
-       "_here",   "-here",       "foobar",   "process.env", "os.environ", "getenv",   "required",
-       "config.", "self.",       "this.",    "vault:",      "secretref",  "placehold"});
-  const std::string plain = lower(text);
-  const bool is_variable = plain.size() > 1 && plain[0] == '$' &&
-                           std::ranges::all_of(plain.substr(1), is_name) && !is_digit(plain[1]);
-  return is_variable || plain.starts_with('<') || plain.starts_with('{') ||
-         plain.starts_with('[') || plain.starts_with('%') || plain.starts_with('&') ||
-         plain.starts_with('*') || std::ranges::any_of(parts, [&plain](std::string_view part) {
-           return contains(plain, part);
-         });
+  constexpr CharacterSet begins("<{[%&*");
+  if (text.empty()) {
+    return false;
+  }
+  const bool is_variable = text.size() > 1 && text[0] == '$' &&
+                           std::ranges::all_of(text.substr(1), is_name) && !is_digit(text[1]);
+  if (is_variable || begins.has(text[0])) {
+    return true;
+  }
+  for (size_t at = 0; at + 1 < text.size(); ++at) {
+    const std::string_view rest = text.substr(at);
+    for (uint64_t fit = placeholder_begins.fit(rest); fit != 0; fit &= fit - 1) {
+      const std::string_view part = placeholders[static_cast<size_t>(std::countr_zero(fit))];
+      if (std::ranges::equal(rest.substr(0, part.size()), part, {}, to_lower)) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
-Assignment assigned_at(std::string_view text, size_t at) {
+Assignment assigned_at(std::string_view text, size_t at, Looks& looks) {
   const std::string_view name = name_before(text, at);
   const Means means = meaning_of(name);
   if (means == Means::nothing) {
@@ -340,6 +378,10 @@ Assignment assigned_at(std::string_view text, size_t at) {
   }
   const bool is_tight = name.data() + name.size() == text.data() + at;
   const Value value = value_after(text, at, is_tight);
+  // What is too short is out before it is judged.
+  if (value.size >= value_min && !looks.take(value.size)) {
+    return {};
+  }
   return {.kind = kind_of(name, means, text.substr(value.at, value.size), value.style),
           .at = value.at,
           .size = value.size,
@@ -348,9 +390,10 @@ Assignment assigned_at(std::string_view text, size_t at) {
 
 }  // namespace secrets
 
-SecretKind secret_in_member(std::string_view name, std::string_view value) {
+SecretKind secret_in_member(std::string_view name, std::string_view value, Looks& looks) {
   const secrets::Means means = secrets::meaning_of(name);
-  if (means == secrets::Means::nothing) {
+  if (means == secrets::Means::nothing || value.size() < secrets::value_min ||
+      !looks.take(std::min(value.size(), secrets::value_max))) {
     return SecretKind::count;
   }
   return secrets::kind_of(name, means, value.substr(secrets::skip_scheme(value, 0)),

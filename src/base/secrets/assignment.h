@@ -20,6 +20,19 @@ constexpr bool is_alnum(char c) { return is_letter(c) || is_digit(c); }
 constexpr bool is_base64url(char c) { return is_alnum(c) || c == '_' || c == '-'; }
 constexpr bool is_base64(char c) { return is_alnum(c) || c == '+' || c == '/' || c == '='; }
 
+class CharacterSet {
+ public:
+  constexpr explicit CharacterSet(std::string_view characters) {
+    for (const char c : characters) {
+      has_[static_cast<uint8_t>(c)] = true;
+    }
+  }
+  constexpr bool has(char c) const { return has_[static_cast<uint8_t>(c)]; }
+
+ private:
+  std::array<bool, 256> has_{};
+};
+
 constexpr bool is_space(char c) { return c == ' ' || c == '\t'; }
 constexpr size_t spaces_max = 8;
 
@@ -90,13 +103,14 @@ size_t distinct(std::string_view text);
 // Whether the text says itself that it is none: `your-token`, `${TOKEN}`, `xxxx`, `...EXAMPLE`.
 bool is_placeholder(std::string_view text);
 
-// What is assigned at a `=` or `:`. `size` 0: nothing whose name says that it is a secret.
+// What is assigned at a `=` or `:`. `size` 0: nothing whose name says that it is a secret, or
+// nothing that there are looks for.
 struct Assignment {
   SecretKind kind = SecretKind::count;  // `count`: it does not look like a real one
   size_t at = 0;
   size_t size = 0;
   bool is_quoted = false;
 };
-Assignment assigned_at(std::string_view text, size_t at);
+Assignment assigned_at(std::string_view text, size_t at, Looks& looks);
 
 }  // namespace parley::base::secrets

@@ -81,7 +81,7 @@ bool goes_on(std::string_view text, size_t at, IsPart is_part) {
 
 // The secret whose prefix ends behind `last`. Before it is no letter and no digit; nor `_` or `-`
 // where those are parts of the body, so that a long chain of prefixes is looked at once.
-Found token_at(std::string_view text, size_t last, const Shape& shape) {
+Found token_at(std::string_view text, size_t last, Looks& looks, const Shape& shape) {
   const size_t end = last + 1;
   if (!text.substr(0, end).ends_with(shape.prefix)) {
     return std::nullopt;
@@ -92,7 +92,8 @@ Found token_at(std::string_view text, size_t last, const Shape& shape) {
   }
   const size_t size = run(text, end, shape.is_part);
   const std::string_view body = text.substr(end, size);
-  if (size < shape.size_min || distinct(body) < distinct_min || is_placeholder(body)) {
+  if (size < shape.size_min || !looks.take(size) || distinct(body) < distinct_min ||
+      is_placeholder(body)) {
     return std::nullopt;
   }
   return Secret{.kind = shape.kind, .at = begin, .size = end + size - begin};
@@ -102,39 +103,41 @@ constexpr uint32_t pair(char a, char b) {
   return static_cast<uint32_t>(static_cast<uint8_t>(a)) << 8 | static_cast<uint8_t>(b);
 }
 
-Found at_underscore(std::string_view text, size_t at) {
+Found at_underscore(std::string_view text, size_t at, Looks& looks) {
   using enum SecretKind;
   if (at < 2) {
     return std::nullopt;
   }
   switch (pair(text[at - 2], text[at - 1])) {
     case pair('h', 'p'):
-      return token_at(text, at, {"ghp_", github_token, is_part_of_word, 36});
+      return token_at(text, at, looks, {"ghp_", github_token, is_part_of_word, 36});
     case pair('h', 'o'):
-      return token_at(text, at, {"gho_", github_token, is_part_of_word, 36});
+      return token_at(text, at, looks, {"gho_", github_token, is_part_of_word, 36});
     case pair('h', 'u'):
-      return token_at(text, at, {"ghu_", github_token, is_part_of_word, 36});
+      return token_at(text, at, looks, {"ghu_", github_token, is_part_of_word, 36});
     case pair('h', 's'):
-      return token_at(text, at, {"ghs_", github_token, is_part_of_word, 36});
+      return token_at(text, at, looks, {"ghs_", github_token, is_part_of_word, 36});
     case pair('h', 'r'):
-      return token_at(text, at, {"ghr_", github_token, is_part_of_word, 36});
+      return token_at(text, at, looks, {"ghr_", github_token, is_part_of_word, 36});
     case pair('a', 't'):
-      return token_at(text, at, {"github_pat_", github_token, is_part_of_base64url, 40});
+      return token_at(text, at, looks, {"github_pat_", github_token, is_part_of_base64url, 40});
     case pair('p', 'm'):
-      return token_at(text, at, {"npm_", npm_token, is_part_of_word, 36});
+      return token_at(text, at, looks, {"npm_", npm_token, is_part_of_word, 36});
     case pair('h', 'f'):
-      return token_at(text, at, {"hf_", huggingface_token, is_part_of_word, 30});
+      return token_at(text, at, looks, {"hf_", huggingface_token, is_part_of_word, 30});
     case pair('r', 'l'):
-      return token_at(text, at, {"prl_", parley_token, is_part_of_base64url, 43});
+      return token_at(text, at, looks, {"prl_", parley_token, is_part_of_base64url, 43});
     case pair('e', 'c'):
-      return token_at(text, at, {"whsec_", stripe_key, is_part_of_word, 24});
+      return token_at(text, at, looks, {"whsec_", stripe_key, is_part_of_word, 24});
     case pair('v', 'e'): {
-      const Found secret = token_at(text, at, {"sk_live_", stripe_key, is_part_of_word, 24});
-      return secret ? secret : token_at(text, at, {"rk_live_", stripe_key, is_part_of_word, 24});
+      const Found secret = token_at(text, at, looks, {"sk_live_", stripe_key, is_part_of_word, 24});
+      return secret ? secret
+                    : token_at(text, at, looks, {"rk_live_", stripe_key, is_part_of_word, 24});
     }
     case pair('s', 't'): {
-      const Found secret = token_at(text, at, {"sk_test_", stripe_key, is_part_of_word, 24});
-      return secret ? secret : token_at(text, at, {"rk_test_", stripe_key, is_part_of_word, 24});
+      const Found secret = token_at(text, at, looks, {"sk_test_", stripe_key, is_part_of_word, 24});
+      return secret ? secret
+                    : token_at(text, at, looks, {"rk_test_", stripe_key, is_part_of_word, 24});
     }
     default:
       return std::nullopt;
@@ -143,8 +146,9 @@ Found at_underscore(std::string_view text, size_t at) {
 
 // `sk-` also begins names of things with dashes in them. A key has a long part without one, or many
 // digits and capitals.
-Found api_key_at(std::string_view text, size_t at) {
-  const Found found = token_at(text, at, {"sk-", SecretKind::api_key, is_part_of_base64url, 20});
+Found api_key_at(std::string_view text, size_t at, Looks& looks) {
+  const Found found =
+      token_at(text, at, looks, {"sk-", SecretKind::api_key, is_part_of_base64url, 20});
   if (!found) {
     return found;
   }
@@ -167,7 +171,7 @@ Found api_key_at(std::string_view text, size_t at) {
 constexpr std::string_view dashes = "-----";
 
 // A block of a private key, with its end where that is there. `at` is the last dash before BEGIN.
-Found private_key_at(std::string_view text, size_t at) {
+Found private_key_at(std::string_view text, size_t at, Looks& looks) {
   const std::string_view rest = text.substr(at + 1);
   if (at + 1 < dashes.size() || text.substr(at + 1 - dashes.size(), dashes.size()) != dashes ||
       !rest.starts_with("BEGIN ")) {
@@ -182,10 +186,14 @@ Found private_key_at(std::string_view text, size_t at) {
   const size_t begin = at + 1 - dashes.size();
   const size_t body = at + 1 + 6 + label_size + dashes.size();
   const size_t stop = std::min(text.find(dashes, body), text.size());
+  constexpr size_t seen_max = 2'048;
+  if (!looks.take(std::min(stop - body, seen_max))) {
+    return std::nullopt;
+  }
   // Without a body it is talk about keys.
   size_t part = 0;
   size_t n = body;
-  for (const size_t last = std::min(stop, body + 2'048); n < last && part < 32; ++n) {
+  for (const size_t last = std::min(stop, body + seen_max); n < last && part < 32; ++n) {
     part = is_base64(text[n]) ? part + 1 : 0;
   }
   if (part < 32) {
@@ -205,53 +213,54 @@ Found private_key_at(std::string_view text, size_t at) {
   return Secret{.kind = SecretKind::private_key, .at = begin, .size = n - begin};
 }
 
-Found at_dash(std::string_view text, size_t at) {
+Found at_dash(std::string_view text, size_t at, Looks& looks) {
   using enum SecretKind;
   if (at < 2) {
     return std::nullopt;
   }
   const char before = text[at - 1];
   if (before == '-') {
-    return at + 1 < text.size() && text[at + 1] == 'B' ? private_key_at(text, at) : std::nullopt;
+    return at + 1 < text.size() && text[at + 1] == 'B' ? private_key_at(text, at, looks)
+                                                       : std::nullopt;
   }
   switch (pair(text[at - 2], before)) {
     case pair('s', 'k'):
-      return api_key_at(text, at);
+      return api_key_at(text, at, looks);
     case pair('x', 'a'):
-      return token_at(text, at, {"xoxa-", slack_token, is_part_of_slack, 20});
+      return token_at(text, at, looks, {"xoxa-", slack_token, is_part_of_slack, 20});
     case pair('x', 'b'):
-      return token_at(text, at, {"xoxb-", slack_token, is_part_of_slack, 20});
+      return token_at(text, at, looks, {"xoxb-", slack_token, is_part_of_slack, 20});
     case pair('x', 'c'):
-      return token_at(text, at, {"xoxc-", slack_token, is_part_of_slack, 20});
+      return token_at(text, at, looks, {"xoxc-", slack_token, is_part_of_slack, 20});
     case pair('x', 'e'):
-      return token_at(text, at, {"xoxe-", slack_token, is_part_of_slack, 20});
+      return token_at(text, at, looks, {"xoxe-", slack_token, is_part_of_slack, 20});
     case pair('x', 'p'):
-      return token_at(text, at, {"xoxp-", slack_token, is_part_of_slack, 20});
+      return token_at(text, at, looks, {"xoxp-", slack_token, is_part_of_slack, 20});
     case pair('x', 'r'):
-      return token_at(text, at, {"xoxr-", slack_token, is_part_of_slack, 20});
+      return token_at(text, at, looks, {"xoxr-", slack_token, is_part_of_slack, 20});
     case pair('x', 's'):
-      return token_at(text, at, {"xoxs-", slack_token, is_part_of_slack, 20});
+      return token_at(text, at, looks, {"xoxs-", slack_token, is_part_of_slack, 20});
     case pair('p', 'p'):
-      return token_at(text, at, {"xapp-", slack_token, is_part_of_slack, 20});
+      return token_at(text, at, looks, {"xapp-", slack_token, is_part_of_slack, 20});
     case pair('a', 't'):
-      return token_at(text, at, {"glpat-", gitlab_token, is_part_of_base64url, 20});
+      return token_at(text, at, looks, {"glpat-", gitlab_token, is_part_of_base64url, 20});
     case pair('r', 't'):
-      return token_at(text, at, {"glrt-", gitlab_token, is_part_of_base64url, 20});
+      return token_at(text, at, looks, {"glrt-", gitlab_token, is_part_of_base64url, 20});
     case pair('d', 't'):
-      return token_at(text, at, {"gldt-", gitlab_token, is_part_of_base64url, 20});
+      return token_at(text, at, looks, {"gldt-", gitlab_token, is_part_of_base64url, 20});
     case pair('t', 't'):
-      return token_at(text, at, {"glptt-", gitlab_token, is_part_of_base64url, 20});
+      return token_at(text, at, looks, {"glptt-", gitlab_token, is_part_of_base64url, 20});
     case pair('p', 'i'):
-      return token_at(text, at, {"pypi-", pypi_token, is_part_of_base64url, 50});
+      return token_at(text, at, looks, {"pypi-", pypi_token, is_part_of_base64url, 50});
     case pair('P', 'X'):
-      return token_at(text, at, {"GOCSPX-", google_key, is_part_of_base64url, 20});
+      return token_at(text, at, looks, {"GOCSPX-", google_key, is_part_of_base64url, 20});
     default:
       return std::nullopt;
   }
 }
 
 // AKIA and ASIA of AWS, AIza of Google: as long as that and no longer.
-Found at_capital_a(std::string_view text, size_t at) {
+Found at_capital_a(std::string_view text, size_t at, Looks& looks) {
   const std::string_view start = text.substr(at, 4);
   const bool is_aws = start == "AKIA" || start == "ASIA";
   if (!is_aws && start != "AIza") {
@@ -264,7 +273,7 @@ Found at_capital_a(std::string_view text, size_t at) {
   }
   const std::string_view body = text.substr(at, size);
   if (run(text, at, is_part) != size || (at + size < text.size() && is_alnum(text[at + size])) ||
-      distinct(body) < distinct_min || is_placeholder(body)) {
+      !looks.take(size) || distinct(body) < distinct_min || is_placeholder(body)) {
     return std::nullopt;
   }
   return Secret{
@@ -272,7 +281,7 @@ Found at_capital_a(std::string_view text, size_t at) {
 }
 
 // Three parts in base64url with dots between; the first is an object of JSON. `at` is the J of eyJ.
-Found at_capital_j(std::string_view text, size_t at) {
+Found at_capital_j(std::string_view text, size_t at, Looks& looks) {
   if (at < 2 || text[at - 1] != 'y' || text[at - 2] != 'e' ||
       goes_on(text, at - 2, is_part_of_base64url)) {
     return std::nullopt;
@@ -292,7 +301,7 @@ Found at_capital_j(std::string_view text, size_t at) {
     end = is_last ? n : n + 1;
   }
   const std::string_view whole = text.substr(begin, end - begin);
-  return distinct(whole) < distinct_min
+  return !looks.take(std::min(whole.size(), body_max)) || distinct(whole) < distinct_min
              ? std::nullopt
              : Found(Secret{.kind = SecretKind::jwt, .at = begin, .size = end - begin});
 }
@@ -307,8 +316,10 @@ bool is_url_password(std::string_view user, std::string_view password) {
          std::ranges::none_of(words, is_it) && !is_placeholder(password);
 }
 
+constexpr CharacterSet authority_ends("/?# \t\r\n\"'<>`\\,");
+
 // scheme://user:password@host, and the URLs of Slack that take messages from whoever knows them.
-Found at_url(std::string_view text, size_t colon) {
+Found at_url(std::string_view text, size_t colon, Looks& looks) {
   const size_t begin = colon + 3;
   const std::string_view rest = text.substr(begin, body_max);
   constexpr std::string_view slack = "hooks.slack.com/";
@@ -316,14 +327,15 @@ Found at_url(std::string_view text, size_t colon) {
     const auto is_path = [](char c) { return is_base64url(c) || c == '/'; };
     const size_t size = run(rest, slack.size(), is_path);
     const std::string_view path = rest.substr(slack.size(), size);
-    if (size >= 30 && distinct(path) >= distinct_min && !is_placeholder(path)) {
+    if (size >= 30 && looks.take(size) && distinct(path) >= distinct_min && !is_placeholder(path)) {
       const size_t at = begin + slack.size();
       return Secret{.kind = SecretKind::slack_webhook, .at = at, .size = size};
     }
     return std::nullopt;
   }
-  const std::string_view authority =
-      rest.substr(0, std::min(rest.find_first_of("/?# \t\r\n\"'<>`\\,"), rest.size()));
+  const auto ends = [](char c) { return authority_ends.has(c); };
+  const auto* const end = std::ranges::find_if(rest, ends);
+  const std::string_view authority(rest.begin(), end);
   const size_t sign = authority.rfind('@');
   const size_t split = authority.find(':');
   // What begins with a bracket is an address, or was redacted.
@@ -331,7 +343,7 @@ Found at_url(std::string_view text, size_t colon) {
     return std::nullopt;
   }
   const std::string_view password = authority.substr(split + 1, sign - split - 1);
-  if (!is_url_password(authority.substr(0, split), password)) {
+  if (!looks.take(password.size()) || !is_url_password(authority.substr(0, split), password)) {
     return std::nullopt;
   }
   return Secret{.kind = SecretKind::url_password, .at = begin + split + 1, .size = password.size()};
@@ -387,8 +399,8 @@ bool is_worth_a_look(std::string_view text, size_t at) {
 // One pass over a text.
 class Finder {
  public:
-  Finder(std::string_view text, bool with_assignments)
-      : text_(text), with_assignments_(with_assignments) {}
+  Finder(std::string_view text, bool with_assignments, Looks& looks)
+      : text_(text), with_assignments_(with_assignments), looks_(looks), denied_(looks.denied()) {}
 
   void look_at(size_t at) {
     if (at >= behind_ && is_worth_a_look(text_, at)) {
@@ -403,17 +415,20 @@ class Finder {
       found_.push_back(*secret);
       behind_ = secret->at + secret->size;
     }
+    if (looks_.denied() != denied_) {
+      behind_ = text_.size();
+    }
   }
   Found secret_at(size_t at) {
     switch (text_[at]) {
       case '_':
-        return at_underscore(text_, at);
+        return at_underscore(text_, at, looks_);
       case '-':
-        return at_dash(text_, at);
+        return at_dash(text_, at, looks_);
       case 'A':
-        return at_capital_a(text_, at);
+        return at_capital_a(text_, at, looks_);
       case 'J':
-        return at_capital_j(text_, at);
+        return at_capital_j(text_, at, looks_);
       case ':':
         return at_colon(at);
       case '=':
@@ -428,6 +443,8 @@ class Finder {
 
   std::string_view text_;
   bool with_assignments_;
+  Looks& looks_;
+  uint64_t denied_;
   std::vector<Secret> found_;
   size_t behind_ = 0;  // the last one
   // Behind a value that was judged: what looks assigned in it is not judged again, else a chain
@@ -435,15 +452,16 @@ class Finder {
   size_t judged_ = 0;
 };
 
-std::vector<Secret> find(std::string_view text, bool with_assignments);
+std::vector<Secret> find(std::string_view text, bool with_assignments, Looks& looks);
 
 Found Finder::at_assignment(size_t at) {
   if (!with_assignments_ || at < judged_ || !may_be_assigned(text_, at)) {
     return std::nullopt;
   }
-  const Assignment value = assigned_at(text_, at);
+  const Assignment value = assigned_at(text_, at, looks_);
   // What is of a well-known kind is found as that.
-  if (value.kind != SecretKind::count && find(text_.substr(value.at, value.size), false).empty()) {
+  if (value.kind != SecretKind::count &&
+      find(text_.substr(value.at, value.size), false, looks_).empty()) {
     return Secret{.kind = value.kind, .at = value.at, .size = value.size};
   }
   if (!value.is_quoted) {
@@ -455,7 +473,7 @@ Found Finder::at_assignment(size_t at) {
 Found Finder::at_colon(size_t at) {
   const char next = at + 1 < text_.size() ? text_[at + 1] : '\0';
   if (next == '/' && at + 2 < text_.size() && text_[at + 2] == '/') {
-    return at_url(text_, at);
+    return at_url(text_, at, looks_);
   }
   // a::b, and a := b, which is found at its `=`.
   const bool is_other = next == ':' || next == '=' || (at > 0 && text_[at - 1] == ':');
@@ -470,13 +488,7 @@ Found Finder::at_equals(size_t at) {
   return compares ? std::nullopt : at_assignment(at);
 }
 
-constexpr std::array<bool, 256> marks = [] {
-  std::array<bool, 256> set{};
-  for (const char c : std::string_view("_-AJ:=")) {
-    set[static_cast<uint8_t>(c)] = true;
-  }
-  return set;
-}();
+constexpr CharacterSet marks("_-AJ:=");
 
 // Calls `use` with each place of a mark, in order. A place may come twice where two blocks meet.
 template <class Use>
@@ -506,14 +518,14 @@ void for_each_mark(std::string_view text, const Use& use) {
   }
 #endif
   for (; at < text.size(); ++at) {
-    if (marks[static_cast<uint8_t>(text[at])]) {
+    if (marks.has(text[at])) {
       use(at);
     }
   }
 }
 
-std::vector<Secret> find(std::string_view text, bool with_assignments) {
-  Finder finder(text, with_assignments);
+std::vector<Secret> find(std::string_view text, bool with_assignments, Looks& looks) {
+  Finder finder(text, with_assignments, looks);
   for_each_mark(text, [&finder](size_t at) { finder.look_at(at); });
   return finder.take();
 }
@@ -522,7 +534,14 @@ std::vector<Secret> find(std::string_view text, bool with_assignments) {
 
 std::string_view secret_kind_name(SecretKind kind) { return kind_names[static_cast<size_t>(kind)]; }
 
-std::vector<Secret> find_secrets(std::string_view text) { return find(text, true); }
+std::vector<Secret> find_secrets(std::string_view text, Looks& looks) {
+  return find(text, true, looks);
+}
+
+std::vector<Secret> find_secrets(std::string_view text) {
+  Looks all(UINT64_MAX);
+  return find_secrets(text, all);
+}
 
 std::string redaction(SecretKind kind) {
   return std::string(redaction_begin).append(secret_kind_name(kind)) + "]";
@@ -540,6 +559,18 @@ std::string without_secrets(std::string_view text, const std::vector<Secret>& se
 
 std::string without_secrets(std::string_view text) {
   return without_secrets(text, find_secrets(text));
+}
+
+std::string without_secrets(std::string_view text, size_t bytes_max, Looks& looks) {
+  constexpr size_t seen_beyond = 1'024;  // no secret is longer, but for JWTs and private keys
+  const uint64_t denied = looks.denied();
+  std::string_view shown = cut(text, bytes_max);
+  const size_t seen = shown.size() + std::min(seen_beyond, text.size() - shown.size());
+  std::vector<Secret> secrets = find_secrets(text.substr(0, seen), looks);
+  std::erase_if(secrets, [shown](const Secret& each) { return each.at >= shown.size(); });
+  const size_t behind = secrets.empty() ? 0 : secrets.back().at + secrets.back().size;
+  const size_t end = looks.denied() != denied ? behind : std::max(behind, shown.size());
+  return without_secrets(text.substr(0, end), secrets);
 }
 
 }  // namespace parley::base

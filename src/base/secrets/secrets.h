@@ -47,12 +47,39 @@ struct Secret {
   bool operator==(const Secret&) const = default;
 };
 
-// All secrets of a text, in its order; none overlaps another.
+// How much may be judged of what looks like secrets. To judge a value takes time even where it is
+// none, and a body can be made of such values: so a request has so many units for all that it says.
+class Looks {
+ public:
+  static constexpr uint64_t units_max = 20'000;
+
+  explicit Looks(uint64_t units = units_max) : left_(units) {}
+
+  // Pays for a look at a value. False from the first one on that is too dear: none is judged then.
+  bool take(size_t value_size) {
+    const uint64_t units = 1 + value_size / 32;
+    const bool is_there = units <= left_;
+    left_ = is_there ? left_ - units : 0;
+    denied_ += is_there ? 0 : 1;
+    return is_there;
+  }
+  // How many values were not judged. What is looked at while this grows is not known to have none.
+  uint64_t denied() const { return denied_; }
+
+ private:
+  uint64_t left_;
+  uint64_t denied_ = 0;
+};
+
+// All secrets of a text, in its order; none overlaps another. Ends where the looks do.
+std::vector<Secret> find_secrets(std::string_view text, Looks& looks);
+// For texts that have a limit of their own: with looks for all that they can have.
 std::vector<Secret> find_secrets(std::string_view text);
 
 // What the value of a member of this name is, if it looks real: `{"password": VALUE}`. `count` if
-// the name says nothing, or if the value is a placeholder, a type, a word or prose.
-SecretKind secret_in_member(std::string_view name, std::string_view value);
+// the name says nothing, if the value is a placeholder, a type, a word or prose, or if there are no
+// looks for it.
+SecretKind secret_in_member(std::string_view name, std::string_view value, Looks& looks);
 // Whether the value of a member of this name is a password, so that a number may be one too.
 bool names_password(std::string_view name);
 
@@ -63,5 +90,8 @@ std::string redaction(SecretKind kind);
 std::string without_secrets(std::string_view text);
 // The same, of secrets that were found before.
 std::string without_secrets(std::string_view text, const std::vector<Secret>& secrets);
+// The same, of the first `bytes_max` bytes; a secret that begins in them is replaced as a whole.
+// Looks a little further than that and no more, and ends where the looks do.
+std::string without_secrets(std::string_view text, size_t bytes_max, Looks& looks);
 
 }  // namespace parley::base

@@ -293,13 +293,14 @@ TEST(Secrets, LeavesPlaceholdersAlone) {
 }
 
 TEST(Secrets, JudgesTheValuesOfMembers) {
-  EXPECT_EQ(secret_in_member("password", "hunter2hunter2"), password);
-  EXPECT_EQ(secret_in_member("dbPassword", "Hunter2hunter2"), password);
-  EXPECT_EQ(secret_in_member("authorization", "Bearer a1b2c3d4e5f6"), secret);
-  EXPECT_EQ(secret_in_member("password", "short1"), count);
-  EXPECT_EQ(secret_in_member("password", "two words 12"), count);
-  EXPECT_EQ(secret_in_member("passwords", "hunter2hunter2"), count);
-  EXPECT_EQ(secret_in_member("", "hunter2hunter2"), count);
+  Looks looks;
+  EXPECT_EQ(secret_in_member("password", "hunter2hunter2", looks), password);
+  EXPECT_EQ(secret_in_member("dbPassword", "Hunter2hunter2", looks), password);
+  EXPECT_EQ(secret_in_member("authorization", "Bearer a1b2c3d4e5f6", looks), secret);
+  EXPECT_EQ(secret_in_member("password", "short1", looks), count);
+  EXPECT_EQ(secret_in_member("password", "two words 12", looks), count);
+  EXPECT_EQ(secret_in_member("passwords", "hunter2hunter2", looks), count);
+  EXPECT_EQ(secret_in_member("", "hunter2hunter2", looks), count);
   EXPECT_TRUE(names_password("PGPASSWORD"));
   EXPECT_FALSE(names_password("token"));
 }
@@ -318,7 +319,8 @@ TEST(Secrets, RedactsOnce) {
     const std::string text = redaction(static_cast<SecretKind>(kind));
     expect_nothing("password=" + text);
     expect_nothing("\"token\": \"" + text + "\"");
-    EXPECT_EQ(secret_in_member("password", text), count);
+    Looks looks;
+    EXPECT_EQ(secret_in_member("password", text, looks), count);
   }
 }
 
@@ -350,6 +352,80 @@ TEST(Secrets, IsLinearWhateverTheTextSays) {
       text.append(part);
     }
     EXPECT_LE(find_secrets(text).size(), text.size() / 8) << part;
+  }
+}
+
+// A unit for each value that is judged, and one more for each 32 bytes of it.
+TEST(Secrets, TakesALookForEachValue) {
+  const std::string token = joined({"gh", "p_", body(36)});
+  const std::string text = token + ", password=aaaaaaaa, password=short, the key: x, " + token;
+  Looks enough(5);
+  EXPECT_EQ(find_secrets(text, enough).size(), 2u);
+  EXPECT_EQ(enough.denied(), 0u);
+  Looks too_few(4);
+  EXPECT_EQ(find_secrets(text, too_few).size(), 1u);
+  EXPECT_EQ(too_few.denied(), 1u);
+  // There is none for a cheaper one, either.
+  EXPECT_EQ(secret_in_member("password", "hunter2hunter2", too_few), count);
+  EXPECT_EQ(secret_in_member("password", "short", too_few), count);
+  EXPECT_EQ(secret_in_member("name", "hunter2hunter2", too_few), count);
+  EXPECT_EQ(too_few.denied(), 2u);
+}
+
+// Each kind is paid for, so that no kind of text is judged without an end.
+TEST(Secrets, EndsWhereTheLooksDo) {
+  for (const std::string& secret :
+       {joined({"gh", "p_", body(36)}), joined({"s", "k-", body(48)}),
+        joined({"AK", "IA", capitals(16)}), joined({"AI", "za", body(35)}),
+        joined({"ey", "JhbGciOiJIUzI1NiJ9", ".", "eyJzdWIiOiIxMjM0In0", ".", body(43)}),
+        joined({"-----", "BEGIN ", "PRIVATE KEY-----\n", body(64), "\n-----", "END ",
+                "PRIVATE KEY-----"}),
+        std::string("password=hunter2hunter2"), std::string("postgres://app:s3cr3tpw@db"),
+        joined({"https://hooks.sl", "ack.com/services/T024BE7LD/B18Q3K9ZX/", body(24)})}) {
+    std::string text;
+    for (int n = 0; n < 100; ++n) {
+      text.append(secret).append(" ");
+    }
+    ASSERT_EQ(find_secrets(text).size(), 100u) << secret;
+    Looks looks(99);
+    EXPECT_LT(find_secrets(text, looks).size(), 100u) << secret;
+    EXPECT_EQ(looks.denied(), 1u) << secret;
+  }
+}
+
+TEST(Secrets, AreTakenOutOfTheBeginningOfAText) {
+  const std::string token = joined({"gh", "p_", body(36)});
+  const std::string text = "use " + token + " and " + token + std::string(5'000, ' ') + token;
+  Looks looks;
+  EXPECT_EQ(without_secrets(text, 3, looks), "use");
+  EXPECT_EQ(without_secrets(text, 4, looks), "use ");
+  for (const size_t size : {5u, 20u, 44u}) {
+    EXPECT_EQ(without_secrets(text, size, looks), "use [redacted:github_token]") << size;
+  }
+  EXPECT_EQ(without_secrets(text, 46, looks), "use [redacted:github_token] a");
+  EXPECT_EQ(without_secrets(text, SIZE_MAX, looks), without_secrets(text));
+  EXPECT_EQ(without_secrets("\xc3\xa4", 1, looks), "");
+  EXPECT_EQ(looks.denied(), 0u);
+  // Without looks for all of it, it ends with what is known.
+  Looks one(2);
+  EXPECT_EQ(without_secrets(text, 100, one), "use [redacted:github_token]");
+  EXPECT_EQ(without_secrets(text, 100, one), "");
+}
+
+// A placeholder is found in any case and at any place.
+TEST(Secrets, KnowsPlaceholdersWhereverTheyStand) {
+  for (const std::string_view part :
+       {"your", "example", "PlaceHold", "CHANGEME", "change-me", "redacted", "Sample",
+        "process.env", "self.", "vault:", "xXxX", "${", "{{", "...", "_here", "secretref"}) {
+    for (const std::string_view before : {"", "k", "a1b2", "yo", "xx"}) {
+      for (const std::string_view after : {"", "9", "z8y7"}) {
+        expect_nothing(joined({"password=\"k3", before, part, after, "\""}));
+      }
+    }
+  }
+  for (const std::string_view value :
+       {"k3youa1b2", "k3exampl1", "k3xxx1a2", "k3..a1b2", "k3$a1b2c"}) {
+    EXPECT_EQ(find_secrets(joined({"password=\"", value, "\""})).size(), 1u) << value;
   }
 }
 

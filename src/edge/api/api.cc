@@ -88,7 +88,7 @@ std::string_view words_for(Who who) {
 
 // What is asked for by this call, as far as it may be stored: its body, as the policy lets it pass,
 // and the names in its path.
-std::expected<Screened, Error> screened_body(const Call& call, lib::Json body) {
+std::expected<Screened, Error> screened_body(Call& call, lib::Json body) {
   const core::SecretsPolicy policy = core::secrets_policy(call.tables().rules, call.caller.dialect);
   if (call.route.method == "PUT" || call.route.method == "POST") {
     for (const std::string& name : call.arguments) {
@@ -97,7 +97,8 @@ std::expected<Screened, Error> screened_body(const Call& call, lib::Json body) {
       }
     }
   }
-  return call.route.body.may_have_secrets ? Screened{.value = body} : screened(body, policy);
+  return call.route.body.may_have_secrets ? Screened{.value = body}
+                                          : screened(body, policy, call.looks);
 }
 
 // Lets the handler have the call, if it is one that the route takes.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/secrets/secrets.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "core/model/command.h"
@@ -64,7 +65,8 @@ struct Call : Asker {
   std::vector<std::string> arguments;  // of the path, decoded: {id} in /v1/messages/{id}
   core::Via via = core::Via::http;
   Query query{};
-  lib::Json body{};  // unless the handler reads it
+  lib::Json body{};     // unless the handler reads it
+  base::Looks looks{};  // for secrets in all that it says
 
   const Asker& asker() const { return *this; }
 

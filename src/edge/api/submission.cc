@@ -30,6 +30,8 @@ using base::Code;
 using lib::Json;
 
 constexpr size_t causes_max = 16;
+// Of what is wrong with a message, and of the place where: both may have words of the sender's.
+constexpr size_t told_bytes_max = 1'024;
 
 // The trace that its sender names beside the message, where the message names none itself. A state
 // with a secret is left out, as the standard allows: nobody reads it but tracers.
@@ -96,7 +98,7 @@ node::Broker::Done with_warnings(std::vector<std::string> warnings, node::Broker
 
 }  // namespace
 
-std::expected<Submission, Error> submission_of(const Call& call) {
+std::expected<Submission, Error> submission_of(Call& call) {
   const auto on_unavailable =
       parse_on_unavailable(call.parameter("on_unavailable").value_or(std::string_view{}));
   if (!on_unavailable) {
@@ -108,7 +110,8 @@ std::expected<Submission, Error> submission_of(const Call& call) {
                     .session = call.parameter("session").value_or(std::string_view{}),
                     .traceparent = call.request.header("traceparent"),
                     .tracestate = call.request.header("tracestate"),
-                    .on_unavailable = *on_unavailable};
+                    .on_unavailable = *on_unavailable,
+                    .looks = &call.looks};
 }
 
 std::expected<Submission, Error> submission_in(Json operation) {
@@ -280,8 +283,12 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
   const core::Rules& rules = context_.tables(caller.workspace).rules;
   // The stricter of both: who sends in another dialect is the same sender.
   const core::Dialect own = context_.tables(caller.workspace).agents[caller.ref].dialect;
-  auto passed = screened(message, std::max(core::secrets_policy(rules, codec.dialect),
-                                           core::secrets_policy(rules, own)));
+  base::Looks own_looks;
+  base::Looks& looks = submission.looks != nullptr ? *submission.looks : own_looks;
+  auto passed = screened(
+      message,
+      std::max(core::secrets_policy(rules, codec.dialect), core::secrets_policy(rules, own)),
+      looks);
   if (!passed) {
     context_.metrics.messages.refused(passed.error().code, caller.name);
     done(std::unexpected(passed.error()), {});
@@ -306,7 +313,7 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
       }
     }
     context_.metrics.messages.refused(command.error().code, caller.name);
-    refuse(caller, message, command.error(), in_words_of(codec, std::move(done)));
+    refuse(caller, message, command.error(), looks, in_words_of(codec, std::move(done)));
     return;
   }
   done = in_words_of(codec, std::move(done));
@@ -329,7 +336,8 @@ void Submissions::ask_approval(const Principal& caller, Json message, const core
                                    .summary = asked.subject,
                                    .rationale = message.find("rationale").as_string().value_or(""),
                                    .confidence = message.find("confidence"),
-                                   .request = message});
+                                   .request = message},
+                                  context_.tables(caller.workspace).rules.approval_bytes_max);
   if (!text) {
     done(std::unexpected(text.error()), {});
     return;
@@ -392,10 +400,10 @@ bool Submissions::submit_unreadable(const Principal& caller, const dialect::Code
 // there. Not kept is what is no message at all, what its sender had no right to say, and what is
 // beyond the limit, so that a flood of nonsense costs no disk. Whatever the policy lets pass, what
 // is kept and what is said of it has no secrets: maintainers and logs see them as well.
-void Submissions::refuse(const Principal& caller, Json message, Error error,
+void Submissions::refuse(const Principal& caller, Json message, Error error, base::Looks& looks,
                          node::Broker::Done done) {
-  error.detail = base::without_secrets(error.detail);
-  error.field = base::without_secrets(error.field);
+  error.detail = base::without_secrets(error.detail, told_bytes_max, looks);
+  error.field = base::without_secrets(error.field, told_bytes_max, looks);
   const core::Tables& t = context_.tables(caller.workspace);
   if (!message.is_object() || error.code == Code::sender_mismatch ||
       !core::keeps_malformed(t, caller.ref, context_.clock.now())) {
@@ -403,7 +411,7 @@ void Submissions::refuse(const Principal& caller, Json message, Error error,
     return;
   }
   const uint64_t bytes_max = t.rules.malformed_bytes_max;
-  const std::string text = redacted(text_without_secrets(message), bytes_max);
+  const std::string text = redacted(text_without_secrets(message, bytes_max, looks), bytes_max);
   const std::string kept(base::cut(text, bytes_max));
   std::string what = error.field.empty() ? error.detail : error.field + ": " + error.detail;
   what = base::cut(what, t.rules.reason_bytes_max);  // the field may be named as its sender liked

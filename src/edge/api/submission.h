@@ -33,10 +33,12 @@ struct Submission {
   std::vector<std::string_view> later_stages{};
   core::OnUnavailable on_unavailable = core::OnUnavailable::by_rules;
   base::Duration wait{};  // how long its caller blocks for the answer
+  // For secrets in this message and in the others that came with it. Null: it came alone.
+  base::Looks* looks = nullptr;
 };
 
 // What a request asks for beside its message, in its query and its headers.
-std::expected<Submission, base::Error> submission_of(const Call& call);
+std::expected<Submission, base::Error> submission_of(Call& call);
 // The same in the members of an operation on a WebSocket.
 std::expected<Submission, base::Error> submission_in(lib::Json operation);
 
@@ -51,8 +53,7 @@ class Submissions {
   // Puts a text that is no message before the moderators, where it looks like something for them
   // alone; then `done` is used up. False: it does not, and nothing was done.
   bool submit_unreadable(const Principal& caller, const dialect::Codec& codec,
-                         std::string_view text, const base::Error& error,
-                         node::Broker::Done& done);
+                         std::string_view text, const base::Error& error, node::Broker::Done& done);
 
  private:
   dialect::DecodeContext decode_context(const Principal& caller, const dialect::Codec& codec,
@@ -79,7 +80,7 @@ class Submissions {
                                                   const core::Envelope& envelope) const;
   node::Broker::Done in_ids_of(const Principal& caller, core::Dialect reader, std::string own,
                                node::Broker::Done done);
-  void refuse(const Principal& caller, lib::Json message, base::Error error,
+  void refuse(const Principal& caller, lib::Json message, base::Error error, base::Looks& looks,
               node::Broker::Done done);
 
   Context& context_;

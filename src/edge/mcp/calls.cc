@@ -126,7 +126,8 @@ std::string Calls::seal_context(const OpenCall& call, Json arguments) const {
   std::string context;
   JsonWriter out(context);
   out.array().number(uint64_t{static_cast<uint32_t>(principal.workspace)});
-  out.text(principal.name).text(call.method).text(call.name).end_array();
+  out.text(principal.name).number(principal.registered.us);
+  out.text(call.method).text(call.name).end_array();
   return context.append(reinterpret_cast<const char*>(digest.data()), digest.size());
 }
 

@@ -21,6 +21,13 @@ RpcError no_session(bool named) {
               : "send the header Mcp-Session-Id that initialize gave, or a request of 2026-07-28"};
 }
 
+// Whether it is a session of an agent that was removed, whose name the principal has now.
+bool has_left(const McpSession& session, const Principal& principal) {
+  const Principal& owner = session.client.principal;
+  return owner.workspace == principal.workspace && owner.name == principal.name &&
+         owner.registered != principal.registered;
+}
+
 }  // namespace
 
 McpSession* LegacySessions::find(const HttpRequest& request) {
@@ -34,7 +41,12 @@ McpSession* LegacySessions::find(const HttpRequest& request) {
     session = restore(id, request.principal);
   }
   // The session of another principal counts as none: whoever has its id still needs its token. So
-  // does a session of the other transport.
+  // does that of an agent that was removed, for the one that has its name now, and a session of the
+  // other transport.
+  if (session != nullptr && has_left(*session, request.principal)) {
+    end(*session);
+    session = nullptr;
+  }
   if (session == nullptr || session->is_old_transport != is_old_transport ||
       session->client.principal.workspace != request.principal.workspace ||
       session->client.principal.name != request.principal.name) {
@@ -43,8 +55,7 @@ McpSession* LegacySessions::find(const HttpRequest& request) {
   }
   if (session->client.principal.ref != request.principal.ref ||
       !state_.host.is_current(session->client.principal)) {
-    // The token was replaced, or the agent was removed and registered again. The calls and streams
-    // of the former holder end. Messages and tasks belong to the name, and stay.
+    // The token was replaced. The calls and streams of who has the former one end.
     evict(*session);
     session = restore(id, request.principal);
     if (session == nullptr) {

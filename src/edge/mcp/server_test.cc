@@ -60,6 +60,29 @@ TEST_F(McpServer, AnothersSessionIsNone) {
   EXPECT_EQ(answer(post(session, R"({"jsonrpc":"2.0","id":2,"method":"ping"})")).status, 200);
 }
 
+// Who is removed takes its sessions along, and who is registered under its name begins its own:
+// whether the session is in memory or not, and whichever token each has.
+TEST_F(McpServer, ANamesakesSessionIsNone) {
+  const std::string ping = R"({"jsonrpc":"2.0","id":2,"method":"ping"})";
+  caller_.registered = clock_.now();
+  const Headers in_memory = begin();
+  const Headers evicted = begin();
+  caller_.token[0] = 1;
+  EXPECT_EQ(answer(post(in_memory, ping)).status, 200);
+  pass(base::Duration{Limits{}.session_idle.us + base::seconds(1).us});
+  EXPECT_EQ(answer(post(in_memory, ping)).status, 200);
+  EXPECT_EQ(server_.sessions(), 1u);
+  const Principal before = caller_;
+  caller_.registered = clock_.now();
+  EXPECT_EQ(answer(post(in_memory, ping)).status, 404);
+  EXPECT_EQ(answer(post(evicted, ping)).status, 404);
+  EXPECT_EQ(answer(ask("DELETE", evicted, "")).status, 404);
+  EXPECT_EQ(server_.sessions(), 0u);
+  const Headers own = begin();
+  EXPECT_EQ(answer(post(own, ping)).status, 200);
+  EXPECT_NE(caller_.registered, before.registered);
+}
+
 TEST_F(McpServer, HeadersMustSayWhatTheBodySays) {
   const std::string list =
       R"({"jsonrpc":"2.0","id":2,"method":"tools/list","params":{)" + meta() + "}}";
@@ -264,8 +287,8 @@ TEST_F(McpServer, TheLegacyClientIsAskedOnTheStreamOfTheCall) {
   const auto at = post(session, call("5", "test_input_required_result_multi_round"));
   EXPECT_TRUE(has(text(at), R"("id":1,"method":"elicitation/create")"));
   // Nothing else may be sent on the connection of a stream.
-  EXPECT_EQ(std::ranges::count(answer(at).headers, std::pair<std::string, std::string>(
-                                                       "Connection", "close")),
+  EXPECT_EQ(std::ranges::count(answer(at).headers,
+                               std::pair<std::string, std::string>("Connection", "close")),
             1);
   post(session, R"({"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"name":"A"}}})");
   EXPECT_TRUE(has(text(at), R"("id":2,"method":"elicitation/create")"));
@@ -285,8 +308,8 @@ TEST_F(McpServer, WhatTheClientCannotDoIsNotAskedOfIt) {
   EXPECT_TRUE(has(text(now), R"("requiredCapabilities":{"sampling":{}})"));
   EXPECT_TRUE(has(text(modern_call("test_input_required_result_list_roots")),
                   R"("requiredCapabilities":{"roots":{}})"));
-  EXPECT_TRUE(has(text(modern_call("test_elicitation")),
-                  R"("requiredCapabilities":{"elicitation":{}})"));
+  EXPECT_TRUE(
+      has(text(modern_call("test_elicitation")), R"("requiredCapabilities":{"elicitation":{}})"));
 }
 
 class McpState : public McpServer {
@@ -337,6 +360,9 @@ TEST_F(McpState, TheStateIsGoodForOneCallOfOnePrincipalForATime) {
   caller_.name = "bob";
   EXPECT_TRUE(has(second(state), "-32602"));
   caller_.name = "ana";
+  caller_.registered = clock_.now();  // another of the same name
+  EXPECT_TRUE(has(second(state), "-32602"));
+  caller_.registered = {};
   pass(base::Duration{Limits{}.state_ttl.us - base::seconds(1).us});
   EXPECT_TRUE(has(second(state), "step2"));
   pass(base::seconds(2));

@@ -289,7 +289,8 @@ void ask_approval(Call& call) {
     body.blame(*twice);
   }
   const auto proposal = proposal_text(
-      {.action = action, .summary = summary, .rationale = why, .confidence = confidence});
+      {.action = action, .summary = summary, .rationale = why, .confidence = confidence},
+      call.tables().rules.approval_bytes_max);
   if (!proposal) {
     body.blame(proposal.error());
   }
@@ -424,7 +425,8 @@ void decide(Call& call) {
   }
   std::string instead;
   if (modification && modification.kind() != lib::JsonKind::null) {
-    if (const auto error = append_proposal(instead, modification, "/modification")) {
+    if (const auto error = append_proposal(instead, modification, "/modification",
+                                           call.tables().rules.approval_bytes_max)) {
       body.blame(*error);
     }
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/secrets/secrets.h"
 #include "core/model/envelope.h"
 #include "core/model/rules.h"
 #include "lib/json.h"
@@ -27,8 +28,10 @@ struct Screened {
 
 // Looks at all strings, names of members too, in the form that their readers see. Fails with
 // secret_found and the place of the first one where the policy is to refuse; with
-// payload_too_large where there is no room for what stands in place of them.
-std::expected<Screened, base::Error> screened(lib::Json value, core::SecretsPolicy policy);
+// payload_too_large where there is no room for what stands in place of them. Where the looks do not
+// suffice, a warning says so; what may have no secret is refused then with secret_found.
+std::expected<Screened, base::Error> screened(lib::Json value, core::SecretsPolicy policy,
+                                              base::Looks& looks);
 
 // A name that cannot be written in another way: secret_found where there is one in it, unless the
 // policy lets it pass.
@@ -39,7 +42,8 @@ std::expected<void, base::Error> screen_name(std::string_view name, core::Secret
 std::expected<void, base::Error> screen_names(const core::Envelope& envelope);
 
 // The JSON text of a value without secrets, whatever the policy is: for what is kept of a message
-// that is refused.
-std::string text_without_secrets(lib::Json value);
+// that is refused. Looks only at what stands in its first `bytes_max` bytes, and may end anywhere
+// behind them; before them where the looks end, and a little where a secret was taken out.
+std::string text_without_secrets(lib::Json value, size_t bytes_max, base::Looks& looks);
 
 }  // namespace parley::edge

@@ -28,7 +28,8 @@ std::string McpSessions::seal(const McpSession& session, base::Time now) const {
   std::string text;
   JsonWriter out(text);
   out.object().key("w").number(uint64_t{static_cast<uint32_t>(client.principal.workspace)});
-  out.key("n").text(client.principal.name).key("v").plain(name_of(session.version));
+  out.key("n").text(client.principal.name).key("g").number(client.principal.registered.us);
+  out.key("v").plain(name_of(session.version));
   // Short keys: the id is in a header of every request.
   out.key("t").number(now.us).key("c").text(client.name);
   out.key("f").boolean(client.can.elicitation).key("u").boolean(client.can.elicitation_url);
@@ -47,7 +48,9 @@ std::optional<McpSession> McpSessions::unseal(std::string_view id, const Princip
   const base::Time began{parsed->find("t").as_int64().value_or(0)};
   const auto workspace = static_cast<uint32_t>(principal.workspace);
   if (parsed->find("w").as_uint64() != workspace ||
-      parsed->find("n").as_string() != principal.name || began + limits_.session_life < now) {
+      parsed->find("n").as_string() != principal.name ||
+      parsed->find("g").as_int64() != principal.registered.us ||
+      began + limits_.session_life < now) {
     return std::nullopt;
   }
   const auto can = [&](std::string_view key) { return parsed->find(key).as_bool() == true; };

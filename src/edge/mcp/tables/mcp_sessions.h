@@ -27,7 +27,8 @@ class McpSessions {
 
   // The id of a session that begins now.
   std::string seal(const McpSession& session, base::Time now) const;
-  // The session that was sealed; none when this is no id, or that of another principal, or too old.
+  // The session that was sealed; none when this is no id, or that of another principal, though it
+  // had the same name before, or too old.
   std::optional<McpSession> unseal(std::string_view id, const Principal& principal,
                                    base::Time now) const;
 
