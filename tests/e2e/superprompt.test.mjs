@@ -140,6 +140,14 @@ describe('between supervisor and workers', () => {
   after(() => broker.remove());
 
   const post = (who, body, headers = {}) => who.call('POST', '/v1/messages', { headers, body: { message_id: randomUUID(), timestamp: new Date().toISOString(), from_agent: who.id, ...body } });
+  const got = (who, wanted) => until(async () => {
+    const { json } = await who.call('GET', '/v1/inbox?limit=100');
+    for (const { id } of json.notifications) {
+      const message = (await who.call('GET', `/v1/messages/${id}`)).json;
+      if (wanted(message)) return message;
+    }
+    return undefined;
+  });
   const delegate = async (to, task = {}) => {
     const { status, json, text } = await post(orchestrator, { message_type: 'task_delegation', to_agent: to,
       event_context: { event_type: 'issues.opened' }, task: { description: 'look at it', ...task } });
@@ -174,6 +182,13 @@ describe('between supervisor and workers', () => {
         assert.equal(done.status, 200, done.text);
       }
       await broker.historyIsWhole();
+      if (decision === 'reject') {
+        const told = await got(orchestrator, (each) => each.message_type === 'task_completion' && each.in_reply_to === id);
+        assert.deepEqual([told.from_agent, told.made_by, told.status], ['triage', 'parley', 'failure']);
+        assert.deepEqual([told.error.error_type, told.error.decision, told.error.decided_by], ['approval_rejected', 'rejected', 'human:mia']);
+        const heard = await got(triage, (each) => each.message_type === 'hitl_approval_decision' && each.in_reply_to === sent.json.id);
+        assert.deepEqual([heard.decision, heard.decided_by], ['rejected', 'human:mia']);
+      }
       const read = await orchestrator.read(sent.json.id);
       assert.ok([404, 409].includes(read.status), `${decision}: ${read.text}`);
       for (const path of [`/v1/threads/${thread}`, '/v1/messages?limit=100', '/v1/inbox']) {

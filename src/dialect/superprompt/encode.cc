@@ -314,8 +314,10 @@ class Encoder : MemberWriter {
       out_.key("retry_count").number(*count);
     }
     out_.key("is_recoverable").boolean(e_.is_recoverable);
-    if (const std::string_view advice = text("suggested_action", ""); !advice.empty()) {
-      out_.key("suggested_action").text(advice);
+    for (const std::string_view key : {"suggested_action", "decision", "decided_by", "comment"}) {
+      if (const std::string_view said = text(key, ""); !said.empty()) {
+        out_.key(key).text(said);
+      }
     }
     out_.end_object();
   }
@@ -362,9 +364,14 @@ class Encoder : MemberWriter {
     } else {
       out_.text(fact.find("message_id").as_string().value_or(""));
     }
+    if (!e_.task.empty()) {  // of an answer that people decided on
+      out_.key("task_id").text(e_.task);
+    }
     text("decision");
     text("decided_by");
+    text("asker");
     text("comment");
+    text("detail");
     if (const auto modification = fact.find("modification").as_string()) {
       lib::JsonDocument inner;
       const auto action = inner.parse(*modification);
