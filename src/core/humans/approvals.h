@@ -27,6 +27,7 @@ enum class ApprovalState : uint8_t {
 constexpr ApprovalState approval_state_last = ApprovalState::withdrawn;
 
 std::string_view approval_state_name(ApprovalState state);
+std::string_view approval_decision_name(ApprovalDecision decision);
 
 // Something that an agent may do only if people say so.
 struct Approval {
@@ -41,6 +42,7 @@ struct Approval {
   std::vector<std::string> approvers{};  // as named; none: whoever has the right
   std::vector<std::string> gone{};       // of those: removed since; who has the name now is another
   uint64_t needed = 1;
+  uint64_t options = all_options;          // what may be chosen
   Duration timeout{};                      // as asked; 0: the rule's
   std::vector<std::string> approved_by{};  // so far
   Time since{};
@@ -57,6 +59,10 @@ struct Approval {
   Status status = Status::unset;
 
   bool is_open() const { return state == ApprovalState::pending; }
+  // Whether those who decide may choose it.
+  bool offers(ApprovalDecision decision) const {
+    return decision == ApprovalDecision::withdraw || (options & option_of(decision)) != 0;
+  }
   std::string message_name() const {
     return native_id.empty() ? base::format_uuid(message) : native_id;
   }
@@ -73,6 +79,7 @@ struct Approval {
     field("approvers", self.approvers);
     field("gone", self.gone);
     field("needed", self.needed);
+    field("options", self.options);
     field("timeout", self.timeout);
     field("approved_by", self.approved_by);
     field("since", self.since);

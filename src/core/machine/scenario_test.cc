@@ -479,6 +479,9 @@ class Script {
     command.hash[0] = words.accept("hash") ? static_cast<uint8_t>(words.next().front()) : 'x';
     return command;
   }
+  ApprovalDecision decision_of(std::string_view word) {
+    return one_of<ApprovalDecision>(word, {"approve", "reject", "modify", "withdraw"});
+  }
   // A digest is made of one letter.
   Command proposes(Words& words) {
     AskApproval command;
@@ -492,6 +495,11 @@ class Script {
         command.needed = number(words.next());
       } else if (words.accept("within")) {
         command.timeout = duration(words.next());
+      } else if (words.accept("offering")) {
+        command.options = 0;
+        for (const std::string& each : split(words.next(), ',')) {
+          command.options |= option_of(decision_of(each));
+        }
       } else if (words.accept("priority")) {
         command.priority = one_of<Priority>(words.next(), {"low", "normal", "high", "critical"});
       } else {
@@ -507,11 +515,7 @@ class Script {
     command.id = number(words.next());
     const Approval* const approval = tables().approvals.find(command.id);
     command.digest = approval == nullptr ? ProposalDigest{} : approval->digest;
-    const std::string_view word = words.next();
-    command.decision = word == "approve"  ? ApprovalDecision::approve
-                       : word == "reject" ? ApprovalDecision::reject
-                       : word == "modify" ? ApprovalDecision::modify
-                                          : ApprovalDecision::withdraw;
+    command.decision = decision_of(words.next());
     command.comment = words.accept("saying") ? words.next() : "";
     command.modification = words.accept("instead") ? words.next() : "";
     if (words.accept("shown")) {

@@ -368,6 +368,7 @@ class Encoder : MemberWriter {
       out_.key("task_id").text(e_.task);
     }
     text("decision");
+    text("option");
     text("decided_by");
     text("asker");
     text("comment");
@@ -499,7 +500,8 @@ std::string_view superprompt_field(std::string_view canonical) {
                                              {"/conversation_id", "/foreign/thread"},
                                              {"/ttl", "/foreign/ttl"},
                                              {"/response_timeout", "/task/timeout_seconds"},
-                                             {"/priority", "/task/priority"}});
+                                             {"/priority", "/task/priority"},
+                                             {"/options", "/human_decision_options"}});
   const auto* const word = find_word(names, canonical);
   return word == nullptr ? canonical : word->value;
 }

@@ -14,6 +14,7 @@
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
 #include "edge/api/members.h"
+#include "edge/approval_terms.h"
 #include "edge/gate.h"
 #include "edge/private_flags.h"
 #include "edge/proposal.h"
@@ -334,15 +335,16 @@ void Submissions::ask_approval(const Principal& caller, Json message, const core
     done(std::unexpected(text.error()), {});
     return;
   }
-  context_.ask(caller,
-               core::AskApproval{.id = asked.id,
-                                 .summary = asked.subject,
-                                 .text = *text,
-                                 .digest = lib::sha256(*text),
-                                 .priority = asked.priority,
-                                 .timeout = asked.response_timeout,
-                                 .native_id = asked.native_id},
-               std::move(done));
+  const ApprovalTerms terms = approval_terms(message);
+  core::AskApproval command{.id = asked.id,
+                            .summary = asked.subject,
+                            .text = *text,
+                            .digest = lib::sha256(*text),
+                            .priority = asked.priority,
+                            .timeout = asked.response_timeout,
+                            .native_id = asked.native_id,
+                            .options = terms.options};
+  context_.ask(caller, std::move(command), std::move(done));
 }
 
 // Whatever is wrong with it, it goes to the moderators and to nobody else: an error would say what
