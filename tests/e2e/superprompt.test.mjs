@@ -204,6 +204,27 @@ describe('between supervisor and workers', () => {
     }
   });
 
+  it('SP-08: those who are tagged decide, in a way that was offered', async () => {
+    const { json: { token } } = await broker.call('POST', '/v1/humans', { body: { name: 'max', rights: ['approver'] } });
+    const max = { call: (method, path, options) => broker.call(method, path, { token, ...options }) };
+    const request = { message_id: randomUUID(), timestamp: new Date().toISOString(), message_type: 'hitl_approval_request', to_agent: 'orchestrator', approval_needed_for: 'close_issue',
+      proposed_action: { issue: 123 }, rationale: 'a duplicate', human_decision_options: ['approve', 'modify'], approvers_tagged: ['@max', '@maintainer1'] };
+    const asked = await post(triage, request);
+    assert.equal(asked.status, 202, asked.text);
+    assert.match(asked.json.warnings.join(), /approvers_tagged: "@maintainer1" may not approve/);
+    const path = `/v1/approvals/${asked.json.approval}`;
+    const { json: shown } = await max.call('GET', path);
+    assert.deepEqual([shown.approvers, shown.options], [['human:max'], ['approve', 'modify']]);
+    assert.equal((await mia.call('POST', `${path}/decision`, { body: { decision: 'approve' } })).status, 404);
+    const refused = await max.call('POST', `${path}/decision`, { body: { decision: 'reject' } });
+    assert.deepEqual([refused.status, refused.json.field], [400, '/decision']);
+    assert.match(refused.json.detail, /reject is none of the options of this approval: choose one of approve, modify/);
+    assert.equal((await max.call('POST', `${path}/decision`, { body: { decision: 'modify', modification: { label: 'duplicate' } } })).json.state, 'modified');
+    const told = await got(triage, (each) => each.message_type === 'hitl_approval_decision' && each.in_reply_to === request.message_id);
+    assert.deepEqual([told.decision, told.option, told.decided_by, told.modification], ['modified', 'modify', 'human:max', { label: 'duplicate' }]);
+    assert.deepEqual((await post(triage, request)).json.duplicate, true);
+  });
+
   it('SP-07: nobody claims in a completion that the broker made it', async () => {
     const { id } = await delegate('triage');
     const { status, json } = await complete(triage, id, { made_by: 'parley' });

@@ -501,6 +501,7 @@ std::string_view superprompt_field(std::string_view canonical) {
                                              {"/ttl", "/foreign/ttl"},
                                              {"/response_timeout", "/task/timeout_seconds"},
                                              {"/priority", "/task/priority"},
+                                             {"/approvers", "/approvers_tagged"},
                                              {"/options", "/human_decision_options"}});
   const auto* const word = find_word(names, canonical);
   return word == nullptr ? canonical : word->value;

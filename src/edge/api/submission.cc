@@ -90,7 +90,7 @@ node::Broker::Done with_warnings(std::vector<std::string> warnings, node::Broker
       return;
     }
     core::Receipt receipt = *outcome;
-    receipt.warnings = std::move(warnings);
+    receipt.warnings.insert(receipt.warnings.end(), warnings.begin(), warnings.end());
     done(std::move(receipt), effects);
   };
 }
@@ -335,16 +335,23 @@ void Submissions::ask_approval(const Principal& caller, Json message, const core
     done(std::unexpected(text.error()), {});
     return;
   }
-  const ApprovalTerms terms = approval_terms(message);
+  const core::Tables& t = context_.tables(caller.workspace);
+  const ApprovalTerms terms = approval_terms(t, caller.name, message);
   core::AskApproval command{.id = asked.id,
                             .summary = asked.subject,
                             .text = *text,
                             .digest = lib::sha256(*text),
                             .priority = asked.priority,
+                            .approvers = terms.approvers,
                             .timeout = asked.response_timeout,
                             .native_id = asked.native_id,
                             .options = terms.options};
-  context_.ask(caller, std::move(command), std::move(done));
+  // The same message again is the same question, whoever may approve by now.
+  const core::Approval* const before = t.approvals.find_sent(caller.name, asked.id);
+  if (before != nullptr && before->since >= caller.registered && before->digest == command.digest) {
+    command.approvers.assign(before->approvers.begin(), before->approvers.end());
+  }
+  context_.ask(caller, std::move(command), with_warnings(terms.warnings, std::move(done)));
 }
 
 // Whatever is wrong with it, it goes to the moderators and to nobody else: an error would say what
