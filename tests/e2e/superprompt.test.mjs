@@ -231,6 +231,21 @@ describe('between supervisor and workers', () => {
     assert.deepEqual([status, json.code, json.field], [403, 'FORBIDDEN', '/made_by']);
   });
 
+  it('SP-05, SP-06: after the last try the orchestrator gets one failure, with what the worker said last', async () => {
+    assert.equal((await broker.call('PATCH', '/v1/rules', { body: { 'superprompt.retries_max': 0 } })).status, 200);
+    const { id } = await delegate('triage');
+    const sent = await complete(triage, id, { status: 'failure', confidence_score: undefined,
+      error: { error_type: 'api_error', error_message: 'rate limited', is_recoverable: true } });
+    assert.equal(sent.status, 202, sent.text);
+    const told = await got(orchestrator, (each) => each.message_type === 'task_completion' && each.in_reply_to === id);
+    assert.deepEqual([told.from_agent, told.made_by, told.status], ['triage', 'parley', 'failure']);
+    assert.deepEqual([told.error.error_type, told.error.error_message, told.error.retry_count, told.error.is_recoverable], ['api_error', 'rate limited', 0, true]);
+    const { json: escalations } = await broker.call('GET', '/v1/escalations');
+    const item = escalations.escalations.find((each) => each.cause === 'task_failed');
+    assert.equal(item.why, 'triage failed, asked 1 time: rate limited');
+    assert.notEqual((await orchestrator.read(sent.json.id)).status, 200, 'it is told once');
+  });
+
   it('SP-09: a flag in the words of another dialect is for moderators, too', async () => {
     const flag = { message_type: 'coc_violation_flag', to_agent: 'orchestrator', privacy_level: 'PRIVATE_TO_MODERATORS',
       violation: { severity: 'high', confidence: 0.8, violation_type: 'harassment', location: 'MARK-4711' } };

@@ -241,6 +241,11 @@ class Script {
     } else if (words.accept("recoverable")) {
       e.status = Status::error;
       e.is_recoverable = true;
+    } else if (words.accept("failing")) {
+      e.status = Status::error;
+      e.is_recoverable = true;
+      e.error_type = words.next();
+      e.error_message = words.next();
     } else if (words.accept("extending")) {
       e.type = "timeout_extension_request";
       e.response_timeout = duration(words.next());

@@ -186,6 +186,15 @@ TEST(Superprompt, CompletionAnswersTheDelegation) {
   EXPECT_EQ(native->task, "");
 }
 
+// SP-05, SP-06: what the broker tells of the last failure are its worker's own words.
+TEST(Superprompt, FailureSaysWhatFailed) {
+  const Decoded failed = golden("text_completion_failure");
+  EXPECT_EQ(failed->error_type, "ci_trigger_failed");
+  EXPECT_EQ(failed->error_message, "Detailed error description");
+  EXPECT_EQ(golden("text_completion")->error_type, "");
+  EXPECT_EQ(golden("text_completion")->error_message, "");
+}
+
 // SP-08: people decide on the proposed action, and see nothing else as what would be done.
 TEST(Superprompt, ApprovalRequestProposesOneAction) {
   const Decoded request = golden("text_approval_request");
