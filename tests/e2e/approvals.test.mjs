@@ -70,6 +70,15 @@ describe('approvals', () => {
     assert.equal((await decide(people.max, id, { decision: 'reject' })).json.state, 'rejected');
   });
 
+  it('SP-08: is decided in a way that was offered', async () => {
+    assert.equal((await ask(ana, { options: ['approve', 'ignore'] })).json.field, '/options');
+    const { json: { id, options } } = await ask(ana, { options: ['approve'] });
+    assert.deepEqual(options, ['approve']);
+    const refused = await decide(people.mia, id, { decision: 'reject' });
+    assert.deepEqual([refused.status, refused.json.code, refused.json.field], [400, 'BAD_REQUEST', '/decision']);
+    assert.equal((await decide(people.mia, id, { decision: 'approve' })).json.state, 'approved');
+  });
+
   it('wakes one who waits for something to decide', async () => {
     const waiting = people.max.call('GET', '/v1/approvals?for=me&state=pending&wait=60s');
     const { json: { id } } = await ask(bo, {});

@@ -140,6 +140,14 @@ describe('between supervisor and workers', () => {
   after(() => broker.remove());
 
   const post = (who, body, headers = {}) => who.call('POST', '/v1/messages', { headers, body: { message_id: randomUUID(), timestamp: new Date().toISOString(), from_agent: who.id, ...body } });
+  const got = (who, wanted) => until(async () => {
+    const { json } = await who.call('GET', '/v1/inbox?limit=100');
+    for (const { id } of json.notifications) {
+      const message = (await who.call('GET', `/v1/messages/${id}`)).json;
+      if (wanted(message)) return message;
+    }
+    return undefined;
+  });
   const delegate = async (to, task = {}) => {
     const { status, json, text } = await post(orchestrator, { message_type: 'task_delegation', to_agent: to,
       event_context: { event_type: 'issues.opened' }, task: { description: 'look at it', ...task } });
@@ -158,7 +166,11 @@ describe('between supervisor and workers', () => {
     assert.equal(own.status, 201, own.text);
     const invited = await triage.call('POST', '/v1/sessions/s2/participants', { body: { agent: 'scribe' }, headers: { 'If-Match': '*' } });
     assert.equal(invited.json.code, 'NOT_VIA_ORCHESTRATOR', invited.text);
-    await until(async () => (await broker.call('GET', '/v1/agents/triage')).json.violations >= 1);
+    const agent = await until(async () => {
+      const { json } = await broker.call('GET', '/v1/agents/triage');
+      return json.violations >= 1 ? json : undefined;
+    });
+    assert.deepEqual(agent.violations_by_code, { NOT_VIA_ORCHESTRATOR: agent.violations });
   });
 
   it('SP-07: what people did not let pass is read by nobody', async () => {
@@ -174,6 +186,13 @@ describe('between supervisor and workers', () => {
         assert.equal(done.status, 200, done.text);
       }
       await broker.historyIsWhole();
+      if (decision === 'reject') {
+        const told = await got(orchestrator, (each) => each.message_type === 'task_completion' && each.in_reply_to === id);
+        assert.deepEqual([told.from_agent, told.made_by, told.status], ['triage', 'parley', 'failure']);
+        assert.deepEqual([told.error.error_type, told.error.decision, told.error.decided_by], ['approval_rejected', 'rejected', 'human:mia']);
+        const heard = await got(triage, (each) => each.message_type === 'hitl_approval_decision' && each.in_reply_to === sent.json.id);
+        assert.deepEqual([heard.decision, heard.decided_by], ['rejected', 'human:mia']);
+      }
       const read = await orchestrator.read(sent.json.id);
       assert.ok([404, 409].includes(read.status), `${decision}: ${read.text}`);
       for (const path of [`/v1/threads/${thread}`, '/v1/messages?limit=100', '/v1/inbox']) {
@@ -189,10 +208,58 @@ describe('between supervisor and workers', () => {
     }
   });
 
+  it('SP-08: those who are tagged decide, in a way that was offered', async () => {
+    const { json: { token } } = await broker.call('POST', '/v1/humans', { body: { name: 'max', rights: ['approver'] } });
+    const max = { call: (method, path, options) => broker.call(method, path, { token, ...options }) };
+    const request = { message_id: randomUUID(), timestamp: new Date().toISOString(), message_type: 'hitl_approval_request', to_agent: 'orchestrator', approval_needed_for: 'close_issue',
+      proposed_action: { issue: 123 }, rationale: 'a duplicate', human_decision_options: ['approve', 'modify'], approvers_tagged: ['@max', '@maintainer1'] };
+    const asked = await post(triage, request);
+    assert.equal(asked.status, 202, asked.text);
+    assert.match(asked.json.warnings.join(), /approvers_tagged: "@maintainer1" may not approve/);
+    const path = `/v1/approvals/${asked.json.approval}`;
+    const { json: shown } = await max.call('GET', path);
+    assert.deepEqual([shown.approvers, shown.options], [['human:max'], ['approve', 'modify']]);
+    assert.equal((await mia.call('POST', `${path}/decision`, { body: { decision: 'approve' } })).status, 404);
+    const refused = await max.call('POST', `${path}/decision`, { body: { decision: 'reject' } });
+    assert.deepEqual([refused.status, refused.json.field], [400, '/decision']);
+    assert.match(refused.json.detail, /reject is none of the options of this approval: choose one of approve, modify/);
+    assert.equal((await max.call('POST', `${path}/decision`, { body: { decision: 'modify', modification: { label: 'duplicate' } } })).json.state, 'modified');
+    const told = await got(triage, (each) => each.message_type === 'hitl_approval_decision' && each.in_reply_to === request.message_id);
+    assert.deepEqual([told.decision, told.option, told.decided_by, told.modification], ['modified', 'modify', 'human:max', { label: 'duplicate' }]);
+    assert.deepEqual((await post(triage, request)).json.duplicate, true);
+  });
+
   it('SP-07: nobody claims in a completion that the broker made it', async () => {
     const { id } = await delegate('triage');
     const { status, json } = await complete(triage, id, { made_by: 'parley' });
     assert.deepEqual([status, json.code, json.field], [403, 'FORBIDDEN', '/made_by']);
+  });
+
+  it('SP-05, SP-06: after the last try the orchestrator gets one failure, with what the worker said last', async () => {
+    assert.equal((await broker.call('PATCH', '/v1/rules', { body: { 'superprompt.retries_max': 0 } })).status, 200);
+    const { id } = await delegate('triage');
+    const sent = await complete(triage, id, { status: 'failure', confidence_score: undefined,
+      error: { error_type: 'api_error', error_message: 'rate limited', is_recoverable: true } });
+    assert.equal(sent.status, 202, sent.text);
+    const told = await got(orchestrator, (each) => each.message_type === 'task_completion' && each.in_reply_to === id);
+    assert.deepEqual([told.from_agent, told.made_by, told.status], ['triage', 'parley', 'failure']);
+    assert.deepEqual([told.error.error_type, told.error.error_message, told.error.retry_count, told.error.is_recoverable], ['api_error', 'rate limited', 0, true]);
+    const { json: escalations } = await broker.call('GET', '/v1/escalations');
+    const item = escalations.escalations.find((each) => each.cause === 'task_failed');
+    assert.equal(item.why, 'triage failed, asked 1 time: rate limited');
+    assert.notEqual((await orchestrator.read(sent.json.id)).status, 200, 'it is told once');
+  });
+
+  it('SP-07: a completion that people should look at is an item for maintainers, and passes on', async () => {
+    const { id } = await delegate('triage');
+    const sent = await complete(triage, id, { requires_human_review: true, human_review_reason: 'it deletes a branch' });
+    assert.equal(sent.status, 202, sent.text);
+    const { json: escalations } = await broker.call('GET', '/v1/escalations');
+    const item = escalations.escalations.find((each) => each.cause === 'review_wanted');
+    assert.deepEqual([item.state, item.agent, item.why], ['open', 'triage', 'it deletes a branch']);
+    await got(orchestrator, (each) => each.message_type === 'task_completion' && each.message_id === sent.json.id);
+    const resolved = await broker.call('POST', `/v1/escalations/${item.id}/resolve`, { body: { resolution: 'fine' } });
+    assert.equal(resolved.status, 200, resolved.text);
   });
 
   it('SP-09: a flag in the words of another dialect is for moderators, too', async () => {
@@ -210,6 +277,26 @@ describe('between supervisor and workers', () => {
     await broker.historyIsWhole();
     for (const path of ['/v1/dead-letters?limit=100', '/v1/messages?limit=500', '/v1/health']) {
       assert.doesNotMatch((await broker.call('GET', path)).text, /MARK-4711/, path);
+    }
+  });
+
+  it('SP-09: a concern in a completion is for moderators, and the rest of it for the orchestrator', async () => {
+    const before = (await tim.call('GET', '/v1/moderation/flags')).json.total;
+    for (const concern of ['MARK-0815 is rude', true, false]) {
+      const { id } = await delegate('triage');
+      const message_id = randomUUID();
+      const sent = await complete(triage, id, { message_id, timestamp: new Date().toISOString(), flags: { coc_concern: concern, documentation_gap: 'FAQ' } });
+      assert.equal(sent.status, 202, sent.text);
+      const passed = await got(orchestrator, (each) => each.message_id === message_id);
+      assert.deepEqual([passed.flags, passed.rationale, passed.in_reply_to], [{ documentation_gap: 'FAQ' }, 'the secret plan', id]);
+    }
+    const { json: flags } = await tim.call('GET', '/v1/moderation/flags');
+    assert.equal(flags.total, before + 2, 'false is no concern');
+    const texts = await Promise.all(flags.items.map(async ({ id }) => (await tim.call('GET', `/v1/moderation/flags/${id}`)).text));
+    assert.ok(texts.some((text) => text.includes('MARK-0815')), 'moderators read it');
+    await broker.historyIsWhole();
+    for (const path of ['/v1/dead-letters?limit=100', '/v1/messages?limit=500', '/v1/inbox']) {
+      assert.doesNotMatch((await broker.call('GET', path)).text, /MARK-0815/, path);
     }
   });
 

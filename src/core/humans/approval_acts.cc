@@ -3,6 +3,7 @@
 #include "core/humans/approval_acts.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 #include "core/humans/held.h"
@@ -33,7 +34,7 @@ const Approval* asked_before(const ConstContext& context, const AskApproval& com
 bool is_same(const Approval& approval, const AskApproval& command) {
   return approval.digest == command.digest && approval.summary == command.summary &&
          approval.priority == command.priority && approval.needed == command.needed &&
-         approval.timeout == command.timeout &&
+         approval.options == command.options && approval.timeout == command.timeout &&
          std::ranges::equal(approval.approvers, command.approvers);
 }
 
@@ -48,6 +49,7 @@ Approval proposal_of(const ConstContext& context, const AskApproval& command) {
           .priority = command.priority,
           .approvers = {command.approvers.begin(), command.approvers.end()},
           .needed = command.needed,
+          .options = command.options,
           .timeout = command.timeout};
 }
 
@@ -81,6 +83,29 @@ Checked check_approvers(const ConstContext& context, const AskApproval& command)
   }
   if (!command.approvers.empty() && command.approvers.size() < command.needed) {
     return refuse(Code::bad_request, "two must approve, and only one is named", "/approvers");
+  }
+  return {};
+}
+
+// `approve, modify`.
+std::string names_of(uint64_t options) {
+  std::string names;
+  for (uint8_t n = 0; n <= static_cast<uint8_t>(approval_decision_last); ++n) {
+    const auto each = static_cast<ApprovalDecision>(n);
+    if ((options & option_of(each)) != 0) {
+      names.append(names.empty() ? "" : ", ").append(approval_decision_name(each));
+    }
+  }
+  return names;
+}
+
+Checked check_options(const AskApproval& command) {
+  if (command.options == 0 || (command.options & ~all_options) != 0) {
+    return refuse(Code::bad_request, "options are some of approve, reject and modify", "/options");
+  }
+  if (command.needed > 1 && (command.options & option_of(ApprovalDecision::approve)) == 0) {
+    return refuse(Code::bad_request, "two must approve, and approve is none of the options",
+                  "/options");
   }
   return {};
 }
@@ -152,6 +177,23 @@ void remind_if_orphaned(Tables& t, uint64_t id) {
   }
 }
 
+// What people chose for it to end so; nothing where they chose nothing.
+std::optional<ApprovalDecision> chosen(ApprovalState state) {
+  switch (state) {
+    case ApprovalState::approved:
+      return ApprovalDecision::approve;
+    case ApprovalState::rejected:
+      return ApprovalDecision::reject;
+    case ApprovalState::modified:
+      return ApprovalDecision::modify;
+    case ApprovalState::pending:
+    case ApprovalState::expired:
+    case ApprovalState::withdrawn:
+      break;
+  }
+  return std::nullopt;
+}
+
 void end_approval(Dispatch& dispatch, uint64_t id, const Approvals::End& how,
                   std::string_view modification) {
   Tables& t = dispatch.t;
@@ -162,6 +204,9 @@ void end_approval(Dispatch& dispatch, uint64_t id, const Approvals::End& how,
                              {"decision", std::string(approval_state_name(how.state))},
                              {"decided_by", approval.decided_by},
                              {"summary", approval.summary}};
+  if (const auto option = chosen(how.state)) {
+    facts.push_back({"option", std::string(approval_decision_name(*option))});
+  }
   if (!approval.comment.empty()) {
     facts.push_back({"comment", approval.comment});
   }
@@ -281,6 +326,9 @@ Checked check(const ConstContext& context, const AskApproval& command) {
   if (auto good = check_approvers(context, command); !good) {
     return good;
   }
+  if (auto good = check_options(command); !good) {
+    return good;
+  }
   if (command.native_id.size() > t.rules.name_bytes_max) {
     return refuse(Code::bad_request,
                   "an id has at most " + std::to_string(t.rules.name_bytes_max) +
@@ -366,6 +414,13 @@ Checked check(const ConstContext& context, const DecideApproval& command) {
   if (std::ranges::find(approval->approved_by, t.agents[context.actor].name) !=
       approval->approved_by.end()) {
     return refuse(Code::conflict, "you have approved it; another one must, too");
+  }
+  if (!approval->offers(command.decision) && !(makes_room && is_maintainer(context))) {
+    return refuse(Code::bad_request,
+                  std::string(approval_decision_name(command.decision)) +
+                      " is none of the options of this approval: choose one of " +
+                      names_of(approval->options),
+                  "/decision");
   }
   if (command.decision == ApprovalDecision::modify && approval->needed > 1) {
     return refuse(Code::bad_request,

@@ -24,6 +24,12 @@ std::string_view approval_state_name(ApprovalState state) {
   return names[static_cast<size_t>(state)];
 }
 
+std::string_view approval_decision_name(ApprovalDecision decision) {
+  constexpr std::array<std::string_view, 4> names = {"approve", "reject", "modify", "withdraw"};
+  static_assert(names.size() == static_cast<size_t>(approval_decision_last) + 1);
+  return names[static_cast<size_t>(decision)];
+}
+
 uint64_t Approvals::add(Approval approval, uint64_t max) {
   CHECK(approval.is_open());
   CHECK(approval.remind_at <= approval.deadline);
@@ -123,7 +129,8 @@ bool Approvals::decode(Reader& in) {
     if (approval.is_open()) {
       due_.emplace(approval.remind_at, approval.id);
     }
-    return approval.remind_at <= approval.deadline;
+    const bool offers_something = approval.options != 0 && (approval.options & ~all_options) == 0;
+    return offers_something && approval.remind_at <= approval.deadline;
   });
 }
 

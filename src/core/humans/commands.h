@@ -28,6 +28,18 @@ struct ResolveEscalation {
   bool operator==(const ResolveEscalation&) const = default;
 };
 
+// Persisted: never renumber.
+enum class ApprovalDecision : uint8_t { approve = 0, reject = 1, modify = 2, withdraw = 3 };
+constexpr ApprovalDecision approval_decision_last = ApprovalDecision::withdraw;
+
+// What people may choose: a bit for each decision. Withdrawing is for who asked, and always so.
+constexpr uint64_t option_of(ApprovalDecision decision) {
+  return uint64_t{1} << static_cast<uint8_t>(decision);
+}
+constexpr uint64_t all_options = option_of(ApprovalDecision::approve) |
+                                 option_of(ApprovalDecision::reject) |
+                                 option_of(ApprovalDecision::modify);
+
 // The SHA-256 of what people are asked to approve.
 using ProposalDigest = std::array<uint8_t, 32>;
 
@@ -43,6 +55,7 @@ struct AskApproval {
   uint64_t needed = 1;                       // so many must approve
   Duration timeout{};                        // 0: the rule's
   std::string_view native_id;                // the asker's own id, where that is no UUID
+  uint64_t options = all_options;            // what those who decide may choose
 
   static constexpr std::string_view verb = "ask approval";
   static constexpr bool needs_sync() { return true; }
@@ -56,13 +69,10 @@ struct AskApproval {
     field("needed", self.needed);
     field("timeout", self.timeout);
     field("native_id", self.native_id);
+    field("options", self.options);
   }
   bool operator==(const AskApproval&) const = default;
 };
-
-// Persisted: never renumber.
-enum class ApprovalDecision : uint8_t { approve = 0, reject = 1, modify = 2, withdraw = 3 };
-constexpr ApprovalDecision approval_decision_last = ApprovalDecision::withdraw;
 
 // One who may says whether it may be done; or who asked takes the question back.
 struct DecideApproval {

@@ -161,23 +161,34 @@ void pass(Dispatch& dispatch, const Approval& approval, MessageRef message,
   release_messages(dispatch, held, hold_of(approval.held));
 }
 
-// Whoever waits for the answer does not get one.
-void fail_question(Dispatch& dispatch, const Approval& approval, AgentRef sender) {
+// Why there is no answer.
+std::string why_none(const Approval& approval) {
+  if (approval.state == ApprovalState::expired) {
+    return "nobody decided in time whether the answer of " + quoted(approval.asker) +
+           " passes; it was asked for until " + base::format_time(approval.deadline);
+  }
+  return "the answer of " + quoted(approval.asker) + " is " +
+         std::string(approval_state_name(approval.state)) + " by " + quoted(approval.decided_by) +
+         (approval.comment.empty() ? "" : ": " + approval.comment);
+}
+
+// Whoever waits for the answer does not get one. Returns who is told so by a failure of the task;
+// none where that is not over, or has failed before.
+AgentRef fail_question(Dispatch& dispatch, const Approval& approval, AgentRef sender) {
   Tables& t = dispatch.t;
   const MessageRef question = t.messages.find(approval.question);
   if (question == none) {
-    return;
+    return none;
   }
+  const AgentRef asker = t.messages.message(question).sender;
   const std::string decision(approval_state_name(approval.state));
-  const std::string why = "the answer of " + quoted(approval.asker) + " is " + decision + " by " +
-                          quoted(approval.decided_by) +
-                          (approval.comment.empty() ? "" : ": " + approval.comment);
+  const std::string why = why_none(approval);
   const PendingRequest* const pending = t.pending.find_request(approval.question);
   // Others who were asked may still answer, or another answer waits for people.
   const bool is_waited_for = pending != nullptr && (pending->held != approval.held ||
                                                     !open_deliveries(t, question).empty());
   if (is_waited_for) {
-    return;
+    return none;
   }
   const int64_t retries = pending == nullptr ? 0 : int64_t{pending->retries};
   const bool is_pending = pending != nullptr && pending->held == approval.held;
@@ -189,14 +200,14 @@ void fail_question(Dispatch& dispatch, const Approval& approval, AgentRef sender
         RequestTimedOut{.message = approval.question, .is_final = true, .is_rejected = true});
     if (pipeline.n != 0) {
       stage_failed(dispatch, pipeline, why);
-      return;
+      return asker;
     }
   }
   // Who was told of a failure before, or has an answer, is not told of this one.
   const Message& asked = t.messages.message(question);
   const bool is_told = !is_pending && (asked.timed_out || asked.answer.n != 0);
   if (is_told) {
-    return;
+    return none;
   }
   tell_task_failed(dispatch, question, sender,
                    {{"error_type", "approval_" + decision},
@@ -209,6 +220,33 @@ void fail_question(Dispatch& dispatch, const Approval& approval, AgentRef sender
                     {"suggested_action",
                      std::string("do what the decision says; a new answer needs a new decision")},
                     {"detail", why}});
+  return asker;
+}
+
+// An answer that does not pass is missed by those who were to get it. Where no failure of the task
+// tells them, they hear what was decided, and nothing of what it says.
+void tell_of_refusal(Dispatch& dispatch, const Approval& approval,
+                     const std::vector<AgentRef>& receivers, AgentRef told) {
+  size_t count = 0;
+  for (const AgentRef receiver : receivers) {
+    if (receiver == told || ++count > told_max) {
+      continue;
+    }
+    OutboxItem item{.kind = OutboxKind::approval_decided,
+                    .to = dispatch.t.agents[receiver].name,
+                    .about = approval.held,
+                    .priority = approval.priority,
+                    .facts = {{"approval", static_cast<int64_t>(approval.id)},
+                              {"message_id", approval.message_name()},
+                              {"decision", std::string(approval_state_name(approval.state))},
+                              {"decided_by", approval.decided_by},
+                              {"asker", approval.asker},
+                              {"detail", why_none(approval)}}};
+    if (!approval.comment.empty()) {
+      item.facts.push_back({"comment", approval.comment});
+    }
+    owe(dispatch, std::move(item));
+  }
 }
 
 // What became a dead letter while it waited must not be retried past the decision.
@@ -346,9 +384,14 @@ void end_held(Dispatch& dispatch, const Approval& approval, std::string_view mod
   }
   drop_hold(t, approval.held);
   const AgentRef sender = t.agents.find(approval.asker);
+  std::vector<AgentRef> receivers;  // of an answer
   if (message != none) {
+    const bool is_answer = t.messages.message(message).kind == Kind::response;
     for (const DeliveryRef ref : open_deliveries(t, message)) {
       const AgentRef receiver = t.messages.delivery(ref).receiver;
+      if (is_answer) {
+        receivers.push_back(receiver);
+      }
       dispatch.withdraw(
           ref, std::string(approval_state_name(approval.state)) + " by " + approval.decided_by);
       dispatch.pump(receiver);
@@ -360,8 +403,10 @@ void end_held(Dispatch& dispatch, const Approval& approval, std::string_view mod
   // Who takes its answer back may answer in other words.
   const bool is_over =
       approval.state != ApprovalState::withdrawn || approval.decided_by != approval.asker;
-  if (approval.question.n != 0 && is_over && !is_approved && sender != none) {
-    fail_question(dispatch, approval, sender);
+  if (is_over && !is_approved) {
+    const bool fails = approval.question.n != 0 && sender != none;
+    const AgentRef told = fails ? fail_question(dispatch, approval, sender) : none;
+    tell_of_refusal(dispatch, approval, receivers, told);
   }
   Requests(t, dispatch).settle();  // what waited for the message itself
   // The time of what is still waited for goes on.

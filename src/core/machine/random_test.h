@@ -260,7 +260,10 @@ class RandomCommands {
       case 15:
       case 14:
         return random_.below(2) == 0
-                   ? Command(AskApproval{.id = {}, .summary = "close it", .text = "close it"})
+                   ? Command(AskApproval{.id = {},
+                                         .summary = "close it",
+                                         .text = "close it",
+                                         .options = 1 + random_.below(all_options)})
                    : DecideApproval{.id = 1 + random_.below(40),
                                     .decision = static_cast<ApprovalDecision>(random_.below(4))};
       case 13:

@@ -60,7 +60,7 @@ using LastSteps = Steps<Step<relieve_drained, no_time>, Step<forget_dead_letters
 // that is added or removed, makes another format: core/machine/snapshot.h says what to do then.
 // Sessions, tasks and approvals come before the messages: those in a paused session, and those that
 // people have to approve, are in no inbox, and some give tasks.
-constexpr std::string_view snapshot_magic = "parley snapshot 6\n";
+constexpr std::string_view snapshot_magic = "parley snapshot 7\n";
 using SnapshotParts =
     Parts<Part<&Tables::agents, encode_agents, decode_agents>,
           Part<&Tables::topics, encode_topics, decode_topics>,

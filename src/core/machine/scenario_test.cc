@@ -241,6 +241,13 @@ class Script {
     } else if (words.accept("recoverable")) {
       e.status = Status::error;
       e.is_recoverable = true;
+    } else if (words.accept("failing")) {
+      e.status = Status::error;
+      e.is_recoverable = true;
+      e.error_type = words.next();
+      e.error_message = words.next();
+    } else if (words.accept("wanting-review")) {
+      e.review = words.next();
     } else if (words.accept("extending")) {
       e.type = "timeout_extension_request";
       e.response_timeout = duration(words.next());
@@ -479,6 +486,9 @@ class Script {
     command.hash[0] = words.accept("hash") ? static_cast<uint8_t>(words.next().front()) : 'x';
     return command;
   }
+  ApprovalDecision decision_of(std::string_view word) {
+    return one_of<ApprovalDecision>(word, {"approve", "reject", "modify", "withdraw"});
+  }
   // A digest is made of one letter.
   Command proposes(Words& words) {
     AskApproval command;
@@ -492,6 +502,11 @@ class Script {
         command.needed = number(words.next());
       } else if (words.accept("within")) {
         command.timeout = duration(words.next());
+      } else if (words.accept("offering")) {
+        command.options = 0;
+        for (const std::string& each : split(words.next(), ',')) {
+          command.options |= option_of(decision_of(each));
+        }
       } else if (words.accept("priority")) {
         command.priority = one_of<Priority>(words.next(), {"low", "normal", "high", "critical"});
       } else {
@@ -507,11 +522,7 @@ class Script {
     command.id = number(words.next());
     const Approval* const approval = tables().approvals.find(command.id);
     command.digest = approval == nullptr ? ProposalDigest{} : approval->digest;
-    const std::string_view word = words.next();
-    command.decision = word == "approve"  ? ApprovalDecision::approve
-                       : word == "reject" ? ApprovalDecision::reject
-                       : word == "modify" ? ApprovalDecision::modify
-                                          : ApprovalDecision::withdraw;
+    command.decision = decision_of(words.next());
     command.comment = words.accept("saying") ? words.next() : "";
     command.modification = words.accept("instead") ? words.next() : "";
     if (words.accept("shown")) {
@@ -903,6 +914,13 @@ class Script {
       const AgentRef ref = tables().agents.find(trimmed(words.next()));
       check_equal(join(words.rest()),
                   ref == none ? "none" : testing::work_words(tables().agents[ref].work, now_));
+    } else if (what == "violations" && words.accept("by-code")) {
+      const AgentRef ref = tables().agents.find(trimmed(words.next()));
+      std::vector<std::string> found;
+      for (const auto& [code, count] : tables().agents[ref].violations.kinds) {
+        found.push_back(code + " " + std::to_string(count));
+      }
+      check_equal(join(words.rest()), join(found));
     } else if (what == "violations") {
       const AgentRef ref = tables().agents.find(trimmed(words.next()));
       check_equal(std::string(words.next()),

@@ -206,17 +206,21 @@ void note_work(Tables& t, AgentRef sender, const Envelope& e, MessageRef questio
 bool enter(Context& context, const Send& command, const SendPlan& plan, MessageRef message,
            bool waits) {
   if (plan.question != none) {
-    escalate_last_failure(context, plan.question, command.envelope);
     enter_answer(context, plan.question, message, command.envelope);
   }
+  escalate_for_review(context.dispatch, command.envelope, context.entry.seq);
   return waits || enter_task(context, command.envelope, plan.route, message, plan.question);
 }
 
 // The same of what reaches nobody yet. What an answer brings about comes when it passes on.
 bool enter_held(Context& context, const Send& command, const SendPlan& plan, MessageRef message,
                 std::optional<Duration> pause) {
-  if (pause) {
-    supersede_answer(context, plan.question, message, *pause);
+  if (pause || plan.held.empty()) {
+    if (pause) {
+      supersede_answer(context, plan.question, message, *pause);
+    } else {
+      fail_after_last_try(context, plan.question, message, command.envelope);
+    }
     drop_hold(context.t, context.entry.seq);
     return true;
   }
@@ -227,6 +231,7 @@ bool enter_held(Context& context, const Send& command, const SendPlan& plan, Mes
   const bool has_task = plan.question != none || enter_task(context, command.envelope, plan.route,
                                                             message, plan.question);
   begin_held(context, command.envelope, message, plan.question, plan.held);
+  escalate_for_review(context.dispatch, command.envelope, context.entry.seq);
   return has_task;
 }
 
@@ -251,11 +256,15 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
   if (t.messages.message(message).is_memory_only()) {
     t.broadcasts.add(context.entry.seq, context.entry.id.origin);
   }
-  // An answer after which the task is tried again, or that people have to approve, reaches nobody.
+  // An answer after which the task is tried again or has failed, or that people have to approve,
+  // reaches nobody.
   const auto pause = plan.question == none ? std::nullopt
                                            : pause_after(context, plan.question, envelope);
-  const bool is_held = pause || !plan.held.empty();
-  note_work(t, context.actor, envelope, plan.answers && !is_held ? plan.question : none, message);
+  const bool is_last = plan.question != none && plan.held.empty() &&
+                       is_last_failure(context, plan.question, envelope);
+  const bool is_held = pause || is_last || !plan.held.empty();
+  const bool counts = plan.answers && (!is_held || is_last);
+  note_work(t, context.actor, envelope, counts ? plan.question : none, message);
   if (is_held) {
     hold_for_approval(t, context.entry.seq);
   }

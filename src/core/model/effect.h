@@ -92,7 +92,7 @@ struct RequestTimedOut {
   WorkspaceId workspace{};
   Seq message;
   bool is_final = false;
-  bool is_rejected = false;  // there was an answer, which people did not let pass
+  bool is_rejected = false;  // there was an answer, which does not pass on
   bool operator==(const RequestTimedOut&) const = default;
 };
 

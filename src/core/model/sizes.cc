@@ -39,8 +39,8 @@ constexpr size_t escaped_max = 6;  // times as long
 // What superprompt says again of the body: its first words, where nothing else says what it is
 // about, and in a failure what the broker knows of that.
 size_t summary_bytes(const Envelope& e) {
-  constexpr size_t facts_bytes_max = 3 * 256;
-  constexpr size_t error_members = 120;
+  constexpr size_t facts_bytes_max = 6 * 256;
+  constexpr size_t error_members = 180;
   const bool has_escapes =
       e.body.substr(0, escaped_max * title_bytes_max).find('\\') != std::string_view::npos;
   const size_t title = (has_escapes ? escaped_max : 1) * title_bytes_max;

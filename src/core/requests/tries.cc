@@ -8,6 +8,8 @@
 #include "core/model/refusal.h"
 #include "core/outbox/outbox_acts.h"
 #include "core/requests/answers.h"
+#include "core/requests/pipeline_acts.h"
+#include "core/requests/watching.h"
 #include "core/topics/broker_topics.h"
 
 namespace parley::core {
@@ -30,6 +32,43 @@ const PendingRequest* tried_by(const Tables& t, MessageRef question, AgentRef by
 
 bool may_be_mended(const Envelope& answer) {
   return answer.status == Status::error && answer.is_recoverable;
+}
+
+// Who was to get the answer, which it was not handed to yet, does not.
+void withdraw_answer(Dispatch& dispatch, MessageRef answer, const std::string& why) {
+  const Tables& t = dispatch.t;
+  std::vector<DeliveryRef> deliveries;
+  for (DeliveryRef ref = t.messages.message(answer).deliveries; ref != none;
+       ref = t.messages.delivery(ref).sibling) {
+    if (!is_final(t.messages.delivery(ref).state)) {
+      deliveries.push_back(ref);
+    }
+  }
+  for (const DeliveryRef ref : deliveries) {
+    dispatch.withdraw(ref, why);
+  }
+}
+
+// The worker is done with the task, and whoever waits for the answer waits no more.
+void end_question(Context& context, MessageRef question) {
+  Tables& t = context.t;
+  const DeliveryRef given = t.messages.delivery_to(question, context.actor);
+  if (!is_final(t.messages.delivery(given).state)) {
+    context.dispatch.settle(given, State::acked);
+    context.dispatch.pump(context.actor);
+  }
+  Message& asked = t.messages.message(question);
+  asked.timed_out = true;
+  end_pending(context.dispatch, asked.seq);
+  context.dispatch.emit(
+      RequestTimedOut{.message = asked.seq, .is_final = true, .is_rejected = true});
+  broker_topics::task(context.dispatch, question, "failed");
+}
+
+std::string last_words(const Envelope& answer) {
+  const std::string_view words =
+      answer.error_message.empty() ? answer.subject : answer.error_message;
+  return words.empty() ? "it does not say why" : std::string(words);
 }
 
 // What the worker has to do, by the message that it names or by the task.
@@ -65,34 +104,47 @@ void supersede_answer(Context& context, MessageRef question, MessageRef answer, 
   }
   request.failed = true;
   note_task_error(t, t.messages.message(question).seq, t.messages.message(answer).seq);
-  std::vector<DeliveryRef> deliveries;
-  for (DeliveryRef ref = t.messages.message(answer).deliveries; ref != none;
-       ref = t.messages.delivery(ref).sibling) {
-    if (!is_final(t.messages.delivery(ref).state)) {
-      deliveries.push_back(ref);
-    }
-  }
-  for (const DeliveryRef ref : deliveries) {
-    context.dispatch.withdraw(ref, "superseded: the task is given again, try " +
-                                       std::to_string(request.retries + 2));
-  }
+  withdraw_answer(
+      context.dispatch, answer,
+      "superseded: the task is given again, try " + std::to_string(request.retries + 2));
 }
 
-void escalate_last_failure(Context& context, MessageRef question, const Envelope& answer) {
+bool is_last_failure(const ConstContext& context, MessageRef question, const Envelope& answer) {
+  return may_be_mended(answer) && tried_by(context.t, question, context.actor) != nullptr &&
+         !pause_after(context, question, answer);
+}
+
+void fail_after_last_try(Context& context, MessageRef question, MessageRef answer,
+                         const Envelope& e) {
   Tables& t = context.t;
-  const PendingRequest* const request =
-      may_be_mended(answer) ? tried_by(t, question, context.actor) : nullptr;
-  if (request == nullptr) {
+  const PendingRequest request =  // which ends here
+      *t.pending.find_request(t.messages.message(question).seq);
+  const std::string& worker = t.agents[context.actor].name;
+  const std::string words = last_words(e);
+  const std::string why = worker + " failed, asked " + std::to_string(request.retries + 1) +
+                          (request.retries == 0 ? " time: " : " times: ") + words;
+  note_task_error(t, request.message, context.entry.seq);
+  withdraw_answer(context.dispatch, answer, "superseded: the broker tells that the task failed");
+  end_question(context, question);
+  const uint64_t id = escalate_if_room(context.dispatch, {.cause = EscalationCause::task_failed,
+                                                          .about = context.entry.seq,
+                                                          .agent = request.owner,
+                                                          .receiver = worker,
+                                                          .why = why});
+  if (request.pipeline.n != 0) {  // whose owner is told that it failed, and no more
+    stage_failed(context.dispatch, request.pipeline, why);
     return;
   }
-  const std::string& worker = t.agents[context.actor].name;
-  escalate_if_room(context.dispatch,
-                   {.cause = EscalationCause::task_failed,
-                    .about = context.entry.seq,
-                    .agent = request->owner,
-                    .receiver = worker,
-                    .why = worker + " failed, asked " + std::to_string(request->retries + 1) +
-                           (request->retries == 0 ? " time" : " times")});
+  std::vector<Fact> facts = {
+      {"error_type", std::string(e.error_type.empty() ? "error" : e.error_type)},
+      {std::string(retry_count_fact), int64_t{request.retries}},
+      {"is_recoverable", true},
+      {"suggested_action", std::string("look at why it fails, or give it to another")},
+      {"detail", words}};
+  if (id != 0) {
+    facts.push_back(count_of("escalation", id));
+  }
+  tell_task_failed(context.dispatch, question, context.actor, std::move(facts));
 }
 
 void tell_task_failed(Dispatch& dispatch, MessageRef request, AgentRef receiver,

@@ -20,9 +20,14 @@ std::optional<Duration> pause_after(const ConstContext& context, MessageRef ques
 // task is given again after the pause.
 void supersede_answer(Context& context, MessageRef question, MessageRef answer, Duration pause);
 
-// The last try has failed too, in the words of who had the task: people get it. Does nothing for
-// any other answer. Before the answer is entered.
-void escalate_last_failure(Context& context, MessageRef question, const Envelope& answer);
+// Whether the last try has failed too, in a way that another one might have mended.
+bool is_last_failure(const ConstContext& context, MessageRef question, const Envelope& answer);
+
+// After the last try the answer is not passed on, either. Whoever gave the task gets one failure,
+// made by the broker, with what the answer says of the error and the number of tries; and people
+// get it.
+void fail_after_last_try(Context& context, MessageRef question, MessageRef answer,
+                         const Envelope& e);
 
 // Whoever gave the task gets its failure, in the name of who had it: the broker says it, once.
 void tell_task_failed(Dispatch& dispatch, MessageRef request, AgentRef receiver,

@@ -213,13 +213,21 @@ void Decoder::read_completion() {
   e_.task = text(message_.find("task_id"));
   e_.subject = base::cut(text(message_.find("rationale")), summary_bytes_max);
   read_ratio(message_.find("confidence_score"));
+  const Json error = message_.find("error");
+  e_.error_type = base::cut(text(error.find("error_type")), summary_bytes_max);
+  e_.error_message = base::cut(text(error.find("error_message")), subject_bytes_max);
+  if (message_.find("requires_human_review").as_bool() == true) {
+    const std::string_view reason = text(message_.find("human_review_reason"));
+    e_.review =
+        base::cut(reason.empty() ? text(message_.find("rationale")) : reason, subject_bytes_max);
+  }
   switch (find_word(outcomes, text(message_.find("status")))->value) {
     case Outcome::success:
       e_.status = Status::success;
       break;
     case Outcome::failure:
       e_.status = Status::error;
-      e_.is_recoverable = message_.find("error").find("is_recoverable").as_bool() == true;
+      e_.is_recoverable = error.find("is_recoverable").as_bool() == true;
       break;
     case Outcome::requires_approval:
       e_.status = Status::success;

@@ -314,8 +314,10 @@ class Encoder : MemberWriter {
       out_.key("retry_count").number(*count);
     }
     out_.key("is_recoverable").boolean(e_.is_recoverable);
-    if (const std::string_view advice = text("suggested_action", ""); !advice.empty()) {
-      out_.key("suggested_action").text(advice);
+    for (const std::string_view key : {"suggested_action", "decision", "decided_by", "comment"}) {
+      if (const std::string_view said = text(key, ""); !said.empty()) {
+        out_.key(key).text(said);
+      }
     }
     out_.end_object();
   }
@@ -362,9 +364,15 @@ class Encoder : MemberWriter {
     } else {
       out_.text(fact.find("message_id").as_string().value_or(""));
     }
+    if (!e_.task.empty()) {  // of an answer that people decided on
+      out_.key("task_id").text(e_.task);
+    }
     text("decision");
+    text("option");
     text("decided_by");
+    text("asker");
     text("comment");
+    text("detail");
     if (const auto modification = fact.find("modification").as_string()) {
       lib::JsonDocument inner;
       const auto action = inner.parse(*modification);
@@ -492,7 +500,9 @@ std::string_view superprompt_field(std::string_view canonical) {
                                              {"/conversation_id", "/foreign/thread"},
                                              {"/ttl", "/foreign/ttl"},
                                              {"/response_timeout", "/task/timeout_seconds"},
-                                             {"/priority", "/task/priority"}});
+                                             {"/priority", "/task/priority"},
+                                             {"/approvers", "/approvers_tagged"},
+                                             {"/options", "/human_decision_options"}});
   const auto* const word = find_word(names, canonical);
   return word == nullptr ? canonical : word->value;
 }

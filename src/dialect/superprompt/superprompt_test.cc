@@ -186,6 +186,28 @@ TEST(Superprompt, CompletionAnswersTheDelegation) {
   EXPECT_EQ(native->task, "");
 }
 
+// SP-05, SP-06: what the broker tells of the last failure are its worker's own words.
+TEST(Superprompt, FailureSaysWhatFailed) {
+  const Decoded failed = golden("text_completion_failure");
+  EXPECT_EQ(failed->error_type, "ci_trigger_failed");
+  EXPECT_EQ(failed->error_message, "Detailed error description");
+  EXPECT_EQ(golden("text_completion")->error_type, "");
+  EXPECT_EQ(golden("text_completion")->error_message, "");
+}
+
+// SP-07
+TEST(Superprompt, CompletionSaysWhetherPeopleShouldLook) {
+  EXPECT_EQ(golden("text_completion_failure")->review,
+            "Repeated failures require maintainer investigation");
+  EXPECT_EQ(golden("text_completion")->review, "") << "not required, whatever the reason says";
+  const Decoded unexplained(
+      R"({"message_type":"task_completion","message_id":"a-1","in_reply_to":"msg-1",)"
+      R"("timestamp":"2026-01-01T00:00:00Z","from_agent":"planner","to_agent":"coordinator",)"
+      R"("status":"success","confidence_score":1,"rationale":"done","requires_human_review":true})");
+  ASSERT_TRUE(unexplained.result) << unexplained.result.error().detail;
+  EXPECT_EQ(unexplained->review, "done");
+}
+
 // SP-08: people decide on the proposed action, and see nothing else as what would be done.
 TEST(Superprompt, ApprovalRequestProposesOneAction) {
   const Decoded request = golden("text_approval_request");
@@ -452,6 +474,48 @@ TEST(SuperpromptAndOthers, DecisionIsToldInWords) {
   other.action = "delivery_failed";
   EXPECT_EQ(member(encoded(other), "notice"), R"("delivery_failed")");
   EXPECT_EQ(member(encoded(other), "subject"), R"("an approval was decided")");
+}
+
+// SP-07: an answer that people did not let pass is missed by who was to get it.
+TEST(SuperpromptAndOthers, RefusedAnswerIsToldToItsReceiver) {
+  Envelope notice;
+  notice.id = *uuid_of("f47ac10b-58cc-4372-a567-0e02b2c3d479");
+  notice.sender = "parley";
+  notice.receivers = {"orchestrator"};
+  notice.type = "notification";
+  notice.action = "approval_decided";
+  notice.in_reply_to = *uuid_of("7c9e6679-7425-40de-944b-e07fc1f90ae7");
+  notice.task = "task-1";
+  notice.body =
+      R"({"event":"approval_decided","approval":7,"decision":"expired","decided_by":"parley",)"
+      R"("asker":"triage","detail":"nobody decided in time"})";
+  const std::string text = encoded(notice);
+  EXPECT_EQ(member(text, "message_type"), R"("hitl_approval_decision")");
+  EXPECT_EQ(member(text, "task_id"), R"("task-1")");
+  EXPECT_EQ(member(text, "decision"), R"("expired")");
+  EXPECT_EQ(member(text, "asker"), R"("triage")");
+  EXPECT_EQ(member(text, "detail"), R"("nobody decided in time")");
+}
+
+// SP-07: a task whose answer people refused has failed, and its failure is no ordinary one.
+TEST(Superprompt, FailureAfterADecisionSaysWhatWasDecided) {
+  Envelope failure;
+  failure.id = *uuid_of("f47ac10b-58cc-4372-a567-0e02b2c3d479");
+  failure.kind = core::Kind::response;
+  failure.status = core::Status::error;
+  failure.sender = "parley";
+  failure.receivers = {"orchestrator"};
+  failure.on_behalf_of = {"triage"};
+  failure.in_reply_to = *uuid_of("7c9e6679-7425-40de-944b-e07fc1f90ae7");
+  failure.body = R"({"event":"task_failed","error_type":"approval_rejected","decision":"rejected",)"
+                 R"("decided_by":"human:mia","comment":"not so"})";
+  const std::string text = encoded(failure);
+  EXPECT_EQ(member(text, "error/error_type"), R"("approval_rejected")");
+  EXPECT_EQ(member(text, "error/decision"), R"("rejected")");
+  EXPECT_EQ(member(text, "error/decided_by"), R"("human:mia")");
+  EXPECT_EQ(member(text, "error/comment"), R"("not so")");
+  failure.via = core::Via::http;  // an agent that only says so
+  EXPECT_EQ(member(encoded(failure), "error/decision"), "");
 }
 
 // SP-05: the failure of a task that ran out is in the worker's name, and says who made it.

@@ -34,6 +34,7 @@ constexpr uint64_t approvals_listed_max = 1'000;
 constexpr Duration wait_max = base::minutes(10);
 constexpr Duration look_again = base::seconds(1);
 constexpr std::array<std::string_view, 4> decisions = {"approve", "reject", "modify", "withdraw"};
+constexpr size_t options_count = 3;  // of the decisions: withdrawing is for who asked
 constexpr std::array<std::string_view, 4> priorities = {"critical", "high", "normal", "low"};
 
 void render_names(std::string_view key, const std::vector<std::string>& names, JsonWriter& out) {
@@ -53,6 +54,13 @@ void render_approval(const Asker& asker, const Approval& approval, JsonWriter& o
   out.key("created_at").time(approval.since).key("deadline").time(approval.deadline);
   render_names("approvers", approval.approvers, out);
   out.key("needed").number(approval.needed);
+  out.key("options").array();
+  for (size_t n = 0; n < options_count; ++n) {
+    if (approval.offers(static_cast<ApprovalDecision>(n))) {
+      out.plain(decisions[n]);
+    }
+  }
+  out.end_array();
   render_names("approved_by", approval.approved_by, out);
   out.key("may_decide");
   out.boolean(approval.is_open() && core::may_decide(asker.tables(), asker.caller.ref, approval) &&
@@ -267,6 +275,21 @@ void answer_one(const Asker& asker, int status, uint64_t id) {
   asker.respond(json_response(status, std::move(text)));
 }
 
+// What those who decide may choose; all where it is left out.
+uint64_t read_options(Members& body) {
+  const std::vector<std::string_view> words = body.texts("options");
+  uint64_t options = 0;
+  for (const std::string_view word : words) {
+    const auto at = static_cast<size_t>(std::ranges::find(decisions, word) - decisions.begin());
+    if (at >= options_count) {
+      body.blame("options", "options are some of approve, reject and modify");
+    } else {
+      options |= core::option_of(static_cast<ApprovalDecision>(at));
+    }
+  }
+  return words.empty() ? core::all_options : options;
+}
+
 void ask_approval(Call& call) {
   Members body(call.body);
   const lib::Json action = body.find("action");
@@ -278,6 +301,7 @@ void ask_approval(Call& call) {
   const std::vector<std::string_view> approvers = body.texts("approvers");
   const auto needed = body.number("needed", "needed is 1 or 2");
   const Duration timeout = body.duration("timeout");
+  const uint64_t options = read_options(body);
   if (!priority) {
     body.blame("priority", "priority is " + in_words(priorities));
   }
@@ -310,7 +334,8 @@ void ask_approval(Call& call) {
       .approvers = approvers,
       .needed = needed.value_or(1),
       .timeout = timeout,
-      .native_id = uuid ? std::string_view() : name};
+      .native_id = uuid ? std::string_view() : name,
+      .options = options};
   call.ask(command, call.when_done([asker = call.asker(), id = command.id](const core::Receipt&) {
     const Approval* const made = asker.tables().approvals.find_sent(asker.caller.name, id);
     answer_one(asker, 202, made == nullptr ? 0 : made->id);
@@ -459,7 +484,7 @@ std::span<const Route> approval_routes() {
        .pattern = "/v1/approvals",
        .handler = ask_approval,
        .body = body_of({"action", "summary", "rationale", "confidence", "priority", "approvers",
-                        "needed", "timeout", "message_id"}),
+                        "needed", "options", "timeout", "message_id"}),
        .who = Who::machine},
       {.method = "GET",
        .pattern = "/v1/approvals/{}",

@@ -47,7 +47,7 @@ int show(Json answer, const Given& /*given*/) {
       table.add({{std::string(key)}, {visible(value)}});
     }
   }
-  for (const std::string_view key : {"approvers", "approved_by"}) {
+  for (const std::string_view key : {"approvers", "options", "approved_by"}) {
     if (const std::string names = joined(answer.find(key)); !names.empty()) {
       table.add({{std::string(key)}, {visible(names)}});
     }
@@ -57,9 +57,12 @@ int show(Json answer, const Given& /*given*/) {
     std::printf("\nmay be done instead:\n%s\n", laid_out(modification).c_str());
   }
   if (const Json may = answer.find("may_decide"); may && may.as_bool().value_or(false)) {
-    const std::string id = text_of(answer, "id");
-    std::printf("\nparley approvals approve %s, reject %s or modify %s\n", id.c_str(), id.c_str(),
-                id.c_str());
+    std::string choices;
+    for (const Json option : answer.find("options").elements()) {
+      choices += choices.empty() ? "" : ", ";
+      choices.append(option.as_string().value_or("")).append(" ").append(text_of(answer, "id"));
+    }
+    std::printf("\nparley approvals %s\n", visible(choices).c_str());
   }
   return 0;
 }
