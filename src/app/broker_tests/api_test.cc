@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/broker_tests/live_broker_test.h"
+#include "base/secrets/secrets.h"
 #include "lib/json.h"
 
 namespace parley::app {
@@ -68,6 +69,31 @@ TEST_F(WholeApi, AMemberMetadataOfAnotherDialectIsItsSendersOwn) {
                              R"("metadata":{"tokens_used":600}})");
   EXPECT_EQ(again.status, 202) << again.body;
   EXPECT_EQ(tokens_of("cem"), 0U);
+}
+
+// A third of what may be judged of a request, and a little more.
+std::string message_to_judge() {
+  std::string text =
+      R"({"type":"notification","receiver":"human:kim","payload":{"body":{"password":[)";
+  for (uint64_t n = 0; n < base::Looks::units_max / 3 + 1; ++n) {
+    text += n == 0 ? R"("aaaaaaaa")" : R"(,"aaaaaaaa")";
+  }
+  return text + "]}}}";
+}
+
+TEST_F(WholeApi, TheMessagesOfABatchShareTheLooksForSecrets) {
+  const std::string one = message_to_judge();
+  const auto post = [this](const std::string& body) {
+    const auto sent = call_as("ana", "POST", "/v1/messages?lenient=true", body);
+    EXPECT_EQ(sent.status, 202) << sent.body;
+    return sent.body;
+  };
+  constexpr std::string_view warning = "there are too many places that look like secrets";
+  EXPECT_EQ(post("[" + one + "," + one + "]").find(warning), std::string::npos);
+  const std::string three = post("[" + one + "," + one + "," + one + "]");
+  const size_t at = three.find(warning);
+  ASSERT_NE(at, std::string::npos) << three;
+  EXPECT_EQ(three.find(warning, at + 1), std::string::npos) << three;
 }
 
 TEST_F(WholeApi, TheMetadataOfFlowReportsTokens) {
