@@ -246,6 +246,18 @@ describe('between supervisor and workers', () => {
     assert.notEqual((await orchestrator.read(sent.json.id)).status, 200, 'it is told once');
   });
 
+  it('SP-07: a completion that people should look at is an item for maintainers, and passes on', async () => {
+    const { id } = await delegate('triage');
+    const sent = await complete(triage, id, { requires_human_review: true, human_review_reason: 'it deletes a branch' });
+    assert.equal(sent.status, 202, sent.text);
+    const { json: escalations } = await broker.call('GET', '/v1/escalations');
+    const item = escalations.escalations.find((each) => each.cause === 'review_wanted');
+    assert.deepEqual([item.state, item.agent, item.why], ['open', 'triage', 'it deletes a branch']);
+    await got(orchestrator, (each) => each.message_type === 'task_completion' && each.message_id === sent.json.id);
+    const resolved = await broker.call('POST', `/v1/escalations/${item.id}/resolve`, { body: { resolution: 'fine' } });
+    assert.equal(resolved.status, 200, resolved.text);
+  });
+
   it('SP-09: a flag in the words of another dialect is for moderators, too', async () => {
     const flag = { message_type: 'coc_violation_flag', to_agent: 'orchestrator', privacy_level: 'PRIVATE_TO_MODERATORS',
       violation: { severity: 'high', confidence: 0.8, violation_type: 'harassment', location: 'MARK-4711' } };

@@ -45,6 +45,16 @@ uint64_t escalate_if_room(Dispatch& dispatch, Escalation escalation) {
   return escalate(dispatch, std::move(escalation));
 }
 
+void escalate_for_review(Dispatch& dispatch, const Envelope& e, Seq message) {
+  if (!e.review.empty() && e.kind == Kind::response) {
+    escalate_if_room(dispatch, {.cause = EscalationCause::review_wanted,
+                                .about = message,
+                                .agent = std::string(e.sender),
+                                .receiver = {},
+                                .why = std::string(e.review)});
+  }
+}
+
 uint64_t escalate(Dispatch& dispatch, Escalation escalation) {
   Tables& t = dispatch.t;
   escalation.since = t.now;
@@ -62,7 +72,8 @@ uint64_t escalate(Dispatch& dispatch, Escalation escalation) {
                             {"why", added.why}}};
   // Where an orchestrator gives out the work, it knows already, and people must look (SP-06).
   const AgentRef agent = t.agents.find(added.agent);
-  if (agent != none && policy_of(t.agents[agent].dialect).via_hub) {
+  const bool is_of_hub = agent != none && policy_of(t.agents[agent].dialect).via_hub;
+  if (is_of_hub || added.cause == EscalationCause::review_wanted) {
     owe_maintainers(dispatch, std::move(item));
   } else {
     owe_stewards(dispatch, std::move(item));

@@ -16,6 +16,8 @@ std::string_view cause_name(EscalationCause cause) {
       return "dead_letter";
     case EscalationCause::task_failed:
       return "task_failed";
+    case EscalationCause::review_wanted:
+      return "review_wanted";
   }
   return "unknown";
 }

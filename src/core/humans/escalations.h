@@ -18,10 +18,11 @@ namespace parley::core {
 enum class EscalationCause : uint8_t {
   request_timed_out = 0,
   pipeline_failed = 1,
-  dead_letter = 2,  // a critical message failed, or a person passed a dead letter on
-  task_failed = 3,  // the last of its tries, too
+  dead_letter = 2,    // a critical message failed, or a person passed a dead letter on
+  task_failed = 3,    // the last of its tries, too
+  review_wanted = 4,  // its sender says that people should look at the answer
 };
-constexpr EscalationCause escalation_cause_last = EscalationCause::task_failed;
+constexpr EscalationCause escalation_cause_last = EscalationCause::review_wanted;
 
 std::string_view cause_name(EscalationCause cause);
 

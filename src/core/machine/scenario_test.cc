@@ -246,6 +246,8 @@ class Script {
       e.is_recoverable = true;
       e.error_type = words.next();
       e.error_message = words.next();
+    } else if (words.accept("wanting-review")) {
+      e.review = words.next();
     } else if (words.accept("extending")) {
       e.type = "timeout_extension_request";
       e.response_timeout = duration(words.next());

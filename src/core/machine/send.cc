@@ -208,6 +208,7 @@ bool enter(Context& context, const Send& command, const SendPlan& plan, MessageR
   if (plan.question != none) {
     enter_answer(context, plan.question, message, command.envelope);
   }
+  escalate_for_review(context.dispatch, command.envelope, context.entry.seq);
   return waits || enter_task(context, command.envelope, plan.route, message, plan.question);
 }
 
@@ -230,6 +231,7 @@ bool enter_held(Context& context, const Send& command, const SendPlan& plan, Mes
   const bool has_task = plan.question != none || enter_task(context, command.envelope, plan.route,
                                                             message, plan.question);
   begin_held(context, command.envelope, message, plan.question, plan.held);
+  escalate_for_review(context.dispatch, command.envelope, context.entry.seq);
   return has_task;
 }
 

@@ -64,7 +64,8 @@ struct Envelope {
   std::string_view action;   // collab action, superprompt approval_needed_for
   std::string_view subject;  // squad subject, superprompt description, inbox title
   std::string_view task;     // inbox taskId, superprompt task_id
-  // Of a response: what failed.
+  // Of a response: why people should look at it; empty: they need not. And what failed.
+  std::string_view review;
   std::string_view error_type;
   std::string_view error_message;
 
@@ -114,6 +115,7 @@ struct Envelope {
     field("action", self.action);
     field("subject", self.subject);
     field("task", self.task);
+    field("review", self.review);
     field("error_type", self.error_type);
     field("error_message", self.error_message);
     field("via", self.via, via_last);

@@ -216,6 +216,11 @@ void Decoder::read_completion() {
   const Json error = message_.find("error");
   e_.error_type = base::cut(text(error.find("error_type")), summary_bytes_max);
   e_.error_message = base::cut(text(error.find("error_message")), subject_bytes_max);
+  if (message_.find("requires_human_review").as_bool() == true) {
+    const std::string_view reason = text(message_.find("human_review_reason"));
+    e_.review =
+        base::cut(reason.empty() ? text(message_.find("rationale")) : reason, subject_bytes_max);
+  }
   switch (find_word(outcomes, text(message_.find("status")))->value) {
     case Outcome::success:
       e_.status = Status::success;

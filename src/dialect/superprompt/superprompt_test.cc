@@ -195,6 +195,20 @@ TEST(Superprompt, FailureSaysWhatFailed) {
   EXPECT_EQ(golden("text_completion")->error_message, "");
 }
 
+// SP-07
+TEST(Superprompt, CompletionSaysWhetherPeopleShouldLook) {
+  EXPECT_EQ(golden("text_completion_failure")->review,
+            "Repeated failures require maintainer investigation");
+  EXPECT_EQ(golden("text_completion")->review, "") << "not required, whatever the reason says";
+  const Decoded unexplained(
+      R"({"message_type":"task_completion","message_id":"a-1","in_reply_to":"msg-1",)"
+      R"("timestamp":"2026-01-01T00:00:00Z","from_agent":"planner","to_agent":"coordinator",)"
+      R"("status":"success","confidence_score":1,"rationale":"done",)"
+      R"("requires_human_review":true})");
+  ASSERT_TRUE(unexplained.result) << unexplained.result.error().detail;
+  EXPECT_EQ(unexplained->review, "done");
+}
+
 // SP-08: people decide on the proposed action, and see nothing else as what would be done.
 TEST(Superprompt, ApprovalRequestProposesOneAction) {
   const Decoded request = golden("text_approval_request");
