@@ -130,6 +130,16 @@ struct Codec {
   using PrivateSummary = std::optional<std::string> (*)(std::string_view text, lib::Json message);
   Stated<PrivateSummary> private_summary;
 
+  // A message with a part that is for the moderators alone: the message without it, and whether
+  // that part says something. Nothing for any other message. Null: the dialect has none of the
+  // kind.
+  struct Apart {
+    std::string rest;
+    bool is_flag = false;
+  };
+  using SetApart = std::optional<Apart> (*)(lib::Json message);
+  Stated<SetApart> set_apart;
+
   // The key of the member `foreign` in Envelope::extra (dialect/foreign.h), in quotes.
   Stated<std::string_view> foreign_key;
   Stated<bool> reads_body;  // what `decode` makes of a message depends on what its body says

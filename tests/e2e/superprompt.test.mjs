@@ -276,6 +276,26 @@ describe('between supervisor and workers', () => {
     }
   });
 
+  it('SP-09: a concern in a completion is for moderators, and the rest of it for the orchestrator', async () => {
+    const before = (await tim.call('GET', '/v1/moderation/flags')).json.total;
+    for (const concern of ['MARK-0815 is rude', true, false]) {
+      const { id } = await delegate('triage');
+      const message_id = randomUUID();
+      const sent = await complete(triage, id, { message_id, timestamp: new Date().toISOString(), flags: { coc_concern: concern, documentation_gap: 'FAQ' } });
+      assert.equal(sent.status, 202, sent.text);
+      const passed = await got(orchestrator, (each) => each.message_id === message_id);
+      assert.deepEqual([passed.flags, passed.rationale, passed.in_reply_to], [{ documentation_gap: 'FAQ' }, 'the secret plan', id]);
+    }
+    const { json: flags } = await tim.call('GET', '/v1/moderation/flags');
+    assert.equal(flags.total, before + 2, 'false is no concern');
+    const texts = await Promise.all(flags.items.map(async ({ id }) => (await tim.call('GET', `/v1/moderation/flags/${id}`)).text));
+    assert.ok(texts.some((text) => text.includes('MARK-0815')), 'moderators read it');
+    await broker.historyIsWhole();
+    for (const path of ['/v1/dead-letters?limit=100', '/v1/messages?limit=500', '/v1/inbox']) {
+      assert.doesNotMatch((await broker.call('GET', path)).text, /MARK-0815/, path);
+    }
+  });
+
   it('SP-09: many flags at once are each stored once, and cost others nothing', async () => {
     const before = (await tim.call('GET', '/v1/moderation/flags?limit=1')).json.total;
     const spent = async (who) => (await broker.call('GET', '/v1/health')).json.seq - who;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "dialect/superprompt/fields.h"
 #include "dialect/superprompt/superprompt.h"
+#include "lib/json_writer.h"
 
 namespace parley::dialect {
 
@@ -55,11 +56,19 @@ bool says_private(Json value) {
   return has_private_word(text ? *text : value.raw());
 }
 
+bool is_concern(const lib::JsonMember& member) { return letters_of(member.key) == "cocconcern"; }
+
+// Whether the member says that there is one.
+bool says_concern(Json value) {
+  return !value.is_null() && value.as_bool() != false && value.as_string() != std::string_view();
+}
+
 // By what it says it is, wherever that is said twice or in another spelling; or by what is in it,
 // where it says nothing that is known.
 bool may_be_flag(Json message) {
   bool is_other = false;
   bool has_violation = false;
+  bool has_concern = false;
   for (const lib::JsonMember& member : message.members()) {
     const std::string key = letters_of(member.key);
     if (key == "messagetype" || key == "type") {
@@ -71,16 +80,12 @@ bool may_be_flag(Json message) {
       return true;
     }
     has_violation = has_violation || key == "violation" || key == "violationtype";
-    // A concern is true or false: who writes words there means them for moderators.
-    if (key == "flags") {
-      const auto kind = member.value.find("coc_concern").kind();
-      if (kind == lib::JsonKind::string || kind == lib::JsonKind::object ||
-          kind == lib::JsonKind::array) {
-        return true;
-      }
+    // Of a message of another type the concern is set apart, and the rest is none.
+    for (const lib::JsonMember& each : member.value.members()) {
+      has_concern = has_concern || (key == "flags" && is_concern(each) && says_concern(each.value));
     }
   }
-  return has_violation && !is_other;
+  return (has_violation || has_concern) && !is_other;
 }
 
 std::string_view word_in(Json object, std::string_view key) {
@@ -100,6 +105,32 @@ std::optional<std::string> superprompt_private_summary(std::string_view text, Js
   summary.append(word_in(violation, "severity")).append(", violation_type: ");
   summary.append(word_in(violation, "violation_type"));
   return summary;
+}
+
+std::optional<Codec::Apart> superprompt_set_apart(Json message) {
+  Codec::Apart apart;
+  bool is_found = false;
+  lib::JsonWriter out(apart.rest);
+  out.object();
+  for (const lib::JsonMember& member : message.members()) {
+    out.key(member.key);
+    if (letters_of(member.key) != "flags" || !member.value.is_object()) {
+      out.raw(member.value.raw());
+      continue;
+    }
+    out.object();
+    for (const lib::JsonMember& each : member.value.members()) {
+      if (is_concern(each)) {
+        is_found = true;
+        apart.is_flag = apart.is_flag || says_concern(each.value);
+      } else {
+        out.key(each.key).raw(each.value.raw());
+      }
+    }
+    out.end_object();
+  }
+  out.end_object();
+  return is_found ? std::optional(std::move(apart)) : std::nullopt;
 }
 
 }  // namespace parley::dialect

@@ -67,6 +67,35 @@ TEST(SuperpromptPrivacy, SummaryHasSeverityAndTypeOnly) {
   EXPECT_LT(summary->size(), 200u);
 }
 
+// SP-09: a concern within another message is set apart, and the rest of the message stays as it is.
+TEST(SuperpromptPrivacy, ConcernWithinAMessageIsSetApart) {
+  const auto apart = [](const std::string& text) {
+    lib::JsonDocument document;
+    return superprompt_set_apart(*document.parse(text));
+  };
+  const std::string head = R"({"message_type":"task_completion","n":1.50,"flags":{"gap":"\u00e9")";
+  for (const char* concern :
+       {R"("coc_concern":"@mark is rude")", R"("coc_concern":true)",
+        R"("CoC-Concern":{"by":"@mark"})", R"("coc_concern":false,"coc\u005fconcern":["@mark"])",
+        R"("coc_concern":1)"}) {
+    const auto found = apart(head + "," + concern + R"(},"rationale":"done"})");
+    ASSERT_TRUE(found) << concern;
+    EXPECT_TRUE(found->is_flag) << concern;
+    EXPECT_EQ(found->rest, head + R"(},"rationale":"done"})") << concern;
+    EXPECT_FALSE(summary_of(head + "," + concern + "}}")) << "the rest is for all";
+  }
+  for (const char* none :
+       {R"("coc_concern":false)", R"("coc_concern":null)", R"("coc_concern":"")"}) {
+    const auto found = apart(head + "," + none + "}}");
+    ASSERT_TRUE(found) << "who reads it sees no difference";
+    EXPECT_FALSE(found->is_flag) << none;
+    EXPECT_EQ(found->rest, head + "}}");
+  }
+  EXPECT_FALSE(apart(head + "}}"));
+  EXPECT_FALSE(apart(R"({"flags":"coc_concern","context":{"flags":{"coc_concern":true}}})"));
+  EXPECT_TRUE(summary_of(R"({"flags":{"coc_concern":"@mark is rude"}})")) << "of no known type";
+}
+
 TEST(SuperpromptPrivacy, OtherMessagesAreNot) {
   for (const auto& [name, text] : golden_texts("tests/golden/superprompt", false)) {
     EXPECT_EQ(summary_of(text).has_value(), name.find("flag") != std::string::npos) << name;

@@ -51,6 +51,10 @@ std::string superprompt_title(const Envelope& envelope);
 // for the moderators (SP-09).
 std::optional<std::string> superprompt_private_summary(std::string_view text, lib::Json message);
 
+// `flags.coc_concern` of any message, in any spelling, is for the moderators (SP-09). It is left
+// out also where it is false, or who reads messages would see where one was.
+std::optional<Codec::Apart> superprompt_set_apart(lib::Json message);
+
 std::string_view superprompt_field(std::string_view canonical);
 
 }  // namespace parley::dialect

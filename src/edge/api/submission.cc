@@ -95,6 +95,23 @@ node::Broker::Done with_warnings(std::vector<std::string> warnings, node::Broker
   };
 }
 
+// A message and the flag that was in it. Their sender hears of the message when both are done; of
+// the flag only where the moderators did not get it. Then the same message, sent again, raises it.
+struct MessageAndFlag {
+  node::Broker::Done done;
+  std::optional<Error> refused{};  // of the flag
+  std::optional<core::Outcome> outcome{};
+  std::vector<core::Effect> effects{};
+  int left = 2;
+
+  void finish_one() {
+    if (--left == 0) {
+      const bool is_lost = refused && outcome->has_value();
+      done(is_lost ? std::unexpected(*refused) : *outcome, effects);
+    }
+  }
+};
+
 }  // namespace
 
 std::expected<Submission, Error> submission_of(const Call& call) {
@@ -278,6 +295,12 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
       return;
     }
   }
+  if (codec.set_apart != nullptr) {
+    if (const auto apart = codec.set_apart(message)) {
+      submit_apart(caller, codec, message, *apart, submission, std::move(done));
+      return;
+    }
+  }
   const core::Rules& rules = context_.tables(caller.workspace).rules;
   // The stricter of both: who sends in another dialect is the same sender.
   const core::Dialect own = context_.tables(caller.workspace).agents[caller.ref].dialect;
@@ -378,6 +401,46 @@ void Submissions::submit_private(const Principal& caller, const dialect::Codec& 
     spare_id_ = {};
   }
   raise_flag(context_, caller, std::move(flag), std::move(done));
+}
+
+// The moderators get the message as it was sent, before anyone else gets what is left of it.
+void Submissions::submit_apart(const Principal& caller, const dialect::Codec& codec, Json message,
+                               const dialect::Codec::Apart& apart, const Submission& submission,
+                               node::Broker::Done done) {
+  lib::JsonDocument document;
+  const auto rest = document.parse(apart.rest);
+  if (!rest) {
+    done(std::unexpected(rest.error()), {});
+    return;
+  }
+  if (!apart.is_flag) {
+    submit(caller, codec, *rest, submission, std::move(done));
+    return;
+  }
+  const auto id = message.find("message_id").as_string();
+  const std::string name =
+      "flag in " + (id ? std::string(*id) : base::format_uuid(lib::random_uuid()));
+  const auto both = std::make_shared<MessageAndFlag>(std::move(done));
+  raise_flag(context_, caller,
+             {.id = dialect::message_id_of(lib::derived_id, caller.name, name),
+              .text = std::string(message.raw()),
+              .summary = "a concern in another message"},
+             [both](const core::Outcome& outcome, std::span<const core::Effect>) {
+               if (!outcome) {
+                 both->refused = outcome.error();
+               }
+               both->finish_one();
+             });
+  if (both->refused) {
+    both->done(std::unexpected(*both->refused), {});
+    return;
+  }
+  submit(caller, codec, *rest, submission,
+         [both](const core::Outcome& outcome, std::span<const core::Effect> effects) {
+           both->outcome = outcome;
+           both->effects.assign(effects.begin(), effects.end());
+           both->finish_one();
+         });
 }
 
 bool Submissions::submit_unreadable(const Principal& caller, const dialect::Codec& codec,

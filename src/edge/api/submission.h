@@ -59,6 +59,9 @@ class Submissions {
                                         const Names& lookup, bool lenient);
   void submit_private(const Principal& caller, const dialect::Codec& codec, lib::Json message,
                       std::string summary, node::Broker::Done done);
+  void submit_apart(const Principal& caller, const dialect::Codec& codec, lib::Json message,
+                    const dialect::Codec::Apart& apart, const Submission& submission,
+                    node::Broker::Done done);
   void ask_approval(const Principal& caller, lib::Json message, const core::Envelope& asked,
                     node::Broker::Done done);
   // The command for the message, with all that was asked for beside it.
