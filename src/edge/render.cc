@@ -131,6 +131,11 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
   out.key("outbox").object().key("unsettled").number(unsettled).end_object();
   out.key("throttled").number(tables.messages.gates.throttled_of(ref));
   out.key("violations").number(agent.violations.count);
+  out.key("violations_by_code").object();
+  for (const auto& [code, count] : agent.violations.kinds) {
+    out.key(code).number(count);
+  }
+  out.end_object();
   render_limits(tables.rules, agent, now, out);
   out.key("streams").number(uint64_t{agent.streams.size()});
   out.end_object();

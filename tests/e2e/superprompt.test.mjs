@@ -166,7 +166,11 @@ describe('between supervisor and workers', () => {
     assert.equal(own.status, 201, own.text);
     const invited = await triage.call('POST', '/v1/sessions/s2/participants', { body: { agent: 'scribe' }, headers: { 'If-Match': '*' } });
     assert.equal(invited.json.code, 'NOT_VIA_ORCHESTRATOR', invited.text);
-    await until(async () => (await broker.call('GET', '/v1/agents/triage')).json.violations >= 1);
+    const agent = await until(async () => {
+      const { json } = await broker.call('GET', '/v1/agents/triage');
+      return json.violations >= 1 ? json : undefined;
+    });
+    assert.deepEqual(agent.violations_by_code, { NOT_VIA_ORCHESTRATOR: agent.violations });
   });
 
   it('SP-07: what people did not let pass is read by nobody', async () => {

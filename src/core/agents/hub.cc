@@ -59,6 +59,41 @@ Checked check_foreign(const ConstContext& context, const Agent& sender, const Ag
   return {};
 }
 
+// Whether a violation of the actor's counts: of each agent some in a minute do.
+bool may_count(const ConstContext& context) {
+  return context.actor != none && context.t.agents[context.actor].violations.at(context.now()) <
+                                      context.t.rules.violations_per_min;
+}
+
+void count_violation(Context& context, const Error& refusal) {
+  Tables& t = context.t;
+  Agent& agent = t.agents[context.actor];
+  Violations& violations = agent.violations;
+  const std::string code(base::info(refusal.code).name);
+  const uint64_t before = violations.at(t.now);
+  violations.since = before == 0 ? t.now : violations.since;
+  violations.in_minute = before + 1;
+  ++violations.count;
+  ++violations.kinds[code];
+  broker_topics::audit(context.dispatch, "protocol_violation", context.entry.actor, agent.name);
+  if (before > 0) {
+    return;
+  }
+  std::vector<std::string> kinds;
+  for (const auto& [kind, count] : violations.kinds) {
+    kinds.push_back(kind + " " + std::to_string(count));
+  }
+  owe_maintainers(context.dispatch,
+                  {.kind = OutboxKind::protocol_violation,
+                   .to = {},
+                   .about = {},
+                   .facts = {{"agent", agent.name},
+                             {"code", code},
+                             {"detail", refusal.detail},
+                             {"violations", static_cast<int64_t>(violations.count)},
+                             {"kinds", std::move(kinds)}}});
+}
+
 }  // namespace
 
 bool may_write_to(const Tables& tables, AgentRef sender, AgentRef receiver) {
@@ -103,34 +138,19 @@ Checked check_hub(const ConstContext& context, const Send& command, const Route&
 }
 
 bool is_counted_violation(const ConstContext& context, const Error& refusal) {
-  return refusal.code == Code::not_via_orchestrator && context.actor != none &&
-         context.t.agents[context.actor].violations.at(context.now()) <
-             context.t.rules.violations_per_min;
+  return refusal.code == Code::not_via_orchestrator && may_count(context);
 }
 
 void note_violation(Context& context, const Error& refusal) {
-  if (!is_counted_violation(context, refusal)) {
-    return;
+  if (is_counted_violation(context, refusal)) {
+    count_violation(context, refusal);
   }
-  Tables& t = context.t;
-  Agent& agent = t.agents[context.actor];
-  Violations& violations = agent.violations;
-  const uint64_t before = violations.at(t.now);
-  violations.since = before == 0 ? t.now : violations.since;
-  violations.in_minute = before + 1;
-  ++violations.count;
-  broker_topics::audit(context.dispatch, "protocol_violation", context.entry.actor, agent.name);
-  if (before > 0) {
-    return;
+}
+
+void note_malformed(Context& context, std::string_view error) {
+  if (may_count(context) && is_bound(context.t.agents[context.actor])) {
+    count_violation(context, {Code::validation_failed, std::string(error), {}});
   }
-  owe_maintainers(context.dispatch,
-                  {.kind = OutboxKind::protocol_violation,
-                   .to = {},
-                   .about = {},
-                   .facts = {{"agent", agent.name},
-                             {"code", std::string(base::info(refusal.code).name)},
-                             {"detail", refusal.detail},
-                             {"violations", static_cast<int64_t>(violations.count)}}});
 }
 
 }  // namespace parley::core

@@ -24,7 +24,11 @@ Checked check_hub(const ConstContext& context, const Send& command, const Route&
 // not too many: then it is not refused at the door, where nothing is written.
 bool is_counted_violation(const ConstContext& context, const Error& refusal);
 
-// Counts it. Those who maintain the workspace are told of one in a minute, with the count.
+// Counts it by its code. Those who maintain the workspace are told of one in a minute, with the
+// counts.
 void note_violation(Context& context, const Error& refusal);
+// The same of what its sender's edge could not read as a message: a violation of the protocol where
+// that has a hub.
+void note_malformed(Context& context, std::string_view error);
 
 }  // namespace parley::core

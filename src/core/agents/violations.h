@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "base/time.h"
 
@@ -12,6 +14,7 @@ using base::Time;
 // How often the agent broke the rules of its dialect, as far as that is counted (SP-14).
 struct Violations {
   uint64_t count = 0;
+  std::map<std::string, uint64_t> kinds;  // of all: by the code of the refusal
   Time since;  // when the minute began in which they are counted
   uint64_t in_minute = 0;
 
@@ -20,6 +23,7 @@ struct Violations {
 
   static void fields(auto& self, auto& field) {
     field("count", self.count);
+    field("kinds", self.kinds);
     field("since", self.since);
     field("in_minute", self.in_minute);
   }

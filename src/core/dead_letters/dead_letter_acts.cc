@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "core/agents/hub.h"
 #include "core/conversation/task_acts.h"
 #include "core/dead_letters/dead_letter_retry.h"
 #include "core/humans/escalation_acts.h"
@@ -142,6 +143,7 @@ Outcome on(Context& context, const Malformed& command) {
   }
   (void)dead_letter_malformed(context.dispatch, context.actor, context.entry.seq,
                               command.text.size(), command.error);
+  note_malformed(context, command.error);
   return Receipt{.message = context.entry.seq};
 }
 

@@ -914,6 +914,13 @@ class Script {
       const AgentRef ref = tables().agents.find(trimmed(words.next()));
       check_equal(join(words.rest()),
                   ref == none ? "none" : testing::work_words(tables().agents[ref].work, now_));
+    } else if (what == "violations" && words.accept("by-code")) {
+      const AgentRef ref = tables().agents.find(trimmed(words.next()));
+      std::vector<std::string> found;
+      for (const auto& [code, count] : tables().agents[ref].violations.kinds) {
+        found.push_back(code + " " + std::to_string(count));
+      }
+      check_equal(join(words.rest()), join(found));
     } else if (what == "violations") {
       const AgentRef ref = tables().agents.find(trimmed(words.next()));
       check_equal(std::string(words.next()),

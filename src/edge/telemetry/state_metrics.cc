@@ -65,7 +65,9 @@ struct Holdings {
   uint64_t sessions = 0;
   uint64_t locks = 0;
   uint64_t edges = 0;
-  uint64_t violations = 0;
+  // Of registered agents, by the code of the refusal.
+  std::map<std::string, uint64_t> violations = {{"NOT_VIA_ORCHESTRATOR", 0},
+                                                {"VALIDATION_FAILED", 0}};
   std::array<uint64_t, 3> breakers{};
 };
 
@@ -77,7 +79,9 @@ void add(const core::Tables& t, base::Time now, Holdings& sum) {
     const bool is_there =
         agent.is_registered() && agent.kind == core::PrincipalKind::agent && !agent.is_offline();
     sum.present += is_there ? 1 : 0;
-    sum.violations += agent.violations.count;
+    for (const auto& [code, count] : agent.violations.kinds) {
+      sum.violations[code] += count;
+    }
   });
   sum.agents += t.agents.registered();
   sum.messages += t.messages.size();
@@ -142,10 +146,12 @@ void tell_state(const core::Machine& machine, base::Time now, lib::MetricRegistr
   gauge("parley_locks", "Locks that someone holds.", sum.locks);
   gauge("parley_waits", "Requests whose sender counts as waiting for their receiver.", sum.edges);
   gauge("parley_escalations_open", "Escalations that no human has resolved.", sum.escalated);
-  gauge("parley_protocol_violations",
-        "Messages of registered agents that were refused and counted as violations of their "
-        "protocol.",
-        sum.violations);
+  for (const auto& [code, count] : sum.violations) {
+    registry.gauge("parley_protocol_violations",
+                   "Messages of registered agents that were refused and counted as violations of "
+                   "their protocol, by code.",
+                   static_cast<double>(count), {{"code", code}});
+  }
   gauge("parley_seq", "Place of the newest entry of the journal.", machine.seq().n);
 }
 
