@@ -104,9 +104,16 @@ timeout = "10m"
     assert.equal(told.decided_by, 'human:mia');
     assert.deepEqual(typeof told.modification === 'string' ? JSON.parse(told.modification) : told.modification, modification);
     await again();
-    const passed = await got(orchestrator, 'task_completion');
+    const mail = [];  // in the order in which it is read
+    const passed = await until(async () => {
+      mail.push(...await waiting(orchestrator));
+      return mail.find((each) => each.message_type === 'task_completion');
+    });
     assert.equal(passed.message_id, completion);
     assert.equal(passed.in_reply_to, delegation);
+    const order = mail.filter((each) => each.in_reply_to === completion || each.message_id === completion);
+    assert.deepEqual(order.map((each) => each.message_type), ['hitl_approval_decision', 'task_completion'], 'the decision comes first');
+    assert.deepEqual([order[0].option, order[0].decision, order[0].asker, order[0].modification], ['modify', 'modified', 'triage', modification]);
     assert.equal((await mia.call('POST', `/v1/approvals/${approval.id}/decision`, { body: { decision: 'approve' } })).json.code, 'CONFLICT');
     const { json: state } = await triage.delivery(completion);
     assert.deepEqual(state.deliveries.map(({ receiver, state: how }) => [receiver, how]), [['orchestrator', 'read']]);

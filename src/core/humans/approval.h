@@ -53,8 +53,12 @@ struct Approval {
   Seq held{};
   Seq question{};  // that it answers; none: 0
   Status status = Status::unset;
+  // Of a message that people changed: how many are still to be told so before it passes on.
+  uint64_t untold = 0;
 
-  bool is_open() const { return state == ApprovalState::pending; }
+  bool is_pending() const { return state == ApprovalState::pending; }
+  // It is pending, or its message still waits.
+  bool is_open() const { return is_pending() || untold > 0; }
   // Whether those who decide may choose it.
   bool offers(ApprovalDecision decision) const {
     return decision == ApprovalDecision::withdraw || (options & option_of(decision)) != 0;
@@ -89,6 +93,7 @@ struct Approval {
     field("held", self.held);
     field("question", self.question);
     field("status", self.status, status_last);
+    field("untold", self.untold);
   }
   bool operator==(const Approval&) const = default;
 };

@@ -401,7 +401,7 @@ Checked check(const ConstContext& context, const DecideApproval& command) {
                                        : "only those who were asked decide this; maintainers and "
                                          "admins may reject it");
   }
-  if (!approval->is_open()) {
+  if (!approval->is_pending()) {
     return refuse(Code::conflict,
                   "it is " + std::string(approval_state_name(approval->state)) + " by " +
                       quoted(approval->decided_by) + " since " +
@@ -437,6 +437,8 @@ Outcome on(Context& context, const DecideApproval& command) {
   }
   Tables& t = context.t;
   const Seq record = t.approvals.find(command.id)->record;
+  const bool waits =
+      command.decision == ApprovalDecision::modify && t.approvals.find(command.id)->held.n != 0;
   const std::string& by = t.agents[context.actor].name;
   if (command.decision == ApprovalDecision::approve && !count_vote(t, command.id, by)) {
     broker_topics::audit(context.dispatch, "approval_seconded", by, std::to_string(command.id));
@@ -447,7 +449,8 @@ Outcome on(Context& context, const DecideApproval& command) {
                 .by = by,
                 .comment = command.comment,
                 .decision = context.entry.seq,
-                .at = t.now},
+                .at = t.now,
+                .untold = waits ? uint64_t{1} : uint64_t{0}},
                command.modification);
   return Receipt{.message = record};
 }
@@ -481,6 +484,7 @@ void leave_approvals(Dispatch& dispatch, std::string_view name) {
     broker_topics::audit(dispatch, "approval_withdrawn", broker_sender, std::to_string(id));
     end_held(dispatch, *approvals.find(id), {});
   }
+  tell_no_more(dispatch, name);
   for (const uint64_t id : approvals.open_ids_with(name)) {
     approvals.lose(id, name);
     remind_if_orphaned(dispatch.t, id);

@@ -31,7 +31,7 @@ std::string_view approval_decision_name(ApprovalDecision decision) {
 }
 
 uint64_t Approvals::add(Approval approval, uint64_t max) {
-  CHECK(approval.is_open());
+  CHECK(approval.is_pending());
   CHECK(approval.remind_at <= approval.deadline);
   const Name name(approval.asker, approval.message);
   const Time due = approval.remind_at;
@@ -58,7 +58,22 @@ void Approvals::end(uint64_t id, const End& how) {
     approval.comment = how.comment;
     approval.decision = how.decision;
     approval.decided_at = how.at;
+    approval.untold = how.untold;
   });
+  if (how.untold > 0) {
+    untold_.insert(id);
+  }
+}
+
+void Approvals::add_untold(uint64_t id) {
+  cases_.change(id, [](Approval& approval) { ++approval.untold; });
+}
+
+void Approvals::told_one(uint64_t id) {
+  cases_.change(id, [](Approval& approval) { --approval.untold; });
+  if (find(id)->untold == 0) {
+    untold_.erase(id);
+  }
 }
 
 void Approvals::approve(uint64_t id, std::string_view by) {
@@ -126,11 +141,16 @@ void Approvals::add_live(std::vector<Seq>& seqs) const {
 bool Approvals::decode(Reader& in) {
   return cases_.decode(in, [this](const Approval& approval) {
     by_message_[{approval.asker, approval.message}] = approval.id;
-    if (approval.is_open()) {
+    if (approval.is_pending()) {
       due_.emplace(approval.remind_at, approval.id);
     }
+    if (approval.untold > 0) {
+      untold_.insert(approval.id);
+    }
+    const bool may_wait =
+        approval.untold == 0 || (approval.state == ApprovalState::modified && approval.held.n != 0);
     const bool offers_something = approval.options != 0 && (approval.options & ~all_options) == 0;
-    return offers_something && approval.remind_at <= approval.deadline;
+    return offers_something && may_wait && approval.remind_at <= approval.deadline;
   });
 }
 

@@ -26,8 +26,14 @@ class Approvals {
     std::string_view comment{};
     Seq decision{};
     Time at;
+    uint64_t untold = 0;
   };
   void end(uint64_t id, const End& how);
+  // One more is to be told of the change, or one is told. With the last it is over.
+  void add_untold(uint64_t id);
+  void told_one(uint64_t id);
+  // Of those in which someone is still to be told.
+  const std::set<uint64_t>& untold() const { return untold_; }
   void approve(uint64_t id, std::string_view by);  // one more of those that are needed
   void drop_vote(uint64_t id, std::string_view of);
   // The principal is removed: its vote counts no more, and who is registered under its name later
@@ -62,6 +68,7 @@ class Approvals {
 
   Cases<Approval> cases_;  // by asker
   std::map<Name, uint64_t> by_message_;
+  std::set<uint64_t> untold_;                // ids
   std::set<std::pair<Time, uint64_t>> due_;  // of pending ones, by `remind_at`
 };
 

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <set>
 #include <vector>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "core/conversation/task_acts.h"
 #include "core/dead_letters/dead_letter_retry.h"
@@ -27,6 +29,7 @@ using base::Code;
 
 constexpr int32_t all_answers = std::numeric_limits<int32_t>::max();
 constexpr size_t told_max = 16;
+constexpr std::string_view approval_fact = "approval";
 
 Hold hold_of(Seq message) { return {HoldReason::approval, message}; }
 
@@ -84,26 +87,35 @@ std::vector<DeliveryRef> open_deliveries(const Tables& t, MessageRef message) {
   return refs;
 }
 
-// What was decided, for those who get the message with the change that people made.
+// What was decided, for those who get the message with the change that people made. It is more
+// urgent than the message, so that it is handed out first where both wait.
 void tell_of_change(Dispatch& dispatch, const Approval& approval, MessageRef message,
                     std::string_view modification) {
-  const Tables& t = dispatch.t;
+  Tables& t = dispatch.t;
+  const auto urgency = static_cast<uint8_t>(approval.priority);
   size_t told = 0;
   for (const DeliveryRef ref : open_deliveries(t, message)) {
     if (++told > told_max) {
       return;
     }
-    owe(dispatch, {.kind = OutboxKind::approval_decided,
-                   .to = t.agents[t.messages.delivery(ref).receiver].name,
-                   .about = approval.held,
-                   .priority = approval.priority,
-                   .facts = {{"approval", static_cast<int64_t>(approval.id)},
-                             {"message_id", approval.message_name()},
-                             {"decision", std::string(approval_state_name(approval.state))},
-                             {"decided_by", approval.decided_by},
-                             {"asker", approval.asker},
-                             {"comment", approval.comment},
-                             {"modification", std::string(modification)}}});
+    const uint64_t item =
+        owe(dispatch,
+            {.kind = OutboxKind::approval_decided,
+             .to = t.agents[t.messages.delivery(ref).receiver].name,
+             .about = approval.held,
+             .priority = approval.priority == priority_last ? priority_last
+                                                            : static_cast<Priority>(urgency + 1),
+             .facts = {{std::string(approval_fact), static_cast<int64_t>(approval.id)},
+                       {"message_id", approval.message_name()},
+                       {"decision", std::string(approval_state_name(approval.state))},
+                       {"option", std::string(approval_decision_name(ApprovalDecision::modify))},
+                       {"decided_by", approval.decided_by},
+                       {"asker", approval.asker},
+                       {"comment", approval.comment},
+                       {"modification", std::string(modification)}}});
+    if (item != 0) {
+      t.approvals.add_untold(approval.id);
+    }
   }
 }
 
@@ -141,8 +153,7 @@ void note_passed(Tables& t, const Approval& approval, MessageRef message, Messag
               .after = t.now - t.messages.message(question).time});
 }
 
-void pass(Dispatch& dispatch, const Approval& approval, MessageRef message,
-          std::string_view modification) {
+void pass(Dispatch& dispatch, const Approval& approval, MessageRef message) {
   Tables& t = dispatch.t;
   const MessageRef question = approval.question.n == 0 ? none : t.messages.find(approval.question);
   start_timer(t, approval.question, approval.held);  // an answer ends it
@@ -154,7 +165,6 @@ void pass(Dispatch& dispatch, const Approval& approval, MessageRef message,
   }
   if (approval.state == ApprovalState::modified) {
     t.messages.message(message).mark = Mark::modified;
-    tell_of_change(dispatch, approval, message, modification);
   }
   start_timer(t, approval.held, approval.held);  // of a request: its receiver gets it now
   const std::array<Seq, 1> held = {approval.held};
@@ -236,7 +246,7 @@ void tell_of_refusal(Dispatch& dispatch, const Approval& approval,
                     .to = dispatch.t.agents[receiver].name,
                     .about = approval.held,
                     .priority = approval.priority,
-                    .facts = {{"approval", static_cast<int64_t>(approval.id)},
+                    .facts = {{std::string(approval_fact), static_cast<int64_t>(approval.id)},
                               {"message_id", approval.message_name()},
                               {"decision", std::string(approval_state_name(approval.state))},
                               {"decided_by", approval.decided_by},
@@ -262,6 +272,56 @@ void discard_letters(Dispatch& dispatch, MessageRef message) {
     if (DeadLetter* const letter = t.dead_letters.find_open(seq, receiver); letter != nullptr) {
       resolve_dead_letter(dispatch, *letter, Resolution::discarded);
     }
+  }
+}
+
+// What was decided comes about.
+void finish_held(Dispatch& dispatch, const Approval& approval) {
+  Tables& t = dispatch.t;
+  const MessageRef message = t.messages.find(approval.held);
+  const bool is_approved =
+      approval.state == ApprovalState::approved || approval.state == ApprovalState::modified;
+  // What expired or was refused meanwhile cannot pass, whatever was decided.
+  if (message != none && is_approved && t.messages.message(message).open > 0) {
+    pass(dispatch, approval, message);
+    return;
+  }
+  drop_hold(t, approval.held);
+  const AgentRef sender = t.agents.find(approval.asker);
+  std::vector<AgentRef> receivers;  // of an answer
+  if (message != none) {
+    const bool is_answer = t.messages.message(message).kind == Kind::response;
+    for (const DeliveryRef ref : open_deliveries(t, message)) {
+      const AgentRef receiver = t.messages.delivery(ref).receiver;
+      if (is_answer) {
+        receivers.push_back(receiver);
+      }
+      dispatch.withdraw(
+          ref, std::string(approval_state_name(approval.state)) + " by " + approval.decided_by);
+      dispatch.pump(receiver);
+    }
+  }
+  if (message != none && !is_approved) {
+    discard_letters(dispatch, message);
+  }
+  // Who takes its answer back may answer in other words.
+  const bool is_over =
+      approval.state != ApprovalState::withdrawn || approval.decided_by != approval.asker;
+  if (is_over && !is_approved) {
+    const bool fails = approval.question.n != 0 && sender != none;
+    const AgentRef told = fails ? fail_question(dispatch, approval, sender) : none;
+    tell_of_refusal(dispatch, approval, receivers, told);
+  }
+  Requests(t, dispatch).settle();  // what waited for the message itself
+  // The time of what is still waited for goes on.
+  start_timer(t, approval.question, approval.held);
+  start_timer(t, approval.held, approval.held);
+}
+
+void one_is_told(Dispatch& dispatch, uint64_t id) {
+  dispatch.t.approvals.told_one(id);
+  if (const Approval& approval = *dispatch.t.approvals.find(id); !approval.is_open()) {
+    finish_held(dispatch, approval);
   }
 }
 
@@ -373,45 +433,50 @@ void end_held(Dispatch& dispatch, const Approval& approval, std::string_view mod
   if (approval.held.n == 0) {
     return;
   }
-  Tables& t = dispatch.t;
-  const MessageRef message = t.messages.find(approval.held);
-  const bool is_approved =
-      approval.state == ApprovalState::approved || approval.state == ApprovalState::modified;
-  // What expired or was refused meanwhile cannot pass, whatever was decided.
-  if (message != none && is_approved && t.messages.message(message).open > 0) {
-    pass(dispatch, approval, message, modification);
+  if (approval.untold == 0) {
+    finish_held(dispatch, approval);
     return;
   }
-  drop_hold(t, approval.held);
-  const AgentRef sender = t.agents.find(approval.asker);
-  std::vector<AgentRef> receivers;  // of an answer
-  if (message != none) {
-    const bool is_answer = t.messages.message(message).kind == Kind::response;
-    for (const DeliveryRef ref : open_deliveries(t, message)) {
-      const AgentRef receiver = t.messages.delivery(ref).receiver;
-      if (is_answer) {
-        receivers.push_back(receiver);
-      }
-      dispatch.withdraw(
-          ref, std::string(approval_state_name(approval.state)) + " by " + approval.decided_by);
-      dispatch.pump(receiver);
+  // It has one for this step, which makes sure that it does not pass before all are counted.
+  if (const MessageRef message = dispatch.t.messages.find(approval.held); message != none) {
+    tell_of_change(dispatch, approval, message, modification);
+  }
+  one_is_told(dispatch, approval.id);
+}
+
+void note_told(Dispatch& dispatch, const OutboxItem& item) {
+  if (item.kind != OutboxKind::approval_decided || item.about.n == 0) {
+    return;
+  }
+  const auto fact = std::ranges::find(item.facts, approval_fact, &Fact::name);
+  CHECK(fact != item.facts.end());
+  const auto id = static_cast<uint64_t>(std::get<int64_t>(fact->value));
+  const Approval* const approval = dispatch.t.approvals.find(id);
+  if (approval != nullptr && approval->untold > 0 && approval->held == item.about) {
+    one_is_told(dispatch, id);
+  }
+}
+
+void tell_no_more(Dispatch& dispatch, std::string_view name) {
+  Tables& t = dispatch.t;
+  if (t.approvals.untold().empty()) {
+    return;
+  }
+  std::vector<OutboxItem> items;  // copies: what passes may be told of
+  for (const auto& [id, item] : t.outbox.all()) {
+    if (item.to == name) {
+      items.push_back(item);
     }
   }
-  if (message != none && !is_approved) {
-    discard_letters(dispatch, message);
+  for (const OutboxItem& item : items) {
+    note_told(dispatch, item);
   }
-  // Who takes its answer back may answer in other words.
-  const bool is_over =
-      approval.state != ApprovalState::withdrawn || approval.decided_by != approval.asker;
-  if (is_over && !is_approved) {
-    const bool fails = approval.question.n != 0 && sender != none;
-    const AgentRef told = fails ? fail_question(dispatch, approval, sender) : none;
-    tell_of_refusal(dispatch, approval, receivers, told);
+  const std::set<uint64_t> untold = t.approvals.untold();
+  for (const uint64_t id : untold) {
+    while (t.approvals.find(id)->asker == name && t.approvals.find(id)->is_open()) {
+      one_is_told(dispatch, id);
+    }
   }
-  Requests(t, dispatch).settle();  // what waited for the message itself
-  // The time of what is still waited for goes on.
-  start_timer(t, approval.question, approval.held);
-  start_timer(t, approval.held, approval.held);
 }
 
 void restore_held(Tables& t) {

@@ -38,9 +38,14 @@ void begin_held(Context& context, const Envelope& e, MessageRef message, Message
                 std::string why);
 
 // What becomes of the message of an approval that has just ended; nothing where it has none.
-// Approved and modified, it goes on as if it had just arrived. Else it is withdrawn, and whoever
-// waits for the answer is told why there is none.
+// Approved, it goes on as if it had just arrived. Modified, its receivers hear what was decided,
+// and then it goes on. Else it is withdrawn, and whoever waits for the answer is told why there is
+// none.
 void end_held(Dispatch& dispatch, const Approval& approval, std::string_view modification);
+// The item has left the outbox: its receiver is told, or cannot be. What waited for that goes on.
+void note_told(Dispatch& dispatch, const OutboxItem& item);
+// The principal is gone: nobody waits until it is told, nor for its own messages to be told of.
+void tell_no_more(Dispatch& dispatch, std::string_view name);
 
 // A snapshot has the approvals, and not the holds that follow from them.
 void restore_held(Tables& t);

@@ -235,6 +235,15 @@ bool enter_held(Context& context, const Send& command, const SendPlan& plan, Mes
   return has_task;
 }
 
+// What the broker owed is sent; it may be off the list already. 0: it is none of the broker's.
+void end_item(Dispatch& dispatch, uint64_t id) {
+  if (const OutboxItem* const found = dispatch.t.outbox.find(id); found != nullptr) {
+    const OutboxItem item = *found;
+    dispatch.t.outbox.remove(id);
+    note_told(dispatch, item);
+  }
+}
+
 // It may be sent, and is.
 Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
   Tables& t = context.t;
@@ -292,9 +301,7 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
   const bool has_no_task =
       is_held ? !enter_held(context, command, plan, message, pause)
               : !enter(context, command, plan, message, waits);
-  if (item != nullptr) {
-    t.outbox.remove(command.outbox_item);
-  }
+  end_item(context.dispatch, command.outbox_item);
   if (t.messages.message(message).refused) {
     return refuse(Code::receiver_unavailable,
                   presence::why_away(t.agents[plan.route.absent.front()]), "/receiver");

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/humans/held.h"
 #include "core/machine/context.h"
 #include "core/requests/pipeline_acts.h"
 #include "core/topics/broker_topics.h"
@@ -160,24 +161,25 @@ void owe_maintainers(Dispatch& dispatch, OutboxItem item) {
 
 void give_up_outbox_item(Context& context, uint64_t id, const Outcome& outcome) {
   Tables& t = context.t;
-  const OutboxItem* const item = t.outbox.find(id);
-  if (item == nullptr) {
+  const OutboxItem* const found = t.outbox.find(id);
+  if (found == nullptr) {
     return;
   }
   ++t.outbox.refused;
-  const OutboxKind kind = item->kind;
-  const std::string to = item->to;
+  const OutboxItem item = *found;  // which goes here, or with what it was for
+  const OutboxKind kind = item.kind;
   if (kind == OutboxKind::stage) {
     stage_failed(
-        context.dispatch, pipeline_of(*item),
+        context.dispatch, pipeline_of(item),
         outcome ? "another message has the id that this one would have" : outcome.error().detail);
   }
   if (kind == OutboxKind::delivery_failed || kind == OutboxKind::message_malformed) {
-    forget_notice(t, *item);
+    forget_notice(t, item);
   }
   t.outbox.remove(id);
+  note_told(context.dispatch, item);
   if (kind != OutboxKind::published) {  // news make no news
-    broker_topics::audit(context.dispatch, "notice_refused", broker_name, to);
+    broker_topics::audit(context.dispatch, "notice_refused", broker_name, item.to);
   }
 }
 

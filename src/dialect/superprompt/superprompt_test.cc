@@ -203,7 +203,8 @@ TEST(Superprompt, CompletionSaysWhetherPeopleShouldLook) {
   const Decoded unexplained(
       R"({"message_type":"task_completion","message_id":"a-1","in_reply_to":"msg-1",)"
       R"("timestamp":"2026-01-01T00:00:00Z","from_agent":"planner","to_agent":"coordinator",)"
-      R"("status":"success","confidence_score":1,"rationale":"done","requires_human_review":true})");
+      R"("status":"success","confidence_score":1,"rationale":"done",)"
+      R"("requires_human_review":true})");
   ASSERT_TRUE(unexplained.result) << unexplained.result.error().detail;
   EXPECT_EQ(unexplained->review, "done");
 }

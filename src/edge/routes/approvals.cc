@@ -63,14 +63,14 @@ void render_approval(const Asker& asker, const Approval& approval, JsonWriter& o
   out.end_array();
   render_names("approved_by", approval.approved_by, out);
   out.key("may_decide");
-  out.boolean(approval.is_open() && core::may_decide(asker.tables(), asker.caller.ref, approval) &&
-              std::ranges::find(approval.approved_by, asker.caller.name) ==
-                  approval.approved_by.end());
+  out.boolean(
+      approval.is_pending() && core::may_decide(asker.tables(), asker.caller.ref, approval) &&
+      std::ranges::find(approval.approved_by, asker.caller.name) == approval.approved_by.end());
   out.key("digest").text(base::hex(approval.digest));
   if (approval.held.n != 0) {
     out.key("held").number(approval.held.n);
   }
-  if (!approval.is_open()) {
+  if (!approval.is_pending()) {
     out.key("decided_by").text(approval.decided_by);
     out.key("decided_at").time(approval.decided_at);
     if (!approval.comment.empty()) {
@@ -121,7 +121,7 @@ struct Wanted {
   uint64_t limit = 0;
 
   bool has(const Asker& asker, const Approval& approval) const {
-    return (approval.is_open() ? pending : decided) &&
+    return (approval.is_pending() ? pending : decided) &&
            may_see(asker.tables(), asker.caller, approval) &&
            (!mine || core::may_decide(asker.tables(), asker.caller.ref, approval));
   }
@@ -407,7 +407,7 @@ void show_when_decided(const Asker& asker, uint64_t id, base::Time until) {
     asker.refuse(Error{Code::not_found, "there is no approval " + std::to_string(id), {}});
     return;
   }
-  if (!approval->is_open() || until <= asker.now()) {
+  if (!approval->is_pending() || until <= asker.now()) {
     show(asker, *approval);
     return;
   }
