@@ -43,7 +43,7 @@ std::unexpected<Error> refuse_full(const Tables& t, AgentRef receiver, AgentRef 
   }
   return refuse(Code::queue_full,
                 inbox + " is nearly full (" + std::to_string(t.load_of(receiver)) + " of " + max +
-                    "), and " + std::to_string(t.agents[receiver].inbox.senders.of(sender)) +
+                    "), and " + std::to_string(t.has_there(receiver, sender)) +
                     " of it is from this sender; the rest is for others (share_percent of "
                     "queue_max). Send again when it has settled some");
 }

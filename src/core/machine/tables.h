@@ -69,9 +69,12 @@ struct Tables {
   bool has_room(AgentRef receiver, AgentRef sender) const {
     const uint64_t load = load_of(receiver);
     const uint64_t kept = rules.queue_max * rules.share_percent / 100;
-    return load < rules.queue_max &&
-           (load + kept < rules.queue_max || sender == none ||
-            agents[receiver].inbox.senders.of(sender) < share_of(rules, kept));
+    return load < rules.queue_max && (load + kept < rules.queue_max || sender == none ||
+                                      has_there(receiver, sender) < share_of(rules, kept));
+  }
+  // How much of the receiver's inbox this sender uses.
+  uint64_t has_there(AgentRef receiver, AgentRef sender) const {
+    return agents[receiver].inbox.senders.of(sender) - messages.gates.outside_of(receiver, sender);
   }
 };
 

@@ -12,7 +12,9 @@ void Gates::hold_up(DeliveryRef ref, Gate gate, Time until) {
     tried_.erase(tried(ref));
   }
   if (is_outside(gate)) {
-    outside_[delivery.receiver] += delivery.gate == Gate::open ? 1 : 0;
+    if (delivery.gate == Gate::open) {
+      note_outside(delivery);
+    }
   } else {
     Line& line = by_sender_[origin_of(records_.message_of(ref))];
     if (delivery.gate != Gate::open) {
@@ -37,9 +39,7 @@ void Gates::let_pass(DeliveryRef ref) {
     tried_.erase(tried(ref));
   }
   if (is_outside(delivery.gate)) {
-    if (const auto at = outside_.find(delivery.receiver); --at->second == 0) {
-      outside_.erase(at);
-    }
+    note_inside(delivery);
   } else if (delivery.gate != Gate::open) {
     const auto line = by_sender_.find(origin_of(records_.message_of(ref)));
     line->second.due.erase({delivery.due, ref});
@@ -134,6 +134,21 @@ void Gates::part(AgentRef sender, Seq since) {
   parted_[sender] = since;
 }
 
+void Gates::note_outside(const Delivery& delivery) {
+  ++outside_[delivery.receiver];
+  ++outside_by_[{delivery.receiver, records_.messages[delivery.message].sender}];
+}
+
+void Gates::note_inside(const Delivery& delivery) {
+  if (const auto at = outside_.find(delivery.receiver); --at->second == 0) {
+    outside_.erase(at);
+  }
+  const std::pair both(delivery.receiver, records_.messages[delivery.message].sender);
+  if (const auto at = outside_by_.find(both); --at->second == 0) {
+    outside_by_.erase(at);
+  }
+}
+
 void Gates::count_out(const Delivery& delivery, std::map<Origin, Line>::iterator line) {
   const auto at = throttled_.find(delivery.message);
   if (--at->second > 0) {
@@ -176,6 +191,11 @@ std::vector<DeliveryRef> Gates::tried_of(AgentRef receiver) const {
     refs.push_back(at->ref);
   }
   return refs;
+}
+
+uint64_t Gates::outside_of(AgentRef receiver, AgentRef sender) const {
+  const auto at = outside_by_.find({receiver, sender});
+  return at == outside_by_.end() ? 0 : at->second;
 }
 
 uint64_t Gates::throttled_of(AgentRef sender) const {

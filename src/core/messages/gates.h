@@ -35,6 +35,8 @@ class Gates {
   // Deliveries to this receiver that wait outside of its inbox: for the next try, or because a
   // former one of its name was removed.
   uint64_t outside_of(AgentRef receiver) const;
+  // Those of this sender.
+  uint64_t outside_of(AgentRef receiver, AgentRef sender) const;
   // The oldest of this sender's that wait there for the next try, before that gate; or none.
   DeliveryRef first_tried(AgentRef receiver, AgentRef sender, Gate gate) const;
   // All that wait there for the next try, by sender, each one's oldest first.
@@ -86,6 +88,8 @@ class Gates {
 
   Origin origin_of(const Message& message) const;
   Tried tried(DeliveryRef ref) const;
+  void note_outside(const Delivery& delivery);
+  void note_inside(const Delivery& delivery);
   void count_out(const Delivery& delivery, std::map<Origin, Line>::iterator line);
   // Keeps the turns in step when a delivery goes from one gate to another.
   void move_turn(DeliveryRef ref, Gate from, Gate to);
@@ -94,7 +98,8 @@ class Gates {
 
   MessageRecords& records_;
   MessageDeadlines& deadlines_;
-  std::map<AgentRef, uint64_t> outside_;  // by receiver
+  std::map<AgentRef, uint64_t> outside_;                          // by receiver
+  std::map<std::pair<AgentRef, AgentRef>, uint64_t> outside_by_;  // and sender
   std::set<Tried> tried_;
   std::map<MessageRef, uint32_t> throttled_;  // how many of its deliveries are
   std::map<Origin, Line> by_sender_;          // of those that are throttled

@@ -89,12 +89,15 @@ TEST(Gates, CountWhatIsOutsideByReceiverAndDoNotThrottleIt) {
   t.gates.hold_up(full, Gate::room, Time{200});
   t.gates.hold_up(full, Gate::room, Time{300});
   EXPECT_EQ(t.gates.outside_of(bo), 2u) << "tried twice, it waits once";
+  EXPECT_EQ(t.gates.outside_of(bo, ana), 2u);
+  EXPECT_EQ(t.gates.outside_of(bo, cy), 0u);
   EXPECT_EQ(t.gates.outside_of(ana), 0u);
   EXPECT_EQ(t.gates.throttled(), 0u);
   EXPECT_EQ(t.passing_of(ana), std::pair(now, now));
   t.gates.let_pass(away);
   t.gates.let_pass(full);
   EXPECT_EQ(t.gates.outside_of(bo), 0u);
+  EXPECT_EQ(t.gates.outside_of(bo, ana), 0u);
   EXPECT_TRUE(t.gates.take_drained().empty()) << "no limit held it up";
 }
 

@@ -128,9 +128,10 @@ uint64_t owe(Dispatch& dispatch, OutboxItem item) {
   if (item.kind != OutboxKind::published && (to == none || !t.agents[to].is_registered())) {
     return 0;
   }
+  const bool is_news_for_it = item.kind != OutboxKind::published && item.kind != OutboxKind::stage;
   if (const MessageRef about = t.messages.find(item.about);
-      item.kind != OutboxKind::published && about != none &&
-      t.messages.message(about).sender == to && is_of_former(t, about)) {
+      is_news_for_it && about != none && t.messages.message(about).sender == to &&
+      is_of_former(t, about)) {
     return 0;  // its predecessor asked or sent
   }
   const uint64_t max = t.rules.errands_max;

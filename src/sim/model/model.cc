@@ -61,7 +61,9 @@ uint64_t Model::places_for(const SentMessage& sent, const std::string& receiver)
   for (const auto& [seq, other] : messages) {
     for (const Delivery& delivery : other.deliveries) {
       // What ended with this entry may have been there before.
-      const bool was_there = !core::is_final(delivery.state) || delivery.touched == sent.seq;
+      const bool is_outside = delivery.tried && !core::is_held(delivery.state);
+      const bool was_there =
+          (!core::is_final(delivery.state) && !is_outside) || delivery.touched == sent.seq;
       has += seq != sent.seq && other.sender == sent.sender && delivery.receiver == receiver &&
                      was_there
                  ? 1
@@ -70,6 +72,11 @@ uint64_t Model::places_for(const SentMessage& sent, const std::string& receiver)
   }
   return has < std::max<uint64_t>(1, kept * rules.share_percent / 100) ? rules.queue_max
                                                                        : rules.queue_max - kept;
+}
+
+bool Model::was_sender(const std::string& name, Seq sent) const {
+  const auto at = principals.find(name);
+  return at != principals.end() && at->second.registered < sent;
 }
 
 bool Model::is_target(const Step& step, const core::Target& target, const SentMessage& sent,

@@ -64,7 +64,7 @@ struct ModelOutbox {
   // News that are not for every subscriber.
   struct News {
     std::set<std::string> concerned{};
-    Seq about{};  // The request: who was asked may hear of it too.
+    Seq about{};                     // The request: who was asked may hear of it too.
     std::set<std::string> stages{};  // Of the pipeline, all of which hear of it while it runs.
     Seq pipeline{};
   };
@@ -123,9 +123,8 @@ struct Model {
                  const Delivery& delivery) const;
   // True when something in this entry can have taken a held message from its holder.
   bool may_be_free(const Step& step, const SentMessage& sent, const Delivery& delivery) const;
-  // True when its session is paused.
+  // True when its session is paused; or was before this entry.
   bool is_paused(const SentMessage& sent) const;
-  // True when its session is paused or was before this entry.
   bool is_held_up(const SentMessage& sent) const;
   // The delivery waits again, and the message has a new time to live.
   void revive(const Step& step, SentMessage& sent, Delivery& delivery) const;
@@ -133,6 +132,7 @@ struct Model {
 
   // Principals.
   bool is_registered(const std::string& name) const { return principals.contains(name); }
+  bool was_sender(const std::string& name, Seq sent) const;  // And not another of the name.
   core::Discipline discipline_of(const std::string& receiver) const;
   // The topic that the message is for; empty when it is for agents or for all.
   std::string topic_of(const core::Envelope& envelope) const;

@@ -29,6 +29,7 @@ struct Principal {
   std::string role;
   core::Webhook webhook;
   std::string status;       // As it said.
+  Seq registered;           // By which entry: what is older has its name from another.
   Time heard;               // When it last asked for something.
   Time since;               // From when on its silence counts. Zero: it does not.
   bool silent = false;      // For too long.

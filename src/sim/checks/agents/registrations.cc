@@ -16,7 +16,9 @@ void RegistrationChecks::check(const Step& step) {
 
 void RegistrationChecks::learn(const Step& step) {
   if (const auto* command = done<core::Register>(step)) {
-    Principal& principal = model_.principals[std::string(command->name)];
+    const auto [at, is_new] = model_.principals.try_emplace(std::string(command->name));
+    Principal& principal = at->second;
+    principal.registered = is_new ? step.entry.seq : principal.registered;
     principal.kind = command->kind;
     principal.dialect = command->dialect;
     principal.role = command->role;

@@ -33,7 +33,7 @@ void DeadLetterChecks::on_dead_lettered(const Step& step, const NamedEffect& eff
   if (effect.reason != core::Reason::malformed) {
     const auto sent = model_.messages.find(effect.message);
     letter.sender = sent == model_.messages.end() ? std::string() : sent->second.sender;
-    unreported_[letter.sender] += model_.is_registered(letter.sender) ? 1 : 0;
+    unreported_[letter.sender] += model_.was_sender(letter.sender, effect.message) ? 1 : 0;
     pending_ = &effect;
     return;
   }

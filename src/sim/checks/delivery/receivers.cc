@@ -258,7 +258,7 @@ void ReceiverChecks::redirect(const Step& step, const core::Send& command,
         if (!expected.contains(other) && !found.contains(other) &&
             !may_be_too_large(command.envelope.body.size()) &&
             may_stand_in(step, command, name, other) &&
-            t.load_of(t.agents.find(other)) < model_.rules.queue_max) {
+            t.has_room(t.agents.find(other), t.agents.find(step.entry.actor))) {
           model_.fail(Check::receivers, step,
                       text("waits for {}, though {} is there", name, other));
         }

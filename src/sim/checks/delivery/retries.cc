@@ -18,10 +18,9 @@ void RetryChecks::note_try(const Step& step, const SentMessage& sent, Delivery& 
   delivery.retries = was_tried ? delivery.retries + 1 : 0;
   const core::Delays& delays = model_.rules.collab_retry_delays;
   const uint64_t places = model_.places_for(sent, delivery.receiver);
-  const bool full = was_tried
-                        ? was_full(step, sent, delivery)
-                        : step.after.tables().load_of(actual.receiver) >= places ||
-                              model_.queue_sizes[delivery.receiver] >= places;
+  const bool full = was_tried ? was_full(step, sent, delivery)
+                              : step.after.tables().load_of(actual.receiver) >= places ||
+                                    model_.queue_sizes[delivery.receiver] >= places;
   const bool may_be =
       sent.dialect == core::Dialect::collab && sent.topic.empty() &&
       (full || (actual.gate == core::Gate::presence &&
@@ -50,7 +49,7 @@ bool RetryChecks::was_full(const Step& step, const SentMessage& tried,
       }
     }
   }
-  return load >= model_.rules.queue_max + freed;
+  return load >= model_.places_for(tried, delivery.receiver) + freed;
 }
 
 // True when `delivery`, which was tried as well, may have gone into the queue before `tried`, which

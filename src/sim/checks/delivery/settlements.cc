@@ -198,8 +198,7 @@ void SettlementChecks::check_dead_letter(const Step& step, const NamedEffect& le
 bool SettlementChecks::is_true(const Step& step, core::Reason reason, const SentMessage& sent,
                                const Delivery& delivery) const {
   const std::string& receiver = delivery.receiver;
-  const uint64_t places =
-      delivery.tried ? model_.rules.queue_max : model_.places_for(sent, receiver);
+  const uint64_t places = model_.places_for(sent, receiver);
   switch (reason) {
     case core::Reason::receiver_not_found:
       return !model_.is_registered(receiver) || done<core::Unregister>(step) != nullptr;

@@ -128,7 +128,7 @@ void ReceiptChecks::check_receipts(const Step& step) {
         model_.outbox.summed_up(at->second.sender, core::OutboxKind::not_acknowledged) > 0;
     const bool is_unreported =
         std::ranges::any_of(sent->second.deliveries, &Delivery::is_acknowledged) &&
-        model_.is_registered(at->second.sender) && !is_summed_up;
+        model_.was_sender(at->second.sender, at->first) && !is_summed_up;
     if (ended ? is_unreported : over) {
       model_.fail(Check::wait, step, text("what became of {} should be told", at->first.n));
     }

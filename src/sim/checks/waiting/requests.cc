@@ -103,7 +103,7 @@ void RequestChecks::on_timed_out(const Step& step, const NamedEffect& effect) {
   presence_.note_unanswered(step, effect.message, request);
   if (effect.is_final) {
     unreported_[request.sender] +=
-        !request.is_stage && model_.is_registered(request.sender) ? 1 : 0;
+        !request.is_stage && model_.was_sender(request.sender, effect.message) ? 1 : 0;
     model_.messages.at(effect.message).timed_out = true;
     model_.requests.erase(at);
     return;
@@ -125,7 +125,8 @@ void RequestChecks::ask_again(const Step& step, SentMessage& sent) {
     if (delivery.state == State::acked && model_.is_registered(delivery.receiver) &&
         (!keeps_its_end || sent.expires > model_.now) &&
         // Time passes first: what this entry sends takes no room yet.
-        model_.unsettled_of(delivery.receiver, step.entry.seq) < model_.rules.queue_max) {
+        model_.unsettled_of(delivery.receiver, step.entry.seq) <
+            model_.places_for(sent, delivery.receiver)) {
       delivery.state = State::queued;
       delivery.attempts = 0;
       delivery.revivals = 0;

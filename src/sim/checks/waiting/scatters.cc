@@ -64,7 +64,7 @@ void ScatterChecks::check(const Step& step) {
     const bool over = good >= scatter.needed() ||
                       good + scatter.count(Answer::none) < scatter.needed() ||
                       scatter.due <= model_.now;
-    if (over && model_.is_registered(scatter.owner)) {
+    if (over && model_.was_sender(scatter.owner, seq)) {
       model_.fail(Check::wait, step, text("scatter {} should be over", seq.n));
     }
   }
