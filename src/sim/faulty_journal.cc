@@ -106,7 +106,9 @@ std::expected<void, Error> FaultyJournal::read(
   for (Seq seq = after.next(); seq <= visible_; seq = seq.next()) {
     const SharedLog::Record& record = log_.at(seq);
     const auto altered =
-        planted_record(setting_.canary, ReadBy{node_, seq, record.repeated}, record.payload);
+        setting_.plant
+            ? setting_.plant(seq, record.payload)
+            : planted_record(setting_.canary, ReadBy{node_, seq, record.repeated}, record.payload);
     visit(journal::Record{seq, record.time, altered ? *altered : record.payload});
   }
   return {};
@@ -177,7 +179,11 @@ void FaultyJournal::store_snapshot() {
   }
   const journal::ReadRecords read_records = [this](Seq after, Seq upto, const auto& visit) {
     for (Seq seq = after.next(); seq <= upto; seq = seq.next()) {
-      visit({seq, log_.at(seq).time, log_.at(seq).payload});
+      const SharedLog::Record& record = log_.at(seq);
+      // Snapshots are made from the records, so they have what is planted there, too.
+      const auto altered =
+          setting_.plant ? setting_.plant(seq, record.payload) : std::optional<std::string>();
+      visit({seq, record.time, altered ? *altered : record.payload});
     }
     return std::expected<void, Error>{};
   };

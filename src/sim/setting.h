@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/time.h"
 #include "sim/canary.h"
@@ -36,6 +39,8 @@ struct Setting {
   Clock clock;
   FaultRates rates;
   Canary canary = Canary::none;
+  // A planted bug of another simulation: the record as the broker reads it; nullopt: as it is.
+  std::function<std::optional<std::string>(Seq, std::string_view)> plant{};
   Coverage coverage;
   std::deque<std::string> history;  // The newest last.
   bool verbose = false;

@@ -45,6 +45,13 @@ std::optional<sim::Canary> parse_canary(const std::string& name) {
   return name.empty() ? std::optional(sim::Canary::none) : std::nullopt;
 }
 
+// Of those that are planted beside the edges.
+edge_sim::RoleCanary find_role_canary(const std::string& name) {
+  const auto all = edge_sim::all_role_canaries();
+  const auto at = std::ranges::find(all, name, &edge_sim::RoleCanaryInfo::name);
+  return at == all.end() ? edge_sim::RoleCanary::none : at->canary;
+}
+
 // What a run that failed ends with.
 struct Report {
   uint64_t seed = 0;
@@ -175,7 +182,9 @@ int main(int argc, char** argv) {
   app.add_flag("--verbose", options.verbose, "print every entry and fault");
   CLI11_PARSE(app, argc, argv);
   const auto range = seed != 0 ? std::optional(Range{seed, seed}) : parse_range(seeds);
-  const auto planted = parse_canary(canary);
+  const edge_sim::RoleCanary role_canary = find_role_canary(canary);
+  const bool is_of_roles = role_canary != edge_sim::RoleCanary::none;
+  const auto planted = is_of_roles ? std::optional(sim::Canary::none) : parse_canary(canary);
   edge = edge || greedy;
   if (!range) {
     std::cerr << "--seeds wants FROM..TO, such as 1..200; \"" << seeds << "\" is not\n";
@@ -186,7 +195,15 @@ int main(int argc, char** argv) {
     for (const sim::CanaryInfo& info : sim::all_canaries()) {
       std::cerr << ' ' << info.name;
     }
+    std::cerr << "; with --edge:";
+    for (const edge_sim::RoleCanaryInfo& info : edge_sim::all_role_canaries()) {
+      std::cerr << ' ' << info.name;
+    }
     std::cerr << '\n';
+    return 2;
+  }
+  if (is_of_roles && (!edge || greedy)) {
+    std::cerr << canary << " is planted beside the edges: add --edge, and leave out --greedy\n";
     return 2;
   }
   if (edge && *planted != sim::Canary::none) {
@@ -199,7 +216,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (edge) {
-    edge_sim::Options edge_options{.verbose = options.verbose, .greedy = greedy};
+    edge_sim::Options edge_options{
+        .verbose = options.verbose, .greedy = greedy, .canary = role_canary};
     edge_options.steps = steps > 0 ? static_cast<uint32_t>(steps) : edge_options.steps;
     return run_edge(*range, edge_options, failures_max);
   }

@@ -206,6 +206,9 @@ void Agent::wake(const Reply& request) {
     return;
   }
   run_.read(name(), request.body);
+  if (run_.keeps_notebooks) {
+    run_.notebooks[name()].append(request.body);
+  }
   each_marker(request.body, [&](std::string_view marker) {
     run_.fail("privacy", text("{}'s webhook is told words of a message: {}", name(), marker));
   });

@@ -25,7 +25,7 @@ std::string Connections::replace_token(std::string token) {
 
 CallWire& Connections::wire(std::unique_ptr<CallWire>& held) {
   if (held == nullptr || held->is_over()) {
-    held = std::make_unique<CallWire>(run_.connect());
+    held = std::make_unique<CallWire>(run_.connect(agent_.name()));
   }
   return *held;
 }
@@ -81,13 +81,13 @@ void Connections::try_ended_token(const std::string& token, const std::string& m
 }
 
 void Connections::open_events(const Ask& ask, CallWire::Done done, CallWire::OnEvent on_event) {
-  events_ = std::make_unique<CallWire>(run_.connect());
+  events_ = std::make_unique<CallWire>(run_.connect(agent_.name()));
   events_->ask(ask, token_, std::move(done), std::move(on_event));
 }
 
 void Connections::open_socket(const Ask& ask, SocketWire::Heard heard) {
-  socket_ =
-      std::make_unique<SocketWire>(run_.connect(), ask, token_, std::move(heard), run_.random());
+  socket_ = std::make_unique<SocketWire>(run_.connect(agent_.name()), ask, token_, std::move(heard),
+                                         run_.random());
 }
 
 void Connections::close_push() {
@@ -133,21 +133,11 @@ void Connections::change_pace() {
   pace_ = random.chance(500) ? SIZE_MAX : 1 + random.below(2'000);
 }
 
-// What was on its way may have got there in part. An answer may be lost at any byte.
 template <class W>
 void Connections::cut(std::unique_ptr<W>& held) {
-  const auto broken = std::move(held);
-  if (broken == nullptr) {
-    return;
+  if (const auto broken = std::move(held); broken != nullptr) {
+    run_.lose(*broken);
   }
-  sim::Random& random = run_.random();
-  run_.cut(*broken);
-  BytePipe& pipe = broken->pipe();
-  pipe.up.resize(random.below(pipe.up.size() + 1));
-  pipe.down.resize(random.below(pipe.down.size() + 1));
-  pipe.client_gone = true;
-  pipe.server_gone = true;  // As the client sees it.
-  broken->pump(SIZE_MAX);
 }
 
 void Connections::lose_one() {

@@ -55,7 +55,7 @@ void McpClient::begin_session() {
   if (beginning_ != nullptr && !beginning_->is_over() && beginning_->waiting() > 0) {
     return;
   }
-  beginning_ = std::make_unique<CallWire>(run_.connect());
+  beginning_ = std::make_unique<CallWire>(run_.connect(reader_));
   ++last_number_;
   beginning_->ask(
       ask_for("initialize", "",
@@ -102,7 +102,7 @@ void McpClient::come_back(const std::shared_ptr<Call>& call) {
 }
 
 void McpClient::ask(const std::shared_ptr<Call>& call, const Ask& ask) {
-  call->wire = std::make_unique<CallWire>(run_.connect());
+  call->wire = std::make_unique<CallWire>(run_.connect(reader_));
   call->wire->ask(
       ask, token_, [this, call](const Reply& reply) { on_reply(call, reply); },
       [this, call](std::string_view id, std::string_view data) {
@@ -310,7 +310,7 @@ void McpClient::end_session() {
     return;
   }
   const std::string session = std::exchange(session_, {});
-  other_ = std::make_unique<CallWire>(run_.connect());
+  other_ = std::make_unique<CallWire>(run_.connect(reader_));
   other_->ask({"DELETE", "/mcp", "", {{"Mcp-Session-Id", session}}}, token_,
               [this](const Reply& reply) {
                 if (reply.status != 204 && !reply.lost && reply.status < 500) {

@@ -51,6 +51,9 @@ void Wire::pump(size_t bytes_max) {
   if (size > 0) {
     const std::string bytes = pipe_->down.substr(0, size);
     pipe_->down.erase(0, size);
+    if (pipe_->notebook != nullptr) {
+      pipe_->notebook->append(bytes);
+    }
     take(bytes);
   }
   if (!over_ && pipe_->down.empty() && (pipe_->server_ended || pipe_->server_gone)) {

@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <iostream>
 #include <string>
 
 #include "sim/edge/world.h"
@@ -12,11 +13,13 @@ namespace parley::edge_sim {
 namespace {
 
 TEST(EdgeSim, SameSeedIsTheSameRun) {
-  const Result first = run({.seed = 7, .steps = 100});
-  const Result second = run({.seed = 7, .steps = 100});
-  EXPECT_EQ(first.entries, second.entries);
-  EXPECT_EQ(first.history, second.history);
-  EXPECT_EQ(first.coverage.all(), second.coverage.all());
+  for (const uint64_t seed : {7, 8}) {  // Without a cast, and with.
+    const Result first = run({.seed = seed, .steps = 100});
+    const Result second = run({.seed = seed, .steps = 100});
+    EXPECT_EQ(first.entries, second.entries);
+    EXPECT_EQ(first.history, second.history);
+    EXPECT_EQ(first.coverage.all(), second.coverage.all());
+  }
 }
 
 constexpr uint64_t seeds_in_chunk = 30;
@@ -75,6 +78,28 @@ TEST(EdgeSim, RunsLeaveNoMemory) {
   constexpr size_t slack = 64 * 1'024;
   EXPECT_LT(after, before + slack);
 }
+
+class EdgeCanary : public testing::TestWithParam<RoleCanaryInfo> {};
+
+TEST_P(EdgeCanary, IsCaught) {
+  constexpr uint64_t seeds_max = 60;
+  std::string others;
+  for (uint64_t seed = 1; seed <= seeds_max; ++seed) {
+    const Result result = run({.seed = seed, .canary = GetParam().canary});
+    if (result.fault && result.fault->check == GetParam().caught_by) {
+      RecordProperty("caught_by", result.fault->check);
+      std::cout << GetParam().name << " is caught by `" << result.fault->check << "` with seed "
+                << seed << ": " << result.fault->detail << "\n";
+      return;
+    }
+    others += result.fault ? " " + result.fault->check : "";
+  }
+  FAIL() << GetParam().name << " is not caught by `" << GetParam().caught_by << "` in " << seeds_max
+         << " seeds; by others:" << others;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EdgeCanary, testing::ValuesIn(all_role_canaries()),
+                         [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace
 }  // namespace parley::edge_sim

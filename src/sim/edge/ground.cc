@@ -49,6 +49,11 @@ sim::Setting setting_of(const Options& options) {
   seed_entropy(options.seed);
   sim::Setting setting{.random = sim::Random(options.seed), .clock = sim::Clock(start_time)};
   setting.verbose = options.verbose;
+  if (options.canary != RoleCanary::none) {
+    setting.plant = [canary = options.canary](base::Seq seq, std::string_view payload) {
+      return planted_record(canary, seq, payload);
+    };
+  }
   return setting;
 }
 

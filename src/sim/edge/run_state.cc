@@ -22,8 +22,19 @@ void RunState::cut(Wire& wire) {
   each_marker(wire.unheard(), [this](std::string_view marker) { cut_off.emplace(marker); });
 }
 
-std::shared_ptr<BytePipe> RunState::connect() {
+void RunState::lose(Wire& wire) {
+  cut(wire);
+  BytePipe& pipe = wire.pipe();
+  pipe.up.resize(random().below(pipe.up.size() + 1));
+  pipe.down.resize(random().below(pipe.down.size() + 1));
+  pipe.client_gone = true;
+  pipe.server_gone = true;  // As the client sees it.
+  wire.pump(SIZE_MAX);
+}
+
+std::shared_ptr<BytePipe> RunState::connect(const std::string& reader) {
   auto pipe = std::make_shared<BytePipe>();
+  pipe->notebook = keeps_notebooks && !reader.empty() ? &notebooks[reader] : nullptr;
   ++connections;
   host.connect(pipe);
   return pipe;
@@ -55,7 +66,8 @@ void RunState::read(std::string_view reader, std::string_view words) {
   each_marker(words, [&](std::string_view marker) {
     const auto at = readers.find(std::string(marker));
     if (at != readers.end() && !may_read(std::string(reader), at->second)) {
-      fail("privacy",
+      const auto guard = guards.find(std::string(marker));
+      fail(guard == guards.end() ? "privacy" : guard->second,
            text("{} reads {}, which is not for it: {}", reader, marker, words.substr(0, 600)));
     }
   });

@@ -60,13 +60,20 @@ struct RunState {
   uint64_t last_marker = 0;
   bool draining = false;
   bool clock_was_set = false;
+  bool keeps_notebooks = false;
+  std::map<std::string, std::string> notebooks{};  // By client.
+  // By marker: the check that says who may read it, where that is not `privacy`.
+  std::map<std::string, std::string> guards{};
 
   sim::Random& random() { return setting.random; }
   Time now() { return setting.clock.now(); }
   void fail(std::string_view check, std::string detail);
   // A connection ends, and with it what the network had of it.
   void cut(Wire& wire);
-  std::shared_ptr<BytePipe> connect();
+  // It breaks: what was on its way may have got there in part, in both directions, to any byte.
+  void lose(Wire& wire);
+  // A connection of this client, which may keep a notebook.
+  std::shared_ptr<BytePipe> connect(const std::string& reader = {});
   Agent* find(std::string_view name) const;
   std::string new_marker(std::string_view sender, const std::set<std::string>& readers);
   bool may_read(const std::string& reader, const std::set<std::string>& seen_by) const;

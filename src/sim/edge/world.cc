@@ -13,6 +13,7 @@
 #include "sim/edge/host.h"
 #include "sim/edge/verdict.h"
 #include "sim/greed/greed.h"
+#include "sim/roles/cast.h"
 
 namespace parley::edge_sim {
 
@@ -32,7 +33,8 @@ class World {
               }),
         run_{setting_, host_},
         hooks_(run_),
-        admin_(run_) {
+        admin_(run_),
+        cast_(run_) {
     run_.ask_as_admin = [this](const Ask& ask, CallWire::Done done) {
       admin_.ask(ask, std::move(done));
     };
@@ -43,6 +45,7 @@ class World {
  private:
   Shape shape();
   void set_up();
+  bool has_cast() const;
   void add_agent(Agent::Profile profile);
   Reply call(const Ask& ask, const std::string& token);
   void step();
@@ -50,6 +53,7 @@ class World {
   void stop(bool keeps_power);
   void move_clock();
   void turn();
+  void read();
   void finish();
   void read_dead_letters();
   void judge_history();
@@ -65,6 +69,7 @@ class World {
   RunState run_;
   Hooks hooks_;
   Admin admin_;
+  Cast cast_;
   uint64_t started_at_ = 0;  // The step.
 };
 
@@ -84,7 +89,13 @@ Reply World::call(const Ask& ask, const std::string& token) {
   return ask_and_wait(run_, ask, token, [this] { turn(); });
 }
 
+// In every fourth seed, because they take their time.
+bool World::has_cast() const {
+  return options_.seed % 4 == 0 || options_.canary != RoleCanary::none;
+}
+
 void World::set_up() {
+  run_.keeps_notebooks = has_cast();
   if (auto started = host_.start(); !started) {
     run_.fail("start", started.error().detail);
     return;
@@ -103,6 +114,9 @@ void World::set_up() {
       profile.era = random.chance(500) ? McpClient::Era::sessions : McpClient::Era::stateless;
     }
     add_agent(std::move(profile));
+  }
+  if (has_cast() && !run_.fault) {
+    cast_.set_up([this](const Ask& ask) { return call(ask, host_.admin_token()); });
   }
 }
 
@@ -161,6 +175,7 @@ void World::strike() {
   if (roll < 60) {
     setting_.coverage.count("fault", "connection lost");
     random.pick(run_.agents)->connections().lose_one();
+    cast_.lose_connection();
   } else if (roll < 75) {
     const bool forgets = random.chance(500);
     setting_.coverage.count("fault", forgets ? "client forgets" : "client crashes");
@@ -202,6 +217,7 @@ void World::step() {
       agent->act();
     }
   }
+  cast_.act();
   const uint64_t turns = 1 + setting_.random.below(3);
   for (uint64_t n = 0; n < turns; ++n) {
     host_.pass_time();
@@ -210,11 +226,17 @@ void World::step() {
       host_.work_behind();
     }
     hooks_.pass_time();
-    admin_.read();
-    for (const auto& agent : run_.agents) {
-      agent->connections().read();
-    }
+    read();
   }
+}
+
+// All clients read what came.
+void World::read() {
+  admin_.read();
+  for (const auto& agent : run_.agents) {
+    agent->connections().read();
+  }
+  cast_.read();
 }
 
 // Lets all that goes on go on; false when it does not come to rest.
@@ -226,10 +248,7 @@ bool World::settle() {
     host_.pass_time();
     host_.turn();
     hooks_.pass_time();
-    admin_.read();
-    for (const auto& agent : run_.agents) {
-      agent->connections().read();
-    }
+    read();
     setting_.clock.advance(base::milliseconds(1));
     if (n > 3 && !behind && !host_.has_work()) {
       return true;
@@ -262,6 +281,7 @@ void World::finish() {
     for (const auto& agent : run_.agents) {
       agent->drain();
     }
+    cast_.drain();
     if (!settle()) {
       run_.fail("rest", "the broker does not come to rest");
       return;
@@ -273,7 +293,7 @@ void World::finish() {
         agent->jobs().ask();
       }
       settle();
-      if (run_.fault || (admin_.is_idle() && verdict.is_settled())) {
+      if (run_.fault || (admin_.is_idle() && verdict.is_settled() && cast_.is_idle())) {
         break;
       }
     }
@@ -283,6 +303,7 @@ void World::finish() {
     read_dead_letters();
   }
   verdict.judge();
+  cast_.judge();
   if (!run_.fault) {
     judge_history();
   }
@@ -348,6 +369,7 @@ void World::judge_rest() {
     agent->connections().hang_up();
   }
   admin_.hang_up();
+  cast_.hang_up();
   settle();
   setting_.clock.advance(base::minutes(10));  // A call over MCP is kept for its client for a while.
   settle();
@@ -403,6 +425,7 @@ Result World::run() {
   }
   run_.agents.clear();
   admin_.hang_up();
+  cast_.hang_up();
   return result;
 }
 
@@ -413,8 +436,11 @@ Result run(const Options& options) {
 }
 
 std::string replay_command(const Options& options) {
-  return text("parley_sim {} --seed {} --steps {}", options.greedy ? "--greedy" : "--edge",
-              options.seed, options.steps);
+  const auto canaries = all_role_canaries();
+  const auto at = std::ranges::find(canaries, options.canary, &RoleCanaryInfo::canary);
+  return text("parley_sim {} --seed {} --steps {}{}{}", options.greedy ? "--greedy" : "--edge",
+              options.seed, options.steps, at == canaries.end() ? "" : " --canary ",
+              at == canaries.end() ? "" : at->name);
 }
 
 }  // namespace parley::edge_sim

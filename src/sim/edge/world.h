@@ -8,6 +8,7 @@
 
 #include "sim/coverage.h"
 #include "sim/edge/run_state.h"
+#include "sim/roles/canaries.h"
 
 namespace parley::edge_sim {
 
@@ -16,6 +17,7 @@ struct Options {
   uint32_t steps = 300;
   bool verbose = false;
   bool greedy = false;  // With greedy agents and bystanders instead: sim/greed/greed.h.
+  RoleCanary canary = RoleCanary::none;
 };
 
 struct Result {
