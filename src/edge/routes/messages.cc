@@ -177,9 +177,13 @@ std::string flag_delivery(const core::Flag& flag) {
   std::string text;
   JsonWriter out(text);
   out.object().key("id").uuid(flag.message).key("seq").number(flag.record.n);
-  out.key("recipient_count").number(uint64_t{1}).key("deliveries").array().object();
+  const std::string_view state =
+      core::state_name(flag.is_open() ? core::State::queued : core::State::acked);
+  out.key("recipient_count").number(uint64_t{1});
+  render_states({{state, 1}}, out);
+  out.key("deliveries").array().object();
   out.key("receiver").plain("moderators");
-  out.key("state").plain(flag.is_open() ? "queued" : "acked");
+  out.key("state").plain(state);
   out.key("since").time(flag.is_open() ? flag.since : flag.resolved_at);
   out.key("attempts").number(uint64_t{0}).end_object().end_array().end_object();
   return text;
