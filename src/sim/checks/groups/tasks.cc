@@ -120,7 +120,9 @@ void TaskChecks::check_forgotten(const Step& step) {
   const core::Tasks& tasks = step.after.tables().tasks;
   Holdings holdings;
   for (const auto& [began, task] : tasks.all()) {
-    holdings.kept[task.director] += task.is_open() ? 0 : 1;
+    // One that ends as it is given, for a full inbox, was open when another went for it.
+    const bool had_ended = !task.is_open() && task.message != step.entry.seq;
+    holdings.kept[task.director] += had_ended ? 1 : 0;
   }
   for (const auto& [name, given] : model_.tasks) {
     const auto& [director, id, thread] = name;
