@@ -71,6 +71,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::approval_again, "approval_again", Check::approval},
     {Canary::approval_for_another, "approval_for_another", Check::approval},
     {Canary::approval_never_expires, "approval_never_expires", Check::approval},
+    {Canary::held_passes, "held_passes", Check::approval},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -139,6 +140,9 @@ bool alter_envelope(Canary canary, const ReadBy& by, core::Envelope& e) {
              !core::asks(e.kind) && e.receivers.front() == "*") {
     e.kind = core::Kind::broadcast;  // A roll call leaves dead letters.
     e.requires_ack = true;
+  } else if (canary == Canary::held_passes && e.needs_approval == core::NeedsApproval::message) {
+    e.needs_approval = core::NeedsApproval::nothing;
+    e.confidence_ppm = 1'000'000;
   } else if (canary == Canary::tie_by_node && by.node == 0) {
     std::ranges::reverse(e.receivers);
   } else {

@@ -91,6 +91,7 @@ enum class Canary : uint8_t {
   approval_again,
   approval_for_another,
   approval_never_expires,
+  held_passes,
   pause_ignored,
   lock_order_ignored,
   lock_given_twice,

@@ -64,6 +64,7 @@ class Seat final : public node::Outlet {
       checker_.add_report(report);
     }
     workload_.saw(entry, altered, named);
+    show_approval(entry, outcome);
     outbox_sender.add(node->machine(), effects);
   }
 
@@ -71,6 +72,18 @@ class Seat final : public node::Outlet {
     checker_.refused(number_, ticket, error);
     if (const auto at = telling.find(ticket); at != telling.end()) {
       outbox_sender.put_off(at->second, setting_.clock.now());
+    }
+  }
+
+  // People find in their list what waits for them.
+  void show_approval(const core::Entry& entry, const core::Outcome& outcome) {
+    const core::Workspace* const workspace = node->machine().find(entry.workspace);
+    if (!outcome || workspace == nullptr || workspace->tables().approvals.all().empty()) {
+      return;
+    }
+    const core::Approval& newest = workspace->tables().approvals.all().rbegin()->second;
+    if (newest.record == entry.seq) {
+      workload_.saw_approval(entry.workspace, newest);
     }
   }
 
@@ -556,6 +569,16 @@ void World::drain() {
         if (session.status == core::SessionStatus::paused) {
           asks.push_back(Ask{id, std::string(core::broker_name),
                              core::ChangeSession{session.id, core::SessionAct::resume}});
+        }
+      }
+      for (const auto& [number, approval] : t.approvals.all()) {
+        if (approval.is_open() && approval.held.n != 0) {
+          asks.push_back(Ask{id, approval.asker,
+                             core::DecideApproval{.id = number,
+                                                  .digest = approval.digest,
+                                                  .decision = core::ApprovalDecision::withdraw,
+                                                  .comment = {},
+                                                  .modification = {}}});
         }
       }
       t.messages.each_delivery([&](core::DeliveryRef ref, const core::Delivery& delivery) {

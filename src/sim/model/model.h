@@ -125,7 +125,7 @@ struct Model {
   bool may_be_free(const Step& step, const SentMessage& sent, const Delivery& delivery) const;
   // True when its session is paused.
   bool is_paused(const SentMessage& sent) const;
-  // True when its session is paused or was before this entry.
+  // True when its session is paused or was before this entry, or people decide on it, or did.
   bool is_held_up(const SentMessage& sent) const;
   // The delivery waits again, and the message has a new time to live.
   void revive(const Step& step, SentMessage& sent, Delivery& delivery) const;

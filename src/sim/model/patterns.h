@@ -24,6 +24,8 @@ struct Request {
   bool is_stage = false;  // It is one stage of a pipeline.
   bool failed = false;    // For all receivers, in the entry at hand.
   bool pauses = false;    // Before it is sent again.
+  Seq held{};  // It, or the answer to it, which waits for people: its timer stands still.
+  core::Duration left{};  // Of the timer, while it stands still.
 };
 
 enum class Answer : uint8_t { none, good, bad, failed };

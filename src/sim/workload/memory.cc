@@ -40,6 +40,14 @@ void Memory::saw(const core::Entry& entry, const core::Outcome& outcome,
   }
 }
 
+void Memory::saw_approval(core::WorkspaceId workspace, const core::Approval& approval) {
+  const Waiting seen{workspace, approval.id, approval.digest, approval.asker};
+  std::deque<Waiting>& list = approval.held.n != 0 ? waiting : asked;
+  if (std::ranges::find(list, seen) == list.end()) {  // Each node tells of it.
+    remember(list, seen, 24);
+  }
+}
+
 void Memory::saw_message(core::Seq seq, const core::Send& send) {
   const core::Envelope& e = send.envelope;
   ids[seq] = e.id;

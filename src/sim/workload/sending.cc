@@ -20,6 +20,7 @@ Command Workload::some_send(Ask& ask) {
   some_occasion(ask, send, sent);
   some_absence(send, sent);
   core::Envelope& e = send.envelope;
+  some_wish(e);
   // The same task again goes to the same agent or to another. Its specialist reports on it.
   if (random.chance(350)) {
     e.task = keep(text("k{}", random.below(4)));
@@ -190,6 +191,21 @@ void Workload::some_absence(core::Send& send, const Memory::Sent& sent) {
   }
   if (random.chance(200)) {
     send.envelope.action = "write";
+  }
+}
+
+// What people have to approve first.
+void Workload::some_wish(core::Envelope& e) {
+  Random& random = setting_.random;
+  constexpr std::array<int32_t, 4> confidences = {-1, 300'000, 600'000, 900'000};
+  const bool is_answer = e.kind == core::Kind::response;
+  if (is_answer || (core::asks(e.kind) && random.chance(250))) {
+    e.confidence_ppm = random.pick(confidences);
+  }
+  if (core::asks(e.kind) && random.chance(100)) {
+    e.needs_approval = core::NeedsApproval::answer;
+  } else if (random.chance(is_answer ? 100 : 40)) {
+    e.needs_approval = core::NeedsApproval::message;
   }
 }
 

@@ -19,6 +19,7 @@ core::StreamId stream_of(const Step& step, const core::Delivery& actual) {
 
 void DeliveryChecks::begin() {
   for (auto& [seq, sent] : model_.messages) {
+    sent.passage_before = sent.passage;
     for (Delivery& delivery : sent.deliveries) {
       delivery.state_before = delivery.state;
       delivery.due_before = delivery.due;
@@ -53,6 +54,12 @@ void DeliveryChecks::on_deliver(const Step& step, const NamedEffect& effect) {
       model_.is_paused(sent) && at->second.was_paused) {
     model_.fail(Check::session, step,
                 named(effect.message, effect.receiver) + " is handed out inside a paused session");
+  }
+  if (sent.passage != Passage::open) {
+    model_.fail(Check::approval, step,
+                named(effect.message, effect.receiver) + " is handed out, and " +
+                    (sent.passage == Passage::held ? "people have not decided on it"
+                                                   : "people have not allowed it"));
   }
   const auto* read = done<core::Read>(step);
   const bool by_name = read != nullptr && model_.is_target(step, read->target, sent, *delivery);

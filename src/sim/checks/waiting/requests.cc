@@ -86,8 +86,67 @@ void RequestChecks::end_failed(const Step& step) {
   }
 }
 
+void RequestChecks::stop_timer(Seq seq, Seq held) {
+  if (seq == held) {
+    receipts_.stop_timer(seq);
+  }
+  const auto at = model_.requests.find(seq);
+  if (at == model_.requests.end() || at->second.held.n != 0) {
+    return;
+  }
+  at->second.held = held;
+  at->second.left = at->second.due - model_.now;
+  at->second.due = base::time_max;
+  model_.coverage.count("timer", seq == held ? "of what waits itself" : "stopped");
+}
+
+void RequestChecks::start_timer(Seq seq, Seq held) {
+  if (seq == held) {
+    receipts_.start_timer(seq);
+  }
+  const auto at = model_.requests.find(seq);
+  if (at != model_.requests.end() && at->second.held == held) {
+    at->second.held = {};
+    at->second.due = model_.now + at->second.left;
+    model_.coverage.count("timer", "goes on");
+  }
+}
+
+bool RequestChecks::is_held_by(Seq request, const std::string& sender) const {
+  const auto at = model_.requests.find(request);
+  const auto answer =
+      at == model_.requests.end() ? model_.messages.end() : model_.messages.find(at->second.held);
+  return answer != model_.messages.end() && answer->second.sender == sender;
+}
+
+RequestChecks::Waits RequestChecks::waits_for(Seq request, Seq held) const {
+  const auto at = model_.requests.find(request);
+  if (at == model_.requests.end()) {
+    return receipts_.is_awaited(request) ? Waits::for_others : Waits::no_more;
+  }
+  return at->second.held == held ? Waits::for_this : Waits::for_others;
+}
+
+void RequestChecks::expect_notice(const std::string& sender) {
+  unreported_[sender] += model_.is_registered(sender) ? 1 : 0;
+}
+
+// People do not allow the only answer that it could have.
+void RequestChecks::on_failed(const NamedEffect& effect) {
+  const auto at = model_.requests.find(effect.message);
+  if (!at->second.is_stage) {
+    expect_notice(at->second.sender);
+  }
+  model_.messages.at(effect.message).timed_out = true;
+  model_.requests.erase(at);
+}
+
 void RequestChecks::on_timed_out(const Step& step, const NamedEffect& effect) {
   const auto at = model_.requests.find(effect.message);
+  if (at != model_.requests.end() && effect.is_final && failing_.erase(effect.message) > 0) {
+    on_failed(effect);
+    return;
+  }
   if (at == model_.requests.end() || at->second.due > model_.now ||
       (at->second.failed && model_.messages.at(effect.message).has_failed())) {
     model_.fail(Check::wait, step, text("{} times out, and should not", effect.message.n));
@@ -181,6 +240,7 @@ void RequestChecks::check_notices(const Step& step) {
 void RequestChecks::check_overdue(const Step& step) {
   pipelines_.check(step);
   check_overdue_requests(step);
+  check_failing(step);
   receipts_.check(step);
   scatters_.check(step);
 }
@@ -199,6 +259,12 @@ void RequestChecks::check_overdue_requests(const Step& step) {
     if (request.due <= model_.now) {
       model_.fail(Check::wait, step, text("request {} is overdue", seq.n));
     }
+  }
+}
+
+void RequestChecks::check_failing(const Step& step) {
+  for (const Seq seq : std::exchange(failing_, {})) {
+    model_.fail(Check::wait, step, text("request {} has no answer to come, and goes on", seq.n));
   }
 }
 
