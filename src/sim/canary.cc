@@ -106,6 +106,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::duplicate_unmarked, "duplicate_unmarked", Check::wait},
     {Canary::miscounted, "miscounted", Check::recount},
     {Canary::wrong_victim, "wrong_victim", Check::share},
+    {Canary::timer_runs, "timer_runs", Check::wait},
     {Canary::door_too_narrow, "door_too_narrow", Check::advice},
 });
 

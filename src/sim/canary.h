@@ -113,6 +113,7 @@ enum class Canary : uint8_t {
   duplicate_unmarked,
   miscounted,
   wrong_victim,
+  timer_runs,
   door_too_narrow,
 };
 

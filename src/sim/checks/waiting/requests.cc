@@ -240,7 +240,7 @@ void RequestChecks::check_notices(const Step& step) {
 void RequestChecks::check_overdue(const Step& step) {
   pipelines_.check(step);
   check_overdue_requests(step);
-  check_failing(step);
+  check_timers(step);
   receipts_.check(step);
   scatters_.check(step);
 }
@@ -262,9 +262,22 @@ void RequestChecks::check_overdue_requests(const Step& step) {
   }
 }
 
-void RequestChecks::check_failing(const Step& step) {
+// What is waited for is due when the broker says.
+void RequestChecks::check_timers(const Step& step) {
   for (const Seq seq : std::exchange(failing_, {})) {
     model_.fail(Check::wait, step, text("request {} has no answer to come, and goes on", seq.n));
+  }
+  for (const auto& [seq, request] : model_.requests) {
+    const core::PendingRequest* const row = step.after.tables().pending.find_request(seq);
+    if (row == nullptr) {
+      model_.fail(Check::wait, step, text("request {} is waited for, and is over", seq.n));
+      return;
+    }
+    const Time due = step.stopped_runs && request.held.n != 0 ? model_.now + row->left : row->due;
+    if (due != request.due) {
+      model_.fail(Check::wait, step,
+                  text("request {} is due at {}, should be at {}", seq.n, due.us, request.due.us));
+    }
   }
 }
 

@@ -57,7 +57,7 @@ class RequestChecks {
 
  private:
   void check_overdue_requests(const Step& step);
-  void check_failing(const Step& step);
+  void check_timers(const Step& step);
   void on_failed(const NamedEffect& effect);
   void ask_again(const Step& step, SentMessage& sent);
   std::optional<core::Duration> pause_of(Seq message, const Request& request) const;
