@@ -92,6 +92,8 @@ enum class Canary : uint8_t {
   approval_for_another,
   approval_never_expires,
   held_passes,
+  failure_passes,
+  tries_hurried,
   pause_ignored,
   lock_order_ignored,
   lock_given_twice,

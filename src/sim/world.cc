@@ -126,6 +126,7 @@ class World {
   Seat* some_node();
 
   void finish();
+  void withdraw_approvals();
   void quiesce();
   void drain();
   void choose_rates();
@@ -505,6 +506,7 @@ void World::finish() {
       start(*seat);
     }
   }
+  withdraw_approvals();
   quiesce();
   if (!verdict_.failed()) {
     drain();
@@ -530,6 +532,30 @@ void World::finish() {
   const auto full = core::Machine::restore(checker_.machine().snapshot());
   if (!full || full->snapshot() != checker_.machine().snapshot()) {
     verdict_.fail(Check::snapshot, "the last state does not restore to itself");
+  }
+}
+
+// Who asked people takes that back, so that nobody is reminded of it for ever.
+void World::withdraw_approvals() {
+  std::vector<Ask> asks;
+  for (const auto& [id, workspace] : checker_.machine().workspaces()) {
+    for (const auto& [number, approval] : workspace.tables().approvals.all()) {
+      if (approval.is_open()) {
+        asks.push_back(Ask{id, approval.asker,
+                           core::DecideApproval{.id = number,
+                                                .digest = approval.digest,
+                                                .decision = core::ApprovalDecision::withdraw,
+                                                .comment = {},
+                                                .modification = {}}});
+      }
+    }
+  }
+  for (const Ask& asked : asks) {
+    ask(*seats_.front(), asked);
+    step(*seats_.front());
+    if (verdict_.failed() || seats_.front()->node == nullptr) {
+      return;
+    }
   }
 }
 
@@ -562,6 +588,7 @@ void World::quiesce() {
 void World::drain() {
   constexpr int rounds_max = 60;
   for (int round = 0; round < rounds_max && checker_.unsettled() > 0; ++round) {
+    withdraw_approvals();
     std::vector<Ask> asks;
     for (const auto& [id, workspace] : checker_.machine().workspaces()) {
       const core::Tables& t = workspace.tables();
@@ -569,16 +596,6 @@ void World::drain() {
         if (session.status == core::SessionStatus::paused) {
           asks.push_back(Ask{id, std::string(core::broker_name),
                              core::ChangeSession{session.id, core::SessionAct::resume}});
-        }
-      }
-      for (const auto& [number, approval] : t.approvals.all()) {
-        if (approval.is_open() && approval.held.n != 0) {
-          asks.push_back(Ask{id, approval.asker,
-                             core::DecideApproval{.id = number,
-                                                  .digest = approval.digest,
-                                                  .decision = core::ApprovalDecision::withdraw,
-                                                  .comment = {},
-                                                  .modification = {}}});
         }
       }
       t.messages.each_delivery([&](core::DeliveryRef ref, const core::Delivery& delivery) {

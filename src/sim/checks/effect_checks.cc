@@ -72,6 +72,7 @@ void EffectChecks::learn_message(const Step& step, const core::Send& command) {
     receivers_.check_receivers(step, command);
   }
   requests_.begin(step, command);
+  tries_.learn_message(step, command);
   held_.learn_message(step, command);
 }
 
@@ -83,10 +84,12 @@ void EffectChecks::observe_effects(const Step& step) {
   bool resolved = command == nullptr || dead_letters_.learn_resolved(step, *command, later);
   for (const NamedEffect& effect : step.effects) {
     held_.before(step, effect);
+    tries_.before(effect);
     on(step, effect);
     later = later.subspan(1);
     resolved = resolved || dead_letters_.learn_resolved(step, *command, later);
   }
+  tries_.finish(step);
   held_.finish(step);
   if (!resolved) {
     model_.fail(Check::letter, step, "resolved a dead letter that was never told of");

@@ -71,6 +71,7 @@ struct SentMessage {
   Passage passage = Passage::open;
   Passage passage_before = Passage::open;  // As it was before the entry.
   bool was_held = false;                   // Late subscribers do not get it.
+  bool is_superseded = false;              // A failure that reaches nobody: there is another try.
   Seq question;                            // That it answers, if people decide on it.
   int32_t approve_below = 0;               // People decide on answers that are less sure.
   bool timed_out = false;      // No one waits for its answer any more.

@@ -26,6 +26,7 @@ struct Request {
   bool pauses = false;    // Before it is sent again.
   Seq held{};  // It, or the answer to it, which waits for people: its timer stands still.
   core::Duration left{};  // Of the timer, while it stands still.
+  bool reported = false;  // Its receiver said that this try has failed.
 };
 
 enum class Answer : uint8_t { none, good, bad, failed };

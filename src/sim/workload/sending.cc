@@ -100,20 +100,26 @@ void Workload::answer(Ask& ask, core::Send& send, Memory::Sent& sent) {
   core::Envelope& e = send.envelope;
   const bool on_stage = !memory_.stages_held.empty() && random.chance(250);
   const bool on_chain = !on_stage && !memory_.passed_on_held.empty() && random.chance(400);
+  const bool on_try = !on_stage && !on_chain && !memory_.tried_held.empty() && random.chance(400);
   const Memory::Held question = on_stage   ? memory_.stages_held.back()
                                 : on_chain ? memory_.passed_on_held.back()
+                                : on_try   ? memory_.tried_held.back()
                                            : some_held();
   if (on_stage) {
     memory_.stages_held.pop_back();
   } else if (on_chain) {
     memory_.passed_on_held.pop_back();
+  } else if (on_try) {
+    memory_.tried_held.pop_back();
   }
   send.gathering.reset();
   send.later_stages.clear();
   sent.body.resize(std::min<size_t>(sent.body.size(), 100));  // Any next stage takes that.
   e.kind = core::Kind::response;
   e.status = on_stage && random.chance(850) ? core::Status::success
+             : on_try && random.chance(800) ? core::Status::error
                                             : static_cast<core::Status>(random.below(5));
+  e.is_recoverable = random.chance(800);
   e.in_reply_to = random.chance(50) ? new_id() : question.id;
   if (random.chance(300)) {  // Where it was asked.
     sent.thread = memory_.threads[question.message];

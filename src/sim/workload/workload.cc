@@ -131,12 +131,14 @@ Command Workload::some_approval(Ask& ask) {
   ask.workspace = random.chance(900) ? asked.workspace : ask.workspace;
   command.id = asked.approval;
   command.digest[0] = random.chance(800) ? 0 : 1;
-  command.decision = static_cast<core::ApprovalDecision>(random.below(4));
+  command.decision = random.chance(400) ? core::ApprovalDecision::approve
+                                        : static_cast<core::ApprovalDecision>(random.below(4));
   command.modification = command.decision == core::ApprovalDecision::modify ? "less" : "";
   const bool withdraws = command.decision == core::ApprovalDecision::withdraw;
-  ask.actor = withdraws || random.chance(200) ? some_agent()
-              : random.chance(700)            ? moderator_
-                                              : "admin";
+  ask.actor = withdraws || random.chance(200)                    ? some_agent()
+              : !former_moderator_.empty() && random.chance(400) ? former_moderator_
+              : random.chance(700)                               ? moderator_
+                                                                 : "admin";
   return command;
 }
 
@@ -145,6 +147,7 @@ Command Workload::some_approver(Ask& ask) {
   command.name = keep(agent_name(setting_.random.below(agents)));
   command.kind = core::PrincipalKind::human;
   command.rights = {"moderator", "approver", "maintainer"};
+  former_moderator_ = moderator_;
   moderator_ = command.name;
   ask.actor = std::string(core::broker_name);
   return command;

@@ -91,7 +91,8 @@ class Workload {
   Setting& setting_;
   std::deque<std::string> texts_;  // Of the command that was asked last.
   Memory memory_;
-  std::string moderator_;          // The last one that was made.
+  std::string moderator_;         // The last one that was made,
+  std::string former_moderator_;  // And the one before.
   uint64_t next_id_ = 1;
   uint64_t next_stream_ = 1;
 };

@@ -61,6 +61,11 @@ void DeliveryChecks::on_deliver(const Step& step, const NamedEffect& effect) {
                     (sent.passage == Passage::held ? "people have not decided on it"
                                                    : "people have not allowed it"));
   }
+  if (sent.is_superseded) {
+    model_.fail(Check::wait, step,
+                named(effect.message, effect.receiver) +
+                    " is handed out, a failure after which there is another try");
+  }
   const auto* read = done<core::Read>(step);
   const bool by_name = read != nullptr && model_.is_target(step, read->target, sent, *delivery);
   // A message that the client had before its stream was opened overtakes nothing.

@@ -317,7 +317,7 @@ bool ReceiverChecks::is_away_for(const Step& step, const std::string& name) cons
     const auto request = model_.requests.find(effect.message);
     if (effect.kind == NamedEffect::Kind::timed_out && name != step.entry.actor &&
         request != model_.requests.end() && request->second.held.n == 0 &&
-        model_.messages.contains(effect.message) &&
+        !request->second.reported && model_.messages.contains(effect.message) &&
         model_.asked_alone(model_.messages.at(effect.message)) == name &&
         is_missed(model_, name, request->second)) {
       principal.miss(request->second.sender);

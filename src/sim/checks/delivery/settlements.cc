@@ -159,7 +159,8 @@ void SettlementChecks::check_failure(const Step& step, const NamedEffect& effect
     return;
   }
   if (letter == nullptr &&
-      (is_superseded(model_, step, effect.message, effect.receiver) || is_withdrawn(sent))) {
+      (is_superseded(model_, step, effect.message, effect.receiver) || is_withdrawn(sent) ||
+       (sent.is_superseded && sent.seq == step.entry.seq))) {
     return;
   }
   if (letter == nullptr || letter->message != effect.message ||

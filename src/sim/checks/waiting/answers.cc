@@ -123,7 +123,7 @@ void AnswerChecks::note_failure(Seq message, const std::string& receiver) {
 void AnswerChecks::forget_answer_to(Seq message) {
   if (question_ && (question_->seq == message ||
                     (!question_->chain.empty() && question_->chain.back().first == message))) {
-    question_.reset();
+    question_->has_known_mark = false;
   }
 }
 
@@ -152,7 +152,7 @@ void AnswerChecks::check_mark(const Step& step) {
   const core::Messages& messages = step.after.tables().messages;
   const core::MessageRef answer =
       question_ ? messages.find(question_->answer) : core::MessageRef{core::none};
-  if (answer == core::none) {
+  if (answer == core::none || !question_->has_known_mark) {
     return;
   }
   const Seq first = question_->chain.empty() ? question_->seq : question_->chain.back().first;

@@ -25,6 +25,11 @@ class AnswerChecks {
   }
   // The answer of this entry waits for people: it ends nothing yet.
   void put_off() { put_off_ = std::exchange(question_, {}); }
+  // The answer of this entry reaches nobody.
+  void drop() {
+    question_.reset();
+    put_off_.reset();
+  }
   // People have allowed the answer, which its sender gave before. It ends now what it would have
   // ended then.
   void pass_on(const SentMessage& answer, const std::string& by, core::Status status,
@@ -67,6 +72,7 @@ class AnswerChecks {
     Seq answer{};
     bool is_allowed = false;  // The answer waited for people, who allow it now.
     bool is_modified = false;
+    bool has_known_mark = true;  // Else it came just before the end of what it answers, or after.
     // The requests that were passed on to come to it and by whom, the newest first. The same answer
     // answers them.
     std::vector<std::pair<Seq, std::string>> chain{};

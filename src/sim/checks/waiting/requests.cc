@@ -94,6 +94,7 @@ void RequestChecks::stop_timer(Seq seq, Seq held) {
   if (at == model_.requests.end() || at->second.held.n != 0) {
     return;
   }
+  begin_pause(seq, at->second);  // Time passes before an answer comes.
   at->second.held = held;
   at->second.left = at->second.due - model_.now;
   at->second.due = base::time_max;
@@ -110,6 +111,31 @@ void RequestChecks::start_timer(Seq seq, Seq held) {
     at->second.due = model_.now + at->second.left;
     model_.coverage.count("timer", "goes on");
   }
+}
+
+bool RequestChecks::try_again(Seq seq, const std::string& by) {
+  const auto at = model_.requests.find(seq);
+  if (at == model_.requests.end()) {
+    return false;
+  }
+  Request& request = at->second;
+  const SentMessage& asked = model_.messages.at(seq);
+  const bool is_tried = asked.dialect == core::Dialect::superprompt && request.held.n == 0 &&
+                        model_.asked_alone(asked) == by;
+  const auto pause = is_tried ? pause_of(seq, request, model_.rules) : std::nullopt;
+  if (!pause) {
+    model_.coverage.count("failure", is_tried ? "of the last try" : "passed on");
+    return false;
+  }
+  model_.coverage.count("failure", text("of try {}", request.retries + 1));
+  begin_pause(seq, request);
+  model_.coverage.count("failure", request.pauses ? "in the pause" : "tried again");
+  if (!request.pauses) {  // Else its time was over before, and the pause goes on.
+    request.pauses = true;
+    request.due = model_.now + *pause;
+  }
+  request.reported = true;
+  return true;
 }
 
 bool RequestChecks::is_held_by(Seq request, const std::string& sender) const {
@@ -153,13 +179,15 @@ void RequestChecks::on_timed_out(const Step& step, const NamedEffect& effect) {
     return;
   }
   Request& request = at->second;
-  const std::optional<core::Duration> pause = pause_of(effect.message, request);
+  const std::optional<core::Duration> pause = pause_of(effect.message, request, model_.rules);
   const bool hurried = pause && pause->us > 0 && !request.pauses;
   if (hurried || pause.has_value() == effect.is_final) {
     model_.fail(Check::wait, step, text("{} is given up, or not, as it should", effect.message.n));
   }
   model_.coverage.count("timeout", effect.is_final ? "final" : "retried");
-  presence_.note_unanswered(step, effect.message, request);
+  if (!request.reported) {
+    presence_.note_unanswered(step, effect.message, request);
+  }
   if (effect.is_final) {
     unreported_[request.sender] +=
         !request.is_stage && model_.is_registered(request.sender) ? 1 : 0;
@@ -169,6 +197,7 @@ void RequestChecks::on_timed_out(const Step& step, const NamedEffect& effect) {
   }
   ++request.retries;
   request.pauses = false;
+  request.reported = false;
   request.due = model_.now + request.timeout;
   ask_again(step, model_.messages.at(effect.message));
 }
@@ -203,26 +232,27 @@ void RequestChecks::ask_again(const Step& step, SentMessage& sent) {
 }
 
 // How long the broker pauses before it asks once more. Nothing: it does not ask again.
-std::optional<core::Duration> RequestChecks::pause_of(Seq message, const Request& request) const {
+std::optional<core::Duration> RequestChecks::pause_of(Seq message, const Request& request,
+                                                      const core::Rules& rules) const {
   const SentMessage& sent = model_.messages.at(message);
   if (request.on_timeout != core::OnTimeout::retry) {
     return std::nullopt;
   }
   if (sent.dialect == core::Dialect::collab) {
-    const core::Delays& delays = model_.rules.collab_retry_delays;
+    const core::Delays& delays = rules.collab_retry_delays;
     return sent.topic.empty() && request.retries < delays.count
                ? std::optional(delays.pauses[request.retries])
                : std::nullopt;
   }
   if (sent.dialect == core::Dialect::superprompt) {
-    const core::Delays& delays = model_.rules.superprompt_retry_delays;
-    const uint64_t max = std::min(delays.count, model_.rules.superprompt_retries_max);
+    const core::Delays& delays = rules.superprompt_retry_delays;
+    const uint64_t max = std::min(delays.count, rules.superprompt_retries_max);
     return sent.topic.empty() && request.retries < max
                ? std::optional(delays.pauses[request.retries])
                : std::nullopt;
   }
-  return request.retries < model_.rules.flow_request_retries ? std::optional(core::Duration{})
-                                                             : std::nullopt;
+  return request.retries < rules.flow_request_retries ? std::optional(core::Duration{})
+                                                      : std::nullopt;
 }
 
 void RequestChecks::check_notices(const Step& step) {
@@ -241,6 +271,7 @@ void RequestChecks::check_overdue(const Step& step) {
   pipelines_.check(step);
   check_overdue_requests(step);
   check_timers(step);
+  rules_ = model_.rules;
   receipts_.check(step);
   scatters_.check(step);
 }
@@ -250,15 +281,20 @@ void RequestChecks::check_overdue_requests(const Step& step) {
     return;
   }
   for (auto& [seq, request] : model_.requests) {
-    const auto pause = pause_of(seq, request);
-    if (request.due <= model_.now && pause && pause->us > 0 && !request.pauses) {
-      request.pauses = true;
-      request.due = model_.now + *pause;
-      model_.coverage.count("timeout", "paused");
-    }
+    begin_pause(seq, request);
     if (request.due <= model_.now) {
       model_.fail(Check::wait, step, text("request {} is overdue", seq.n));
     }
+  }
+}
+
+// Where its time is over, the broker may pause before it asks once more.
+void RequestChecks::begin_pause(Seq seq, Request& request) {
+  const auto pause = pause_of(seq, request, rules_);
+  if (request.due <= model_.now && pause && pause->us > 0 && !request.pauses) {
+    request.pauses = true;
+    request.due = model_.now + *pause;
+    model_.coverage.count("timeout", "paused");
   }
 }
 
@@ -272,6 +308,12 @@ void RequestChecks::check_timers(const Step& step) {
     if (row == nullptr) {
       model_.fail(Check::wait, step, text("request {} is waited for, and is over", seq.n));
       return;
+    }
+    if (row->retries != request.retries || row->pauses != request.pauses) {
+      model_.fail(Check::wait, step,
+                  text("request {} was tried {} times again{}, should be {}{}", seq.n, row->retries,
+                       row->pauses ? " and pauses" : "", request.retries,
+                       request.pauses ? " and pause" : ""));
     }
     const Time due = step.stopped_runs && request.held.n != 0 ? model_.now + row->left : row->due;
     if (due != request.due) {

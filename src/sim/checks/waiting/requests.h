@@ -37,6 +37,8 @@ class RequestChecks {
   // people, and goes on with what was left then.
   void stop_timer(Seq request, Seq held);
   void start_timer(Seq request, Seq held);
+  // Its receiver `by` reports a failure that another try may mend. False: there is no other try.
+  bool try_again(Seq request, const std::string& by);
   // True when the request stands still for an answer of this agent.
   bool is_held_by(Seq request, const std::string& sender) const;
   // What is waited for, of a request whose answer `held` people do not allow.
@@ -58,9 +60,11 @@ class RequestChecks {
  private:
   void check_overdue_requests(const Step& step);
   void check_timers(const Step& step);
+  void begin_pause(Seq seq, Request& request);
   void on_failed(const NamedEffect& effect);
   void ask_again(const Step& step, SentMessage& sent);
-  std::optional<core::Duration> pause_of(Seq message, const Request& request) const;
+  std::optional<core::Duration> pause_of(Seq message, const Request& request,
+                                         const core::Rules& rules) const;
 
   Model& model_;
   PresenceChecks& presence_;
@@ -69,6 +73,7 @@ class RequestChecks {
   ReceiptChecks receipts_{model_};
   std::map<std::string, int> unreported_;  // By sender: timeouts less notices of them.
   std::set<Seq> failing_;                  // Whose last answer people do not allow.
+  core::Rules rules_;                      // After the entry before: time passes by these.
 };
 
 }  // namespace parley::sim
