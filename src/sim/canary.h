@@ -94,6 +94,8 @@ enum class Canary : uint8_t {
   held_passes,
   failure_passes,
   tries_hurried,
+  extension_doubled,
+  extension_unbounded,
   pause_ignored,
   lock_order_ignored,
   lock_given_twice,

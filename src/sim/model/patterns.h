@@ -27,6 +27,8 @@ struct Request {
   Seq held{};  // It, or the answer to it, which waits for people: its timer stands still.
   core::Duration left{};  // Of the timer, while it stands still.
   bool reported = false;  // Its receiver said that this try has failed.
+  core::Duration extension{};  // What its receiver got beyond `timeout`.
+  Seq extended_at{};           // The entry that gave it the last of that.
 };
 
 enum class Answer : uint8_t { none, good, bad, failed };

@@ -67,6 +67,7 @@ class Workload {
   void work_on(const Memory::Held& question, Ask& ask, core::Send& send, Memory::Sent& sent);
   void some_absence(core::Send& send, const Memory::Sent& sent);
   void some_wish(core::Envelope& e);
+  void ask_for_time(Ask& ask, core::Send& send, Memory::Sent& sent);
   core::Command send_again(Ask& ask);
   std::vector<std::string> some_receivers();
 

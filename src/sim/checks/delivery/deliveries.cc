@@ -296,6 +296,13 @@ void DeliveryChecks::check_lease(const Step& step, const SentMessage& sent,
         core::default_lease(model_.rules_after(*set), model_.principals[delivery.receiver].dialect);
     due = actual.due == by_new ? by_new : due;
   }
+  // Who gets more time for a task has it for as long.
+  const auto request = model_.requests.find(sent.seq);
+  if (request != model_.requests.end() && request->second.extended_at == step.entry.seq &&
+      delivery.receiver == step.entry.actor) {
+    const core::Dialect own = model_.principals[delivery.receiver].dialect;
+    due = std::max({due, request->second.due, model_.now + core::default_lease(model_.rules, own)});
+  }
   if (actual.due > due && is_renewed(model_, step, sent, delivery)) {
     due = model_.now +
           core::default_lease(model_.rules, model_.principals[delivery.receiver].dialect);

@@ -86,6 +86,14 @@ void RequestChecks::end_failed(const Step& step) {
   }
 }
 
+// One that failed for all in this entry is over, and `end_failed` has not come to it yet.
+std::map<Seq, Request>::iterator RequestChecks::find_waiting(Seq seq) const {
+  const auto at = model_.requests.find(seq);
+  const bool is_over =
+      at != model_.requests.end() && at->second.failed && model_.messages.at(seq).has_failed();
+  return is_over ? model_.requests.end() : at;
+}
+
 void RequestChecks::stop_timer(Seq seq, Seq held) {
   if (seq == held) {
     receipts_.stop_timer(seq);
@@ -114,7 +122,7 @@ void RequestChecks::start_timer(Seq seq, Seq held) {
 }
 
 bool RequestChecks::try_again(Seq seq, const std::string& by) {
-  const auto at = model_.requests.find(seq);
+  const auto at = find_waiting(seq);
   if (at == model_.requests.end()) {
     return false;
   }
@@ -138,6 +146,22 @@ bool RequestChecks::try_again(Seq seq, const std::string& by) {
   return true;
 }
 
+void RequestChecks::extend(const Step& step, Seq seq, core::Duration more) {
+  Request& request = model_.requests.at(seq);
+  begin_pause(seq, request);
+  request.extension.us += more.us;
+  if (request.extension > model_.rules.superprompt_extension_max || more.us <= 0) {
+    model_.fail(Check::wait, step,
+                text("request {} is extended by {} us in all, at most {}", seq.n,
+                     request.extension.us, model_.rules.superprompt_extension_max.us));
+  }
+  // Who asks in the pause before the next try is still at work.
+  model_.coverage.count("extension", request.pauses ? "in the pause" : "given");
+  request.due = (request.pauses ? model_.now : request.due) + more;
+  request.pauses = false;
+  request.extended_at = step.entry.seq;
+}
+
 bool RequestChecks::is_held_by(Seq request, const std::string& sender) const {
   const auto at = model_.requests.find(request);
   const auto answer =
@@ -146,7 +170,7 @@ bool RequestChecks::is_held_by(Seq request, const std::string& sender) const {
 }
 
 RequestChecks::Waits RequestChecks::waits_for(Seq request, Seq held) const {
-  const auto at = model_.requests.find(request);
+  const auto at = find_waiting(request);
   if (at == model_.requests.end()) {
     return receipts_.is_awaited(request) ? Waits::for_others : Waits::no_more;
   }
@@ -314,6 +338,11 @@ void RequestChecks::check_timers(const Step& step) {
                   text("request {} was tried {} times again{}, should be {}{}", seq.n, row->retries,
                        row->pauses ? " and pauses" : "", request.retries,
                        request.pauses ? " and pause" : ""));
+    }
+    if (row->extended != request.extension) {
+      model_.fail(Check::wait, step,
+                  text("request {} got {} us more, should be {}", seq.n, row->extended.us,
+                       request.extension.us));
     }
     const Time due = step.stopped_runs && request.held.n != 0 ? model_.now + row->left : row->due;
     if (due != request.due) {

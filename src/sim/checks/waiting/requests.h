@@ -39,6 +39,8 @@ class RequestChecks {
   void start_timer(Seq request, Seq held);
   // Its receiver `by` reports a failure that another try may mend. False: there is no other try.
   bool try_again(Seq request, const std::string& by);
+  // Its receiver gets more time for it.
+  void extend(const Step& step, Seq request, core::Duration more);
   // True when the request stands still for an answer of this agent.
   bool is_held_by(Seq request, const std::string& sender) const;
   // What is waited for, of a request whose answer `held` people do not allow.
@@ -60,6 +62,7 @@ class RequestChecks {
  private:
   void check_overdue_requests(const Step& step);
   void check_timers(const Step& step);
+  std::map<Seq, Request>::iterator find_waiting(Seq seq) const;
   void begin_pause(Seq seq, Request& request);
   void on_failed(const NamedEffect& effect);
   void ask_again(const Step& step, SentMessage& sent);

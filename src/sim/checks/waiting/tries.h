@@ -12,7 +12,8 @@ namespace parley::sim {
 
 // Checks failures that another try may mend: while there are tries left, nobody gets such an
 // answer, and its sender gets the task again after the pause that is due. The last one passes on as
-// any answer. RequestChecks holds the tries to their number and their pauses.
+// any answer. RequestChecks holds the tries to their number and their pauses. Who has a task gets
+// more time for it, in all no more than the rule says.
 class TryChecks {
  public:
   TryChecks(Model& model, AnswerChecks& answers, RequestChecks& requests)
@@ -32,6 +33,8 @@ class TryChecks {
   };
 
   void judge();
+  void extend(const Step& step, const core::Envelope& envelope);
+  void check_refused(const Step& step) const;
 
   Model& model_;
   AnswerChecks& answers_;
