@@ -71,6 +71,11 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::approval_again, "approval_again", Check::approval},
     {Canary::approval_for_another, "approval_for_another", Check::approval},
     {Canary::approval_never_expires, "approval_never_expires", Check::approval},
+    {Canary::held_passes, "held_passes", Check::approval},
+    {Canary::failure_passes, "failure_passes", Check::wait},
+    {Canary::tries_hurried, "tries_hurried", Check::wait},
+    {Canary::extension_doubled, "extension_doubled", Check::wait},
+    {Canary::extension_unbounded, "extension_unbounded", Check::wait},
     {Canary::tie_by_node, "tie_by_node", Check::equal},
     {Canary::entry_skipped, "entry_skipped", Check::equal},
     {Canary::delivered_twice, "delivered_twice", Check::holder},
@@ -105,6 +110,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::duplicate_unmarked, "duplicate_unmarked", Check::wait},
     {Canary::miscounted, "miscounted", Check::recount},
     {Canary::wrong_victim, "wrong_victim", Check::share},
+    {Canary::timer_runs, "timer_runs", Check::wait},
     {Canary::door_too_narrow, "door_too_narrow", Check::advice},
 });
 
@@ -139,6 +145,13 @@ bool alter_envelope(Canary canary, const ReadBy& by, core::Envelope& e) {
              !core::asks(e.kind) && e.receivers.front() == "*") {
     e.kind = core::Kind::broadcast;  // A roll call leaves dead letters.
     e.requires_ack = true;
+  } else if (canary == Canary::extension_doubled && e.type == "timeout_extension_request") {
+    e.response_timeout.us *= 2;
+  } else if (canary == Canary::failure_passes && e.is_recoverable) {
+    e.is_recoverable = false;
+  } else if (canary == Canary::held_passes && e.needs_approval == core::NeedsApproval::message) {
+    e.needs_approval = core::NeedsApproval::nothing;
+    e.confidence_ppm = 1'000'000;
   } else if (canary == Canary::tie_by_node && by.node == 0) {
     std::ranges::reverse(e.receivers);
   } else {
@@ -161,6 +174,8 @@ constexpr auto added_rules = std::to_array<AddedRule>({
     {Canary::table_unshared, "share_percent", "100"},
     {Canary::tried_for_ever, "dead_letter_tries_max", "30"},
     {Canary::tries_ignored, "superprompt.retries_max", "7"},
+    {Canary::tries_hurried, "superprompt.retry_delays", "1ms,1ms,1ms,1ms,1ms"},
+    {Canary::extension_unbounded, "superprompt.extension_max", "24h"},
     {Canary::pass_skipped, "dead_letter_pass", "8760h"},
     {Canary::thread_closed_early, "thread_duration_max", "100ms"},
     {Canary::forgets_early, "settled_max", "0"},

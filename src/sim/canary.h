@@ -91,6 +91,11 @@ enum class Canary : uint8_t {
   approval_again,
   approval_for_another,
   approval_never_expires,
+  held_passes,
+  failure_passes,
+  tries_hurried,
+  extension_doubled,
+  extension_unbounded,
   pause_ignored,
   lock_order_ignored,
   lock_given_twice,
@@ -112,6 +117,7 @@ enum class Canary : uint8_t {
   duplicate_unmarked,
   miscounted,
   wrong_victim,
+  timer_runs,
   door_too_narrow,
 };
 

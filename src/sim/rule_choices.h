@@ -39,6 +39,7 @@ constexpr auto rule_choices = std::to_array<RuleChoice>({
     {"superprompt.lease", {"20ms", "300ms", "2s", "30m"}},
     {"superprompt.task_timeout", {"50ms", "900ms", "9s", "5m"}},
     {"superprompt.retry_delays", {"none", "10ms", "20ms,200ms", "1s,2s,4s"}},
+    {"superprompt.extension_max", {"0s", "1s", "10s", "1h"}},
     {"superprompt.retries_max", {"0", "1", "2", "3"}},
     {"violations_per_min", {"0", "1", "3", "60"}},
     {"squad.lease", {"20ms", "300ms", "2s", "30m"}},

@@ -64,6 +64,7 @@ class Seat final : public node::Outlet {
       checker_.add_report(report);
     }
     workload_.saw(entry, altered, named);
+    show_approval(entry, outcome);
     outbox_sender.add(node->machine(), effects);
   }
 
@@ -71,6 +72,18 @@ class Seat final : public node::Outlet {
     checker_.refused(number_, ticket, error);
     if (const auto at = telling.find(ticket); at != telling.end()) {
       outbox_sender.put_off(at->second, setting_.clock.now());
+    }
+  }
+
+  // People find in their list what waits for them.
+  void show_approval(const core::Entry& entry, const core::Outcome& outcome) {
+    const core::Workspace* const workspace = node->machine().find(entry.workspace);
+    if (!outcome || workspace == nullptr || workspace->tables().approvals.all().empty()) {
+      return;
+    }
+    const core::Approval& newest = workspace->tables().approvals.all().rbegin()->second;
+    if (newest.record == entry.seq) {
+      workload_.saw_approval(entry.workspace, newest);
     }
   }
 
@@ -113,6 +126,7 @@ class World {
   Seat* some_node();
 
   void finish();
+  void withdraw_approvals();
   void quiesce();
   void drain();
   void choose_rates();
@@ -492,6 +506,7 @@ void World::finish() {
       start(*seat);
     }
   }
+  withdraw_approvals();
   quiesce();
   if (!verdict_.failed()) {
     drain();
@@ -517,6 +532,30 @@ void World::finish() {
   const auto full = core::Machine::restore(checker_.machine().snapshot());
   if (!full || full->snapshot() != checker_.machine().snapshot()) {
     verdict_.fail(Check::snapshot, "the last state does not restore to itself");
+  }
+}
+
+// Who asked people takes that back, so that nobody is reminded of it for ever.
+void World::withdraw_approvals() {
+  std::vector<Ask> asks;
+  for (const auto& [id, workspace] : checker_.machine().workspaces()) {
+    for (const auto& [number, approval] : workspace.tables().approvals.all()) {
+      if (approval.is_open()) {
+        asks.push_back(Ask{id, approval.asker,
+                           core::DecideApproval{.id = number,
+                                                .digest = approval.digest,
+                                                .decision = core::ApprovalDecision::withdraw,
+                                                .comment = {},
+                                                .modification = {}}});
+      }
+    }
+  }
+  for (const Ask& asked : asks) {
+    ask(*seats_.front(), asked);
+    step(*seats_.front());
+    if (verdict_.failed() || seats_.front()->node == nullptr) {
+      return;
+    }
   }
 }
 
@@ -549,6 +588,7 @@ void World::quiesce() {
 void World::drain() {
   constexpr int rounds_max = 60;
   for (int round = 0; round < rounds_max && checker_.unsettled() > 0; ++round) {
+    withdraw_approvals();
     std::vector<Ask> asks;
     for (const auto& [id, workspace] : checker_.machine().workspaces()) {
       const core::Tables& t = workspace.tables();

@@ -160,6 +160,7 @@ void Checker::observe(const core::Entry& entry, const core::Outcome& outcome,
     Step step{entry, outcome, {}, *workspace, is_here, 0};
     step.miscount = setting_.canary == Canary::miscounted && entry.seq.n % 50 == 0 ? 1 : 0;
     step.wrong_owner = setting_.canary == Canary::wrong_victim;
+    step.stopped_runs = setting_.canary == Canary::timer_runs;
     step.unseen = setting_.canary == Canary::late_unmarked        ? core::Mark::late
                   : setting_.canary == Canary::duplicate_unmarked ? core::Mark::duplicate
                                                                   : core::Mark::plain;

@@ -29,6 +29,7 @@ void EffectChecks::learn(const Step& step) {
   settlements_.end_broadcasts(step);
   presence_.learn_silence(step);
   sessions_.learn(step);
+  held_.learn(step);
   if (const auto* send = asked<core::Send>(step)) {
     learn_message(step, *send);
   } else if (done<core::Subscribe>(step) != nullptr || done<core::Register>(step) != nullptr) {
@@ -71,6 +72,8 @@ void EffectChecks::learn_message(const Step& step, const core::Send& command) {
     receivers_.check_receivers(step, command);
   }
   requests_.begin(step, command);
+  tries_.learn_message(step, command);
+  held_.learn_message(step, command);
 }
 
 // A dead letter that the command resolves may come with the effects of the same entry. So each
@@ -80,10 +83,14 @@ void EffectChecks::observe_effects(const Step& step) {
   std::span<const NamedEffect> later = step.effects;
   bool resolved = command == nullptr || dead_letters_.learn_resolved(step, *command, later);
   for (const NamedEffect& effect : step.effects) {
+    held_.before(step, effect);
+    tries_.before(effect);
     on(step, effect);
     later = later.subspan(1);
     resolved = resolved || dead_letters_.learn_resolved(step, *command, later);
   }
+  tries_.finish(step);
+  held_.finish(step);
   if (!resolved) {
     model_.fail(Check::letter, step, "resolved a dead letter that was never told of");
   }
@@ -209,6 +216,7 @@ void EffectChecks::check_tables(const Step& step) {
   locks_.learn(step);
   deliveries_.reconcile(step);
   settlements_.check_confirmed(step);
+  held_.check(step);
   threads_.check(step);
   dead_letters_.check_care(step);
   rates_.check(step);

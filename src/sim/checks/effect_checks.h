@@ -26,8 +26,10 @@
 #include "sim/checks/groups/threads.h"
 #include "sim/checks/waiting/answers.h"
 #include "sim/checks/waiting/deadlocks.h"
+#include "sim/checks/waiting/held.h"
 #include "sim/checks/waiting/outbox.h"
 #include "sim/checks/waiting/requests.h"
+#include "sim/checks/waiting/tries.h"
 #include "sim/model/model.h"
 
 namespace parley::sim {
@@ -82,6 +84,8 @@ class EffectChecks {
   DeadLetterChecks dead_letters_{model_};
   SettlementChecks settlements_{model_, dead_letters_, order_, retries_, answers_};
   RequestChecks requests_{model_, presence_, answers_};
+  HeldChecks held_{model_, answers_, requests_};
+  TryChecks tries_{model_, answers_, requests_};
   OutboxChecks outbox_{model_};
   LimitChecks limits_{model_};
   ShareChecks shares_{model_};

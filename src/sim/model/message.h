@@ -35,6 +35,13 @@ struct Delivery {
   bool is_acknowledged() const { return state == State::acked || state == State::answered; }
 };
 
+// Whether people decide on a message before it passes on.
+enum class Passage : uint8_t {
+  open,    // nobody does, or they have allowed it
+  held,    // they have not decided yet
+  barred,  // they did not allow it: it reaches nobody
+};
+
 // A message that the broker accepted.
 struct SentMessage {
   Seq seq;
@@ -61,6 +68,12 @@ struct SentMessage {
   bool asks = false;           // It is a request, and its thread waits for the answer.
   bool waits_by_rule = false;  // An answer, a failure or the clock ends that wait.
   bool answered = false;       // Somebody answered it.
+  Passage passage = Passage::open;
+  Passage passage_before = Passage::open;  // As it was before the entry.
+  bool was_held = false;                   // Late subscribers do not get it.
+  bool is_superseded = false;              // A failure that reaches nobody: there is another try.
+  Seq question;                            // That it answers, if people decide on it.
+  int32_t approve_below = 0;               // People decide on answers that are less sure.
   bool timed_out = false;      // No one waits for its answer any more.
   bool memory_only = false;    // A broadcast that ends with `life` and leaves no dead letter.
   uint64_t life = 0;           // The life of the node that accepted it.

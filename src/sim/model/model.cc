@@ -110,6 +110,9 @@ bool Model::is_paused(const SentMessage& sent) const {
 }
 
 bool Model::is_held_up(const SentMessage& sent) const {
+  if (sent.passage != Passage::open || sent.passage_before != Passage::open) {
+    return true;
+  }
   const auto at = sessions.find(sent.session);
   return at != sessions.end() && at->second.began == sent.session_began &&
          (at->second.paused || at->second.was_paused);

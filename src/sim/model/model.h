@@ -123,7 +123,7 @@ struct Model {
                  const Delivery& delivery) const;
   // True when something in this entry can have taken a held message from its holder.
   bool may_be_free(const Step& step, const SentMessage& sent, const Delivery& delivery) const;
-  // True when its session is paused; or was before this entry.
+  // True when its session is paused. Held up: or was before this entry, or people decide on it.
   bool is_paused(const SentMessage& sent) const;
   bool is_held_up(const SentMessage& sent) const;
   // The delivery waits again, and the message has a new time to live.

@@ -24,6 +24,11 @@ struct Request {
   bool is_stage = false;  // It is one stage of a pipeline.
   bool failed = false;    // For all receivers, in the entry at hand.
   bool pauses = false;    // Before it is sent again.
+  Seq held{};  // It, or the answer to it, which waits for people: its timer stands still.
+  core::Duration left{};  // Of the timer, while it stands still.
+  bool reported = false;  // Its receiver said that this try has failed.
+  core::Duration extension{};  // What its receiver got beyond `timeout`.
+  Seq extended_at{};           // The entry that gave it the last of that.
 };
 
 enum class Answer : uint8_t { none, good, bad, failed };

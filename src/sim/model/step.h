@@ -23,6 +23,7 @@ struct Step {
   bool is_here = false;              // The command was for this workspace.
   uint32_t miscount = 0;             // A canary adds this to a counter.
   bool wrong_owner = false;          // A canary takes what went for room for another's.
+  bool stopped_runs = false;         // A canary takes a timer that stands still for one that runs.
   core::Mark unseen =
       core::Mark::plain;  // A canary takes an answer with this mark for a plain one.
 };

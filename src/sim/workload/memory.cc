@@ -33,10 +33,20 @@ void Memory::saw(const core::Entry& entry, const core::Outcome& outcome,
         remember(stages_held, message, 8);
       } else if (passed_on.contains(effect.message)) {
         remember(passed_on_held, message, 8);
+      } else if (tried.contains(effect.message)) {
+        remember(tried_held, message, 8);
       }
     } else if (effect.kind == NamedEffect::Kind::dead_lettered) {
       remember(dead_letters, std::pair(effect.workspace, effect.letter), 30);
     }
+  }
+}
+
+void Memory::saw_approval(core::WorkspaceId workspace, const core::Approval& approval) {
+  const Waiting seen{workspace, approval.id, approval.digest, approval.asker};
+  std::deque<Waiting>& list = approval.held.n != 0 ? waiting : asked;
+  if (std::ranges::find(list, seen) == list.end()) {  // Each node tells of it.
+    remember(list, seen, 24);
   }
 }
 
@@ -50,6 +60,9 @@ void Memory::saw_message(core::Seq seq, const core::Send& send) {
   const bool asks = e.kind == core::Kind::request;
   if (asks && (!send.later_stages.empty() || send.outbox_item != 0)) {
     stages.insert(seq);
+  }
+  if (core::asks(e.kind) && e.dialect == core::Dialect::superprompt && !send.gathering) {
+    tried.insert(seq);
   }
   if (names_other && core::asks(e.kind)) {
     passed_on.insert(seq);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/humans/approvals.h"
 #include "core/model/command.h"
 #include "sim/checks/named_effect.h"
 
@@ -46,6 +47,15 @@ struct Memory {
     std::string agent;
     core::Seq fence;
   };
+  // What people have to decide on, as they see it.
+  struct Waiting {
+    core::WorkspaceId workspace{};
+    uint64_t approval = 0;
+    core::ProposalDigest digest{};
+    std::string sender;
+
+    bool operator==(const Waiting&) const = default;
+  };
   struct OpenStream {
     core::WorkspaceId workspace{};
     std::string agent;
@@ -61,7 +71,11 @@ struct Memory {
   std::deque<Held> stages_held;     // Those of them that were handed out.
   std::set<core::Seq> passed_on;    // Requests that were passed on.
   std::deque<Held> passed_on_held;  // Those of them that were handed out.
+  std::set<core::Seq> tried;        // Tasks that the broker tries again.
+  std::deque<Held> tried_held;      // Those of them that were handed out.
   std::deque<Sent> sent;
+  std::deque<Waiting> waiting;  // Messages.
+  std::deque<Waiting> asked;    // What else they are asked.
   std::deque<OpenStream> streams;
   std::deque<std::pair<core::WorkspaceId, uint64_t>> dead_letters;
   Lock lock;                   // The lock that was got last.
@@ -72,6 +86,8 @@ struct Memory {
   // A node reported an entry.
   void saw(const core::Entry& entry, const core::Outcome& outcome,
            const std::vector<NamedEffect>& effects);
+  // The same entry: what people see of what they have to decide on.
+  void saw_approval(core::WorkspaceId workspace, const core::Approval& approval);
 
  private:
   void saw_message(core::Seq seq, const core::Send& send);

@@ -20,6 +20,10 @@ Command Workload::some_send(Ask& ask) {
   some_occasion(ask, send, sent);
   some_absence(send, sent);
   core::Envelope& e = send.envelope;
+  some_wish(e);
+  if (!memory_.tried_held.empty() && random.chance(100)) {
+    ask_for_time(ask, send, sent);
+  }
   // The same task again goes to the same agent or to another. Its specialist reports on it.
   if (random.chance(350)) {
     e.task = keep(text("k{}", random.below(4)));
@@ -97,22 +101,28 @@ void Workload::some_occasion(Ask& ask, core::Send& send, Memory::Sent& sent) {
 void Workload::answer(Ask& ask, core::Send& send, Memory::Sent& sent) {
   Random& random = setting_.random;
   core::Envelope& e = send.envelope;
-  const bool on_stage = !memory_.stages_held.empty() && random.chance(250);
+  const bool on_stage = !memory_.stages_held.empty() && random.chance(450);
   const bool on_chain = !on_stage && !memory_.passed_on_held.empty() && random.chance(400);
+  const bool on_try = !on_stage && !on_chain && !memory_.tried_held.empty() && random.chance(400);
   const Memory::Held question = on_stage   ? memory_.stages_held.back()
                                 : on_chain ? memory_.passed_on_held.back()
+                                : on_try   ? memory_.tried_held.back()
                                            : some_held();
   if (on_stage) {
     memory_.stages_held.pop_back();
   } else if (on_chain) {
     memory_.passed_on_held.pop_back();
+  } else if (on_try) {
+    memory_.tried_held.pop_back();
   }
   send.gathering.reset();
   send.later_stages.clear();
   sent.body.resize(std::min<size_t>(sent.body.size(), 100));  // Any next stage takes that.
   e.kind = core::Kind::response;
   e.status = on_stage && random.chance(850) ? core::Status::success
+             : on_try && random.chance(800) ? core::Status::error
                                             : static_cast<core::Status>(random.below(5));
+  e.is_recoverable = random.chance(800);
   e.in_reply_to = random.chance(50) ? new_id() : question.id;
   if (random.chance(300)) {  // Where it was asked.
     sent.thread = memory_.threads[question.message];
@@ -191,6 +201,41 @@ void Workload::some_absence(core::Send& send, const Memory::Sent& sent) {
   if (random.chance(200)) {
     send.envelope.action = "write";
   }
+}
+
+// What people have to approve first.
+void Workload::some_wish(core::Envelope& e) {
+  Random& random = setting_.random;
+  constexpr std::array<int32_t, 4> confidences = {-1, 300'000, 600'000, 900'000};
+  const bool is_answer = e.kind == core::Kind::response;
+  if (is_answer || (core::asks(e.kind) && random.chance(250))) {
+    e.confidence_ppm = random.pick(confidences);
+  }
+  if (core::asks(e.kind) && random.chance(100)) {
+    e.needs_approval = core::NeedsApproval::answer;
+  } else if (random.chance(is_answer ? 100 : 40)) {
+    e.needs_approval = core::NeedsApproval::message;
+  }
+}
+
+// Who has a task asks for more time, mostly of who gave it.
+void Workload::ask_for_time(Ask& ask, core::Send& send, Memory::Sent& sent) {
+  Random& random = setting_.random;
+  const Memory::Held task = random.pick(memory_.tried_held);
+  core::Envelope& e = send.envelope;
+  send.gathering.reset();
+  send.later_stages.clear();
+  e.kind = core::Kind::notification;
+  e.type = "timeout_extension_request";
+  e.status = core::Status::unset;
+  e.in_reply_to = random.chance(50) ? new_id() : task.id;
+  e.needs_approval = core::NeedsApproval::nothing;
+  constexpr std::array<int64_t, 6> times_ms = {0, 300, 900, 5'000, 1'800'000, 10'800'000};
+  e.response_timeout = base::milliseconds(random.pick(times_ms));
+  sent.session.clear();
+  sent.sender = ask.actor = random.chance(950) ? task.receiver : some_agent();
+  sent.workspace = ask.workspace = task.workspace;
+  sent.receivers = {task.asker};
 }
 
 // As a sender does that got no answer. Sometimes it uses its id for something else.

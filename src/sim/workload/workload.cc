@@ -45,6 +45,9 @@ Command Workload::some_command(uint64_t origin, Ask& ask) {
   if (random.chance(25)) {
     return some_move(ask);
   }
+  if (!memory_.waiting.empty() && random.chance(120)) {
+    return some_decision(ask);
+  }
   const uint64_t roll = random.below(1'000);
   if (roll < 300) {
     return some_send(ask);
@@ -108,16 +111,9 @@ Command Workload::some_rare_command(uint64_t roll, uint64_t origin, Ask& ask) {
 Command Workload::some_approval(Ask& ask) {
   Random& random = setting_.random;
   if (moderator_.empty()) {
-    core::Register command;
-    command.name = keep(agent_name(random.below(agents)));
-    command.kind = core::PrincipalKind::human;
-    command.rights = {"moderator", "approver", "maintainer"};
-    moderator_ = command.name;
-    ask.actor = std::string(core::broker_name);
-    return command;
+    return some_approver(ask);
   }
-  if (approvals_asked_ == 0 || random.chance(350)) {
-    ++approvals_asked_;
+  if (memory_.asked.empty() || random.chance(350)) {
     core::AskApproval command;
     command.id = new_id();
     command.summary = "close it";
@@ -131,14 +127,56 @@ Command Workload::some_approval(Ask& ask) {
     return command;
   }
   core::DecideApproval command;
-  command.id = 1 + random.below(approvals_asked_);
+  const Memory::Waiting& asked = random.pick(memory_.asked);
+  ask.workspace = random.chance(900) ? asked.workspace : ask.workspace;
+  command.id = asked.approval;
   command.digest[0] = random.chance(800) ? 0 : 1;
-  command.decision = static_cast<core::ApprovalDecision>(random.below(4));
+  command.decision = random.chance(400) ? core::ApprovalDecision::approve
+                                        : static_cast<core::ApprovalDecision>(random.below(4));
   command.modification = command.decision == core::ApprovalDecision::modify ? "less" : "";
   const bool withdraws = command.decision == core::ApprovalDecision::withdraw;
-  ask.actor = withdraws || random.chance(200) ? some_agent()
-              : random.chance(700)            ? moderator_
-                                              : "admin";
+  ask.actor = withdraws || random.chance(200)                    ? some_agent()
+              : !former_moderator_.empty() && random.chance(400) ? former_moderator_
+              : random.chance(700)                               ? moderator_
+                                                                 : "admin";
+  return command;
+}
+
+Command Workload::some_approver(Ask& ask) {
+  core::Register command;
+  command.name = keep(agent_name(setting_.random.below(agents)));
+  command.kind = core::PrincipalKind::human;
+  command.rights = {"moderator", "approver", "maintainer"};
+  former_moderator_ = moderator_;
+  moderator_ = command.name;
+  ask.actor = std::string(core::broker_name);
+  return command;
+}
+
+// On a message that waits for people, mostly by one who may.
+Command Workload::some_decision(Ask& ask) {
+  Random& random = setting_.random;
+  const size_t at = random.below(memory_.waiting.size());
+  const Memory::Waiting waiting = memory_.waiting[at];
+  ask.workspace = waiting.workspace;
+  if (moderator_.empty() || random.chance(60)) {
+    return some_approver(ask);
+  }
+  core::DecideApproval command;
+  command.id = waiting.approval;
+  command.digest = waiting.digest;
+  command.digest[8] = static_cast<uint8_t>(command.digest[8] ^ (random.chance(50) ? 1 : 0));
+  constexpr std::array<core::ApprovalDecision, 6> decisions = {
+      core::ApprovalDecision::approve, core::ApprovalDecision::approve,
+      core::ApprovalDecision::reject,  core::ApprovalDecision::reject,
+      core::ApprovalDecision::modify,  core::ApprovalDecision::withdraw};
+  command.decision = random.pick(decisions);
+  command.modification = command.decision == core::ApprovalDecision::modify ? "less" : "";
+  const bool withdraws = command.decision == core::ApprovalDecision::withdraw;
+  ask.actor = random.chance(50) ? some_agent() : withdraws ? waiting.sender : moderator_;
+  if (random.chance(700)) {  // Else it is decided again.
+    memory_.waiting.erase(memory_.waiting.begin() + static_cast<std::ptrdiff_t>(at));
+  }
   return command;
 }
 

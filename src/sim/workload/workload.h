@@ -38,6 +38,9 @@ class Workload {
            const std::vector<NamedEffect>& effects) {
     memory_.saw(entry, outcome, effects);
   }
+  void saw_approval(core::WorkspaceId workspace, const core::Approval& approval) {
+    memory_.saw_approval(workspace, approval);
+  }
 
  private:
   // workload.cc: who asks what.
@@ -47,6 +50,8 @@ class Workload {
   core::Command some_heartbeat();
   core::Command some_flag();
   core::Command some_approval(Ask& ask);
+  core::Command some_approver(Ask& ask);
+  core::Command some_decision(Ask& ask);
   std::string some_agent();
   const Memory::Held& some_held();
   core::WorkspaceId some_workspace_id();
@@ -61,6 +66,8 @@ class Workload {
   void answer(Ask& ask, core::Send& send, Memory::Sent& sent);
   void work_on(const Memory::Held& question, Ask& ask, core::Send& send, Memory::Sent& sent);
   void some_absence(core::Send& send, const Memory::Sent& sent);
+  void some_wish(core::Envelope& e);
+  void ask_for_time(Ask& ask, core::Send& send, Memory::Sent& sent);
   core::Command send_again(Ask& ask);
   std::vector<std::string> some_receivers();
 
@@ -85,8 +92,8 @@ class Workload {
   Setting& setting_;
   std::deque<std::string> texts_;  // Of the command that was asked last.
   Memory memory_;
-  std::string moderator_;          // The last one that was made.
-  uint64_t approvals_asked_ = 0;  // At most so many ids are there.
+  std::string moderator_;         // The last one that was made,
+  std::string former_moderator_;  // And the one before.
   uint64_t next_id_ = 1;
   uint64_t next_stream_ = 1;
 };

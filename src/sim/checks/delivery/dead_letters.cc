@@ -8,6 +8,7 @@
 
 #include "sim/checks/delivery/shares.h"
 #include "sim/checks/groups/tasks.h"
+#include "sim/checks/waiting/held.h"
 #include "sim/text.h"
 
 namespace parley::sim {
@@ -151,7 +152,8 @@ void DeadLetterChecks::on_resolved(const Step& step, const NamedEffect& effect) 
         sent == model_.messages.end() ? model_.rules.flow_ttl_normal : sent->second.ttl;
     const Time begun = sent == model_.messages.end() ? letter.failed : sent->second.begun;
     const bool is_old = ttl.us != 0 && begun + ttl + ttl <= model_.now;
-    if (!is_old && !is_superseded(model_, step, effect.message, letter.receiver)) {
+    const bool is_barred = sent != model_.messages.end() && is_withdrawn(sent->second);
+    if (!is_old && !is_barred && !is_superseded(model_, step, effect.message, letter.receiver)) {
       model_.fail(Check::care, step, text("letter {} is not old", effect.letter));
     }
   }

@@ -19,6 +19,7 @@ core::StreamId stream_of(const Step& step, const core::Delivery& actual) {
 
 void DeliveryChecks::begin() {
   for (auto& [seq, sent] : model_.messages) {
+    sent.passage_before = sent.passage;
     for (Delivery& delivery : sent.deliveries) {
       delivery.state_before = delivery.state;
       delivery.due_before = delivery.due;
@@ -53,6 +54,17 @@ void DeliveryChecks::on_deliver(const Step& step, const NamedEffect& effect) {
       model_.is_paused(sent) && at->second.was_paused) {
     model_.fail(Check::session, step,
                 named(effect.message, effect.receiver) + " is handed out inside a paused session");
+  }
+  if (sent.passage != Passage::open) {
+    model_.fail(Check::approval, step,
+                named(effect.message, effect.receiver) + " is handed out, and " +
+                    (sent.passage == Passage::held ? "people have not decided on it"
+                                                   : "people have not allowed it"));
+  }
+  if (sent.is_superseded) {
+    model_.fail(Check::wait, step,
+                named(effect.message, effect.receiver) +
+                    " is handed out, a failure after which there is another try");
   }
   const auto* read = done<core::Read>(step);
   const bool by_name = read != nullptr && model_.is_target(step, read->target, sent, *delivery);
@@ -283,6 +295,13 @@ void DeliveryChecks::check_lease(const Step& step, const SentMessage& sent,
         model_.now +
         core::default_lease(model_.rules_after(*set), model_.principals[delivery.receiver].dialect);
     due = actual.due == by_new ? by_new : due;
+  }
+  // Who gets more time for a task has it for as long.
+  const auto request = model_.requests.find(sent.seq);
+  if (request != model_.requests.end() && request->second.extended_at == step.entry.seq &&
+      delivery.receiver == step.entry.actor) {
+    const core::Dialect own = model_.principals[delivery.receiver].dialect;
+    due = std::max({due, request->second.due, model_.now + core::default_lease(model_.rules, own)});
   }
   if (actual.due > due && is_renewed(model_, step, sent, delivery)) {
     due = model_.now +

@@ -100,6 +100,7 @@ void LimitChecks::check_sizes(const Step& step) {
   at_most("threads", sizes.threads, model_.rules.threads_max + stage, sizes_.threads + stage);
   at_most("locks", sizes.locks, model_.rules.locks_max, sizes_.locks);
   at_most("remembered", t.remembered.shares().total(), model_.rules.settled_max, 0);
+  queue_max_ = model_.rules.queue_max;
   model_.queue_sizes = sizes.queues;
   sizes_ = std::move(sizes);
 }
@@ -111,6 +112,7 @@ void LimitChecks::measure_agents(const Step& step, Sizes& sizes) {
   const auto* const send = done<core::Send>(step);
   const bool has_room = send != nullptr && (send->envelope.sender == core::broker_sender ||
                                             send->envelope.kind == core::Kind::response);
+  const uint64_t places = std::max(model_.rules.queue_max, queue_max_);
   const uint64_t one_more = has_room || done<core::Read>(step) != nullptr ? 1 : 0;
   for (const core::AgentRef ref : t.agents.sorted()) {
     const core::Agent& agent = t.agents[ref];
@@ -121,9 +123,9 @@ void LimitChecks::measure_agents(const Step& step, Sizes& sizes) {
     sizes.tried[name] = t.messages.gates.outside_of(ref);
     at_most("throttled of " + name, sizes.throttled[name], model_.rules.flow_rate_throttled,
             sizes_.throttled[name]);
-    at_most("inbox of " + name, sizes.queues[name], model_.rules.queue_max + one_more,
+    at_most("inbox of " + name, sizes.queues[name], places + one_more,
             sizes_.queues[name] + one_more);
-    at_most("tried for " + name, sizes.tried[name], model_.rules.queue_max, sizes_.tried[name]);
+    at_most("tried for " + name, sizes.tried[name], places, sizes_.tried[name]);
     at_most("subscriptions of " + name, sizes.subscriptions[name],
             model_.rules.subscriptions_per_agent_max, sizes_.subscriptions[name]);
   }

@@ -52,6 +52,7 @@ class LimitChecks {
 
   Model& model_;
   Sizes sizes_;
+  uint64_t queue_max_ = 0;  // After the entry before: time fills an inbox before a rule is lowered.
 };
 
 }  // namespace parley::sim

@@ -108,7 +108,7 @@ std::map<std::string, Seq> OrderChecks::ready(bool with_expired) const {
   for (const auto& [seq, sent] : model_.messages) {
     for (const Delivery& delivery : sent.deliveries) {
       if ((delivery.state != State::queued && delivery.state != State::delayed) || delivery.tried ||
-          model_.is_paused(sent)) {
+          sent.passage != Passage::open || model_.is_paused(sent)) {
         continue;
       }
       const bool bands = model_.discipline_of(delivery.receiver) == core::Discipline::bands;

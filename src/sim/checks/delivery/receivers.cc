@@ -5,6 +5,7 @@
 
 #include "sim/checks/agents/presence.h"
 #include "sim/checks/groups/tasks.h"
+#include "sim/checks/waiting/held.h"
 #include "sim/model/topics.h"
 #include "sim/text.h"
 
@@ -68,6 +69,7 @@ void ReceiverChecks::accept(const Step& step, const core::Send& command) {
   sent.kind = e.kind;
   sent.dialect = e.dialect;
   sent.asker = e.reply_to.empty() ? e.sender : e.reply_to;
+  sent.approve_below = decided_below(e);
   sent.asks = core::asks(e.kind) && !e.thread.empty() && e.sender != core::broker_sender;
   const core::Duration timeout =
       e.response_timeout.us > 0 ? e.response_timeout
@@ -99,12 +101,12 @@ void ReceiverChecks::add_deliveries(const Step& step) {
     if (at == model_.messages.end() || find_delivery(at->second, receiver) != nullptr) {
       return;  // DeliveryChecks::reconcile finds one without an accepted message.
     }
-    const bool late = receiver == listener.name && at->second.topic != "*" &&
-                      !at->second.topic.empty() && listens(listener.topics, at->second.topic) &&
-                      at->second.sender != receiver &&
-                      (at->second.sender != core::broker_sender ||
-                       !is_for_concerned(at->second.topic) ||
-                       t.agents.looks_after_workspace(actual.receiver));
+    const bool late =
+        receiver == listener.name && at->second.topic != "*" && !at->second.topic.empty() &&
+        listens(listener.topics, at->second.topic) && at->second.sender != receiver &&
+        !at->second.was_held &&
+        (at->second.sender != core::broker_sender || !is_for_concerned(at->second.topic) ||
+         t.agents.looks_after_workspace(actual.receiver));
     if (message.seq != step.entry.seq && !late) {
       model_.fail(Check::receivers, step,
                   text("{} was not addressed to {}", message.seq.n, receiver));
@@ -314,7 +316,8 @@ bool ReceiverChecks::is_away_for(const Step& step, const std::string& name) cons
   for (const NamedEffect& effect : step.effects) {
     const auto request = model_.requests.find(effect.message);
     if (effect.kind == NamedEffect::Kind::timed_out && name != step.entry.actor &&
-        request != model_.requests.end() && model_.messages.contains(effect.message) &&
+        request != model_.requests.end() && request->second.held.n == 0 &&
+        !request->second.reported && model_.messages.contains(effect.message) &&
         model_.asked_alone(model_.messages.at(effect.message)) == name &&
         is_missed(model_, name, request->second)) {
       principal.miss(request->second.sender);

@@ -6,6 +6,7 @@
 
 #include "sim/checks/delivery/shares.h"
 #include "sim/checks/groups/tasks.h"
+#include "sim/checks/waiting/held.h"
 #include "sim/text.h"
 
 namespace parley::sim {
@@ -79,7 +80,7 @@ void SettlementChecks::on_settled(const Step& step, const NamedEffect& effect) {
     sent.since = model_.now;
   }
   if (effect.state == State::answered) {
-    answers_.note_answer(step, effect.message, effect.receiver);
+    answers_.note_answer(effect.message, effect.receiver);
   } else if (effect.state != State::acked) {
     answers_.note_failure(effect.message, effect.receiver);
   }
@@ -92,6 +93,9 @@ bool SettlementChecks::was_asked(const Step& step, const NamedEffect& effect,
   const auto* const send = done<core::Send>(step);
   const auto* const reject = done<core::Reject>(step);
   const bool by_receiver = step.entry.actor == effect.receiver;
+  if (effect.state == State::acked && answers_.waits_for_people(effect.message, effect.receiver)) {
+    return true;  // It has done its work, and people decide on that.
+  }
   if (effect.state == State::acked) {
     return by_receiver &&
            (ack == nullptr                     ? settles_by_reading(step, sent, delivery)
@@ -99,8 +103,9 @@ bool SettlementChecks::was_asked(const Step& step, const NamedEffect& effect,
                                                : is_upto(*ack, delivery));
   }
   if (effect.state == State::answered) {
-    return send != nullptr && ((by_receiver && send->envelope.in_reply_to == sent.id) ||
-                               answers_.is_in_chain(effect.message, effect.receiver));
+    return (send != nullptr && by_receiver && send->envelope.in_reply_to == sent.id) ||
+           answers_.passes_on(effect.message, effect.receiver) ||
+           answers_.is_in_chain(effect.message, effect.receiver);
   }
   if (effect.state == State::rejected) {
     return (reject != nullptr && model_.is_target(step, reject->target, sent, delivery)) ||
@@ -153,7 +158,9 @@ void SettlementChecks::check_failure(const Step& step, const NamedEffect& effect
     model_.coverage.count("case", "unheard");
     return;
   }
-  if (letter == nullptr && is_superseded(model_, step, effect.message, effect.receiver)) {
+  if (letter == nullptr &&
+      (is_superseded(model_, step, effect.message, effect.receiver) || is_withdrawn(sent) ||
+       (sent.is_superseded && sent.seq == step.entry.seq))) {
     return;
   }
   if (letter == nullptr || letter->message != effect.message ||

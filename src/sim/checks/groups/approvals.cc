@@ -2,6 +2,7 @@
 #include "sim/checks/groups/approvals.h"
 
 #include <algorithm>
+#include <array>
 
 #include "sim/text.h"
 
@@ -37,6 +38,32 @@ void ApprovalChecks::on_asked(const Step& step, const core::AskApproval& command
                             .needed = command.needed,
                             .approved_by = {},
                             .deadline = step.entry.time + timeout};
+}
+
+// What is decided on is this record: its digest begins with its place and its id.
+void ApprovalChecks::on_held(const Step& step, const core::Envelope& e) {
+  const auto& all = step.after.tables().approvals.all();
+  const auto row =
+      std::ranges::find(all, step.entry.seq, [](const auto& item) { return item.second.record; });
+  if (row == all.end()) {
+    return;  // HeldChecks says so.
+  }
+  core::ProposalDigest digest = row->second.digest;
+  constexpr size_t bytes = sizeof(uint64_t);
+  const std::array<uint64_t, 3> named = {step.entry.seq.n, e.id.high(), e.id.low()};
+  for (size_t at = 0; at < bytes * named.size(); ++at) {
+    digest[at] = static_cast<uint8_t>(named[at / bytes] >> (8 * (bytes - 1 - at % bytes)));
+  }
+  if (row->second.digest != digest) {
+    model_.fail(Check::approval, step, text("another message than {} is shown", row->first));
+  }
+  asked_[step.entry.seq] = {.asker = std::string(e.sender),
+                            .digest = digest,
+                            .approvers = {},
+                            .gone = {},
+                            .needed = 1,
+                            .approved_by = {},
+                            .deadline = step.entry.time + model_.rules.approval_timeout};
 }
 
 void ApprovalChecks::on_decided(const Step& step, const core::DecideApproval& command) {
@@ -115,6 +142,10 @@ void ApprovalChecks::check(const Step& step) {
   if (const auto* command = done<core::AskApproval>(step);
       command != nullptr && !step.outcome->duplicate) {
     on_asked(step, *command);
+  } else if (const auto* send = done<core::Send>(step);
+             send != nullptr && !step.outcome->duplicate &&
+             model_.messages.at(step.entry.seq).passage == Passage::held) {
+    on_held(step, send->envelope);
   } else if (const auto* decided = done<core::DecideApproval>(step)) {
     on_decided(step, *decided);
   } else if (const auto* gone = done<core::Unregister>(step)) {

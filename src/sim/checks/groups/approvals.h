@@ -36,6 +36,7 @@ class ApprovalChecks {
   };
 
   void on_asked(const Step& step, const core::AskApproval& command);
+  void on_held(const Step& step, const core::Envelope& envelope);
   void on_decided(const Step& step, const core::DecideApproval& command);
   void expire(const Step& step);
   void compare(const Step& step);

@@ -37,21 +37,42 @@ void AnswerChecks::learn_question(const Step& step, const core::Send& command) {
   for (auto at = model_.messages.rbegin(); at != model_.messages.rend(); ++at) {
     const Delivery* const delivery = find_delivery(at->second, std::string(step.entry.actor));
     if (at->second.id == e.in_reply_to && delivery != nullptr) {
-      question_ = Question{at->first, delivery->state == State::answered};
+      question_ = Question{.seq = at->first,
+                           .answered = delivery->state == State::answered,
+                           .by = std::string(step.entry.actor),
+                           .answer = step.entry.seq};
+      status_ = e.status;
       if (step.outcome) {
-        follow_chain(e);
+        follow_chain({e.receivers.begin(), e.receivers.end()});
       }
       return;
     }
   }
 }
 
+void AnswerChecks::pass_on(const SentMessage& answer, const std::string& by, core::Status status,
+                           bool is_modified) {
+  const Delivery* const delivery = model_.find(answer.question, by);
+  question_ = Question{.seq = answer.question,
+                       .answered = delivery != nullptr && delivery->state == State::answered,
+                       .by = by,
+                       .answer = answer.seq,
+                       .is_allowed = true,
+                       .is_modified = is_modified};
+  status_ = status;
+  std::set<std::string> receivers;
+  for (const Delivery& each : answer.deliveries) {
+    if (!core::is_final(each.state)) {
+      receivers.insert(each.receiver);
+    }
+  }
+  follow_chain(receivers);
+}
+
 // An answer may go past the agent that asked, to the one that asked it before. It answers both
 // requests then, and so on along the chain.
-void AnswerChecks::follow_chain(const core::Envelope& answer) {
-  const auto gets = [&](const std::string& name) {
-    return std::ranges::find(answer.receivers, name) != answer.receivers.end();
-  };
+void AnswerChecks::follow_chain(const std::set<std::string>& receivers) {
+  const auto gets = [&](const std::string& name) { return receivers.contains(name); };
   size_t count = 0;
   auto& chain = question_->chain;
   for (auto at = model_.messages.find(question_->seq);
@@ -72,9 +93,8 @@ bool AnswerChecks::is_in_chain(Seq message, const std::string& by) const {
          std::ranges::find(question_->chain, std::pair{message, by}) != question_->chain.end();
 }
 
-void AnswerChecks::note_answer(const Step& step, Seq message, const std::string& receiver) {
-  const auto* send = done<core::Send>(step);
-  const core::Status status = send == nullptr ? core::Status::unset : send->envelope.status;
+void AnswerChecks::note_answer(Seq message, const std::string& receiver) {
+  const core::Status status = status_;
   if (model_.requests.erase(message) > 0) {
     const auto pipeline = std::ranges::find(model_.pipelines, message,
                                             [](const auto& item) { return item.second.message; });
@@ -103,7 +123,7 @@ void AnswerChecks::note_failure(Seq message, const std::string& receiver) {
 void AnswerChecks::forget_answer_to(Seq message) {
   if (question_ && (question_->seq == message ||
                     (!question_->chain.empty() && question_->chain.back().first == message))) {
-    question_.reset();
+    question_->has_known_mark = false;
   }
 }
 
@@ -130,15 +150,17 @@ void AnswerChecks::check_chain(const Step& step) {
 // An answer is marked when it comes too late or once more, and only then.
 void AnswerChecks::check_mark(const Step& step) {
   const core::Messages& messages = step.after.tables().messages;
-  const core::MessageRef answer = messages.find(step.entry.seq);
-  if (!question_ || answer == core::none) {
+  const core::MessageRef answer =
+      question_ ? messages.find(question_->answer) : core::MessageRef{core::none};
+  if (answer == core::none || !question_->has_known_mark) {
     return;
   }
   const Seq first = question_->chain.empty() ? question_->seq : question_->chain.back().first;
   if (!model_.messages.contains(first)) {
     return;  // It was settled with this entry and is forgotten.
   }
-  const core::Mark expected = question_->answered                   ? core::Mark::duplicate
+  const core::Mark expected = question_->is_modified                ? core::Mark::modified
+                              : question_->answered                 ? core::Mark::duplicate
                               : model_.messages.at(first).timed_out ? core::Mark::late
                                                                     : core::Mark::plain;
   const core::Mark mark = messages.message(answer).mark;
@@ -149,7 +171,9 @@ void AnswerChecks::check_mark(const Step& step) {
                      question_->seq.n));
   }
   if (expected != core::Mark::plain) {
-    model_.coverage.count("mark", expected == core::Mark::late ? "late" : "duplicate");
+    model_.coverage.count("mark", expected == core::Mark::late       ? "late"
+                                  : expected == core::Mark::modified ? "modified"
+                                                                     : "duplicate");
   }
 }
 

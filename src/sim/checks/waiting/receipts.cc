@@ -2,6 +2,7 @@
 #include "sim/checks/waiting/receipts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/text.h"
 
@@ -72,6 +73,28 @@ void ReceiptChecks::remove_sender(std::string_view name) {
   for (auto& [seq, roll_call] : roll_calls_) {
     roll_call.gone = roll_call.gone || roll_call.sender == name;
   }
+}
+
+void ReceiptChecks::stop_timer(Seq message) {
+  const auto stop = [&](auto& items) {
+    if (const auto at = items.find(message); at != items.end()) {
+      at->second.left = at->second.due - model_.now;
+      at->second.due = base::time_max;
+    }
+  };
+  stop(roll_calls_);
+  stop(receipts_);
+}
+
+void ReceiptChecks::start_timer(Seq message) {
+  const auto start = [&](auto& items) {
+    const auto at = items.find(message);
+    if (at != items.end() && at->second.left) {
+      at->second.due = model_.now + *std::exchange(at->second.left, {});
+    }
+  };
+  start(roll_calls_);
+  start(receipts_);
 }
 
 void ReceiptChecks::check(const Step& step) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,12 @@ class ReceiptChecks {
   void on_roll_called(const Step& step, const core::OutboxItem& item);
   void on_receipt(const Step& step, const core::OutboxItem& item);
   void remove_sender(std::string_view name);
+  // The message waits for people, and nobody can acknowledge it.
+  void stop_timer(Seq message);
+  void start_timer(Seq message);
+  bool is_awaited(Seq message) const {
+    return roll_calls_.contains(message) || receipts_.contains(message);
+  }
   // After all effects: no report is overdue.
   void check(const Step& step);
 
@@ -29,10 +36,12 @@ class ReceiptChecks {
     std::string sender;
     Time due;
     bool gone = false;  // Its sender was removed: there may be no one to tell.
+    std::optional<core::Duration> left{};  // While its timer stands still.
   };
   struct Receipt {
     std::string sender;
     Time due;
+    std::optional<core::Duration> left{};
   };
 
   void check_roll_calls(const Step& step);

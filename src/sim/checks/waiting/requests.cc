@@ -86,21 +86,132 @@ void RequestChecks::end_failed(const Step& step) {
   }
 }
 
+// One that failed for all in this entry is over, and `end_failed` has not come to it yet.
+std::map<Seq, Request>::iterator RequestChecks::find_waiting(Seq seq) const {
+  const auto at = model_.requests.find(seq);
+  const bool is_over =
+      at != model_.requests.end() && at->second.failed && model_.messages.at(seq).has_failed();
+  return is_over ? model_.requests.end() : at;
+}
+
+void RequestChecks::stop_timer(Seq seq, Seq held) {
+  if (seq == held) {
+    receipts_.stop_timer(seq);
+  }
+  const auto at = model_.requests.find(seq);
+  if (at == model_.requests.end() || at->second.held.n != 0) {
+    return;
+  }
+  begin_pause(seq, at->second);  // Time passes before an answer comes.
+  at->second.held = held;
+  at->second.left = at->second.due - model_.now;
+  at->second.due = base::time_max;
+  model_.coverage.count("timer", seq == held ? "of what waits itself" : "stopped");
+}
+
+void RequestChecks::start_timer(Seq seq, Seq held) {
+  if (seq == held) {
+    receipts_.start_timer(seq);
+  }
+  const auto at = model_.requests.find(seq);
+  if (at != model_.requests.end() && at->second.held == held) {
+    at->second.held = {};
+    at->second.due = model_.now + at->second.left;
+    model_.coverage.count("timer", "goes on");
+  }
+}
+
+bool RequestChecks::try_again(Seq seq, const std::string& by) {
+  const auto at = find_waiting(seq);
+  if (at == model_.requests.end()) {
+    return false;
+  }
+  Request& request = at->second;
+  const SentMessage& asked = model_.messages.at(seq);
+  const bool is_tried = asked.dialect == core::Dialect::superprompt && request.held.n == 0 &&
+                        model_.asked_alone(asked) == by;
+  const auto pause = is_tried ? pause_of(seq, request, model_.rules) : std::nullopt;
+  if (!pause) {
+    model_.coverage.count("failure", is_tried ? "of the last try" : "passed on");
+    return false;
+  }
+  model_.coverage.count("failure", text("of try {}", request.retries + 1));
+  begin_pause(seq, request);
+  model_.coverage.count("failure", request.pauses ? "in the pause" : "tried again");
+  if (!request.pauses) {  // Else its time was over before, and the pause goes on.
+    request.pauses = true;
+    request.due = model_.now + *pause;
+  }
+  request.reported = true;
+  return true;
+}
+
+void RequestChecks::extend(const Step& step, Seq seq, core::Duration more) {
+  Request& request = model_.requests.at(seq);
+  begin_pause(seq, request);
+  request.extension.us += more.us;
+  if (request.extension > model_.rules.superprompt_extension_max || more.us <= 0) {
+    model_.fail(Check::wait, step,
+                text("request {} is extended by {} us in all, at most {}", seq.n,
+                     request.extension.us, model_.rules.superprompt_extension_max.us));
+  }
+  // Who asks in the pause before the next try is still at work.
+  model_.coverage.count("extension", request.pauses ? "in the pause" : "given");
+  request.due = (request.pauses ? model_.now : request.due) + more;
+  request.pauses = false;
+  request.extended_at = step.entry.seq;
+}
+
+bool RequestChecks::is_held_by(Seq request, const std::string& sender) const {
+  const auto at = model_.requests.find(request);
+  const auto answer =
+      at == model_.requests.end() ? model_.messages.end() : model_.messages.find(at->second.held);
+  return answer != model_.messages.end() && answer->second.sender == sender;
+}
+
+RequestChecks::Waits RequestChecks::waits_for(Seq request, Seq held) const {
+  const auto at = find_waiting(request);
+  if (at == model_.requests.end()) {
+    return receipts_.is_awaited(request) ? Waits::for_others : Waits::no_more;
+  }
+  return at->second.held == held ? Waits::for_this : Waits::for_others;
+}
+
+void RequestChecks::expect_notice(const std::string& sender) {
+  unreported_[sender] += model_.is_registered(sender) ? 1 : 0;
+}
+
+// People do not allow the only answer that it could have.
+void RequestChecks::on_failed(const NamedEffect& effect) {
+  const auto at = model_.requests.find(effect.message);
+  if (!at->second.is_stage) {
+    expect_notice(at->second.sender);
+  }
+  model_.messages.at(effect.message).timed_out = true;
+  model_.requests.erase(at);
+}
+
 void RequestChecks::on_timed_out(const Step& step, const NamedEffect& effect) {
   const auto at = model_.requests.find(effect.message);
+  if (at != model_.requests.end() && effect.is_final && failing_.erase(effect.message) > 0) {
+    on_failed(effect);
+    return;
+  }
   if (at == model_.requests.end() || at->second.due > model_.now ||
       (at->second.failed && model_.messages.at(effect.message).has_failed())) {
     model_.fail(Check::wait, step, text("{} times out, and should not", effect.message.n));
     return;
   }
   Request& request = at->second;
-  const std::optional<core::Duration> pause = pause_of(effect.message, request);
+  const std::optional<core::Duration> pause = pause_of(effect.message, request, model_.rules);
   const bool hurried = pause && pause->us > 0 && !request.pauses;
   if (hurried || pause.has_value() == effect.is_final) {
     model_.fail(Check::wait, step, text("{} is given up, or not, as it should", effect.message.n));
   }
   model_.coverage.count("timeout", effect.is_final ? "final" : "retried");
-  presence_.note_unanswered(step, effect.message, request);
+  if (!request.reported) {
+    presence_.note_unanswered(step, effect.message, request);
+  }
   if (effect.is_final) {
     unreported_[request.sender] +=
         !request.is_stage && model_.was_sender(request.sender, effect.message) ? 1 : 0;
@@ -110,6 +221,7 @@ void RequestChecks::on_timed_out(const Step& step, const NamedEffect& effect) {
   }
   ++request.retries;
   request.pauses = false;
+  request.reported = false;
   request.due = model_.now + request.timeout;
   ask_again(step, model_.messages.at(effect.message));
 }
@@ -145,26 +257,27 @@ void RequestChecks::ask_again(const Step& step, SentMessage& sent) {
 }
 
 // How long the broker pauses before it asks once more. Nothing: it does not ask again.
-std::optional<core::Duration> RequestChecks::pause_of(Seq message, const Request& request) const {
+std::optional<core::Duration> RequestChecks::pause_of(Seq message, const Request& request,
+                                                      const core::Rules& rules) const {
   const SentMessage& sent = model_.messages.at(message);
   if (request.on_timeout != core::OnTimeout::retry) {
     return std::nullopt;
   }
   if (sent.dialect == core::Dialect::collab) {
-    const core::Delays& delays = model_.rules.collab_retry_delays;
+    const core::Delays& delays = rules.collab_retry_delays;
     return sent.topic.empty() && request.retries < delays.count
                ? std::optional(delays.pauses[request.retries])
                : std::nullopt;
   }
   if (sent.dialect == core::Dialect::superprompt) {
-    const core::Delays& delays = model_.rules.superprompt_retry_delays;
-    const uint64_t max = std::min(delays.count, model_.rules.superprompt_retries_max);
+    const core::Delays& delays = rules.superprompt_retry_delays;
+    const uint64_t max = std::min(delays.count, rules.superprompt_retries_max);
     return sent.topic.empty() && request.retries < max
                ? std::optional(delays.pauses[request.retries])
                : std::nullopt;
   }
-  return request.retries < model_.rules.flow_request_retries ? std::optional(core::Duration{})
-                                                             : std::nullopt;
+  return request.retries < rules.flow_request_retries ? std::optional(core::Duration{})
+                                                      : std::nullopt;
 }
 
 void RequestChecks::check_notices(const Step& step) {
@@ -182,6 +295,8 @@ void RequestChecks::check_notices(const Step& step) {
 void RequestChecks::check_overdue(const Step& step) {
   pipelines_.check(step);
   check_overdue_requests(step);
+  check_timers(step);
+  rules_ = model_.rules;
   receipts_.check(step);
   scatters_.check(step);
 }
@@ -191,14 +306,49 @@ void RequestChecks::check_overdue_requests(const Step& step) {
     return;
   }
   for (auto& [seq, request] : model_.requests) {
-    const auto pause = pause_of(seq, request);
-    if (request.due <= model_.now && pause && pause->us > 0 && !request.pauses) {
-      request.pauses = true;
-      request.due = model_.now + *pause;
-      model_.coverage.count("timeout", "paused");
-    }
+    begin_pause(seq, request);
     if (request.due <= model_.now) {
       model_.fail(Check::wait, step, text("request {} is overdue", seq.n));
+    }
+  }
+}
+
+// Where its time is over, the broker may pause before it asks once more.
+void RequestChecks::begin_pause(Seq seq, Request& request) {
+  const auto pause = pause_of(seq, request, rules_);
+  if (request.due <= model_.now && pause && pause->us > 0 && !request.pauses) {
+    request.pauses = true;
+    request.due = model_.now + *pause;
+    model_.coverage.count("timeout", "paused");
+  }
+}
+
+// What is waited for is due when the broker says.
+void RequestChecks::check_timers(const Step& step) {
+  for (const Seq seq : std::exchange(failing_, {})) {
+    model_.fail(Check::wait, step, text("request {} has no answer to come, and goes on", seq.n));
+  }
+  for (const auto& [seq, request] : model_.requests) {
+    const core::PendingRequest* const row = step.after.tables().pending.find_request(seq);
+    if (row == nullptr) {
+      model_.fail(Check::wait, step, text("request {} is waited for, and is over", seq.n));
+      return;
+    }
+    if (row->retries != request.retries || row->pauses != request.pauses) {
+      model_.fail(Check::wait, step,
+                  text("request {} was tried {} times again{}, should be {}{}", seq.n, row->retries,
+                       row->pauses ? " and pauses" : "", request.retries,
+                       request.pauses ? " and pause" : ""));
+    }
+    if (row->extended != request.extension) {
+      model_.fail(Check::wait, step,
+                  text("request {} got {} us more, should be {}", seq.n, row->extended.us,
+                       request.extension.us));
+    }
+    const Time due = step.stopped_runs && request.held.n != 0 ? model_.now + row->left : row->due;
+    if (due != request.due) {
+      model_.fail(Check::wait, step,
+                  text("request {} is due at {}, should be at {}", seq.n, due.us, request.due.us));
     }
   }
 }

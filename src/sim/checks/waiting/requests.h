@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,25 @@ class RequestChecks {
   // The broker owes the result of a scatter or a pipeline, the next stage's request, or a receipt.
   void on_owed(const Step& step, const NamedEffect& effect);
   void on_timed_out(const Step& step, const NamedEffect& effect);
+
+  // The timer of the request, or of the receipt, stands still while the message `held` waits for
+  // people, and goes on with what was left then.
+  void stop_timer(Seq request, Seq held);
+  void start_timer(Seq request, Seq held);
+  // Its receiver `by` reports a failure that another try may mend. False: there is no other try.
+  bool try_again(Seq request, const std::string& by);
+  // Its receiver gets more time for it.
+  void extend(const Step& step, Seq request, core::Duration more);
+  // True when the request stands still for an answer of this agent.
+  bool is_held_by(Seq request, const std::string& sender) const;
+  // What is waited for, of a request whose answer `held` people do not allow.
+  enum class Waits : uint8_t { for_this, for_others, no_more };
+  Waits waits_for(Seq request, Seq held) const;
+  // The request fails with this entry, before its time is over.
+  void expect_failure(Seq request) { failing_.insert(request); }
+  // The sender is told of a failure of what nothing waits for.
+  void expect_notice(const std::string& sender);
+
   // The broker owes the sender a notice of a timeout.
   void on_notice(const std::string& sender) { --unreported_[sender]; }
   // After all effects: ends the requests that failed for everyone.
@@ -41,8 +61,13 @@ class RequestChecks {
 
  private:
   void check_overdue_requests(const Step& step);
+  void check_timers(const Step& step);
+  std::map<Seq, Request>::iterator find_waiting(Seq seq) const;
+  void begin_pause(Seq seq, Request& request);
+  void on_failed(const NamedEffect& effect);
   void ask_again(const Step& step, SentMessage& sent);
-  std::optional<core::Duration> pause_of(Seq message, const Request& request) const;
+  std::optional<core::Duration> pause_of(Seq message, const Request& request,
+                                         const core::Rules& rules) const;
 
   Model& model_;
   PresenceChecks& presence_;
@@ -50,6 +75,8 @@ class RequestChecks {
   PipelineChecks pipelines_{model_};
   ReceiptChecks receipts_{model_};
   std::map<std::string, int> unreported_;  // By sender: timeouts less notices of them.
+  std::set<Seq> failing_;                  // Whose last answer people do not allow.
+  core::Rules rules_;                      // After the entry before: time passes by these.
 };
 
 }  // namespace parley::sim
