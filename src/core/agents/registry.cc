@@ -270,6 +270,7 @@ Outcome on(Context& context, const Register& command) {
   if (is_new) {
     t.agents[ref].registered = t.now;
     t.agents[ref].since = context.entry.seq;
+    t.exchanges.end_all_of(Exchanges::name_of(command.name));
     t.agents[ref].dialect = command.dialect;
     if (t.messages.gates.throttled_of(ref) > 0) {
       t.messages.gates.part(ref, context.entry.seq);

@@ -73,8 +73,7 @@ Checked check_approvers(const ConstContext& context, const AskApproval& command)
                         "(human:NAME), or nobody to ask all of them",
                     field);
     }
-    if (ref == context.actor ||
-        std::ranges::count(command.approvers, name) > 1) {
+    if (ref == context.actor || std::ranges::count(command.approvers, name) > 1) {
       return refuse(Code::bad_request,
                     ref == context.actor ? "who asks does not decide"
                                          : quoted_start(name) + " is named twice",
@@ -129,13 +128,23 @@ std::vector<std::string> deciders(const Tables& t, const Approval& approval) {
   return names;
 }
 
-// Who is told: those who may decide. Where nobody may, those who answer for the workspace, who can
-// reject it; of a message that waits only people, since an agent may be the one who is to get it.
+// Whether those who may decide are too few for it to be approved.
+bool is_orphaned(const Approval& approval, const std::vector<std::string>& deciders) {
+  return deciders.size() < approval.needed;
+}
+
+// Who is told: those who may decide. Where they are too few, also those who maintain the workspace,
+// who can reject it; else the admin. No agent: it may be the one who is to get what waits.
 std::vector<std::string> told_of(const Tables& t, const Approval& approval) {
   std::vector<std::string> names = deciders(t, approval);
-  if (names.empty()) {
-    for (const AgentRef ref : t.agents.stewards()) {
-      if (approval.held.n == 0 || t.agents[ref].kind != PrincipalKind::agent) {
+  if (is_orphaned(approval, names)) {
+    std::vector<AgentRef> others = t.agents.maintainers();
+    if (const AgentRef admin = t.agents.find("admin");
+        others.empty() && names.empty() && admin != none && t.agents[admin].is_registered()) {
+      others.push_back(admin);
+    }
+    for (const AgentRef ref : others) {
+      if (std::ranges::find(names, t.agents[ref].name) == names.end()) {
         names.push_back(t.agents[ref].name);
       }
     }
@@ -168,11 +177,11 @@ void tell_deciders(Dispatch& dispatch, const Approval& approval, OutboxKind kind
   }
 }
 
-// Nobody of those who are named can decide any more: who answers for the workspace is told, by the
-// reminder that is due now. There may be very many; time does some of them in each entry.
+// Those who are named can decide no more, or are too few: who maintains the workspace is told, by
+// the reminder that is due now. There may be very many; time does some of them in each entry.
 void remind_if_orphaned(Tables& t, uint64_t id) {
   const Approval& approval = *t.approvals.find(id);
-  if (!approval.approvers.empty() && deciders(t, approval).empty()) {
+  if (!approval.approvers.empty() && is_orphaned(approval, deciders(t, approval))) {
     t.approvals.remind_again(id, std::min(approval.deadline, t.now));
   }
 }
@@ -330,10 +339,10 @@ Checked check(const ConstContext& context, const AskApproval& command) {
     return good;
   }
   if (command.native_id.size() > t.rules.name_bytes_max) {
-    return refuse(Code::bad_request,
-                  "an id has at most " + std::to_string(t.rules.name_bytes_max) +
-                      " bytes (name_bytes_max)",
-                  "/message_id");
+    return refuse(
+        Code::bad_request,
+        "an id has at most " + std::to_string(t.rules.name_bytes_max) + " bytes (name_bytes_max)",
+        "/message_id");
   }
   return check_room(context, proposal_of(context, command));
 }
@@ -366,8 +375,7 @@ void begin_approval(Context& context, Approval approval) {
   count_caused(context, approval.priority, told_of(t, approval).size());
   const uint64_t id = t.approvals.add(std::move(approval), t.rules.approvals_max);
   tell_deciders(context.dispatch, *t.approvals.find(id), OutboxKind::approval_asked);
-  broker_topics::audit(context.dispatch, "approval_asked", context.entry.actor,
-                       std::to_string(id));
+  broker_topics::audit(context.dispatch, "approval_asked", context.entry.actor, std::to_string(id));
 }
 
 Outcome on(Context& context, const AskApproval& command) {
@@ -383,8 +391,7 @@ Outcome on(Context& context, const AskApproval& command) {
 
 Checked check(const ConstContext& context, const DecideApproval& command) {
   const Tables& t = context.t;
-  const Approval* const approval =
-      context.actor == none ? nullptr : t.approvals.find(command.id);
+  const Approval* const approval = context.actor == none ? nullptr : t.approvals.find(command.id);
   const bool is_asker = approval != nullptr && t.agents[context.actor].name == approval->asker &&
                         approval->since >= t.agents[context.actor].registered;
   const bool decides = approval != nullptr && may_decide(t, context.actor, *approval);
@@ -402,17 +409,17 @@ Checked check(const ConstContext& context, const DecideApproval& command) {
                                          "admins may reject it");
   }
   if (!approval->is_pending()) {
-    return refuse(Code::conflict,
-                  "it is " + std::string(approval_state_name(approval->state)) + " by " +
-                      quoted(approval->decided_by) + " since " +
-                      base::format_time(approval->decided_at));
+    return refuse(Code::conflict, "it is " + std::string(approval_state_name(approval->state)) +
+                                      " by " + quoted(approval->decided_by) + " since " +
+                                      base::format_time(approval->decided_at));
   }
   if (command.digest != approval->digest) {
     return refuse(Code::conflict, "what is proposed is not what you were shown; look at it again",
                   "/digest");
   }
-  if (std::ranges::find(approval->approved_by, t.agents[context.actor].name) !=
-      approval->approved_by.end()) {
+  if (command.decision != ApprovalDecision::reject &&
+      std::ranges::find(approval->approved_by, t.agents[context.actor].name) !=
+          approval->approved_by.end()) {
     return refuse(Code::conflict, "you have approved it; another one must, too");
   }
   if (!approval->offers(command.decision) && !(makes_room && is_maintainer(context))) {

@@ -182,6 +182,19 @@ std::string why_none(const Approval& approval) {
          (approval.comment.empty() ? "" : ": " + approval.comment);
 }
 
+// Whether another than this one has been given the request, and can still answer it.
+bool has_others(const Tables& t, MessageRef question, AgentRef sender) {
+  for (DeliveryRef ref = t.messages.message(question).deliveries; ref != none;
+       ref = t.messages.delivery(ref).sibling) {
+    const Delivery& delivery = t.messages.delivery(ref);
+    if (delivery.receiver != sender && t.agents[delivery.receiver].is_registered() &&
+        (!is_final(delivery.state) || delivery.state == State::acked)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Whoever waits for the answer does not get one. Returns who is told so by a failure of the task;
 // none where that is not over, or has failed before.
 AgentRef fail_question(Dispatch& dispatch, const Approval& approval, AgentRef sender) {
@@ -195,8 +208,8 @@ AgentRef fail_question(Dispatch& dispatch, const Approval& approval, AgentRef se
   const std::string why = why_none(approval);
   const PendingRequest* const pending = t.pending.find_request(approval.question);
   // Others who were asked may still answer, or another answer waits for people.
-  const bool is_waited_for = pending != nullptr && (pending->held != approval.held ||
-                                                    !open_deliveries(t, question).empty());
+  const bool is_waited_for =
+      pending != nullptr && (pending->held != approval.held || has_others(t, question, sender));
   if (is_waited_for) {
     return none;
   }

@@ -231,7 +231,11 @@ bool enter_held(Context& context, const Send& command, const SendPlan& plan, Mes
   const bool has_task = plan.question != none || enter_task(context, command.envelope, plan.route,
                                                             message, plan.question);
   begin_held(context, command.envelope, message, plan.question, plan.held);
-  escalate_for_review(context.dispatch, command.envelope, context.entry.seq);
+  if (!command.envelope.review.empty()) {  // nothing of what it says is known before it passes
+    Envelope unseen = command.envelope;
+    unseen.review = "its sender wants people to look at it; it waits for its approval";
+    escalate_for_review(context.dispatch, unseen, context.entry.seq);
+  }
   return has_task;
 }
 

@@ -63,6 +63,12 @@ bool says_concern(Json value) {
   return !value.is_null() && value.as_bool() != false && value.as_string() != std::string_view();
 }
 
+// Where the concern is no member of its object, in an array or a text: all of it is kept apart.
+bool may_have_concern(const lib::JsonMember& member) {
+  return letters_of(member.key) == "flags" && !member.value.is_object() &&
+         letters_of(member.value.raw()).find("cocconcern") != std::string::npos;
+}
+
 // By what it says it is, wherever that is said twice or in another spelling; or by what is in it,
 // where it says nothing that is known.
 bool may_be_flag(Json message) {
@@ -80,6 +86,7 @@ bool may_be_flag(Json message) {
       return true;
     }
     has_violation = has_violation || key == "violation" || key == "violationtype";
+    has_concern = has_concern || may_have_concern(member);
     // Of a message of another type the concern is set apart, and the rest is none.
     for (const lib::JsonMember& each : member.value.members()) {
       has_concern = has_concern || (key == "flags" && is_concern(each) && says_concern(each.value));
@@ -113,6 +120,11 @@ std::optional<Codec::Apart> superprompt_set_apart(Json message) {
   lib::JsonWriter out(apart.rest);
   out.object();
   for (const lib::JsonMember& member : message.members()) {
+    if (may_have_concern(member)) {
+      is_found = true;
+      apart.is_flag = true;
+      continue;
+    }
     out.key(member.key);
     if (letters_of(member.key) != "flags" || !member.value.is_object()) {
       out.raw(member.value.raw());

@@ -92,7 +92,18 @@ TEST(SuperpromptPrivacy, ConcernWithinAMessageIsSetApart) {
     EXPECT_EQ(found->rest, head + "}}");
   }
   EXPECT_FALSE(apart(head + "}}"));
-  EXPECT_FALSE(apart(R"({"flags":"coc_concern","context":{"flags":{"coc_concern":true}}})"));
+  EXPECT_FALSE(apart(R"({"flags":"none","context":{"flags":{"coc_concern":true}}})"));
+  // In another form than the text has, all of the member goes.
+  for (const char* odd :
+       {R"([{"coc_concern":"@mark is rude"}])", R"("{\"coc_concern\":\"@mark is rude\"}")",
+        R"([["CoC Concern","@mark is rude"]])"}) {
+    const auto found = apart(std::string(R"({"message_type":"task_completion","flags":)") + odd +
+                             R"(,"rationale":"done"})");
+    ASSERT_TRUE(found) << odd;
+    EXPECT_TRUE(found->is_flag) << odd;
+    EXPECT_EQ(found->rest, R"({"message_type":"task_completion","rationale":"done"})") << odd;
+  }
+  EXPECT_TRUE(summary_of(R"({"flags":[{"coc_concern":"@mark is rude"}]})")) << "of no known type";
   EXPECT_TRUE(summary_of(R"({"flags":{"coc_concern":"@mark is rude"}})")) << "of no known type";
 }
 

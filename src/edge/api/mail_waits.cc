@@ -16,11 +16,9 @@ void MailWaits::add(const Asker& asker, Duration wait, std::function<void()> ans
                                                     [this, caller] { wake(caller); });
   }
   const auto end = [this, caller, exchange = asker.exchange] { return take(caller, exchange); };
-  const Waits::Id timer = context_.waits.add(asker.now() + wait, [end] {
-    if (const std::function<void()> answer_late = end()) {
-      answer_late();
-    }
-  });
+  const Waits::Id timer =
+      context_.waits.add(asker.now() + wait,
+                         [this, caller, exchange = asker.exchange] { end_wait(caller, exchange); });
   line.calls.emplace(asker.exchange, Waiting{timer, std::move(answer)});
   context_.waiting->add(asker, [end] { end(); });
 }
@@ -29,6 +27,23 @@ void MailWaits::wake(net::CallerId caller) {
   Line& line = lines_.at(caller);
   const bool is_answering = !line.woken.empty();
   line.woken.merge(line.calls);
+  if (!is_answering) {
+    context_.deferred.push(caller, [this, caller] { answer_one(caller); });
+  }
+}
+
+// Very many may end at once, and their answers may be long: they come one by one, too.
+void MailWaits::end_wait(net::CallerId caller, const net::Exchange& exchange) {
+  const auto at = lines_.find(caller);
+  if (at == lines_.end() || !at->second.calls.contains(exchange)) {
+    return;  // it is about to be answered
+  }
+  Line& line = at->second;
+  const bool is_answering = !line.woken.empty();
+  line.woken.insert(line.calls.extract(exchange));
+  if (line.calls.empty()) {
+    context_.broker.waiters().forget(line.waiter);
+  }
   if (!is_answering) {
     context_.deferred.push(caller, [this, caller] { answer_one(caller); });
   }

@@ -97,8 +97,9 @@ node::Broker::Done with_warnings(std::vector<std::string> warnings, node::Broker
   };
 }
 
-// A message and the flag that was in it. Their sender hears of the message when both are done; of
-// the flag only where the moderators did not get it. Then the same message, sent again, raises it.
+// A message and the flag that was in it. Their sender hears of the message when both are done, and
+// is warned where the moderators did not get the flag. Then the same message, sent again, raises
+// it.
 struct MessageAndFlag {
   node::Broker::Done done;
   std::optional<Error> refused{};  // of the flag
@@ -107,10 +108,14 @@ struct MessageAndFlag {
   int left = 2;
 
   void finish_one() {
-    if (--left == 0) {
-      const bool is_lost = refused && outcome->has_value();
-      done(is_lost ? std::unexpected(*refused) : *outcome, effects);
+    if (--left > 0) {
+      return;
     }
+    if (refused && outcome->has_value()) {
+      (*outcome)->warnings.push_back("the moderators did not get flags.coc_concern: " +
+                                     refused->detail + "; send the same message again for that");
+    }
+    done(*outcome, effects);
   }
 };
 
@@ -426,8 +431,10 @@ void Submissions::submit_apart(const Principal& caller, const dialect::Codec& co
     return;
   }
   const auto id = message.find("message_id").as_string();
+  // Once for each text: one that was refused is sent again in other words, with the same id.
   const std::string name =
-      "flag in " + (id ? std::string(*id) : base::format_uuid(lib::random_uuid()));
+      id ? "flag in " + std::string(*id) + " " + std::to_string(base::hash64(message.raw()))
+         : "flag in " + base::format_uuid(lib::random_uuid());
   const auto both = std::make_shared<MessageAndFlag>(std::move(done));
   raise_flag(context_, caller,
              {.id = dialect::message_id_of(lib::derived_id, caller.name, name),
@@ -439,10 +446,6 @@ void Submissions::submit_apart(const Principal& caller, const dialect::Codec& co
                }
                both->finish_one();
              });
-  if (both->refused) {
-    both->done(std::unexpected(*both->refused), {});
-    return;
-  }
   submit(caller, codec, *rest, submission,
          [both](const core::Outcome& outcome, std::span<const core::Effect> effects) {
            both->outcome = outcome;

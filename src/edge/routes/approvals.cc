@@ -369,6 +369,10 @@ void render_question(const Asker& asker, const Approval& approval, JsonWriter& o
   });
 }
 
+Error no_approval(uint64_t id) {
+  return {Code::not_found, "there is no approval " + std::to_string(id), {}};
+}
+
 void show(const Asker& asker, const Approval& approval) {
   std::string text;
   JsonWriter out(text);
@@ -397,6 +401,23 @@ void show(const Asker& asker, const Approval& approval) {
   asker.respond(json_response(200, std::move(text)));
 }
 
+// A message that waits may be long, and is written anew each time: in the turn of its caller.
+void show_in_turn(const Asker& asker, uint64_t id) {
+  const auto step = [asker, id, has_turn = false]() mutable {
+    if (!std::exchange(has_turn, true)) {
+      return false;
+    }
+    const Approval* const approval = asker.tables().approvals.find(id);
+    if (approval == nullptr || !may_see(asker.tables(), asker.caller, *approval)) {
+      asker.refuse(no_approval(id));
+    } else {
+      show(asker, *approval);
+    }
+    return true;
+  };
+  asker.context->listings->add(asker, step);
+}
+
 // Mail wakes who asked; others who look at it are not told, and find out by looking again.
 void show_when_decided(const Asker& asker, uint64_t id, base::Time until) {
   if (asker.refuse_if_stale()) {
@@ -404,11 +425,15 @@ void show_when_decided(const Asker& asker, uint64_t id, base::Time until) {
   }
   const Approval* const approval = asker.tables().approvals.find(id);
   if (approval == nullptr || !may_see(asker.tables(), asker.caller, *approval)) {
-    asker.refuse(Error{Code::not_found, "there is no approval " + std::to_string(id), {}});
+    asker.refuse(no_approval(id));
     return;
   }
   if (!approval->is_pending() || until <= asker.now()) {
-    show(asker, *approval);
+    if (approval->held.n != 0) {
+      show_in_turn(asker, id);
+    } else {
+      show(asker, *approval);
+    }
     return;
   }
   if (!asker.context->waiting->contains(asker.exchange) && !asker.context->waiting->begin(asker)) {
