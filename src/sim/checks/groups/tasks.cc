@@ -314,8 +314,9 @@ bool is_renewed(const Model& model, const Step& step, const SentMessage& sent,
                        task->heard == model.now;
   const bool beats = beat != nullptr && !beat->only_seen &&
                      model.principals.at(delivery.receiver).dialect == core::Dialect::inbox;
-  return task != nullptr && task->is_open() && task->specialist == delivery.receiver &&
-         step.entry.actor == delivery.receiver && (reports || beats);
+  // A task that failed by its time may still be with its specialist, who writes of it.
+  return task != nullptr && task->specialist == delivery.receiver &&
+         step.entry.actor == delivery.receiver && (reports || (beats && task->is_open()));
 }
 
 }  // namespace parley::sim
