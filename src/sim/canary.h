@@ -137,7 +137,6 @@ struct ReadBy {
   bool repeated = false;  // The command is in the journal before.
 };
 constexpr int replay = -1;
-
 // The record as the canary alters it; nullopt when it leaves it alone.
 std::optional<std::string> planted_record(Canary canary, const ReadBy& by,
                                           std::string_view payload);
@@ -145,7 +144,6 @@ std::optional<std::string> planted_record(Canary canary, const ReadBy& by,
 // Alters the outcome and the effects of an entry.
 void plant_effects(Canary canary, const core::Entry& entry, core::Outcome& outcome,
                    std::vector<NamedEffect>& effects);
-
 // A snapshot with one byte changed that can still be restored.
 std::string altered_snapshot(const std::string& state);
 

@@ -59,7 +59,7 @@ void TaskChecks::learn_move(const Step& step, const core::ReassignTask& command)
   // An agent that acknowledged it may still answer: then it did not fail for all and is waited for.
   const bool is_acked = std::ranges::any_of(
       at->second.deliveries, [](const Delivery& each) { return each.state == State::acked; });
-  // The broker lets a task be moved that people did not allow (seed 448 showed it). Once it refuses
+  // The broker lets a task be moved that people did not allow (seed 529 shows it). Once it refuses
   // that, this is to be a failure of Check::approval.
   if (at->second.passage == Passage::barred) {
     at->second.passage = Passage::open;
@@ -314,8 +314,9 @@ bool is_renewed(const Model& model, const Step& step, const SentMessage& sent,
                        task->heard == model.now;
   const bool beats = beat != nullptr && !beat->only_seen &&
                      model.principals.at(delivery.receiver).dialect == core::Dialect::inbox;
-  return task != nullptr && task->is_open() && task->specialist == delivery.receiver &&
-         step.entry.actor == delivery.receiver && (reports || beats);
+  // A task that failed by its time may still be with its specialist, who writes of it.
+  return task != nullptr && task->specialist == delivery.receiver &&
+         step.entry.actor == delivery.receiver && (reports || (beats && task->is_open()));
 }
 
 }  // namespace parley::sim
