@@ -8,6 +8,7 @@
 #include "core/agents/hub.h"
 #include "core/dead_letters/dead_letter_retry.h"
 #include "core/delivery/forgetting.h"
+#include "core/humans/held.h"
 #include "core/limits/size_limit.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
@@ -324,6 +325,10 @@ std::expected<AgentRef, Error> check_move(const Tables& t, const Task& task, std
     return refuse(Code::conflict,
                   "the engine has forgotten the message of the task (settled_retention); send the "
                   "task again, with the same taskId and threadId");
+  }
+  if (is_barred(t, task.message)) {
+    return refuse(Code::conflict, "people did not let the message of the task " + quoted(task.id) +
+                                      " pass; ask them again with another message");
   }
   const DeliveryRef before = t.messages.delivery_to(message, ref);
   const bool has_letter = t.dead_letters.find_open(task.message, to) != nullptr;

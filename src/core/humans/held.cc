@@ -397,6 +397,14 @@ bool waits_for_approval(const Tables& t, Seq message) {
   return at != all.end() && std::ranges::find(at->second, hold_of(message)) != at->second.end();
 }
 
+bool is_barred(const Tables& t, Seq message) {
+  return std::ranges::any_of(t.approvals.all(), [message](const auto& row) {
+    const Approval& approval = row.second;
+    return approval.held == message && !approval.is_pending() &&
+           approval.state != ApprovalState::approved && approval.state != ApprovalState::modified;
+  });
+}
+
 void hold_for_approval(Tables& t, Seq message) { t.holds.add(message, hold_of(message)); }
 
 void drop_hold(Tables& t, Seq message) { t.holds.remove(message, hold_of(message)); }

@@ -28,6 +28,9 @@ Checked check_held(const ConstContext& context, const Send& command, MessageRef 
 // Whether people have not decided yet whether the message passes on.
 bool waits_for_approval(const Tables& t, Seq message);
 
+// Whether people did not let it pass, or nobody did in time.
+bool is_barred(const Tables& t, Seq message);
+
 // From now on all deliveries of the message are held. Before there are any.
 void hold_for_approval(Tables& t, Seq message);
 // It is not needed after all.

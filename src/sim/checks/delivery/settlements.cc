@@ -96,6 +96,10 @@ bool SettlementChecks::was_asked(const Step& step, const NamedEffect& effect,
   if (effect.state == State::acked && answers_.waits_for_people(effect.message, effect.receiver)) {
     return true;  // It has done its work, and people decide on that.
   }
+  if (effect.state == State::acked && send != nullptr && by_receiver &&
+      send->envelope.in_reply_to == sent.id && send->envelope.is_recoverable) {
+    return true;  // It failed for the last time, and the broker tells that.
+  }
   if (effect.state == State::acked) {
     return by_receiver &&
            (ack == nullptr                     ? settles_by_reading(step, sent, delivery)

@@ -59,11 +59,8 @@ void TaskChecks::learn_move(const Step& step, const core::ReassignTask& command)
   // An agent that acknowledged it may still answer: then it did not fail for all and is waited for.
   const bool is_acked = std::ranges::any_of(
       at->second.deliveries, [](const Delivery& each) { return each.state == State::acked; });
-  // The broker lets a task be moved that people did not allow (seed 529 shows it). Once it refuses
-  // that, this is to be a failure of Check::approval.
   if (at->second.passage == Passage::barred) {
-    at->second.passage = Passage::open;
-    model_.coverage.count("held", "moved though barred");
+    model_.fail(Check::approval, step, text("{} is moved, and people did not allow it", at->first.n));
   }
   model_.revive(step, at->second, *delivery);
   if (!is_over && !was_open) {

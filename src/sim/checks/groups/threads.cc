@@ -195,10 +195,16 @@ void ThreadChecks::on_closed(const Step& step, Thread& thread, bool by_command, 
   thread.closed = true;
   model_.coverage.count("thread", by_command ? "closed by someone" : "closed by age");
   // An agent that came with this very entry came before the thread was closed, or after.
+  const auto root = model_.messages.find(thread.root);
   for (size_t n = 0; n < thread.participants.size(); ++n) {
     const std::string& participant = thread.participants[n];
     if (model_.is_registered(participant) && !(by_command && participant == step.entry.actor)) {
-      ++(n < thread.known ? notices.due[participant] : notices.possible[participant]);
+      // Whose name a former one had, which began the thread, is not told.
+      const bool is_namesake = root != model_.messages.end() &&
+                               root->second.sender == participant &&
+                               !model_.was_sender(participant, thread.root);
+      const bool is_due = n < thread.known && !is_namesake;
+      ++(is_due ? notices.due[participant] : notices.possible[participant]);
     }
   }
 }

@@ -62,9 +62,13 @@ void HeldChecks::learn(const Step& step) {
   decided_.clear();
   barred_.clear();
   modified_.clear();
-  for (const auto& [message, waiting] : waiting_) {
-    if (const ApprovalState state = decided(step, message, waiting);
-        state != ApprovalState::pending) {
+  for (auto& [message, waiting] : waiting_) {
+    const ApprovalState state = decided(step, message, waiting);
+    // Those who get it hear of the change first. Only the tables know when they all have.
+    const core::Approval* const row = approval_of(step, message);
+    waiting.is_changed = state == ApprovalState::modified;
+    const bool is_untold = waiting.is_changed && row != nullptr && row->is_open();
+    if (state != ApprovalState::pending && !is_untold) {
       decided_.emplace(message, state);
     }
   }
@@ -72,6 +76,9 @@ void HeldChecks::learn(const Step& step) {
 
 // Time acts before the command of an entry does. Who is removed takes back what it asked.
 ApprovalState HeldChecks::decided(const Step& step, Seq message, const Waiting& waiting) const {
+  if (waiting.is_changed) {
+    return ApprovalState::modified;
+  }
   if (passes_time(step) && waiting.deadline <= model_.now) {
     return ApprovalState::expired;
   }
@@ -122,7 +129,8 @@ void HeldChecks::before(const Step& step, const NamedEffect& effect) {
              (effect.kind == Kind::letter_resolved &&
               effect.resolution == core::Resolution::discarded)) {
     acts = effect.message;
-  } else if (effect.kind == Kind::timed_out) {
+  } else if (effect.kind == Kind::timed_out ||
+             (effect.kind == Kind::settled && effect.state == State::answered)) {
     const auto of = std::ranges::find_if(decided_, [&](const auto& item) {
       return waiting_.at(item.first).question == effect.message;
     });
@@ -205,7 +213,7 @@ void HeldChecks::end(const Step& step, Seq message) {
   // Who takes its answer back may answer in other words.
   const bool is_taken_back =
       state == ApprovalState::withdrawn && done<core::DecideApproval>(step) != nullptr;
-  if (waiting.question.n != 0 && !is_taken_back) {
+  if (waiting.question.n != 0 && !is_taken_back && !is_allowed) {
     fail_question(message, waiting);
   }
   requests_.start_timer(waiting.question, message);
@@ -232,7 +240,11 @@ void HeldChecks::fail_question(Seq message, const Waiting& waiting) {
   if (question == model_.messages.end()) {
     return;
   }
-  const bool has_others = !question->second.is_final();
+  const bool has_others =
+      std::ranges::any_of(question->second.deliveries, [&](const Delivery& each) {
+        return each.receiver != waiting.sender && model_.is_registered(each.receiver) &&
+               (!each.is_final() || each.state == State::acked);
+      });
   switch (requests_.waits_for(waiting.question, message)) {
     case RequestChecks::Waits::for_this:
       if (!has_others) {
@@ -247,7 +259,7 @@ void HeldChecks::fail_question(Seq message, const Waiting& waiting) {
       return;
     case RequestChecks::Waits::no_more:
       if (!question->second.timed_out && !question->second.answered) {
-        requests_.expect_notice(question->second.sender);
+        requests_.expect_notice(question->second.sender, waiting.question);
         model_.coverage.count("held", "failure told");
       }
       return;

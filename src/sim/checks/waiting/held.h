@@ -37,6 +37,7 @@ class HeldChecks {
     Seq question;  // That it answers; zero: none.
     core::Status status = core::Status::unset;
     Time deadline{};
+    bool is_changed = false;  // People decided so, and its receivers are told that first.
   };
 
   core::ApprovalState decided(const Step& step, Seq message, const Waiting& waiting) const;

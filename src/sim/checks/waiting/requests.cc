@@ -132,8 +132,12 @@ bool RequestChecks::try_again(Seq seq, const std::string& by) {
                         model_.asked_alone(asked) == by;
   const auto pause = is_tried ? pause_of(seq, request, model_.rules) : std::nullopt;
   if (!pause) {
-    model_.coverage.count("failure", is_tried ? "of the last try" : "passed on");
-    return false;
+    const bool is_last = is_tried && request.on_timeout == core::OnTimeout::retry;
+    model_.coverage.count("failure", is_last ? "of the last try" : "passed on");
+    if (is_last) {
+      expect_failure(seq);
+    }
+    return is_last;
   }
   model_.coverage.count("failure", text("of try {}", request.retries + 1));
   begin_pause(seq, request);
@@ -177,15 +181,15 @@ RequestChecks::Waits RequestChecks::waits_for(Seq request, Seq held) const {
   return at->second.held == held ? Waits::for_this : Waits::for_others;
 }
 
-void RequestChecks::expect_notice(const std::string& sender) {
-  unreported_[sender] += model_.is_registered(sender) ? 1 : 0;
+void RequestChecks::expect_notice(const std::string& sender, Seq request) {
+  unreported_[sender] += model_.was_sender(sender, request) ? 1 : 0;
 }
 
 // People do not allow the only answer that it could have.
 void RequestChecks::on_failed(const NamedEffect& effect) {
   const auto at = model_.requests.find(effect.message);
   if (!at->second.is_stage) {
-    expect_notice(at->second.sender);
+    expect_notice(at->second.sender, effect.message);
   }
   model_.messages.at(effect.message).timed_out = true;
   model_.requests.erase(at);

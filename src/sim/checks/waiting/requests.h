@@ -37,7 +37,8 @@ class RequestChecks {
   // people, and goes on with what was left then.
   void stop_timer(Seq request, Seq held);
   void start_timer(Seq request, Seq held);
-  // Its receiver `by` reports a failure that another try may mend. False: there is no other try.
+  // Its receiver `by` reports a failure that another try may mend: there is one, or it was the last
+  // and the broker tells that. False: the failure passes on as it is.
   bool try_again(Seq request, const std::string& by);
   // Its receiver gets more time for it.
   void extend(const Step& step, Seq request, core::Duration more);
@@ -49,7 +50,7 @@ class RequestChecks {
   // The request fails with this entry, before its time is over.
   void expect_failure(Seq request) { failing_.insert(request); }
   // The sender is told of a failure of what nothing waits for.
-  void expect_notice(const std::string& sender);
+  void expect_notice(const std::string& sender, Seq request);
 
   // The broker owes the sender a notice of a timeout.
   void on_notice(const std::string& sender) { --unreported_[sender]; }
