@@ -60,7 +60,8 @@ void TaskChecks::learn_move(const Step& step, const core::ReassignTask& command)
   const bool is_acked = std::ranges::any_of(
       at->second.deliveries, [](const Delivery& each) { return each.state == State::acked; });
   if (at->second.passage == Passage::barred) {
-    model_.fail(Check::approval, step, text("{} is moved, and people did not allow it", at->first.n));
+    model_.fail(Check::approval, step,
+                text("{} is moved, and people did not allow it", at->first.n));
   }
   model_.revive(step, at->second, *delivery);
   if (!is_over && !was_open) {
