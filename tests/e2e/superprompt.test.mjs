@@ -254,7 +254,7 @@ describe('between supervisor and workers', () => {
     const { json: escalations } = await broker.call('GET', '/v1/escalations');
     const item = escalations.escalations.find((each) => each.cause === 'task_failed');
     assert.equal(item.why, 'triage failed, asked 1 time: rate limited');
-    assert.notEqual((await orchestrator.read(sent.json.id)).status, 200, 'it is told once');
+    assert.equal((await orchestrator.read(sent.json.id)).status, 404, 'it is told once');
   });
 
   it('SP-07: a completion that people should look at is an item for maintainers, and passes on', async () => {
@@ -307,6 +307,32 @@ describe('between supervisor and workers', () => {
     }
   });
 
+  it('SP-09: a concern in another form, or in a completion that is corrected, is for moderators alone', async () => {
+    const before = (await tim.call('GET', '/v1/moderation/flags')).json.total;
+    const concern = { coc_concern: 'MARK-0816 is rude' };
+    for (const flags of [[concern], JSON.stringify(concern)]) {
+      const { id } = await delegate('triage');
+      const sent = await complete(triage, id, { flags });
+      assert.equal(sent.status, 202, sent.text);
+      const passed = await got(orchestrator, (each) => each.in_reply_to === id);
+      assert.equal(passed.flags, undefined);
+    }
+    const { id } = await delegate('triage');
+    const message_id = randomUUID();
+    const wrong = await complete(triage, id, { message_id, timestamp: new Date().toISOString(), status: 'sucess', flags: concern });
+    assert.equal(wrong.status, 422, wrong.text);
+    const right = await complete(triage, id, { message_id, timestamp: new Date().toISOString(), flags: concern });
+    assert.equal(right.status, 202, right.text);
+    await got(orchestrator, (each) => each.message_id === message_id);
+    assert.equal((await tim.call('GET', '/v1/moderation/flags')).json.total, before + 4, 'both of the last');
+    await broker.historyIsWhole();
+    const { json: { dead_letters: items } } = await broker.call('GET', '/v1/dead-letters?limit=100');
+    assert.ok(items.length > 0);
+    for (const letter of items) {
+      assert.doesNotMatch((await broker.call('GET', `/v1/dead-letters/${letter.id}`)).text, /MARK-/);
+    }
+  });
+
   it('SP-09: many flags at once are each stored once, and cost others nothing', async () => {
     const before = (await tim.call('GET', '/v1/moderation/flags?limit=1')).json.total;
     const spent = async (who) => (await broker.call('GET', '/v1/health')).json.seq - who;
@@ -322,6 +348,9 @@ describe('between supervisor and workers', () => {
     const { status, json, text } = await orchestrator.call('POST', '/v1/messages?lenient=true', { headers: { 'Parley-Dialect': 'flow' },
       body: { type: 'notification', receiver: 'triage', payload: { content_type: 'text', body: `use ${token}` } } });
     assert.equal(status, 202, text);
-    assert.doesNotMatch((await triage.read(json.id)).text, new RegExp(token));
+    const read = await triage.read(json.id);
+    assert.equal(read.status, 200, read.text);
+    assert.match(read.text, /use \[redacted:github_token\]/);
+    assert.doesNotMatch(read.text, new RegExp(token));
   });
 });
