@@ -60,8 +60,8 @@ struct Approval {
   // It is pending, or its message still waits.
   bool is_open() const { return is_pending() || untold > 0; }
   // Whether those who decide may choose it.
-  bool offers(ApprovalDecision decision) const {
-    return decision == ApprovalDecision::withdraw || (options & option_of(decision)) != 0;
+  bool offers(ApprovalDecision choice) const {
+    return choice == ApprovalDecision::withdraw || (options & option_of(choice)) != 0;
   }
   std::string message_name() const {
     return native_id.empty() ? base::format_uuid(message) : native_id;
